@@ -1,0 +1,60 @@
+# make demo    a first run: ping-pong under four coalescing strategies, as a table
+# make test    the test suite (make test TESTS=tests/unit for a part of it)
+# make bench   the figures of docs/performance.md on this machine
+# make lint    all style and type checks
+# make clean   forget everything that was built
+#
+# Each works alone on a machine with Python 3.11 or newer, gcc and Python's headers.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS := $(shell nproc)
+TESTS ?= tests/unit tests/integration tests/faults tests/tidy
+
+COMPILED := $(shell find shrimpmx -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
+PACKAGE := setup.cfg setup.py pyproject.toml
+
+.PHONY: demo test bench lint clean
+
+demo: $(VENV)/built
+	$(BIN)/shrimpmx run scenarios/smoke/pingpong.py
+
+test: $(VENV)/built $(VENV)/tools
+	$(BIN)/python -m pytest $(TESTS)
+
+bench: $(VENV)/built
+	$(BIN)/shrimpmx bench
+
+lint: $(VENV)/built $(VENV)/tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/cython-lint shrimpmx
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find shrimpmx -name '*.so' -delete
+	find . -name __pycache__ -type d -prune -exec rm -r {} +
+
+$(VENV)/builders:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet 'setuptools>=68' wheel 'Cython>=3.1'
+	touch $@
+
+# The compiled modules, in place. What has not changed is not compiled again.
+$(VENV)/compiled: $(VENV)/builders $(COMPILED) setup.py
+	$(BIN)/python setup.py --quiet build_ext --inplace --parallel $(JOBS)
+	touch $@
+
+# The package itself: its dependencies, the command, and links to the sources.
+$(VENV)/installed: $(VENV)/builders $(PACKAGE)
+	SHRIMPMX_BUILD=none $(BIN)/python -m pip install --quiet --no-build-isolation -e .
+	touch $@
+
+$(VENV)/built: $(VENV)/compiled $(VENV)/installed
+	touch $@
+
+$(VENV)/tools: $(VENV)/installed
+	SHRIMPMX_BUILD=none $(BIN)/python -m pip install --quiet --no-build-isolation -e '.[test]'
+	touch $@

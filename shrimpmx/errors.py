@@ -1,0 +1,48 @@
+"""Every error that a user of shrimpmx can meet, and the exit code each one gets."""
+
+from __future__ import annotations
+
+
+class ShrimpmxError(Exception):
+    """Base of all errors that shrimpmx reports in one sentence, without a traceback."""
+
+    exit_code = 1
+
+
+class InputError(ShrimpmxError):
+    """A file, option, scenario or environment value that cannot be used as given."""
+
+    exit_code = 2
+
+
+class MachineError(ShrimpmxError):
+    """This machine cannot do what was asked: no space, no permission, too few CPUs."""
+
+    exit_code = 2
+
+
+class SegmentError(MachineError):
+    """A shared segment cannot be created, attached or verified."""
+
+
+class AgentError(ShrimpmxError):
+    """An agent failed or was killed; the run ended early."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, agent: str = "", traceback: str = "") -> None:
+        super().__init__(message)
+        self.agent = agent
+        self.traceback = traceback
+
+
+class AbortedError(AgentError):
+    """A wait ended because the run is being stopped."""
+
+
+class MxError(ShrimpmxError):
+    """A call of the MX library failed; `status` is its MX status name."""
+
+    def __init__(self, message: str, status: str) -> None:
+        super().__init__(message)
+        self.status = status

@@ -1,0 +1,168 @@
+"""What a process asks of its core: affinity, scheduling class, timers, names.
+
+A real-time process that never sleeps can freeze a machine. So `set_realtime` also
+sets RLIMIT_RTTIME, and `die_with_parent` lets an agent die with its supervisor.
+"""
+
+import os
+import resource
+import signal as signals
+import threading
+
+from cpython.exc cimport PyErr_SetFromErrno
+from shrimpmx.errors import InputError, MachineError
+
+cdef extern from "<sys/prctl.h>":
+    int prctl(int option, ...) noexcept
+    enum:
+        PR_SET_PDEATHSIG
+        PR_SET_NAME
+        PR_SET_TIMERSLACK
+        PR_GET_TIMERSLACK
+
+cdef extern from *:
+    """
+    #include <sys/resource.h>
+    """
+    enum:
+        RLIMIT_RTTIME
+
+# CPU time that a real-time process may use without sleeping before the kernel ends it
+# (SIGXCPU). Long enough for a measured livelock, short enough to save the machine (ours).
+REALTIME_LIMIT_NS = 5_000_000_000
+
+
+def pin(cpus):
+    """Bind the calling process to `cpus`, an iterable of CPU numbers; InputError if one is not
+    usable here."""
+    wanted = sorted(set(cpus))
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, wanted)
+        usable = os.sched_getaffinity(0)
+    except (OSError, ValueError, OverflowError):
+        usable = before
+    if usable != set(wanted):
+        # The kernel takes a set in which only some CPUs exist, and leaves out the others.
+        os.sched_setaffinity(0, before)
+        raise InputError(
+            f"cannot run on CPU {', '.join(map(str, wanted)) or '(none)'}: "
+            f"this machine has {os.cpu_count()} CPUs; see `shrimpmx doctor`"
+        )
+
+
+def set_realtime(int priority, long long limit_ns=REALTIME_LIMIT_NS):
+    """Ask for SCHED_FIFO at `priority` (1 to 99); return the priority granted, 0 if none.
+
+    Without the right to it the process stays at normal priority. A limit lower than
+    `priority` (RLIMIT_RTPRIO) is used as far as it goes. `limit_ns` is the CPU time that
+    the process may then use without sleeping.
+    """
+    if not 1 <= priority <= 99:
+        raise InputError(f"a real-time priority is 1 to 99, not {priority}")
+    # Before the change of class: the limit holds from its first moment.
+    _limit_realtime(limit_ns)
+    allowed = resource.getrlimit(resource.RLIMIT_RTPRIO)[0]
+    for attempt in (priority, min(priority, allowed) if allowed > 0 else 0):
+        if attempt == 0:
+            continue
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(attempt))
+            return attempt
+        except PermissionError:
+            continue
+    _limit_realtime(-1)
+    return 0
+
+
+def set_normal():
+    """Back to the normal scheduling class."""
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    _limit_realtime(-1)
+
+
+def set_idle():
+    """The idle class: runs only when nothing else wants the core."""
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def _limit_realtime(limit_ns):
+    """Set the soft RLIMIT_RTTIME, or with -1 lift it as far as the hard limit, which stays."""
+    hard = resource.getrlimit(RLIMIT_RTTIME)[1]
+    soft = hard if limit_ns < 0 else max(limit_ns // 1000, 1)
+    if hard != resource.RLIM_INFINITY:
+        soft = min(soft, hard)
+    resource.setrlimit(RLIMIT_RTTIME, (soft, hard))
+
+
+def realtime_permitted():
+    """Whether this process may use SCHED_FIFO, and one sentence why (not)."""
+    # Tried in a thread of its own, whose class ends with it.
+    errors = []
+
+    def attempt():
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        except OSError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    thread.join()
+    if not errors:
+        return True, "real-time scheduling is permitted"
+    limit = resource.getrlimit(resource.RLIMIT_RTPRIO)[0]
+    return False, (
+        f"no right to real-time scheduling ({errors[0].strerror}; RLIMIT_RTPRIO is {limit}): "
+        "run as root, or give the user an rtprio limit in /etc/security/limits.conf"
+    )
+
+
+def set_timer_slack(long ns):
+    """How late the kernel may wake a normal-priority sleeper, ns; 1 is the least."""
+    if ns < 1:
+        raise InputError(f"timer slack is at least 1 ns, not {ns}")
+    if prctl(PR_SET_TIMERSLACK, <unsigned long>ns, 0, 0, 0) != 0:
+        PyErr_SetFromErrno(OSError)
+
+
+def timer_slack():
+    """The timer slack of the calling thread, ns."""
+    return prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
+
+
+def die_with_parent(int parent_pid):
+    """Let the kernel kill this process when the thread that forked it ends.
+
+    `parent_pid` is the pid that the parent had at the fork: if it died before this call,
+    this process ends at once, as it would have a moment later.
+    """
+    if prctl(PR_SET_PDEATHSIG, <unsigned long>signals.SIGKILL, 0, 0, 0) != 0:
+        PyErr_SetFromErrno(OSError)
+    if os.getppid() != parent_pid:
+        os.kill(os.getpid(), signals.SIGKILL)
+
+
+def set_process_name(str name):
+    """The name that ps, top and py-spy show; the kernel keeps its first 15 bytes."""
+    encoded = name.encode()[:15]
+    cdef char *text = encoded
+    if prctl(PR_SET_NAME, text, 0, 0, 0) != 0:
+        PyErr_SetFromErrno(OSError)
+
+
+def start_ticks(int pid):
+    """When process `pid` started, clock ticks since boot (field 22 of /proc/<pid>/stat).
+
+    None if there is no such process, or only its zombie.
+    """
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            text = file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    except OSError as error:
+        raise MachineError(f"/proc/{pid}/stat cannot be read: {error}; is /proc mounted?") from None
+    # The name stands in brackets and may hold anything, brackets too.
+    fields = text.rpartition(b")")[2].split()
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])

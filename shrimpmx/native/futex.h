@@ -1,0 +1,95 @@
+/* Sleeping and waking across processes: the futex calls, and the wait slot,
+ * which holds the "store, fence, check" pattern in one place.
+ *
+ * Every process owns one wait slot. Who publishes something that the process
+ * may be waiting for then calls wait_slot_wake(); who is about to sleep arms the
+ * slot, looks once more, and sleeps only if nothing came:
+ *
+ *   waker:   publish   ; full fence ; slot armed? -> disarm, bump the word, wake
+ *   waiter:  arm slot  ; full fence ; published?  -> disarm and go on, else sleep
+ *
+ * With both fences at least one side sees the other's store: no wake-up is lost.
+ * An armed slot is the papers' enabled interrupt; the waker disarms it, so one
+ * sleep costs one wake-up (waiting paper, section 4).
+ */
+#ifndef SHRIMPMX_NATIVE_FUTEX_H
+#define SHRIMPMX_NATIVE_FUTEX_H
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "native/atomics.h"
+
+enum wait_slot_state {
+    WAIT_SLOT_IDLE = 0,   /* nobody wants to be woken */
+    WAIT_SLOT_BLOCK = 1,  /* wake by futex, once; the waker disarms */
+    WAIT_SLOT_NOTIFY = 2, /* notify by signal, each time; only the owner disarms */
+};
+
+struct wait_slot {             /* offset; writer */
+    volatile uint32_t armed;   /*  0  owner arms; wakers disarm BLOCK */
+    volatile uint32_t word;    /*  4  wakers: the futex word, incremented by each wake-up */
+    volatile int32_t pid;      /*  8  owner, at start: who gets the notification */
+    volatile uint32_t signal;  /* 12  owner, at start: its signal number */
+    volatile uint64_t wakes;   /* 16  wakers: futex wake-ups sent */
+    volatile uint64_t notifications; /* 24  wakers: signals sent */
+    uint8_t unused[32];        /* 32 */
+};
+_Static_assert(sizeof(struct wait_slot) == 64, "a wait slot is one cache line");
+
+/* Sleeps while *word == seen, at most timeout_ns (negative: for ever).
+ * Returns 0 when woken or the word had changed, else an errno: ETIMEDOUT, EINTR. */
+static inline int futex_wait(volatile uint32_t *word, uint32_t seen, int64_t timeout_ns) {
+    struct timespec timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+    if (syscall(SYS_futex, word, FUTEX_WAIT, seen, timeout_ns < 0 ? NULL : &timeout, NULL, 0) == 0)
+        return 0;
+    return errno == EAGAIN ? 0 : errno;
+}
+
+/* Wakes at most `count` sleepers; returns how many woke. */
+static inline int futex_wake(volatile uint32_t *word, int count) {
+    return (int)syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0);
+}
+
+/* Waker's half, after publishing. Returns 1 if a wake-up or notification was sent. */
+static inline int wait_slot_wake(struct wait_slot *slot) {
+    full_fence(); /* W1: publication before the look at `armed`; pairs with W2 */
+    uint32_t armed = load_relaxed_u32(&slot->armed);
+    if (armed == WAIT_SLOT_IDLE)
+        return 0;
+    if (armed == WAIT_SLOT_NOTIFY) {
+        fetch_add_u64(&slot->notifications, 1);
+        kill(slot->pid, (int)slot->signal);
+        return 1;
+    }
+    if (!compare_exchange_u32(&slot->armed, WAIT_SLOT_BLOCK, WAIT_SLOT_IDLE))
+        return 0; /* another waker was first */
+    fetch_add_u32(&slot->word, 1);
+    fetch_add_u64(&slot->wakes, 1);
+    futex_wake(&slot->word, 1);
+    return 1;
+}
+
+/* Waiter's half: arm, then the caller looks once more, then wait_slot_sleep() or
+ * wait_slot_disarm(). Returns the word's value to hand to wait_slot_sleep(). */
+static inline uint32_t wait_slot_arm(struct wait_slot *slot) {
+    uint32_t seen = load_acquire_u32(&slot->word);
+    store_relaxed_u32(&slot->armed, WAIT_SLOT_BLOCK);
+    full_fence(); /* W2: `armed` before the last look at the data; pairs with W1 */
+    return seen;
+}
+static inline void wait_slot_disarm(struct wait_slot *slot) {
+    store_relaxed_u32(&slot->armed, WAIT_SLOT_IDLE);
+}
+static inline int wait_slot_sleep(struct wait_slot *slot, uint32_t seen, int64_t timeout_ns) {
+    int error = futex_wait(&slot->word, seen, timeout_ns);
+    wait_slot_disarm(slot);
+    return error;
+}
+
+#endif

@@ -1,0 +1,50 @@
+/* A lock that lies in shared memory, as that of an endpoint descriptor.
+ *
+ * A handler runs at real-time priority on the core of the process that it
+ * interrupts. A spin lock held by that process would never be given back, so the
+ * lock is a mutex with priority inheritance; and any holder can be killed at any
+ * instruction, so it is robust: the next one to lock is told and repairs.
+ */
+#ifndef SHRIMPMX_NATIVE_LOCK_H
+#define SHRIMPMX_NATIVE_LOCK_H
+
+#include <errno.h>
+#include <pthread.h>
+
+enum shared_lock_result {
+    SHARED_LOCK_TAKEN = 0,
+    SHARED_LOCK_REPAIR = 1, /* taken; its last holder died with it: repair what it guards */
+    SHARED_LOCK_BROKEN = 2, /* not taken: never initialised, or held by this very thread */
+};
+
+/* Returns 0 or an errno. Kernels without priority inheritance get a plain robust mutex:
+ * everything works, only the rank may be kept waiting longer. */
+static inline int shared_lock_initialise(pthread_mutex_t *lock) {
+    pthread_mutexattr_t attributes;
+    int error = pthread_mutexattr_init(&attributes);
+    if (error)
+        return error;
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+    error = pthread_mutex_init(lock, &attributes);
+    if (error) {
+        pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_NONE);
+        error = pthread_mutex_init(lock, &attributes);
+    }
+    pthread_mutexattr_destroy(&attributes);
+    return error;
+}
+
+static inline enum shared_lock_result shared_lock_take(pthread_mutex_t *lock) {
+    int error = pthread_mutex_lock(lock);
+    if (error == 0)
+        return SHARED_LOCK_TAKEN;
+    if (error != EOWNERDEAD)
+        return SHARED_LOCK_BROKEN;
+    pthread_mutex_consistent(lock);
+    return SHARED_LOCK_REPAIR;
+}
+static inline void shared_lock_give(pthread_mutex_t *lock) { pthread_mutex_unlock(lock); }
+
+#endif

@@ -1,0 +1,117 @@
+"""The notification signal of the strategy `notify`; see notify.h."""
+
+import signal as signals
+
+from cpython.exc cimport PyErr_SetFromErrno
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from shrimpmx.errors import InputError, MachineError
+
+cdef extern from "<signal.h>" nogil:
+    enum:
+        SIG_BLOCK
+        SIG_UNBLOCK
+
+cdef extern from *:
+    """
+    #include "native/notify.h"
+    static struct notify_state notify_process;
+    static void notify_handler(int number) {
+        (void)number;
+        notify_handler_add(&notify_process);
+    }
+    """
+    cdef struct notify_state:
+        int signal
+        uint32_t *word
+    notify_state notify_process
+    void notify_handler(int number) noexcept nogil
+    uint64_t notify_load(const notify_state *state) noexcept nogil
+    int notify_set_handler(notify_state *state, int number,
+                           void (*handler)(int) noexcept nogil) noexcept
+    int notify_restore_handler(notify_state *state) noexcept
+    void notify_mask(const notify_state *state, int how) noexcept nogil
+    int notify_sleep(const notify_state *state, int64_t timeout_ns) noexcept nogil
+
+
+cdef int notify_install(int signal) except -1:
+    if notify_process.signal == signal:
+        return 0
+    if notify_process.signal != 0:
+        raise MachineError(
+            f"notifications already use signal {notify_process.signal} in this process; "
+            "remove() it first"
+        )
+    if notify_set_handler(&notify_process, signal, notify_handler) != 0:
+        raise InputError(f"signal {signal} cannot have a handler; use one from {default_signal()}")
+    return 0
+
+
+cdef int notify_remove() except -1:
+    notify_process.word = NULL  # its segment may go before the next notification
+    if notify_restore_handler(&notify_process) != 0:
+        PyErr_SetFromErrno(OSError)
+    return 0
+
+
+cdef void notify_set_word(uint32_t *word) noexcept nogil:
+    notify_process.word = word
+
+
+cdef uint64_t notify_count() noexcept nogil:
+    return notify_load(&notify_process)
+
+
+cdef void notify_block() noexcept nogil:
+    notify_mask(&notify_process, SIG_BLOCK)
+
+
+cdef void notify_unblock() noexcept nogil:
+    notify_mask(&notify_process, SIG_UNBLOCK)
+
+
+cdef int notify_wait(int64_t timeout_ns) noexcept nogil:
+    return notify_sleep(&notify_process, timeout_ns)
+
+
+def default_signal():
+    """The signal used unless told otherwise: the first real-time one that the C library leaves."""
+    return int(signals.SIGRTMIN)
+
+
+def install(int signal=0):
+    """Install the handler for `signal` (0: the default one) and return the signal's number."""
+    signal = signal or default_signal()
+    notify_install(signal)
+    return signal
+
+
+def remove():
+    """Bring back the disposition from before `install`; harmless if nothing is installed."""
+    notify_remove()
+
+
+def count():
+    """How often the handler ran in this process."""
+    return notify_count()
+
+
+def block():
+    """Hold notifications back from the calling thread."""
+    notify_block()
+
+
+def unblock():
+    """Let notifications in again."""
+    notify_unblock()
+
+
+def wait(int64_t timeout_ns):
+    """Sleep, with notifications let in, until one comes (True) or for `timeout_ns` (False).
+
+    The caller holds them blocked and looks at its data between block() and wait().
+    """
+    cdef int came
+    with nogil:
+        came = notify_wait(timeout_ns)
+    return came == 1

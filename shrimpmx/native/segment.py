@@ -1,0 +1,269 @@
+"""Shared memory segments: create, attach, verify, unlink.
+
+A segment is a POSIX shared memory object whose name tells whose it is: the run,
+and the pid and start time of the process that made it. Pids come round again, a
+pid together with its start time does not, so leftovers can be told from the
+segments of a living run.
+
+The first 64 bytes are `struct segment_header` of shared/layout.h, written here
+because each segment, of whatever kind, begins with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import mmap
+import os
+import re
+import secrets
+import struct
+from dataclasses import dataclass
+
+import posix_ipc
+
+from shrimpmx.errors import SegmentError
+from shrimpmx.native.cores import start_ticks
+
+MAGIC = 0x584D504D49524853
+ABI_VERSION = 1
+KIND_NAMES = {1: "control", 2: "node", 3: "trace"}
+
+_MADV_POPULATE_WRITE = 23  # <asm-generic/mman-common.h>; the mmap module does not name it
+_HEADER = struct.Struct("<QIIQI4xQ24s")
+_RUN_ID_MAX = 23  # bytes before the zero that ends header.run_id
+_NAME = re.compile(r"shrimpmx-([A-Za-z0-9_]{1,23})-([0-9]+)-([0-9]+)-(.+)")
+_SHM = "/dev/shm"  # where Linux keeps POSIX shared memory objects
+
+
+@dataclass(frozen=True)
+class RunIdentity:
+    """Whose a segment is: the run's id, and the pid and start time of its supervisor.
+
+    `start_ticks` is field 22 of /proc/<pid>/stat: clock ticks since boot.
+    """
+
+    run_id: str
+    pid: int
+    start_ticks: int
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(rf"[A-Za-z0-9_]{{1,{_RUN_ID_MAX}}}", self.run_id):
+            raise SegmentError(
+                f"a run id is 1 to {_RUN_ID_MAX} letters, digits or _, not {self.run_id!r}"
+            )
+
+    @classmethod
+    def of_this_process(cls, run_id: str | None = None) -> RunIdentity:
+        """The identity of a run that this process supervises; a fresh run id if none is given."""
+        pid = os.getpid()
+        return cls(run_id or secrets.token_hex(4), pid, start_ticks(pid) or 0)
+
+    def segment_name(self, what: str) -> str:
+        """`shrimpmx-<run_id>-<pid>-<start_ticks>-<what>`."""
+        return f"shrimpmx-{self.run_id}-{self.pid}-{self.start_ticks}-{what}"
+
+    def is_alive(self) -> bool:
+        """Whether the process that this identity names still runs."""
+        return start_ticks(self.pid) == self.start_ticks
+
+
+def parse_segment_name(name: str) -> tuple[RunIdentity, str] | None:
+    """The identity in a segment's name and what the segment is; None if it is not one of ours."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    return RunIdentity(match[1], int(match[2]), int(match[3])), match[4]
+
+
+class Segment:
+    """A mapped segment. `address` is valid until `close()`; offsets, not pointers, go inside.
+
+    `name` is the name in /dev/shm ("" for anonymous memory), `kind` that of layout.h.
+    """
+
+    def __init__(self, name: str, kind: int, memory: mmap.mmap) -> None:
+        self.name = name
+        self.kind = kind
+        self.size_bytes = len(memory)
+        self._memory: mmap.mmap | None = memory
+        # The export ends with the temporary object; a mapping never moves.
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+    def __repr__(self) -> str:
+        return f"<Segment {self.name or 'anonymous'} {self.size_bytes} bytes>"
+
+    @classmethod
+    def create(cls, identity: RunIdentity, what: str, size_bytes: int, kind: int) -> Segment:
+        """A new zeroed segment, mode 0600, its room reserved; SegmentError if there is none."""
+        name = identity.segment_name(what)
+        _check_size(size_bytes, name)
+        try:
+            shared = posix_ipc.SharedMemory("/" + name, posix_ipc.O_CREX, mode=0o600)
+        except posix_ipc.ExistentialError:
+            raise SegmentError(
+                f"segment {name} is there already; `shrimpmx clean` removes leftovers"
+            ) from None
+        except (OSError, ValueError, posix_ipc.Error) as error:
+            raise SegmentError(f"segment {name} cannot be created: {error}") from None
+        try:
+            _reserve(shared.fd, size_bytes)
+            memory = mmap.mmap(shared.fd, size_bytes)
+        except BaseException as error:
+            shared.unlink()
+            if isinstance(error, (OSError, ValueError)):
+                raise SegmentError(f"segment {name} cannot be mapped: {error}") from None
+            raise
+        finally:
+            shared.close_fd()
+        _write_header(memory, identity, kind)
+        return cls(name, kind, memory)
+
+    @classmethod
+    def attach(cls, name: str, kind: int) -> Segment:
+        """Map an existing segment and verify magic, ABI version, kind and size."""
+        try:
+            shared = posix_ipc.SharedMemory("/" + name)
+        except posix_ipc.ExistentialError:
+            raise SegmentError(f"there is no segment {name}; its run may have ended") from None
+        except (OSError, ValueError, posix_ipc.Error) as error:
+            raise SegmentError(f"segment {name} cannot be opened: {error}") from None
+        try:
+            size_bytes = os.fstat(shared.fd).st_size
+            if size_bytes < _HEADER.size:
+                raise SegmentError(
+                    f"segment {name} has {size_bytes} bytes, too few for a header; "
+                    "`shrimpmx clean` removes leftovers"
+                )
+            memory = mmap.mmap(shared.fd, size_bytes)
+        except (OSError, ValueError) as error:
+            raise SegmentError(f"segment {name} cannot be mapped: {error}") from None
+        finally:
+            shared.close_fd()
+        try:
+            _verify_header(memory, name, kind)
+        except SegmentError:
+            memory.close()
+            raise
+        return cls(name, kind, memory)
+
+    @classmethod
+    def anonymous(cls, size_bytes: int, kind: int) -> Segment:
+        """Nameless memory that only this process and its forks see; for tests, mostly."""
+        _check_size(size_bytes, "anonymous")
+        memory = mmap.mmap(-1, size_bytes)
+        _write_header(memory, RunIdentity.of_this_process(), kind)
+        return cls("", kind, memory)
+
+    def identity(self) -> RunIdentity:
+        """The identity that the creator wrote into the header."""
+        _, _, _, _, pid, start, run_id = _HEADER.unpack_from(self._mapping())
+        return RunIdentity(run_id.rstrip(b"\0").decode(), pid, start)
+
+    def view(self) -> memoryview:
+        """The segment's bytes; release the view before `close()`."""
+        return memoryview(self._mapping())
+
+    def populate(self) -> None:
+        """Enter every page into this process's page table, so that none faults later.
+
+        Forks do not inherit the entries of shared mappings. Before Linux 5.14: does nothing.
+        """
+        with contextlib.suppress(OSError):
+            self._mapping().madvise(_MADV_POPULATE_WRITE)
+
+    def close(self) -> None:
+        """Unmap. Nothing may use `address` afterwards; closing twice is harmless."""
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+            self.address = 0
+
+    def unlink(self) -> None:
+        """Remove the name; mappings live on. Harmless if it is gone already."""
+        if self.name:
+            unlink_segment(self.name)
+
+    def _mapping(self) -> mmap.mmap:
+        if self._memory is None:
+            raise SegmentError(f"segment {self.name or 'anonymous'} is closed")
+        return self._memory
+
+
+def unlink_segment(name: str) -> bool:
+    """Remove the segment called `name` from /dev/shm; False if it was gone already."""
+    try:
+        posix_ipc.unlink_shared_memory("/" + name)
+    except posix_ipc.ExistentialError:
+        return False
+    return True
+
+
+def list_segments() -> list[tuple[str, RunIdentity, str]]:
+    """Name, identity and purpose of each segment of shrimpmx in /dev/shm."""
+    found = []
+    with contextlib.suppress(FileNotFoundError):
+        for name in sorted(os.listdir(_SHM)):
+            parsed = parse_segment_name(name)
+            if parsed is not None:
+                found.append((name, *parsed))
+    return found
+
+
+def _check_size(size_bytes: int, name: str) -> None:
+    if size_bytes < _HEADER.size:
+        raise SegmentError(
+            f"segment {name} needs at least {_HEADER.size} bytes for its header, not {size_bytes}"
+        )
+
+
+def _reserve(descriptor: int, size_bytes: int) -> None:
+    """Reserve pages now: a full /dev/shm would otherwise be a SIGBUS in the middle of a run."""
+    try:
+        os.posix_fallocate(descriptor, 0, size_bytes)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.ENOMEM):
+            raise
+        room = os.fstatvfs(descriptor)
+        free = room.f_bavail * room.f_frsize
+        raise SegmentError(
+            f"not enough room in {_SHM}: {size_bytes / 1e6:.1f} MB needed, "
+            f"{free / 1e6:.1f} MB free; `shrimpmx clean` removes leftovers, smaller rings or "
+            "fewer nodes need less"
+        ) from None
+
+
+def _write_header(memory: mmap.mmap, identity: RunIdentity, kind: int) -> None:
+    _HEADER.pack_into(
+        memory,
+        0,
+        MAGIC,
+        ABI_VERSION,
+        kind,
+        len(memory),
+        identity.pid,
+        identity.start_ticks,
+        identity.run_id.encode(),
+    )
+
+
+def _verify_header(memory: mmap.mmap, name: str, kind: int) -> None:
+    magic, version, found_kind, size_bytes, *_ = _HEADER.unpack_from(memory)
+    if magic != MAGIC:
+        raise SegmentError(f"segment {name} is not one of shrimpmx (magic {magic:#x})")
+    if version != ABI_VERSION:
+        raise SegmentError(
+            f"segment {name} has ABI version {version}, this shrimpmx speaks {ABI_VERSION}; "
+            "use one installation for all processes of a run"
+        )
+    if found_kind != kind:
+        raise SegmentError(
+            f"segment {name} is a {KIND_NAMES.get(found_kind, found_kind)} segment, "
+            f"not a {KIND_NAMES.get(kind, kind)} segment"
+        )
+    if size_bytes != len(memory):
+        raise SegmentError(
+            f"segment {name} says it has {size_bytes} bytes and has {len(memory)}; "
+            "`shrimpmx clean` removes leftovers"
+        )

@@ -1,0 +1,91 @@
+/* The binary trace: one ring of the last records per agent, in a trace segment.
+ *
+ * A flight recorder: a ring that is full overwrites its oldest records. Each ring
+ * has one writer, so recording is two stores and no locked operation. Readers may
+ * come at any time, also after the writer has died.
+ */
+#ifndef SHRIMPMX_NATIVE_TRACE_H
+#define SHRIMPMX_NATIVE_TRACE_H
+
+#include <stdint.h>
+
+#include "native/atomics.h"
+
+/* What happened: X(name, meaning of a, meaning of b). Also the names in the printed trace. */
+#define TRACE_KINDS(X)                     \
+    X(note, "value", "value")              \
+    X(tx_frame, "destination", "bytes")    \
+    X(rx_frame, "source", "bytes")         \
+    X(dma_complete, "vector", "marked")    \
+    X(irq_raised, "vector", "cause")       \
+    X(irq_wished, "vector", "cause")       \
+    X(interrupt, "vectors", "core")        \
+    X(poll, "vector", "frames")            \
+    X(recv_packet, "type", "endpoint")     \
+    X(drop, "counter", "bytes")            \
+    X(rank_wake, "endpoint", "runner")     \
+    X(wait_begin, "strategy", "deadline")  \
+    X(wait_end, "result", "spun_ns")       \
+    X(send_start, "partner", "bytes")      \
+    X(event, "type", "seqnum")             \
+    X(request_done, "request", "bytes")    \
+    X(resend, "partner", "seqnum")         \
+    X(stop, "state", "value")
+
+#define TRACE_ENUM(name, a, b) TRACE_##name,
+enum trace_kind { TRACE_KINDS(TRACE_ENUM) TRACE_KINDS_COUNT };
+
+struct trace_entry {      /* offset; writer: the ring's agent */
+    int64_t time_ns;      /*  0  the run's clock */
+    uint32_t agent;       /*  8  index of the agent's record */
+    uint32_t kind;        /* 12  enum trace_kind */
+    uint64_t a;           /* 16 */
+    uint64_t b;           /* 24 */
+};
+_Static_assert(sizeof(struct trace_entry) == 32, "two trace entries per cache line");
+
+struct trace_ring {            /* offset; writer */
+    volatile uint64_t next;    /*  0  the agent: entries written since the start */
+    uint32_t agent;            /*  8  creator */
+    uint32_t entries;          /* 12  creator: power of two */
+    uint8_t unused[48];        /* 16 */
+    struct trace_entry slots[]; /* 64 */
+};
+_Static_assert(sizeof(struct trace_ring) == 64, "trace ring header");
+
+struct trace_header {          /* offset; writer: creator */
+    uint8_t segment[64];       /*  0  struct segment_header of shared/layout.h */
+    uint32_t rings_count;      /* 64 */
+    uint32_t entries;          /* 68  of each ring */
+    uint64_t stride;           /* 72  from ring to ring, bytes; the first at 128 */
+    uint8_t unused[48];        /* 80 */
+};
+_Static_assert(sizeof(struct trace_header) == 128, "trace header");
+
+static inline struct trace_ring *trace_ring_at(struct trace_header *trace, uint32_t index) {
+    return (struct trace_ring *)((char *)(trace + 1) + index * trace->stride);
+}
+
+/* Records one thing that happened; nothing when tracing is off (`ring` is NULL). */
+static inline void trace_record(struct trace_ring *ring, int64_t time_ns, uint32_t kind,
+                                uint64_t a, uint64_t b) {
+    if (__builtin_expect(ring == 0, 1))
+        return;
+    uint64_t next = ring->next;
+    struct trace_entry *entry = &ring->slots[next & (ring->entries - 1)];
+    entry->time_ns = time_ns;
+    entry->agent = ring->agent;
+    entry->kind = kind;
+    entry->a = a;
+    entry->b = b;
+    store_release_u64(&ring->next, next + 1); /* T1: the entry is whole; pairs with T1' */
+}
+
+static inline const char *trace_kind_text(uint32_t kind, uint32_t which) {
+#define TRACE_NAME(name, a, b) {#name, a, b},
+    static const char *const texts[][3] = {TRACE_KINDS(TRACE_NAME)};
+#undef TRACE_NAME
+    return kind < TRACE_KINDS_COUNT ? texts[kind][which] : 0;
+}
+
+#endif

@@ -1,0 +1,53 @@
+"""The binary trace: one ring of the last records per agent; see trace.h."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+cdef extern from "native/trace.h" nogil:
+    enum:
+        TRACE_note
+        TRACE_tx_frame
+        TRACE_rx_frame
+        TRACE_dma_complete
+        TRACE_irq_raised
+        TRACE_irq_wished
+        TRACE_interrupt
+        TRACE_poll
+        TRACE_recv_packet
+        TRACE_drop
+        TRACE_rank_wake
+        TRACE_wait_begin
+        TRACE_wait_end
+        TRACE_send_start
+        TRACE_event
+        TRACE_request_done
+        TRACE_resend
+        TRACE_stop
+        TRACE_KINDS_COUNT
+    cdef struct trace_entry:
+        int64_t time_ns
+        uint32_t agent
+        uint32_t kind
+        uint64_t a
+        uint64_t b
+    cdef struct trace_ring:
+        uint64_t next
+        uint32_t agent
+        uint32_t entries
+        trace_entry slots[1]
+    cdef struct trace_header:
+        uint32_t rings_count
+        uint32_t entries
+        uint64_t stride
+    trace_ring *trace_ring_at(trace_header *trace, uint32_t index) noexcept
+    void trace_record(trace_ring *ring, int64_t time_ns, uint32_t kind, uint64_t a,
+                      uint64_t b) noexcept
+    const char *trace_kind_text(uint32_t kind, uint32_t which) noexcept
+
+
+cdef class Trace:
+    cdef trace_header *header
+    cdef readonly object segment
+
+    # The ring of an agent; hand NULL to trace_record() where there is no Trace.
+    cdef trace_ring *ring(self, uint32_t agent) noexcept nogil
+    cdef trace_ring *checked_ring(self, uint32_t agent) except NULL
