@@ -1,0 +1,15 @@
+"""An agent: a step machine that one runner drives."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from shrimpmx.shared.layout cimport agent_record
+
+
+cdef class Agent:
+    cdef public object name
+    cdef agent_record *record        # its counters, in the control segment
+    cdef uint64_t *counters          # record.counters
+    cdef int64_t next_due_ns         # when it next wants to run by itself; NEVER_NS: on a wake
+    cdef readonly object failure     # exception raised by user code inside a step, or None
+
+    cdef int step(self, int64_t now_ns) noexcept nogil

@@ -1,0 +1,6 @@
+class Agent:
+    name: object
+    failure: BaseException | None
+    def step_at(self, now_ns: int) -> int: ...
+    @property
+    def due_ns(self) -> int | None: ...

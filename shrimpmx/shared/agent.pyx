@@ -1,0 +1,35 @@
+"""An agent: a step machine that one runner drives.
+
+`step(now_ns)` does what is due without blocking and returns how much it did. It
+never reads the clock, never sleeps and never forks, so that one test process can
+drive the same compiled agents under a virtual clock, in any interleaving.
+"""
+
+from libc.stdint cimport int64_t
+
+from shrimpmx.native.clock cimport NEVER_NS
+
+
+cdef class Agent:
+    """Base of every agent; subclasses override the compiled `step`."""
+
+    def __cinit__(self, *args, **kwargs):
+        self.next_due_ns = NEVER_NS
+        self.failure = None
+
+    cdef int step(self, int64_t now_ns) noexcept nogil:
+        return 0
+
+    def step_at(self, int64_t now_ns) -> int:
+        """Run one step at `now_ns` (ns) and return how many things it did; for tests."""
+        cdef int done
+        with nogil:
+            done = self.step(now_ns)
+        if self.failure is not None:
+            raise self.failure
+        return done
+
+    @property
+    def due_ns(self):
+        """When the agent next wants to run by itself, ns; None if only on a wake-up."""
+        return None if self.next_due_ns == NEVER_NS else self.next_due_ns

@@ -1,0 +1,250 @@
+"""The control segment: one per run, attached by every process.
+
+It holds the clock, the stop word, one record per process (its wait slot, state and
+account of waiting) and one per agent (its counters).
+"""
+
+import time
+
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uintptr_t
+from libc.string cimport memset, strncpy
+
+from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
+from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, Clock, clock_initialise, clock_now_ns
+from shrimpmx.native.futex cimport futex_wait, futex_wake, wait_slot
+from shrimpmx.shared.layout cimport (
+    AGENT_HOG,
+    AGENT_IRQ,
+    AGENT_NIC,
+    AGENT_RANK,
+    COUNTERS_MAX,
+    STOP_ABORT,
+    STOP_FINISH,
+    STOP_NO,
+    agent_record,
+    control_agent,
+    control_header,
+    control_runner,
+    counter_name,
+    runner_record,
+    wait_account,
+)
+
+from os import getpid
+
+AGENT_KINDS = {"nic": AGENT_NIC, "irq": AGENT_IRQ, "rank": AGENT_RANK, "hog": AGENT_HOG}
+RUNNER_STATES = ("starting", "ready", "running", "done", "failed")
+STOP_STATES = {"no": STOP_NO, "finish": STOP_FINISH, "abort": STOP_ABORT}
+_KIND_NAMES = {number: name for name, number in AGENT_KINDS.items()}
+
+
+def counter_names(kind: str) -> list:
+    """Names of the counters that agents of `kind` keep, in their order in memory."""
+    cdef const char *name
+    names = []
+    for index in range(COUNTERS_MAX):
+        name = counter_name(AGENT_KINDS[kind], index)
+        if name == NULL:
+            break
+        names.append(name.decode())
+    return names
+
+
+cdef class Control:
+    """A process's view of the control segment; keeps the segment attached."""
+
+    def __init__(self, segment):
+        self.segment = segment
+        self.header = <control_header *><uintptr_t>segment.address
+
+    @staticmethod
+    def size_bytes(runners: int, agents: int) -> int:
+        """Bytes that a control segment of so many processes and agents needs."""
+        return sizeof(control_header) + runners * sizeof(runner_record) + agents * sizeof(agent_record)
+
+    @classmethod
+    def create(cls, segment, runners: list, agents: list, nodes_count: int, clock: str = "tsc"):
+        """Lay out a new control segment.
+
+        `runners`: names of the processes; `agents`: (name, kind, index of its process);
+        `clock`: "tsc", "monotonic" or "virtual".
+        """
+        cdef Control self = cls(segment)
+        cdef control_header *header = self.header
+        if segment.size_bytes < Control.size_bytes(len(runners), len(agents)):
+            raise ValueError("the control segment is too small for its agents")
+        clock_initialise(&header.clock, clock)
+        header.stop = STOP_NO
+        header.started = 0
+        header.runners_count = len(runners)
+        header.agents_count = len(agents)
+        header.nodes_count = nodes_count
+        header.runners_offset = sizeof(control_header)
+        header.agents_offset = sizeof(control_header) + len(runners) * sizeof(runner_record)
+        cdef runner_record *runner
+        cdef agent_record *agent
+        for index, name in enumerate(runners):
+            runner = control_runner(header, index)
+            memset(runner, 0, sizeof(runner_record))
+            text = name.encode()
+            strncpy(runner.name, text, sizeof(runner.name) - 1)
+        for index, (name, kind, runner_index) in enumerate(agents):
+            agent = control_agent(header, index)
+            memset(agent, 0, sizeof(agent_record))
+            text = name.encode()
+            strncpy(agent.name, text, sizeof(agent.name) - 1)
+            agent.kind = AGENT_KINDS[kind]
+            agent.runner = runner_index
+        return self
+
+    @classmethod
+    def attach(cls, segment):
+        """The control segment that another process created."""
+        return cls(segment)
+
+    # -- compiled face ------------------------------------------------
+
+    cdef Clock *clock(self) noexcept nogil:
+        return &self.header.clock
+
+    cdef runner_record *runner(self, uint32_t index) noexcept nogil:
+        return control_runner(self.header, index)
+
+    cdef agent_record *agent(self, uint32_t index) noexcept nogil:
+        return control_agent(self.header, index)
+
+    cdef wait_slot *slot(self, uint32_t runner) noexcept nogil:
+        return &control_runner(self.header, runner).slot
+
+    # -- clock --------------------------------------------------------
+
+    def now_ns(self) -> int:
+        """The run's clock, ns."""
+        return clock_now_ns(&self.header.clock)
+
+    def set_virtual_ns(self, int64_t now_ns) -> None:
+        """Move the virtual clock to `now_ns`."""
+        if self.header.clock.kind != CLOCK_KIND_VIRTUAL:
+            raise ValueError("only a virtual clock can be set")
+        self.header.clock.virtual_ns = now_ns
+
+    # -- start and stop -----------------------------------------------
+
+    def set_stop(self, state: str) -> None:
+        """Tell every agent to go on ("no"), to end ("finish") or to give up ("abort").
+
+        Sleepers are woken so that they see it.
+        """
+        cdef wait_slot *slot
+        store_release_u32(&self.header.stop, STOP_STATES[state])
+        for index in range(self.header.runners_count):
+            slot = self.slot(index)
+            slot.word += 1
+            futex_wake(&slot.word, 1 << 30)
+        futex_wake(&self.header.started, 1 << 30)
+
+    def stop_state(self) -> str:
+        """"no", "finish" or "abort"."""
+        value = load_acquire_u32(&self.header.stop)
+        return next(name for name, number in STOP_STATES.items() if number == value)
+
+    def start(self) -> None:
+        """Let the ranks begin."""
+        store_release_u32(&self.header.started, 1)
+        futex_wake(&self.header.started, 1 << 30)
+
+    def wait_started(self, timeout_s: float) -> bool:
+        """Wait until start() or a stop; False when `timeout_s` seconds passed first."""
+        cdef int64_t step_ns = 100_000_000
+        cdef control_header *header = self.header
+        end = time.monotonic() + timeout_s
+        while load_acquire_u32(&header.started) == 0 and load_acquire_u32(&header.stop) == STOP_NO:
+            if time.monotonic() > end:
+                return False
+            with nogil:
+                futex_wait(&header.started, 0, step_ns)
+        return True
+
+    def register_process(self, uint32_t runner, uint32_t signal_number=0) -> None:
+        """Enter the calling process as `runner`; notifications reach it by `signal_number`."""
+        cdef runner_record *record = self._checked_runner(runner)
+        record.slot.pid = getpid()
+        record.slot.signal = signal_number
+        store_release_u32(&record.pid, getpid())
+
+    def set_placement(self, uint32_t runner, uint32_t cpu, uint32_t realtime) -> None:
+        """Note the CPU and the real-time priority (0: none) that `runner` got."""
+        cdef runner_record *record = self._checked_runner(runner)
+        record.cpu = cpu
+        record.realtime = realtime
+
+    def set_runner_state(self, uint32_t runner, state: str) -> None:
+        """Publish a process's state, one of RUNNER_STATES."""
+        store_release_u32(&self._checked_runner(runner).state, RUNNER_STATES.index(state))
+
+    # -- reading ------------------------------------------------------
+
+    @property
+    def runners_count(self):
+        """Number of processes."""
+        return self.header.runners_count
+
+    @property
+    def agents_count(self):
+        """Number of agents."""
+        return self.header.agents_count
+
+    def runner_info(self, uint32_t runner) -> dict:
+        """Name, state, pid, CPU, priority and wake-ups of one process."""
+        cdef runner_record *record = self._checked_runner(runner)
+        return {
+            "name": record.name.decode(),
+            "state": RUNNER_STATES[load_acquire_u32(&record.state)],
+            "pid": record.pid,
+            "cpu": record.cpu,
+            "realtime": record.realtime,
+            "wakes": record.slot.wakes,
+            "notifications_sent": record.slot.notifications,
+        }
+
+    def runner_account(self, uint32_t runner) -> dict:
+        """What waiting cost one process; see struct wait_account."""
+        cdef wait_account account = self._checked_runner(runner).account
+        return {
+            "waits": account.waits,
+            "at_once": account.at_once,
+            "while_spinning": account.while_spinning,
+            "timeouts": account.timeouts,
+            "spin_ns": account.spin_ns,
+            "yields": account.yields,
+            "blocks": account.blocks,
+            "races": account.races,
+            "system_calls": account.system_calls,
+            "interrupts_enabled": account.interrupts_enabled,
+            "notifications": account.notifications,
+        }
+
+    def agent_info(self, uint32_t agent) -> dict:
+        """Name, kind and process of one agent."""
+        cdef agent_record *record = self._checked_agent(agent)
+        return {
+            "name": record.name.decode(),
+            "kind": _KIND_NAMES[record.kind],
+            "runner": record.runner,
+        }
+
+    def agent_counters(self, uint32_t agent) -> dict:
+        """The counters of one agent by name."""
+        cdef agent_record *record = self._checked_agent(agent)
+        names = counter_names(_KIND_NAMES[record.kind])
+        return {name: record.counters[index] for index, name in enumerate(names)}
+
+    cdef runner_record *_checked_runner(self, uint32_t index) except NULL:
+        if index >= self.header.runners_count:
+            raise IndexError(f"no runner {index}; there are {self.header.runners_count}")
+        return control_runner(self.header, index)
+
+    cdef agent_record *_checked_agent(self, uint32_t index) except NULL:
+        if index >= self.header.agents_count:
+            raise IndexError(f"no agent {index}; there are {self.header.agents_count}")
+        return control_agent(self.header, index)

@@ -1,0 +1,159 @@
+"""How large a node is and where its parts lie: plain numbers, computed once by the supervisor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from shrimpmx.errors import InputError
+from shrimpmx.params import HostParameters, NicParameters
+
+CACHE_LINE_BYTES = 64
+# Sizes of the structures of layout.h and ring.h, checked by the node's tests.
+NODE_HEADER_BYTES = 192
+RING_HEADER_BYTES = 320
+EVENT_BYTES = 64
+CORE_INTERRUPTS_BYTES = 320
+INTERRUPT_VECTOR_BYTES = 64
+ENDPOINT_DESCRIPTOR_BYTES = 256  # one line more than needed where a mutex is larger
+FRAME_SLOT_HEADER_BYTES = 16  # sizeof(struct frame_slot)
+MEDIUM_FRAG_HEADER_BYTES = 16 + 32  # head and medium header
+
+
+def lines(size_bytes: int) -> int:
+    """Round `size_bytes` up to whole cache lines."""
+    return -(-size_bytes // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
+
+
+def slot_stride(size_bytes: int) -> int:
+    """Bytes from one ring slot to the next: whole cache lines, an odd number of them.
+
+    With a power of two the first lines of all slots would fall into a few cache sets, and a
+    ring of short frames would miss in every cache (measured: docs/decisions.md).
+    """
+    count = lines(size_bytes) // CACHE_LINE_BYTES
+    return (count | 1) * CACHE_LINE_BYTES
+
+
+def medium_frag_bytes(mtu_bytes: int) -> int:
+    """Data of one medium fragment: MTU - 48 up to 4096, else 8192 if it fits, else 4096 (Open-MX)."""
+    room = mtu_bytes - MEDIUM_FRAG_HEADER_BYTES
+    if room <= 4096:
+        return room
+    return 8192 if room >= 8192 else 4096
+
+
+@dataclass
+class NodeLayout:
+    """The numbers that a node segment is made from; see layout.h for their meaning."""
+
+    index: int = 0
+    nodes_count: int = 1
+    cores: int = 1
+    vectors: int = 1
+    endpoints: int = 1
+    mtu: int = 1500
+    rx_ring_entries: int = 1024
+    tx_ring_entries: int = 1024
+    link_ring_entries: int = 4096
+    event_ring_entries: int = 1024
+    event_ring: str = "lock-free"
+    nic_runner: int = 0
+    nic_agent: int = 0
+    core_runners: list[int] = field(default_factory=lambda: [0])
+    core_agents: list[int] = field(default_factory=lambda: [0])
+    irq_binding: str = "round-robin"
+
+    # Filled in by place(): bytes from the start of the segment.
+    cores_offset: int = 0
+    vectors_offset: int = 0
+    endpoints_offset: int = 0
+    core_tx_rings_offset: int = 0
+    core_tx_stride: int = 0
+    endpoint_tx_rings_offset: int = 0
+    endpoint_tx_stride: int = 0
+    link_rings_offset: int = 0
+    link_stride: int = 0
+    rx_rings_offset: int = 0
+    rx_stride: int = 0
+    event_rings_offset: int = 0
+    event_stride: int = 0
+    size_bytes: int = 0
+
+    @classmethod
+    def from_parameters(
+        cls, nic: NicParameters, host: HostParameters, *, index: int, nodes_count: int, **more: object
+    ) -> NodeLayout:
+        """A layout whose rings and cores are those of the parameters."""
+        layout = cls(
+            index=index,
+            nodes_count=nodes_count,
+            cores=host.cores,
+            mtu=nic.mtu,
+            rx_ring_entries=nic.rx_ring_entries,
+            tx_ring_entries=nic.tx_ring_entries,
+            link_ring_entries=nic.link_ring_entries,
+            event_ring_entries=host.event_ring_entries,
+            event_ring=host.event_ring,
+            irq_binding=host.irq_binding,
+        )
+        for name, value in more.items():
+            if name not in layout.__dataclass_fields__:
+                raise TypeError(f"NodeLayout has no field {name!r}")
+            setattr(layout, name, value)
+        return layout
+
+    @property
+    def frame_slot_bytes(self) -> int:
+        """Stride of a slot that holds a frame of `mtu` bytes."""
+        return slot_stride(FRAME_SLOT_HEADER_BYTES + self.mtu)
+
+    @property
+    def medium_frag_bytes(self) -> int:
+        """Data bytes of one medium fragment."""
+        return medium_frag_bytes(self.mtu)
+
+    @property
+    def recvq_slot_bytes(self) -> int:
+        """Stride of a recvq slot: one medium fragment."""
+        return slot_stride(self.medium_frag_bytes)
+
+    def place(self) -> NodeLayout:
+        """Compute every offset and the segment's size; returns self."""
+        self._check()
+        position = NODE_HEADER_BYTES
+
+        def take(size_bytes: int) -> int:
+            nonlocal position
+            start = position
+            position += lines(size_bytes)
+            return start
+
+        frame_ring = RING_HEADER_BYTES + self.tx_ring_entries * self.frame_slot_bytes
+        self.cores_offset = take(CORE_INTERRUPTS_BYTES * self.cores)
+        self.vectors_offset = take(INTERRUPT_VECTOR_BYTES * self.vectors)
+        self.endpoints_offset = take(ENDPOINT_DESCRIPTOR_BYTES * self.endpoints)
+        self.core_tx_stride = self.endpoint_tx_stride = lines(frame_ring)
+        self.core_tx_rings_offset = take(self.core_tx_stride * self.cores)
+        self.endpoint_tx_rings_offset = take(self.endpoint_tx_stride * self.endpoints)
+        self.link_stride = lines(RING_HEADER_BYTES + self.link_ring_entries * self.frame_slot_bytes)
+        self.link_rings_offset = take(self.link_stride * self.nodes_count)
+        self.rx_stride = lines(RING_HEADER_BYTES + self.rx_ring_entries * self.frame_slot_bytes)
+        self.rx_rings_offset = take(self.rx_stride * self.vectors)
+        self.event_stride = self.event_ring_entries * (2 * EVENT_BYTES + self.recvq_slot_bytes)
+        self.event_rings_offset = take(self.event_stride * self.endpoints)
+        self.size_bytes = -(-position // 4096) * 4096
+        return self
+
+    def _check(self) -> None:
+        limits = {
+            "cores": (self.cores, 64),
+            "vectors": (self.vectors, 32),
+            "endpoints": (self.endpoints, 255),
+            "nodes_count": (self.nodes_count, 1024),
+        }
+        for name, (value, limit) in limits.items():
+            if not 1 <= value <= limit:
+                raise InputError(f"{name} must be from 1 to {limit}, not {value}")
+        for name in ("core_runners", "core_agents"):
+            if len(getattr(self, name)) != self.cores:
+                raise InputError(f"{name} must name one for each of the {self.cores} cores")

@@ -1,0 +1,304 @@
+/* What agents share: the control segment (one per run) and the node segments.
+ *
+ * Places inside a segment are byte offsets from its start, never pointers, since
+ * every process maps it elsewhere. Each field says who writes it. A change here
+ * raises SEGMENT_ABI_VERSION.
+ */
+#ifndef SHRIMPMX_SHARED_LAYOUT_H
+#define SHRIMPMX_SHARED_LAYOUT_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "native/clock.h"
+#include "native/futex.h"
+#include "native/ring.h"
+#include "shared/counters.h"
+
+#define SEGMENT_MAGIC 0x584d504d49524853ull /* "SHRIMPMX" in memory */
+#define SEGMENT_ABI_VERSION 1
+
+enum segment_kind { SEGMENT_CONTROL = 1, SEGMENT_NODE = 2, SEGMENT_TRACE = 3 };
+
+struct segment_header {      /* offset; writer: the creator, once */
+    uint64_t magic;          /*  0 */
+    uint32_t abi_version;    /*  8 */
+    uint32_t kind;           /* 12  enum segment_kind */
+    uint64_t size_bytes;     /* 16 */
+    uint32_t owner_pid;      /* 24  the supervisor */
+    uint32_t unused0;        /* 28 */
+    uint64_t owner_start;    /* 32  its start time, clock ticks since boot */
+    char run_id[24];         /* 40  zero-terminated */
+};
+_Static_assert(sizeof(struct segment_header) == 64, "segment header");
+
+/* -- control segment --------------------------------------------------- */
+
+enum stop_state { STOP_NO = 0, STOP_FINISH = 1, STOP_ABORT = 2 };
+
+enum runner_state {
+    RUNNER_STARTING = 0,
+    RUNNER_READY = 1,
+    RUNNER_RUNNING = 2,
+    RUNNER_DONE = 3,
+    RUNNER_FAILED = 4,
+};
+
+/* What waiting cost one process; kept by its strategy (waiting paper, 3.2). */
+struct wait_account {          /* writer: the process */
+    uint64_t waits;            /* calls of wait */
+    uint64_t at_once;          /* ... that found the data before any waiting */
+    uint64_t while_spinning;   /* ... that found it in a spin phase */
+    uint64_t timeouts;         /* ... that ended at their deadline */
+    uint64_t spin_ns;          /* time in spin phases */
+    uint64_t yields;           /* sched_yield calls */
+    uint64_t blocks;           /* sleeps entered (futex or signal wait) */
+    uint64_t races;            /* data found between arming and sleeping */
+    uint64_t system_calls;     /* all system calls made to wait */
+    uint64_t interrupts_enabled; /* times the slot was armed */
+    uint64_t notifications;    /* signal handler runs */
+    uint64_t unused[5];
+};
+_Static_assert(sizeof(struct wait_account) == 128, "wait account");
+
+struct runner_record {              /* one process; offset; writer */
+    struct wait_slot slot;          /*   0  see futex.h */
+    volatile uint32_t state;        /*  64  the process; enum runner_state */
+    volatile uint32_t pid;          /*  68  the process */
+    volatile uint32_t cpu;          /*  72  the process: CPU it is pinned to */
+    volatile uint32_t realtime;     /*  76  the process: FIFO priority it got, 0 if none */
+    char name[48];                  /*  80  supervisor */
+    struct wait_account account;    /* 128  the process */
+};
+_Static_assert(sizeof(struct runner_record) == 256, "runner record");
+
+struct agent_record {               /* one agent; offset; writer */
+    char name[32];                  /*   0  supervisor: "node0.nic", "node1.irq3", "rank0" */
+    uint32_t kind;                  /*  32  supervisor; enum agent_kind */
+    uint32_t runner;                /*  36  supervisor: index of its process */
+    uint8_t unused[24];             /*  40 */
+    volatile uint64_t counters[COUNTERS_MAX]; /* 64  the agent */
+};
+_Static_assert(sizeof(struct agent_record) == 704, "agent record");
+
+struct control_header {             /* offset; writer */
+    struct segment_header segment;  /*   0 */
+    struct clock clock;             /*  64  supervisor, before any agent starts */
+    volatile uint32_t stop;         /* 128  supervisor; enum stop_state */
+    volatile uint32_t started;      /* 132  supervisor: futex word, 1 when ranks may begin */
+    uint32_t runners_count;         /* 136  supervisor */
+    uint32_t agents_count;          /* 140  supervisor */
+    uint32_t nodes_count;           /* 144  supervisor */
+    uint32_t unused0;               /* 148 */
+    uint64_t runners_offset;        /* 152  supervisor */
+    uint64_t agents_offset;         /* 160  supervisor */
+    uint8_t unused1[24];            /* 168 */
+};
+_Static_assert(sizeof(struct control_header) == 192, "control header");
+
+static inline struct runner_record *control_runner(struct control_header *control,
+                                                   uint32_t index) {
+    return (struct runner_record *)((char *)control + control->runners_offset) + index;
+}
+static inline struct agent_record *control_agent(struct control_header *control, uint32_t index) {
+    return (struct agent_record *)((char *)control + control->agents_offset) + index;
+}
+
+/* -- node segment ------------------------------------------------------ */
+
+/* A frame in a tx, link or rx ring slot. */
+struct frame_slot {      /* offset; writer: the ring's producer */
+    uint16_t length;     /*  0  bytes of `frame` */
+    uint8_t unused[6];   /*  2 */
+    int64_t time_ns;     /*  8  tx: handed over; link: arrival at the far NIC; rx: DMA complete */
+    uint8_t frame[];     /* 16 */
+};
+_Static_assert(sizeof(struct frame_slot) == 16, "frame slot header");
+
+#define NODE_CORES_MAX 64
+#define NODE_VECTORS_MAX 32
+#define NODE_ENDPOINTS_MAX 255
+#define NODE_PEERS_MAX 1024
+
+/* A core's interrupt context: what its irq agent serves. */
+struct core_interrupts {              /* offset; writer */
+    volatile uint64_t pending;        /*   0  NICs set bits, the irq agent takes all: vectors */
+    uint32_t runner;                  /*   8  supervisor: the irq agent's process */
+    uint32_t agent;                   /*  12  supervisor: its agent record */
+    uint8_t unused[48];               /*  16 */
+    volatile uint64_t taken[NODE_VECTORS_MAX]; /* 64  NIC: interrupts delivered, by vector */
+};
+_Static_assert(sizeof(struct core_interrupts) == 320, "core interrupts");
+
+/* Where a vector's interrupts go. */
+enum binding_kind { BINDING_ROUND_ROBIN = 0, BINDING_CORE = 1 };
+
+struct interrupt_vector {             /* offset; writer */
+    volatile uint32_t token;          /*   0  1: the NIC may raise; NIC takes, handler returns */
+    uint32_t binding;                 /*   4  supervisor; enum binding_kind */
+    uint32_t bound_core;              /*   8  supervisor */
+    uint32_t next_core;               /*  12  NIC: round-robin position */
+    uint64_t rx_ring_offset;          /*  16  supervisor: struct ring of frame_slot */
+    volatile uint32_t wish;           /*  24  NIC: 1 while it waits for the token */
+    uint8_t unused[36];               /*  28 */
+};
+_Static_assert(sizeof(struct interrupt_vector) == 64, "interrupt vector");
+
+enum endpoint_state { ENDPOINT_CLOSED = 0, ENDPOINT_OPEN = 1 };
+
+/* Which event ring an endpoint uses. */
+enum event_ring_kind {
+    EVENT_RING_LOCK_FREE = 0, /* Open-MX 1.3.901 on: the consumer never writes it */
+    EVENT_RING_RESET = 1,     /* the papers' ring: the consumer resets the slot's type */
+};
+
+struct endpoint_descriptor {          /* offset; writer */
+    /* Who it is: the owning rank, at open and close. */
+    volatile uint32_t state;          /*   0  enum endpoint_state */
+    uint32_t session_id;              /*   4 */
+    uint32_t runner;                  /*   8  the rank's process: whose wait slot to wake */
+    uint32_t ring_kind;               /*  12  enum event_ring_kind */
+    uint32_t entries;                 /*  16  supervisor: events in each ring, recvq slots */
+    uint32_t recvq_slot_bytes;        /*  20  supervisor */
+    uint64_t unexpected_offset;       /*  24  supervisor: struct event[entries] */
+    uint64_t expected_offset;         /*  32  supervisor: struct event[entries] */
+    uint64_t recvq_offset;            /*  40  supervisor */
+    uint64_t tx_ring_offset;          /*  48  supervisor: the rank's own tx ring */
+    uint64_t unused0;                 /*  56 */
+    /* Handlers' side, under `lock`. */
+    pthread_mutex_t lock;             /*  64  handlers: robust, priority-inheriting */
+    uint32_t unexpected_next;         /* 104  next unexpected event, free-running */
+    uint32_t expected_next;           /* 108  next expected event, free-running */
+    uint32_t last_core;               /* 112  core that touched it last, + 1 */
+    uint32_t unused1;                 /* 116 */
+    volatile uint64_t handovers;      /* 120  times another core than the last took it */
+    /* Consumer's side: the owning rank. */
+    volatile uint32_t unexpected_released; /* 128  free-running; in batches of entries / 4 */
+    volatile uint32_t expected_released;   /* 132 */
+    uint8_t unused2[56];              /* 136 */
+};
+_Static_assert(sizeof(pthread_mutex_t) <= 48, "the lock fits its line");
+_Static_assert(sizeof(struct endpoint_descriptor) == 192 + (sizeof(pthread_mutex_t) > 40 ? 64 : 0),
+               "endpoint descriptor");
+
+struct node_header {                  /* offset; writer: supervisor, before any agent starts */
+    struct segment_header segment;    /*   0 */
+    uint32_t index;                   /*  64  this node; also its peer index */
+    uint32_t nodes_count;             /*  68 */
+    uint32_t cores_count;             /*  72 */
+    uint32_t vectors_count;           /*  76 */
+    uint32_t endpoints_count;         /*  80 */
+    uint32_t mtu_bytes;               /*  84  head and data of a frame */
+    uint32_t frame_slot_bytes;        /*  88 */
+    uint32_t nic_runner;              /*  92  the NIC's process: whose wait slot is its doorbell */
+    uint32_t nic_agent;               /*  96 */
+    uint32_t medium_frag_bytes;       /* 100  data of a medium fragment */
+    uint64_t cores_offset;            /* 104  struct core_interrupts[cores_count] */
+    uint64_t vectors_offset;          /* 112  struct interrupt_vector[vectors_count] */
+    uint64_t endpoints_offset;        /* 120  struct endpoint_descriptor[endpoints_count] */
+    uint64_t core_tx_rings_offset;    /* 128  struct ring, one per core, core_tx_stride apart */
+    uint64_t core_tx_stride;          /* 136 */
+    uint64_t endpoint_tx_rings_offset;/* 144  struct ring, one per endpoint */
+    uint64_t endpoint_tx_stride;      /* 152 */
+    uint64_t link_rings_offset;       /* 160  struct ring, incoming, one per source node */
+    uint64_t link_stride;             /* 168 */
+    uint8_t unused[16];               /* 176 */
+};
+_Static_assert(sizeof(struct node_header) == 192, "node header");
+
+#define NODE_PART(node, type, offset) ((type *)((char *)(node) + (offset)))
+
+static inline struct core_interrupts *node_core(struct node_header *node, uint32_t core) {
+    return NODE_PART(node, struct core_interrupts, node->cores_offset) + core;
+}
+static inline struct interrupt_vector *node_vector(struct node_header *node, uint32_t vector) {
+    return NODE_PART(node, struct interrupt_vector, node->vectors_offset) + vector;
+}
+static inline struct endpoint_descriptor *node_endpoint(struct node_header *node, uint32_t index) {
+    return NODE_PART(node, struct endpoint_descriptor, node->endpoints_offset) + index;
+}
+static inline struct ring *node_rx_ring(struct node_header *node, uint32_t vector) {
+    return NODE_PART(node, struct ring, node_vector(node, vector)->rx_ring_offset);
+}
+static inline struct ring *node_core_tx_ring(struct node_header *node, uint32_t core) {
+    return NODE_PART(node, struct ring, node->core_tx_rings_offset + core * node->core_tx_stride);
+}
+static inline struct ring *node_endpoint_tx_ring(struct node_header *node, uint32_t endpoint) {
+    return NODE_PART(node, struct ring,
+                     node->endpoint_tx_rings_offset + endpoint * node->endpoint_tx_stride);
+}
+static inline struct ring *node_link_ring(struct node_header *node, uint32_t source) {
+    return NODE_PART(node, struct ring, node->link_rings_offset + source * node->link_stride);
+}
+
+/* A node's hardware address: locally administered, the node's index in its last bytes. */
+static inline void node_address(uint32_t index, uint8_t address[6]) {
+    address[0] = 0x02;
+    address[1] = 0x5a;
+    address[2] = 0;
+    address[3] = 0;
+    address[4] = (uint8_t)(index >> 8);
+    address[5] = (uint8_t)index;
+}
+
+/* -- events ------------------------------------------------------------ */
+
+enum event_type {
+    EVENT_NONE = 0x00,
+    EVENT_IGNORE = 0x01,
+    EVENT_CONNECT_REQUEST = 0x11,
+    EVENT_CONNECT_REPLY = 0x12,
+    EVENT_TINY = 0x13,
+    EVENT_SMALL = 0x14,
+    EVENT_MEDIUM_FRAG = 0x15,
+    EVENT_RNDV = 0x16,
+    EVENT_NOTIFY = 0x17,
+    EVENT_LIBACK = 0x18,
+    EVENT_NACK_LIB = 0x19,
+    EVENT_MEDIUM_SENDQ_DONE = 0x20,
+    EVENT_PULL_DONE = 0x21,
+};
+
+#define TINY_MAX_BYTES 32
+#define SMALL_MAX_BYTES 128
+
+struct event_tiny { uint16_t checksum; uint8_t length; uint8_t unused[5]; uint8_t data[32]; };
+struct event_small { uint32_t recvq_offset; uint16_t length, checksum; };
+struct event_medium {
+    uint32_t recvq_offset, message_length;
+    uint16_t frag_length;
+    uint8_t frag_seqnum, pipeline;
+    uint16_t checksum;
+};
+struct event_connect {
+    uint32_t src_session_id, key_or_session;
+    uint16_t target_recv_seqnum_start;
+    uint8_t connect_seqnum, status;
+};
+struct event_liback { uint32_t session_id, acknum; uint16_t lib_seqnum, send_seq; uint8_t resent; };
+struct event_nack { uint16_t lib_seqnum; uint8_t nack_type; };
+
+struct event {                 /* host byte order; offset */
+    uint16_t peer_index;       /*  0 */
+    uint8_t src_endpoint;      /*  2 */
+    uint8_t unused0;           /*  3 */
+    uint16_t seqnum, piggyack; /*  4 */
+    uint64_t match_info;       /*  8 */
+    union {                    /* 16 */
+        struct event_tiny tiny;
+        struct event_small small;
+        struct event_medium medium;
+        struct event_connect connect;
+        struct event_liback liback;
+        struct event_nack nack;
+        uint8_t bytes[40];
+    };
+    uint8_t unused1[6];        /* 56 */
+    uint8_t type;              /* 62  enum event_type */
+    volatile uint8_t id;       /* 63  lock-free ring: 1 + index % 255, stored last */
+};
+_Static_assert(sizeof(struct event) == 64, "an event is one cache line");
+
+static inline uint8_t event_id(uint32_t index) { return (uint8_t)(1 + index % 255); }
+
+#endif

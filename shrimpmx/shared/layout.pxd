@@ -1,0 +1,303 @@
+"""What agents share: the control segment and the node segments; see layout.h."""
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from shrimpmx.native.clock cimport Clock
+from shrimpmx.native.futex cimport wait_slot
+from shrimpmx.native.ring cimport ring
+
+cdef extern from "<pthread.h>" nogil:
+    ctypedef struct pthread_mutex_t:
+        pass
+
+cdef extern from "shared/counters.h" nogil:
+    enum:
+        COUNTERS_MAX
+        AGENT_NIC
+        AGENT_IRQ
+        AGENT_RANK
+        AGENT_HOG
+    enum:
+        COUNTER_tx_packets
+        COUNTER_tx_bytes
+        COUNTER_tx_doorbells
+        COUNTER_tx_bad_frame
+        COUNTER_tx_no_route
+        COUNTER_link_lost
+        COUNTER_link_duplicated
+        COUNTER_link_reordered
+        COUNTER_link_corrupted
+        COUNTER_rx_packets
+        COUNTER_rx_bytes
+        COUNTER_rx_marked
+        COUNTER_rx_drop_ring_full
+        COUNTER_rx_bad_frame
+        COUNTER_irq_raised
+        COUNTER_irq_raised_packet
+        COUNTER_irq_raised_marked
+        COUNTER_irq_raised_deferred
+        COUNTER_irq_raised_timeout
+        COUNTER_irq_raised_frames
+        COUNTER_irq_wished
+        COUNTER_irq_held_back
+        COUNTER_irq_absorbed
+        COUNTER_irq_deferred
+        COUNTER_generated_packets
+        COUNTER_generated_resent
+        COUNTER_sunk_packets
+        COUNTER_sunk_acks
+        COUNTER_steps
+    enum:
+        COUNTER_interrupts
+        COUNTER_polls
+        COUNTER_budget_exhausted
+        COUNTER_demotions
+        COUNTER_reclaims
+        COUNTER_recv_packets
+        COUNTER_recv_connect
+        COUNTER_recv_tiny
+        COUNTER_recv_small
+        COUNTER_recv_medium_frag
+        COUNTER_recv_liback
+        COUNTER_recv_nack_lib
+        COUNTER_send_nack_lib
+        COUNTER_send_nomem_nack
+        COUNTER_unexp_eventq_full
+        COUNTER_rank_wakes
+        COUNTER_rank_notifications
+        COUNTER_drop_bad_header_datalen
+        COUNTER_drop_bad_datalen
+        COUNTER_drop_bad_skblen
+        COUNTER_drop_bad_ethertype
+        COUNTER_drop_bad_peer_addr
+        COUNTER_drop_bad_peer_index
+        COUNTER_drop_bad_endpoint
+        COUNTER_drop_bad_session
+        COUNTER_drop_invalid_type
+        COUNTER_drop_unknown_type
+        COUNTER_drop_nosys_type
+        COUNTER_drop_bad_magic
+    enum:
+        COUNTER_send_connect
+        COUNTER_send_tiny
+        COUNTER_send_small
+        COUNTER_send_medium_frag
+        COUNTER_send_liback
+        COUNTER_send_no_tx_slot
+        COUNTER_resent_messages
+        COUNTER_recv_events
+        COUNTER_recv_messages
+        COUNTER_recv_unexpected
+        COUNTER_recv_early
+        COUNTER_recv_duplicate
+        COUNTER_recv_bad_session
+        COUNTER_recv_stale_ack
+        COUNTER_acks_piggybacked
+        COUNTER_acks_delayed
+        COUNTER_acks_immediate
+        COUNTER_zombies
+        COUNTER_truncated
+        COUNTER_cancelled
+        COUNTER_partners_dead
+        COUNTER_pool_grown
+        COUNTER_progress_calls
+        COUNTER_unexpected_no_buffer
+        COUNTER_medium_no_assembly
+        COUNTER_nacks_received
+        COUNTER_recv_bad_fragment
+        COUNTER_recv_out_of_window
+    enum:
+        COUNTER_loops
+    const char *counter_name(uint32_t kind, uint32_t index) noexcept
+
+cdef extern from "shared/layout.h" nogil:
+    const uint64_t SEGMENT_MAGIC
+    enum:
+        SEGMENT_ABI_VERSION
+        NODE_CORES_MAX
+        NODE_VECTORS_MAX
+        NODE_ENDPOINTS_MAX
+        NODE_PEERS_MAX
+        TINY_MAX_BYTES
+        SMALL_MAX_BYTES
+    enum:
+        SEGMENT_CONTROL
+        SEGMENT_NODE
+        SEGMENT_TRACE
+    enum:
+        STOP_NO
+        STOP_FINISH
+        STOP_ABORT
+    enum:
+        RUNNER_STARTING
+        RUNNER_READY
+        RUNNER_RUNNING
+        RUNNER_DONE
+        RUNNER_FAILED
+    enum:
+        BINDING_ROUND_ROBIN
+        BINDING_CORE
+    enum:
+        ENDPOINT_CLOSED
+        ENDPOINT_OPEN
+    enum:
+        EVENT_RING_LOCK_FREE
+        EVENT_RING_RESET
+    enum:
+        EVENT_NONE
+        EVENT_IGNORE
+        EVENT_CONNECT_REQUEST
+        EVENT_CONNECT_REPLY
+        EVENT_TINY
+        EVENT_SMALL
+        EVENT_MEDIUM_FRAG
+        EVENT_RNDV
+        EVENT_NOTIFY
+        EVENT_LIBACK
+        EVENT_NACK_LIB
+        EVENT_MEDIUM_SENDQ_DONE
+        EVENT_PULL_DONE
+    cdef struct segment_header:
+        uint64_t magic
+        uint32_t abi_version
+        uint32_t kind
+        uint64_t size_bytes
+        uint32_t owner_pid
+        uint64_t owner_start
+        char run_id[24]
+    cdef struct wait_account:
+        uint64_t waits
+        uint64_t at_once
+        uint64_t while_spinning
+        uint64_t timeouts
+        uint64_t spin_ns
+        uint64_t yields
+        uint64_t blocks
+        uint64_t races
+        uint64_t system_calls
+        uint64_t interrupts_enabled
+        uint64_t notifications
+    cdef struct runner_record:
+        wait_slot slot
+        uint32_t state
+        uint32_t pid
+        uint32_t cpu
+        uint32_t realtime
+        char name[48]
+        wait_account account
+    cdef struct agent_record:
+        char name[32]
+        uint32_t kind
+        uint32_t runner
+        uint64_t counters[COUNTERS_MAX]
+    cdef struct control_header:
+        segment_header segment
+        Clock clock
+        uint32_t stop
+        uint32_t started
+        uint32_t runners_count
+        uint32_t agents_count
+        uint32_t nodes_count
+        uint64_t runners_offset
+        uint64_t agents_offset
+    cdef struct frame_slot:
+        uint16_t length
+        int64_t time_ns
+        uint8_t frame[1]
+    cdef struct core_interrupts:
+        uint64_t pending
+        uint32_t runner
+        uint32_t agent
+        uint64_t taken[NODE_VECTORS_MAX]
+    cdef struct interrupt_vector:
+        uint32_t token
+        uint32_t binding
+        uint32_t bound_core
+        uint32_t next_core
+        uint64_t rx_ring_offset
+        uint32_t wish
+    cdef struct endpoint_descriptor:
+        uint32_t state
+        uint32_t session_id
+        uint32_t runner
+        uint32_t ring_kind
+        uint32_t entries
+        uint32_t recvq_slot_bytes
+        uint64_t unexpected_offset
+        uint64_t expected_offset
+        uint64_t recvq_offset
+        uint64_t tx_ring_offset
+        pthread_mutex_t lock
+        uint32_t unexpected_next
+        uint32_t expected_next
+        uint32_t last_core
+        uint64_t handovers
+        uint32_t unexpected_released
+        uint32_t expected_released
+    cdef struct node_header:
+        segment_header segment
+        uint32_t index
+        uint32_t nodes_count
+        uint32_t cores_count
+        uint32_t vectors_count
+        uint32_t endpoints_count
+        uint32_t mtu_bytes
+        uint32_t frame_slot_bytes
+        uint32_t nic_runner
+        uint32_t nic_agent
+        uint32_t medium_frag_bytes
+        uint64_t cores_offset
+        uint64_t vectors_offset
+        uint64_t endpoints_offset
+        uint64_t core_tx_rings_offset
+        uint64_t core_tx_stride
+        uint64_t endpoint_tx_rings_offset
+        uint64_t endpoint_tx_stride
+        uint64_t link_rings_offset
+        uint64_t link_stride
+    cdef struct event_tiny:
+        uint16_t checksum
+        uint8_t length
+        uint8_t data[32]
+    cdef struct event_small:
+        uint32_t recvq_offset
+        uint16_t length, checksum
+    cdef struct event_medium:
+        uint32_t recvq_offset, message_length
+        uint16_t frag_length
+        uint8_t frag_seqnum, pipeline
+        uint16_t checksum
+    cdef struct event_connect:
+        uint32_t src_session_id, key_or_session
+        uint16_t target_recv_seqnum_start
+        uint8_t connect_seqnum, status
+    cdef struct event_liback:
+        uint32_t session_id, acknum
+        uint16_t lib_seqnum, send_seq
+        uint8_t resent
+    cdef struct event_nack:
+        uint16_t lib_seqnum
+        uint8_t nack_type
+    cdef struct event:
+        uint16_t peer_index
+        uint8_t src_endpoint
+        uint16_t seqnum, piggyack
+        uint64_t match_info
+        event_tiny tiny
+        event_small small
+        event_medium medium
+        event_connect connect
+        event_liback liback
+        event_nack nack
+        uint8_t type, id
+    runner_record *control_runner(control_header *control, uint32_t index) noexcept
+    agent_record *control_agent(control_header *control, uint32_t index) noexcept
+    core_interrupts *node_core(node_header *node, uint32_t core) noexcept
+    interrupt_vector *node_vector(node_header *node, uint32_t vector) noexcept
+    endpoint_descriptor *node_endpoint(node_header *node, uint32_t index) noexcept
+    ring *node_rx_ring(node_header *node, uint32_t vector) noexcept
+    ring *node_core_tx_ring(node_header *node, uint32_t core) noexcept
+    ring *node_endpoint_tx_ring(node_header *node, uint32_t endpoint) noexcept
+    ring *node_link_ring(node_header *node, uint32_t source) noexcept
+    void node_address(uint32_t index, uint8_t address[6]) noexcept
+    uint8_t event_id(uint32_t index) noexcept

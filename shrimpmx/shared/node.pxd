@@ -1,0 +1,19 @@
+"""A node segment: vectors, rings and endpoints of one emulated node."""
+
+from libc.stdint cimport uint32_t
+
+from shrimpmx.native.ring cimport ring
+from shrimpmx.shared.control cimport Control
+from shrimpmx.shared.layout cimport node_header
+
+
+cdef class Node:
+    cdef node_header *header
+    cdef readonly Control control
+    cdef readonly object segment
+
+    cdef int _write_header(self, layout) except -1
+    cdef int _write_interrupts(self, layout) except -1
+    cdef int _write_rings(self, layout) except -1
+    cdef int _write_ring(self, ring *r, uint32_t entries) except -1
+    cdef int _write_endpoints(self, layout) except -1

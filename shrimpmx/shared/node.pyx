@@ -1,0 +1,229 @@
+"""A node segment: the cores, vectors, rings and endpoints of one emulated node."""
+
+from libc.stdint cimport uint32_t, uint64_t, uintptr_t
+from libc.string cimport memset
+
+from shrimpmx.native.atomics cimport load_relaxed_u64
+from shrimpmx.native.lock cimport shared_lock_initialise
+from shrimpmx.native.ring cimport RING_HEADER_BYTES, ring, ring_depth, ring_initialise
+from shrimpmx.shared.control cimport Control
+from shrimpmx.shared.layout cimport (
+    BINDING_CORE,
+    BINDING_ROUND_ROBIN,
+    ENDPOINT_CLOSED,
+    EVENT_RING_LOCK_FREE,
+    EVENT_RING_RESET,
+    core_interrupts,
+    endpoint_descriptor,
+    event,
+    frame_slot,
+    interrupt_vector,
+    node_core,
+    node_core_tx_ring,
+    node_endpoint,
+    node_endpoint_tx_ring,
+    node_header,
+    node_link_ring,
+    node_rx_ring,
+    node_vector,
+)
+
+from shrimpmx.errors import MachineError
+from shrimpmx.shared.geometry import lines
+
+
+def structure_bytes() -> dict:
+    """Sizes of the compiled structures by the names of geometry.py's constants."""
+    return {
+        "NODE_HEADER_BYTES": sizeof(node_header),
+        "RING_HEADER_BYTES": RING_HEADER_BYTES,
+        "EVENT_BYTES": sizeof(event),
+        "CORE_INTERRUPTS_BYTES": sizeof(core_interrupts),
+        "INTERRUPT_VECTOR_BYTES": sizeof(interrupt_vector),
+        "FRAME_SLOT_HEADER_BYTES": sizeof(frame_slot),
+    }
+
+
+cdef class Node:
+    """A process's view of a node segment; keeps it and the control segment attached."""
+
+    def __init__(self, segment, Control control):
+        self.segment = segment
+        self.control = control
+        self.header = <node_header *><uintptr_t>segment.address
+
+    @staticmethod
+    def size_bytes(layout) -> int:
+        """Bytes that a node of this NodeLayout needs."""
+        return layout.place().size_bytes
+
+    @classmethod
+    def create(cls, segment, Control control, layout):
+        """Lay out a new node segment; the memory must be zero."""
+        cdef Node self = cls(segment, control)
+        if segment.size_bytes < layout.place().size_bytes:
+            raise ValueError("the node segment is too small for its layout")
+        self._write_header(layout)
+        self._write_interrupts(layout)
+        self._write_rings(layout)
+        self._write_endpoints(layout)
+        return self
+
+    @classmethod
+    def attach(cls, segment, Control control):
+        """A node segment that another process created."""
+        return cls(segment, control)
+
+    cdef int _write_header(self, layout) except -1:
+        cdef node_header *header = self.header
+        header.index = layout.index
+        header.nodes_count = layout.nodes_count
+        header.cores_count = layout.cores
+        header.vectors_count = layout.vectors
+        header.endpoints_count = layout.endpoints
+        header.mtu_bytes = layout.mtu
+        header.frame_slot_bytes = layout.frame_slot_bytes
+        header.nic_runner = layout.nic_runner
+        header.nic_agent = layout.nic_agent
+        header.medium_frag_bytes = layout.medium_frag_bytes
+        header.cores_offset = layout.cores_offset
+        header.vectors_offset = layout.vectors_offset
+        header.endpoints_offset = layout.endpoints_offset
+        header.core_tx_rings_offset = layout.core_tx_rings_offset
+        header.core_tx_stride = layout.core_tx_stride
+        header.endpoint_tx_rings_offset = layout.endpoint_tx_rings_offset
+        header.endpoint_tx_stride = layout.endpoint_tx_stride
+        header.link_rings_offset = layout.link_rings_offset
+        header.link_stride = layout.link_stride
+        return 0
+
+    cdef int _write_interrupts(self, layout) except -1:
+        cdef core_interrupts *core
+        cdef interrupt_vector *vector
+        for index in range(layout.cores):
+            core = node_core(self.header, index)
+            memset(core, 0, sizeof(core_interrupts))
+            core.runner = layout.core_runners[index]
+            core.agent = layout.core_agents[index]
+        for index in range(layout.vectors):
+            vector = node_vector(self.header, index)
+            memset(vector, 0, sizeof(interrupt_vector))
+            vector.token = 1
+            if layout.irq_binding == "round-robin":
+                vector.binding = BINDING_ROUND_ROBIN
+            else:
+                vector.binding = BINDING_CORE
+                vector.bound_core = int(layout.irq_binding)
+            vector.rx_ring_offset = layout.rx_rings_offset + index * layout.rx_stride
+        return 0
+
+    cdef int _write_rings(self, layout) except -1:
+        cdef node_header *header = self.header
+        for index in range(layout.cores):
+            self._write_ring(node_core_tx_ring(header, index), layout.tx_ring_entries)
+        for index in range(layout.endpoints):
+            self._write_ring(node_endpoint_tx_ring(header, index), layout.tx_ring_entries)
+        for index in range(layout.nodes_count):
+            self._write_ring(node_link_ring(header, index), layout.link_ring_entries)
+        for index in range(layout.vectors):
+            self._write_ring(node_rx_ring(header, index), layout.rx_ring_entries)
+        return 0
+
+    cdef int _write_ring(self, ring *r, uint32_t entries) except -1:
+        ring_initialise(r, entries, self.header.frame_slot_bytes, RING_HEADER_BYTES)
+        return 0
+
+    cdef int _write_endpoints(self, layout) except -1:
+        cdef endpoint_descriptor *endpoint
+        cdef uint64_t start
+        cdef uint64_t events = lines(64 * layout.event_ring_entries)
+        for index in range(layout.endpoints):
+            endpoint = node_endpoint(self.header, index)
+            memset(endpoint, 0, sizeof(endpoint_descriptor))
+            start = layout.event_rings_offset + index * layout.event_stride
+            endpoint.state = ENDPOINT_CLOSED
+            if shared_lock_initialise(&endpoint.lock) != 0:
+                raise MachineError("this system has no robust process-shared mutexes")
+            endpoint.ring_kind = (
+                EVENT_RING_RESET if layout.event_ring == "reset" else EVENT_RING_LOCK_FREE
+            )
+            endpoint.entries = layout.event_ring_entries
+            endpoint.recvq_slot_bytes = layout.recvq_slot_bytes
+            endpoint.unexpected_offset = start
+            endpoint.expected_offset = start + events
+            endpoint.recvq_offset = start + 2 * events
+            endpoint.tx_ring_offset = layout.endpoint_tx_rings_offset + index * (
+                layout.endpoint_tx_stride
+            )
+        return 0
+
+    # -- reading ------------------------------------------------------
+
+    @property
+    def index(self):
+        """This node's number, which is also its peer index."""
+        return self.header.index
+
+    @property
+    def nodes_count(self):
+        """Nodes of the cluster."""
+        return self.header.nodes_count
+
+    @property
+    def cores_count(self):
+        """Emulated cores of this node."""
+        return self.header.cores_count
+
+    @property
+    def endpoints_count(self):
+        """Endpoints that this node has room for."""
+        return self.header.endpoints_count
+
+    @property
+    def mtu_bytes(self):
+        """Largest frame, head and data, bytes."""
+        return self.header.mtu_bytes
+
+    @property
+    def medium_frag_bytes(self):
+        """Data of one medium fragment, bytes."""
+        return self.header.medium_frag_bytes
+
+    def interrupt_counts(self) -> list:
+        """Interrupts delivered so far, [core][vector]."""
+        cdef core_interrupts *core
+        counts = []
+        for index in range(self.header.cores_count):
+            core = node_core(self.header, index)
+            counts.append(
+                [load_relaxed_u64(&core.taken[vector]) for vector in range(self.header.vectors_count)]
+            )
+        return counts
+
+    def interrupts_table(self) -> str:
+        """The counts as /proc/interrupts prints them: a row per vector, a column per core."""
+        counts = self.interrupt_counts()
+        rows = ["     " + "".join(f"{f'CPU{core}':>11}" for core in range(len(counts)))]
+        for vector in range(self.header.vectors_count):
+            cells = "".join(f"{counts[core][vector]:>11}" for core in range(len(counts)))
+            rows.append(f"{vector:>4}:{cells}  shrimpmx-edge  node{self.index}-rx-{vector}")
+        return "\n".join(rows)
+
+    def endpoint_handovers(self, uint32_t endpoint) -> int:
+        """Packets for `endpoint` that another core handled than the packet before."""
+        if endpoint >= self.header.endpoints_count:
+            raise IndexError(f"no endpoint {endpoint}; there are {self.header.endpoints_count}")
+        return load_relaxed_u64(&node_endpoint(self.header, endpoint).handovers)
+
+    def ring_depths(self) -> dict:
+        """Frames that wait in each ring of this node, by the ring's name."""
+        depths = {}
+        for index in range(self.header.vectors_count):
+            depths[f"rx{index}"] = ring_depth(node_rx_ring(self.header, index))
+        for index in range(self.header.cores_count):
+            depths[f"tx-core{index}"] = ring_depth(node_core_tx_ring(self.header, index))
+        for index in range(self.header.endpoints_count):
+            depths[f"tx-endpoint{index}"] = ring_depth(node_endpoint_tx_ring(self.header, index))
+        for index in range(self.header.nodes_count):
+            depths[f"link-from{index}"] = ring_depth(node_link_ring(self.header, index))
+        return depths

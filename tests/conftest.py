@@ -1,0 +1,68 @@
+"""Every test leaves the machine as it found it, and none may hang."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+from support.leaks import ProcessState, adopt_orphans, end_children, settled_changes
+
+# pytest-timeout ends a test that hangs in Python (setup.cfg). Compiled code that holds on
+# without the interpreter never sees its signal: this much later the whole run is ended, with
+# the stacks of all threads.
+LAST_DEADLINE_S = 120.0
+
+hypothesis.settings.register_profile("exact", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("exact")
+
+_stderr = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--timing",
+        action="store_true",
+        help="run the tests marked `timing`, which need a quiet machine",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_stderr] = os.dup(2)  # the real one; tests run with it captured
+    adopt_orphans()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    faulthandler.cancel_dump_traceback_later()
+    os.close(config.stash[_stderr])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--timing"):
+        return
+    skip = pytest.mark.skip(reason="measures times; run with --timing on a quiet machine")
+    for item in items:
+        if item.get_closest_marker("timing"):
+            item.add_marker(skip)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    faulthandler.dump_traceback_later(LAST_DEADLINE_S, exit=True, file=item.config.stash[_stderr])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing_behind() -> Iterator[None]:
+    """Compare shared memory, descriptors, children, affinity, scheduling and signals."""
+    before = ProcessState.now()
+    yield
+    changes = settled_changes(before)
+    if changes:
+        end_children(before)
+        pytest.fail("this test left the machine changed:\n  " + "\n  ".join(changes))

@@ -1,0 +1,40 @@
+"""The project's own files, as text, for the tests of its style."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "shrimpmx"
+_NOT_OURS = {"build", "dist", "results"}
+_CODE = (".py", ".pyi", ".pyx", ".pxd", ".h")
+
+
+def files(*suffixes: str, under: str = "") -> list[Path]:
+    """Our files with one of the suffixes (all kinds of code if none), sorted."""
+    wanted = suffixes or _CODE
+    return sorted(
+        path
+        for path in (ROOT / under).rglob("*")
+        if path.suffix in wanted and path.is_file() and _is_ours(path)
+    )
+
+
+def _is_ours(path: Path) -> bool:
+    parts = path.relative_to(ROOT).parts
+    return parts[0] not in _NOT_OURS and not any(
+        part.startswith(".") or part.endswith(".egg-info") or part == "__pycache__"
+        for part in parts
+    )
+
+
+def name(path: Path) -> str:
+    """The path as the repository knows it."""
+    return str(path.relative_to(ROOT))
+
+
+def without_comments(text: str) -> str:
+    """C text without its comments; the lines stay where they were."""
+    blank = re.sub(r"/\*.*?\*/", lambda found: "\n" * found[0].count("\n"), text, flags=re.S)
+    return re.sub(r"//[^\n]*", "", blank)

@@ -1,0 +1,200 @@
+"""Cores: affinity, scheduling class, limits, names, death with the parent."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.conditions import wait_until
+
+from shrimpmx.errors import InputError
+from shrimpmx.native import cores
+
+RLIMIT_RTTIME = 15
+
+
+def status_of_child(function: Callable[[], int]) -> int:
+    """Run `function` in a fork, so that this process stays as it is, and give its result."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            status = function()
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def in_child(function: Callable[[], object]) -> int:
+    """The same for a function that is to return something true: 0 if it did."""
+    return status_of_child(lambda: 0 if function() else 2)
+
+
+def test_pinning_binds_to_just_those_cpus() -> None:
+    last = max(os.sched_getaffinity(0))
+
+    def pinned() -> bool:
+        cores.pin([last])
+        return os.sched_getaffinity(0) == {last}
+
+    assert in_child(pinned) == 0
+
+
+@pytest.mark.parametrize(
+    ("cpus", "named"),
+    [([99999], "99999"), ([-1], "-1"), ([], r"\(none\)"), ([0, 99999], "0, 99999")],
+)
+def test_a_cpu_that_is_not_there_is_named(cpus: list[int], named: str) -> None:
+    before = os.sched_getaffinity(0)
+    with pytest.raises(InputError, match=f"cannot run on CPU {named}: this machine has"):
+        cores.pin(cpus)
+    assert os.sched_getaffinity(0) == before
+
+
+def test_real_time_is_granted_with_a_limit_or_not_at_all() -> None:
+    permitted, _ = cores.realtime_permitted()
+    hard = resource.getrlimit(RLIMIT_RTTIME)[1]
+
+    def granted() -> bool:
+        priority = cores.set_realtime(50)
+        soft = resource.getrlimit(RLIMIT_RTTIME)[0]
+        if not permitted:
+            return priority == 0 and os.sched_getscheduler(0) == os.SCHED_OTHER
+        return (
+            priority > 0
+            and os.sched_getscheduler(0) == os.SCHED_FIFO
+            and os.sched_getparam(0).sched_priority == priority
+            and soft == min(5_000_000, hard if hard != resource.RLIM_INFINITY else 5_000_000)
+        )
+
+    assert in_child(granted) == 0
+
+
+def test_back_to_normal_lifts_the_limit() -> None:
+    limits = resource.getrlimit(RLIMIT_RTTIME)
+
+    def back() -> bool:
+        cores.set_realtime(50)
+        cores.set_normal()
+        return os.sched_getscheduler(0) == os.SCHED_OTHER and resource.getrlimit(RLIMIT_RTTIME) == (
+            limits[1],
+            limits[1],
+        )
+
+    assert in_child(back) == 0
+
+
+def test_without_the_right_a_process_stays_normal_and_says_why() -> None:
+    def refused() -> bool:
+        if os.getuid() == 0:
+            os.setresuid(65534, 65534, 65534)  # nobody; takes the capabilities too
+        resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
+        permitted, reason = cores.realtime_permitted()
+        return (
+            not permitted
+            and "RLIMIT_RTPRIO is 0" in reason
+            and cores.set_realtime(50) == 0
+            and os.sched_getscheduler(0) == os.SCHED_OTHER
+        )
+
+    assert in_child(refused) == 0
+
+
+def test_a_low_limit_gives_a_low_priority() -> None:
+    def lowered() -> int:
+        try:
+            resource.setrlimit(resource.RLIMIT_RTPRIO, (3, 3))
+            os.setresuid(65534, 65534, 65534)
+        except (ValueError, PermissionError):
+            return 77
+        return 3 - cores.set_realtime(50)
+
+    status = status_of_child(lowered)
+    if status == 77:
+        pytest.skip("this user may not set itself a limit")
+    assert status == 0
+
+
+@pytest.mark.parametrize("priority", [0, 100, -1])
+def test_a_priority_out_of_range_is_an_input_error(priority: int) -> None:
+    with pytest.raises(InputError, match="1 to 99"):
+        cores.set_realtime(priority)
+
+
+def test_the_idle_class() -> None:
+    def idle() -> bool:
+        cores.set_idle()
+        return os.sched_getscheduler(0) == os.SCHED_IDLE
+
+    assert in_child(idle) == 0
+
+
+def test_timer_slack_is_kept_by_the_kernel() -> None:
+    def slack() -> bool:
+        cores.set_timer_slack(1234)
+        return cores.timer_slack() == 1234
+
+    assert in_child(slack) == 0
+    with pytest.raises(InputError, match="at least 1 ns, not 0"):
+        cores.set_timer_slack(0)
+
+
+def test_a_name_is_cut_to_what_the_kernel_keeps() -> None:
+    def named() -> bool:
+        cores.set_process_name("node0.irq3-and-more")
+        return Path("/proc/self/comm").read_text() == "node0.irq3-and-\n"
+
+    assert in_child(named) == 0
+
+
+def test_start_ticks_are_those_of_the_process_and_none_when_it_is_gone() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    mine, others = cores.start_ticks(os.getpid()), cores.start_ticks(child.pid)
+    assert mine is not None
+    assert others is not None
+    assert others >= mine
+    child.communicate()
+    assert cores.start_ticks(child.pid) is None
+
+
+def test_start_ticks_survive_a_name_with_brackets() -> None:
+    def odd_name() -> bool:
+        before = cores.start_ticks(os.getpid())
+        cores.set_process_name("a) R 1 (b")
+        return cores.start_ticks(os.getpid()) == before
+
+    assert in_child(odd_name) == 0
+
+
+def test_who_dies_with_its_parent_does() -> None:
+    reader, writer = os.pipe()
+    parent = os.fork()
+    if parent == 0:
+        own_pid = os.getpid()
+        if os.fork() == 0:
+            cores.die_with_parent(own_pid)
+            os.write(writer, str(os.getpid()).encode())
+            while True:
+                signal.pause()
+        while True:
+            signal.pause()
+    grandchild = int(os.read(reader, 20))
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+    wait_until(lambda: cores.start_ticks(grandchild) is None, "the grandchild is dead")
+    os.close(reader)
+    os.close(writer)
+
+
+def test_who_comes_too_late_to_its_parent_dies_at_once() -> None:
+    def orphan() -> bool:
+        cores.die_with_parent(os.getppid() + 1)  # not the parent: it "has died" already
+        return True
+
+    assert in_child(orphan) == -signal.SIGKILL

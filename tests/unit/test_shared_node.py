@@ -1,0 +1,144 @@
+"""The control and node segments: layout, records, tables and their limits."""
+
+from __future__ import annotations
+
+import pytest
+
+from shrimpmx.errors import InputError
+from shrimpmx.native.segment import Segment
+from shrimpmx.params import HostParameters, NicParameters
+from shrimpmx.shared import geometry
+from shrimpmx.shared.control import Control, counter_names
+from shrimpmx.shared.geometry import NodeLayout, medium_frag_bytes, slot_stride
+from shrimpmx.shared.node import Node, structure_bytes
+
+CONTROL_KIND, NODE_KIND = 1, 2
+
+
+def make_control(clock: str = "virtual") -> Control:
+    runners = ["nic", "node0.irq0", "rank0"]
+    agents = [("node0.nic", "nic", 0), ("node0.irq0", "irq", 1), ("rank0", "rank", 2)]
+    size = Control.size_bytes(len(runners), len(agents))
+    return Control.create(Segment.anonymous(size, CONTROL_KIND), runners, agents, 1, clock)
+
+
+def make_node(control: Control, **changes: object) -> Node:
+    layout = NodeLayout(core_runners=[1], core_agents=[1], **changes)  # type: ignore[arg-type]
+    return Node.create(Segment.anonymous(Node.size_bytes(layout), NODE_KIND), control, layout)
+
+
+def test_control_names_its_processes_and_agents() -> None:
+    control = make_control()
+    assert [control.runner_info(i)["name"] for i in range(3)] == ["nic", "node0.irq0", "rank0"]
+    assert control.agent_info(2) == {"name": "rank0", "kind": "rank", "runner": 2}
+    assert set(control.agent_counters(0)) == set(counter_names("nic"))
+    assert not any(control.agent_counters(0).values())
+    with pytest.raises(IndexError, match="no agent 3"):
+        control.agent_counters(3)
+
+
+def test_virtual_clock_moves_only_when_told() -> None:
+    control = make_control()
+    assert control.now_ns() == 0
+    control.set_virtual_ns(12_345)
+    assert control.now_ns() == control.now_ns() == 12_345
+    with pytest.raises(ValueError, match="virtual"):
+        make_control("monotonic").set_virtual_ns(1)
+
+
+def test_stop_and_start_words() -> None:
+    control = make_control()
+    assert control.stop_state() == "no"
+    assert not control.wait_started(0.0)
+    control.start()
+    assert control.wait_started(0.0)
+    control.set_stop("abort")
+    assert control.stop_state() == "abort"
+
+
+def test_a_second_view_sees_what_the_first_wrote() -> None:
+    control = make_control()
+    control.set_runner_state(1, "ready")
+    control.set_placement(1, 3, 50)
+    other = Control.attach(control.segment)
+    info = other.runner_info(1)
+    assert (info["state"], info["cpu"], info["realtime"]) == ("ready", 3, 50)
+
+
+@pytest.mark.parametrize(
+    ("mtu", "payload"), [(1500, 1452), (9000, 8192), (4096 + 48, 4096), (5000, 4096)]
+)
+def test_medium_fragment_size_follows_the_rule(mtu: int, payload: int) -> None:
+    assert medium_frag_bytes(mtu) == payload
+
+
+@pytest.mark.parametrize("size", [1, 64, 65, 1516, 9016])
+def test_slot_stride_is_an_odd_number_of_lines(size: int) -> None:
+    stride = slot_stride(size)
+    assert stride >= size
+    assert stride % 64 == 0
+    assert stride // 64 % 2 == 1
+
+
+def test_parts_of_a_node_do_not_overlap() -> None:
+    layout = NodeLayout(
+        cores=3, vectors=2, endpoints=4, core_runners=[0] * 3, core_agents=[0] * 3, nodes_count=2
+    ).place()
+    starts = sorted(
+        (
+            layout.cores_offset,
+            layout.vectors_offset,
+            layout.endpoints_offset,
+            layout.core_tx_rings_offset,
+            layout.endpoint_tx_rings_offset,
+            layout.link_rings_offset,
+            layout.rx_rings_offset,
+            layout.event_rings_offset,
+            layout.size_bytes,
+        )
+    )
+    assert starts[0] >= 192
+    assert len(set(starts)) == len(starts)
+    assert layout.event_rings_offset + 4 * layout.event_stride <= layout.size_bytes
+    assert layout.rx_rings_offset + 2 * layout.rx_stride <= layout.event_rings_offset
+
+
+def test_a_node_starts_empty() -> None:
+    node = make_node(make_control())
+    assert node.interrupt_counts() == [[0]]
+    assert not any(node.ring_depths().values())
+    assert node.endpoint_handovers(0) == 0
+    with pytest.raises(IndexError, match="no endpoint 1"):
+        node.endpoint_handovers(1)
+
+
+def test_interrupts_table_has_a_column_per_core_and_a_row_per_vector() -> None:
+    node = make_node(make_control(), vectors=2)
+    header, first, second = node.interrupts_table().splitlines()
+    assert header.split() == ["CPU0"]
+    assert first.split() == ["0:", "0", "shrimpmx-edge", "node0-rx-0"]
+    assert second.split()[-1] == "node0-rx-1"
+
+
+@pytest.mark.parametrize("name", ["cores", "vectors", "endpoints", "nodes_count"])
+def test_layout_refuses_numbers_out_of_range(name: str) -> None:
+    with pytest.raises(InputError, match=f"{name} must be from 1"):
+        NodeLayout(**{name: 0}).place()  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=f"{name} must be from 1"):
+        NodeLayout(**{name: 5000}).place()  # type: ignore[arg-type]
+
+
+def test_layout_takes_its_numbers_from_the_parameters() -> None:
+    layout = NodeLayout.from_parameters(
+        NicParameters(mtu=9000), HostParameters(cores=2), index=1, nodes_count=2, endpoints=3
+    )
+    assert (layout.mtu, layout.cores, layout.index, layout.endpoints) == (9000, 2, 1, 3)
+    with pytest.raises(TypeError, match="colour"):
+        NodeLayout.from_parameters(
+            NicParameters(), HostParameters(), index=0, nodes_count=1, colour=1
+        )
+
+
+def test_geometry_knows_the_sizes_of_the_structures() -> None:
+    for name, size in structure_bytes().items():
+        assert getattr(geometry, name) == size, name
