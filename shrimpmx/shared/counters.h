@@ -17,6 +17,7 @@ enum agent_kind { AGENT_NIC = 0, AGENT_IRQ = 1, AGENT_RANK = 2, AGENT_HOG = 3, A
     X(tx_packets) X(tx_bytes) X(tx_doorbells) X(tx_bad_frame) X(tx_no_route)                \
     X(link_lost) X(link_duplicated) X(link_reordered) X(link_corrupted)                     \
     X(rx_packets) X(rx_bytes) X(rx_marked) X(rx_drop_ring_full) X(rx_bad_frame)             \
+    X(rx_bad_fcs)                                                                           \
     X(irq_raised) X(irq_raised_packet) X(irq_raised_marked) X(irq_raised_deferred)          \
     X(irq_raised_timeout) X(irq_raised_frames) X(irq_wished) X(irq_held_back)               \
     X(irq_absorbed) X(irq_deferred) X(generated_packets) X(generated_resent)                \

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from shrimpmx.errors import InputError
 from shrimpmx.params import HostParameters, NicParameters
+from shrimpmx.wire.tables import medium_frag_bytes
 
 CACHE_LINE_BYTES = 64
 # Sizes of the structures of layout.h and ring.h, checked by the node's tests.
@@ -16,7 +17,6 @@ CORE_INTERRUPTS_BYTES = 320
 INTERRUPT_VECTOR_BYTES = 64
 ENDPOINT_DESCRIPTOR_BYTES = 256  # one line more than needed where a mutex is larger
 FRAME_SLOT_HEADER_BYTES = 16  # sizeof(struct frame_slot)
-MEDIUM_FRAG_HEADER_BYTES = 16 + 32  # head and medium header
 
 
 def lines(size_bytes: int) -> int:
@@ -32,14 +32,6 @@ def slot_stride(size_bytes: int) -> int:
     """
     count = lines(size_bytes) // CACHE_LINE_BYTES
     return (count | 1) * CACHE_LINE_BYTES
-
-
-def medium_frag_bytes(mtu_bytes: int) -> int:
-    """Data of one medium fragment: MTU - 48 up to 4096, else 8192 if it fits, else 4096 (Open-MX)."""
-    room = mtu_bytes - MEDIUM_FRAG_HEADER_BYTES
-    if room <= 4096:
-        return room
-    return 8192 if room >= 8192 else 4096
 
 
 @dataclass

@@ -109,7 +109,8 @@ static inline struct agent_record *control_agent(struct control_header *control,
 /* A frame in a tx, link or rx ring slot. */
 struct frame_slot {      /* offset; writer: the ring's producer */
     uint16_t length;     /*  0  bytes of `frame` */
-    uint8_t unused[6];   /*  2 */
+    uint8_t bad_fcs;     /*  2  link: 1 if the frame check sequence does not fit the frame */
+    uint8_t unused[5];   /*  3 */
     int64_t time_ns;     /*  8  tx: handed over; link: arrival at the far NIC; rx: DMA complete */
     uint8_t frame[];     /* 16 */
 };

@@ -32,6 +32,7 @@ cdef extern from "shared/counters.h" nogil:
         COUNTER_rx_marked
         COUNTER_rx_drop_ring_full
         COUNTER_rx_bad_frame
+        COUNTER_rx_bad_fcs
         COUNTER_irq_raised
         COUNTER_irq_raised_packet
         COUNTER_irq_raised_marked
@@ -202,6 +203,7 @@ cdef extern from "shared/layout.h" nogil:
         uint64_t agents_offset
     cdef struct frame_slot:
         uint16_t length
+        uint8_t bad_fcs
         int64_t time_ns
         uint8_t frame[1]
     cdef struct core_interrupts:

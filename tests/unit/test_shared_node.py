@@ -9,7 +9,7 @@ from shrimpmx.native.segment import Segment
 from shrimpmx.params import HostParameters, NicParameters
 from shrimpmx.shared import geometry
 from shrimpmx.shared.control import Control, counter_names
-from shrimpmx.shared.geometry import NodeLayout, medium_frag_bytes, slot_stride
+from shrimpmx.shared.geometry import NodeLayout, slot_stride
 from shrimpmx.shared.node import Node, structure_bytes
 
 CONTROL_KIND, NODE_KIND = 1, 2
@@ -63,13 +63,6 @@ def test_a_second_view_sees_what_the_first_wrote() -> None:
     other = Control.attach(control.segment)
     info = other.runner_info(1)
     assert (info["state"], info["cpu"], info["realtime"]) == ("ready", 3, 50)
-
-
-@pytest.mark.parametrize(
-    ("mtu", "payload"), [(1500, 1452), (9000, 8192), (4096 + 48, 4096), (5000, 4096)]
-)
-def test_medium_fragment_size_follows_the_rule(mtu: int, payload: int) -> None:
-    assert medium_frag_bytes(mtu) == payload
 
 
 @pytest.mark.parametrize("size", [1, 64, 65, 1516, 9016])

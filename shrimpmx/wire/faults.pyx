@@ -1,0 +1,161 @@
+"""Faults of a link, drawn from a seed: the same seed and the same frames, the same faults.
+
+One `FaultSource` serves one sending end. For each frame it draws once for every fault
+whose rate is not 0, in the order loss, corruption, duplication, reordering; a lost frame
+draws no further. Packet types outside `LinkFaults.only` draw nothing.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.wire.wire cimport WIRE_HEAD_BYTES, WIRE_MARK
+
+from shrimpmx.errors import InputError
+from shrimpmx.wire.packets import PTYPE_OF_NAME
+
+cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15u   # 2^64 / golden ratio, as in splitmix64
+cdef uint64_t MULTIPLIER = 0x2545F4914F6CDD1Du  # of xorshift64*
+cdef uint64_t ALL = 0xFFFFFFFFFFFFFFFFu
+cdef uint32_t ADDRESSES_BYTES = 12
+
+
+def _below(double rate):
+    """The 64-bit numbers up to this one are the share `rate` of all; 0 for none."""
+    return min(int(rate * 2**64), 2**64 - 1)
+
+
+def _type_mask(names):
+    mask = 0
+    for name in names:
+        if name not in PTYPE_OF_NAME:
+            raise InputError(
+                f"link fault for unknown packet type {name!r}; known: {', '.join(PTYPE_OF_NAME)}"
+            )
+        mask |= 1 << PTYPE_OF_NAME[name]
+    return mask or 2**64 - 1
+
+
+cdef class FaultSource:
+    """Draws the faults of one sending end of a link.
+
+    Args:
+        faults: `shrimpmx.params.LinkFaults`.
+        source: index of the sending node, mixed into the seed so that ends differ.
+    """
+
+    def __init__(self, faults, uint32_t source=0):
+        self.lose_below = _below(faults.loss)
+        self.corrupt_below = _below(faults.corrupt)
+        self.duplicate_below = _below(faults.duplicate)
+        self.hold_below = _below(faults.reorder)
+        self.reorder_degree = faults.reorder_degree
+        self.only = _type_mask(faults.only)
+        self.checked = faults.fcs
+        self.state = (faults.seed & ALL) + GOLDEN * (<uint64_t>source + 1)
+        self.spread_seed()
+
+    cdef void spread_seed(self) noexcept:
+        """Spread the bits of a small seed (splitmix64); xorshift may not start at 0."""
+        cdef uint64_t mixed = self.state
+        mixed = (mixed ^ (mixed >> 30)) * <uint64_t>0xBF58476D1CE4E5B9u
+        mixed = (mixed ^ (mixed >> 27)) * <uint64_t>0x94D049BB133111EBu
+        mixed = mixed ^ (mixed >> 31)
+        self.state = mixed if mixed != 0 else GOLDEN
+
+    cdef uint64_t next_random(self) noexcept nogil:
+        """xorshift64*: 64 random bits (Vigna 2016)."""
+        cdef uint64_t x = self.state
+        x ^= x >> 12
+        x ^= x << 25
+        x ^= x >> 27
+        self.state = x
+        return x * MULTIPLIER
+
+    cdef int draw(self, const uint8_t *frame, uint32_t length) noexcept nogil:
+        """The faults of this frame, fault bits OR-ed."""
+        cdef int drawn = FAULT_NONE
+        cdef uint32_t ptype = frame[WIRE_HEAD_BYTES] & ~WIRE_MARK
+        if self.only != ALL and (ptype >= 64 or not (self.only >> ptype) & 1):
+            return FAULT_NONE
+        if self.lose_below and self.next_random() <= self.lose_below:
+            return FAULT_LOSE
+        if self.corrupt_below and self.next_random() <= self.corrupt_below:
+            drawn |= FAULT_CORRUPT
+        if self.duplicate_below and self.next_random() <= self.duplicate_below:
+            drawn |= FAULT_DUPLICATE
+        if self.hold_below and self.next_random() <= self.hold_below:
+            drawn |= FAULT_HOLD
+        return drawn
+
+    cdef void flip_bit(self, uint8_t *frame, uint32_t length) noexcept nogil:
+        """Flip one bit anywhere behind the two addresses."""
+        cdef uint64_t bit = self.next_random() % ((length - ADDRESSES_BYTES) * 8)
+        frame[ADDRESSES_BYTES + bit // 8] ^= 1 << (bit % 8)
+
+    def draw_for(self, bytes frame not None):
+        """The faults of this frame, by name; for tests and tools."""
+        cdef int drawn = self.draw(<const uint8_t *>frame, <uint32_t>len(frame))
+        names = (
+            (FAULT_LOSE, "loss"),
+            (FAULT_CORRUPT, "corrupt"),
+            (FAULT_DUPLICATE, "duplicate"),
+            (FAULT_HOLD, "reorder"),
+        )
+        return tuple(name for bit, name in names if drawn & bit)
+
+
+cdef class HeldFrames:
+    """Frames held back so that later ones overtake them, oldest first."""
+
+    def __cinit__(self, uint32_t frame_bytes):
+        cdef uint32_t i
+        self.memory = <uint8_t *>malloc(<size_t>frame_bytes * HELD_FRAMES_MAX)
+        if self.memory == NULL:
+            raise MemoryError()
+        for i in range(<uint32_t>HELD_FRAMES_MAX):
+            self.frames[i].bytes = self.memory + <size_t>i * frame_bytes
+
+    def __dealloc__(self):
+        free(self.memory)
+
+    cdef bint hold(self, uint32_t destination, int64_t release_ns, const uint8_t *frame,
+                   uint32_t length, bint bad_fcs) noexcept nogil:
+        """Keep a copy of the frame; false if there is no room."""
+        cdef held_frame *held
+        if self.count == HELD_FRAMES_MAX:
+            return False
+        held = &self.frames[self.count]
+        held.destination = destination
+        held.overtaken = 0
+        held.release_ns = release_ns
+        held.length = length
+        held.bad_fcs = bad_fcs
+        memcpy(held.bytes, frame, length)
+        self.count += 1
+        return True
+
+    cdef void count_overtaking(self, uint32_t destination) noexcept nogil:
+        cdef uint32_t i
+        for i in range(self.count):
+            if self.frames[i].destination == destination:
+                self.frames[i].overtaken += 1
+
+    cdef void drop(self, uint32_t position) noexcept nogil:
+        """Forget the frame at `position`; its buffer is used again."""
+        cdef uint8_t *buffer = self.frames[position].bytes
+        cdef uint32_t i
+        self.count -= 1
+        for i in range(position, self.count):
+            self.frames[i] = self.frames[i + 1]
+        self.frames[self.count].bytes = buffer
+
+    cdef int64_t earliest_ns(self) noexcept nogil:
+        """When the first of them must go at the latest; NEVER_NS if none is held."""
+        cdef int64_t earliest = NEVER_NS
+        cdef uint32_t i
+        for i in range(self.count):
+            if self.frames[i].release_ns < earliest:
+                earliest = self.frames[i].release_ns
+        return earliest

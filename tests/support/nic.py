@@ -1,0 +1,178 @@
+"""Nodes in anonymous memory under the virtual clock, and a handler driven by hand."""
+
+from __future__ import annotations
+
+import ctypes
+
+from shrimpmx.native.segment import Segment
+from shrimpmx.nic.firmware import Firmware
+from shrimpmx.params import NicParameters
+from shrimpmx.shared.agent import Agent
+from shrimpmx.shared.control import Control
+from shrimpmx.shared.geometry import NodeLayout
+from shrimpmx.shared.node import Node
+from shrimpmx.wire.frames import take_frames
+from shrimpmx.wire.packets import SmallPacket, TinyPacket, encode, node_address
+
+CONTROL_KIND, NODE_KIND = 1, 2
+TOKEN_OFFSET, WISH_OFFSET = 0, 24  # in struct interrupt_vector
+PENDING_OFFSET, CORE_BYTES = 0, 320  # in struct core_interrupts
+
+# A link and a DMA engine whose times can be added up in one's head.
+PLAIN = NicParameters(
+    link_bits_per_second=0, link_delay_ns=100, dma_latency_ns=50, dma_bytes_per_second=0
+)
+
+
+class Nodes:
+    """A control segment and `count` nodes; node i's NIC is agent i."""
+
+    def __init__(self, count: int = 2, cores: int = 1, **layout: object) -> None:
+        runners = ["nic", "irq"]
+        agents = [(f"node{i}.nic", "nic", 0) for i in range(count)] + [("irq", "irq", 1)]
+        size = Control.size_bytes(len(runners), len(agents))
+        self.control = Control.create(
+            Segment.anonymous(size, CONTROL_KIND), runners, agents, count, "virtual"
+        )
+        self.cores = cores
+        self.layouts = [
+            NodeLayout(
+                index=i,
+                nodes_count=count,
+                cores=cores,
+                nic_agent=i,
+                core_runners=[1] * cores,
+                core_agents=[count] * cores,
+                **layout,  # type: ignore[arg-type]
+            )
+            for i in range(count)
+        ]
+        self.nodes = [
+            Node.create(
+                Segment.anonymous(Node.size_bytes(one), NODE_KIND), self.control, one.place()
+            )
+            for one in self.layouts
+        ]
+
+    def __getitem__(self, index: int) -> Node:
+        return self.nodes[index]
+
+    def counters(self, index: int) -> dict[str, int]:
+        """Counters of node `index`'s NIC that are not 0, without its steps."""
+        counters = self.control.agent_counters(index)
+        return {name: n for name, n in counters.items() if n and name != "steps"}
+
+    def _word(self, index: int, offset: int) -> ctypes.c_uint32:
+        return ctypes.c_uint32.from_address(self.nodes[index].segment.address + offset)
+
+    def token(self, index: int = 0) -> ctypes.c_uint32:
+        """Claim token of vector 0: 1 while the NIC may raise."""
+        return self._word(index, self.layouts[index].vectors_offset + TOKEN_OFFSET)
+
+    def wish(self, index: int = 0) -> int:
+        """Whether the NIC waits for the token of vector 0."""
+        return self._word(index, self.layouts[index].vectors_offset + WISH_OFFSET).value
+
+    def take_interrupts(self, index: int = 0) -> list[int]:
+        """Cores that are interrupted; their pending words are cleared."""
+        interrupted = []
+        for core in range(self.cores):
+            offset = self.layouts[index].cores_offset + core * CORE_BYTES + PENDING_OFFSET
+            pending = self._word(index, offset)
+            if pending.value:
+                interrupted.append(core)
+                pending.value = 0
+        return interrupted
+
+
+class Handler:
+    """An interrupt handler in slow motion: the test says when it polls and when it ends."""
+
+    def __init__(self, nodes: Nodes, index: int = 0) -> None:
+        self.nodes = nodes
+        self.index = index
+        self.running = False
+        self.interrupts = 0
+        self.frames: list[tuple[int, bytes]] = []
+
+    def see_interrupt(self) -> bool:
+        """Start if the NIC raised; there is never more than one interrupt outstanding."""
+        cores = self.nodes.take_interrupts(self.index)
+        assert len(cores) <= 1
+        if cores:
+            assert not self.running, "an interrupt although the handler holds the token"
+            assert self.nodes.token(self.index).value == 0
+            self.running = True
+            self.interrupts += 1
+        return self.running
+
+    def poll(self, budget: int = 64) -> int:
+        """Take up to `budget` frames; returns how many."""
+        assert self.running
+        taken = take_frames(self.nodes[self.index], "rx", 0, budget)
+        self.frames += taken
+        return len(taken)
+
+    def end(self) -> None:
+        """Hand the token back."""
+        assert self.running
+        self.running = False
+        self.nodes.token(self.index).value = 1
+
+    def serve(self) -> bool:
+        """Handle an interrupt from start to end; False if there is none."""
+        if not self.see_interrupt():
+            return False
+        while self.poll():
+            pass
+        self.end()
+        return True
+
+
+def frame(number: int = 0, destination: int = 0, source: int = 1, marked: bool = True) -> bytes:
+    """A tiny message whose data is its number."""
+    return encode(
+        TinyPacket(
+            destination=node_address(destination),
+            source=node_address(source),
+            peer_index=source,
+            marked=marked,
+            data=number.to_bytes(8, "little"),
+        )
+    )
+
+
+def small_frame(length: int = 128, destination: int = 0, source: int = 1) -> bytes:
+    """A marked small message of `length` bytes: a frame of length + 40."""
+    return encode(
+        SmallPacket(
+            destination=node_address(destination),
+            source=node_address(source),
+            peer_index=source,
+            marked=True,
+            data=bytes(length),
+        )
+    )
+
+
+def make_firmware(
+    nodes: Nodes, index: int = 0, *, parameters: NicParameters = PLAIN, **changes: object
+) -> Firmware:
+    """Firmware of node `index` with PLAIN parameters but for `changes`."""
+    return Firmware(nodes.nodes, index, parameters.model_copy(update=changes))
+
+
+def run(agents: list[Agent], start_ns: int, end_ns: int, handlers: list[Handler]) -> int:
+    """Step agents whenever one is due, handlers in between; returns the last time used."""
+    now_ns = start_ns
+    while True:
+        busy = True
+        while busy:
+            done = [agent.step_at(now_ns) for agent in agents]
+            # A NIC that waits for the token is woken when the handler returns it.
+            served = [handler.serve() for handler in handlers]
+            busy = any(done) or any(served)
+        due = [agent.due_ns for agent in agents if agent.due_ns is not None]
+        if not due or min(due) > end_ns:
+            return now_ns
+        now_ns = max(now_ns + 1, min(due))
