@@ -1,0 +1,53 @@
+"""Traffic generator and sink: plays the far node of a one-node run."""
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from shrimpmx.native.ring cimport ring
+from shrimpmx.shared.agent cimport Agent
+from shrimpmx.shared.layout cimport node_header
+from shrimpmx.shared.node cimport Node
+from shrimpmx.wire.link cimport LinkEgress
+
+
+cdef enum:
+    GENERATED_PER_STEP = 64      # messages sent before others have their turn (ours)
+    GENERATED_FRAME_MAX_BYTES = 192
+
+
+cdef class TrafficGenerator(Agent):
+    cdef readonly Node node
+    cdef readonly LinkEgress egress
+    cdef node_header *header
+    cdef uint8_t frame[GENERATED_FRAME_MAX_BYTES]   # what each message looks like
+    cdef uint32_t frame_bytes
+    cdef uint8_t reply[64]           # connect reply
+    cdef bint reply_due
+    cdef readonly bint connected     # a rank asked and is sent to
+    cdef uint32_t target             # its node
+    cdef uint32_t target_session
+    cdef readonly uint32_t session
+    cdef uint16_t first_seqnum       # of message 0
+    cdef uint32_t acknum             # of the last acknowledgement
+    cdef uint64_t next_number        # of the message to send next
+    cdef uint64_t sent_number        # messages sent at least once
+    cdef uint64_t acked_number       # messages acknowledged, all from the first
+    cdef readonly uint64_t count     # messages to send; 0: no end
+    cdef readonly uint32_t size
+    cdef readonly uint32_t window
+    cdef readonly int64_t resend_delay_ns
+    cdef int64_t progress_ns         # when something was last acknowledged, or sent after a pause
+    cdef bint blocked                # the link ring is full
+    cdef int64_t arrival_ns          # of the next frame to sink
+
+    cdef int sink(self, int64_t now_ns) noexcept nogil
+    cdef int sink_from(self, ring *frames, int64_t now_ns) noexcept nogil
+    cdef void take(self, const uint8_t *frame, uint32_t length, int64_t now_ns) noexcept nogil
+    cdef void take_connect(self, const uint8_t *frame, int64_t now_ns) noexcept nogil
+    cdef void make_reply(self, const uint8_t *request) noexcept nogil
+    cdef void take_ack(self, const uint8_t *frame, int64_t now_ns) noexcept nogil
+    cdef void acknowledge(self, uint16_t seqnum, int64_t now_ns) noexcept nogil
+    cdef int send_reply(self, int64_t now_ns) noexcept nogil
+    cdef uint32_t sendable(self) noexcept nogil
+    cdef int generate(self, int64_t now_ns) noexcept nogil
+    cdef void go_back(self, int64_t now_ns) noexcept nogil
+    cdef int64_t next_due(self, int64_t now_ns, int64_t held_ns) noexcept nogil

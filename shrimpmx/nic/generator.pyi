@@ -1,0 +1,36 @@
+from collections.abc import Sequence
+
+from shrimpmx.params import LinkFaults, NicParameters
+from shrimpmx.shared.agent import Agent
+from shrimpmx.shared.node import Node
+from shrimpmx.wire.link import LinkEgress
+
+class TrafficGenerator(Agent):
+    node: Node
+    egress: LinkEgress
+    connected: bool
+    session: int
+    count: int
+    size: int
+    window: int
+    resend_delay_ns: int
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        index: int,
+        parameters: NicParameters,
+        *,
+        size: int = 128,
+        count: int = 0,
+        window: int = 512,
+        match: int = 0,
+        resend_delay_ns: int = 500_000_000,
+        session: int = 0x67656E31,
+        faults: LinkFaults | None = None,
+    ) -> None: ...
+    @property
+    def sent_count(self) -> int: ...
+    @property
+    def acked_count(self) -> int: ...
+    @property
+    def done(self) -> bool: ...

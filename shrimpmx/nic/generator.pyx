@@ -1,0 +1,337 @@
+"""Traffic generator and sink: plays the far node of a one-node run.
+
+It speaks MX like a library: it waits until a rank connects to it, answers, and then streams
+tiny or small messages to that rank with rising sequence numbers, a window of them
+unacknowledged. It reads the rank's acknowledgements and, if none comes for the resend delay,
+goes back to the first unacknowledged message. Frames are built in the slots of the
+link ring, so that one CPU can generate and receive at full speed.
+
+A message of 8 bytes or more starts with its number, little-endian; the rest is a pattern.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
+from shrimpmx.shared.layout cimport (
+    COUNTER_generated_packets,
+    COUNTER_generated_resent,
+    COUNTER_rx_bad_fcs,
+    COUNTER_steps,
+    COUNTER_sunk_acks,
+    COUNTER_sunk_packets,
+    frame_slot,
+    node_address,
+    node_link_ring,
+)
+from shrimpmx.wire.check cimport (
+    CONNECT_DATA_BYTES,
+    FRAME_OK,
+    SMALL_DATA_MAX_BYTES,
+    TINY_DATA_MAX_BYTES,
+    frame_check,
+)
+from shrimpmx.wire.link cimport LINK_RETRY_NS, LinkEgress
+from shrimpmx.wire.wire cimport (
+    CONNECT_OK,
+    PTYPE_CONNECT,
+    PTYPE_MEDIUM_FRAG,
+    PTYPE_NACK_LIB,
+    PTYPE_SMALL,
+    PTYPE_TINY,
+    PTYPE_TRUC,
+    WIRE_ETHERTYPE,
+    WIRE_FRAME_MIN_BYTES,
+    WIRE_HEAD_BYTES,
+    WIRE_MARK,
+    be16,
+    be32,
+    wire_connect,
+    wire_head,
+    wire_message,
+    wire_truc,
+)
+
+from shrimpmx.errors import InputError
+
+cdef uint16_t SEQNUM_MASK = 0x3FFF        # the upper two bits count sessions
+cdef uint16_t FIRST_EXPECTED = 1          # sequence number we expect from the rank first
+
+
+cdef void fill_head(uint8_t *frame, uint32_t source, uint32_t destination) noexcept nogil:
+    cdef wire_head *head = <wire_head *>frame
+    node_address(destination, head.destination)
+    node_address(source, head.source)
+    head.ethertype = be16(WIRE_ETHERTYPE)
+    head.dst_src_peer_index = be16(<uint16_t>source)
+
+
+cdef class TrafficGenerator(Agent):
+    """Node `index`, NIC, library and application in one.
+
+    Args:
+        nodes: every node of the cluster, by index.
+        index: the node that the generator plays.
+        parameters: `NicParameters` of its link.
+        size: bytes of a message, 0 to 128.
+        count: messages to send; 0 for no end.
+        window: messages sent and not acknowledged, 1 to 8191.
+        match: match bits of the messages.
+        resend_delay_ns: without any acknowledgement before it goes back.
+        session: its session id.
+        faults: `LinkFaults` of its outgoing link, or None.
+    """
+
+    def __init__(self, nodes, uint32_t index, parameters, *, uint32_t size=128,
+                 uint64_t count=0, uint32_t window=512, uint64_t match=0,
+                 int64_t resend_delay_ns=500_000_000, uint32_t session=0x67656E31, faults=None):
+        if size > SMALL_DATA_MAX_BYTES:
+            raise InputError(
+                f"generated messages have 0 to {SMALL_DATA_MAX_BYTES} bytes, not {size}"
+            )
+        if not 1 <= window <= 8191:
+            raise InputError(f"the generator's window goes from 1 to 8191 messages, not {window}")
+        self.node = nodes[index]
+        self.header = self.node.header
+        self.record = self.node.control.agent(self.header.nic_agent)
+        self.counters = <uint64_t *>self.record.counters
+        self.name = self.record.name.decode()
+        self.size = size
+        self.count = count
+        self.window = window
+        self.resend_delay_ns = resend_delay_ns
+        self.session = session
+        self.arrival_ns = NEVER_NS
+        self.egress = LinkEgress(
+            parameters.link_bits_per_second, parameters.link_delay_ns, faults, index,
+            self.header.mtu_bytes,
+        )
+        self.egress.use_counters(self.counters)
+        for node in nodes:
+            self.egress.add_node(node)
+        self.make_frame(match)
+
+    def make_frame(self, uint64_t match):
+        """Build what all messages have in common."""
+        cdef wire_message *message = <wire_message *>(self.frame + WIRE_HEAD_BYTES)
+        cdef uint8_t *data = self.frame + WIRE_HEAD_BYTES + sizeof(wire_message)
+        cdef uint32_t i
+        memset(self.frame, 0, sizeof(self.frame))
+        message.ptype = PTYPE_TINY if self.size <= TINY_DATA_MAX_BYTES else PTYPE_SMALL
+        message.ptype |= WIRE_MARK
+        message.length = be16(<uint16_t>self.size)
+        message.lib_piggyack = be16(FIRST_EXPECTED)
+        message.match_a = be32(<uint32_t>(match >> 32))
+        message.match_b = be32(<uint32_t>match)
+        for i in range(self.size):
+            data[i] = <uint8_t>i
+        self.frame_bytes = max(
+            <uint32_t>(WIRE_HEAD_BYTES + sizeof(wire_message) + self.size),
+            <uint32_t>WIRE_FRAME_MIN_BYTES,
+        )
+
+    @property
+    def sent_count(self):
+        """Messages sent at least once."""
+        return self.sent_number
+
+    @property
+    def acked_count(self):
+        """Messages that the rank has acknowledged."""
+        return self.acked_number
+
+    @property
+    def done(self):
+        """Whether all `count` messages are acknowledged."""
+        return self.count != 0 and self.acked_number >= self.count
+
+    cdef int step(self, int64_t now_ns) noexcept nogil:
+        cdef int done = self.sink(now_ns)
+        cdef int64_t held_ns
+        self.counters[COUNTER_steps] += 1
+        self.blocked = False
+        if self.reply_due:
+            done += self.send_reply(now_ns)
+        if self.connected:
+            done += self.generate(now_ns)
+        held_ns = self.egress.flush(now_ns)
+        self.next_due_ns = self.next_due(now_ns, held_ns)
+        return done
+
+    # -- sink ----------------------------------------------------------------
+
+    cdef int sink(self, int64_t now_ns) noexcept nogil:
+        """Take the frames that have arrived; returns how many."""
+        cdef int done = 0
+        cdef uint32_t i
+        self.arrival_ns = NEVER_NS
+        for i in range(self.header.nodes_count):
+            done += self.sink_from(node_link_ring(self.header, i), now_ns)
+        return done
+
+    cdef int sink_from(self, ring *frames, int64_t now_ns) noexcept nogil:
+        cdef uint32_t available = ring_available(frames, 1)
+        cdef uint32_t count = 0
+        cdef frame_slot *slot
+        while count < available:
+            slot = <frame_slot *>ring_slot(frames, frames.tail + count)
+            if slot.time_ns > now_ns:
+                self.arrival_ns = min(self.arrival_ns, slot.time_ns)
+                break
+            if slot.bad_fcs:
+                self.counters[COUNTER_rx_bad_fcs] += 1
+            else:
+                self.take(slot.frame, slot.length, now_ns)
+            count += 1
+        if count != 0:
+            ring_consume(frames, count)
+        return count
+
+    cdef void take(self, const uint8_t *frame, uint32_t length, int64_t now_ns) noexcept nogil:
+        cdef int ptype = frame[WIRE_HEAD_BYTES] & ~WIRE_MARK
+        self.counters[COUNTER_sunk_packets] += 1
+        if frame_check(frame, length, self.header.mtu_bytes) != FRAME_OK:
+            return
+        if ptype == PTYPE_TRUC:
+            self.take_ack(frame, now_ns)
+        elif ptype == PTYPE_CONNECT:
+            self.take_connect(frame, now_ns)
+        elif ptype == PTYPE_NACK_LIB:
+            self.connected = False    # it closed; a new rank has to connect
+        elif ptype == PTYPE_TINY or ptype == PTYPE_SMALL or ptype == PTYPE_MEDIUM_FRAG:
+            # Medium fragments have these fields at the same place.
+            if (<const wire_message *>(frame + WIRE_HEAD_BYTES)).session == be32(self.session):
+                self.acknowledge(
+                    be16((<const wire_message *>(frame + WIRE_HEAD_BYTES)).lib_piggyack), now_ns
+                )
+
+    cdef void take_connect(self, const uint8_t *frame, int64_t now_ns) noexcept nogil:
+        """Answer a request; a session that is new starts a new stream."""
+        cdef const wire_connect *request = <const wire_connect *>(frame + WIRE_HEAD_BYTES)
+        cdef wire_message *message = <wire_message *>(self.frame + WIRE_HEAD_BYTES)
+        cdef uint32_t node = be16((<const wire_head *>frame).dst_src_peer_index)
+        if request.is_reply or not self.egress.has_destination(node):
+            return
+        if not self.connected or self.target_session != be32(request.src_session_id):
+            self.connected = True
+            self.target = node
+            self.target_session = be32(request.src_session_id)
+            self.first_seqnum = be16(request.target_recv_seqnum_start)
+            self.acknum = 0
+            self.next_number = self.sent_number = self.acked_number = 0
+            self.progress_ns = now_ns
+            fill_head(self.frame, self.header.index, node)
+            message.dst_endpoint = request.src_endpoint
+            message.src_endpoint = request.dst_endpoint
+            message.session = request.src_session_id
+        self.make_reply(frame)
+
+    cdef void make_reply(self, const uint8_t *request) noexcept nogil:
+        cdef const wire_connect *asked = <const wire_connect *>(request + WIRE_HEAD_BYTES)
+        cdef wire_connect *reply = <wire_connect *>(self.reply + WIRE_HEAD_BYTES)
+        memset(self.reply, 0, sizeof(self.reply))
+        fill_head(self.reply, self.header.index, self.target)
+        reply.ptype = PTYPE_CONNECT
+        reply.dst_endpoint = asked.src_endpoint
+        reply.src_endpoint = asked.dst_endpoint
+        reply.length = CONNECT_DATA_BYTES
+        reply.src_dst_peer_index = be16(<uint16_t>self.target)
+        reply.src_session_id = asked.src_session_id
+        reply.key_or_session = be32(self.session)
+        reply.target_recv_seqnum_start = be16(FIRST_EXPECTED)
+        reply.is_reply = 1
+        reply.connect_seqnum = asked.connect_seqnum
+        reply.status = CONNECT_OK
+        self.reply_due = True
+
+    cdef void take_ack(self, const uint8_t *frame, int64_t now_ns) noexcept nogil:
+        cdef const wire_truc *ack = <const wire_truc *>(frame + WIRE_HEAD_BYTES)
+        cdef uint32_t acknum = be32(ack.acknum)
+        self.counters[COUNTER_sunk_acks] += 1
+        if not self.connected or ack.session != be32(self.session):
+            return
+        if <uint32_t>(acknum - self.acknum - 1) >= 0x80000000u:
+            return                    # overtaken by a later one
+        self.acknum = acknum
+        self.acknowledge(be16(ack.lib_seqnum), now_ns)
+
+    cdef void acknowledge(self, uint16_t seqnum, int64_t now_ns) noexcept nogil:
+        """The rank expects `seqnum` next: it has everything before."""
+        cdef uint16_t expected = <uint16_t>(self.first_seqnum + self.acked_number)
+        cdef uint64_t distance = (seqnum - expected) & SEQNUM_MASK
+        if (seqnum ^ self.first_seqnum) & ~SEQNUM_MASK & 0xFFFF:
+            return                    # of another session
+        if distance == 0 or distance > self.sent_number - self.acked_number:
+            return
+        self.acked_number += distance
+        if self.next_number < self.acked_number:
+            self.next_number = self.acked_number
+        self.progress_ns = now_ns
+
+    # -- generator -----------------------------------------------------------
+
+    cdef int send_reply(self, int64_t now_ns) noexcept nogil:
+        if not self.egress.transmit(now_ns, self.target, self.reply, WIRE_FRAME_MIN_BYTES):
+            self.blocked = True
+            return 0
+        self.reply_due = False
+        return 1
+
+    cdef uint32_t sendable(self) noexcept nogil:
+        """Messages that window and count allow now."""
+        cdef uint64_t allowed = self.window - (self.next_number - self.acked_number)
+        if self.count != 0:
+            allowed = min(allowed, self.count - self.next_number)
+        return <uint32_t>allowed
+
+    cdef int generate(self, int64_t now_ns) noexcept nogil:
+        """Send what may be sent, up to GENERATED_PER_STEP; returns how many messages."""
+        cdef uint32_t wanted, sent = 0
+        cdef uint8_t *place
+        cdef wire_message *message
+        cdef uint16_t session_bits = self.first_seqnum & ~SEQNUM_MASK
+        self.go_back(now_ns)
+        wanted = min(self.sendable(), <uint32_t>GENERATED_PER_STEP)
+        while sent < wanted:
+            place = self.egress.prepare(self.target)
+            if place == NULL:
+                self.blocked = True
+                break
+            memcpy(place, self.frame, self.frame_bytes)
+            message = <wire_message *>(place + WIRE_HEAD_BYTES)
+            message.lib_seqnum = be16(
+                session_bits | ((self.first_seqnum + self.next_number) & SEQNUM_MASK)
+            )
+            if self.size >= 8:
+                memcpy(place + WIRE_HEAD_BYTES + sizeof(wire_message), &self.next_number, 8)
+            self.egress.commit(now_ns, self.target, self.frame_bytes)
+            if self.next_number < self.sent_number:
+                self.counters[COUNTER_generated_resent] += 1
+            self.next_number += 1
+            sent += 1
+        if self.next_number > self.sent_number:
+            if self.sent_number == self.acked_number:
+                self.progress_ns = now_ns
+            self.sent_number = self.next_number
+        self.counters[COUNTER_generated_packets] += sent
+        return sent
+
+    cdef void go_back(self, int64_t now_ns) noexcept nogil:
+        """Nothing was acknowledged for too long: start again at the first unacknowledged."""
+        if (self.sent_number > self.acked_number
+                and now_ns - self.progress_ns >= self.resend_delay_ns):
+            self.next_number = self.acked_number
+            self.progress_ns = now_ns
+
+    cdef int64_t next_due(self, int64_t now_ns, int64_t held_ns) noexcept nogil:
+        cdef int64_t due_ns = min(self.arrival_ns, held_ns)
+        if self.blocked:
+            return min(due_ns, now_ns + LINK_RETRY_NS)
+        if not self.connected:
+            return due_ns
+        if self.sendable() > 0:
+            return now_ns
+        if self.sent_number > self.acked_number:
+            due_ns = min(due_ns, self.progress_ns + self.resend_delay_ns)
+        return due_ns

@@ -1,0 +1,27 @@
+"""One interrupt vector as the NIC sees it."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from shrimpmx.native.ring cimport ring
+from shrimpmx.nic.coalescing cimport Cause, CoalescingPolicy
+from shrimpmx.shared.layout cimport interrupt_vector
+from shrimpmx.shared.node cimport Node
+
+
+cdef class InterruptLine:
+    cdef readonly Node node
+    cdef readonly CoalescingPolicy policy
+    cdef uint32_t index              # of the vector
+    cdef interrupt_vector *vector
+    cdef ring *frames                # its rx ring
+    cdef uint64_t *counters          # the NIC agent's
+    cdef bint raise_if_empty         # a timeout is raised even if nothing is left to report
+    cdef bint wished                 # an interrupt waits for the token
+    cdef Cause wish_cause
+    cdef uint32_t wish_index         # rx index up to which the handler must come to fulfil it
+
+    cdef void request(self, int64_t now_ns, Cause cause) noexcept nogil
+    cdef int settle(self, int64_t now_ns) noexcept nogil
+    cdef bint take_token(self) noexcept nogil
+    cdef void deliver(self, int64_t now_ns, Cause cause) noexcept nogil
+    cdef void absorb(self, int64_t now_ns, Cause cause) noexcept nogil

@@ -1,0 +1,127 @@
+"""One interrupt vector as the NIC sees it: the claim token and the wish to raise.
+
+As in myri10ge, the host holds a token per vector while its handler runs, and the NIC raises
+only with the token in hand: at most one interrupt is outstanding. A wish that meets no token
+is remembered. It ends in one of two ways: the token comes back and the interrupt is
+delivered, or the handler, still polling, takes the packets that the wish was for.
+
+    NIC:      wish = 1      ; full fence ; token back?           -> take it, deliver
+    handler:  token = 1     ; full fence ; wish, and packets?    -> take it back, go on polling
+
+With both fences at least one side sees the other's store, so no wish is forgotten.
+Every wish is counted once and ends once: irq_wished = irq_raised + irq_absorbed (+ 1 while
+one is remembered); irq_held_back counts those that met no token.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+
+from shrimpmx.native.atomics cimport (
+    exchange_u32, fetch_or_u64, full_fence, load_acquire_u32, load_relaxed_u32, store_relaxed_u32
+)
+from shrimpmx.native.futex cimport wait_slot_wake
+from shrimpmx.native.ring cimport ring_publish
+from shrimpmx.nic.coalescing cimport CAUSE_PACKET, CAUSE_TIMEOUT, Cause, CoalescingPolicy
+from shrimpmx.shared.layout cimport (
+    BINDING_CORE,
+    COUNTER_irq_absorbed,
+    COUNTER_irq_held_back,
+    COUNTER_irq_raised,
+    COUNTER_irq_raised_packet,
+    COUNTER_irq_wished,
+    core_interrupts,
+    node_core,
+    node_rx_ring,
+    node_vector,
+)
+from shrimpmx.shared.node cimport Node
+
+
+cdef class InterruptLine:
+    """Raises vector `index` of `node` when `policy` wishes.
+
+    Args:
+        raise_if_empty: raise a timeout's interrupt though the rx ring is empty, as the paper's
+            pseudocode taken literally does.
+    """
+
+    def __init__(self, Node node not None, uint32_t index, CoalescingPolicy policy not None,
+                 uint32_t agent, bint raise_if_empty=False):
+        self.node = node
+        self.index = index
+        self.policy = policy
+        self.vector = node_vector(node.header, index)
+        self.frames = node_rx_ring(node.header, index)
+        self.counters = <uint64_t *>node.control.agent(agent).counters
+        self.raise_if_empty = raise_if_empty
+
+    cdef void request(self, int64_t now_ns, Cause cause) noexcept nogil:
+        """The policy wishes an interrupt for everything that is in host memory now."""
+        if self.wished:
+            self.wish_index = self.frames.reserved
+            return
+        ring_publish(self.frames)
+        self.counters[COUNTER_irq_wished] += 1
+        if (load_acquire_u32(&self.frames.tail) == self.frames.reserved
+                and not (self.raise_if_empty and cause == CAUSE_TIMEOUT)):
+            self.absorb(now_ns, cause)
+            return
+        if self.take_token():
+            self.deliver(now_ns, cause)
+            return
+        self.wished = True
+        self.wish_cause = cause
+        self.wish_index = self.frames.reserved
+        store_relaxed_u32(&self.vector.wish, 1)
+        full_fence()  # I1: the wish before the look at the token; pairs with the handler's I1'
+        if self.take_token():
+            self.deliver(now_ns, cause)
+        else:
+            self.counters[COUNTER_irq_held_back] += 1
+
+    cdef int settle(self, int64_t now_ns) noexcept nogil:
+        """See what became of a remembered wish; 1 if that ended it. Call with all published."""
+        cdef uint32_t tail
+        if not self.wished:
+            return 0
+        tail = load_acquire_u32(&self.frames.tail)
+        if <int32_t>(tail - self.wish_index) >= 0:
+            self.absorb(now_ns, self.wish_cause)
+            return 1
+        if not self.take_token():
+            return 0
+        self.deliver(now_ns, self.wish_cause)
+        return 1
+
+    cdef bint take_token(self) noexcept nogil:
+        # The plain look first: while the handler holds it, its line is not torn away.
+        return load_relaxed_u32(&self.vector.token) == 1 and exchange_u32(
+            &self.vector.token, 0) == 1
+
+    cdef void deliver(self, int64_t now_ns, Cause cause) noexcept nogil:
+        """With the token in hand: count, tell the core, wake its irq agent."""
+        cdef uint32_t core = self.vector.bound_core
+        cdef core_interrupts *interrupts
+        if self.vector.binding != BINDING_CORE:
+            core = self.vector.next_core
+            self.vector.next_core = (core + 1) % self.node.header.cores_count
+        if self.wished:
+            self.wished = False
+            store_relaxed_u32(&self.vector.wish, 0)
+        self.counters[COUNTER_irq_raised] += 1
+        self.counters[COUNTER_irq_raised_packet + <int>cause - <int>CAUSE_PACKET] += 1
+        interrupts = node_core(self.node.header, core)
+        interrupts.taken[self.index] += 1
+        # I2: the packets are published before the interrupt; pairs with the irq agent's I2'.
+        fetch_or_u64(&interrupts.pending, <uint64_t>1 << self.index)
+        wait_slot_wake(self.node.control.slot(interrupts.runner))
+        self.policy.on_raised(now_ns, cause)
+
+    cdef void absorb(self, int64_t now_ns, Cause cause) noexcept nogil:
+        """The handler has taken the packets of this wish without an interrupt."""
+        if self.wished:
+            self.wished = False
+            store_relaxed_u32(&self.vector.wish, 0)
+        self.counters[COUNTER_irq_absorbed] += 1
+        # If later packets still lie in the ring the timer that covers them must go on.
+        if load_acquire_u32(&self.frames.tail) == self.frames.reserved:
+            self.policy.on_raised(now_ns, cause)

@@ -1,0 +1,48 @@
+"""A coalescing policy written in Python."""
+
+from __future__ import annotations
+
+
+class Policy:
+    """Base of a user's own coalescing policy.
+
+    Override what the policy needs. All times are ns on the run's clock. Two methods decide:
+    they return True, or the name of a cause ("packet", "marked", "deferred", "timeout",
+    "frames"), to raise an interrupt, and False or None not to. The causes are counted.
+
+    `deadline_ns` is the policy's one timer: set it to the time at which `on_deadline` is to
+    be called, or to None. It is None again when `on_deadline` is called.
+
+    A call costs some hundred nanoseconds, each packet takes two. An exception ends the run.
+
+    Example: an interrupt once three packets wait, after 20 us at the latest.
+
+        class Three(Policy):
+            waiting = 0
+
+            def on_dma_complete(self, now_ns, marked, dma_pending):
+                self.waiting += 1
+                if self.deadline_ns is None:
+                    self.deadline_ns = now_ns + 20_000
+                return self.waiting >= 3
+
+            def on_raised(self, now_ns, cause):
+                self.waiting = 0
+                self.deadline_ns = None
+    """
+
+    deadline_ns: int | None = None
+
+    def on_arrival(self, now_ns: int, marked: bool, length_bytes: int) -> None:
+        """A packet arrived; its DMA to host memory is submitted."""
+
+    def on_dma_complete(self, now_ns: int, marked: bool, dma_pending: int) -> bool | str | None:
+        """A packet is in host memory; `dma_pending` others are on their way there."""
+        return None
+
+    def on_deadline(self, now_ns: int) -> bool | str | None:
+        """The deadline has come."""
+        return True
+
+    def on_raised(self, now_ns: int, cause: str) -> None:
+        """All packets in host memory have been reported, by an interrupt or without one."""

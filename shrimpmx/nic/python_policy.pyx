@@ -1,0 +1,95 @@
+"""Adapter from the firmware to a coalescing policy written in Python.
+
+Each call takes the GIL. The first exception is kept in `failure`; after it the user's
+code is not called any more, and the firmware's runner ends the run.
+"""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.nic.coalescing cimport (
+    CAUSE_NONE, CAUSE_PACKET, CAUSE_TIMEOUT, Cause, CoalescingPolicy
+)
+
+from shrimpmx.nic.coalescing import CAUSE_NAMES
+
+
+cdef class PythonPolicy(CoalescingPolicy):
+    """Makes a `shrimpmx.nic.policy.Policy` a policy of the firmware."""
+
+    def __init__(self, policy not None):
+        self.policy = policy
+        self.read_deadline()
+
+    cdef void on_arrival(self, int64_t now_ns, bint marked,
+                         uint32_t length_bytes) noexcept nogil:
+        if self.failed:
+            return
+        with gil:
+            try:
+                self.policy.on_arrival(now_ns, bool(marked), length_bytes)
+                self.read_deadline()
+            except BaseException as error:
+                self.fail(error)
+
+    cdef Cause on_dma_complete(self, int64_t now_ns, bint marked,
+                               uint32_t dma_pending) noexcept nogil:
+        cdef Cause cause = CAUSE_NONE
+        if self.failed:
+            return CAUSE_NONE
+        with gil:
+            try:
+                answer = self.policy.on_dma_complete(now_ns, bool(marked), dma_pending)
+                cause = self.cause_of(answer, CAUSE_PACKET)
+                self.read_deadline()
+            except BaseException as error:
+                self.fail(error)
+        return cause
+
+    cdef Cause on_deadline(self, int64_t now_ns) noexcept nogil:
+        cdef Cause cause = CAUSE_NONE
+        self.deadline_ns = NEVER_NS
+        if self.failed:
+            return CAUSE_NONE
+        with gil:
+            try:
+                # Else a policy that forgets it would be called for ever at this same time.
+                self.policy.deadline_ns = None
+                cause = self.cause_of(self.policy.on_deadline(now_ns), CAUSE_TIMEOUT)
+                self.read_deadline()
+            except BaseException as error:
+                self.fail(error)
+        return cause
+
+    cdef void on_raised(self, int64_t now_ns, Cause cause) noexcept nogil:
+        if self.failed:
+            return
+        with gil:
+            try:
+                self.policy.on_raised(now_ns, CAUSE_NAMES[<int>cause])
+                self.read_deadline()
+            except BaseException as error:
+                self.fail(error)
+
+    cdef Cause cause_of(self, object answer, Cause plain) except *:
+        """The cause that a policy's answer means; `plain` is that of True."""
+        if answer is None or answer is False:
+            return CAUSE_NONE
+        if answer is True:
+            return plain
+        if answer in CAUSE_NAMES:
+            return <Cause><int>CAUSE_NAMES.index(answer)
+        raise TypeError(
+            f"{type(self.policy).__name__} answered {answer!r}; a policy answers True, False, "
+            f"None or one of {', '.join(CAUSE_NAMES)}"
+        )
+
+    cdef int read_deadline(self) except -1:
+        cdef object deadline = self.policy.deadline_ns
+        self.deadline_ns = NEVER_NS if deadline is None else <int64_t>deadline
+        return 0
+
+    cdef void fail(self, object error) noexcept:
+        self.failure = error
+        self.failed = True
+        self.deadline_ns = NEVER_NS

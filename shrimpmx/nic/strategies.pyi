@@ -1,0 +1,19 @@
+from shrimpmx.nic.coalescing import CoalescingPolicy
+
+class Disabled(CoalescingPolicy):
+    def __init__(self) -> None: ...
+
+class TimedPolicy(CoalescingPolicy):
+    delay_ns: int
+    mark_resets_timer: bool
+    def __init__(self, delay_ns: int, mark_resets_timer: bool = True) -> None: ...
+
+class Timeout(TimedPolicy):
+    frames: int
+    def __init__(self, delay_ns: int, frames: int = 0) -> None: ...
+
+class OpenMx(TimedPolicy): ...
+
+class Stream(TimedPolicy):
+    @property
+    def interrupt_deferred(self) -> bool: ...

@@ -1,0 +1,151 @@
+"""Coalescing policies written in Python, and what becomes of one that raises."""
+
+from __future__ import annotations
+
+import pytest
+from support.nic import PLAIN, Handler, Nodes, frame, run
+
+from shrimpmx.nic.firmware import Firmware
+from shrimpmx.nic.names import make_policy
+from shrimpmx.nic.policy import Policy
+from shrimpmx.nic.python_policy import PythonPolicy
+from shrimpmx.wire.frames import put_frame
+
+
+class Three(Policy):
+    """The example of Policy's documentation, with a record of its calls."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self.calls: list[tuple[object, ...]] = []
+
+    def on_arrival(self, now_ns: int, marked: bool, length_bytes: int) -> None:
+        self.calls.append(("arrival", now_ns, marked, length_bytes))
+
+    def on_dma_complete(self, now_ns: int, marked: bool, dma_pending: int) -> bool:
+        self.calls.append(("complete", now_ns, marked, dma_pending))
+        self.waiting += 1
+        if self.deadline_ns is None:
+            self.deadline_ns = now_ns + 20_000
+        return self.waiting >= 3
+
+    def on_raised(self, now_ns: int, cause: str) -> None:
+        self.calls.append(("raised", now_ns, cause))
+        self.waiting = 0
+        self.deadline_ns = None
+
+
+def send(nodes: Nodes, times_ns: list[int]) -> None:
+    for number, time_ns in enumerate(times_ns):
+        put_frame(nodes[0], "link", 1, frame(number, marked=number % 2 == 0), time_ns)
+
+
+def make(policy: Policy) -> tuple[Nodes, Firmware, Handler]:
+    nodes = Nodes()
+    return nodes, Firmware(nodes.nodes, 0, PLAIN, policy), Handler(nodes)
+
+
+def test_a_policy_sees_what_happens_and_decides() -> None:
+    policy = Three()
+    nodes, nic, handler = make(policy)
+    send(nodes, [1000, 2000, 3000, 4000])
+    for now_ns in (3050, 4049, 4050):
+        nic.step_at(now_ns)
+        handler.serve()
+    assert policy.calls == [
+        ("arrival", 1000, True, 60),
+        ("complete", 1050, True, 0),
+        ("arrival", 2000, False, 60),
+        ("complete", 2050, False, 0),
+        ("arrival", 3000, True, 60),
+        ("complete", 3050, True, 0),
+        ("raised", 3050, "packet"),
+        ("arrival", 4000, False, 60),
+        ("complete", 4050, False, 0),
+    ]
+    assert nic.due_ns == 4050 + 20_000
+    nic.step_at(24_050)
+    assert policy.calls[-1] == ("raised", 24_050, "timeout")
+    counters = nodes.counters(0)
+    assert (counters["irq_raised_packet"], counters["irq_raised_timeout"]) == (1, 1)
+
+
+def test_answers_may_name_the_cause() -> None:
+    class Named(Policy):
+        def on_dma_complete(self, now_ns: int, marked: bool, dma_pending: int) -> str | None:
+            return "marked" if marked else None
+
+    policy = PythonPolicy(Named())
+    assert policy.dma_complete(0, True, 0) == "marked"
+    assert policy.dma_complete(0, False, 0) == "none"
+    assert policy.deadline(0) == "timeout"  # the base's answer
+
+
+@pytest.mark.parametrize("answer", [3, "soon", 0.5])
+def test_a_strange_answer_is_a_failure(answer: object) -> None:
+    class Strange(Policy):
+        def on_dma_complete(self, now_ns: int, marked: bool, dma_pending: int) -> bool:
+            return answer  # type: ignore[return-value]
+
+    policy = PythonPolicy(Strange())
+    assert policy.dma_complete(0, True, 0) == "none"
+    assert isinstance(policy.failure, TypeError)
+    assert f"Strange answered {answer!r}" in str(policy.failure)
+
+
+def test_a_strange_deadline_is_a_failure() -> None:
+    class Strange(Policy):
+        def on_arrival(self, now_ns: int, marked: bool, length_bytes: int) -> None:
+            self.deadline_ns = "later"  # type: ignore[assignment]
+
+    policy = PythonPolicy(Strange())
+    policy.arrival(0, True)
+    assert isinstance(policy.failure, TypeError)
+    assert policy.due_ns is None
+
+
+@pytest.mark.parametrize("method", ["on_arrival", "on_dma_complete", "on_deadline", "on_raised"])
+def test_a_policy_that_raises_fails_the_agent(method: str) -> None:
+    class Broken(Three):
+        pass
+
+    def broken(self: Policy, *arguments: object) -> None:
+        raise ZeroDivisionError(f"in {method}")
+
+    setattr(Broken, method, broken)
+    policy = Broken()
+    nodes, nic, _ = make(policy)
+    send(nodes, [1000] if method == "on_deadline" else [1000, 1001, 1002])
+    with pytest.raises(ZeroDivisionError, match=f"in {method}") as caught:
+        run([nic], 2000, 30_000, [])
+    # The user's own line is in the traceback.
+    assert caught.traceback[-1].name == "broken"
+    assert nic.failure is nic.policy.failure
+    calls = len(policy.calls)
+    with pytest.raises(ZeroDivisionError):
+        nic.step_at(40_000)
+    assert len(policy.calls) == calls  # not called any more
+
+
+def test_a_deadline_that_is_not_renewed_is_over() -> None:
+    class Once(Policy):
+        deadline_ns = 500
+        calls = 0
+
+        def on_deadline(self, now_ns: int) -> bool:
+            self.calls += 1
+            return False
+
+    policy = Once()
+    _, nic, _ = make(policy)
+    assert nic.step_at(499) == 0
+    assert nic.step_at(500) == 1
+    assert nic.step_at(10_000) == 0
+    assert policy.calls == 1
+
+
+def test_policies_of_both_kinds_are_made() -> None:
+    policy = Three()
+    adapter = make_policy(policy)
+    assert isinstance(adapter, PythonPolicy)
+    assert adapter.policy is policy
