@@ -1,0 +1,49 @@
+from typing import Any, Literal
+
+from shrimpmx.shared.node import Node
+
+class DriverEndpoint:
+    node: Node
+    index: int
+    runner: int
+    def __init__(self, node: Node, index: int, runner: int, agent: int | None = None) -> None: ...
+    def open(self, session: int | None = None, start_index: int = 0) -> int: ...
+    def close(self) -> None: ...
+    @property
+    def is_open(self) -> bool: ...
+    @property
+    def session(self) -> int: ...
+    def discard(self, limit: int) -> int: ...
+    def take_event(self) -> dict[str, Any] | None: ...
+    def command(
+        self,
+        kind: Literal["tiny", "small", "medium_frag", "liback"],
+        peer: int,
+        dst_endpoint: int,
+        *,
+        session: int = 0,
+        seqnum: int = 0,
+        piggyack: int = 0,
+        match: int = 0,
+        data: bytes = b"",
+        message_length: int = 0,
+        frag_seqnum: int = 0,
+        is_last: bool = True,
+        session_id: int = 0,
+        acknum: int = 0,
+        send_seq: int = 0,
+        resent: int = 0,
+    ) -> bool: ...
+    def command_connect(
+        self,
+        peer: int,
+        dst_endpoint: int,
+        *,
+        seqnum: int = 0,
+        src_session_id: int = 0,
+        key_or_session: int = 0,
+        target_recv_seqnum_start: int = 1,
+        connect_seqnum: int = 0,
+        status: int = 0,
+        is_reply: bool = False,
+    ) -> bool: ...

@@ -1,0 +1,154 @@
+"""The irq agent: an interrupt handler that polls rx rings.
+
+An interrupt sets a vector's bit in the core's pending word and wakes the agent. The
+handler then owns the vector's claim token, polls the rx ring up to a budget (NAPI's
+weight of 64), and hands the token back when the ring is empty. At most one
+interrupt per vector is outstanding, as in the myri10ge driver.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from shrimpmx.host.receive_handler cimport ReceiveHandler
+from shrimpmx.native.atomics cimport (
+    exchange_u32,
+    exchange_u64,
+    full_fence,
+    load_relaxed_u32,
+    load_relaxed_u64,
+    prefetch_read,
+    store_release_u32,
+)
+from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.futex cimport wait_slot_wake
+from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_depth, ring_slot
+from shrimpmx.shared.layout cimport (
+    COUNTER_budget_exhausted,
+    COUNTER_demotions,
+    COUNTER_interrupts,
+    COUNTER_polls,
+    COUNTER_reclaims,
+    frame_slot,
+    interrupt_vector,
+    node_core,
+    node_vector,
+)
+from shrimpmx.shared.node cimport Node
+
+from shrimpmx.errors import InputError
+
+cdef extern from *:
+    int __builtin_ctzll(unsigned long long) noexcept nogil
+    int __builtin_popcountll(unsigned long long) noexcept nogil
+
+# Frames handed back to the NIC at a time: few stores to the line that it reads, and a
+# full rx ring is relieved before the poll ends.
+cdef enum:
+    CONSUME_BATCH_PACKETS = 16
+
+
+cdef class InterruptAgent(Agent):
+    """Serves the interrupts of one emulated core.
+
+    `agent`: its record in the control segment; `budget`: frames per poll; `demote_after`:
+    polls in a row that use up the budget before it asks to lose its real-time priority, as
+    Linux moves to ksoftirqd (0: never, which lets receive livelock happen).
+    """
+
+    def __init__(self, Node node not None, uint32_t core, uint32_t agent,
+                 uint32_t budget=64, uint32_t demote_after=10):
+        if budget == 0:
+            raise InputError("the irq budget must be at least 1 packet per poll")
+        self.handler = ReceiveHandler(node, core, agent)
+        self.node = node
+        self.core = core
+        self.budget = budget
+        self.demote_after = demote_after
+        self.header = node.header
+        self.interrupts = node_core(node.header, core)
+        self.nic_slot = node.control.slot(node.header.nic_runner)
+        self.record = node.control.agent(agent)
+        self.counters = <uint64_t *>self.record.counters
+        self.name = node.control.agent_info(agent)["name"]
+
+    @property
+    def scheduled_vectors(self):
+        """Bit mask of the vectors that it is polling."""
+        return self.scheduled
+
+    cdef int step(self, int64_t now_ns) noexcept nogil:
+        cdef uint64_t vectors, taken
+        cdef interrupt_vector *vector
+        cdef uint32_t done = 0, handled
+        cdef bint exhausted = False
+        if load_relaxed_u64(&self.interrupts.pending) != 0:
+            # I2': takes all interrupts at once; pairs with I2, the NIC's fetch_or
+            taken = exchange_u64(&self.interrupts.pending, 0)
+            self.counters[COUNTER_interrupts] += __builtin_popcountll(taken)
+            self.scheduled |= taken
+            done = __builtin_popcountll(taken)
+        vectors = self.scheduled
+        while vectors != 0:
+            vector = node_vector(self.header, __builtin_ctzll(vectors))
+            handled = self._poll(vector)
+            done += handled
+            if handled >= self.budget:
+                exhausted = True
+            elif self._complete(vector):
+                self.scheduled &= ~(vectors & (~vectors + 1))
+            vectors &= vectors - 1
+            if vectors == 0:
+                self._note_exhausted(exhausted)
+        self.next_due_ns = now_ns if self.scheduled != 0 else NEVER_NS
+        return <int>done
+
+    cdef uint32_t _poll(self, interrupt_vector *vector) noexcept nogil:
+        """Handles up to `budget` frames; fewer only if the ring is empty."""
+        cdef ring *rx = <ring *>(<char *>self.header + vector.rx_ring_offset)
+        cdef uint32_t handled = 0, batch, index
+        cdef frame_slot *slot
+        cdef frame_slot *ahead
+        self.counters[COUNTER_polls] += 1
+        while handled < self.budget:
+            batch = ring_available(rx, CONSUME_BATCH_PACKETS)
+            batch = min(batch, min(<uint32_t>CONSUME_BATCH_PACKETS, self.budget - handled))
+            if batch == 0:
+                break
+            for index in range(batch):
+                slot = <frame_slot *>ring_slot(rx, rx.tail + index)
+                ahead = <frame_slot *>ring_slot(rx, rx.tail + index + 2)
+                prefetch_read(ahead)
+                prefetch_read(<char *>ahead + 64)
+                prefetch_read(<char *>ahead + 128)
+                self.handler.handle(slot.frame, slot.length)
+            ring_consume(rx, batch)
+            handled += batch
+        self.handler.finish_batch()
+        return handled
+
+    cdef bint _complete(self, interrupt_vector *vector) noexcept nogil:
+        """Hands the token back; false if frames came meanwhile and it was claimed again."""
+        cdef ring *rx = <ring *>(<char *>self.header + vector.rx_ring_offset)
+        store_release_u32(&vector.token, 1)  # I3: after the ring's tail; pairs with its exchange
+        # I1': the token before the look at the wish; pairs with I1, the NIC's fence between
+        # its wish and its second look at the token. One of the two sees the other.
+        full_fence()
+        if load_relaxed_u32(&vector.wish) == 0:
+            return True
+        # Only a third party's look: without the token the ring's consumer may be another core.
+        if ring_depth(rx) != 0 and exchange_u32(&vector.token, 0) == 1:
+            self.counters[COUNTER_reclaims] += 1
+            return False
+        wait_slot_wake(self.nic_slot)
+        return True
+
+    cdef void _note_exhausted(self, bint exhausted) noexcept nogil:
+        if not exhausted:
+            self.exhausted_polls = 0
+            self.wants_demotion = False
+            return
+        self.counters[COUNTER_budget_exhausted] += 1
+        self.exhausted_polls += 1
+        if (self.exhausted_polls >= self.demote_after and self.demote_after != 0
+                and not self.wants_demotion):
+            self.wants_demotion = True
+            self.counters[COUNTER_demotions] += 1

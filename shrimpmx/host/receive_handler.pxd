@@ -1,0 +1,39 @@
+"""The driver's receive handler: from a frame to an event in an endpoint's ring."""
+
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+
+from shrimpmx.host.event_ring cimport event_writer
+from shrimpmx.host.transmit cimport TransmitPort
+from shrimpmx.shared.layout cimport endpoint_descriptor, node_header
+from shrimpmx.shared.node cimport Node
+
+
+cdef class ReceiveHandler:
+    cdef readonly Node node
+    cdef readonly uint32_t core
+    cdef node_header *header
+    cdef uint64_t *counters          # of the irq agent that runs the handler
+    cdef TransmitPort port           # the core's own tx ring: for nacks
+    cdef bint nacks_waiting          # committed, doorbell not yet rung
+    # The endpoint whose lock is held, across consecutive frames for it.
+    cdef int32_t locked              # its index, -1: none
+    cdef bint filled                 # it got an event since it was locked
+    cdef uint32_t session            # its session
+    cdef endpoint_descriptor *descriptor
+    cdef event_writer writer
+    # Processes to wake at the end of the batch.
+    cdef uint32_t wakes_count
+    cdef uint32_t[256] wakes         # runner indices, each once
+
+    # Handles one received frame. `frame` must lie in memory of at least 192 bytes (a ring
+    # slot does): short data is copied in fixed sizes.
+    cdef void handle(self, const uint8_t *frame, uint32_t length) noexcept nogil
+    # The end of a poll: gives the lock back, sends the nacks, wakes the ranks.
+    cdef void finish_batch(self) noexcept nogil
+
+    cdef void _handle_endpoint_frame(self, const uint8_t *frame, int ptype) noexcept nogil
+    cdef void _post(self, const uint8_t *header, int ptype, uint32_t peer) noexcept nogil
+    cdef bint _check_peer(self, const uint8_t *frame, int ptype, uint32_t *peer) noexcept nogil
+    cdef int _enter(self, uint32_t endpoint) noexcept nogil
+    cdef void _leave(self) noexcept nogil
+    cdef void _nack(self, const uint8_t *frame, uint32_t peer, uint32_t nack_type) noexcept nogil
