@@ -1,0 +1,13 @@
+from shrimpmx.wait.strategy import Strategy
+
+class Spin(Strategy):
+    def __init__(self) -> None: ...
+
+class Sched(Strategy):
+    def __init__(self) -> None: ...
+
+class Block(Strategy):
+    def __init__(self) -> None: ...
+
+class Notify(Strategy):
+    def __init__(self) -> None: ...

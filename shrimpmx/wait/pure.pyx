@@ -1,0 +1,186 @@
+"""The four pure strategies of the waiting paper, section 3.3: spin, sched, block, notify."""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from shrimpmx.native.atomics cimport full_fence, load_acquire_u32, load_relaxed_u32
+from shrimpmx.native.atomics cimport store_relaxed_u32
+from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.native.futex cimport (
+    WAIT_SLOT_NOTIFY,
+    futex_wait,
+    wait_slot_arm,
+    wait_slot_disarm,
+    wait_slot_sleep,
+)
+from shrimpmx.native.notify cimport notify_count, notify_install, notify_set_word
+from shrimpmx.wait.strategy cimport (
+    WAIT_READY,
+    WAIT_STOPPED,
+    WAIT_TIMED_OUT,
+    Strategy,
+    WaitEnvironment,
+    WaitResult,
+    ready_function,
+    spin_until,
+)
+
+cdef extern from "<sched.h>" nogil:
+    int sched_yield() noexcept
+
+
+cdef WaitResult timed_out(WaitEnvironment *environment) noexcept nogil:
+    environment.account.timeouts += 1
+    return WAIT_TIMED_OUT
+
+
+# Time to sleep, ns: negative for ever, 0 when the deadline has passed.
+cdef int64_t time_left_ns(WaitEnvironment *environment, int64_t deadline_ns) noexcept nogil:
+    cdef int64_t left_ns
+    if deadline_ns == NEVER_NS:
+        return -1
+    left_ns = deadline_ns - clock_now_ns(environment.clock)
+    return left_ns if left_ns > 0 else 0
+
+
+cdef class Spin(Strategy):
+    """Polls without a pause until the message is there.
+
+    Use it when the process has its CPU to itself and latency is all that counts. It makes
+    no system call and takes no interrupt, and costs the CPU for the whole arrival delay;
+    with company on the CPU, whoever should send may wait for the end of the spinner's
+    time slice (waiting paper, 5.1: the worst of all with five pairs).
+    """
+
+    def __cinit__(self):
+        self.name = "spin"
+
+    cdef WaitResult persist(self, WaitEnvironment *environment, ready_function ready,
+                            void *context, int64_t deadline_ns) noexcept nogil:
+        cdef WaitResult result = spin_until(environment, ready, context, deadline_ns)
+        return timed_out(environment) if result == WAIT_TIMED_OUT else result
+
+
+cdef class Sched(Strategy):
+    """Polls, and yields the CPU after each look.
+
+    Use it where processes share CPUs and nothing can wake them. Each look costs a system
+    call and a run of the kernel's scheduler (waiting paper, Figure 1: six or more for a
+    message); beside a process that computes, each yield may cost a whole time slice.
+    """
+
+    def __cinit__(self):
+        self.name = "sched"
+
+    cdef WaitResult persist(self, WaitEnvironment *environment, ready_function ready,
+                            void *context, int64_t deadline_ns) noexcept nogil:
+        while True:
+            if load_relaxed_u32(environment.stop) != 0:
+                return WAIT_STOPPED
+            if deadline_ns != NEVER_NS and clock_now_ns(environment.clock) >= deadline_ns:
+                return timed_out(environment)
+            environment.account.yields += 1
+            environment.account.system_calls += 1
+            sched_yield()
+            if ready(context):
+                return WAIT_READY
+
+
+cdef class Block(Strategy):
+    """Enables the interrupt, looks once more, then sleeps until the handler wakes it.
+
+    Use it when arrival delays are long or others need the CPU. Each wait costs T_block
+    whatever the delay: one system call, two context switches, the interrupt and the
+    wake-up (waiting paper, 3.2 and section 4). The waker disarms the slot, so one sleep
+    takes one wake-up.
+    """
+
+    def __cinit__(self):
+        self.name = "block"
+
+    cdef WaitResult persist(self, WaitEnvironment *environment, ready_function ready,
+                            void *context, int64_t deadline_ns) noexcept nogil:
+        cdef uint32_t seen
+        cdef int64_t left_ns
+        while True:
+            seen = wait_slot_arm(environment.slot)  # W2: armed before the looks below
+            environment.account.interrupts_enabled += 1
+            if ready(context):
+                wait_slot_disarm(environment.slot)
+                environment.account.races += 1
+                return WAIT_READY
+            # The stopper stores the stop word, then bumps slot.word: either it is seen here
+            # or the sleep below finds the word changed.
+            if load_acquire_u32(environment.stop) != 0:
+                wait_slot_disarm(environment.slot)
+                return WAIT_STOPPED
+            left_ns = time_left_ns(environment, deadline_ns)
+            if left_ns == 0:
+                wait_slot_disarm(environment.slot)
+                return timed_out(environment)
+            environment.account.blocks += 1
+            environment.account.system_calls += 1
+            wait_slot_sleep(environment.slot, seen, left_ns)
+            if ready(context):
+                return WAIT_READY
+
+
+cdef class Notify(Strategy):
+    """Sleeps until a signal handler has run.
+
+    Use it to see what user-level notifications cost (waiting paper, 3.1): each message
+    that arrives while the strategy is in force sends a signal and runs a handler, also
+    one that comes while the process spins (5.1), so it costs `block` plus the delivery of
+    a signal. The handler increments the slot's word, which the sleep compares: with the
+    signal let in all the time, a wait takes one system call and loses no notification.
+    """
+
+    def __cinit__(self):
+        self.name = "notify"
+
+    cdef int begin(self, WaitEnvironment *environment) except -1:
+        if environment.slot.signal == 0:
+            raise ValueError(
+                "notify needs a signal: register the process with one (Control.register_process)"
+            )
+        notify_install(environment.slot.signal)
+        self.runs_before = notify_count()
+        notify_set_word(<uint32_t *><void *>&environment.slot.word)
+        environment.account.interrupts_enabled += 1
+        store_relaxed_u32(&environment.slot.armed, WAIT_SLOT_NOTIFY)
+        full_fence()  # W2: armed before any look at data; pairs with W1
+        return 0
+
+    cdef int end(self, WaitEnvironment *environment) except -1:
+        wait_slot_disarm(environment.slot)
+        # A waker that saw the slot armed may still be about to signal, so the handler stays
+        # until the process ends: without it the signal would end the process.
+        environment.account.notifications = notify_count() - self.runs_before
+        return 0
+
+    cdef WaitResult persist(self, WaitEnvironment *environment, ready_function ready,
+                            void *context, int64_t deadline_ns) noexcept nogil:
+        cdef WaitResult result = sleep_until_notified(environment, ready, context, deadline_ns)
+        environment.account.notifications = notify_count() - self.runs_before
+        return result
+
+
+cdef WaitResult sleep_until_notified(WaitEnvironment *environment, ready_function ready,
+                                     void *context, int64_t deadline_ns) noexcept nogil:
+    cdef uint32_t seen
+    cdef int64_t left_ns
+    cdef bint first = True
+    while True:
+        seen = load_acquire_u32(&environment.slot.word)  # before the looks below
+        if ready(context):
+            if first:
+                environment.account.races += 1
+            return WAIT_READY
+        if load_acquire_u32(environment.stop) != 0:
+            return WAIT_STOPPED
+        left_ns = time_left_ns(environment, deadline_ns)
+        if left_ns == 0:
+            return timed_out(environment)
+        environment.account.blocks += 1
+        environment.account.system_calls += 1
+        futex_wait(&environment.slot.word, seen, left_ns)
+        first = False

@@ -1,0 +1,40 @@
+"""Waiting strategies: one interface for ranks and runners."""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from shrimpmx.native.clock cimport Clock
+from shrimpmx.native.futex cimport wait_slot
+from shrimpmx.shared.layout cimport wait_account
+
+# Looks whether the awaited thing has come; true if so. Must not block.
+ctypedef bint (*ready_function)(void *context) noexcept nogil
+
+cdef struct WaitEnvironment:
+    wait_slot *slot          # of this process
+    wait_account *account    # of this process
+    const Clock *clock
+    const uint32_t *stop     # the run's stop word (control_header.stop)
+
+cdef enum WaitResult:
+    WAIT_STOPPED = -1        # the run is being aborted (STOP_ABORT), or, for runners, ended
+    WAIT_TIMED_OUT = 0
+    WAIT_READY = 1
+
+
+cdef class Strategy:
+    cdef readonly str name
+    # Before the first wait of a process / after the last: `notify` arms its signal here.
+    cdef int begin(self, WaitEnvironment *environment) except -1
+    cdef int end(self, WaitEnvironment *environment) except -1
+    # Waits until ready(context), the deadline (NEVER_NS: none) or a stop (*stop != 0).
+    cdef WaitResult wait(self, WaitEnvironment *environment, ready_function ready,
+                         void *context, int64_t deadline_ns) noexcept nogil
+    # The part of wait() that follows the first look, which found nothing: what a strategy
+    # overrides. Hybrids call their fallback's, so that one wait is counted once.
+    cdef WaitResult persist(self, WaitEnvironment *environment, ready_function ready,
+                            void *context, int64_t deadline_ns) noexcept nogil
+
+
+# Spins until ready, `limit_ns` or a stop; keeps the account's spin_ns and while_spinning.
+cdef WaitResult spin_until(WaitEnvironment *environment, ready_function ready,
+                           void *context, int64_t limit_ns) noexcept nogil

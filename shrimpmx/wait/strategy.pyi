@@ -1,0 +1,3 @@
+class Strategy:
+    @property
+    def name(self) -> str: ...

@@ -1,0 +1,72 @@
+"""Waiting strategies: one interface for ranks and runners.
+
+A strategy waits until `ready(context)` is true, a deadline passes or the run stops. It
+keeps the account of its process (struct wait_account): what the waiting cost, in the
+terms of the waiting paper, sections 3.2 and 3.3.
+"""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from shrimpmx.native.atomics cimport cpu_pause, load_relaxed_u32
+from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+
+# Looks between two checks of the stop word and the clock: 16 looks of a few ns each keep a
+# check, which touches a shared line and reads the clock, below a tenth of the loop.
+cdef uint32_t LOOKS_PER_CHECK = 16
+
+
+cdef class Strategy:
+    """Base of the waiting strategies; subclasses override the compiled `persist`."""
+
+    def __cinit__(self, *args, **kwargs):
+        self.name = "none"
+
+    def __repr__(self) -> str:
+        return f"<strategy {self.name}>"
+
+    cdef int begin(self, WaitEnvironment *environment) except -1:
+        return 0
+
+    cdef int end(self, WaitEnvironment *environment) except -1:
+        return 0
+
+    cdef WaitResult wait(self, WaitEnvironment *environment, ready_function ready,
+                         void *context, int64_t deadline_ns) noexcept nogil:
+        environment.account.waits += 1
+        if ready(context):
+            environment.account.at_once += 1
+            return WAIT_READY
+        return self.persist(environment, ready, context, deadline_ns)
+
+    cdef WaitResult persist(self, WaitEnvironment *environment, ready_function ready,
+                            void *context, int64_t deadline_ns) noexcept nogil:
+        return WAIT_TIMED_OUT
+
+
+cdef WaitResult spin_until(WaitEnvironment *environment, ready_function ready,
+                           void *context, int64_t limit_ns) noexcept nogil:
+    cdef int64_t start_ns = clock_now_ns(environment.clock)
+    cdef int64_t now_ns = start_ns
+    cdef uint32_t look = 0
+    cdef WaitResult result
+    while True:
+        if ready(context):
+            environment.account.while_spinning += 1
+            result = WAIT_READY
+            break
+        look += 1
+        if look % LOOKS_PER_CHECK == 0:
+            # A stop comes late by at most that many looks: nobody minds.
+            if load_relaxed_u32(environment.stop) != 0:
+                result = WAIT_STOPPED
+                break
+            if limit_ns != NEVER_NS:
+                now_ns = clock_now_ns(environment.clock)
+                if now_ns >= limit_ns:
+                    result = WAIT_TIMED_OUT
+                    break
+        cpu_pause()
+    if result == WAIT_READY or limit_ns == NEVER_NS:
+        now_ns = clock_now_ns(environment.clock)
+    environment.account.spin_ns += now_ns - start_ns
+    return result

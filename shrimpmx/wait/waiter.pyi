@@ -1,0 +1,30 @@
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Literal
+
+from shrimpmx.shared.control import Control
+from shrimpmx.wait.strategy import Strategy
+
+Outcome = Literal["ready", "timed out", "stopped"]
+
+class Waiter:
+    control: Control
+    runner_index: int
+    strategy: Strategy
+    def __init__(self, control: Control, runner_index: int, strategy: Strategy) -> None: ...
+    def begin(self) -> None: ...
+    def end(self) -> None: ...
+    def __enter__(self) -> Waiter: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+    def wait_words(
+        self, watches: Sequence[tuple[int, int]], deadline_ns: int | None = None
+    ) -> Outcome: ...
+    def wait_until(
+        self, function: Callable[[], object], deadline_ns: int | None = None
+    ) -> Outcome: ...
+    def account(self) -> dict[str, int]: ...

@@ -1,0 +1,147 @@
+"""A process's waiter: its strategy, its wait slot and its account.
+
+Ranks and runners wait alike: a Waiter binds a strategy to the process's record in the
+control segment, where wakers find the wait slot and readers the account.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uintptr_t
+from libc.stdlib cimport free, malloc
+
+from shrimpmx.native.atomics cimport load_acquire_u32
+from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.shared.control cimport Control
+from shrimpmx.shared.layout cimport runner_record
+from shrimpmx.wait.strategy cimport (
+    Strategy,
+    WaitResult,
+    ready_function,
+)
+
+RESULTS = {-1: "stopped", 0: "timed out", 1: "ready"}
+
+
+# What any_flag_changed() looks at.
+cdef struct WatchList:
+    const FlagWatch *watches
+    uint32_t count
+
+
+cdef bint any_flag_changed(void *context) noexcept nogil:
+    cdef WatchList *watch_list = <WatchList *>context
+    cdef uint32_t index
+    for index in range(watch_list.count):
+        # F1: the flag before the data it announces; pairs with its writer's release.
+        if load_acquire_u32(watch_list.watches[index].address) != watch_list.watches[index].seen:
+            return True
+    return False
+
+
+# A Python predicate and the exception that ended it.
+cdef class Predicate:
+    cdef object function
+    cdef object failure
+
+    def __cinit__(self, function):
+        self.function = function
+
+
+cdef bint predicate_holds(void *context) noexcept with gil:
+    cdef Predicate predicate = <Predicate>context
+    try:
+        return bool(predicate.function())
+    except BaseException as error:
+        predicate.failure = error
+        return True
+
+
+cdef class Waiter:
+    """Waits on behalf of process `runner_index` with `strategy`.
+
+    begin() readies the strategy in the calling process and end() undoes that; a `with`
+    statement does both.
+    """
+
+    def __cinit__(self, Control control not None, uint32_t runner_index,
+                  Strategy strategy not None):
+        cdef runner_record *record
+        if runner_index >= control.header.runners_count:
+            raise IndexError(f"no runner {runner_index}; there are {control.header.runners_count}")
+        record = control.runner(runner_index)
+        self.control = control
+        self.runner_index = runner_index
+        self.strategy = strategy
+        self.environment.slot = &record.slot
+        self.environment.account = &record.account
+        self.environment.clock = control.clock()
+        self.environment.stop = <const uint32_t *><const void *>&control.header.stop
+
+    def begin(self) -> None:
+        """Ready the strategy; `notify` needs the process registered with its signal."""
+        if not self.begun:
+            self.strategy.begin(&self.environment)
+            self.begun = True
+
+    def end(self) -> None:
+        """Leave nothing armed."""
+        if self.begun:
+            self.begun = False
+            self.strategy.end(&self.environment)
+
+    def __enter__(self):
+        self.begin()
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    cdef WaitResult wait(self, ready_function ready, void *context,
+                         int64_t deadline_ns) noexcept nogil:
+        return self.strategy.wait(&self.environment, ready, context, deadline_ns)
+
+    cdef WaitResult wait_flags(self, const FlagWatch *watches, uint32_t count,
+                               int64_t deadline_ns) noexcept nogil:
+        cdef WatchList watch_list
+        watch_list.watches = watches
+        watch_list.count = count
+        return self.strategy.wait(&self.environment, any_flag_changed, &watch_list, deadline_ns)
+
+    def wait_words(self, watches: list, deadline_ns=None) -> str:
+        """Wait until any watched 32-bit word differs from its value when last seen.
+
+        `watches`: (address, seen) pairs; `deadline_ns`: on the run's clock, None for ever.
+        Returns "ready", "timed out" or "stopped".
+        """
+        cdef uint32_t count = len(watches)
+        cdef int64_t deadline = NEVER_NS if deadline_ns is None else deadline_ns
+        cdef FlagWatch *array = <FlagWatch *>malloc(max(count, 1) * sizeof(FlagWatch))
+        cdef WaitResult result
+        if array == NULL:
+            raise MemoryError
+        try:
+            for index, (address, seen) in enumerate(watches):
+                array[index].address = <const void *><uintptr_t>address
+                array[index].seen = seen
+            with nogil:
+                result = self.wait_flags(array, count, deadline)
+        finally:
+            free(array)
+        return RESULTS[result]
+
+    def wait_until(self, function, deadline_ns=None) -> str:
+        """Wait until the Python function `function` returns something true.
+
+        Each look takes the GIL (about 50 ns). Returns "ready", "timed out" or "stopped"; an
+        exception of `function` ends the wait and is raised.
+        """
+        cdef Predicate predicate = Predicate(function)
+        cdef int64_t deadline = NEVER_NS if deadline_ns is None else deadline_ns
+        cdef WaitResult result
+        with nogil:
+            result = self.wait(predicate_holds, <void *>predicate, deadline)
+        if predicate.failure is not None:
+            raise predicate.failure
+        return RESULTS[result]
+
+    def account(self) -> dict:
+        """What waiting has cost this process so far; see struct wait_account."""
+        return self.control.runner_account(self.runner_index)

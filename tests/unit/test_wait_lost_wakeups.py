@@ -1,0 +1,75 @@
+"""Lost wake-ups, hammered: two processes hand a flag to and fro, each sleeping for the other.
+
+A lost wake-up shows as a wait that reaches its deadline.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import signal
+import struct
+
+import pytest
+
+from shrimpmx.native import notify
+from shrimpmx.native.futex import WaitSlotView
+from shrimpmx.native.segment import Segment
+from shrimpmx.params import WAIT_NAMES
+from shrimpmx.shared.control import Control
+from shrimpmx.wait.names import make_strategy
+from shrimpmx.wait.waiter import Waiter
+
+ROUNDS = 400
+LIMIT_NS = 10_000_000_000
+HEADER_BYTES = 192
+RECORD_BYTES = 256
+
+
+def play(control: Control, flags: Segment, me: int, name: str, seed: int) -> int:
+    """Wait for each round's flag, then raise the other's; returns the rounds done."""
+    control.register_process(me, signal.SIGUSR1)
+    generator = random.Random(seed)
+    other = WaitSlotView(control.segment.view(), HEADER_BYTES + RECORD_BYTES * (1 - me))
+    view = flags.view()
+    mine, theirs = 64 + 64 * me, 64 + 64 * (1 - me)
+    # A spin limit of about the time that a hand-over takes: both ends of it are met.
+    waiter = Waiter(control, me, make_strategy(name, generator.randrange(1, 40_000)))
+    done = 0
+    with waiter:
+        control.set_runner_state(me, "ready")
+        while control.runner_info(1 - me)["state"] == "starting":
+            waiter.wait_until(lambda: True)
+        for number in range(ROUNDS):
+            if not (me == 0 and number == 0):
+                seen = number - 1 if me == 0 else number
+                deadline_ns = control.now_ns() + LIMIT_NS
+                if waiter.wait_words([(flags.address + mine, seen)], deadline_ns) != "ready":
+                    break
+            for _ in range(generator.randrange(0, 200)):
+                pass
+            struct.pack_into("<I", view, theirs, number + 1)
+            other.wake()
+            done += 1
+    return done
+
+
+@pytest.mark.parametrize("name", [name for name in WAIT_NAMES if name not in ("spin", "sched")])
+def test_no_wake_up_is_lost(name: str) -> None:
+    segment = Segment.anonymous(Control.size_bytes(2, 0), 1)
+    control = Control.create(segment, ["a", "b"], [], nodes_count=1, clock="monotonic")
+    flags = Segment.anonymous(4096, 1)
+    context = multiprocessing.get_context("fork")
+    results = context.SimpleQueue()
+    child = context.Process(
+        target=lambda: results.put(play(control, flags, 1, name, 2)), daemon=True
+    )
+    child.start()
+    try:
+        assert play(control, flags, 0, name, 1) == ROUNDS
+        assert results.get() == ROUNDS
+    finally:
+        notify.remove()
+        child.join(10)
+        child.kill()
+        child.join()
