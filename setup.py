@@ -50,5 +50,5 @@ setup(
             "embedsignature": True,
             "freethreading_compatible": False,
         },
-    )
+    ),
 )

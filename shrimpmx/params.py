@@ -47,6 +47,11 @@ class LinkFaults(_Parameters):
     loss: float = Field(0.0, ge=0, le=1, description="share of packets lost")
     duplicate: float = Field(0.0, ge=0, le=1, description="share of packets sent twice")
     corrupt: float = Field(0.0, ge=0, le=1, description="share of packets with a bit flipped")
+    fcs: bool = Field(
+        True,
+        description="the NIC checks Ethernet's frame check sequence and drops what was corrupted; "
+        "false: corrupted packets reach the host",
+    )
     reorder: float = Field(0.0, ge=0, le=1, description="share of packets held back")
     reorder_degree: int = Field(
         1, ge=1, le=64, description="packets that overtake one that is held back"
@@ -124,12 +129,13 @@ class HostParameters(_Parameters):
 
     @model_validator(mode="after")
     def _check(self) -> HostParameters:
-        if self.irq_binding != "round-robin":
-            if not self.irq_binding.isdigit() or int(self.irq_binding) >= self.cores:
-                raise ValueError(
-                    f"irq_binding must be 'round-robin' or a core from 0 to {self.cores - 1}, "
-                    f"not {self.irq_binding!r}"
-                )
+        if self.irq_binding != "round-robin" and not (
+            self.irq_binding.isdigit() and int(self.irq_binding) < self.cores
+        ):
+            raise ValueError(
+                f"irq_binding must be 'round-robin' or a core from 0 to {self.cores - 1}, "
+                f"not {self.irq_binding!r}"
+            )
         entries = self.event_ring_entries
         if entries & (entries - 1) or entries % 255 == 0:
             raise ValueError(f"event_ring_entries must be a power of two, not {entries}")

@@ -6,7 +6,7 @@ account of waiting) and one per agent (its counters).
 
 import time
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libc.string cimport memset, strncpy
 
 from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
@@ -60,7 +60,8 @@ cdef class Control:
     @staticmethod
     def size_bytes(runners: int, agents: int) -> int:
         """Bytes that a control segment of so many processes and agents needs."""
-        return sizeof(control_header) + runners * sizeof(runner_record) + agents * sizeof(agent_record)
+        records = runners * sizeof(runner_record) + agents * sizeof(agent_record)
+        return sizeof(control_header) + records
 
     @classmethod
     def create(cls, segment, runners: list, agents: list, nodes_count: int, clock: str = "tsc"):

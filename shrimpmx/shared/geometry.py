@@ -73,7 +73,13 @@ class NodeLayout:
 
     @classmethod
     def from_parameters(
-        cls, nic: NicParameters, host: HostParameters, *, index: int, nodes_count: int, **more: object
+        cls,
+        nic: NicParameters,
+        host: HostParameters,
+        *,
+        index: int,
+        nodes_count: int,
+        **more: object,
     ) -> NodeLayout:
         """A layout whose rings and cores are those of the parameters."""
         layout = cls(

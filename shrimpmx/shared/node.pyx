@@ -195,9 +195,8 @@ cdef class Node:
         counts = []
         for index in range(self.header.cores_count):
             core = node_core(self.header, index)
-            counts.append(
-                [load_relaxed_u64(&core.taken[vector]) for vector in range(self.header.vectors_count)]
-            )
+            vectors = range(self.header.vectors_count)
+            counts.append([load_relaxed_u64(&core.taken[vector]) for vector in vectors])
         return counts
 
     def interrupts_table(self) -> str:

@@ -1,0 +1,18 @@
+"""Acknowledgements: taking them in, and giving them piggybacked, delayed or at once."""
+
+from libc.stdint cimport uint16_t
+
+from shrimpmx.mx.library cimport Library
+from shrimpmx.mx.types cimport MxPartner
+from shrimpmx.shared.layout cimport event
+
+# Our partner has everything below `acked`, which differs from what we knew.
+cdef void ack_take_in(Library library, MxPartner *partner, uint16_t acked) noexcept nogil
+# A liback event.
+cdef void ack_receive(Library library, MxPartner *partner, const event *incoming) noexcept nogil
+# next_frag moved, or a duplicate came (`at_once`: our last acknowledgement was lost).
+cdef void ack_owe(Library library, MxPartner *partner, bint at_once) noexcept nogil
+# The end of a pass: the immediate ones, then the delayed ones that are due.
+cdef void ack_flush(Library library) noexcept nogil
+# All that are owed, whether due or not: before closing.
+cdef void ack_flush_all(Library library) noexcept nogil

@@ -1,0 +1,115 @@
+"""Acknowledgements (Open-MX: omx_ack.c).
+
+An acknowledgement names the first message that is not fully received. It rides on
+every message that goes the other way; without one it goes after a delay (16 ms), or
+at the end of this pass if four messages wait for it or the partner shows by a
+duplicate that it missed the last one.
+"""
+
+from libc.stdint cimport int32_t, uint16_t, uint32_t
+
+from shrimpmx.mx.library cimport Library, count, request_complete, request_give_data
+from shrimpmx.mx.pool cimport pool_give
+from shrimpmx.mx.send cimport send_throttled
+from shrimpmx.mx.types cimport (
+    ACK_LATER, ACK_NONE, ACK_NOW, REQUEST_DONE, REQUEST_IN_FLIGHT, REQUEST_POSTING,
+    REQUEST_RELEASED, REQUEST_ZOMBIE, STATUS_SUCCESS, MxPartner, MxRequest, link_append,
+    link_empty, link_remove, partner_of_acks, request_of_chain, seqnum_distance,
+    seqnum_same_session,
+)
+from shrimpmx.shared.layout cimport (
+    COUNTER_acks_delayed, COUNTER_acks_immediate, COUNTER_recv_stale_ack, event,
+)
+
+
+cdef void ack_take_in(Library library, MxPartner *partner, uint16_t acked) noexcept nogil:
+    cdef uint32_t advance = seqnum_distance(acked, partner.next_acked)
+    if (
+        not seqnum_same_session(acked, partner.next_send)
+        or advance > seqnum_distance(partner.next_send, partner.next_acked)
+    ):
+        count(library, COUNTER_recv_stale_ack)
+        return
+    partner.next_acked = acked
+    while advance:
+        send_is_acked(library, request_of_chain(partner.unacked.next))
+        advance -= 1
+    if not link_empty(&partner.throttled):
+        send_throttled(library, partner)
+
+
+cdef inline void send_is_acked(Library library, MxRequest *request) noexcept nogil:
+    link_remove(&request.queue)
+    link_remove(&request.chain)
+    if request.flags & REQUEST_ZOMBIE:
+        library.zombies -= 1
+    request_give_data(library, request)
+    request.flags &= ~(<uint32_t>(REQUEST_IN_FLIGHT | REQUEST_ZOMBIE | REQUEST_POSTING))
+    if not request.flags & REQUEST_DONE:
+        request_complete(library, request, STATUS_SUCCESS)
+    elif request.flags & REQUEST_RELEASED:
+        pool_give(&library.pool, request)
+
+
+cdef void ack_receive(Library library, MxPartner *partner, const event *incoming) noexcept nogil:
+    cdef uint32_t acknum = incoming.liback.acknum
+    if (
+        incoming.liback.session_id != library.session
+        or <int32_t>(acknum - partner.acknum_received) <= 0
+    ):
+        count(library, COUNTER_recv_stale_ack)
+        return
+    partner.acknum_received = acknum
+    if incoming.liback.lib_seqnum != partner.next_acked:
+        ack_take_in(library, partner, incoming.liback.lib_seqnum)
+
+
+cdef void ack_owe(Library library, MxPartner *partner, bint at_once) noexcept nogil:
+    if partner.ack_state == ACK_NOW or not partner.known:
+        return
+    if at_once or (
+        seqnum_distance(partner.next_frag, partner.last_acked) >= library.notacked_max
+    ):
+        link_remove(&partner.acks)
+        partner.ack_state = ACK_NOW
+        link_append(&library.ack_now, &partner.acks)
+    elif partner.ack_state == ACK_NONE:
+        partner.ack_state = ACK_LATER
+        partner.ack_due_ns = library.now_ns + library.ack_delay_ns
+        link_append(&library.ack_later, &partner.acks)
+
+
+cdef bint send_ack(Library library, MxPartner *partner) noexcept nogil:
+    """False if the tx ring is full; the partner stays in its list for the next pass."""
+    if not library.driver.send_liback(
+        partner.peer_index, partner.endpoint, partner.back_session, partner.next_frag,
+        partner.back_session, partner.acknum_sent + 1, partner.next_send, 0,
+    ):
+        return False
+    partner.acknum_sent += 1
+    partner.last_acked = partner.next_frag
+    partner.ack_state = ACK_NONE
+    link_remove(&partner.acks)
+    library.doorbell_wanted = True
+    return True
+
+
+cdef void ack_flush(Library library) noexcept nogil:
+    while not link_empty(&library.ack_now):
+        if not send_ack(library, partner_of_acks(library.ack_now.next)):
+            return
+        count(library, COUNTER_acks_immediate)
+    while not link_empty(&library.ack_later):
+        if partner_of_acks(library.ack_later.next).ack_due_ns > library.now_ns:
+            return
+        if not send_ack(library, partner_of_acks(library.ack_later.next)):
+            return
+        count(library, COUNTER_acks_delayed)
+
+
+cdef void ack_flush_all(Library library) noexcept nogil:
+    ack_flush(library)
+    while not link_empty(&library.ack_later):
+        if not send_ack(library, partner_of_acks(library.ack_later.next)):
+            return
+        count(library, COUNTER_acks_delayed)

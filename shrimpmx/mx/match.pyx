@@ -1,0 +1,88 @@
+"""Matching of 64 bits under a mask (FACTS of Open-MX: omx_recv.c).
+
+A posted receive takes a message if `receive.match == (receive.mask & message.match)`.
+Both lists are searched from the oldest, so that messages of one partner that fit the
+same receives are received in the order in which they were sent.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from shrimpmx.mx.library cimport Library, count, request_complete, request_give_data
+from shrimpmx.mx.pool cimport pool_give, pool_take
+from shrimpmx.mx.types cimport (
+    REQUEST_PARTIAL, REQUEST_POSTED, REQUEST_RECEIVE, STATUS_CANCELLED, STATUS_SUCCESS,
+    STATUS_TRUNCATED, MxRequest, link_append, link_insert_after, link_remove, request_of_queue,
+)
+from shrimpmx.shared.layout cimport (
+    COUNTER_cancelled, COUNTER_recv_messages, COUNTER_truncated,
+)
+
+
+cdef MxRequest *match_receive(Library library, void *data, uint32_t capacity, uint64_t match,
+                              uint64_t mask) noexcept nogil:
+    cdef MxRequest *kept
+    cdef MxRequest *receive = pool_take(&library.pool)
+    if receive == NULL:
+        return NULL
+    receive.kind = REQUEST_RECEIVE
+    receive.data = <uint8_t *>data
+    receive.capacity = capacity
+    receive.match = match
+    receive.mask = mask
+    kept = match_unexpected(library, match, mask)
+    if kept != NULL:
+        match_adopt(library, receive, kept)
+    else:
+        receive.flags = REQUEST_POSTED
+        link_append(&library.posted, &receive.queue)
+    return receive
+
+
+cdef MxRequest *match_unexpected(Library library, uint64_t match,
+                                 uint64_t mask) noexcept nogil:
+    cdef MxRequest *kept = request_of_queue(library.unexpected.next)
+    while &kept.queue != &library.unexpected:
+        if match == (mask & kept.match):
+            return kept
+        kept = request_of_queue(kept.queue.next)
+    return NULL
+
+
+cdef bint match_cancel(Library library, MxRequest *request) noexcept nogil:
+    if not request.flags & REQUEST_POSTED:
+        return False
+    link_remove(&request.queue)
+    request.flags &= ~(<uint32_t>REQUEST_POSTED)
+    request_complete(library, request, STATUS_CANCELLED)
+    count(library, COUNTER_cancelled)
+    return True
+
+
+cdef void match_adopt(Library library, MxRequest *receive, MxRequest *kept) noexcept nogil:
+    receive.partner = kept.partner
+    receive.match = kept.match
+    receive.seqnum = kept.seqnum
+    receive.length = kept.length
+    receive.received = kept.received
+    receive.fragments = kept.fragments
+    # Of a partial message this copies gaps too; the missing fragments then fill them.
+    memcpy(receive.data, kept.data, min(receive.capacity, kept.length))
+    link_remove(&kept.queue)
+    if kept.flags & REQUEST_PARTIAL:
+        receive.flags |= REQUEST_PARTIAL
+        link_insert_after(&kept.chain, &receive.chain)
+        link_remove(&kept.chain)
+    request_give_data(library, kept)
+    pool_give(&library.pool, kept)
+    if not receive.flags & REQUEST_PARTIAL:
+        match_finish(library, receive)
+
+
+cdef void match_finish(Library library, MxRequest *receive) noexcept nogil:
+    count(library, COUNTER_recv_messages)
+    if receive.length > receive.capacity:
+        count(library, COUNTER_truncated)
+        request_complete(library, receive, STATUS_TRUNCATED)
+    else:
+        request_complete(library, receive, STATUS_SUCCESS)

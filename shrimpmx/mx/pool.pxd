@@ -1,0 +1,70 @@
+"""Room made when an endpoint opens: requests, and bytes of kept messages."""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from shrimpmx.mx.types cimport Link, MxRequest, link_clear, request_of_queue
+
+cdef enum:
+    ARENA_BLOCK_BYTES = 256  # the smallest block
+    ARENA_ORDERS = 8         # block sizes: 256 B to 32 KiB, the longest eager message
+
+cdef struct PoolChunk:
+    PoolChunk *next
+    uint32_t count
+    MxRequest *requests
+
+cdef struct RequestPool:
+    Link free                # through MxRequest.queue, last given is first taken
+    PoolChunk *chunks
+    uint64_t *grown          # counter
+
+cdef struct Arena:
+    uint8_t *base
+    uint64_t size_bytes
+    uint64_t free_bytes
+    uint8_t *blocks          # per smallest block: what starts there (see pool.pyx)
+    Link free[ARENA_ORDERS]
+    uint64_t *grown          # counter
+
+cdef int pool_open(RequestPool *pool, uint32_t count, uint64_t *grown) except -1
+cdef void pool_close(RequestPool *pool) noexcept
+cdef bint pool_grow(RequestPool *pool, uint32_t count) noexcept nogil
+
+cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t *grown) except -1
+cdef void arena_close(Arena *arena) noexcept
+# Room for `size_bytes` (at most 32 KiB), or NULL. may_grow: rather take it from the system.
+cdef uint8_t *arena_take(Arena *arena, uint32_t size_bytes, bint may_grow) noexcept nogil
+cdef void arena_give(Arena *arena, uint8_t *block) noexcept nogil
+
+
+cdef inline MxRequest *pool_take(RequestPool *pool) noexcept nogil:
+    """A request in no list, its flags 0; NULL only if the system has no memory left."""
+    cdef Link *link = pool.free.next
+    cdef MxRequest *request
+    if link == &pool.free:
+        if not pool_grow(pool, 1024):
+            return NULL
+        pool.grown[0] += 1
+        link = pool.free.next
+    pool.free.next = link.next
+    link.next.previous = &pool.free
+    request = request_of_queue(link)
+    link_clear(&request.queue)
+    link_clear(&request.chain)
+    request.flags = 0
+    request.status = 0
+    request.resends = 0
+    request.fragments = 0
+    request.fragments_sent = 0
+    request.received = 0
+    request.partner = NULL
+    request.owner = NULL
+    return request
+
+
+cdef inline void pool_give(RequestPool *pool, MxRequest *request) noexcept nogil:
+    cdef Link *link = &request.queue
+    link.next = pool.free.next
+    link.previous = &pool.free
+    pool.free.next.previous = link
+    pool.free.next = link

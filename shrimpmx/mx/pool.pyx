@@ -1,0 +1,140 @@
+"""Room made when an endpoint opens: requests, and bytes of kept messages.
+
+Nothing on a message's way allocates. If the room made at open does not suffice,
+more is taken from the system and counted (`pool_grown`), so that a run shows it.
+
+The arena is a buddy allocator: blocks of 256 B to 32 KiB, split and merged by
+halves, whose free lists lie in the free blocks themselves.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+
+from shrimpmx.mx.types cimport (
+    Link, MxRequest, link_clear, link_empty, link_insert_after, link_remove,
+)
+
+# What starts at a smallest block: one of these plus the order, or 0 inside a block.
+cdef enum:
+    BLOCK_FREE = 0x40
+    BLOCK_TAKEN = 0x80
+
+
+cdef int pool_open(RequestPool *pool, uint32_t count, uint64_t *grown) except -1:
+    link_clear(&pool.free)
+    pool.chunks = NULL
+    pool.grown = grown
+    if not pool_grow(pool, count):
+        raise MemoryError(f"no memory for {count} requests")
+    return 0
+
+
+cdef void pool_close(RequestPool *pool) noexcept:
+    cdef PoolChunk *chunk
+    while pool.chunks != NULL:
+        chunk = pool.chunks
+        pool.chunks = chunk.next
+        free(chunk.requests)
+        free(chunk)
+    link_clear(&pool.free)
+
+
+cdef bint pool_grow(RequestPool *pool, uint32_t count) noexcept nogil:
+    cdef PoolChunk *chunk = <PoolChunk *>malloc(sizeof(PoolChunk))
+    cdef uint32_t i
+    if chunk == NULL:
+        return False
+    chunk.requests = <MxRequest *>calloc(count, sizeof(MxRequest))
+    if chunk.requests == NULL:
+        free(chunk)
+        return False
+    chunk.count = count
+    chunk.next = pool.chunks
+    pool.chunks = chunk
+    for i in range(count):
+        pool_give(pool, &chunk.requests[count - 1 - i])
+    return True
+
+
+cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t *grown) except -1:
+    cdef uint64_t whole = <uint64_t>ARENA_BLOCK_BYTES << (ARENA_ORDERS - 1)
+    cdef uint64_t offset
+    cdef uint32_t order
+    size_bytes = (size_bytes + whole - 1) // whole * whole
+    arena.base = <uint8_t *>malloc(size_bytes)
+    arena.blocks = <uint8_t *>calloc(size_bytes // ARENA_BLOCK_BYTES, 1)
+    if arena.base == NULL or arena.blocks == NULL:
+        arena_close(arena)
+        raise MemoryError(f"no memory for {size_bytes} bytes of messages")
+    arena.size_bytes = size_bytes
+    arena.free_bytes = size_bytes
+    arena.grown = grown
+    for order in range(<uint32_t>ARENA_ORDERS):
+        link_clear(&arena.free[order])
+    offset = size_bytes
+    while offset:
+        offset -= whole
+        arena_put(arena, offset // ARENA_BLOCK_BYTES, ARENA_ORDERS - 1)
+    return 0
+
+
+cdef void arena_close(Arena *arena) noexcept:
+    free(arena.base)
+    free(arena.blocks)
+    arena.base = NULL
+    arena.blocks = NULL
+    arena.size_bytes = 0
+
+
+cdef inline void arena_put(Arena *arena, uint64_t index, uint32_t order) noexcept nogil:
+    """The block of `order` at smallest block `index` becomes free."""
+    cdef Link *link = <Link *>(arena.base + index * ARENA_BLOCK_BYTES)
+    arena.blocks[index] = <uint8_t>(BLOCK_FREE | order)
+    link_insert_after(&arena.free[order], link)
+
+
+cdef uint8_t *arena_take(Arena *arena, uint32_t size_bytes, bint may_grow) noexcept nogil:
+    cdef uint32_t wanted = 0
+    cdef uint32_t order
+    cdef uint64_t index
+    cdef uint8_t *block
+    while (<uint32_t>ARENA_BLOCK_BYTES << wanted) < size_bytes:
+        wanted += 1
+    order = wanted
+    while order < ARENA_ORDERS and link_empty(&arena.free[order]):
+        order += 1
+    if order >= ARENA_ORDERS:
+        if not may_grow:
+            return NULL
+        arena.grown[0] += 1
+        return <uint8_t *>malloc(size_bytes)
+    block = <uint8_t *>arena.free[order].next
+    link_remove(<Link *>block)
+    index = <uint64_t>(block - arena.base) // ARENA_BLOCK_BYTES
+    while order > wanted:
+        order -= 1
+        arena_put(arena, index + (<uint64_t>1 << order), order)
+    arena.blocks[index] = <uint8_t>(BLOCK_TAKEN | wanted)
+    arena.free_bytes -= <uint64_t>ARENA_BLOCK_BYTES << wanted
+    return block
+
+
+cdef void arena_give(Arena *arena, uint8_t *block) noexcept nogil:
+    cdef uint64_t index, buddy
+    cdef uint32_t order
+    if block < arena.base or block >= arena.base + arena.size_bytes:
+        free(block)  # taken from the system when the arena was full
+        return
+    index = <uint64_t>(block - arena.base) // ARENA_BLOCK_BYTES
+    order = arena.blocks[index] & 0x0F
+    arena.free_bytes += <uint64_t>ARENA_BLOCK_BYTES << order
+    while order < ARENA_ORDERS - 1:
+        buddy = index ^ (<uint64_t>1 << order)
+        if arena.blocks[buddy] != (BLOCK_FREE | order):
+            break
+        link_remove(<Link *>(arena.base + buddy * ARENA_BLOCK_BYTES))
+        arena.blocks[index] = 0
+        arena.blocks[buddy] = 0
+        index &= buddy
+        order += 1
+    arena_put(arena, index, order)

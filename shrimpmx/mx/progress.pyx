@@ -1,0 +1,87 @@
+"""One pass of the library over everything that waits to be done.
+
+The order is Open-MX's (omx_lib.c): events, resends, requests that found the ring full,
+acknowledgements. The clock is read once, the NIC told once. Nothing moves between the
+application's calls.
+"""
+
+from libc.stdint cimport int64_t
+
+from shrimpmx.host.event_ring cimport event_reader, event_reader_consume, event_reader_peek
+from shrimpmx.mx.ack cimport ack_flush
+from shrimpmx.mx.library cimport Library
+from shrimpmx.mx.recv cimport receive_event
+from shrimpmx.mx.send cimport send_overdue, send_stamp, send_starved
+from shrimpmx.mx.types cimport MxRequest, link_empty, partner_of_acks, request_of_queue
+from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.native.ring cimport ring_free
+from shrimpmx.shared.layout cimport COUNTER_progress_calls, event
+
+# Events per pass: a rank that only ever receives must get to post receives and to send
+# acknowledgements. As many as an interrupt handler may take (its budget).
+cdef enum:
+    PASS_EVENTS = 64
+    # A full tx ring has nobody to tell when it has room; a sleeper looks again after this
+    # long, the time of some 40 full packets at 10 Gb/s (ours).
+    FULL_RING_RETRY_NS = 50_000
+
+
+cdef int progress(Library library) noexcept nogil:
+    cdef event_reader *reader = &library.driver.unexpected
+    cdef const event *incoming
+    cdef int taken = 0
+    library.now_ns = clock_now_ns(library.clock)
+    library.driver.port.now_ns = library.now_ns
+    library.in_pass = True
+    library.counters[COUNTER_progress_calls] += 1
+    send_stamp(library)
+    while taken < PASS_EVENTS:
+        incoming = event_reader_peek(reader)
+        if incoming == NULL:
+            break
+        receive_event(library, incoming)
+        event_reader_consume(reader)
+        taken += 1
+    # Eager messages send nothing through the expected ring; it must not fill up.
+    while event_reader_peek(&library.driver.expected) != NULL:
+        event_reader_consume(&library.driver.expected)
+    if not link_empty(&library.resend):
+        send_overdue(library)
+    if not link_empty(&library.starved):
+        send_starved(library)
+    ack_flush(library)
+    library.in_pass = False
+    if library.doorbell_wanted:
+        library.doorbell_wanted = False
+        library.driver.doorbell()
+    return taken
+
+
+cdef int64_t next_timer_ns(Library library) noexcept nogil:
+    cdef int64_t timer_ns = NEVER_NS
+    cdef MxRequest *request
+    if not link_empty(&library.resend):
+        request = request_of_queue(library.resend.next)
+        timer_ns = library.now_ns if request.sent_ns == NEVER_NS else request.sent_ns
+        timer_ns += library.resend_delay_ns
+    if not link_empty(&library.ack_later):
+        timer_ns = min(timer_ns, partner_of_acks(library.ack_later.next).ack_due_ns)
+    if not link_empty(&library.starved) or not link_empty(&library.ack_now):
+        timer_ns = min(timer_ns, library.now_ns + FULL_RING_RETRY_NS)
+    return timer_ns
+
+
+cdef void wake_condition_open(WakeCondition *condition, Library library) noexcept:
+    condition.unexpected = &library.driver.unexpected
+    condition.expected = &library.driver.expected
+    condition.starved = &library.starved
+    condition.tx = library.driver.port.tx
+
+
+cdef bint wake_condition_ready(void *context) noexcept nogil:
+    cdef WakeCondition *condition = <WakeCondition *>context
+    return (
+        event_reader_peek(condition.unexpected) != NULL
+        or event_reader_peek(condition.expected) != NULL
+        or (not link_empty(condition.starved) and ring_free(condition.tx, 1) > 0)
+    )

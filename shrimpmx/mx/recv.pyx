@@ -1,0 +1,299 @@
+"""Receiving messages in order, exactly once (Open-MX: omx_recv.c).
+
+Packets come in any order, twice, or not at all. Two cursors per partner tell what to
+do with one: `next_match` is the next message to match, `next_frag` the first that is
+not complete. A packet at `next_match` is matched; between the two it belongs to a
+message that was matched already; up to 255 ahead it is kept, sorted, until its turn;
+anything older is a duplicate, dropped, and acknowledged again.
+"""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from shrimpmx.mx.ack cimport ack_owe, ack_receive, ack_take_in
+from shrimpmx.mx.connect cimport connect_reply, connect_request, nack_receive
+from shrimpmx.mx.library cimport Library, count
+from shrimpmx.mx.match cimport match_adopt, match_finish
+from shrimpmx.mx.partner cimport partner_find
+from shrimpmx.mx.pool cimport arena_take, pool_take
+from shrimpmx.mx.types cimport (
+    EAGER_MAX_BYTES, INLINE_BYTES, REQUEST_IN_ARENA, REQUEST_KEPT, REQUEST_PARTIAL,
+    REQUEST_POSTED, SEQNUM_HALF, Link, MxPartner, MxRequest, link_append, link_empty,
+    link_insert_after, link_remove, request_of_chain, request_of_queue, seqnum_distance,
+    seqnum_next, seqnum_same_session,
+)
+from shrimpmx.shared.layout cimport (
+    COUNTER_medium_no_assembly, COUNTER_nacks_received, COUNTER_recv_bad_fragment,
+    COUNTER_recv_bad_session, COUNTER_recv_duplicate, COUNTER_recv_early, COUNTER_recv_events,
+    COUNTER_recv_out_of_window, COUNTER_recv_unexpected, COUNTER_unexpected_no_buffer,
+    EVENT_CONNECT_REPLY, EVENT_CONNECT_REQUEST, EVENT_LIBACK, EVENT_MEDIUM_FRAG, EVENT_NACK_LIB,
+    EVENT_SMALL, EVENT_TINY, event,
+)
+
+# One packet of a message.
+cdef struct Packet:
+    MxPartner *partner
+    const uint8_t *data
+    uint64_t match
+    uint32_t message_length
+    uint32_t data_length
+    uint32_t offset          # of its data in the message
+    uint32_t fragment
+    uint16_t seqnum
+
+
+cdef void receive_event(Library library, const event *incoming) noexcept nogil:
+    cdef MxPartner *partner
+    count(library, COUNTER_recv_events)
+    if incoming.type == EVENT_CONNECT_REQUEST:
+        connect_request(library, incoming)
+        return
+    partner = partner_find(library, incoming.peer_index, incoming.src_endpoint)
+    if partner == NULL:
+        count(library, COUNTER_recv_bad_session)
+    elif EVENT_TINY <= incoming.type <= EVENT_MEDIUM_FRAG:
+        receive_message(library, partner, incoming)
+    elif incoming.type == EVENT_LIBACK:
+        ack_receive(library, partner, incoming)
+    elif incoming.type == EVENT_CONNECT_REPLY:
+        connect_reply(library, partner, incoming)
+    elif incoming.type == EVENT_NACK_LIB:
+        count(library, COUNTER_nacks_received)
+        nack_receive(library, partner, incoming)
+
+
+cdef inline void receive_message(Library library, MxPartner *partner,
+                                 const event *incoming) noexcept nogil:
+    cdef Packet packet
+    packet.partner = partner
+    packet.match = incoming.match_info
+    packet.seqnum = incoming.seqnum
+    packet.offset = 0
+    packet.fragment = 0
+    if incoming.type == EVENT_TINY:
+        packet.message_length = incoming.tiny.length
+        packet.data_length = incoming.tiny.length
+        packet.data = <const uint8_t *>incoming.tiny.data
+    elif incoming.type == EVENT_SMALL:
+        packet.message_length = incoming.small.length
+        packet.data_length = incoming.small.length
+        packet.data = library.driver.recvq(incoming.small.recvq_offset)
+    else:
+        packet.message_length = incoming.medium.message_length
+        packet.data_length = incoming.medium.frag_length
+        packet.data = library.driver.recvq(incoming.medium.recvq_offset)
+        packet.fragment = incoming.medium.frag_seqnum
+        packet.offset = packet.fragment * library.frag_bytes
+        if not plausible_fragment(library, &packet):
+            count(library, COUNTER_recv_bad_fragment)
+            return
+    if not seqnum_same_session(packet.seqnum, partner.next_match):
+        count(library, COUNTER_recv_bad_session)
+        return
+    if incoming.piggyack != partner.next_acked:
+        ack_take_in(library, partner, incoming.piggyack)
+    if packet.seqnum == partner.next_match:
+        receive_in_order(library, &packet)
+    else:
+        receive_out_of_order(library, &packet)
+
+
+cdef inline bint plausible_fragment(Library library, const Packet *packet) noexcept nogil:
+    """A fragment is full unless it is its message's last one."""
+    if packet.message_length > EAGER_MAX_BYTES or packet.offset >= packet.message_length:
+        return False
+    return packet.data_length == min(library.frag_bytes, packet.message_length - packet.offset)
+
+
+cdef inline void receive_in_order(Library library, Packet *packet) noexcept nogil:
+    cdef MxPartner *partner = packet.partner
+    if not deliver(library, packet):
+        return
+    partner.next_match = seqnum_next(partner.next_match)
+    if not link_empty(&partner.early):
+        deliver_early(library, partner)
+    all_received(library, partner)
+
+
+cdef inline void all_received(Library library, MxPartner *partner) noexcept nogil:
+    """Moves next_frag up to the first incomplete message; what it passes is owed an ack."""
+    cdef uint16_t complete = partner.next_match
+    if not link_empty(&partner.partial):
+        complete = request_of_chain(partner.partial.next).seqnum
+    if complete != partner.next_frag:
+        partner.next_frag = complete
+        ack_owe(library, partner, False)
+
+
+cdef inline MxRequest *find_posted(Library library, uint64_t match) noexcept nogil:
+    cdef MxRequest *request = request_of_queue(library.posted.next)
+    while &request.queue != &library.posted:
+        if request.match == (request.mask & match):
+            return request
+        request = request_of_queue(request.queue.next)
+    return NULL
+
+
+cdef inline bint deliver(Library library, Packet *packet) noexcept nogil:
+    """Matches a message by its first packet to come; False if there was no room to keep it."""
+    cdef MxRequest *request = find_posted(library, packet.match)
+    if request == NULL:
+        return deliver_unexpected(library, packet)
+    link_remove(&request.queue)
+    request.partner = packet.partner
+    request.match = packet.match
+    request.seqnum = packet.seqnum
+    request.length = packet.message_length
+    request.flags = 0
+    take_data(request, packet)
+    if request.received == request.length:
+        match_finish(library, request)
+    else:
+        request.flags = REQUEST_PARTIAL
+        link_append(&packet.partner.partial, &request.chain)
+    return True
+
+
+cdef bint deliver_unexpected(Library library, const Packet *packet) noexcept nogil:
+    cdef MxRequest *kept = keep(library, packet, True)
+    if kept == NULL:
+        count(library, COUNTER_unexpected_no_buffer)
+        return False
+    count(library, COUNTER_recv_unexpected)
+    link_append(&library.unexpected, &kept.queue)
+    if kept.flags & REQUEST_PARTIAL:
+        link_append(&packet.partner.partial, &kept.chain)
+    return True
+
+
+cdef inline void take_data(MxRequest *request, const Packet *packet) noexcept nogil:
+    """Copies what fits into the receive's buffer."""
+    cdef uint32_t data_length = packet.data_length
+    request.fragments |= <uint64_t>1 << packet.fragment
+    request.received += data_length
+    if packet.offset + data_length > request.capacity:
+        if packet.offset >= request.capacity:
+            return
+        data_length = request.capacity - packet.offset
+    memcpy(request.data + packet.offset, packet.data, data_length)
+
+
+cdef MxRequest *keep(Library library, const Packet *packet, bint may_grow) noexcept nogil:
+    """A message without a receive, in room of the library's own."""
+    cdef MxRequest *kept
+    cdef uint8_t *room = NULL
+    if packet.message_length > INLINE_BYTES:
+        room = arena_take(&library.receive_arena, packet.message_length, may_grow)
+        if room == NULL:
+            return NULL
+    kept = pool_take(&library.pool)
+    if kept == NULL:
+        return NULL
+    kept.kind = REQUEST_KEPT
+    kept.partner = packet.partner
+    kept.match = packet.match
+    kept.seqnum = packet.seqnum
+    kept.length = packet.message_length
+    kept.capacity = packet.message_length
+    kept.data = kept.inline_data
+    if room != NULL:
+        kept.data = room
+        kept.flags = REQUEST_IN_ARENA
+    take_data(kept, packet)
+    if kept.received != kept.length:
+        kept.flags |= REQUEST_PARTIAL
+    return kept
+
+
+cdef void receive_out_of_order(Library library, Packet *packet) noexcept nogil:
+    cdef MxPartner *partner = packet.partner
+    cdef uint32_t ahead = seqnum_distance(packet.seqnum, partner.next_match)
+    cdef MxRequest *request
+    if ahead <= library.early_window:
+        receive_early(library, packet)
+    elif ahead < SEQNUM_HALF:
+        count(library, COUNTER_recv_out_of_window)
+    else:
+        request = find_by_seqnum(&partner.partial, packet.seqnum)
+        if request != NULL:
+            receive_fragment(library, request, packet)
+            if not request.flags & REQUEST_PARTIAL:
+                link_remove(&request.chain)
+            all_received(library, partner)
+        else:
+            count(library, COUNTER_recv_duplicate)
+            ack_owe(library, partner, seqnum_next(packet.seqnum) == partner.next_frag)
+
+
+cdef MxRequest *find_by_seqnum(Link *chain, uint16_t seqnum) noexcept nogil:
+    cdef Link *link = chain.next
+    while link != chain:
+        if request_of_chain(link).seqnum == seqnum:
+            return request_of_chain(link)
+        link = link.next
+    return NULL
+
+
+cdef void receive_fragment(Library library, MxRequest *request,
+                           const Packet *packet) noexcept nogil:
+    """One more fragment of a message that is partly there, wherever it stands now."""
+    if packet.message_length != request.length:
+        count(library, COUNTER_recv_bad_fragment)
+        return
+    if request.fragments & (<uint64_t>1 << packet.fragment):
+        count(library, COUNTER_recv_duplicate)
+        return
+    take_data(request, packet)
+    if request.received != request.length:
+        return
+    request.flags &= ~(<uint32_t>REQUEST_PARTIAL)
+    if request.kind != REQUEST_KEPT:
+        match_finish(library, request)
+
+
+cdef void receive_early(Library library, Packet *packet) noexcept nogil:
+    """Keeps a packet that overtook others; the early list is sorted by seqnum."""
+    cdef MxPartner *partner = packet.partner
+    cdef Link *place = partner.early.previous
+    cdef uint32_t ahead = seqnum_distance(packet.seqnum, partner.next_match)
+    cdef MxRequest *request
+    while place != &partner.early:
+        request = request_of_chain(place)
+        if request.seqnum == packet.seqnum:
+            receive_fragment(library, request, packet)
+            return
+        if seqnum_distance(request.seqnum, partner.next_match) < ahead:
+            break
+        place = place.previous
+    # Half of the arena stays free for messages whose turn it is, or those could not come in.
+    if library.receive_arena.free_bytes * 2 < library.receive_arena.size_bytes:
+        count(library, COUNTER_medium_no_assembly)
+        return
+    request = keep(library, packet, False)
+    if request == NULL:
+        count(library, COUNTER_medium_no_assembly)
+        return
+    count(library, COUNTER_recv_early)
+    link_insert_after(place, &request.chain)
+
+
+cdef void deliver_early(Library library, MxPartner *partner) noexcept nogil:
+    """Early messages whose turn has come are matched, complete or not."""
+    cdef MxRequest *kept
+    cdef MxRequest *receive
+    while not link_empty(&partner.early):
+        kept = request_of_chain(partner.early.next)
+        if kept.seqnum != partner.next_match:
+            return
+        partner.next_match = seqnum_next(partner.next_match)
+        link_remove(&kept.chain)
+        if kept.flags & REQUEST_PARTIAL:
+            link_append(&partner.partial, &kept.chain)
+        receive = find_posted(library, kept.match)
+        if receive == NULL:
+            count(library, COUNTER_recv_unexpected)
+            link_append(&library.unexpected, &kept.queue)
+        else:
+            link_remove(&receive.queue)
+            receive.flags &= ~(<uint32_t>REQUEST_POSTED)
+            match_adopt(library, receive, kept)

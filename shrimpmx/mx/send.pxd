@@ -1,0 +1,20 @@
+"""Sending: eager messages and connect requests, resends, and waiting for room."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from shrimpmx.mx.library cimport Library
+from shrimpmx.mx.types cimport MxPartner, MxRequest
+
+# Starts an eager send (at most 32 KiB); NULL only if memory is out. Then ring the doorbell.
+cdef MxRequest *send_start(Library library, MxPartner *partner, const void *data,
+                           uint32_t length, uint64_t match) noexcept nogil
+# Puts a request's packets (or what is left of them) into the tx ring.
+cdef void send_post(Library library, MxRequest *request) noexcept nogil
+# Sends of a partner that were held back by the throttle, as far as it allows now.
+cdef void send_throttled(Library library, MxPartner *partner) noexcept nogil
+# Requests that had found the tx ring full.
+cdef void send_starved(Library library) noexcept nogil
+# Requests whose answer is overdue go out again; after too many times the partner is dead.
+cdef void send_overdue(Library library) noexcept nogil
+# Requests sent since the last pass went out about now.
+cdef void send_stamp(Library library) noexcept nogil

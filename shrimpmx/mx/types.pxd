@@ -1,0 +1,165 @@
+"""What the library keeps: requests, partners and the lists they stand in.
+
+Lists are circular and doubly linked through a `Link` inside the struct, so that
+joining and leaving one allocates nothing. A link that is in no list points to
+itself; taking it out again is harmless.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+cdef enum:
+    # A sequence number: 14 bits that count, 2 bits of session counter (Open-MX).
+    SEQNUM_MASK = 0x3FFF
+    SEQNUM_SESSION_MASK = 0xC000
+    SEQNUM_SESSION_STEP = 0x4000
+    SEQNUM_FIRST = 1
+    SEQNUM_HALF = 0x2000
+    # The longest eager message: Open-MX's rendezvous threshold.
+    EAGER_MAX_BYTES = 32768
+    # Tiny and small data lies inside the request: no buffer to find, one line fewer to touch.
+    INLINE_BYTES = 128
+
+cdef enum RequestKind:
+    REQUEST_SEND
+    REQUEST_RECEIVE
+    REQUEST_CONNECT
+    REQUEST_KEPT             # an unexpected or early message; no call of the user's made it
+
+cdef enum RequestFlag:
+    REQUEST_DONE = 1         # complete: `status` holds
+    REQUEST_RELEASED = 2     # the user will not look at it again
+    REQUEST_IN_FLIGHT = 4    # a send that is not acknowledged yet
+    REQUEST_ZOMBIE = 8       # ... and was completed before that, its data retained
+    REQUEST_IN_ARENA = 16    # `data` came from an arena
+    REQUEST_PARTIAL = 32     # a medium message some of whose fragments are still to come
+    REQUEST_POSTED = 64      # in the list of posted receives
+    REQUEST_POSTING = 128    # waits for its turn to send: throttled, or tx ring full
+
+cdef enum RequestStatus:
+    STATUS_SUCCESS
+    STATUS_TRUNCATED
+    STATUS_CANCELLED
+    STATUS_UNREACHABLE
+    STATUS_BAD_ENDPOINT
+    STATUS_CLOSED
+    STATUS_BAD_SESSION
+    STATUS_BAD_KEY
+
+cdef enum AckState:
+    ACK_NONE                 # nothing to acknowledge
+    ACK_LATER                # in the list of delayed acknowledgements
+    ACK_NOW                  # in the list to send at the end of this pass
+
+
+cdef struct Link:
+    Link *next
+    Link *previous
+
+
+cdef struct MxPartner:       # one remote endpoint
+    Link acks                # in Library.ack_now or ack_later
+    uint32_t peer_index
+    uint32_t endpoint
+    uint32_t true_session    # goes with messages; valid if can_send
+    uint32_t back_session    # goes with acknowledgements; valid if known
+    uint32_t previous_session  # of the instance before its restart
+    bint can_send
+    bint known
+    bint restarted
+    AckState ack_state
+    int64_t ack_due_ns
+    int64_t known_ns         # when back_session was learned
+    # Send side: [next_acked, next_send) are in flight.
+    uint16_t next_send
+    uint16_t next_acked
+    # Receive side: below next_frag all is received, below next_match all is matched.
+    uint16_t next_match
+    uint16_t next_frag
+    uint16_t last_acked      # next_frag as we last told it
+    uint8_t connect_seqnum   # of our last connect request
+    uint8_t connect_seen     # of its last connect request
+    uint32_t acknum_sent
+    uint32_t acknum_received
+    Link unacked             # sends in flight, by seqnum (chain)
+    Link throttled           # sends without a seqnum yet (queue)
+    Link connects            # connect requests, oldest first (chain)
+    Link early               # kept messages that came too early, by seqnum (chain)
+    Link partial             # matched or kept, fragments missing, by seqnum (chain)
+    void *owner              # the Python Partner, borrowed
+
+
+cdef struct MxRequest:
+    Link queue               # posted, unexpected, resend, starved, throttled, or the pool's
+    Link chain               # one of its partner's lists
+    MxPartner *partner
+    uint8_t *data            # the user's buffer, inline_data or arena space
+    uint64_t match
+    uint64_t mask
+    uint32_t length          # of the message
+    uint32_t capacity        # receives: bytes that fit into data
+    uint32_t received        # bytes of the message that have come
+    uint32_t fragments_sent
+    uint16_t seqnum
+    uint8_t kind             # RequestKind
+    uint8_t status           # RequestStatus
+    uint32_t flags           # RequestFlag
+    uint32_t resends
+    int64_t sent_ns          # when it last went out; NEVER_NS until a pass has looked at the clock
+    uint64_t fragments       # received ones, a bit each
+    void *owner              # the Python Request, which is kept alive until it is collected
+    uint8_t inline_data[INLINE_BYTES]
+
+
+# -- links -----------------------------------------------------------------
+
+cdef inline void link_clear(Link *link) noexcept nogil:
+    link.next = link
+    link.previous = link
+
+
+cdef inline bint link_empty(const Link *listed) noexcept nogil:
+    return listed.next == listed
+
+
+cdef inline void link_insert_after(Link *place, Link *link) noexcept nogil:
+    link.next = place.next
+    link.previous = place
+    place.next.previous = link
+    place.next = link
+
+
+cdef inline void link_append(Link *listed, Link *link) noexcept nogil:
+    link_insert_after(listed.previous, link)
+
+
+cdef inline void link_remove(Link *link) noexcept nogil:
+    link.previous.next = link.next
+    link.next.previous = link.previous
+    link_clear(link)
+
+
+cdef inline MxRequest *request_of_queue(Link *link) noexcept nogil:
+    return <MxRequest *>link
+
+
+cdef inline MxRequest *request_of_chain(Link *link) noexcept nogil:
+    return <MxRequest *>(link - 1)  # `chain` is the second link of the struct
+
+
+cdef inline MxPartner *partner_of_acks(Link *link) noexcept nogil:
+    return <MxPartner *>link
+
+
+# -- sequence numbers --------------------------------------------------------
+
+cdef inline uint16_t seqnum_next(uint16_t seqnum) noexcept nogil:
+    return (seqnum & SEQNUM_SESSION_MASK) | ((seqnum + 1) & SEQNUM_MASK)
+
+
+cdef inline uint16_t seqnum_distance(uint16_t later, uint16_t earlier) noexcept nogil:
+    """Steps from `earlier` forward to `later`, within 14 bits."""
+    return (later - earlier) & SEQNUM_MASK
+
+
+cdef inline bint seqnum_same_session(uint16_t one, uint16_t other) noexcept nogil:
+    return ((one ^ other) & SEQNUM_SESSION_MASK) == 0

@@ -1,0 +1,15 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from shrimpmx.mx.endpoint import Endpoint
+from shrimpmx.mx.handles import Partner
+
+def pingpong(
+    endpoint: Endpoint,
+    partner: Partner,
+    initiator: bool,
+    size_bytes: int,
+    iterations: int,
+    warmup: int,
+    delay_ns: int = 0,
+) -> NDArray[np.int64]: ...

@@ -1,0 +1,156 @@
+"""Ping-pong: two ranks send one message back and forth.
+
+The basic measurement of all three papers; `delay_ns` is the computation before each
+send of the waiting paper's section 5.1.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+import numpy as np
+
+from shrimpmx.mx.endpoint cimport Endpoint
+from shrimpmx.mx.handles cimport Partner
+from shrimpmx.mx.types cimport STATUS_SUCCESS, MxPartner, MxRequest
+from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.wait.strategy cimport WAIT_READY
+from shrimpmx.workloads.burn cimport burn_ns
+from shrimpmx.workloads.common cimport (
+    LOOP_CORRUPT, LOOP_DONE, LOOP_FAILED, LOOP_NO_MEMORY, LOOP_STOPPED, LoopFailure, LoopResult,
+    check_loop, check_partner, make_buffers, stamp, stamped,
+)
+
+from shrimpmx.errors import InputError
+
+cdef enum:
+    PINGPONG_MATCH = 0x70696E67
+
+cdef struct Exchange:
+    MxPartner *partner
+    uint8_t *outgoing
+    uint8_t *incoming        # two buffers, used in turn
+    uint32_t size_bytes
+    int64_t delay_ns
+    MxRequest *receive       # posted for the next message
+    LoopFailure failure
+
+
+def pingpong(Endpoint endpoint not None, Partner partner not None, bint initiator,
+             uint32_t size_bytes, uint32_t iterations, uint32_t warmup, int64_t delay_ns=0):
+    """Exchange `warmup` + `iterations` messages of `size_bytes` with `partner`.
+
+    Returns half the round trip of each iteration after the warm-up, ns (int64, one per
+    iteration; it contains `delay_ns` once). The rank that is not the initiator measures
+    from reply to reply. Raises MxError if a message is lost or damaged, AbortedError if the
+    run is stopped.
+    """
+    cdef Exchange exchange
+    cdef uint8_t[::1] outgoing, incoming
+    cdef int64_t[::1] samples
+    cdef LoopResult result
+    check_partner(endpoint, partner)
+    if iterations == 0:
+        raise InputError("a ping-pong needs at least one iteration")
+    outgoing = make_buffers(size_bytes, 1)
+    incoming = make_buffers(size_bytes, 2)
+    measured = np.zeros(warmup + iterations, dtype=np.int64)
+    samples = measured
+    exchange.partner = partner.partner
+    exchange.outgoing = &outgoing[0]
+    exchange.incoming = &incoming[0]
+    exchange.size_bytes = size_bytes
+    exchange.delay_ns = delay_ns
+    with nogil:
+        if initiator:
+            result = initiate(endpoint, &exchange, samples)
+        else:
+            result = respond(endpoint, &exchange, samples)
+    check_loop(endpoint, result, &exchange.failure, (outgoing, incoming))
+    return measured[warmup:] // 2
+
+
+cdef inline bint post(Endpoint endpoint, Exchange *exchange, uint64_t number) noexcept nogil:
+    cdef uint8_t *buffer = exchange.incoming + (number & 1) * exchange.size_bytes
+    exchange.receive = endpoint.irecv_c(
+        buffer, exchange.size_bytes, PINGPONG_MATCH, <uint64_t>-1)
+    return exchange.receive != NULL
+
+
+cdef inline LoopResult await_message(Endpoint endpoint, Exchange *exchange) noexcept nogil:
+    cdef MxRequest *receive = exchange.receive
+    if endpoint.wait_c(receive, NEVER_NS) != WAIT_READY:
+        return LOOP_STOPPED
+    exchange.failure.status = receive.status
+    endpoint.release_c(receive)
+    return LOOP_DONE if exchange.failure.status == STATUS_SUCCESS else LOOP_FAILED
+
+
+cdef inline LoopResult send(Endpoint endpoint, Exchange *exchange) noexcept nogil:
+    """Sends and completes: nearly always at once, before it is acknowledged."""
+    cdef MxRequest *request = endpoint.isend_c(
+        exchange.partner, exchange.outgoing, exchange.size_bytes, PINGPONG_MATCH)
+    if request == NULL:
+        return LOOP_NO_MEMORY
+    endpoint.doorbell_c()
+    if endpoint.wait_c(request, NEVER_NS) != WAIT_READY:
+        return LOOP_STOPPED
+    exchange.failure.status = request.status
+    endpoint.release_c(request)
+    return LOOP_DONE if exchange.failure.status == STATUS_SUCCESS else LOOP_FAILED
+
+
+cdef inline bint intact(Exchange *exchange, uint64_t number) noexcept nogil:
+    return stamped(
+        exchange.incoming + (number & 1) * exchange.size_bytes, exchange.size_bytes, number)
+
+
+cdef LoopResult initiate(Endpoint endpoint, Exchange *exchange,
+                         int64_t[::1] samples) noexcept nogil:
+    cdef uint64_t number
+    cdef int64_t start_ns
+    cdef LoopResult result
+    for number in range(<uint64_t>samples.shape[0]):
+        exchange.failure.message = number
+        stamp(exchange.outgoing, exchange.size_bytes, number)
+        if not post(endpoint, exchange, number):
+            return LOOP_NO_MEMORY
+        start_ns = clock_now_ns(endpoint.control.clock())
+        burn_ns(endpoint.control.clock(), exchange.delay_ns)
+        result = send(endpoint, exchange)
+        if result == LOOP_DONE:
+            result = await_message(endpoint, exchange)
+        if result != LOOP_DONE:
+            return result
+        samples[number] = clock_now_ns(endpoint.control.clock()) - start_ns
+        if not intact(exchange, number):
+            return LOOP_CORRUPT
+    endpoint.flush_c()
+    return LOOP_DONE
+
+
+cdef LoopResult respond(Endpoint endpoint, Exchange *exchange,
+                        int64_t[::1] samples) noexcept nogil:
+    cdef uint64_t number
+    cdef uint64_t count = <uint64_t>samples.shape[0]
+    cdef int64_t now_ns
+    cdef int64_t before_ns = clock_now_ns(endpoint.control.clock())
+    cdef LoopResult result
+    if not post(endpoint, exchange, 0):
+        return LOOP_NO_MEMORY
+    for number in range(count):
+        exchange.failure.message = number
+        stamp(exchange.outgoing, exchange.size_bytes, number)
+        result = await_message(endpoint, exchange)
+        if result != LOOP_DONE:
+            return result
+        if number + 1 < count and not post(endpoint, exchange, number + 1):
+            return LOOP_NO_MEMORY
+        burn_ns(endpoint.control.clock(), exchange.delay_ns)
+        result = send(endpoint, exchange)
+        if result != LOOP_DONE:
+            return result
+        now_ns = clock_now_ns(endpoint.control.clock())
+        samples[number] = now_ns - before_ns
+        before_ns = now_ns
+        if not intact(exchange, number):
+            return LOOP_CORRUPT
+    return LOOP_DONE

@@ -1,0 +1,294 @@
+"""Nodes, receive handlers and MX endpoints in one process, under a virtual clock.
+
+Frames are carried by a shuttle instead of NICs: each frame that an endpoint or handler
+sends passes the cluster's `wire`, a function from a frame to the list of (delay in ns,
+frame) that arrive, so that a test decides what is lost, doubled, late or damaged. The
+order in which endpoints run and rings are served is drawn from a seed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shrimpmx.host.interrupts import InterruptAgent
+from shrimpmx.host.receive_handler import ReceiveHandler
+from shrimpmx.mx.endpoint import Endpoint
+from shrimpmx.mx.handles import Partner, Request, Status
+from shrimpmx.native.segment import Segment
+from shrimpmx.nic.firmware import Firmware
+from shrimpmx.params import LinkFaults, MxParameters, NicParameters
+from shrimpmx.shared.agent import Agent
+from shrimpmx.shared.control import Control
+from shrimpmx.shared.geometry import NodeLayout
+from shrimpmx.shared.node import Node
+from shrimpmx.wait.waiter import Waiter
+from shrimpmx.wire.frames import take_frames
+from shrimpmx.wire.packets import decode
+
+DELAY_NS = 1_000
+MILLISECOND = 1_000_000
+PTYPE_BYTE = 16
+MARK = 0x80
+TYPES = {
+    35: "truc", 36: "connect", 37: "tiny", 38: "small", 39: "medium_frag", 44: "nack_lib",
+}  # fmt: skip
+
+Wire = Callable[[bytes], list[tuple[int, bytes]]]
+
+
+def frame_type(frame: bytes) -> str:
+    return TYPES[frame[PTYPE_BYTE] & ~MARK]
+
+
+def is_marked(frame: bytes) -> bool:
+    return bool(frame[PTYPE_BYTE] & MARK)
+
+
+def perfect_wire(frame: bytes) -> list[tuple[int, bytes]]:
+    return [(DELAY_NS, frame)]
+
+
+@dataclass
+class FaultyWire:
+    """Rates per frame; `only` names the types that faults apply to (empty: all).
+
+    A damaged frame arrives with one bit of its frame check sequence wrong, as far as the
+    receiver can tell: the NIC drops it. `reorder` holds a frame back for `degree` frame times.
+    """
+
+    rng: random.Random
+    loss: float = 0.0
+    duplicate: float = 0.0
+    reorder: float = 0.0
+    degree: int = 1
+    only: tuple[str, ...] = ()
+
+    def __call__(self, frame: bytes) -> list[tuple[int, bytes]]:
+        if self.only and frame_type(frame) not in self.only:
+            return perfect_wire(frame)
+        draw = self.rng.random
+        if draw() < self.loss:
+            return []
+        arrivals = [(DELAY_NS, frame)]
+        if draw() < self.reorder:
+            arrivals = [(DELAY_NS * (1 + self.degree), frame)]
+        if draw() < self.duplicate:
+            arrivals.append((DELAY_NS * self.rng.randint(1, 1 + self.degree), frame))
+        return arrivals
+
+
+class VirtualCluster:
+    """`nodes` nodes of one core; endpoints are opened by `open`."""
+
+    def __init__(
+        self,
+        nodes: int = 2,
+        endpoints: int = 1,
+        mtu: int = 1500,
+        seed: int = 1,
+        event_ring_entries: int = 1024,
+        event_ring: str = "lock-free",
+        tx_ring_entries: int = 256,
+        rx_ring_entries: int = 16,
+        link_ring_entries: int = 16,
+        clock: str = "virtual",
+    ) -> None:
+        self.rng = random.Random(seed)
+        self.wire: Wire = perfect_wire
+        self.frames: list[bytes] = []
+        self.endpoints: list[Endpoint] = []
+        self._in_flight: list[tuple[int, int, bytes]] = []
+        self._frames_count = 0
+        runners = ["host", *(f"rank{i}" for i in range(nodes))]
+        agents = [(f"node{i}.irq0", "irq", 0) for i in range(nodes)]
+        agents += [(f"node{i}.nic", "nic", 0) for i in range(nodes)]
+        size = Control.size_bytes(len(runners), len(agents))
+        self.control = Control.create(Segment.anonymous(size, 1), runners, agents, nodes, clock)
+        self.nodes = []
+        for index in range(nodes):
+            layout = NodeLayout(
+                index=index, nodes_count=nodes, endpoints=endpoints, mtu=mtu,
+                rx_ring_entries=rx_ring_entries, tx_ring_entries=tx_ring_entries,
+                link_ring_entries=link_ring_entries,
+                event_ring_entries=event_ring_entries, event_ring=event_ring,
+                core_agents=[index], nic_agent=nodes + index,
+            )  # fmt: skip
+            segment = Segment.anonymous(Node.size_bytes(layout), 2)
+            self.nodes.append(Node.create(segment, self.control, layout))
+        self.handlers = [ReceiveHandler(node, 0, i) for i, node in enumerate(self.nodes)]
+        self._rings = [(node, "core_tx", 0) for node in self.nodes]
+        self._rings += [(node, "endpoint_tx", e) for node in self.nodes for e in range(endpoints)]
+
+    def open(
+        self,
+        node: int,
+        index: int = 0,
+        parameters: MxParameters | None = None,
+        key: int = 0,
+        session_id: int | None = None,
+        first_seqnum: int = 1,
+        waiter: Waiter | None = None,
+    ) -> Endpoint:
+        endpoint = Endpoint(
+            self.nodes[node], index, 1 + node, waiter, parameters, key=key, session_id=session_id,
+            first_seqnum=first_seqnum,
+        )  # fmt: skip
+        self.endpoints.append(endpoint)
+        return endpoint
+
+    def close(self, endpoint: Endpoint) -> None:
+        self.endpoints.remove(endpoint)
+        endpoint.close()
+
+    def pair(
+        self, parameters: MxParameters | None = None, first_seqnum: int = 1
+    ) -> tuple[Endpoint, Endpoint, Partner]:
+        """Endpoints of nodes 0 and 1, and the second as the partner of the first."""
+        one = self.open(0, parameters=parameters, first_seqnum=first_seqnum)
+        other = self.open(1, parameters=parameters, first_seqnum=first_seqnum)
+        partner = self.connect(one, 1)
+        self.frames.clear()
+        return one, other, partner
+
+    def connect(self, endpoint: Endpoint, node: int, index: int = 0, key: int = 0) -> Partner:
+        status = self.wait(endpoint, endpoint.connect_start(node, index, key))
+        assert status.code == "success", status
+        assert status.source is not None
+        return status.source
+
+    # -- time ----------------------------------------------------------------
+
+    @property
+    def now_ns(self) -> int:
+        return self.control.now_ns()
+
+    def carry(self) -> int:
+        """Take what was sent onto the wire and deliver what is due; returns the frames moved."""
+        moved = 0
+        rings = self._rings[:]
+        self.rng.shuffle(rings)
+        for node, which, index in rings:
+            for _, frame in take_frames(node, which, index):
+                self.frames.append(frame)
+                moved += 1
+                for delay_ns, arriving in self.wire(frame):
+                    self._frames_count += 1
+                    heapq.heappush(
+                        self._in_flight, (self.now_ns + delay_ns, self._frames_count, arriving)
+                    )
+        while self._in_flight and self._in_flight[0][0] <= self.now_ns:
+            _, _, frame = heapq.heappop(self._in_flight)
+            destination = int.from_bytes(frame[4:6], "big")
+            self.handlers[destination].handle_frame(frame)
+            moved += 1
+        return moved
+
+    def step(self) -> bool:
+        """Run every endpoint and the wire once, in a drawn order; True if anything happened."""
+        happened = False
+        endpoints = self.endpoints[:]
+        self.rng.shuffle(endpoints)
+        for endpoint in endpoints:
+            happened |= endpoint.progress() > 0
+        return bool(self.carry()) or happened
+
+    def next_due_ns(self) -> int | None:
+        due = [e.next_timer_ns for e in self.endpoints]
+        if self._in_flight:
+            due.append(self._in_flight[0][0])
+        return min((ns for ns in due if ns is not None), default=None)
+
+    def until(self, condition: Callable[[], object], limit_ns: int = 60_000 * MILLISECOND) -> None:
+        """Step and advance to each next due time until the condition holds."""
+        end_ns = self.now_ns + limit_ns
+        while not condition():
+            if self.step():
+                continue
+            due_ns = self.next_due_ns()
+            assert due_ns is not None, "nothing is left to happen"
+            assert due_ns <= end_ns, f"not within {limit_ns} virtual ns"
+            self.control.set_virtual_ns(max(due_ns, self.now_ns + 1))
+
+    def settle(self) -> None:
+        """Step until nothing happens, without timers: only frames in flight move time."""
+        while self.step() or self._in_flight:
+            if self._in_flight:
+                self.control.set_virtual_ns(max(self.now_ns, self._in_flight[0][0]))
+
+    def advance(self, ns: int) -> None:
+        """Let `ns` pass, stopping at each due time on the way."""
+        end_ns = self.now_ns + ns
+        while True:
+            while self.step():
+                pass
+            due_ns = self.next_due_ns()
+            if due_ns is None or due_ns > end_ns:
+                break
+            self.control.set_virtual_ns(max(due_ns, self.now_ns + 1))
+        self.control.set_virtual_ns(end_ns)
+        while self.step():
+            pass
+
+    # -- calls that complete ---------------------------------------------------
+
+    def wait(self, endpoint: Endpoint, request: Request) -> Status:
+        done: list[Status] = []
+
+        def test() -> bool:
+            status = endpoint.test(request)
+            if status is not None:
+                done.append(status)
+            return bool(done)
+
+        self.until(test)
+        return done[0]
+
+    def frames_of(self, *types: str) -> list[bytes]:
+        return [frame for frame in self.frames if frame_type(frame) in types]
+
+    def packets(self, *types: str) -> list[object]:
+        return [decode(frame) for frame in self.frames_of(*types)]
+
+
+class NicCluster(VirtualCluster):
+    """The same with real firmware, links and interrupt agents instead of the shuttle."""
+
+    def __init__(
+        self,
+        parameters: NicParameters,
+        faults: LinkFaults | None = None,
+        nodes: int = 2,
+        seed: int = 1,
+        event_ring_entries: int = 1024,
+        rx_ring_entries: int = 256,
+    ) -> None:
+        super().__init__(
+            nodes, mtu=parameters.mtu, seed=seed, event_ring_entries=event_ring_entries,
+            rx_ring_entries=rx_ring_entries, link_ring_entries=256,
+        )  # fmt: skip
+        self.nics = [Firmware(self.nodes, i, parameters, faults=faults) for i in range(nodes)]
+        self.interrupts = [InterruptAgent(node, 0, i) for i, node in enumerate(self.nodes)]
+
+    def carry(self) -> int:
+        agents: list[Agent] = [*self.nics, *self.interrupts]
+        self.rng.shuffle(agents)
+        return sum(agent.step_at(self.now_ns) for agent in agents)
+
+    def next_due_ns(self) -> int | None:
+        due = [super().next_due_ns(), *(a.due_ns for a in (*self.nics, *self.interrupts))]
+        return min((ns for ns in due if ns is not None), default=None)
+
+    def nic_counters(self, node: int) -> dict[str, int]:
+        return self.control.agent_counters(len(self.nodes) + node)
+
+    def settle(self) -> None:
+        """Pass ten milliseconds: what is on the way arrives, no delayed ack is due."""
+        self.advance(10 * MILLISECOND)
+
+
+def pattern(length: int, number: int = 0) -> bytes:
+    """Bytes that differ by place and by message number."""
+    return bytes((number * 31 + i * 7 + (i >> 8)) & 0xFF for i in range(length))
