@@ -1,0 +1,55 @@
+"""Makes the agents that a process drives, in that process, from the plan."""
+
+from __future__ import annotations
+
+from shrimpmx.cluster.memory import RunMemory
+from shrimpmx.cluster.placement import AgentPlan, Placement, ProcessPlan
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.host.interrupts import InterruptAgent
+from shrimpmx.nic.firmware import Firmware
+from shrimpmx.nic.generator import TrafficGenerator
+from shrimpmx.shared.agent import Agent
+from shrimpmx.workloads.hog import Hog
+
+
+def agent_numbers(placement: Placement) -> dict[str, int]:
+    """The index of each agent's record in the control segment, by its name."""
+    return {agent.name: number for number, (agent, _) in enumerate(placement.agents())}
+
+
+def make_agents(
+    spec: ClusterSpec, placement: Placement, plan: ProcessPlan, memory: RunMemory
+) -> list[Agent]:
+    """The step machines of one process; ranks are not agents of a runner."""
+    numbers = agent_numbers(placement)
+    return [_make(spec, agent, numbers[agent.name], memory) for agent in plan.agents]
+
+
+def _make(spec: ClusterSpec, plan: AgentPlan, number: int, memory: RunMemory) -> Agent:
+    node = memory.nodes[plan.node] if plan.node < len(memory.nodes) else memory.nodes[0]
+    if plan.role == "nic":
+        policy = spec.policy(plan.node) if spec.policy is not None else None
+        return Firmware(memory.nodes, plan.node, spec.nic, policy, spec.link_faults)
+    if plan.role == "generator":
+        return _make_generator(spec, plan, memory)
+    if plan.role == "irq":
+        host = spec.host
+        return InterruptAgent(node, plan.number, number, host.irq_budget, host.irq_demote_after)
+    if plan.role == "hog":
+        return Hog(memory.control, number)
+    raise ValueError(f"{plan.name} has no step machine; role {plan.role!r}")
+
+
+def _make_generator(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory) -> Agent:
+    wanted = spec.generator
+    return TrafficGenerator(
+        memory.nodes,
+        plan.node,
+        spec.nic,
+        size=wanted.size_bytes,
+        count=wanted.count,
+        window=wanted.window,
+        match=wanted.match,
+        resend_delay_ns=wanted.resend_delay_ns,
+        faults=spec.link_faults,
+    )

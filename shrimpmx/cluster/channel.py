@@ -1,0 +1,88 @@
+"""The control channel: a POSIX message queue from every process of a run to its supervisor.
+
+Messages are JSON objects with `from` (a process name) and `what`: "ready", "done",
+"failed" or "ended". The queue is named like the run's segments, so that a leftover one can
+be told by its owner.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import posix_ipc
+
+from shrimpmx.errors import MachineError
+from shrimpmx.native.segment import RunIdentity
+
+QUEUE = "control-queue"
+# A message waits for the supervisor at most so long; it reads whenever there is one.
+SEND_LIMIT_S = 5.0
+_LIMITS = Path("/proc/sys/fs/mqueue")
+
+
+def _limit(name: str, default: int) -> int:
+    try:
+        return min(default, int((_LIMITS / name).read_text()))
+    except (OSError, ValueError):
+        return default
+
+
+def unlink_queue(name: str) -> bool:
+    """Remove the message queue `name`; False if it was gone already."""
+    try:
+        posix_ipc.unlink_message_queue("/" + name)
+    except posix_ipc.ExistentialError:
+        return False
+    return True
+
+
+class ControlChannel:
+    """One run's queue. The supervisor creates it; processes inherit it by fork."""
+
+    def __init__(self, identity: RunIdentity) -> None:
+        self.name = identity.segment_name(QUEUE)
+        self.message_bytes = _limit("msgsize_max", 8192)
+        try:
+            self._queue = posix_ipc.MessageQueue(
+                "/" + self.name,
+                posix_ipc.O_CREX,
+                mode=0o600,
+                max_messages=_limit("msg_max", 10),
+                max_message_size=self.message_bytes,
+            )
+        except (OSError, ValueError, posix_ipc.Error) as error:
+            raise MachineError(
+                f"the control channel cannot be created: {error}; "
+                "`shrimpmx clean` removes leftover queues, `ulimit -q` shows the limit"
+            ) from None
+
+    def fileno(self) -> int:
+        """The queue's descriptor, to wait on."""
+        return int(self._queue.mqd)
+
+    def send(self, sender: str, what: str, **fields: Any) -> None:
+        """Send a message; text in `traceback` is cut to its end where it would be too long."""
+        message = {"from": sender, "what": what, **fields}
+        data = json.dumps(message).encode()
+        while len(data) > self.message_bytes and message.get("traceback"):
+            excess = len(data) - self.message_bytes
+            message["traceback"] = message["traceback"][excess + 1 :]
+            data = json.dumps(message).encode()
+        self._queue.send(data, timeout=SEND_LIMIT_S)
+
+    def receive_all(self) -> list[dict[str, Any]]:
+        """All messages that are there, oldest first; does not wait."""
+        messages: list[dict[str, Any]] = []
+        while True:
+            try:
+                data, _ = self._queue.receive(timeout=0)
+            except posix_ipc.BusyError:
+                return messages
+            messages.append(json.loads(data))
+
+    def close(self) -> None:
+        """Close and remove the queue."""
+        self._queue.close()
+        unlink_queue(self.name)

@@ -1,0 +1,43 @@
+"""Logs of a run: one file beside its results, written by all of its processes.
+
+Info per run, debug per object, packets only in the binary trace. Processes hand their
+records to the supervisor's through multiprocessing-logging.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from multiprocessing_logging import install_mp_handler, uninstall_mp_handler
+
+LOGGER = logging.getLogger("shrimpmx")
+FILE_NAME = "shrimpmx.log"
+
+
+@contextmanager
+def run_log(directory: Path, level: int = logging.INFO) -> Iterator[Path]:
+    """Write the log of all runs inside the block to `directory`/shrimpmx.log.
+
+    Open it once for a whole sweep: closing waits for records that are under way.
+    """
+    path = directory / FILE_NAME
+    handler = logging.FileHandler(path, encoding="utf-8")
+    form = "%(asctime)s.%(msecs)03d %(levelname)-7s %(processName)s %(name)s: %(message)s"
+    handler.setFormatter(logging.Formatter(form, "%Y-%m-%d %H:%M:%S"))
+    before, propagated = LOGGER.level, LOGGER.propagate
+    LOGGER.setLevel(level)
+    LOGGER.propagate = False
+    LOGGER.addHandler(handler)
+    install_mp_handler(LOGGER)
+    wrapped = LOGGER.handlers[-1]
+    try:
+        yield path
+    finally:
+        wrapped.close()
+        uninstall_mp_handler(LOGGER)
+        LOGGER.removeHandler(handler)
+        LOGGER.setLevel(before)
+        LOGGER.propagate = propagated

@@ -1,0 +1,80 @@
+"""What a run gives back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shrimpmx.cluster.memory import RunMemory
+from shrimpmx.cluster.placement import Placement
+from shrimpmx.cluster.rank import COUNTERS_BEFORE
+
+
+@dataclass
+class ClusterResult:
+    """Figures of one run; times are ns unless a name says otherwise.
+
+    `samples[process][name]`: what each rank's workload returned. `counters[agent]`: at the
+    end; `counters_before[agent]`: when rank 0 began to work. `accounts[process]`: what waiting
+    cost, for ranks during the work only. `usage[process]`: the kernel's view of the same time.
+    `interrupts[node][core][vector]`, `handovers[node][endpoint]`: whole run.
+    """
+
+    placement: Placement
+    samples: dict[str, dict[str, NDArray[np.int64]]] = field(default_factory=dict)
+    counters: dict[str, dict[str, int]] = field(default_factory=dict)
+    counters_before: dict[str, dict[str, int]] = field(default_factory=dict)
+    accounts: dict[str, dict[str, int]] = field(default_factory=dict)
+    usage: dict[str, dict[str, int]] = field(default_factory=dict)
+    elapsed_ns: dict[str, int] = field(default_factory=dict)
+    realtime: dict[str, int] = field(default_factory=dict)
+    interrupts: list[list[list[int]]] = field(default_factory=list)
+    handovers: list[list[int]] = field(default_factory=list)
+    launch_s: float = 0.0
+    stop_s: float = 0.0
+    trace: str = ""
+
+    def worked(self, agent: str) -> dict[str, int]:
+        """What an agent counted from the moment when rank 0 began to work."""
+        before = self.counters_before.get(agent, {})
+        return {name: value - before.get(name, 0) for name, value in self.counters[agent].items()}
+
+    def read_memory(self, memory: RunMemory) -> None:
+        """Take over what stands in the run's segments at its end."""
+        control = memory.control
+        names = []
+        for number in range(control.agents_count):
+            names.append(control.agent_info(number)["name"])
+            self.counters[names[-1]] = control.agent_counters(number)
+        for index, plan in enumerate(self.placement.processes):
+            self.accounts.setdefault(plan.name, control.runner_account(index))
+            self.realtime[plan.name] = control.runner_info(index)["realtime"]
+        for node in memory.nodes:
+            self.interrupts.append(node.interrupt_counts())
+            endpoints = range(node.endpoints_count)
+            self.handovers.append([node.endpoint_handovers(number) for number in endpoints])
+        if memory.trace is not None:
+            self.trace = memory.trace.text(names)
+
+    def read_directory(self, directory: Path) -> None:
+        """Take over the files that the ranks wrote."""
+        for plan in self.placement.processes:
+            path = directory / f"{plan.name}.npz"
+            if path.exists():
+                with np.load(path, allow_pickle=False) as arrays:
+                    self.samples[plan.name] = {name: arrays[name] for name in arrays.files}
+        path = directory / COUNTERS_BEFORE
+        if path.exists():
+            self.counters_before = json.loads(path.read_text())
+
+    def note_report(self, message: dict[str, Any]) -> None:
+        """Take over the figures in a process's last message."""
+        for name in ("usage", "account", "elapsed_ns"):
+            if name in message:
+                target = getattr(self, "accounts" if name == "account" else name)
+                target[message["from"]] = message[name]

@@ -1,0 +1,297 @@
+"""Where everything runs: maps emulated nodes, cores and NICs to CPUs, with reasons.
+
+On many CPUs each NIC and each emulated core has a CPU of its own. On few, the NICs share
+one process, and on two CPUs that process shares CPU 0 with node 0 and preempts it, as
+hardware would (real-time priority 80; interrupts have 50).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.cluster.topology import Distance, Topology, format_cpu_list
+from shrimpmx.errors import InputError
+from shrimpmx.params import WaitParameters
+
+# Real-time priorities, ours: a NIC that shares a CPU acts beside it, so it preempts all; an
+# interrupt preempts the ranks.
+NIC_PRIORITY = 80
+IRQ_PRIORITY = 50
+
+
+@dataclass(frozen=True)
+class AgentPlan:
+    """One agent. `number` is its core, rank or companion number, by kind.
+
+    `role`: "nic", "generator", "irq", "rank" or "hog"; `kind` is the kind of its counters.
+    """
+
+    name: str
+    role: str
+    node: int
+    number: int = 0
+
+    @property
+    def kind(self) -> str:
+        """The kind of its counters: a generator counts as the NIC that it is part of."""
+        return "nic" if self.role == "generator" else self.role
+
+
+@dataclass(frozen=True)
+class ProcessPlan:
+    """One process: its agents, CPU, real-time priority (0: normal), waiting, and why so."""
+
+    name: str
+    cpu: int
+    agents: tuple[AgentPlan, ...]
+    reason: str
+    realtime: int = 0
+    niceness: int = 0
+    wait: WaitParameters = field(default_factory=lambda: WaitParameters(strategy="block"))
+
+    @property
+    def role(self) -> str:
+        """The role of its first agent."""
+        return self.agents[0].role
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The map of a run. `notes` says what this machine cannot do, and what follows."""
+
+    topology: Topology
+    processes: tuple[ProcessPlan, ...]
+    core_cpus: dict[tuple[int, int], int]
+    nic_cpus: tuple[int, ...]
+    nic_alone: bool
+    oversubscribed: bool
+    realtime: bool
+    notes: tuple[str, ...] = ()
+
+    @property
+    def degraded(self) -> bool:
+        """Whether figures of this run are worth less than on a larger or freer machine."""
+        return bool(self.notes)
+
+    def agents(self) -> Iterator[tuple[AgentPlan, int]]:
+        """Each agent and the index of its process; their order is that of the agent records."""
+        for index, process in enumerate(self.processes):
+            for agent in process.agents:
+                yield agent, index
+
+    def process_index(self, name: str) -> int:
+        """The index of process `name`; InputError naming those there are."""
+        names = [process.name for process in self.processes]
+        if name not in names:
+            raise InputError(f"there is no process {name!r}; there are {', '.join(names)}")
+        return names.index(name)
+
+    def distance(self, first: tuple[int, int], second: tuple[int, int]) -> Distance:
+        """How far apart two emulated cores (node, core) run."""
+        return self.topology.distance(self.core_cpus[first], self.core_cpus[second])
+
+    def table(self) -> str:
+        """The map as text: a line per process with its CPU, priority, waiting and reason."""
+        head = ("process", "cpu", "priority", "waits", "why")
+        rows = [head, *(_row(process) for process in self.processes)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(head) - 1)]
+        lines = [f"placement on {self.topology.describe()}"]
+        for row in rows:
+            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+            lines.append("  " + "  ".join([*cells, row[-1]]))
+        lines.extend(f"  note: {note}" for note in self.notes)
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The map as plain data, for results."""
+        return {
+            "topology": self.topology.describe(),
+            "processes": [
+                {
+                    "name": process.name,
+                    "cpu": process.cpu,
+                    "realtime": process.realtime,
+                    "wait": process.wait.strategy,
+                    "agents": [agent.name for agent in process.agents],
+                    "reason": process.reason,
+                }
+                for process in self.processes
+            ],
+            "nic_alone": self.nic_alone,
+            "oversubscribed": self.oversubscribed,
+            "realtime": self.realtime,
+            "notes": list(self.notes),
+        }
+
+
+def place(
+    spec: ClusterSpec, topology: Topology, realtime: tuple[bool, str] = (True, "")
+) -> Placement:
+    """Map `spec` to the CPUs of `topology`.
+
+    `realtime`: whether real-time priority is permitted, and if not, why. Raises InputError
+    when `spec.cpus` names a place or a CPU that there is not.
+    """
+    seats = _Seats(spec, topology)
+    permitted = realtime[0] and spec.realtime
+    processes = [
+        *_nic_processes(spec, seats, permitted),
+        *_irq_processes(spec, seats, permitted),
+        *_rank_processes(spec, seats),
+        *_companion_processes(spec, seats),
+    ]
+    return Placement(
+        topology=topology,
+        processes=tuple(processes),
+        core_cpus=dict(seats.core_cpus),
+        nic_cpus=tuple(seats.nic_cpus),
+        nic_alone=seats.nic_alone,
+        oversubscribed=seats.oversubscribed,
+        realtime=permitted,
+        notes=tuple(_notes(spec, seats, topology, realtime)),
+    )
+
+
+class _Seats:
+    """Which CPU each emulated core and each NIC process gets."""
+
+    def __init__(self, spec: ClusterSpec, topology: Topology) -> None:
+        self.cores = [
+            (node, core) for node in range(spec.full_nodes) for core in range(spec.host.cores)
+        ]
+        self.cpus = list(topology.by_preference())
+        self.nics_count = 1 if spec.mode == "generator" else spec.nodes
+        self.core_cpus: dict[tuple[int, int], int] = {}
+        self.nic_cpus: list[int] = []
+        self.reason = ""
+        self._assign(spec)
+        self._apply_wishes(spec, topology)
+        used = list(self.core_cpus.values())
+        self.nic_alone = not set(self.nic_cpus) & set(used)
+        self.oversubscribed = len(set(used)) < len(used)
+
+    def _assign(self, spec: ClusterSpec) -> None:
+        count, cores = len(self.cpus), self.cores
+        if count >= len(cores) + self.nics_count:
+            self.reason = "each NIC and each core has a CPU of its own"
+            free = iter(self.cpus)
+            for node in range(spec.full_nodes):
+                self.nic_cpus.append(next(free))
+                self.core_cpus.update({(node, c): next(free) for c in range(spec.host.cores)})
+        elif count > len(cores) or (spec.mode == "generator" and count > 1):
+            self.reason = "all NICs share one CPU, which nothing else uses"
+            self.nic_cpus = [self.cpus[0]]
+            self._share_out(self.cpus[1:])
+        else:
+            self.reason = f"only {count} CPU{'s' if count > 1 else ''}: the NICs share CPU "
+            self.reason += f"{self.cpus[0]} with a core"
+            self.nic_cpus = [self.cpus[0]]
+            self._share_out(self.cpus)
+
+    def _share_out(self, cpus: list[int]) -> None:
+        # In turn, so that nodes 0 and 1 are on different CPUs, and a node's cores too.
+        for position, core in enumerate(self.cores):
+            self.core_cpus[core] = cpus[position % len(cpus)]
+
+    def _apply_wishes(self, spec: ClusterSpec, topology: Topology) -> None:
+        names = {f"node{node}.core{core}": (node, core) for node, core in self.cores}
+        for name, wished in spec.cpus.items():
+            cpu = topology.cpu(wished).number
+            if name in names:
+                self.core_cpus[names[name]] = cpu
+            elif name == "nic":
+                self.nic_cpus = [cpu]
+            elif name.endswith(".nic") and name[4:-4].isdigit() and self._has_nic(name):
+                self._part_nics()
+                self.nic_cpus[int(name[4:-4])] = cpu
+            else:
+                nics = [f"node{node}.nic" for node in range(self.nics_count)]
+                places = ", ".join(["nic", *nics, *names])
+                raise InputError(f"there is no place {name!r} to put on a CPU; places: {places}")
+
+    def _has_nic(self, name: str) -> bool:
+        return name.startswith("node") and int(name[4:-4]) < self.nics_count
+
+    def _part_nics(self) -> None:
+        """One NIC process per node, also where one for all was chosen."""
+        if len(self.nic_cpus) < self.nics_count:
+            self.nic_cpus = self.nic_cpus * self.nics_count
+
+
+def _nic_processes(spec: ClusterSpec, seats: _Seats, realtime: bool) -> Iterator[ProcessPlan]:
+    wait = spec.nic_wait or WaitParameters(strategy="spin" if seats.nic_alone else "block")
+    priority = NIC_PRIORITY if realtime and not seats.nic_alone else 0
+    why = "alone on its CPU, so it spins" if seats.nic_alone else "preempts, as hardware would"
+    agents = [AgentPlan(f"node{node}.nic", "nic", node) for node in range(spec.full_nodes)]
+    if spec.mode == "generator":
+        agents.append(AgentPlan("node1.generator", "generator", 1))
+    if len(seats.nic_cpus) == 1:
+        yield ProcessPlan(
+            "nic", seats.nic_cpus[0], tuple(agents), f"{seats.reason}; {why}", priority, wait=wait
+        )
+        return
+    for agent, cpu in zip(agents, seats.nic_cpus, strict=True):
+        reason = f"{seats.reason}; {why}"
+        yield ProcessPlan(agent.name, cpu, (agent,), reason, priority, wait=wait)
+
+
+def _irq_processes(spec: ClusterSpec, seats: _Seats, realtime: bool) -> Iterator[ProcessPlan]:
+    wait = spec.irq_wait or WaitParameters(strategy="block")
+    priority = IRQ_PRIORITY if realtime else 0
+    for (node, core), cpu in seats.core_cpus.items():
+        agent = AgentPlan(f"node{node}.irq{core}", "irq", node, core)
+        why = f"interrupts of node {node}, core {core}: they preempt its ranks"
+        yield ProcessPlan(agent.name, cpu, (agent,), why, priority, wait=wait)
+
+
+def _rank_processes(spec: ClusterSpec, seats: _Seats) -> Iterator[ProcessPlan]:
+    for number, rank in enumerate(spec.ranks):
+        agent = AgentPlan(f"rank{number}", "rank", rank.node, number)
+        why = f"node {rank.node}, core {rank.core}"
+        cpu = seats.core_cpus[rank.node, rank.core]
+        yield ProcessPlan(agent.name, cpu, (agent,), why, wait=spec.wait_of(number))
+
+
+def _companion_processes(spec: ClusterSpec, seats: _Seats) -> Iterator[ProcessPlan]:
+    for number, companion in enumerate(spec.companions):
+        agent = AgentPlan(f"{companion.kind}{number}", "hog", companion.node, number)
+        why = f"burns CPU beside node {companion.node}, core {companion.core}"
+        yield ProcessPlan(
+            agent.name,
+            seats.core_cpus[companion.node, companion.core],
+            (agent,),
+            why,
+            niceness=19 if companion.kind == "nice" else 0,
+            wait=WaitParameters(strategy="spin"),
+        )
+
+
+def _notes(
+    spec: ClusterSpec, seats: _Seats, topology: Topology, realtime: tuple[bool, str]
+) -> Iterator[str]:
+    used = {*seats.core_cpus.values(), *seats.nic_cpus}
+    if len(topology.cpus) == 1:
+        yield "degraded: everything shares one CPU, so nothing runs in parallel"
+    elif seats.oversubscribed:
+        cpus = format_cpu_list(seats.core_cpus.values())
+        yield (
+            f"oversubscribed: {len(seats.cores)} emulated cores on CPUs {cpus}; "
+            "counts stay exact, figures that depend on placement are not measurable here"
+        )
+    if not realtime[0]:
+        yield f"normal priority everywhere, so interrupts do not preempt: {realtime[1]}"
+    elif not spec.realtime:
+        yield "normal priority everywhere, as asked, so interrupts do not preempt"
+    crowded = [cpu for cpu in sorted(used) if len(set(topology.siblings(cpu)) & used) > 1]
+    if crowded:
+        yield f"CPUs {format_cpu_list(crowded)} share physical cores (SMT) and slow each other"
+
+
+def _row(process: ProcessPlan) -> tuple[str, str, str, str, str]:
+    priority = f"fifo {process.realtime}" if process.realtime else "normal"
+    if process.niceness:
+        priority = f"nice {process.niceness}"
+    return (process.name, str(process.cpu), priority, process.wait.strategy, process.reason)

@@ -1,0 +1,131 @@
+"""What every process of a run does: settles on its CPU, does its part, reports, ends."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import resource
+import signal
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.cluster import rank
+from shrimpmx.cluster.agents import make_agents
+from shrimpmx.cluster.channel import ControlChannel
+from shrimpmx.cluster.memory import RunMemory
+from shrimpmx.cluster.placement import Placement, ProcessPlan
+from shrimpmx.cluster.runner import Runner
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.errors import AbortedError, ShrimpmxError
+from shrimpmx.native import notify
+from shrimpmx.native.cores import (
+    die_with_parent,
+    pin,
+    set_process_name,
+    set_realtime,
+    set_timer_slack,
+)
+from shrimpmx.native.perf import usage
+from shrimpmx.wait.names import make_strategy
+from shrimpmx.wait.waiter import Waiter
+
+# The supervisor asks for a stack with this signal.
+DUMP_SIGNAL = signal.SIGUSR2
+EXIT_FAILED = 3
+
+
+@dataclass
+class RunParts:
+    """What the processes of a run inherit from its supervisor."""
+
+    spec: ClusterSpec
+    placement: Placement
+    memory: RunMemory
+    channel: ControlChannel
+    directory: Path
+    supervisor_pid: int
+
+    def stack_file(self, process: str) -> Path:
+        """Where a process's stack goes when the supervisor asks for it."""
+        return self.directory / f"{process}.stack"
+
+
+def process_main(parts: RunParts, index: int) -> None:
+    """The life of process `index`, from just after the fork to its exit code."""
+    plan = parts.placement.processes[index]
+    control = parts.memory.control
+    try:
+        realtime = _settle(parts, plan, index)
+        wait = plan.wait
+        waiter = Waiter(control, index, make_strategy(wait.strategy, wait.spin_ns))
+        if plan.role == "rank":
+            rank.run_rank(parts, plan, index, waiter)
+        else:
+            _run_agents(parts, plan, index, waiter, realtime)
+        control.set_runner_state(index, "done")
+    except AbortedError:
+        control.set_runner_state(index, "done")
+    except BaseException as error:
+        control.set_runner_state(index, "failed")
+        _report_failure(parts.channel, plan.name, error)
+        sys.exit(EXIT_FAILED)
+
+
+def _settle(parts: RunParts, plan: ProcessPlan, index: int) -> int:
+    """Make this process what the plan says; returns the real-time priority granted."""
+    die_with_parent(parts.supervisor_pid)
+    # Ctrl-C reaches the whole group; the supervisor alone decides what becomes of it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+    # Killed processes leave no core file behind.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    set_process_name(plan.name)
+    # The file stays open for the process's life, as faulthandler writes to its descriptor.
+    descriptor = os.open(parts.stack_file(plan.name), os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    faulthandler.register(DUMP_SIGNAL, file=descriptor, all_threads=True)
+    pin([plan.cpu])
+    set_timer_slack(1)
+    if plan.niceness:
+        os.nice(plan.niceness)
+    # A NIC writes into the link rings of every node; others keep to their own.
+    every = plan.role in ("nic", "generator")
+    parts.memory.populate(
+        range(parts.spec.nodes) if every else {agent.node for agent in plan.agents}
+    )
+    control = parts.memory.control
+    control.register_process(index, notify.default_signal())
+    realtime = set_realtime(plan.realtime) if plan.realtime else 0
+    control.set_placement(index, plan.cpu, realtime)
+    return realtime
+
+
+def _run_agents(
+    parts: RunParts, plan: ProcessPlan, index: int, waiter: Waiter, realtime: int
+) -> None:
+    agents = make_agents(parts.spec, parts.placement, plan, parts.memory)
+    runner = Runner(agents, waiter, parts.spec.early_wake_ns, realtime)
+    parts.memory.control.set_runner_state(index, "ready")
+    parts.channel.send(plan.name, "ready")
+    before = usage()
+    runner.run()
+    parts.channel.send(plan.name, "ended", usage=usage_since(before))
+
+
+def usage_since(before: dict[str, int]) -> dict[str, int]:
+    """What this process has used since `before`, a usage()."""
+    return {name: value - before[name] for name, value in usage().items()}
+
+
+def _report_failure(channel: ControlChannel, name: str, error: BaseException) -> None:
+    fields: dict[str, Any] = {"error": f"{type(error).__name__}: {error}"[:1000]}
+    if isinstance(error, ShrimpmxError):
+        fields["error"] = str(error)[:1000]
+    fields["traceback"] = "".join(traceback.format_exception(error))
+    # The supervisor may be gone, or ending the run for another reason: nobody left to tell.
+    with contextlib.suppress(Exception):
+        channel.send(name, "failed", **fields)

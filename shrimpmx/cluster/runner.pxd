@@ -1,0 +1,33 @@
+"""The compiled loop that drives the agents of one process."""
+
+from libc.stdint cimport int32_t, int64_t, uint32_t
+
+from shrimpmx.native.clock cimport Clock
+from shrimpmx.shared.agent cimport Agent
+from shrimpmx.wait.waiter cimport Waiter
+
+# One process's agents and what their last pass left behind; plain C, so that the compiled
+# waiting strategies can drive it.
+cdef struct Course:
+    void **agents            # borrowed references; the Runner keeps the agents alive
+    const int32_t **demotion_flags  # of the interrupt agents among them
+    uint32_t agents_count
+    uint32_t demotion_flags_count
+    const Clock *clock
+    int64_t due_ns           # soonest time at which an agent wants to run by itself
+    int64_t awaited_ns       # the due time that the present wait is for
+    bint failed              # an agent's step raised
+
+
+cdef class Runner:
+    cdef Course course
+    cdef readonly list agents
+    cdef readonly Waiter waiter
+    cdef readonly int64_t early_wake_ns
+    cdef readonly int realtime
+    cdef bint demoted
+
+    cdef int _add(self, Agent agent) except -1
+    cdef void drive(self) noexcept nogil
+    cdef void idle(self) noexcept nogil
+    cdef void heed_demotion(self) noexcept nogil

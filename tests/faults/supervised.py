@@ -1,0 +1,34 @@
+"""A supervisor for tests to kill or interrupt: says when its cluster runs, then runs for ever."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from support.clusters import ENDLESS, pingpong_pair
+
+from shrimpmx.cluster.rank import WORKLOADS, RankContext, Samples
+from shrimpmx.cluster.supervisor import Cluster
+from shrimpmx.errors import ShrimpmxError
+from shrimpmx.params import WaitParameters
+
+
+def announced(context: RankContext) -> Samples:
+    """A ping-pong that says on standard output when it begins."""
+    if context.number == 0:
+        print("running", flush=True)
+    return pingpong(context)
+
+
+pingpong = WORKLOADS["pingpong"]
+
+if __name__ == "__main__":
+    WORKLOADS["pingpong"] = announced
+    strategy = sys.argv[1]
+    try:
+        Cluster(pingpong_pair(ENDLESS, wait=WaitParameters(strategy=strategy))).run(60.0)
+    except ShrimpmxError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)

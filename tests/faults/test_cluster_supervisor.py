@@ -1,0 +1,135 @@
+"""The supervisor itself is killed or interrupted; its leavings are found by identity."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from support.conditions import wait_until
+
+from shrimpmx.cluster.channel import unlink_queue
+from shrimpmx.cluster.leftovers import find_leftovers, remove_leftovers
+from shrimpmx.native.cores import start_ticks
+from shrimpmx.native.segment import RunIdentity, Segment, list_segments
+
+SCRIPT = Path(__file__).with_name("supervised.py")
+
+
+@contextmanager
+def supervisor(strategy: str, scratch: Path) -> Iterator[subprocess.Popen[str]]:
+    """A supervisor in a process group of its own, its cluster at work."""
+    process = subprocess.Popen(
+        [sys.executable, str(SCRIPT), strategy],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "TMPDIR": str(scratch)},
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        assert process.stdout.readline() == "running\n", process.stderr.read()
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+
+def segments_of(pid: int) -> list[str]:
+    return [name for name, identity, _ in list_segments() if identity.pid == pid]
+
+
+def members(session: int) -> list[int]:
+    """Living processes of the supervisor's session and the janitor, by whose child they were."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
+        except (OSError, NotADirectoryError):
+            continue
+        if int(fields[3]) == session and fields[0] not in "ZX":
+            found.append(int(name))
+    return found
+
+
+@pytest.mark.parametrize("strategy", ["spin", "block", "notify"])
+def test_a_killed_supervisor_leaves_nothing(strategy: str, tmp_path: Path) -> None:
+    with supervisor(strategy, tmp_path) as process:
+        assert len(segments_of(process.pid)) == 3
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        wait_until(lambda: not segments_of(process.pid), "its segments are gone", 5.0)
+        wait_until(lambda: not members(process.pid), "its processes are gone", 5.0)
+        wait_until(lambda: not list(tmp_path.iterdir()), "its files are gone", 5.0)
+
+
+def test_a_killed_supervisor_with_stopped_agents_leaves_nothing(tmp_path: Path) -> None:
+    with supervisor("block", tmp_path) as process:
+        for pid in members(process.pid):
+            if pid != process.pid:
+                os.kill(pid, signal.SIGSTOP)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        wait_until(lambda: not segments_of(process.pid), "its segments are gone", 5.0)
+        wait_until(lambda: not members(process.pid), "its processes are gone", 5.0)
+        wait_until(lambda: not list(tmp_path.iterdir()), "its files are gone", 5.0)
+
+
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_ctrl_c_ends_the_run_cleanly(whole_group: bool, tmp_path: Path) -> None:
+    with supervisor("spin-block", tmp_path) as process:
+        if whole_group:
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 3
+        assert process.stderr is not None
+        said = process.stderr.read()
+        assert said == "interrupted by Ctrl-C; points already measured are kept\n"
+        assert segments_of(process.pid) == []
+        assert members(process.pid) == []
+        assert list(tmp_path.iterdir()) == []
+
+
+def dead_identity() -> RunIdentity:
+    """Of a process that was, and is no more."""
+    child = subprocess.Popen(["sleep", "60"])
+    ticks = start_ticks(child.pid)
+    child.kill()
+    child.wait()
+    assert ticks is not None
+    return RunIdentity("leftover", child.pid, ticks)
+
+
+def test_leftovers_of_a_dead_run_are_found_and_removed() -> None:
+    dead, alive = dead_identity(), RunIdentity.of_this_process()
+    for identity in (dead, alive):
+        Segment.create(identity, "node0", 4096, 2).close()
+    try:
+        found = find_leftovers()
+        assert found.segments == [dead.segment_name("node0")]
+        assert "1 segment" in found.describe()
+        remove_leftovers(found)
+        assert not find_leftovers()
+        assert segments_of(os.getpid()) == [alive.segment_name("node0")]
+    finally:
+        for identity in (dead, alive):
+            for name in segments_of(identity.pid):
+                Segment.attach(name, 2).unlink()
+
+
+def test_removing_what_is_gone_is_harmless() -> None:
+    assert not unlink_queue("shrimpmx-none-1-1-control-queue")
+    found = find_leftovers()
+    found.segments.append("shrimpmx-none-1-1-node0")
+    found.queues.append("shrimpmx-none-1-1-control-queue")
+    remove_leftovers(found)

@@ -1,0 +1,64 @@
+"""Every waiting strategy with every coalescing strategy, in real processes, small."""
+
+from __future__ import annotations
+
+import pytest
+from support.clusters import pingpong_pair, run
+
+from shrimpmx.cluster.outcome import ClusterResult
+from shrimpmx.params import COALESCING_NAMES, WAIT_NAMES, NicParameters, WaitParameters
+
+ITERATIONS, WARMUP = 50, 5
+MESSAGES = ITERATIONS + WARMUP
+
+
+def check_conservation(result: ClusterResult) -> None:
+    """What one side sent, the other received, once."""
+    for mine, other in ((0, 1), (1, 0)):
+        rank, peer = result.counters[f"rank{mine}"], result.counters[f"rank{other}"]
+        assert rank["send_tiny"] - rank["resent_messages"] == MESSAGES
+        assert peer["recv_messages"] == MESSAGES
+        nic = result.counters[f"node{mine}.nic"]
+        irq = result.counters[f"node{mine}.irq0"]
+        assert nic["rx_packets"] == irq["recv_packets"]
+        assert nic["irq_raised"] == irq["interrupts"]
+        assert result.interrupts[mine] == [[nic["irq_raised"]]]
+        assert not any(value for name, value in irq.items() if name.startswith("drop_"))
+
+
+def check_account(account: dict[str, int], wait: str) -> None:
+    """Only what the strategy does is on its account."""
+    spins = wait.startswith("spin")
+    assert account["waits"] >= account["at_once"] + account["while_spinning"]
+    assert (account["spin_ns"] > 0) == (spins and account["waits"] > account["at_once"])
+    if wait == "spin":
+        assert account["system_calls"] == 0
+    if not wait.endswith("sched"):
+        assert account["yields"] == 0
+    if not wait.endswith(("block", "notify")):
+        assert account["blocks"] == 0
+        assert account["interrupts_enabled"] == 0
+    assert account["system_calls"] == account["yields"] + account["blocks"]
+
+
+@pytest.mark.parametrize("coalescing", COALESCING_NAMES)
+@pytest.mark.parametrize("wait", WAIT_NAMES)
+def test_pair(wait: str, coalescing: str) -> None:
+    result = run(
+        pingpong_pair(
+            ITERATIONS,
+            warmup=WARMUP,
+            wait=WaitParameters(strategy=wait),
+            nic=NicParameters(coalescing=coalescing),
+        )
+    )
+    for rank in ("rank0", "rank1"):
+        assert len(result.samples[rank]["half_round_trip_ns"]) == ITERATIONS
+        assert result.samples[rank]["half_round_trip_ns"].min() > 0
+        check_account(result.accounts[rank], wait)
+    check_conservation(result)
+    raised = result.counters["node0.nic"]
+    if coalescing == "timeout":
+        assert raised["irq_raised_timeout"] == raised["irq_raised"]
+    elif coalescing != "disabled":
+        assert raised["irq_raised_marked"] + raised["irq_raised_deferred"] >= MESSAGES

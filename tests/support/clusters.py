@@ -1,0 +1,45 @@
+"""Small clusters of real processes for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shrimpmx.cluster.outcome import ClusterResult
+from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
+from shrimpmx.cluster.supervisor import Cluster
+
+# Longer than any test lives: for runs that something else ends.
+ENDLESS = 100_000_000
+# A spinning process that shares its CPU with strangers waits for a tick per message.
+DEADLINE_S = 40.0
+
+
+def pingpong_pair(
+    iterations: int = 50, size_bytes: int = 0, warmup: int = 5, **more: Any
+) -> ClusterSpec:
+    """Two nodes with a rank each that exchange messages."""
+    options = {"iterations": iterations, "size_bytes": size_bytes, "warmup": warmup}
+    ranks = (RankSpec(0, "pingpong", options=options), RankSpec(1, "pingpong", options=options))
+    return ClusterSpec(ranks=ranks, **more)
+
+
+def stream_pair(
+    count: int = 500, size_bytes: int = 0, window: int = 64, **more: Any
+) -> ClusterSpec:
+    """Two nodes; rank 0 sends a stream to rank 1."""
+    options = {"count": count, "size_bytes": size_bytes, "window": window}
+    ranks = (RankSpec(0, "stream", options=options), RankSpec(1, "stream", options=options))
+    return ClusterSpec(ranks=ranks, **more)
+
+
+def generator_stream(count: int = 500, size_bytes: int = 128, **more: Any) -> ClusterSpec:
+    """One node under test that takes a stream from the generator."""
+    options = {"count": count, "size_bytes": size_bytes}
+    more.setdefault("generator", GeneratorSpec(size_bytes=size_bytes))
+    ranks = (RankSpec(0, "stream", options=options),)
+    return ClusterSpec(ranks=ranks, mode="generator", **more)
+
+
+def run(spec: ClusterSpec, deadline_s: float = DEADLINE_S, **more: Any) -> ClusterResult:
+    """Run it once."""
+    return Cluster(spec, **more).run(deadline_s)

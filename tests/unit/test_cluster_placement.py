@@ -1,0 +1,203 @@
+"""Placement: which CPU each process gets on machines of every size, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shrimpmx.cluster.placement import Placement, place
+from shrimpmx.cluster.spec import AgentFault, ClusterSpec, CompanionSpec, RankSpec
+from shrimpmx.cluster.topology import Distance, Topology
+from shrimpmx.errors import InputError
+from shrimpmx.params import HostParameters, WaitParameters
+
+CLOVERTOWNS = Topology.from_description(
+    {
+        "packages": [[[0], [1], [2], [3]], [[4], [5], [6], [7]]],
+        "caches": [[0, 1], [2, 3], [4, 5], [6, 7]],
+    }
+)
+SMT_MACHINE = Topology.from_description({"packages": [[[0, 4], [1, 5], [2, 6], [3, 7]]]})
+SMT_PAIR = Topology.from_description({"packages": [[[0, 1]]]})
+THREE_CPUS = Topology.from_description({"packages": [[[0], [1], [2]]]})
+TWO_CPUS = Topology.from_description({"packages": [[[0], [1]]], "caches": [[0, 1]]})
+ONE_CPU = Topology.from_description({"packages": [[[3]]]})
+NO_RIGHT = (False, "RLIMIT_RTPRIO is 0")
+
+
+def pair(**more: Any) -> ClusterSpec:
+    """Two nodes, a rank on each."""
+    return ClusterSpec(ranks=(RankSpec(0, "pingpong"), RankSpec(1, "pingpong")), **more)
+
+
+def one_node(**more: Any) -> ClusterSpec:
+    """A node under test and the generator."""
+    return ClusterSpec(ranks=(RankSpec(0, "stream"),), mode="generator", **more)
+
+
+def cpus(placement: Placement) -> dict[str, int]:
+    return {process.name: process.cpu for process in placement.processes}
+
+
+def priorities(placement: Placement) -> dict[str, int]:
+    return {process.name: process.realtime for process in placement.processes}
+
+
+def test_two_cpus_two_nodes() -> None:
+    placement = place(pair(), TWO_CPUS)
+    assert cpus(placement) == {
+        "nic": 0,
+        "node0.irq0": 0,
+        "node1.irq0": 1,
+        "rank0": 0,
+        "rank1": 1,
+    }
+    assert priorities(placement) == {
+        "nic": 80,
+        "node0.irq0": 50,
+        "node1.irq0": 50,
+        "rank0": 0,
+        "rank1": 0,
+    }
+    assert placement.processes[0].wait.strategy == "block"
+    assert [agent.name for agent in placement.processes[0].agents] == ["node0.nic", "node1.nic"]
+    assert not placement.nic_alone
+    assert not placement.oversubscribed
+    assert not placement.degraded
+    assert placement.distance((0, 0), (1, 0)) is Distance.SHARED_CACHE
+
+
+def test_two_cpus_generator() -> None:
+    placement = place(one_node(), TWO_CPUS)
+    assert cpus(placement) == {"nic": 0, "node0.irq0": 1, "rank0": 1}
+    assert priorities(placement) == {"nic": 0, "node0.irq0": 50, "rank0": 0}
+    assert placement.processes[0].wait.strategy == "spin"
+    assert [agent.name for agent in placement.processes[0].agents] == [
+        "node0.nic",
+        "node1.generator",
+    ]
+    assert placement.nic_alone
+
+
+def test_three_cpus_give_the_nics_one_of_their_own() -> None:
+    placement = place(pair(), THREE_CPUS)
+    assert cpus(placement)["nic"] == 0
+    assert placement.core_cpus == {(0, 0): 1, (1, 0): 2}
+    assert placement.processes[0].wait.strategy == "spin"
+    assert placement.processes[0].realtime == 0
+
+
+def test_many_cpus_give_each_nic_one_of_its_own() -> None:
+    placement = place(pair(host=HostParameters(cores=3)), CLOVERTOWNS)
+    assert placement.nic_cpus == (0, 4)
+    assert placement.core_cpus == {
+        (0, 0): 1, (0, 1): 2, (0, 2): 3, (1, 0): 5, (1, 1): 6, (1, 2): 7,
+    }  # fmt: skip
+    assert [process.name for process in placement.processes[:2]] == ["node0.nic", "node1.nic"]
+    assert placement.distance((0, 0), (0, 1)) is Distance.SAME_PACKAGE
+    assert placement.distance((0, 1), (0, 2)) is Distance.SHARED_CACHE
+    assert placement.distance((0, 0), (1, 0)) is Distance.OTHER_PACKAGE
+
+
+def test_physical_cores_are_used_before_siblings() -> None:
+    placement = place(pair(), SMT_MACHINE)
+    assert set(cpus(placement).values()) == {0, 1, 2, 3}
+    assert not placement.notes
+    crowded = place(pair(), SMT_PAIR)
+    assert any("share physical cores" in note for note in crowded.notes)
+
+
+def test_one_cpu_is_degraded_and_says_so() -> None:
+    placement = place(pair(), ONE_CPU)
+    assert set(cpus(placement).values()) == {3}
+    assert placement.degraded
+    assert placement.oversubscribed
+    assert "degraded: everything shares one CPU" in placement.table()
+    assert place(one_node(), ONE_CPU).processes[0].realtime == 80
+
+
+def test_more_cores_than_cpus_is_allowed_and_recorded() -> None:
+    placement = place(pair(host=HostParameters(cores=4)), TWO_CPUS)
+    assert placement.oversubscribed
+    assert placement.as_dict()["oversubscribed"] is True
+    assert "8 emulated cores on CPUs 0-1" in placement.table()
+    assert [placement.core_cpus[0, core] for core in range(4)] == [0, 1, 0, 1]
+
+
+def test_without_the_right_everything_is_at_normal_priority() -> None:
+    placement = place(pair(), TWO_CPUS, NO_RIGHT)
+    assert set(priorities(placement).values()) == {0}
+    assert not placement.realtime
+    assert "RLIMIT_RTPRIO is 0" in placement.table()
+
+
+def test_real_time_can_be_declined() -> None:
+    placement = place(pair(realtime=False), TWO_CPUS)
+    assert set(priorities(placement).values()) == {0}
+    assert any("as asked" in note for note in placement.notes)
+
+
+def test_cpus_can_be_chosen() -> None:
+    wishes = {"nic": 1, "node0.core0": 1, "node1.core0": 0}
+    assert cpus(place(pair(cpus=wishes), TWO_CPUS))["nic"] == 1
+    wishes = {"node0.nic": 7, "node1.nic": 6, "node0.core0": 0}
+    placement = place(pair(cpus=wishes), CLOVERTOWNS)
+    assert placement.nic_cpus == (7, 6)
+    assert placement.core_cpus[0, 0] == 0
+
+
+@pytest.mark.parametrize("name", ["nic", "node0.nic", "node0.core0"])
+def test_cpu_99_is_refused_with_those_there_are(name: str) -> None:
+    with pytest.raises(InputError, match=r"no CPU 99 here; the usable CPUs are 0-1"):
+        place(pair(cpus={name: 99}), TWO_CPUS)
+
+
+@pytest.mark.parametrize("name", ["node2.nic", "node0.core5", "nics", "nodeX.nic", "core.nic"])
+def test_an_unknown_place_is_refused_with_those_there_are(name: str) -> None:
+    with pytest.raises(InputError, match=r"no place .*nic, node0\.nic, node1\.nic, node0\.core0"):
+        place(pair(cpus={name: 0}), TWO_CPUS)
+
+
+def test_companions_sit_beside_the_ranks() -> None:
+    spec = pair(companions=(CompanionSpec(0), CompanionSpec(1, kind="nice")))
+    placement = place(spec, TWO_CPUS)
+    hog, nice = placement.processes[-2:]
+    assert (hog.name, hog.cpu, hog.niceness) == ("hog0", 0, 0)
+    assert (nice.name, nice.cpu, nice.niceness) == ("nice1", 1, 19)
+
+
+def test_ranks_wait_as_they_were_told() -> None:
+    ranks = (RankSpec(0, "pingpong"), RankSpec(1, "pingpong", wait=WaitParameters(strategy="spin")))
+    spec = ClusterSpec(ranks=ranks, wait=WaitParameters(strategy="block"))
+    placement = place(spec, TWO_CPUS)
+    waits = {process.name: process.wait.strategy for process in placement.processes}
+    assert waits["rank0"] == "block"
+    assert waits["rank1"] == "spin"
+    assert spec.endpoints == [0, 0]
+
+
+def test_the_table_gives_a_reason_for_every_process() -> None:
+    lines = place(pair(), TWO_CPUS).table().splitlines()
+    assert lines[0].startswith("placement on 2 CPUs (0-1)")
+    assert len(lines) == 2 + 5
+    assert "preempts, as hardware would" in lines[2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"nodes": 0}, "1 to 1024 nodes, not 0"),
+        ({"mode": "three-node"}, "mode must be one of two-node, generator"),
+        ({"mode": "generator", "nodes": 3}, "generator mode has 2 nodes"),
+        ({"ranks": ()}, "at least one rank"),
+        ({"ranks": (RankSpec(5, "pingpong"),)}, "rank 0 is on node 5"),
+        ({"ranks": (RankSpec(0, "pingpong", core=1),)}, "rank 0 is on core 1"),
+        ({"companions": (CompanionSpec(0, kind="cat"),)}, "one of hog, nice, not 'cat'"),
+        ({"agent_faults": (AgentFault("nic", "tickle"),)}, "one of kill, stop, not 'tickle'"),
+        ({"trace_entries": -1}, "trace_entries must not be negative"),
+    ],
+)
+def test_an_impossible_cluster_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ClusterSpec(**{"ranks": (RankSpec(0, "pingpong"),), **changes})

@@ -1,0 +1,104 @@
+"""Topologies: described machines, sysfs trees, distances and orders of use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shrimpmx.cluster.topology import Distance, Topology, format_cpu_list, parse_cpu_list
+from shrimpmx.errors import InputError
+
+# The multiqueue paper's hosts: two quad-core Xeon 5345 (Clovertown), an L2 for each two cores.
+CLOVERTOWNS = {
+    "packages": [[[0], [1], [2], [3]], [[4], [5], [6], [7]]],
+    "caches": [[0, 1], [2, 3], [4, 5], [6, 7]],
+}
+SMT_MACHINE = {"packages": [[[0, 4], [1, 5], [2, 6], [3, 7]]], "caches": [[0, 1, 2, 3, 4, 5, 6, 7]]}
+TWO_CPUS = {"packages": [[[0], [1]]], "caches": [[0, 1]]}
+ONE_CPU = {"packages": [[[0]]]}
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [("0", (0,)), ("0-3", (0, 1, 2, 3)), ("0,2-3,9\n", (0, 2, 3, 9)), ("", ())],
+)
+def test_cpu_lists(text: str, cpus: tuple[int, ...]) -> None:
+    assert parse_cpu_list(text) == cpus
+    assert format_cpu_list(reversed(cpus)) == text.strip()
+
+
+def test_distances_on_the_papers_machine() -> None:
+    machine = Topology.from_description(CLOVERTOWNS)
+    assert machine.distance(0, 0) is Distance.SAME_CORE
+    assert machine.distance(0, 1) is Distance.SHARED_CACHE
+    assert machine.distance(0, 2) is Distance.SAME_PACKAGE
+    assert machine.distance(0, 4) is Distance.OTHER_PACKAGE
+    assert machine.packages_count == 2
+    assert machine.cores_count == 8
+
+
+def test_smt_siblings_come_last() -> None:
+    machine = Topology.from_description(SMT_MACHINE)
+    assert machine.by_preference() == (0, 1, 2, 3, 4, 5, 6, 7)
+    assert machine.siblings(5) == (1, 5)
+    assert machine.cores_count == 4
+    assert machine.distance(1, 5) is Distance.SHARED_CACHE
+    interleaved = Topology.from_description({"packages": [[[0, 1], [2, 3]]]})
+    assert interleaved.by_preference() == (0, 2, 1, 3)
+
+
+def test_a_cpu_that_is_not_there() -> None:
+    with pytest.raises(InputError, match=r"no CPU 99 here; the usable CPUs are 0-1"):
+        Topology.from_description(TWO_CPUS).cpu(99)
+
+
+def test_a_topology_needs_a_cpu() -> None:
+    with pytest.raises(InputError, match="at least one CPU"):
+        Topology.from_description({"packages": []})
+
+
+def write_cpu(root: Path, number: int, package: int, siblings: str, cache: str) -> None:
+    for name, text in {
+        "topology/physical_package_id": str(package),
+        "topology/thread_siblings_list": siblings,
+        "cache/index0/type": "Data",
+        "cache/index0/shared_cpu_list": siblings,
+        "cache/index1/type": "Instruction",
+        "cache/index1/shared_cpu_list": "0-7",
+        "cache/index2/type": "Unified",
+        "cache/index2/shared_cpu_list": cache,
+    }.items():
+        path = root / f"cpu{number}" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+
+
+def test_sysfs_gives_the_same_as_a_description(tmp_path: Path) -> None:
+    for number in range(8):
+        pair = number // 2 * 2
+        write_cpu(tmp_path, number, number // 4, str(number), f"{pair}-{pair + 1}")
+    machine = Topology.from_sysfs(tmp_path, range(8))
+    described = Topology.from_description(CLOVERTOWNS)
+    for first in range(8):
+        for second in range(8):
+            assert machine.distance(first, second) is described.distance(first, second)
+
+
+def test_sysfs_with_nothing_in_it_is_one_package_of_unshared_cores(tmp_path: Path) -> None:
+    machine = Topology.from_sysfs(tmp_path, [2, 5])
+    assert machine.numbers == (2, 5)
+    assert machine.distance(2, 5) is Distance.SAME_PACKAGE
+    assert "2 CPUs (2,5), 2 cores, 1 package, shared caches: none" in machine.describe()
+
+
+def test_only_usable_cpus_count(tmp_path: Path) -> None:
+    for number in range(4):
+        write_cpu(tmp_path, number, 0, str(number), "0-3")
+    assert Topology.from_sysfs(tmp_path, [1, 3]).caches == (frozenset({1, 3}),)
+
+
+def test_this_machine_has_a_topology() -> None:
+    machine = Topology.of_this_machine()
+    assert machine.source == "sysfs"
+    assert machine.cpu(machine.numbers[0]).number == machine.numbers[0]
