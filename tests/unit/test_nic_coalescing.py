@@ -156,7 +156,7 @@ def test_algorithm_2_a_long_stream_is_cut_by_the_timeout() -> None:
     [("disabled", Disabled), ("timeout", Timeout), ("open-mx", OpenMx), ("stream", Stream)],
 )
 def test_policies_by_name(name: str, kind: type[CoalescingPolicy]) -> None:
-    policy = make_policy(NicParameters(coalescing=name, rx_usecs=20, rx_frames=5))  # type: ignore[arg-type]
+    policy = make_policy(NicParameters(coalescing=name, rx_usecs=20, rx_frames=5))
     assert type(policy) is kind
     if isinstance(policy, (Timeout, OpenMx, Stream)):
         assert policy.delay_ns == 20_000

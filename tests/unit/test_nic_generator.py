@@ -162,7 +162,7 @@ def test_piggybacked_acknowledgements_count() -> None:
     _, generator, rank = make(window=4)
     rank.connect()
     generator.step_at(0)
-    rank.send(TinyPacket(**rank.head(), session=generator.session, lib_piggyack=4))  # type: ignore[arg-type]
+    rank.send(TinyPacket(**rank.head(), session=generator.session, lib_piggyack=4))
     rank.send(TinyPacket(**rank.head(), session=77, lib_piggyack=5))  # type: ignore[arg-type]
     generator.step_at(1)
     assert generator.acked_count == 3

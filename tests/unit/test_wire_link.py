@@ -299,7 +299,7 @@ def test_times_never_go_back_in_a_link_ring() -> None:
 @pytest.mark.parametrize("knob", ["loss", "duplicate", "corrupt", "reorder"])
 def test_faults_can_be_kept_to_packet_types(knob: str) -> None:
     nodes = Nodes()
-    link = make_link(nodes, faults=LinkFaults(**{knob: 1.0}, only=("connect",)))  # type: ignore[arg-type]
+    link = make_link(nodes, faults=LinkFaults(**{knob: 1.0}, only=("connect",)))
     for number in range(10):
         link.send(0, 0, frame(number))
     link.flush_at(0)

@@ -1,0 +1,53 @@
+"""One-way stream of 0 B and 128 B messages under four ways to coalesce interrupts.
+
+Paper: Goglin and Furmento 2009 (coalescing), table I and figure 4.
+What must come out: disabling coalescing costs message rate; Stream coalescing, which defers
+the interrupt of a marked packet while others are on their way, interrupts less often than
+Open-MX coalescing at the same rate or better.
+
+Two-node mode runs sender and receiver in full. Generator mode replaces the sender by a traffic
+generator in the NIC's process, which shows the receive path alone, on two CPUs already.
+"""
+
+from shrimpmx.scenario import COALESCING_NAMES, Ratio, Scenario
+
+scenario = Scenario(
+    name="smoke/message_rate",
+    title="Message rate: how many interrupts does a stream of small messages need?",
+    source="Goglin and Furmento 2009, table I and figure 4",
+    shows="One node streams small messages to another. A high rate with few interrupts per "
+    "message is what coalescing is for; open-mx, which interrupts for every marked packet, pays "
+    "for its low latency here, and stream wins it back by looking whether more is coming.",
+    parameters={"workload": "stream", "wait": "block", "iterations": 60_000, "warmup": 2_000},
+    sweep={
+        "mode": ("two-node", "generator"),
+        "size_bytes": (0, 128),
+        "coalescing": COALESCING_NAMES,
+    },
+    compare="coalescing",
+    rows="size_bytes",
+    columns="coalescing",
+    repeats=3,
+    metrics=("message_rate", "interrupts_per_message"),
+    expectations=(
+        Ratio(
+            text="fewer interrupts per message with Stream than with Open-MX",
+            metric="interrupts_per_message",
+            of={"coalescing": "stream", "mode": "generator"},
+            to={"coalescing": "open-mx"},
+            at_most=0.99,
+        ),
+        Ratio(
+            text="fewer interrupts per message with the timeout than without coalescing",
+            metric="interrupts_per_message",
+            of={"coalescing": "timeout", "mode": "generator"},
+            to={"coalescing": "disabled"},
+            at_most=0.9,
+        ),
+    ),
+)
+
+if __name__ == "__main__":
+    from shrimpmx.cli import run_file
+
+    raise SystemExit(run_file(__file__))

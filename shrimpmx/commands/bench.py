@@ -1,0 +1,55 @@
+"""`shrimpmx bench`: the speed of the emulator itself, part by part."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from shrimpmx.errors import InputError
+from shrimpmx.measure.report import cell_words
+from shrimpmx.measure.result import write_json
+
+SECONDS = 0.5
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command's options."""
+    parser = commands.add_parser(
+        "bench",
+        help="measure the emulator's own speed",
+        description="Measure the emulator's parts: rings, wake-ups, the receive path, ping-pong.",
+    )
+    parser.add_argument("--only", action="append", metavar="NAME", help="one figure; repeatable")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"per figure ({SECONDS})")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write the results there")
+    parser.set_defaults(function=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure and print; returns 0. InputError if a name is unknown."""
+    if not 0 < options.seconds <= 600:
+        raise InputError(f"--seconds must be more than 0 and at most 600, not {options.seconds}")
+    # Loaded on use: it pulls in every compiled part, which no other command needs.
+    measure = importlib.import_module("shrimpmx.measure.bench")
+    results: Sequence[dict[str, Any]] = measure.run_bench(options.only, options.seconds)
+    if options.json:
+        write_json(options.json, {"results": list(results)})
+    table = Table("what", "median", "unit", "CPUs", "bound by", box=None)
+    for result in results:
+        figure = cell_words(result) if "median" in result else str(result.get("unavailable", "—"))
+        table.add_row(
+            escape(result["name"]),
+            figure,
+            result.get("unit", ""),
+            str(result.get("state", "")),
+            str(result.get("bound_by", "")),
+        )
+    Console(highlight=False).print(table)
+    return 0

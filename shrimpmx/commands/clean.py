@@ -1,0 +1,45 @@
+"""`shrimpmx clean`: remove what dead runs left behind."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.cluster.leftovers import find_leftovers, remove_leftovers
+from shrimpmx.measure.result import write_json
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command's options."""
+    parser = commands.add_parser(
+        "clean",
+        help="remove what dead runs left behind",
+        description="Remove segments, queues and processes of runs whose supervisor is gone; "
+        "whatever belongs to a living run is left alone.",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write the findings there")
+    parser.set_defaults(function=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Find, say and remove leftovers; returns 0."""
+    found = find_leftovers()
+    if not options.dry_run:
+        remove_leftovers(found)
+    verb = "would remove" if options.dry_run else "removed"
+    print(f"{verb} {found.describe()}")
+    for name in (*found.segments, *found.queues, *(f"process {pid}" for pid in found.processes)):
+        print(f"  {name}")
+    if options.json:
+        write_json(
+            options.json,
+            {
+                "segments": found.segments,
+                "queues": found.queues,
+                "processes": found.processes,
+                "removed": not options.dry_run,
+            },
+        )
+    return 0

@@ -1,0 +1,82 @@
+"""`shrimpmx list`: the scenarios there are, and every parameter that can be set."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from shrimpmx.errors import InputError
+from shrimpmx.loading import docstring_of, list_scenarios, scenario_directories
+from shrimpmx.measure.metrics import METRICS
+from shrimpmx.measure.result import write_json
+from shrimpmx.point import GROUPS
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command's options."""
+    parser = commands.add_parser(
+        "list",
+        help="list scenarios, parameters or metrics",
+        description="List the scenarios below a directory (./scenarios, or those of the checkout).",
+    )
+    parser.add_argument("directory", nargs="?", type=Path, help="where to look for scenarios")
+    parser.add_argument("--parameters", action="store_true", help="list what --set can set")
+    parser.add_argument("--metrics", action="store_true", help="list what can be measured")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write the list there")
+    parser.set_defaults(function=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a list; returns 0. InputError if the directory is not there."""
+    if options.parameters:
+        return _print("parameters", _parameters(), options.json)
+    if options.metrics:
+        return _print("metrics", _metrics(), options.json)
+    if options.directory is not None and not options.directory.is_dir():
+        raise InputError(f"{options.directory} is no directory")
+    directories = [options.directory] if options.directory else scenario_directories()
+    rows = []
+    for name, path in list_scenarios(directories):
+        first = docstring_of(path).strip().partition("\n")[0]
+        rows.append({"name": name, "what": first, "file": str(path)})
+    return _print("scenarios", rows, options.json)
+
+
+def _parameters() -> list[dict[str, str]]:
+    rows = []
+    for group, model in GROUPS.items():
+        for name, field in model.model_fields.items():
+            rows.append(
+                {
+                    "name": f"{group}.{name}",
+                    "default": str(field.get_default()),
+                    "what": field.description or "",
+                }
+            )
+    return rows
+
+
+def _metrics() -> list[dict[str, str]]:
+    return [
+        {"name": metric.name, "unit": metric.unit, "what": metric.meaning}
+        for metric in METRICS.values()
+    ]
+
+
+def _print(what: str, rows: list[dict[str, str]], json_path: Path | None) -> int:
+    if json_path:
+        write_json(json_path, {what: rows})
+    if not rows:
+        print(f"no {what} found")
+        return 0
+    shown = [name for name in rows[0] if name != "file"]
+    table = Table(*shown, box=None)
+    for row in rows:
+        table.add_row(*(escape(row[name]) for name in shown))
+    Console(highlight=False).print(table)
+    return 0

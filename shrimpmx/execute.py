@@ -1,0 +1,206 @@
+"""From a point of a sweep to a run of the cluster, and from its result to an Outcome."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shrimpmx.cluster.outcome import ClusterResult
+from shrimpmx.cluster.placement import place
+from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
+from shrimpmx.cluster.supervisor import Cluster
+from shrimpmx.cluster.topology import Topology
+from shrimpmx.errors import InputError
+from shrimpmx.measure.calibration import metric
+from shrimpmx.measure.environment import unavailable
+from shrimpmx.measure.metrics import Outcome, total
+from shrimpmx.measure.statistics import Samples
+from shrimpmx.native.cores import realtime_permitted
+from shrimpmx.nic.policy import Policy
+from shrimpmx.point import PointParameters, WorkloadParameters
+from shrimpmx.scenario import Point
+
+# What a ping-pong's samples are called.
+HALF_ROUND_TRIP = "half_round_trip_ns"
+# Trace records kept per agent with --trace: the last 64 Ki of them, 2 MiB.
+TRACE_ENTRIES = 65536
+# Messages that a handler's cost is taken over: many polls, well below a second.
+HANDLER_MESSAGES = 100_000
+
+
+class ClusterExecutor:
+    """Runs points on emulated clusters of real processes.
+
+    `policies` are a scenario's own coalescing policies by name; with `traces` the binary trace
+    of each run is kept there as text.
+    """
+
+    def __init__(
+        self, policies: Mapping[str, Callable[[], Any]] | None = None, traces: Path | None = None
+    ) -> None:
+        self._policies = dict(policies or {})
+        self._traces = traces
+
+    def __call__(self, point: Point, seed: int) -> Outcome:
+        """Run one point in fresh processes. Raises AgentError, MachineError or InputError."""
+        spec = self.spec_of(point, seed)
+        with limited_to(point.parameters.cluster.cpus):
+            result = Cluster(spec).run(point.parameters.cluster.deadline_s)
+        if self._traces is not None:
+            self._keep_trace(point, seed, result)
+        return outcome_of(spec, result)
+
+    def spec_of(self, point: Point, seed: int) -> ClusterSpec:
+        """The cluster that a point describes."""
+        policy = self._policies.get(point.policy)
+        return cluster_spec(
+            point.parameters,
+            seed,
+            policy=None if policy is None else (lambda _node: _made(point.policy, policy)),
+            trace_entries=TRACE_ENTRIES if self._traces is not None else 0,
+        )
+
+    def placement_maps(self, points: Sequence[Point]) -> list[str]:
+        """The distinct placement maps of the points, as text."""
+        tables: dict[str, None] = {}
+        for point in points:
+            with limited_to(point.parameters.cluster.cpus):
+                topology = Topology.of_this_machine()
+            tables[place(self.spec_of(point, 1), topology, realtime_permitted()).table()] = None
+        return list(tables)
+
+    def _keep_trace(self, point: Point, seed: int, result: ClusterResult) -> None:
+        assert self._traces is not None
+        self._traces.mkdir(parents=True, exist_ok=True)
+        path = self._traces / f"point{point.index:04d}-seed{seed}.txt"
+        path.write_text(result.trace, encoding="utf-8")
+
+
+def _made(name: str, policy: Callable[[], Any]) -> Policy:
+    """A user's policy for one NIC; what it raises shows its own traceback."""
+    made = policy()
+    if not isinstance(made, Policy):
+        raise InputError(
+            f"policies[{name!r}] must make a shrimpmx.nic.policy.Policy, "
+            f"not {type(made).__name__}; derive it from Policy"
+        )
+    return made
+
+
+@contextlib.contextmanager
+def limited_to(cpus: Sequence[int]) -> Iterator[None]:
+    """Let this process and its children use `cpus` only; empty: all that it may use."""
+    before = os.sched_getaffinity(0)
+    if cpus:
+        os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def cluster_spec(
+    parameters: PointParameters,
+    seed: int,
+    policy: Callable[[int], Any] | None = None,
+    trace_entries: int = 0,
+) -> ClusterSpec:
+    """What the cluster has to run for a point's parameters."""
+    cluster, faults = parameters.cluster, parameters.faults
+    any_faults = faults.loss or faults.duplicate or faults.corrupt or faults.reorder
+    ranks = 1 if cluster.mode == "generator" else cluster.nodes
+    work = parameters.workload
+    return ClusterSpec(
+        ranks=tuple(RankSpec(node, work.kind, options=_options(work)) for node in range(ranks)),
+        nodes=cluster.nodes,
+        mode=cluster.mode,
+        nic=parameters.nic,
+        host=parameters.host,
+        mx=parameters.mx,
+        wait=parameters.wait,
+        link_faults=faults if any_faults else None,
+        generator=GeneratorSpec(size_bytes=work.size_bytes),
+        policy=policy,
+        realtime=cluster.realtime,
+        clock=cluster.clock,
+        trace_entries=trace_entries,
+        seed=seed,
+    )
+
+
+def _options(work: WorkloadParameters) -> dict[str, Any]:
+    return {
+        "size_bytes": work.size_bytes,
+        "iterations": work.iterations,
+        "warmup": work.warmup,
+        "count": work.warmup + work.iterations,
+        "window": work.window,
+        "delay_ns": work.delay_us * 1000,
+    }
+
+
+def outcome_of(spec: ClusterSpec, result: ClusterResult) -> Outcome:
+    """What a run gave, from the moment when its ranks began to work."""
+    return Outcome(
+        samples=_samples(spec, result),
+        counters={agent: result.worked(agent) for agent in result.counters},
+        accounts=result.accounts,
+        usage=result.usage,
+        placement=result.placement.as_dict(),
+        ranks=tuple(f"rank{number}" for number in range(len(spec.ranks))),
+    )
+
+
+def _samples(spec: ClusterSpec, result: ClusterResult) -> Samples:
+    """ns per half round trip as the first rank saw it, or ns per message at the receivers."""
+    first = result.samples.get("rank0", {})
+    if HALF_ROUND_TRIP in first:
+        return first[HALF_ROUND_TRIP].astype(np.float64)
+    warmup = int(spec.ranks[0].options["warmup"])
+    parts = [
+        per_message_ns(arrays["timestamps_ns"], int(arrays["batch"][0]), warmup)
+        for arrays in result.samples.values()
+        if "timestamps_ns" in arrays
+    ]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def per_message_ns(timestamps_ns: NDArray[np.int64], batch: int, warmup: int) -> Samples:
+    """ns per message of each batch behind the warm-up, of the last one if that covers all.
+
+    `timestamps_ns` has one stamp at the first message and one after each `batch` messages.
+    """
+    skipped = min(-(-warmup // batch), max(0, timestamps_ns.size - 2))
+    return np.diff(timestamps_ns[skipped:]) / batch
+
+
+def handler_cost(seconds: float) -> dict[str, Any]:
+    """CPU time of the interrupt handler per packet of a stream of 128 B messages, ns.
+
+    One node under test, the traffic generator as its peer, no link limit, Stream coalescing.
+    """
+    meaning = "CPU time of the receive handler per packet, in a stream"
+    parameters = PointParameters.model_validate(
+        {
+            "cluster": {"mode": "generator", "deadline_s": 20 + 100 * seconds},
+            "workload": {"kind": "stream", "size_bytes": 128, "iterations": HANDLER_MESSAGES},
+            "nic": {"coalescing": "stream", "link_bits_per_second": 0},
+            "wait": {"strategy": "block"},
+        }
+    )
+    costs = []
+    for seed in range(1, 6):
+        spec = cluster_spec(parameters, seed)
+        result = Cluster(spec).run(parameters.cluster.deadline_s)
+        packets = total({"irq": result.counters["node0.irq0"]}, "recv_packets")
+        used_ns = result.usage.get("node0.irq0", {}).get("task_clock_ns")
+        if not packets or used_ns is None:
+            return {**unavailable("the kernel gave no CPU time of the handler"), "meaning": meaning}
+        costs.append(used_ns / packets)
+    return metric(np.array(costs), meaning)

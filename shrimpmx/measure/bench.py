@@ -1,0 +1,264 @@
+"""`shrimpmx bench`: what each part of the emulator costs on this machine, and what binds it.
+
+Every figure is bracketed by a cache-line probe: `state` is near or far (mixed when it
+changed in between). Set-ups that are to be compared take turns.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shrimpmx.cluster.outcome import ClusterResult
+from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, GeneratorSpec, RankSpec
+from shrimpmx.cluster.supervisor import Cluster
+from shrimpmx.errors import InputError
+from shrimpmx.measure import host_costs
+from shrimpmx.measure.environment import unavailable
+from shrimpmx.measure.probe import probe, round_trips
+from shrimpmx.measure.ring_pass import ring_pass
+from shrimpmx.measure.statistics import summarise
+from shrimpmx.params import COALESCING_NAMES, HostParameters, NicParameters, WaitParameters
+
+ONE_CPU = "needs two CPUs, this process may use only one"
+# A NIC and a handler on two CPUs pass frames in bursts of up to this many before one waits for
+# the other; larger rings no longer raise the rate (ours, docs/performance.md).
+RING_ENTRIES = 4096
+WINDOW = 2048
+# Receives that the rank posts ahead.
+POSTED = 256
+# Sizes a run of a given time; whatever the rate is, the run is not cut short.
+MESSAGES_PER_SECOND = 4_000_000
+# Preamble, start delimiter, frame check sequence and gap around each frame on the wire.
+WIRE_OVERHEAD_BYTES = 24
+FRAME_128B_BYTES = 16 + 24 + 128
+LINK_BITS_PER_SECOND = 10_000_000_000
+# A part that is busy for this share of the time is what binds (ours).
+BUSY_SHARE = 0.9
+RUN_DEADLINE_S = 60.0
+
+Figures = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Figures of one turn of one benchmark, and what bound them."""
+
+    figures: Figures
+    bound_by: str
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One figure: `measure(seconds)` takes one turn; `turns` of them make the result."""
+
+    name: str
+    unit: str
+    measure: Callable[[float], Sample]
+    turns: int = 5
+    cpus: int = 2
+
+
+def run_bench(only: list[str] | None, seconds: float) -> list[dict[str, Any]]:
+    """Measure every benchmark, or those whose names begin with one of `only`.
+
+    `seconds` is about the time of one benchmark. Returns the rows of `bench --json`: name,
+    unit, samples, median, ci95, state, bound_by; or name, unit and unavailable. Raises InputError
+    if `only` names none.
+    """
+    chosen = [b for b in benchmarks() if not only or any(b.name.startswith(o) for o in only)]
+    if not chosen:
+        names = ", ".join(sorted({b.name.partition("[")[0] for b in benchmarks()}))
+        raise InputError(f"no benchmark begins with {', '.join(only or [])}; there are {names}")
+    cpus = sorted(os.sched_getaffinity(0))
+    taken: dict[str, list[tuple[Sample, str]]] = {b.name: [] for b in chosen}
+    possible = [b for b in chosen if len(cpus) >= b.cpus]
+    for turn in range(max((b.turns for b in possible), default=0)):
+        for benchmark in possible:
+            if turn < benchmark.turns:
+                taken[benchmark.name].append(_bracketed(benchmark, seconds, cpus))
+    return [_row(b, taken[b.name]) for b in chosen]
+
+
+def _bracketed(benchmark: Benchmark, seconds: float, cpus: list[int]) -> tuple[Sample, str]:
+    """One turn between two probes, and the state of the CPUs; a mixed one is repeated once."""
+    for _attempt in range(2):
+        before, _ = probe(cpus)
+        sample = benchmark.measure(seconds / benchmark.turns)
+        after, _ = probe(cpus)
+        state = before if before == after else "mixed"
+        if state != "mixed":
+            break
+    return sample, state
+
+
+def _row(benchmark: Benchmark, taken: list[tuple[Sample, str]]) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": benchmark.name, "unit": benchmark.unit}
+    useful = [(sample, state) for sample, state in taken if sample.figures.size]
+    if not useful:
+        reason = ONE_CPU if not taken else "the CPUs were too busy for a single sample"
+        return {**row, **unavailable(reason)}
+    # The state that most turns saw; figures of the other are no part of the median.
+    states = [state for _, state in useful]
+    state = max(sorted(set(states)), key=states.count)
+    chosen = [sample for sample, seen in useful if seen == state]
+    figures = np.concatenate([sample.figures for sample in chosen])
+    summary = summarise(figures)
+    bounds = [sample.bound_by for sample in chosen]
+    return {
+        **row,
+        "samples": [float(f"{figure:.6g}") for figure in figures[:1000]],
+        "median": summary.median,
+        "ci95": [summary.low, summary.high],
+        "state": state,
+        "bound_by": max(sorted(set(bounds)), key=bounds.count),
+    }
+
+
+# -- what there is to measure ----------------------------------------------
+
+
+def benchmarks() -> list[Benchmark]:
+    """Every benchmark of this machine."""
+    found = [
+        Benchmark("ring_pass_64B", "ns", _ring_pass),
+        Benchmark("cache_line_round_trip", "ns", _cache_line),
+        Benchmark("wake_same_cpu", "us", _wake_same, cpus=1),
+        Benchmark("wake_cross_cpu", "us", _wake_cross),
+        Benchmark("interrupt_to_handler", "us", _interrupt),
+    ]
+    for limit in ("no-limit", "10G"):
+        for wait in ("spin", "block"):
+            for coalescing in COALESCING_NAMES:
+                name = f"receive_path_128B[{coalescing},{wait},{limit}]"
+                found.append(Benchmark(name, "msg/s", _receive_path(coalescing, wait, limit), 3))
+    for coalescing in COALESCING_NAMES:
+        found.append(Benchmark(f"pingpong_0B[{coalescing}]", "us", _pingpong(coalescing), 3, 1))
+    found.append(Benchmark("launch_16_agents", "s", _launch, 3, 1))
+    return found
+
+
+def _cpus() -> list[int]:
+    return sorted(os.sched_getaffinity(0))
+
+
+def _ring_pass(seconds: float) -> Sample:
+    first, second = _cpus()[:2]
+    figures: list[float] = []
+    until = time.monotonic() + seconds
+    while not figures or time.monotonic() < until:
+        figure = ring_pass(first, second)
+        if figure is not None:
+            figures.append(figure)
+    return Sample(np.array(figures), "cache lines between the CPUs")
+
+
+def _cache_line(seconds: float) -> Sample:
+    first, second = _cpus()[:2]
+    return Sample(round_trips(first, second, int(seconds * 1e9)), "cache lines between the CPUs")
+
+
+def _wake_same(seconds: float) -> Sample:
+    first = _cpus()[0]
+    return Sample(host_costs.wake_up(first, first, seconds) / 1000, "the kernel's switch")
+
+
+def _wake_cross(seconds: float) -> Sample:
+    first, second = _cpus()[:2]
+    return Sample(host_costs.wake_up(first, second, seconds) / 1000, "the interrupt of a CPU")
+
+
+def _interrupt(seconds: float) -> Sample:
+    first, second = _cpus()[:2]
+    figures = host_costs.interrupt_to_handler(first, second, seconds)
+    return Sample(figures / 1000, "the interrupt of a CPU")
+
+
+def _receive_path(coalescing: str, wait: str, limit: str) -> Callable[[float], Sample]:
+    """Generator, link and firmware on one CPU; handler and rank on another."""
+    rate = 0 if limit == "no-limit" else LINK_BITS_PER_SECOND
+
+    def measure(seconds: float) -> Sample:
+        options = {
+            "size_bytes": 128,
+            "count": max(20_000, int(seconds * MESSAGES_PER_SECOND)),
+            "window": POSTED,
+        }
+        spec = ClusterSpec(
+            mode="generator",
+            ranks=(RankSpec(0, "stream", options=options),),
+            nic=NicParameters(
+                coalescing=coalescing,
+                link_bits_per_second=rate,
+                **({} if rate else {"dma_bytes_per_second": 0}),
+                rx_ring_entries=RING_ENTRIES,
+            ),
+            host=HostParameters(event_ring_entries=RING_ENTRIES),
+            wait=WaitParameters(strategy=wait),
+            generator=GeneratorSpec(size_bytes=128, window=WINDOW),
+        )
+        result = Cluster(spec).run(RUN_DEADLINE_S)
+        arrays = result.samples["rank0"]
+        # The first tenth warms up: page faults, empty caches.
+        stamps_ns = arrays["timestamps_ns"].astype(np.float64)
+        per_message_ns = np.diff(stamps_ns[stamps_ns.size // 10 :]) / float(arrays["batch"][0])
+        # One figure a turn: the batches of a turn follow each other and are not independent.
+        rate_now = float(1e9 / per_message_ns.mean())
+        return Sample(np.array([rate_now]), _what_binds(result, rate_now, rate))
+
+    return measure
+
+
+def _what_binds(result: ClusterResult, messages_per_second: float, rate: int) -> str:
+    """The part that had no time left: the link, the receiving CPU, or else the sending side."""
+    if rate:
+        limit = rate / (8 * (FRAME_128B_BYTES + WIRE_OVERHEAD_BYTES))
+        if messages_per_second > BUSY_SHARE * limit:
+            return "the link"
+    elapsed_ns = max(1, result.elapsed_ns.get("rank0", 1))
+    busy_ns = sum(
+        result.usage.get(process, {}).get("task_clock_ns", 0) for process in ("rank0", "node0.irq0")
+    )
+    busy_ns -= result.accounts.get("rank0", {}).get("spin_ns", 0)
+    if busy_ns > BUSY_SHARE * elapsed_ns:
+        return "the receiving CPU"
+    return "waiting: interrupts, coalescing or the NIC"
+
+
+def _pingpong(coalescing: str) -> Callable[[float], Sample]:
+    def measure(seconds: float) -> Sample:
+        # 200 us a round trip is the slowest of the four by far: enough for `seconds`.
+        iterations = max(100, int(seconds / 200e-6))
+        options = {"size_bytes": 0, "iterations": iterations, "warmup": 50}
+        spec = ClusterSpec(
+            ranks=tuple(RankSpec(node, "pingpong", options=options) for node in range(2)),
+            nic=NicParameters(coalescing=coalescing),
+            wait=WaitParameters(strategy="spin"),
+        )
+        result = Cluster(spec).run(RUN_DEADLINE_S)
+        figures = result.samples["rank0"]["half_round_trip_ns"].astype(np.float64) / 1000
+        delayed = float(np.median(figures)) >= spec.nic.rx_usecs
+        return Sample(figures, "the coalescing delay" if delayed else "wake-ups across CPUs")
+
+    return measure
+
+
+def _launch(seconds: float) -> Sample:
+    """Starting and stopping 16 processes: 2 NICs' share, 2 handlers, 2 ranks, and hogs."""
+    figures: list[float] = []
+    until = time.monotonic() + seconds
+    while not figures or time.monotonic() < until:
+        options = {"size_bytes": 0, "iterations": 1, "warmup": 0}
+        ranks = tuple(RankSpec(node, "pingpong", options=options) for node in range(2))
+        spec = ClusterSpec(ranks=ranks)
+        processes = len(Cluster(spec).placement.processes)
+        more = tuple(CompanionSpec(i % 2, kind="nice") for i in range(16 - processes))
+        result = Cluster(ClusterSpec(ranks=ranks, companions=more)).run(RUN_DEADLINE_S)
+        figures.append(result.launch_s + result.stop_s)
+    return Sample(np.array(figures), "forks and exits")

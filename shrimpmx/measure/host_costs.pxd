@@ -1,0 +1,1 @@
+"""What this host charges; see host_costs.pyx."""

@@ -1,0 +1,195 @@
+"""The metrics of a run by name: unit, meaning, and how each follows from what was collected.
+
+A metric that a run cannot give is a reason, never a blank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from shrimpmx.measure.statistics import Samples
+
+Counters = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run in fresh processes gave.
+
+    `samples`: ns per half round trip (ping-pong) or per message (stream), warm-up apart.
+    `counters` by agent, `accounts` (waiting) and `usage` (kernel's view) by process, from the
+    moment when the ranks began to work, warm-up included; `ranks` are the ranks' processes.
+    """
+
+    samples: Samples
+    counters: Counters
+    accounts: Counters = field(default_factory=dict)
+    usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    placement: Mapping[str, object] = field(default_factory=dict)
+    ranks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric: `compute` gives samples, or the reason why there are none."""
+
+    name: str
+    title: str
+    unit: str
+    meaning: str
+    compute: Callable[[Outcome], Samples | str]
+    better: str = "lower"
+
+
+def total(counters: Counters, name: str) -> int:
+    """The sum of one counter over all agents."""
+    return sum(int(values.get(name, 0)) for values in counters.values())
+
+
+def _one(value: float) -> Samples:
+    return np.array([value], dtype=np.float64)
+
+
+def _no_samples(outcome: Outcome) -> str | None:
+    return None if outcome.samples.size else "the rank returned no samples"
+
+
+def _round_trip(outcome: Outcome) -> Samples | str:
+    return _no_samples(outcome) or outcome.samples / 500
+
+
+def _half_round_trip(outcome: Outcome) -> Samples | str:
+    return _no_samples(outcome) or outcome.samples / 1000
+
+
+def _message_rate(outcome: Outcome) -> Samples | str:
+    if not outcome.samples.size:
+        return "the rank returned no samples"
+    return 1e6 / np.maximum(outcome.samples, 1e-3)
+
+
+def _interrupts_per_message(outcome: Outcome) -> Samples | str:
+    messages = total(outcome.counters, "recv_messages")
+    if not messages:
+        return "no message was received"
+    return _one(total(outcome.counters, "irq_raised") / messages)
+
+
+def _packets_per_interrupt(outcome: Outcome) -> Samples | str:
+    interrupts = total(outcome.counters, "interrupts")
+    if not interrupts:
+        return "no interrupt was raised"
+    return _one(total(outcome.counters, "recv_packets") / interrupts)
+
+
+def _ranks_account(outcome: Outcome, name: str) -> int:
+    return sum(int(outcome.accounts.get(rank, {}).get(name, 0)) for rank in outcome.ranks)
+
+
+def _ranks_usage(outcome: Outcome, *names: str) -> float | None:
+    found = [outcome.usage[rank] for rank in outcome.ranks if rank in outcome.usage]
+    if not found or any(name not in usage for usage in found for name in names):
+        return None
+    return float(sum(usage[name] for usage in found for name in names))
+
+
+def _system_calls_per_wait(outcome: Outcome) -> Samples | str:
+    waits = _ranks_account(outcome, "waits")
+    if not waits:
+        return "no rank waited"
+    return _one(_ranks_account(outcome, "system_calls") / waits)
+
+
+def _taken_spinning(outcome: Outcome) -> Samples | str:
+    waits = _ranks_account(outcome, "waits")
+    if not waits:
+        return "no rank waited"
+    found = _ranks_account(outcome, "while_spinning") + _ranks_account(outcome, "at_once")
+    return _one(100 * found / waits)
+
+
+def _switches_per_wait(outcome: Outcome) -> Samples | str:
+    waits = _ranks_account(outcome, "waits")
+    switches = _ranks_usage(outcome, "voluntary_switches", "involuntary_switches")
+    if not waits or switches is None:
+        return "no rank waited" if not waits else "the kernel gave no context switches"
+    return _one(switches / waits)
+
+
+def _cpu_per_message(outcome: Outcome) -> Samples | str:
+    messages = total(outcome.counters, "recv_messages")
+    used_ns = _ranks_usage(outcome, "task_clock_ns")
+    if not messages or used_ns is None:
+        return "no message was received" if not messages else "the kernel gave no CPU time"
+    return _one(used_ns / 1000 / messages)
+
+
+def _declare(*metrics: Metric) -> dict[str, Metric]:
+    return {metric.name: metric for metric in metrics}
+
+
+METRICS = _declare(
+    Metric(
+        "half_round_trip",
+        "Half round trip",
+        "us",
+        "time from sending a message until the other rank has it",
+        _half_round_trip,
+    ),
+    Metric("round_trip", "Round trip", "us", "there and back, computing included", _round_trip),
+    Metric(
+        "message_rate",
+        "Message rate",
+        "k msg/s",
+        "messages received per second, in thousands",
+        _message_rate,
+        "higher",
+    ),
+    Metric(
+        "interrupts_per_message",
+        "Interrupts per message",
+        "irq/msg",
+        "interrupts that the NICs raised, per message received",
+        _interrupts_per_message,
+    ),
+    Metric(
+        "packets_per_interrupt",
+        "Packets per interrupt",
+        "pkt/irq",
+        "packets that a handler found, per interrupt it took",
+        _packets_per_interrupt,
+        "higher",
+    ),
+    Metric(
+        "system_calls_per_wait",
+        "System calls per wait",
+        "calls",
+        "system calls that the ranks made to wait, per wait",
+        _system_calls_per_wait,
+    ),
+    Metric(
+        "switches_per_wait",
+        "Context switches per wait",
+        "switches",
+        "voluntary and involuntary switches of the ranks, per wait",
+        _switches_per_wait,
+    ),
+    Metric(
+        "taken_spinning",
+        "Taken while spinning",
+        "%",
+        "waits that ended before the rank gave up its CPU",
+        _taken_spinning,
+        "higher",
+    ),
+    Metric(
+        "cpu_per_message",
+        "CPU µs of the ranks per message",
+        "us",
+        "user and system time of all ranks, per message received",
+        _cpu_per_message,
+    ),
+)

@@ -1,0 +1,1 @@
+"""The cache-line probe between two CPUs; see probe.pyx."""

@@ -1,0 +1,236 @@
+"""A result as tables that a newcomer understands; made from the result document only."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from shrimpmx.measure.expectation import AS_EXPECTED, INCONCLUSIVE, NOT_HERE, matching
+from shrimpmx.measure.metrics import METRICS
+from shrimpmx.measure.statistics import SAMPLES_WISHED, Summary, instability
+
+KIB = 1024
+_UNITS = {"us": "µs"}
+_VERDICT_STYLE = {AS_EXPECTED: "green", INCONCLUSIVE: "yellow", NOT_HERE: "yellow"}
+_AXIS_TITLES = {
+    "size_bytes": "message",
+    "coalescing": "coalescing",
+    "wait": "waiting",
+    "mode": "mode",
+    "delay_us": "delay",
+}
+# Before the values of axes that do not speak for themselves.
+_COLUMN_WORDS = {"delay_us": "delay "}
+
+Document = Mapping[str, Any]
+PointData = Mapping[str, Any]
+
+
+def size_words(size_bytes: int) -> str:
+    """A size as people say it: 0 B, 128 B, 32 KiB."""
+    if size_bytes and size_bytes % KIB == 0:
+        return f"{size_bytes // KIB} KiB"
+    return f"{size_bytes} B"
+
+
+def value_words(axis: str, value: Any) -> str:
+    """The value of an axis as a heading."""
+    if axis.endswith("_bytes") and isinstance(value, int):
+        return size_words(value)
+    if axis.endswith("_us"):
+        return f"{value} µs"
+    return str(value)
+
+
+def number_words(value: float) -> str:
+    """A figure with three or four digits that mean something."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    digits = 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
+    return f"{value:.{digits}f}"
+
+
+def summary_of(metric: Mapping[str, Any]) -> Summary | None:
+    """Median and interval of a metric of a point, or None if it is not available."""
+    if "unavailable" in metric:
+        return None
+    low, high = metric["ci95"]
+    return Summary(metric["median"], low, high, len(metric["samples"]))
+
+
+def cell_words(metric: Mapping[str, Any] | None) -> str:
+    """A table cell: the median, and half of its 95 % interval if it is more than nothing."""
+    summary = summary_of(metric) if metric is not None else None
+    if summary is None:
+        return "—"
+    words = number_words(summary.median)
+    if summary.half_width >= 0.005 * abs(summary.median) and summary.half_width > 0:
+        decimals = len(words.partition(".")[2])
+        words += f" ±{summary.half_width:,.{decimals}f}"
+    return words
+
+
+def axes_of(points: Sequence[PointData]) -> dict[str, list[Any]]:
+    """The parameters that differ between points, and their values in order of appearance."""
+    found: dict[str, list[Any]] = {}
+    for point in points:
+        for name, value in point["params"].items():
+            values = found.setdefault(name, [])
+            if value not in values:
+                values.append(value)
+    return {name: values for name, values in found.items() if len(values) > 1}
+
+
+def print_report(document: Document, console: Console) -> None:
+    """Print a result: what it is, one table per metric, verdicts, notes."""
+    console.print(f"[bold]{escape(document.get('title') or document['scenario'])}[/bold]")
+    if document.get("source"):
+        console.print(f"[dim]{escape(document['source'])}[/dim]")
+    points = document["points"]
+    if not points:
+        console.print("No point was finished.")
+        return
+    for metric in points[0]["metrics"]:
+        for title, table in metric_tables(document, metric):
+            console.print(f"\n[bold]{title}[/bold]")
+            console.print(table)
+    if document.get("shows"):
+        console.print()
+        console.print(escape(document["shows"]))
+    _print_expectations(document.get("expectations", ()), console)
+    for note in notes(document):
+        console.print(f"[yellow]note:[/yellow] {escape(note)}", highlight=False)
+
+
+def metric_tables(document: Document, metric: str) -> Iterable[tuple[str, Table]]:
+    """Titles and tables of one metric: rows and columns as the scenario says, one table for
+    each value of the other axes; none if the metric is available nowhere.
+    """
+    points = document["points"]
+    axes = axes_of(points)
+    layout = document.get("layout", {})
+    names = list(axes)
+    columns = layout.get("columns") if layout.get("columns") in axes else None
+    rows = layout.get("rows") if layout.get("rows") in axes else None
+    rows = rows or next((name for name in names if name != columns), None)
+    others = [name for name in names if name not in (rows, columns)]
+    for values in itertools.product(*(axes[name] for name in others)):
+        place = dict(zip(others, values, strict=True))
+        chosen = matching(points, place)
+        if any("samples" in point["metrics"].get(metric, {}) for point in chosen):
+            yield _title(metric, place), _table(metric, chosen, axes, rows, columns)
+
+
+def _table(
+    metric: str,
+    points: Sequence[PointData],
+    axes: Mapping[str, list[Any]],
+    rows: str | None,
+    columns: str | None,
+) -> Table:
+    table = Table()
+    table.add_column(_AXIS_TITLES.get(rows or "", rows or ""), justify="right")
+    column_values = axes[columns] if columns else [None]
+    for value in column_values:
+        heading = _COLUMN_WORDS.get(columns or "", "")
+        heading += value_words(columns, value) if columns else _unit(metric)
+        table.add_column(escape(heading), justify="right")
+    for row in axes[rows] if rows else [None]:
+        cells = []
+        for value in column_values:
+            where = {rows: row} if rows else {}
+            where |= {columns: value} if columns else {}
+            found = matching(points, {str(k): v for k, v in where.items()})
+            cells.append(found[0]["metrics"].get(metric) if found else None)
+        heading = value_words(rows, row) if rows else ""
+        table.add_row(escape(heading), *_highlighted(metric, cells))
+    return table
+
+
+def _unit(metric: str) -> str:
+    unit = METRICS[metric].unit if metric in METRICS else ""
+    return _UNITS.get(unit, unit)
+
+
+def _title(metric: str, place: Mapping[str, Any]) -> str:
+    known = METRICS.get(metric)
+    title = known.title if known else metric
+    parts = [title if "per" in title.split() else f"{title}, {_unit(metric)}"]
+    parts += [f"{_AXIS_TITLES.get(k, k)} {value_words(k, v)}" for k, v in place.items()]
+    if known:
+        parts.append(f"{known.better} is better")
+    return escape(" — ".join(parts))
+
+
+def _highlighted(metric: str, cells: Sequence[Mapping[str, Any] | None]) -> list[str]:
+    """The cells of a row, the best figure bold."""
+    summaries = [summary_of(cell) if cell is not None else None for cell in cells]
+    medians = [summary.median for summary in summaries if summary]
+    if len(medians) < 2 or metric not in METRICS:
+        return [cell_words(cell) for cell in cells]
+    best = max(medians) if METRICS[metric].better == "higher" else min(medians)
+    return [
+        f"[bold]{cell_words(cell)}[/bold]"
+        if summary and summary.median == best
+        else cell_words(cell)
+        for cell, summary in zip(cells, summaries, strict=True)
+    ]
+
+
+def _print_expectations(expectations: Iterable[Mapping[str, str]], console: Console) -> None:
+    expected = list(expectations)
+    if expected:
+        console.print("\n[bold]What must come out[/bold]")
+    for item in expected:
+        style = _VERDICT_STYLE.get(item["verdict"], "red")
+        console.print(
+            f"  [{style}]{item['verdict']}[/{style}]: {escape(item['text'])}; "
+            f"{escape(item['detail'])}",
+            highlight=False,
+        )
+
+
+def notes(document: Document) -> list[str]:
+    """What a reader has to know beside the figures: reasons, distances, unstable figures."""
+    found: dict[str, None] = {}
+    unstable: list[tuple[float, str, str]] = []
+    states: dict[str, int] = {}
+    for point in document["points"]:
+        for state in point.get("states", ()):
+            states[state] = states.get(state, 0) + 1
+        for name, metric in point["metrics"].items():
+            if "unavailable" in metric:
+                found[f"{name} is not available: {metric['unavailable']}"] = None
+                continue
+            summary = summary_of(metric)
+            sentence = instability(summary, _unit(name)) if summary else None
+            # Counts come once per run: their spread over a few repeats is no noise to mend.
+            if summary and sentence and summary.count >= SAMPLES_WISHED:
+                share = summary.half_width / abs(summary.median or 1.0)
+                unstable.append((share, name, sentence))
+    if unstable:
+        _, name, sentence = max(unstable)
+        found[f"{len(unstable)} figure(s) unstable, the worst {name}: {sentence}"] = None
+    if len(states) > 1:
+        counted = ", ".join(f"{state} {count}" for state, count in sorted(states.items()))
+        found[
+            f"the CPUs changed distance during the sweep (runs: {counted}); "
+            "ratios compare runs of one state where there are some"
+        ] = None
+    realtime = document.get("environment", {}).get("realtime", {})
+    if realtime and not realtime.get("permitted", True):
+        found[
+            f"no real-time priority ({realtime.get('reason')}): handlers wait for their turn, "
+            "so times are longer; shrimpmx doctor says how to enable it"
+        ] = None
+    cpus = document.get("environment", {}).get("topology", {}).get("cpus")
+    if cpus is not None and len(cpus) < 2:
+        found["one CPU only: all agents take turns, so times mean little; counts stay exact"] = None
+    return list(found)

@@ -1,0 +1,188 @@
+"""A result: a directory with run.json, and one file per point while a sweep is going on.
+
+    run.json          schema, scenario, parameters, environment, placement, points
+    points/0007.json  one finished run of a point, gone once run.json is complete
+
+Every file is written beside its place, flushed to disk and renamed, so that whatever kills
+the program leaves either the old file or the new one, and an interrupted sweep resumes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.errors import InputError, MachineError
+
+SCHEMA = 1
+RUN_FILE = "run.json"
+POINTS_DIRECTORY = "points"
+_RUN_KEYS = ("scenario", "environment", "placement", "points")
+_POINT_KEYS = ("params", "metrics", "counters")
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write `document` to `path` atomically; MachineError if the disk does not take it."""
+    temporary = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(document, file, allow_nan=False, separators=(",", ":"))
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+        _sync_directory(path.parent)
+    except OSError as error:
+        raise MachineError(
+            f"{path} cannot be written: {error.strerror or error}; "
+            "give another place with --output or --json"
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            if temporary and os.path.exists(temporary):
+                os.unlink(temporary)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_json(path: Path, what: str) -> dict[str, Any]:
+    """The JSON object in `path`; InputError in one sentence if there is none."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"{what} {path} does not exist") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{what} {path} cannot be read: {error}") from error
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{what} {path} is damaged: no JSON at line {error.lineno}, column {error.colno}"
+        ) from error
+    if not isinstance(document, dict):
+        raise InputError(f"{what} {path} is damaged: it holds no JSON object")
+    return document
+
+
+def _require(document: dict[str, Any], keys: tuple[str, ...], what: str, path: Path) -> None:
+    missing = [key for key in keys if key not in document]
+    if missing:
+        raise InputError(f"{what} {path} is damaged: {missing[0]!r} is missing")
+
+
+def _check_point(point: Any, what: str, path: Path) -> dict[str, Any]:
+    if not isinstance(point, dict):
+        raise InputError(f"{what} {path} is damaged: a point is no JSON object")
+    _require(point, _POINT_KEYS, what, path)
+    for name, metric in point["metrics"].items():
+        figures = isinstance(metric, dict) and ("unavailable" in metric or "samples" in metric)
+        if not figures:
+            raise InputError(
+                f"{what} {path} is damaged: metric {name!r} has neither samples nor a reason"
+            )
+    return point
+
+
+def check_schema(document: dict[str, Any], what: str, path: Path) -> None:
+    """InputError if the document is of another schema than this program's."""
+    found = document.get("schema")
+    if found != SCHEMA:
+        raise InputError(
+            f"{what} {path} has schema {found!r}, this version of shrimpmx reads schema {SCHEMA}"
+        )
+
+
+class ResultDirectory:
+    """The directory of one result, being written or read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def run_path(self) -> Path:
+        """Where run.json lies."""
+        return self.path / RUN_FILE
+
+    def point_path(self, index: int) -> Path:
+        """Where the finished point `index` lies while the sweep is going on."""
+        return self.path / POINTS_DIRECTORY / f"{index:04d}.json"
+
+    def begin(self, head: dict[str, Any]) -> None:
+        """Write run.json without points. InputError if another result lies there already."""
+        if self.run_path.exists():
+            raise InputError(
+                f"{self.path} already holds a result; add --resume to go on with it, "
+                "or give another --output"
+            )
+        write_json(self.run_path, {"schema": SCHEMA, **head, "complete": False, "points": []})
+
+    def resume(self, head: dict[str, Any], same: tuple[str, ...]) -> dict[int, dict[str, Any]]:
+        """The finished runs of an interrupted sweep, by index.
+
+        The stored head must agree with `head` in the keys `same`, and there must be something
+        left to do; InputError otherwise.
+        """
+        stored = self.load_run()
+        for key in same:
+            if stored.get(key) != head.get(key):
+                raise InputError(
+                    f"{self.path} holds a result of another {key} than asked for; "
+                    "give another --output, or the same scenario, settings and seed"
+                )
+        if stored.get("complete"):
+            raise InputError(f"{self.path} holds a complete result; there is nothing to resume")
+        return self.finished_points()
+
+    def add_point(self, index: int, point: dict[str, Any]) -> None:
+        """Store a finished point at once."""
+        write_json(self.point_path(index), {"schema": SCHEMA, **point})
+
+    def finished_points(self) -> dict[int, dict[str, Any]]:
+        """Points stored so far, by index; InputError if one is damaged."""
+        found: dict[int, dict[str, Any]] = {}
+        for path in sorted((self.path / POINTS_DIRECTORY).glob("[0-9]*.json")):
+            point = read_json(path, "point")
+            check_schema(point, "point", path)
+            del point["schema"]
+            found[int(path.stem)] = _check_point(point, "point", path)
+        return found
+
+    def finish(self, document: dict[str, Any], complete: bool) -> dict[str, Any]:
+        """Write run.json with its points; a complete one makes the single files superfluous."""
+        whole = {"schema": SCHEMA, **document, "complete": complete}
+        write_json(self.run_path, whole)
+        if complete:
+            shutil.rmtree(self.path / POINTS_DIRECTORY, ignore_errors=True)
+        return whole
+
+    def load_run(self) -> dict[str, Any]:
+        """run.json, checked."""
+        run = read_json(self.run_path, "result")
+        check_schema(run, "result", self.run_path)
+        _require(run, _RUN_KEYS, "result", self.run_path)
+        if not isinstance(run["points"], list):
+            raise InputError(f"result {self.run_path} is damaged: 'points' is no list")
+        for point in run["points"]:
+            _check_point(point, "result", self.run_path)
+        return run
+
+
+def load_result(path: Path) -> dict[str, Any]:
+    """A result from its directory or its run.json.
+
+    Raises InputError, in one sentence, if it is missing, damaged, or of another schema.
+    """
+    directory = ResultDirectory(path if path.is_dir() else path.parent)
+    return directory.load_run()

@@ -1,0 +1,3 @@
+def ring_pass(
+    cpu_a: int, cpu_b: int, count: int = 200_000, limit_s: float = 2.0
+) -> float | None: ...

@@ -1,0 +1,145 @@
+"""The parameters of one point of a sweep, by group, and the names that they are set by."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from shrimpmx.errors import InputError
+from shrimpmx.params import (
+    HostParameters,
+    LinkFaults,
+    MxParameters,
+    NicParameters,
+    WaitParameters,
+)
+
+# The largest message that travels eagerly (Open-MX's rendezvous threshold).
+EAGER_MAX_BYTES = 32768
+
+
+class Declared(BaseModel):
+    """Base of what a scenario declares: no unknown fields, no changes afterwards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+
+class ClusterParameters(Declared):
+    """The emulated nodes and the CPUs they get."""
+
+    nodes: int = Field(2, ge=1, le=64, description="emulated nodes, one rank each")
+    mode: Literal["two-node", "generator"] = Field(
+        "two-node", description="'generator': one node under test, its peer played by the NIC"
+    )
+    cpus: tuple[int, ...] = Field((), description="CPUs to use; empty: all that are allowed")
+    clock: Literal["tsc", "monotonic"] = Field("tsc", description="the clock agents read")
+    realtime: bool = Field(True, description="ask for real-time priority for NIC and handlers")
+    deadline_s: float = Field(20.0, gt=0, le=3600, description="before a run is given up, s")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        allowed = sorted(os.sched_getaffinity(0))
+        for cpu in self.cpus:
+            if cpu not in allowed:
+                listed = ", ".join(map(str, allowed))
+                raise ValueError(f"cpus names CPU {cpu}, but this process may use only {listed}")
+        if len(set(self.cpus)) != len(self.cpus):
+            raise ValueError(f"cpus names a CPU twice: {', '.join(map(str, self.cpus))}")
+        return self
+
+
+class WorkloadParameters(Declared):
+    """What the ranks do."""
+
+    kind: Literal["pingpong", "stream"] = Field("pingpong", description="the loop that ranks run")
+    size_bytes: int = Field(
+        0, ge=0, le=EAGER_MAX_BYTES, description="bytes of a message (large ones come later)"
+    )
+    iterations: int = Field(
+        200, ge=1, le=100_000_000, description="round trips, or messages of a stream"
+    )
+    warmup: int = Field(20, ge=0, le=10_000_000, description="iterations that are not counted")
+    delay_us: int = Field(
+        0, ge=0, le=1_000_000, description="computing before each send, us (waiting, Fig. 2)"
+    )
+    window: int = Field(
+        256, ge=1, le=4096, description="messages of a stream in flight, receives posted"
+    )
+
+
+class PointParameters(Declared):
+    """All parameters of one point of a sweep, by group."""
+
+    cluster: ClusterParameters = ClusterParameters()
+    workload: WorkloadParameters = WorkloadParameters()
+    nic: NicParameters = NicParameters()
+    host: HostParameters = HostParameters()
+    mx: MxParameters = MxParameters()
+    wait: WaitParameters = WaitParameters()
+    faults: LinkFaults = LinkFaults()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.cluster.mode == "generator" and self.workload.kind != "stream":
+            raise ValueError(
+                f"mode 'generator' plays a stream only, not workload {self.workload.kind!r}"
+            )
+        if self.cluster.mode == "generator" and self.workload.size_bytes > 128:
+            raise ValueError(
+                "mode 'generator' sends messages of one packet: size_bytes must be 0 to 128, "
+                f"not {self.workload.size_bytes}"
+            )
+        if self.cluster.mode == "two-node" and self.cluster.nodes % 2:
+            raise ValueError(
+                f"mode 'two-node' pairs nodes: nodes must be even, not {self.cluster.nodes}"
+            )
+        return self
+
+
+GROUPS: dict[str, type[BaseModel]] = {
+    "cluster": ClusterParameters,
+    "workload": WorkloadParameters,
+    "nic": NicParameters,
+    "host": HostParameters,
+    "mx": MxParameters,
+    "wait": WaitParameters,
+    "faults": LinkFaults,
+}
+
+
+def _parameter_names() -> dict[str, tuple[str, str]]:
+    """Every name a parameter can be set by, and its group and field.
+
+    'rx_usecs' and 'nic.rx_usecs' mean the same; 'wait' is the waiting strategy, and the
+    seed of the faults is 'faults.seed' only, since `--seed` is the sweep's.
+    """
+    names: dict[str, tuple[str, str]] = {}
+    for group, model in GROUPS.items():
+        for field in model.model_fields:
+            names[f"{group}.{field}"] = (group, field)
+            if field not in ("seed", "kind", "strategy"):
+                names[field] = (group, field)
+    names["wait"] = ("wait", "strategy")
+    names["workload"] = ("workload", "kind")
+    return names
+
+
+PARAMETER_NAMES = _parameter_names()
+# Fields that go by another name where they are set.
+SHOWN_NAMES = {"strategy": "wait", "kind": "workload"}
+
+
+def parameter_name(given: str) -> str:
+    """The parameter that `given` names ('rx-usecs' is 'rx_usecs'); InputError if none does."""
+    name = given.strip().replace("-", "_")
+    if name in PARAMETER_NAMES:
+        return name
+    near = [full for full in PARAMETER_NAMES if full.endswith(f".{name}")]
+    near = near or difflib.get_close_matches(name, PARAMETER_NAMES, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise InputError(
+        f"there is no parameter {given!r}{hint} (shrimpmx list --parameters shows them)"
+    )

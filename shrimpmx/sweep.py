@@ -1,0 +1,259 @@
+"""Running a sweep: its points in shuffled order, each in fresh processes, each kept at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from shrimpmx.measure.environment import environment
+from shrimpmx.measure.expectation import evaluate
+from shrimpmx.measure.metrics import METRICS, Outcome
+from shrimpmx.measure.probe import probe
+from shrimpmx.measure.result import ResultDirectory
+from shrimpmx.measure.statistics import summarise
+from shrimpmx.scenario import Point, RunPlan, Scenario, plan_runs
+
+# A sample whose probes disagree is taken again this often; a machine that flips faster than a
+# run takes will not give a pure sample, and "mixed" is then what is recorded.
+MIXED_RETRIES = 2
+
+RunData = dict[str, Any]
+
+
+class Executor(Protocol):
+    """Runs one point in fresh processes; raises AgentError if an agent fails."""
+
+    def __call__(self, point: Point, seed: int) -> Outcome: ...
+
+
+class Progress(Protocol):
+    """Is told how a sweep goes on."""
+
+    def begin(self, total: int, done: int) -> None: ...
+    def running(self, plan: RunPlan) -> None: ...
+    def finished(self, plan: RunPlan) -> None: ...
+    def end(self) -> None: ...
+
+
+class Quiet:
+    """Progress that nobody watches."""
+
+    def begin(self, total: int, done: int) -> None: ...
+    def running(self, plan: RunPlan) -> None: ...
+    def finished(self, plan: RunPlan) -> None: ...
+    def end(self) -> None: ...
+
+
+Prober = Callable[[Sequence[int]], tuple[str, float | None]]
+
+
+@dataclass
+class Sweep:
+    """A scenario with its settings, ready to run. `output` None keeps nothing on disk."""
+
+    scenario: Scenario
+    executor: Executor
+    seed: int = 1
+    output: Path | None = None
+    resume: bool = False
+    progress: Progress | None = None
+    prober: Prober = probe
+
+    def __post_init__(self) -> None:
+        self.points = self.scenario.points()
+        self.plans = plan_runs(self.scenario, self.points, self.seed)
+        self._runs: dict[int, RunData] = {}
+        self._directory = ResultDirectory(self.output) if self.output else None
+        self.last_document: dict[str, Any] | None = None
+
+    @property
+    def runs_done(self) -> int:
+        """Runs that are measured and kept."""
+        return len(self._runs)
+
+    def run(self) -> dict[str, Any]:
+        """Run what is not there yet and return the result document.
+
+        An error or an interrupt leaves a result with the finished points behind.
+        """
+        head = self._head()
+        if self._directory:
+            self._open(self._directory, head)
+        progress = self.progress or Quiet()
+        progress.begin(len(self.plans), len(self._runs))
+        complete = False
+        try:
+            for plan in self.plans:
+                if plan.index not in self._runs:
+                    progress.running(plan)
+                    self._keep(plan, self._measure(plan))
+                    progress.finished(plan)
+            complete = True
+        finally:
+            progress.end()
+            document = self.document(head)
+            self.last_document = {**document, "complete": complete}
+            if self._directory:
+                document = self._directory.finish(document, complete)
+        return document
+
+    def document(self, head: Mapping[str, Any]) -> dict[str, Any]:
+        """The result with what was measured so far."""
+        points = []
+        for point in self.points:
+            runs = [
+                self._runs[index]
+                for index in range(
+                    point.index * self.scenario.repeats,
+                    (point.index + 1) * self.scenario.repeats,
+                )
+                if index in self._runs
+            ]
+            if runs:
+                points.append(merged(point, runs))
+        placement: dict[str, Any] = {}
+        for run in self._runs.values():
+            placement.setdefault(run["mode"], run["placement"])
+        only = len(placement) == 1
+        return {
+            "schema": 1,
+            **head,
+            "placement": next(iter(placement.values())) if only else placement,
+            "points": points,
+            "expectations": [
+                dataclasses.asdict(evaluate(expectation, points, self.seed))
+                for expectation in self.scenario.expectations
+            ],
+        }
+
+    def _head(self) -> dict[str, Any]:
+        base = self.points[0].parameters.model_dump(mode="json")
+        return {
+            "scenario": self.scenario.name,
+            "title": self.scenario.title,
+            "source": self.scenario.source,
+            "shows": self.scenario.shows,
+            "layout": {"rows": self.scenario.rows, "columns": self.scenario.columns},
+            "settings": self._settings(),
+            "seed": self.seed,
+            "parameters": base,
+            "environment": environment(),
+            "placement": {},
+            "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        }
+
+    def _settings(self) -> dict[str, Any]:
+        """What decides which points there are: a resumed sweep must agree in it."""
+        return {
+            "points": [point.shown for point in self.points],
+            "repeats": self.scenario.repeats,
+            "metrics": list(self.scenario.metrics),
+        }
+
+    def _open(self, directory: ResultDirectory, head: dict[str, Any]) -> None:
+        if self.resume and directory.run_path.exists():
+            self._runs = directory.resume(head, ("scenario", "settings", "seed"))
+        else:
+            directory.begin(head)
+
+    def _keep(self, plan: RunPlan, run: RunData) -> None:
+        self._runs[plan.index] = run
+        if self._directory:
+            self._directory.add_point(plan.index, run)
+
+    def _measure(self, plan: RunPlan) -> RunData:
+        """One run between two cache-line probes; taken again if they disagree."""
+        cpus = probed_cpus(plan.point)
+        for attempt in range(MIXED_RETRIES + 1):
+            before, before_ns = self.prober(cpus)
+            outcome = self.executor(plan.point, self.seed + plan.index)
+            after, after_ns = self.prober(cpus)
+            state = before if before == after else "mixed"
+            if state != "mixed" or attempt == MIXED_RETRIES:
+                break
+        return run_data(plan.point, outcome, self.scenario.metrics, state, [before_ns, after_ns])
+
+
+def probed_cpus(point: Point) -> list[int]:
+    """The CPUs whose distance is probed: the first two that the point may use."""
+    cpus = point.parameters.cluster.cpus or sorted(os.sched_getaffinity(0))
+    return list(cpus)[:2]
+
+
+def run_data(
+    point: Point,
+    outcome: Outcome,
+    metrics: Iterable[str],
+    state: str,
+    round_trips_ns: Sequence[float | None],
+) -> RunData:
+    """What is kept of one run: raw samples of each metric or the reason, counters, state."""
+    found: dict[str, Any] = {}
+    for name in metrics:
+        samples = METRICS[name].compute(outcome)
+        if isinstance(samples, str):
+            found[name] = {"unavailable": samples}
+        else:
+            rounded = [float(f"{value:.6g}") for value in samples]
+            found[name] = {"unit": METRICS[name].unit, "samples": rounded}
+    return {
+        "params": point.shown,
+        "metrics": found,
+        "counters": {agent: dict(values) for agent, values in outcome.counters.items()},
+        "accounts": {name: dict(values) for name, values in outcome.accounts.items()},
+        "usage": {name: dict(values) for name, values in outcome.usage.items()},
+        "state": state,
+        "cache_line_round_trip_ns": list(round_trips_ns),
+        "placement": dict(outcome.placement),
+        "mode": point.parameters.cluster.mode,
+    }
+
+
+def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
+    """One point of the result from its repeats: samples joined, counters summed."""
+    metrics = {name: _merged_metric(name, runs) for name in runs[0]["metrics"]}
+    return {
+        "params": point.shown,
+        "metrics": metrics,
+        "counters": _summed(run["counters"] for run in runs),
+        "accounts": _summed(run["accounts"] for run in runs),
+        "usage": _summed(run["usage"] for run in runs),
+        "states": [run["state"] for run in runs],
+        "cache_line_round_trip_ns": [run["cache_line_round_trip_ns"] for run in runs],
+    }
+
+
+def _merged_metric(name: str, runs: Sequence[RunData]) -> dict[str, Any]:
+    parts = [(run["metrics"][name], run["state"]) for run in runs]
+    there = [(part, state) for part, state in parts if "samples" in part]
+    if not there:
+        return dict(parts[0][0])
+    samples = np.concatenate([np.asarray(part["samples"], dtype=np.float64) for part, _ in there])
+    summary = summarise(samples)
+    return {
+        "unit": METRICS[name].unit,
+        "samples": samples.tolist(),
+        "median": summary.median,
+        "ci95": [summary.low, summary.high],
+        "repeats": [{"state": state, "count": len(part["samples"])} for part, state in there],
+    }
+
+
+def _summed(tables: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+    sums: dict[str, dict[str, Any]] = {}
+    for table in tables:
+        for name, values in table.items():
+            into = sums.setdefault(name, {})
+            for key, value in values.items():
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    into[key] = into.get(key, 0) + value
+                else:
+                    into.setdefault(key, value)
+    return sums

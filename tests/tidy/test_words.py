@@ -1,0 +1,56 @@
+"""Words: the glossary names what exists, and no text tells of where or when it was written."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from support.tree import ROOT, files, name
+
+GLOSSARY = ROOT / "docs/glossary.md"
+_TEXT = (".py", ".pyi", ".pyx", ".pxd", ".h", ".md", ".cfg", ".toml", ".sh", ".in")
+# Split, so that this file passes its own test.
+FORBIDDEN = {
+    "a home or work directory": r"(?<![\w.])/(?:wo" + r"rk|ro" + r"ot|ho" + r"me)/\w",
+    "unfinished work": r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X)\b",
+    "a stub": r"\bNot" + r"ImplementedError\b",
+}
+
+
+def test_no_text_has_words_of_the_workplace() -> None:
+    found = [
+        f"{name(path)}:{number}: {what}: {line.strip()}"
+        for path in files(*_TEXT)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        for what, pattern in FORBIDDEN.items()
+        if re.search(pattern, line)
+    ]
+    assert found == []
+
+
+def linked_files(document: Path) -> list[str]:
+    """Files that a document links to, relative to it; web addresses and anchors left out."""
+    links = re.findall(r"\]\(([^)#\s]+)", document.read_text())
+    return [link for link in links if "://" not in link]
+
+
+def test_documents_link_to_files_that_exist() -> None:
+    missing = [
+        f"{name(path)}: {link}"
+        for path in files(".md")
+        for link in linked_files(path)
+        if not (path.parent / link).exists()
+    ]
+    assert missing == []
+
+
+def test_the_glossary_names_code_that_exists() -> None:
+    rows = re.findall(r"^\|[^|]+\|([^|]+)\|[^|]*\]\(\.\./([^)]+)\)", GLOSSARY.read_text(), re.M)
+    assert len(rows) > 40
+    missing = [
+        f"{word} in {file}"
+        for names, file in rows
+        for word in re.findall(r"`([\w-]+)`", names)
+        if word not in (ROOT / file).read_text()
+    ]
+    assert missing == []

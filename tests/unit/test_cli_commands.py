@@ -1,0 +1,245 @@
+"""The command line: exit codes, one sentence per mistake, and what each command writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shrimpmx.cli import main
+from shrimpmx.commands import calibrate as calibrate_command
+from shrimpmx.commands import run as run_command
+from shrimpmx.errors import AgentError, MachineError
+from shrimpmx.measure import bench, calibration
+from shrimpmx.measure.metrics import Outcome
+from shrimpmx.scenario import Point
+
+SCENARIO = """\
+from shrimpmx.scenario import Scenario
+scenario = Scenario(
+    name="tiny", title="Tiny", metrics=("half_round_trip",), sweep={"size_bytes": (0, 32)},
+)
+"""
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> str:
+    path = tmp_path / "tiny.py"
+    path.write_text(SCENARIO)
+    return str(path)
+
+
+Behaviour = Callable[[Point], Outcome]
+
+
+def fake_executor(monkeypatch: pytest.MonkeyPatch, behave: Behaviour) -> None:
+    class Fake:
+        def __init__(self, *_arguments: Any) -> None: ...
+
+        def __call__(self, point: Point, _seed: int) -> Outcome:
+            return behave(point)
+
+    monkeypatch.setattr(run_command, "ClusterExecutor", Fake)
+
+
+def good(_point: Point) -> Outcome:
+    return Outcome(np.full(10, 20_000.0), {"node0.nic": {"irq_raised": 1}}, placement={"n": 1})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run", "none.py"], "scenario file none.py does not exist"),
+        (["run", "{bad}"], "does not parse"),
+        (["run", "{tiny}", "--set", "coalescing=fast"], "coalescing must be 'disabled'"),
+        (["run", "{tiny}", "--set", "wait=nap"], "wait must be 'spin'"),
+        (["run", "{tiny}", "--set", "cpus=99"], "cpus names CPU 99"),
+        (["run", "{tiny}", "--set", "nodes=0"], "nodes must be at least 1, not 0"),
+        (["run", "{tiny}", "--set", "mtu=3"], "mtu must be 1500 or 9000, not 3"),
+        (["run", "{tiny}", "--set", "speed=3"], "there is no parameter 'speed'"),
+        (["run", "{tiny}", "--set", "mtu"], "--set takes key=value, not 'mtu'"),
+        (["run", "{tiny}", "--resume"], "--resume needs --output DIR"),
+        (["run", "{tiny}", "--resume", "--output", "full"], "is damaged: no JSON"),
+        (["run", "{tiny}", "--output", "full"], "full already holds a result"),
+        (["run", "{tiny}", "--seed", "-1"], "--seed must be at least 0, not -1"),
+        (["run", "{tiny}", "--seed", "x"], "--seed: invalid int value: 'x'"),
+        (["run", "{tiny}", "--fast"], "unrecognized arguments: --fast"),
+        (["run"], "the following arguments are required: scenario"),
+        (["fly"], "invalid choice: 'fly'"),
+        ([], "the following arguments are required: COMMAND"),
+        (["list", "nowhere"], "nowhere is no directory"),
+        (["bench", "--seconds", "0"], "--seconds must be more than 0"),
+        (["bench", "--only", "nothing"], "no benchmark begins with nothing"),
+        (["calibrate", "--seconds", "0"], "--seconds must be from 0.01 to 60"),
+        (["calibrate", "--show"], "no stored calibration; run shrimpmx calibrate"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_2(
+    arguments: list[str],
+    sentence: str,
+    scenario: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "bad.py").write_text("def (:")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "run.json").write_text("")
+    places = {"{tiny}": scenario, "{bad}": str(tmp_path / "bad.py")}
+    assert main([places.get(word, word) for word in arguments]) == 2
+    captured = capsys.readouterr()
+    lines = captured.err.strip().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("shrimpmx: ")
+    assert sentence in lines[0]
+    assert captured.out == ""
+
+
+def test_run_prints_keeps_and_writes_json(
+    scenario: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_executor(monkeypatch, good)
+    assert main(["run", scenario, "--json", "out.json", "--output", "kept", "--seed", "3"]) == 0
+    document = json.loads(Path("out.json").read_text())
+    stored = json.loads(Path("kept/run.json").read_text())
+    assert document["points"] == stored["points"]
+    assert document["schema"] == 1
+    assert document["seed"] == 3
+    assert document["complete"] is True
+    captured = capsys.readouterr()
+    assert "Half round trip" in captured.out
+    assert "result: kept" in captured.out
+    assert captured.err == ""
+
+
+@pytest.mark.parametrize("error", [AgentError("rank1 (pid 7) was killed"), KeyboardInterrupt()])
+def test_a_failed_run_is_exit_3_and_keeps_points(
+    error: BaseException,
+    scenario: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    calls = []
+
+    def behave(point: Point) -> Outcome:
+        calls.append(point)
+        if len(calls) == 2:
+            raise error
+        return good(point)
+
+    fake_executor(monkeypatch, behave)
+    assert main(["run", scenario, "--output", "kept", "--json", "out.json"]) == 3
+    err = capsys.readouterr().err
+    assert "1 of 2 runs are kept in kept" in err
+    assert "--resume" in err
+    assert "Traceback" not in err
+    assert len(json.loads(Path("out.json").read_text())["points"]) == 1
+    assert main(["run", scenario, "--output", "kept", "--resume"]) == 0
+    assert len(calls) == 3
+
+
+@pytest.mark.parametrize(
+    ("last", "shown"),
+    [("ValueError: my policy", True), ("shrimpmx.errors.MxError: a message was lost", False)],
+)
+def test_only_a_users_own_error_shows_its_traceback(
+    last: str,
+    shown: bool,
+    scenario: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def behave(_point: Point) -> Outcome:
+        raise AgentError("nic failed", "nic", f"Traceback (most recent call last):\n  x\n{last}\n")
+
+    fake_executor(monkeypatch, behave)
+    assert main(["run", scenario, "--output", "kept"]) == 3
+    assert ("Traceback" in capsys.readouterr().err) is shown
+
+
+def test_a_machine_that_cannot_is_exit_2(
+    scenario: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def behave(_point: Point) -> Outcome:
+        raise MachineError("not enough room in /dev/shm: 9 MB needed, 1 MB free")
+
+    fake_executor(monkeypatch, behave)
+    assert main(["run", scenario, "--output", "kept"]) == 2
+    assert "shrimpmx: not enough room in /dev/shm" in capsys.readouterr().err
+
+
+def test_list_shows_scenarios_parameters_and_metrics(
+    scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["list", str(tmp_path), "--json", "list.json"]) == 0
+    assert json.loads(Path("list.json").read_text())["scenarios"][0]["name"] == "tiny"
+    assert main(["list", "--parameters"]) == 0
+    assert main(["list", "--metrics"]) == 0
+    out = capsys.readouterr().out
+    assert "nic.rx_usecs" in out
+    assert "interrupts_per_message" in out
+
+
+def test_bench_writes_its_rows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {
+        "name": "ring_pass_64B",
+        "unit": "ns",
+        "samples": [5.0],
+        "median": 5.0,
+        "ci95": [5.0, 5.0],
+        "state": "near",
+        "bound_by": "the cache line",
+    }
+    missing = {"name": "wake_cross_cpu", "unit": "us", "unavailable": "one CPU"}
+    monkeypatch.setattr(bench, "run_bench", lambda only, seconds: [row, missing])
+    assert main(["bench", "--json", "bench.json"]) == 0
+    assert json.loads(Path("bench.json").read_text()) == {"results": [row, missing]}
+    out = capsys.readouterr().out
+    assert "ring_pass_64B" in out
+    assert "one CPU" in out
+
+
+def test_calibrate_stores_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def host(_cpus: list[int], _seconds: float) -> dict[str, dict[str, Any]]:
+        costs = {
+            name: calibration.metric(np.array([1000.0, 1100.0]), name)
+            for name in ("context_switch", "interrupt_to_handler", "cache_line_round_trip")
+        }
+        return {**costs, "t_block": calibration.t_block(costs)}
+
+    monkeypatch.setattr(calibration, "measure_host", host)
+    monkeypatch.setattr(
+        calibrate_command, "handler_cost", lambda _s: {"unavailable": "no time", "meaning": "h"}
+    )
+    assert main(["calibrate", "--json", "c.json"]) == 0
+    out = capsys.readouterr().out
+    assert "t_block" in out
+    assert "3.15" in out
+    assert "h: no time" in out
+    stored = calibration.load()
+    assert stored == json.loads(Path("c.json").read_text())
+    assert main(["calibrate", "--show"]) == 0
+    assert "t_block" in capsys.readouterr().out
+
+
+def test_doctor_and_clean_run_anywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json", "doctor.json"]) == 0
+    findings = json.loads(Path("doctor.json").read_text())["findings"]
+    assert {"CPUs", "real-time priority", "/dev/shm"} <= {f["what"] for f in findings}
+    assert all(f["state"] in ("good", "limited", "missing") for f in findings)
+    assert main(["clean", "--dry-run", "--json", "clean.json"]) == 0
+    assert json.loads(Path("clean.json").read_text())["removed"] is False
+    assert "would remove" in capsys.readouterr().out

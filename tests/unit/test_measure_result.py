@@ -1,0 +1,102 @@
+"""Results on disk: atomic, resumable, and one sentence for every kind of damage."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shrimpmx.errors import InputError, MachineError
+from shrimpmx.measure.result import ResultDirectory, load_result, read_json, write_json
+
+POINT: dict[str, Any] = {
+    "params": {"size_bytes": 0},
+    "metrics": {"half_round_trip": {"unit": "us", "samples": [1.0, 2.0]}},
+    "counters": {"node0.nic": {"irq_raised": 3}},
+}
+HEAD: dict[str, Any] = {
+    "scenario": "x",
+    "settings": {"points": [{"size_bytes": 0}]},
+    "seed": 1,
+    "environment": {},
+    "placement": {},
+}
+
+
+def begun(path: Path) -> ResultDirectory:
+    directory = ResultDirectory(path)
+    directory.begin(HEAD)
+    return directory
+
+
+def test_points_are_kept_one_by_one(tmp_path: Path) -> None:
+    directory = begun(tmp_path / "r")
+    directory.add_point(7, POINT)
+    assert directory.finished_points() == {7: POINT}
+    assert directory.resume(HEAD, ("scenario", "settings", "seed")) == {7: POINT}
+
+
+def test_a_complete_result_loads_and_has_no_single_files(tmp_path: Path) -> None:
+    directory = begun(tmp_path / "r")
+    directory.add_point(0, POINT)
+    directory.finish({**HEAD, "points": [POINT]}, complete=True)
+    assert load_result(tmp_path / "r")["points"] == [POINT]
+    assert load_result(tmp_path / "r" / "run.json")["complete"] is True
+    assert sorted(path.name for path in (tmp_path / "r").iterdir()) == ["run.json"]
+    with pytest.raises(InputError, match="complete result; there is nothing to resume"):
+        directory.resume(HEAD, ())
+
+
+def test_another_result_is_not_overwritten(tmp_path: Path) -> None:
+    begun(tmp_path / "r")
+    with pytest.raises(InputError, match="already holds a result; add --resume"):
+        ResultDirectory(tmp_path / "r").begin(HEAD)
+
+
+def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
+    directory = begun(tmp_path / "r")
+    with pytest.raises(InputError, match="another seed than asked for"):
+        directory.resume({**HEAD, "seed": 2}, ("scenario", "seed"))
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    write_json(path, {"schema": 1})
+    with pytest.raises(ValueError, match="Out of range float"):
+        write_json(path, {"bad": float("nan")})
+    assert read_json(path, "result") == {"schema": 1}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_unwritable_place_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MachineError, match=r"cannot be written: .*--output"):
+        write_json(tmp_path / "file" / "run.json", {})
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "does not exist"),
+        ("{", "is damaged: no JSON at line 1, column 2"),
+        ("[]", "is damaged: it holds no JSON object"),
+        ('{"schema": 9}', "has schema 9, this version of shrimpmx reads schema 1"),
+        ('{"schema": 1}', "is damaged: 'scenario' is missing"),
+        (json.dumps({"schema": 1, **HEAD, "points": 3}), "'points' is no list"),
+        (json.dumps({"schema": 1, **HEAD, "points": [3]}), "a point is no JSON object"),
+        (json.dumps({"schema": 1, **HEAD, "points": [{}]}), "'params' is missing"),
+        (
+            json.dumps({"schema": 1, **HEAD, "points": [{**POINT, "metrics": {"a": {}}}]}),
+            "metric 'a' has neither samples nor a reason",
+        ),
+    ],
+)
+def test_damage_is_one_sentence(tmp_path: Path, content: str | None, sentence: str) -> None:
+    if content is not None:
+        (tmp_path / "run.json").write_text(content)
+    with pytest.raises(InputError) as caught:
+        load_result(tmp_path)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,166 @@
+"""Declaring a scenario: points, settings, order, and one sentence per kind of mistake."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from shrimpmx.errors import InputError
+from shrimpmx.point import parameter_name
+from shrimpmx.scenario import COALESCING_NAMES, Ratio, Scenario, plan_runs
+from shrimpmx.sentences import validation_sentence
+
+BASE: dict[str, Any] = {
+    "name": "x",
+    "title": "t",
+    "metrics": ("half_round_trip",),
+    "parameters": {"wait": "spin", "iterations": 10},
+    "sweep": {"size_bytes": (0, 128), "coalescing": COALESCING_NAMES},
+    "compare": "coalescing",
+}
+
+
+def scenario(**changes: Any) -> Scenario:
+    return Scenario(**{**BASE, **changes})
+
+
+def test_points_are_every_combination() -> None:
+    points = scenario().points()
+    assert [point.index for point in points] == list(range(8))
+    assert points[5].shown == {
+        "wait": "spin",
+        "iterations": 10,
+        "size_bytes": 128,
+        "coalescing": "timeout",
+    }
+    assert points[5].parameters.workload.size_bytes == 128
+    assert points[5].parameters.nic.coalescing == "timeout"
+    assert points[5].parameters.wait.strategy == "spin"
+
+
+def test_runs_are_shuffled_by_seed_and_compared_things_alternate() -> None:
+    declared = scenario(repeats=3)
+    points = declared.points()
+    plans = plan_runs(declared, points, 1)
+    assert sorted(plan.index for plan in plans) == list(range(24))
+    assert plans == plan_runs(declared, points, 1)
+    assert plans != plan_runs(declared, points, 2)
+    for start in range(0, 24, 4):
+        group = plans[start : start + 4]
+        assert {plan.point.parameters.nic.coalescing for plan in group} == set(COALESCING_NAMES)
+        assert len({plan.point.parameters.workload.size_bytes for plan in group}) == 1
+        assert len({plan.repeat for plan in group}) == 1
+
+
+def test_settings_replace_values_axes_and_repeats() -> None:
+    changed = scenario().changed(
+        ["size-bytes=0", "coalescing=stream,open-mx", "rx-usecs=30", "repeats=2", "wait=block"]
+    )
+    points = changed.points()
+    assert changed.repeats == 2
+    assert [point.parameters.nic.coalescing for point in points] == ["stream", "open-mx"]
+    assert all(point.parameters.nic.rx_usecs == 30 for point in points)
+    assert all(point.parameters.wait.strategy == "block" for point in points)
+    assert points[0].shown["wait"] == "block"
+
+
+def test_a_setting_with_several_values_makes_an_axis() -> None:
+    assert len(scenario().changed(["mtu=1500,9000"]).points()) == 16
+
+
+def test_lists_and_texts_are_taken_whole() -> None:
+    points = scenario().changed(["only=tiny,small", "irq-binding=0", "cpus=0"]).points()
+    assert len(points) == 8
+    assert points[0].parameters.faults.only == ("tiny", "small")
+    assert points[0].parameters.host.irq_binding == "0"
+    assert points[0].parameters.cluster.cpus == (0,)
+
+
+def test_a_users_policy_is_a_value_of_coalescing() -> None:
+    class Mine:
+        pass
+
+    points = scenario(policies={"mine": Mine}, sweep={"coalescing": ("mine", "stream")}).points()
+    assert [point.policy for point in points] == ["mine", ""]
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("coalescing=fast", "coalescing must be 'disabled', 'timeout', 'open-mx' or 'stream'"),
+        ("wait=nap", "wait must be 'spin', 'sched', 'block'"),
+        ("mtu=3", "mtu must be 1500 or 9000, not 3"),
+        ("nodes=0", "nodes must be at least 1, not 0"),
+        ("nodes=3", "nodes must be even, not 3"),
+        ("cpus=99", "cpus names CPU 99, but this process may use only "),
+        ("size_bytes=32769", "size_bytes must be at most 32768, not 32769"),
+        ("size_bytes=-1", "size_bytes must be at least 0, not -1"),
+        ("iterations=many", "iterations must be a whole number, not 'many'"),
+        ("loss=2", "loss must be at most 1.0, not 2"),
+        ("realtime=maybe", "realtime must be true or false, not 'maybe'"),
+        ("rx_ring_entries=100", "rx_ring_entries must be a power of two, not 100"),
+        ("repeats=0", "repeats must be at least 1, not 0"),
+        ("cpus=0,0", "cpus names a CPU twice: 0, 0"),
+        ("mode=generator", "mode 'generator' plays a stream only"),
+        ("siez=3", "there is no parameter 'siez'"),
+        ("size_byte=3", "did you mean 'size_bytes'?"),
+        ("size_bytes", "--set takes key=value, not 'size_bytes'"),
+        ("size_bytes=,", "needs a value, not ','"),
+    ],
+)
+def test_bad_settings(setting: str, sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
+        scenario().changed([setting]).points()
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"metrics": ("speed",)}, "metrics names 'speed', which is no metric; there are: "),
+        ({"metrics": ()}, "metrics must be given with at least one entry"),
+        ({"sweep": {"size_bytes": ()}}, "sweep axis 'size_bytes' has no values"),
+        ({"compare": "mtu"}, "compare names 'mtu', which is no sweep axis"),
+        ({"name": "a b"}, "name must be of the form "),
+        ({"title": ""}, "title must be given with at least one entry, not ''"),
+        ({"repeat": 3}, "repeat is no field of Scenario; did you mean 'repeats'"),
+        ({"policies": {"stream": dict}}, "policies cannot rename 'stream'"),
+        ({"policies": {"mine": 3}}, "policies['mine'] must be a policy class, not 3"),
+        ({"sweep": 3}, "sweep must be a mapping of names to values, not 3"),
+        (
+            {"expectations": (Ratio(text="t", metric="round_trip", of={}, to={}, at_most=1),)},
+            "expectations names 'round_trip', which is no metric of this scenario",
+        ),
+    ],
+)
+def test_bad_declarations(changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        scenario(**changes)
+    assert sentence in validation_sentence(caught.value)
+    assert "\n" not in validation_sentence(caught.value)
+
+
+def test_a_missing_field_is_named() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Scenario(name="x", metrics=("round_trip",))  # type: ignore[call-arg]
+    assert validation_sentence(caught.value) == "title is missing and has no default; add it"
+
+
+def test_sweeps_have_a_limit() -> None:
+    with pytest.raises(InputError, match="the sweep has 40000 points; 10000 are the most"):
+        scenario(sweep={"iterations": tuple(range(1, 40_001))}, compare="").points()
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [("rx-usecs", "rx_usecs"), ("nic.mtu", "nic.mtu"), ("faults.seed",) * 2]
+)
+def test_parameter_names(given: str, name: str) -> None:
+    assert parameter_name(given) == name
+
+
+def test_the_sweeps_seed_is_no_parameter() -> None:
+    with pytest.raises(InputError, match=r"no parameter 'seed'; did you mean 'faults\.seed'"):
+        parameter_name("seed")

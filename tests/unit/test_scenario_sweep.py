@@ -1,0 +1,169 @@
+"""Sweeps with a fake executor: what is kept, resumed, repeated, and how results look."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from shrimpmx.errors import AgentError, InputError
+from shrimpmx.measure.metrics import Outcome
+from shrimpmx.measure.report import notes, print_report
+from shrimpmx.measure.result import load_result
+from shrimpmx.scenario import Point, Ratio, Scenario
+from shrimpmx.sweep import MIXED_RETRIES, Sweep
+
+SCENARIO = Scenario(
+    name="x",
+    title="A title",
+    shows="What it shows.",
+    parameters={"wait": "spin"},
+    sweep={"size_bytes": (0, 32768), "coalescing": ("timeout", "open-mx")},
+    compare="coalescing",
+    rows="size_bytes",
+    columns="coalescing",
+    repeats=2,
+    metrics=("half_round_trip", "interrupts_per_message", "cpu_per_message"),
+    expectations=(
+        Ratio(
+            text="the timeout is slow",
+            metric="half_round_trip",
+            of={"coalescing": "timeout"},
+            to={"coalescing": "open-mx"},
+            at_least=2,
+        ),
+    ),
+)
+
+
+def near(_cpus: Sequence[int]) -> tuple[str, float | None]:
+    return "near", 100.0
+
+
+class Fake:
+    """An executor that counts its calls and may fail at one of them."""
+
+    def __init__(self, fail_at: int | None = None, error: BaseException | None = None) -> None:
+        self.calls: list[tuple[dict[str, Any], int]] = []
+        self.fail_at = fail_at
+        self.error = error or AgentError("rank0 was killed by SIGKILL", "rank0")
+
+    def __call__(self, point: Point, seed: int) -> Outcome:
+        if len(self.calls) == self.fail_at:
+            raise self.error
+        self.calls.append((point.shown, seed))
+        base = 95_000 if point.parameters.nic.coalescing == "timeout" else 18_000
+        samples = np.random.default_rng(seed).normal(base, 100, 50)
+        counters = {"node0.nic": {"irq_raised": 60}, "rank0": {"recv_messages": 50}}
+        return Outcome(samples, counters, {}, {}, {"processes": []}, ("rank0",))
+
+
+def sweep(executor: Fake, output: Path | None = None, **options: Any) -> Sweep:
+    return Sweep(SCENARIO, executor, output=output, prober=near, **options)
+
+
+def test_the_document_is_as_promised() -> None:
+    document = sweep(Fake()).run()
+    assert document["schema"] == 1
+    assert document["scenario"] == "x"
+    assert {"environment", "placement", "points"} <= set(document)
+    assert len(document["points"]) == 4
+    point = document["points"][0]
+    assert point["params"] == {"wait": "spin", "size_bytes": 0, "coalescing": "timeout"}
+    metric = point["metrics"]["half_round_trip"]
+    assert metric["unit"] == "us"
+    assert len(metric["samples"]) == 100
+    assert metric["ci95"][0] <= metric["median"] <= metric["ci95"][1]
+    assert metric["median"] == pytest.approx(95, rel=0.01)
+    assert point["metrics"]["cpu_per_message"] == {"unavailable": "the kernel gave no CPU time"}
+    assert point["metrics"]["interrupts_per_message"]["samples"] == [1.2, 1.2]
+    assert point["counters"]["node0.nic"] == {"irq_raised": 120}
+    assert point["states"] == ["near", "near"]
+    assert document["expectations"][0]["verdict"] == "as expected"
+    json.dumps(document, allow_nan=False)
+
+
+def test_every_run_has_its_own_seed_and_order_follows_the_sweeps() -> None:
+    one, same, other = Fake(), Fake(), Fake()
+    sweep(one).run()
+    sweep(same).run()
+    sweep(other, seed=2).run()
+    assert one.calls == same.calls
+    assert [shown for shown, _ in one.calls] != [shown for shown, _ in other.calls]
+    assert len({seed for _, seed in one.calls}) == 8
+
+
+@pytest.mark.parametrize("error", [AgentError("rank0 died"), KeyboardInterrupt()])
+def test_a_failure_keeps_what_was_measured_and_resumes(
+    tmp_path: Path, error: BaseException
+) -> None:
+    output = tmp_path / "r"
+    failing = Fake(fail_at=3, error=error)
+    interrupted = sweep(failing, output)
+    with pytest.raises(type(error)):
+        interrupted.run()
+    assert interrupted.runs_done == 3
+    kept = load_result(output)
+    assert kept["complete"] is False
+    assert kept["points"]
+    rest = Fake()
+    document = sweep(rest, output, resume=True).run()
+    assert len(rest.calls) == 5
+    assert document["complete"]
+    whole = sweep(Fake(), tmp_path / "whole").run()
+    assert document["points"] == whole["points"]
+
+
+def test_resuming_needs_the_same_sweep(tmp_path: Path) -> None:
+    with pytest.raises(AgentError):
+        sweep(Fake(fail_at=1), tmp_path / "r").run()
+    with pytest.raises(InputError, match="another seed"):
+        sweep(Fake(), tmp_path / "r", seed=2, resume=True).run()
+
+
+def test_a_mixed_sample_is_taken_again() -> None:
+    states = iter(["near", "far"] * 1000)
+    fake = Fake()
+    flipping = Sweep(SCENARIO, fake, prober=lambda _cpus: (next(states), 100.0))
+    document = flipping.run()
+    assert len(fake.calls) == 8 * (MIXED_RETRIES + 1)
+    assert all(set(point["states"]) == {"mixed"} for point in document["points"])
+
+
+def test_the_report_says_what_a_newcomer_needs() -> None:
+    document = sweep(Fake()).run()
+    console = Console(width=120, record=True, file=None, quiet=False)
+    with console.capture() as capture:
+        print_report(document, console)
+    text = capture.get()
+    for words in (
+        "A title",
+        "Half round trip, µs",
+        "lower is better",
+        "Interrupts per message",
+        "0 B",
+        "32 KiB",
+        "timeout",
+        "open-mx",
+        "What it shows.",
+        "as expected: the timeout is slow; ratio 5.2",
+        "cpu_per_message is not available: the kernel gave no CPU time",
+    ):
+        assert words in text
+    assert "CPU µs of the ranks" not in text
+
+
+def test_notes_name_what_limits_the_figures() -> None:
+    document = sweep(Fake()).run()
+    document["environment"]["realtime"] = {"permitted": False, "reason": "no CAP_SYS_NICE"}
+    document["environment"]["topology"]["cpus"] = [0]
+    document["points"][0]["states"] = ["near", "far"]
+    text = "\n".join(notes(document))
+    assert "no real-time priority (no CAP_SYS_NICE)" in text
+    assert "one CPU only" in text
+    assert "changed distance during the sweep (runs: far 1, near 7)" in text

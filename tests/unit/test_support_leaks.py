@@ -1,0 +1,91 @@
+"""The leak check itself: each kind of thing left behind is seen, and named."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.leaks import ProcessState
+
+from shrimpmx.native import notify
+from shrimpmx.native.segment import RunIdentity, Segment
+
+
+def changes_of(action: Callable[[], object]) -> list[str]:
+    before = ProcessState.now()
+    action()
+    return before.changes_to(ProcessState.now())
+
+
+def test_nothing_done_is_nothing_left() -> None:
+    assert changes_of(lambda: None) == []
+
+
+def test_a_segment_is_seen() -> None:
+    identity = RunIdentity.of_this_process()
+    made: list[Segment] = []
+    changes = changes_of(lambda: made.append(Segment.create(identity, "left", 4096, 1)))
+    made[0].close()
+    made[0].unlink()
+    assert f"segments: left behind {identity.segment_name('left')}" in changes
+
+
+def test_the_segment_of_a_dead_run_is_seen_and_that_of_a_living_stranger_is_not() -> None:
+    dead = Path("/dev/shm") / RunIdentity("run", os.getpid(), 1).segment_name("x")
+    first = Path("/proc/1/stat").read_text().rpartition(")")[2].split()
+    living = RunIdentity("run", 1, int(first[19])).segment_name("x")
+
+    def leave_both() -> None:
+        dead.touch()
+        (Path("/dev/shm") / living).touch()
+
+    changes = changes_of(leave_both)
+    dead.unlink()
+    (Path("/dev/shm") / living).unlink()
+    assert changes == [f"segments: left behind {dead.name}"]
+
+
+def test_a_descriptor_is_seen() -> None:
+    opened: list[int] = []
+    changes = changes_of(lambda: opened.append(os.open("/dev/null", os.O_RDONLY)))
+    os.close(opened[0])
+    assert changes == [f"descriptors: left behind {opened[0]} -> /dev/null"]
+
+
+def test_a_child_and_an_orphaned_grandchild_are_seen() -> None:
+    reader, writer = os.pipe()
+    before = ProcessState.now()
+    if os.fork() == 0:
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+        os.write(writer, str(child).encode())
+        os._exit(0)
+    grandchild = int(os.read(reader, 20))
+    os.wait()
+    changes = before.changes_to(ProcessState.now())
+    os.kill(grandchild, signal.SIGKILL)
+    os.waitpid(grandchild, 0)
+    os.close(reader)
+    os.close(writer)
+    assert [line for line in changes if line.startswith(f"children: left behind {grandchild} ")]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_another_affinity_is_seen() -> None:
+    cpus = os.sched_getaffinity(0)
+    changes = changes_of(lambda: os.sched_setaffinity(0, {min(cpus)}))
+    os.sched_setaffinity(0, cpus)
+    assert changes == [
+        f"affinity: left behind {[min(cpus)]}",
+        f"affinity: lost {sorted(cpus)}",
+    ]
+
+
+def test_a_handler_in_c_is_seen() -> None:
+    changes = changes_of(notify.install)
+    notify.remove()
+    assert changes == [f"signals: left behind SigCgt {notify.default_signal()}"]
