@@ -264,10 +264,11 @@ class NicCluster(VirtualCluster):
         seed: int = 1,
         event_ring_entries: int = 1024,
         rx_ring_entries: int = 256,
+        clock: str = "virtual",
     ) -> None:
         super().__init__(
             nodes, mtu=parameters.mtu, seed=seed, event_ring_entries=event_ring_entries,
-            rx_ring_entries=rx_ring_entries, link_ring_entries=256,
+            rx_ring_entries=rx_ring_entries, link_ring_entries=256, clock=clock,
         )  # fmt: skip
         self.nics = [Firmware(self.nodes, i, parameters, faults=faults) for i in range(nodes)]
         self.interrupts = [InterruptAgent(node, 0, i) for i, node in enumerate(self.nodes)]

@@ -11,6 +11,10 @@ from shrimpmx.params import COALESCING_NAMES, LinkFaults, NicParameters
 FAULTS = {
     "loss": LinkFaults(loss=0.1),
     "duplicate": LinkFaults(duplicate=0.2),
+    "corrupt": LinkFaults(corrupt=0.1),
+    "corrupt small": LinkFaults(corrupt=0.3, only=("small",)),
+    "corrupt acks": LinkFaults(corrupt=0.3, only=("truc",)),
+    "corrupt connects": LinkFaults(corrupt=0.6, only=("connect",)),
     "reorder 1": LinkFaults(reorder=0.2, reorder_degree=1),
     "reorder 3": LinkFaults(reorder=0.2, reorder_degree=3),
     "reorder 40": LinkFaults(reorder=0.1, reorder_degree=40),
@@ -49,10 +53,43 @@ def test_exactly_once_and_in_order_under_link_faults(coalescing: str, fault: str
     back = cluster.connect(other, 0)
     exchange(cluster, one, other, partner)
     exchange(cluster, other, one, back)
-    name, counter = fault.split()[0], {"loss": "lost", "reorder": "reordered"}
+    name, counter = (
+        fault.split()[0],
+        {"loss": "lost", "reorder": "reordered", "corrupt": "corrupted"},
+    )
     happened = cluster.nic_counters(0)
     if name != "all":
         assert happened[f"link_{counter.get(name, name + 'd')}"] > 0
+
+
+def drops(cluster: NicCluster, node: int) -> dict[str, int]:
+    """What the receive handler of `node` dropped, by reason."""
+    counters = cluster.control.agent_counters(node)
+    return {name: n for name, n in counters.items() if name.startswith("drop_") and n}
+
+
+def test_the_nic_drops_what_was_corrupted_on_the_way() -> None:
+    faults = LinkFaults(corrupt=0.2, duplicate=0.2)
+    cluster = NicCluster(NicParameters(coalescing="open-mx"), faults)
+    one, other, partner = cluster.pair()
+    exchange(cluster, one, other, partner)
+    cluster.settle()
+    corrupted = cluster.nic_counters(0)["link_corrupted"]
+    # A corrupted frame that is also doubled arrives twice.
+    assert 0 < corrupted <= cluster.nic_counters(1)["rx_bad_fcs"] <= 2 * corrupted
+    assert drops(cluster, 1) == {}
+
+
+def test_without_the_check_corrupted_frames_reach_the_host() -> None:
+    faults = LinkFaults(corrupt=1.0, fcs=False, only=("small",), seed=3)
+    cluster = NicCluster(NicParameters(coalescing="open-mx"), faults)
+    one, _, partner = cluster.pair()
+    for number in range(100):
+        one.isend(bytes(100), partner, number)
+    cluster.settle()
+    assert cluster.nic_counters(1)["rx_bad_fcs"] == 0
+    assert cluster.nic_counters(1)["rx_packets"] >= 100
+    assert sum(drops(cluster, 1).values()) > 0
 
 
 @pytest.mark.parametrize("rings", ["rx", "events"])
