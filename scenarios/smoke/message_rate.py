@@ -16,8 +16,10 @@ scenario = Scenario(
     title="Message rate: how many interrupts does a stream of small messages need?",
     source="Goglin and Furmento 2009, table I and figure 4",
     shows="One node streams small messages to another. A high rate with few interrupts per "
-    "message is what coalescing is for; open-mx, which interrupts for every marked packet, pays "
-    "for its low latency here, and stream wins it back by looking whether more is coming.",
+    "message is what coalescing is for. open-mx wishes an interrupt for every marked packet; a "
+    "wish that finds the handler still at work costs nothing, the others cost an interrupt. "
+    "stream looks first whether more is coming. In two-node mode sender and NIC may share a CPU: "
+    "packets then come in the sender's bursts, and each burst is a stream of its own.",
     parameters={"workload": "stream", "wait": "block", "iterations": 60_000, "warmup": 2_000},
     sweep={
         "mode": ("two-node", "generator"),

@@ -109,8 +109,12 @@ def _agents(parts: RunParts) -> str:
 def _rings(parts: RunParts) -> str:
     lines = ["rings that are not empty:"]
     for node in parts.memory.nodes:
-        depths = {name: depth for name, depth in node.ring_depths().items() if depth}
-        lines.append(f"  node {node.index}: {depths or 'all empty'}")
+        depths = [
+            f"{kind}[{index}] {depth}"
+            for (kind, index), depth in node.ring_depths().items()
+            if depth
+        ]
+        lines.append(f"  node {node.index}: {', '.join(depths) or 'all empty'}")
     return "\n".join(lines)
 
 

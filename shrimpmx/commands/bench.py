@@ -17,6 +17,7 @@ from shrimpmx.measure.report import cell_words
 from shrimpmx.measure.result import write_json
 
 SECONDS = 0.5
+TABLE_WIDTH = 100
 
 
 def add_parser(commands: Any) -> None:
@@ -41,15 +42,29 @@ def run(options: argparse.Namespace) -> int:
     results: Sequence[dict[str, Any]] = measure.run_bench(options.only, options.seconds)
     if options.json:
         write_json(options.json, {"results": list(results)})
-    table = Table("what", "median", "unit", "CPUs", "bound by", box=None)
+    # Names are long and tell rows apart: a narrow terminal wraps the last column only.
+    table = Table(box=None)
+    table.add_column("what", no_wrap=True)
+    table.add_column("median", justify="right", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
+    table.add_column("CPUs", no_wrap=True)
+    table.add_column("bound by", overflow="fold")
     for result in results:
-        figure = cell_words(result) if "median" in result else str(result.get("unavailable", "—"))
-        table.add_row(
-            escape(result["name"]),
-            figure,
-            result.get("unit", ""),
-            str(result.get("state", "")),
-            str(result.get("bound_by", "")),
-        )
-    Console(highlight=False).print(table)
+        table.add_row(*_row(result))
+    console = Console(highlight=False)
+    console.width = max(console.width, TABLE_WIDTH)
+    console.print(table)
     return 0
+
+
+def _row(result: dict[str, Any]) -> tuple[str, str, str, str, str]:
+    """A result in words: rates in millions, what is missing with its reason."""
+    name, unit = escape(result["name"]), str(result.get("unit", ""))
+    if "unavailable" in result:
+        return name, "—", "", "", str(result["unavailable"])
+    shown = dict(result)
+    if unit == "msg/s":
+        unit = "M msg/s"
+        shown["median"] = result["median"] / 1e6
+        shown["ci95"] = [end / 1e6 for end in result["ci95"]]
+    return name, cell_words(shown), unit, str(result["state"]), str(result["bound_by"])

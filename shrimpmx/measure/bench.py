@@ -216,7 +216,11 @@ def _receive_path(coalescing: str, wait: str, limit: str) -> Callable[[float], S
 
 
 def _what_binds(result: ClusterResult, messages_per_second: float, rate: int) -> str:
-    """The part that had no time left: the link, the receiving CPU, or else the sending side."""
+    """The part that had no time left: the link, or the CPU of handler and rank.
+
+    "waiting" if neither: the rank slept or spun, for an interrupt, its coalescing delay, or
+    the NIC's CPU.
+    """
     if rate:
         limit = rate / (8 * (FRAME_128B_BYTES + WIRE_OVERHEAD_BYTES))
         if messages_per_second > BUSY_SHARE * limit:
@@ -228,7 +232,7 @@ def _what_binds(result: ClusterResult, messages_per_second: float, rate: int) ->
     busy_ns -= result.accounts.get("rank0", {}).get("spin_ns", 0)
     if busy_ns > BUSY_SHARE * elapsed_ns:
         return "the receiving CPU"
-    return "waiting: interrupts, coalescing or the NIC"
+    return "waiting"
 
 
 def _pingpong(coalescing: str) -> Callable[[float], Sample]:

@@ -215,14 +215,14 @@ cdef class Node:
         return load_relaxed_u64(&node_endpoint(self.header, endpoint).handovers)
 
     def ring_depths(self) -> dict:
-        """Frames that wait in each ring of this node, by the ring's name."""
+        """Frames that wait in each ring, by (kind, index) as wire/frames.pyx names them."""
         depths = {}
         for index in range(self.header.vectors_count):
-            depths[f"rx{index}"] = ring_depth(node_rx_ring(self.header, index))
+            depths["rx", index] = ring_depth(node_rx_ring(self.header, index))
         for index in range(self.header.cores_count):
-            depths[f"tx-core{index}"] = ring_depth(node_core_tx_ring(self.header, index))
+            depths["core_tx", index] = ring_depth(node_core_tx_ring(self.header, index))
         for index in range(self.header.endpoints_count):
-            depths[f"tx-endpoint{index}"] = ring_depth(node_endpoint_tx_ring(self.header, index))
+            depths["endpoint_tx", index] = ring_depth(node_endpoint_tx_ring(self.header, index))
         for index in range(self.header.nodes_count):
-            depths[f"link-from{index}"] = ring_depth(node_link_ring(self.header, index))
+            depths["link", index] = ring_depth(node_link_ring(self.header, index))
         return depths

@@ -1,11 +1,13 @@
 """Frames in the rings of a node, as Python bytes: for tests and for looking into a run.
 
-These functions act as the ring's producer or consumer, so nobody else may at that time.
+put_frame and take_frames act as the ring's producer or consumer, so nobody else may at that time;
+peek_frames only looks.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
+from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.native.ring cimport (
     ring,
     ring_available,
@@ -64,6 +66,25 @@ def put_frame(Node node not None, str which, uint32_t index, bytes frame not Non
     ring_fill(frames)
     ring_publish(frames)
     return True
+
+
+def peek_frames(Node node not None, str which, uint32_t index=0):
+    """The published frames of a ring, which stay there: [(time_ns, bytes), ...].
+
+    Anybody may look. If the ring is in use the consumer moves on meanwhile, so that a frame
+    may be read while its slot is filled anew; lengths are kept within the slot.
+    """
+    cdef ring *frames = _find(node, which, index)
+    cdef uint32_t tail = load_acquire_u32(&frames.tail)
+    cdef uint32_t count = load_acquire_u32(&frames.head) - tail
+    cdef uint32_t room = frames.slot_bytes - sizeof(frame_slot)
+    cdef uint32_t i
+    cdef frame_slot *slot
+    seen = []
+    for i in range(min(count, frames.entries)):
+        slot = <frame_slot *>ring_slot(frames, tail + i)
+        seen.append((slot.time_ns, (<const char *>slot.frame)[:min(slot.length, room)]))
+    return seen
 
 
 def take_frames(Node node not None, str which, uint32_t index=0, limit=None):
