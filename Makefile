@@ -26,6 +26,8 @@ test: $(VENV)/built $(VENV)/tools
 bench: $(VENV)/built
 	$(BIN)/shrimpmx bench
 
+# cython-lint starts pycodestyle by its name.
+lint: export PATH := $(CURDIR)/$(BIN):$(PATH)
 lint: $(VENV)/built $(VENV)/tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

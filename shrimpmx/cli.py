@@ -11,12 +11,13 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from types import FrameType
-from typing import NoReturn
+import threading
+from collections.abc import Sequence
+from typing import Any, NoReturn, TextIO
 
 from rich.console import Console
 
+from shrimpmx.cluster.interrupts import FirstInterrupt, what_interrupted
 from shrimpmx.commands import bench, calibrate, clean, doctor, listing, run
 from shrimpmx.errors import AgentError, InputError, ShrimpmxError
 
@@ -45,58 +46,66 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-@contextlib.contextmanager
-def _terminating_as_interrupt() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does: with its clean-up."""
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    try:
-        before = {
-            number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
-        }
-    except ValueError:  # not in the main thread: the caller's handlers stay
-        yield
-        return
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _says_enough(error: AgentError) -> bool:
     """Whether an agent failed with one of our own errors, whose sentence is all there is."""
     return error.traceback.rstrip().rpartition("\n")[2].startswith("shrimpmx.errors.")
 
 
+def _listening(*, program: bool) -> contextlib.AbstractContextManager[Any]:
+    """SIGTERM and SIGHUP end a run as Ctrl-C does: with its clean-up."""
+    if threading.current_thread() is threading.main_thread():
+        return FirstInterrupt((signal.SIGTERM, signal.SIGHUP), keep=program)
+    return contextlib.nullcontext()  # the caller's handlers stay
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `arguments` default to those of the process."""
-    errors = Console(stderr=True, soft_wrap=True, highlight=False)
+    # As the program itself there is nothing left to do but to exit, undisturbed.
+    with _listening(program=arguments is None):
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     try:
         chosen = parser().parse_args(arguments)
-        with _terminating_as_interrupt():
-            code: int = chosen.function(chosen)
+        code: int = chosen.function(chosen)
         sys.stdout.flush()
         return code
     except AgentError as error:
         if error.traceback and not _says_enough(error):
-            errors.print(error.traceback.rstrip(), markup=False)
-        errors.print(f"shrimpmx: {error}", markup=False)
+            _say(error.traceback.rstrip())
+        _say(f"shrimpmx: {error}")
         return error.exit_code
     except ShrimpmxError as error:
-        errors.print(f"shrimpmx: {error}", markup=False)
+        _say(f"shrimpmx: {error}")
         return error.exit_code
-    except KeyboardInterrupt:
-        errors.print("shrimpmx: interrupted; the points already measured are kept", markup=False)
+    except KeyboardInterrupt as interrupt:
+        _say(
+            f"shrimpmx: interrupted by {what_interrupted(interrupt)}; "
+            "the points already measured are kept"
+        )
         return EXIT_AGENT_FAILED
     except BrokenPipeError:
         # The reader of our output has gone, and so has the reason to write more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up(sys.stdout)
         return 0
+
+
+def _give_up(stream: TextIO) -> None:
+    """Nobody reads it any more: let what is left in it go nowhere, without another error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _say(text: str) -> None:
+    """To standard error, if there is still somebody there: a terminal may have been closed."""
+    try:
+        Console(stderr=True, soft_wrap=True, highlight=False).print(text, markup=False)
+        sys.stderr.flush()
+    except OSError:
+        _give_up(sys.stderr)
 
 
 def run_file(path: str) -> int:
     """What `python scenarios/x.py` does: run that file with the options of the command line."""
-    return main(["run", path, *sys.argv[1:]])
+    with _listening(program=True):
+        return _main(["run", path, *sys.argv[1:]])

@@ -158,7 +158,7 @@ def outcome_of(spec: ClusterSpec, result: ClusterResult) -> Outcome:
 
 
 def _samples(spec: ClusterSpec, result: ClusterResult) -> Samples:
-    """ns per half round trip as the first rank saw it, or ns per message at the receivers."""
+    """ns per half round trip as the first rank saw it, or ns per message at each receiver."""
     first = result.samples.get("rank0", {})
     if HALF_ROUND_TRIP in first:
         return first[HALF_ROUND_TRIP].astype(np.float64)
@@ -172,12 +172,17 @@ def _samples(spec: ClusterSpec, result: ClusterResult) -> Samples:
 
 
 def per_message_ns(timestamps_ns: NDArray[np.int64], batch: int, warmup: int) -> Samples:
-    """ns per message of each batch behind the warm-up, of the last one if that covers all.
+    """ns per message behind the warm-up, the last batch's if that covers all: one figure.
 
-    `timestamps_ns` has one stamp at the first message and one after each `batch` messages.
+    `timestamps_ns` has one stamp at the first message and one after each `batch` messages; with
+    fewer than two there is no figure. Batches are not told apart: they follow each other, and
+    a burst makes some of them fast at the cost of the next.
     """
-    skipped = min(-(-warmup // batch), max(0, timestamps_ns.size - 2))
-    return np.diff(timestamps_ns[skipped:]) / batch
+    if timestamps_ns.size < 2:
+        return np.empty(0)
+    skipped = min(-(-warmup // batch), timestamps_ns.size - 2)
+    messages = batch * (timestamps_ns.size - 1 - skipped)
+    return np.array([(timestamps_ns[-1] - timestamps_ns[skipped]) / messages])
 
 
 def handler_cost(seconds: float) -> dict[str, Any]:

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
 from shrimpmx.measure.environment import environment
 from shrimpmx.measure.expectation import evaluate
 from shrimpmx.measure.metrics import METRICS, Outcome
 from shrimpmx.measure.probe import probe
 from shrimpmx.measure.result import ResultDirectory
-from shrimpmx.measure.statistics import summarise
+from shrimpmx.measure.runs import limits_of, main_state, runs_of
+from shrimpmx.measure.statistics import summarise_runs
 from shrimpmx.scenario import Point, RunPlan, Scenario, plan_runs
 
 # A sample whose probes disagree is taken again this often; a machine that flips faster than a
@@ -217,7 +216,11 @@ def run_data(
 
 
 def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
-    """One point of the result from its repeats: samples joined, counters summed."""
+    """One point of the result from its repeats: samples joined, counters summed.
+
+    `state` is the one that its times are summarised from, that of most runs; `limits` say why
+    times of such a placement cannot be judged.
+    """
     metrics = {name: _merged_metric(name, runs) for name in runs[0]["metrics"]}
     return {
         "params": point.shown,
@@ -225,7 +228,9 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
         "counters": _summed(run["counters"] for run in runs),
         "accounts": _summed(run["accounts"] for run in runs),
         "usage": _summed(run["usage"] for run in runs),
+        "state": main_state([run["state"] for run in runs]),
         "states": [run["state"] for run in runs],
+        "limits": limits_of(run["placement"] for run in runs),
         "cache_line_round_trip_ns": [run["cache_line_round_trip_ns"] for run in runs],
     }
 
@@ -235,15 +240,17 @@ def _merged_metric(name: str, runs: Sequence[RunData]) -> dict[str, Any]:
     there = [(part, state) for part, state in parts if "samples" in part]
     if not there:
         return dict(parts[0][0])
-    samples = np.concatenate([np.asarray(part["samples"], dtype=np.float64) for part, _ in there])
-    summary = summarise(samples)
-    return {
+    repeats = [{"state": state, "count": len(part["samples"])} for part, state in there]
+    joined: dict[str, Any] = {
         "unit": METRICS[name].unit,
-        "samples": samples.tolist(),
-        "median": summary.median,
-        "ci95": [summary.low, summary.high],
-        "repeats": [{"state": state, "count": len(part["samples"])} for part, state in there],
+        "samples": [sample for part, _ in there for sample in part["samples"]],
+        "repeats": repeats,
     }
+    # All samples are kept; a time is summarised from runs of one state.
+    if METRICS[name].kind == "time":
+        joined["state"] = main_state([state for _, state in there])
+    summary = summarise_runs(runs_of(joined, joined.get("state")))
+    return {**joined, "median": summary.median, "ci95": [summary.low, summary.high]}
 
 
 def _summed(tables: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:

@@ -20,7 +20,7 @@ scenario = Scenario(
     "wish that finds the handler still at work costs nothing, the others cost an interrupt. "
     "stream looks first whether more is coming. In two-node mode sender and NIC may share a CPU: "
     "packets then come in the sender's bursts, and each burst is a stream of its own.",
-    parameters={"workload": "stream", "wait": "block", "iterations": 60_000, "warmup": 2_000},
+    parameters={"workload": "stream", "wait": "block", "iterations": 60_000, "warmup": 4_000},
     sweep={
         "mode": ("two-node", "generator"),
         "size_bytes": (0, 128),
@@ -29,7 +29,7 @@ scenario = Scenario(
     compare="coalescing",
     rows="size_bytes",
     columns="coalescing",
-    repeats=3,
+    repeats=5,
     metrics=("message_rate", "interrupts_per_message"),
     expectations=(
         Ratio(

@@ -21,7 +21,7 @@ scenario = Scenario(
     "when a marked packet has arrived (open-mx), the same unless more packets are on their way "
     "(stream). Waiting saves interrupts when a message has many packets, and costs time when it "
     "has one; marks give both.",
-    parameters={"workload": "pingpong", "wait": "spin", "iterations": 150, "warmup": 20},
+    parameters={"workload": "pingpong", "wait": "spin", "iterations": 100, "warmup": 20},
     sweep={
         "size_bytes": (0, 32, 128, 1024, 4096, 16384, 32768),
         "coalescing": COALESCING_NAMES,
@@ -29,6 +29,7 @@ scenario = Scenario(
     compare="coalescing",
     rows="size_bytes",
     columns="coalescing",
+    repeats=3,
     metrics=("half_round_trip", "interrupts_per_message"),
     expectations=(
         Ratio(

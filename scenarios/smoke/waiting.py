@@ -32,14 +32,23 @@ scenario = Scenario(
     "and burns its CPU; blocking frees the CPU and pays a wake-up for each message. A hybrid "
     "spins for 300 µs and then falls back: with no delay it waits like spin, with a long one "
     "like its fallback, and it gives the CPU away only then.",
-    parameters={"workload": "pingpong", "coalescing": "disabled", "iterations": 120, "warmup": 20},
+    parameters={"workload": "pingpong", "coalescing": "disabled", "iterations": 60, "warmup": 10},
     sweep={"delay_us": (SHORT, LONG), "wait": WAIT_NAMES},
     compare="wait",
     rows="wait",
     columns="delay_us",
+    repeats=3,
     metrics=("round_trip", "system_calls_per_wait", "switches_per_wait", "taken_spinning"),
     expectations=(
         *(hybrid(fallback) for fallback in ("sched", "block", "notify")),
+        Ratio(
+            text="spin makes no system call",
+            metric="system_calls_per_wait",
+            of={"wait": "spin"},
+            to={"wait": "block"},
+            at_most=0.001,
+            exact=True,
+        ),
         Ratio(
             text="without delay spin-block makes fewer system calls than block",
             metric="system_calls_per_wait",

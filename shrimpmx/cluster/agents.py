@@ -22,7 +22,13 @@ def make_agents(
 ) -> list[Agent]:
     """The step machines of one process; ranks are not agents of a runner."""
     numbers = agent_numbers(placement)
-    return [_make(spec, agent, numbers[agent.name], memory) for agent in plan.agents]
+    agents = []
+    for wanted in plan.agents:
+        agent = _make(spec, wanted, numbers[wanted.name], memory)
+        if memory.trace is not None:
+            agent.use_trace(memory.trace, numbers[wanted.name])
+        agents.append(agent)
+    return agents
 
 
 def _make(spec: ClusterSpec, plan: AgentPlan, number: int, memory: RunMemory) -> Agent:

@@ -53,9 +53,11 @@ class ControlChannel:
                 max_message_size=self.message_bytes,
             )
         except (OSError, ValueError, posix_ipc.Error) as error:
+            # The kernel, and so posix_ipc, calls an exhausted limit of queues "too many files".
             raise MachineError(
-                f"the control channel cannot be created: {error}; "
-                "`shrimpmx clean` removes leftover queues, `ulimit -q` shows the limit"
+                f"the control channel cannot be created: {error}, or no bytes left for "
+                "queues; `shrimpmx clean` removes leftover queues, `ulimit -q` shows the limit of "
+                "their bytes, `ulimit -n` that of open files"
             ) from None
 
     def fileno(self) -> int:

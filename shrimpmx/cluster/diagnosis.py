@@ -7,7 +7,8 @@ import os
 import time
 from pathlib import Path
 
-from shrimpmx.cluster.process import DUMP_SIGNAL, RunParts
+from shrimpmx.cluster.parts import DUMP_SIGNAL, RunParts
+from shrimpmx.cluster.trace_text import trace_text
 
 # How long a process has to write its stack; a stopped one never will.
 STACK_LIMIT_S = 0.3
@@ -122,4 +123,4 @@ def _trace(parts: RunParts) -> str:
     if parts.memory.trace is None:
         return ""
     names = [agent.name for agent, _ in parts.placement.agents()]
-    return f"last trace records:\n{parts.memory.trace.text(names, last=TRACE_RECORDS)}"
+    return f"last trace records:\n{trace_text(parts.memory.trace, names, last=TRACE_RECORDS)}"

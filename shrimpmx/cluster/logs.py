@@ -7,14 +7,28 @@ records to the supervisor's through multiprocessing-logging.
 from __future__ import annotations
 
 import logging
+import multiprocessing
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from multiprocessing_logging import install_mp_handler, uninstall_mp_handler
 
+from shrimpmx.errors import MachineError
+
 LOGGER = logging.getLogger("shrimpmx")
 FILE_NAME = "shrimpmx.log"
+
+
+def _check_locks() -> None:
+    """The queue of records needs semaphores, which live in /dev/shm; MachineError without them."""
+    try:
+        multiprocessing.Lock()
+    except OSError as error:
+        raise MachineError(
+            f"no semaphore can be made in /dev/shm: {error.strerror}; "
+            "`shrimpmx clean` removes leftovers"
+        ) from None
 
 
 @contextmanager
@@ -23,6 +37,7 @@ def run_log(directory: Path, level: int = logging.INFO) -> Iterator[Path]:
 
     Open it once for a whole sweep: closing waits for records that are under way.
     """
+    _check_locks()
     path = directory / FILE_NAME
     handler = logging.FileHandler(path, encoding="utf-8")
     form = "%(asctime)s.%(msecs)03d %(levelname)-7s %(processName)s %(name)s: %(message)s"

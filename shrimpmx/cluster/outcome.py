@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shrimpmx.cluster.memory import RunMemory
 from shrimpmx.cluster.placement import Placement
 from shrimpmx.cluster.rank import COUNTERS_BEFORE
+from shrimpmx.cluster.trace_text import trace_text
 
 
 @dataclass
@@ -59,7 +60,7 @@ class ClusterResult:
             endpoints = range(node.endpoints_count)
             self.handovers.append([node.endpoint_handovers(number) for number in endpoints])
         if memory.trace is not None:
-            self.trace = memory.trace.text(names)
+            self.trace = trace_text(memory.trace, names)
 
     def read_directory(self, directory: Path) -> None:
         """Take over the files that the ranks wrote."""

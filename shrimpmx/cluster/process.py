@@ -9,17 +9,15 @@ import resource
 import signal
 import sys
 import traceback
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from shrimpmx.cluster import rank
 from shrimpmx.cluster.agents import make_agents
 from shrimpmx.cluster.channel import ControlChannel
-from shrimpmx.cluster.memory import RunMemory
-from shrimpmx.cluster.placement import Placement, ProcessPlan
+from shrimpmx.cluster.interrupts import ENDING_SIGNALS
+from shrimpmx.cluster.parts import DUMP_SIGNAL, RunParts
+from shrimpmx.cluster.placement import ProcessPlan
 from shrimpmx.cluster.runner import Runner
-from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import AbortedError, ShrimpmxError
 from shrimpmx.native import notify
 from shrimpmx.native.cores import (
@@ -33,25 +31,7 @@ from shrimpmx.native.perf import usage
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 
-# The supervisor asks for a stack with this signal.
-DUMP_SIGNAL = signal.SIGUSR2
 EXIT_FAILED = 3
-
-
-@dataclass
-class RunParts:
-    """What the processes of a run inherit from its supervisor."""
-
-    spec: ClusterSpec
-    placement: Placement
-    memory: RunMemory
-    channel: ControlChannel
-    directory: Path
-    supervisor_pid: int
-
-    def stack_file(self, process: str) -> Path:
-        """Where a process's stack goes when the supervisor asks for it."""
-        return self.directory / f"{process}.stack"
 
 
 def process_main(parts: RunParts, index: int) -> None:
@@ -78,10 +58,12 @@ def process_main(parts: RunParts, index: int) -> None:
 def _settle(parts: RunParts, plan: ProcessPlan, index: int) -> int:
     """Make this process what the plan says; returns the real-time priority granted."""
     die_with_parent(parts.supervisor_pid)
-    # Ctrl-C reaches the whole group; the supervisor alone decides what becomes of it.
+    # Ctrl-C and a closed terminal reach the whole group; the supervisor alone decides what
+    # becomes of it. SIGTERM ends this process as any other: whoever sends it may mean it alone.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING_SIGNALS)
     # Killed processes leave no core file behind.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     set_process_name(plan.name)

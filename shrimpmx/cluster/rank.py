@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shrimpmx.cluster.agents import agent_numbers
+from shrimpmx.cluster.parts import RunParts
 from shrimpmx.cluster.placement import ProcessPlan
 from shrimpmx.errors import AbortedError, AgentError, InputError
 from shrimpmx.mx.endpoint import Endpoint
@@ -22,9 +23,6 @@ from shrimpmx.shared.control import Control
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.workloads.pingpong import pingpong
 from shrimpmx.workloads.stream import receive_stream, send_stream
-
-if TYPE_CHECKING:
-    from shrimpmx.cluster.process import RunParts
 
 Samples = dict[str, NDArray[np.int64]]
 
@@ -123,14 +121,17 @@ def run_rank(parts: RunParts, plan: ProcessPlan, index: int, waiter: Waiter) -> 
     rank = parts.spec.ranks[number]
     control = parts.memory.control
     work = workload(rank.workload)
+    agent = agent_numbers(parts.placement)[plan.agents[0].name]
     with Endpoint(
         parts.memory.nodes[rank.node],
         parts.spec.endpoints[number],
         index,
         waiter=waiter,
         parameters=parts.spec.mx,
-        agent=agent_numbers(parts.placement)[plan.agents[0].name],
+        agent=agent,
     ) as endpoint:
+        if parts.memory.trace is not None:
+            endpoint.use_trace(parts.memory.trace, agent)
         control.set_runner_state(index, "ready")
         parts.channel.send(plan.name, "ready")
         if not control.wait_started(MEETING_LIMIT_S):

@@ -12,26 +12,29 @@ import logging
 import multiprocessing
 import os
 import selectors
+import shutil
 import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+import traceback
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 from shrimpmx.cluster import diagnosis
 from shrimpmx.cluster.channel import ControlChannel
+from shrimpmx.cluster.interrupts import FirstInterrupt, interrupts_held, what_interrupted
 from shrimpmx.cluster.janitor import Janitor
 from shrimpmx.cluster.leftovers import find_leftovers, remove_leftovers
 from shrimpmx.cluster.memory import RunMemory
 from shrimpmx.cluster.outcome import ClusterResult
+from shrimpmx.cluster.parts import RunParts
 from shrimpmx.cluster.placement import Placement, place
-from shrimpmx.cluster.process import RunParts, process_main
+from shrimpmx.cluster.process import process_main
 from shrimpmx.cluster.rank import workload
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec
 from shrimpmx.cluster.topology import Topology
-from shrimpmx.errors import AgentError, InputError
+from shrimpmx.errors import AgentError, InputError, MachineError
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.native.segment import RunIdentity
 
@@ -40,18 +43,9 @@ LOGGER = logging.getLogger("shrimpmx.cluster")
 # Processes that were told to end have this long before they are killed.
 END_LIMIT_S = 5.0
 ABORT_LIMIT_S = 0.1
+# A signal to a whole group reaches its processes one after the other, within so long.
+GROUP_SIGNAL_S = 0.1
 DUMP_FILE = "deadline.txt"
-
-
-@contextlib.contextmanager
-def interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back for a moment, so that it does not hit a process half made."""
-    held = {signal.SIGINT, signal.SIGTERM}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Cluster:
@@ -86,14 +80,22 @@ class Cluster:
         if found:
             LOGGER.info("removing leftovers of dead runs: %s", found.describe())
             remove_leftovers(found)
-        with tempfile.TemporaryDirectory(prefix="shrimpmx-") as scratch:
-            run = _Run(self.spec, self.placement, Path(scratch), self.directory, deadline_s)
-            try:
-                return run.run()
-            except KeyboardInterrupt:
-                raise AgentError(
-                    "interrupted by Ctrl-C; points already measured are kept"
-                ) from None
+        try:
+            with FirstInterrupt():
+                return _Run(self.spec, self.placement, self.directory, deadline_s).run()
+        except KeyboardInterrupt as interrupt:
+            raise AgentError(
+                f"interrupted by {what_interrupted(interrupt)}; points already measured are kept"
+            ) from None
+        except OSError as error:
+            raise MachineError(
+                f"the run could not be set up: {error.strerror or error}; `ulimit -a` shows the "
+                "limits of this process, `shrimpmx doctor` what this machine can do"
+            ) from None
+        except AgentError as error:
+            # Whoever keeps the error must not keep the run's memory with it.
+            traceback.clear_frames(error.__traceback__)
+            raise
 
 
 class _Run:
@@ -103,16 +105,16 @@ class _Run:
         self,
         spec: ClusterSpec,
         placement: Placement,
-        scratch: Path,
         directory: Path | None,
         deadline_s: float,
     ) -> None:
         self.spec = spec
         self.placement = placement
-        self.scratch = scratch
         self.directory = directory
         self.deadline_s = deadline_s
         self.started = time.monotonic()
+        self.until = self.started + deadline_s
+        self.late = f"the run did not end within {deadline_s:g} s"
         self.result = ClusterResult(placement)
         self.processes: list[ForkProcess] = []
         self.pidfds: list[int] = []
@@ -124,6 +126,8 @@ class _Run:
 
     def run(self) -> ClusterResult:
         memory = channel = janitor = None
+        with interrupts_held():
+            self.scratch = Path(tempfile.mkdtemp(prefix="shrimpmx-"))
         try:
             identity = RunIdentity.of_this_process()
             memory = RunMemory(self.spec, self.placement, identity)
@@ -139,7 +143,7 @@ class _Run:
             self._collect()
             return self.result
         finally:
-            # A second Ctrl-C must not cut the clean-up short.
+            # A first Ctrl-C, now that the run is over, must not cut the clean-up short.
             with interrupts_held():
                 if memory is not None:
                     self._end_everyone(memory)
@@ -149,6 +153,7 @@ class _Run:
                 if janitor is not None:
                     janitor.dismiss()
                 self.selector.close()
+                shutil.rmtree(self.scratch, ignore_errors=True)
 
     # -- phases ---------------------------------------------------------
 
@@ -190,7 +195,9 @@ class _Run:
     def _collect(self) -> None:
         began = time.monotonic()
         self.parts.memory.control.set_stop("finish")
-        self.deadline_s = min(self.deadline_s, began - self.started + END_LIMIT_S)
+        # Not what is left of the deadline: what was to be done was done in time.
+        self.until = began + END_LIMIT_S
+        self.late = f"the run was done, but did not end within {END_LIMIT_S:g} s more"
         self.waiting_for = {plan.name for plan in self.placement.processes}
         self._wait("exit")
         self.result.stop_s = time.monotonic() - began
@@ -204,17 +211,16 @@ class _Run:
         while self.waiting_for:
             now = time.monotonic()
             self._apply_faults(now)
-            left_s = self.started + self.deadline_s - now
-            if left_s <= 0:
-                self._give_up()
             times = [timed[0] for timed in [*self.faults, *self.resume]]
-            limit_s = min([left_s, *(moment - now for moment in times)])
-            events = self.selector.select(max(0.0, limit_s))
+            events = self.selector.select(max(0.0, min([self.until, *times]) - now))
             # Messages first: a process that reports and then exits has reported.
             self._read_messages(what)
             for key, _ in events:
                 if key.data is not None:
                     self._note_exit(key.data, what)
+            # What came before the deadline has been handled by now, however late it is.
+            if now >= self.until and self.waiting_for:
+                self._give_up()
 
     def _read_messages(self, what: str) -> None:
         for message in self.parts.channel.receive_all():
@@ -237,6 +243,9 @@ class _Run:
         if what == "exit" and process.exitcode == 0:
             self.waiting_for.discard(plan.name)
             return
+        if process.exitcode in (-signal.SIGTERM, -signal.SIGHUP):
+            # Sent to the whole group it is on its way here too, and is then the reason.
+            time.sleep(GROUP_SIGNAL_S)
         agents = ", ".join(agent.name for agent in plan.agents)
         raise AgentError(
             f"{plan.name} (pid {process.pid}, {agents}) {_how_it_ended(process.exitcode)}",
@@ -245,7 +254,7 @@ class _Run:
 
     def _give_up(self) -> None:
         pids = self._pids()
-        blamed = diagnosis.suspects(self.parts, pids)
+        blamed = self._blamed(pids)
         text = diagnosis.dump(self.parts, pids)
         if self.directory is not None:
             (self.directory / DUMP_FILE).write_text(text)
@@ -255,9 +264,18 @@ class _Run:
             for plan, pid in zip(self.placement.processes, pids, strict=True)
         }
         who = ", ".join(f"{name} ({states[name]})" for name in blamed)
-        raise AgentError(
-            f"the run did not end within {self.deadline_s:g} s because of {who}", blamed[0], text
-        )
+        raise AgentError(f"{self.late} because of {who}", blamed[0], text)
+
+    def _blamed(self, pids: list[int]) -> list[str]:
+        """Who keeps the run from ending; never one that has ended as it should."""
+        plans = self.placement.processes
+        ended = {
+            plan.name
+            for plan, process in zip(plans, self.processes, strict=True)
+            if process.exitcode == 0
+        }
+        found = [name for name in diagnosis.suspects(self.parts, pids) if name not in ended]
+        return found or [plan.name for plan in plans if plan.name in self.waiting_for]
 
     def _apply_faults(self, now: float) -> None:
         while self.faults and self.faults[0][0] <= now:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -105,8 +106,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _say_how_to_go_on(sweep: Sweep, scenario: str, output: Path) -> None:
-    print(
-        f"{sweep.runs_done} of {len(sweep.plans)} runs are kept in {output}; go on with: "
-        f"shrimpmx run {scenario} --output {output} --resume (and the same --set and --seed)",
-        file=sys.stderr,
-    )
+    # Nobody reads it where a closed terminal was the reason.
+    with contextlib.suppress(OSError):
+        print(
+            f"{sweep.runs_done} of {len(sweep.plans)} runs are kept in {output}; go on with: "
+            f"shrimpmx run {scenario} --output {output} --resume (and the same --set and --seed)",
+            file=sys.stderr,
+        )

@@ -21,6 +21,14 @@ from shrimpmx.native.atomics cimport (
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_depth, ring_slot
+from shrimpmx.native.trace cimport (
+    TRACE_interrupt,
+    TRACE_poll_begin,
+    TRACE_poll_end,
+    Trace,
+    trace_record,
+)
+from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
     COUNTER_budget_exhausted,
     COUNTER_demotions,
@@ -70,6 +78,11 @@ cdef class InterruptAgent(Agent):
         self.counters = <uint64_t *>self.record.counters
         self.name = node.control.agent_info(agent)["name"]
 
+    def use_trace(self, Trace trace not None, uint32_t number) -> None:
+        """Record from now on what the handler does, in the ring of agent `number`."""
+        Agent.use_trace(self, trace, number)
+        self.handler.trace = self.trace
+
     @property
     def scheduled_vectors(self):
         """Bit mask of the vectors that it is polling."""
@@ -80,12 +93,14 @@ cdef class InterruptAgent(Agent):
         cdef interrupt_vector *vector
         cdef uint32_t done = 0, handled
         cdef bint exhausted = False
+        self.handler.now_ns = now_ns
         if load_relaxed_u64(&self.interrupts.pending) != 0:
             # I2': takes all interrupts at once; pairs with I2, the NIC's fetch_or
             taken = exchange_u64(&self.interrupts.pending, 0)
             self.counters[COUNTER_interrupts] += __builtin_popcountll(taken)
             self.scheduled |= taken
             done = __builtin_popcountll(taken)
+            trace_record(self.trace, now_ns, TRACE_interrupt, taken, self.core)
         vectors = self.scheduled
         while vectors != 0:
             vector = node_vector(self.header, __builtin_ctzll(vectors))
@@ -107,7 +122,10 @@ cdef class InterruptAgent(Agent):
         cdef uint32_t handled = 0, batch, index
         cdef frame_slot *slot
         cdef frame_slot *ahead
+        cdef uint32_t number = <uint32_t>(vector - node_vector(self.header, 0))
         self.counters[COUNTER_polls] += 1
+        trace_record(self.trace, self.handler.now_ns, TRACE_poll_begin, number,
+                     self.budget)
         while handled < self.budget:
             batch = ring_available(rx, CONSUME_BATCH_PACKETS)
             batch = min(batch, min(<uint32_t>CONSUME_BATCH_PACKETS, self.budget - handled))
@@ -119,10 +137,13 @@ cdef class InterruptAgent(Agent):
                 prefetch_read(ahead)
                 prefetch_read(<char *>ahead + 64)
                 prefetch_read(<char *>ahead + 128)
+                if self.trace != NULL and slot.time_ns > self.handler.now_ns:
+                    self.handler.now_ns = slot.time_ns   # it came after the step began
                 self.handler.handle(slot.frame, slot.length)
             ring_consume(rx, batch)
             handled += batch
         self.handler.finish_batch()
+        trace_record(self.trace, self.handler.now_ns, TRACE_poll_end, number, handled)
         return handled
 
     cdef bint _complete(self, interrupt_vector *vector) noexcept nogil:

@@ -1,9 +1,10 @@
 """The driver's receive handler: from a frame to an event in an endpoint's ring."""
 
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.host.event_ring cimport event_writer
 from shrimpmx.host.transmit cimport TransmitPort
+from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.shared.layout cimport endpoint_descriptor, node_header
 from shrimpmx.shared.node cimport Node
 
@@ -13,6 +14,8 @@ cdef class ReceiveHandler:
     cdef readonly uint32_t core
     cdef node_header *header
     cdef uint64_t *counters          # of the irq agent that runs the handler
+    cdef trace_ring *trace           # of the same agent; NULL: tracing is off
+    cdef int64_t now_ns              # time of its records
     cdef TransmitPort port           # the core's own tx ring: for nacks
     cdef bint nacks_waiting          # committed, doorbell not yet rung
     # The endpoint whose lock is held, across consecutive frames for it.
@@ -31,8 +34,9 @@ cdef class ReceiveHandler:
     # The end of a poll: gives the lock back, sends the nacks, wakes the ranks.
     cdef void finish_batch(self) noexcept nogil
 
+    cdef void _drop(self, uint32_t counter) noexcept nogil
     cdef void _handle_endpoint_frame(self, const uint8_t *frame, int ptype) noexcept nogil
-    cdef void _post(self, const uint8_t *header, int ptype, uint32_t peer) noexcept nogil
+    cdef void _post(self, const uint8_t *frame, int ptype, uint32_t peer) noexcept nogil
     cdef bint _check_peer(self, const uint8_t *frame, int ptype, uint32_t *peer) noexcept nogil
     cdef int _enter(self, uint32_t endpoint) noexcept nogil
     cdef void _leave(self) noexcept nogil

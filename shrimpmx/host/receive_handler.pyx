@@ -41,7 +41,9 @@ from shrimpmx.native.lock cimport (
     shared_lock_give,
     shared_lock_take,
 )
+from shrimpmx.native.trace cimport TRACE_drop, TRACE_event, TRACE_rank_wake, trace_record
 from shrimpmx.shared.layout cimport (
+    AGENT_IRQ,
     COUNTER_drop_bad_datalen,
     COUNTER_drop_bad_endpoint,
     COUNTER_drop_bad_ethertype,
@@ -83,6 +85,7 @@ from shrimpmx.wire.check cimport (
     FRAME_NOSYS_TYPE,
     frame_check,
 )
+from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.wire cimport (
     NACK_BAD_ENDPOINT,
     NACK_BAD_SESSION,
@@ -181,13 +184,13 @@ cdef class ReceiveHandler:
         cdef int ptype
         self.counters[COUNTER_recv_packets] += 1
         if fault != 0:
-            self.counters[fault_counter(fault)] += 1
+            self._drop(fault_counter(fault))
             return
         ptype = frame[WIRE_HEAD_BYTES] & ~WIRE_MARK
         if PTYPE_TRUC <= ptype <= PTYPE_MEDIUM_FRAG or ptype == PTYPE_NACK_LIB:
             self._handle_endpoint_frame(frame, ptype)
         else:
-            self.counters[COUNTER_drop_nosys_type] += 1
+            self._drop(COUNTER_drop_nosys_type)
 
     cdef void _handle_endpoint_frame(self, const uint8_t *frame, int ptype) noexcept nogil:
         cdef const uint8_t *header = frame + WIRE_HEAD_BYTES
@@ -205,21 +208,26 @@ cdef class ReceiveHandler:
             if packet_session(header, ptype) != self.session:
                 refused = NACK_BAD_SESSION
         if refused != NACK_NONE:
-            self.counters[COUNTER_drop_bad_session if refused == NACK_BAD_SESSION
-                          else COUNTER_drop_bad_endpoint] += 1
+            self._drop(COUNTER_drop_bad_session if refused == NACK_BAD_SESSION
+                       else COUNTER_drop_bad_endpoint)
             # Never an answer to a nack or a library ack: two hosts could go on for ever.
             if ptype != PTYPE_NACK_LIB and ptype != PTYPE_TRUC:
                 self._nack(frame, peer, refused)
             return
-        self._post(header, ptype, peer)
+        self._post(frame, ptype, peer)
 
-    cdef void _post(self, const uint8_t *header, int ptype, uint32_t peer) noexcept nogil:
+    cdef void _drop(self, uint32_t counter) noexcept nogil:
+        self.counters[counter] += 1
+        trace_record(self.trace, self.now_ns, TRACE_drop, counter, AGENT_IRQ)
+
+    cdef void _post(self, const uint8_t *frame, int ptype, uint32_t peer) noexcept nogil:
         """Posts the event of a packet to the locked endpoint."""
+        cdef const uint8_t *header = frame + WIRE_HEAD_BYTES
         cdef uint32_t offset
         cdef uint8_t type
         cdef event *e = event_writer_prepare(&self.writer)
         if e == NULL:
-            self.counters[COUNTER_unexp_eventq_full] += 1
+            self._drop(COUNTER_unexp_eventq_full)
             return
         e.peer_index = <uint16_t>peer
         e.src_endpoint = header[2]
@@ -242,6 +250,7 @@ cdef class ReceiveHandler:
         event_writer_prefetch(&self.writer, ptype == PTYPE_SMALL or ptype == PTYPE_MEDIUM_FRAG)
         self.filled = True
         self.counters[type_counter(ptype)] += 1
+        trace_packet(self.trace, self.now_ns, TRACE_event, frame, <uint64_t>self.locked)
 
     cdef bint _check_peer(self, const uint8_t *frame, int ptype, uint32_t *peer) noexcept nogil:
         """Finds the sender: by the head's index, whose address must be the frame's source."""
@@ -253,10 +262,10 @@ cdef class ReceiveHandler:
             index = by_address
             is_node = is_node and index < self.header.nodes_count
         elif index >= self.header.nodes_count:
-            self.counters[COUNTER_drop_bad_peer_index] += 1
+            self._drop(COUNTER_drop_bad_peer_index)
             return False
         if not is_node or by_address != index:
-            self.counters[COUNTER_drop_bad_peer_addr] += 1
+            self._drop(COUNTER_drop_bad_peer_addr)
             return False
         peer[0] = index
         return True
@@ -342,4 +351,6 @@ cdef class ReceiveHandler:
             if wait_slot_wake(slot):
                 self.counters[COUNTER_rank_notifications if notified
                               else COUNTER_rank_wakes] += 1
+                trace_record(self.trace, self.now_ns, TRACE_rank_wake, self.wakes[index],
+                             notified)
         self.wakes_count = 0

@@ -1,7 +1,8 @@
 """`shrimpmx bench`: what each part of the emulator costs on this machine, and what binds it.
 
-Every figure is bracketed by a cache-line probe: `state` is near or far (mixed when it
-changed in between). Set-ups that are to be compared take turns.
+Every figure is bracketed by a cache-line probe: `state` is near or far, and a turn during
+which it changed is dropped ("unknown" with one CPU, which has no distance). Set-ups that are
+to be compared take turns.
 """
 
 from __future__ import annotations
@@ -23,9 +24,13 @@ from shrimpmx.measure import host_costs
 from shrimpmx.measure.environment import unavailable
 from shrimpmx.measure.probe import probe, round_trips
 from shrimpmx.measure.ring_pass import ring_pass
-from shrimpmx.measure.statistics import summarise
+from shrimpmx.measure.runs import DISTANCES
+from shrimpmx.measure.statistics import summarise_runs
 from shrimpmx.params import COALESCING_NAMES, HostParameters, NicParameters, WaitParameters
 
+# A turn during which the CPUs changed their distance is taken again, this often in all.
+ATTEMPTS = 3
+UNSTEADY = "the CPUs changed their distance during every turn; try again on a quieter machine"
 ONE_CPU = "needs two CPUs, this process may use only one"
 # A NIC and a handler on two CPUs pass frames in bursts of up to this many before one waits for
 # the other; larger rings no longer raise the rate (ours, docs/performance.md).
@@ -82,34 +87,39 @@ def run_bench(only: list[str] | None, seconds: float) -> list[dict[str, Any]]:
     for turn in range(max((b.turns for b in possible), default=0)):
         for benchmark in possible:
             if turn < benchmark.turns:
-                taken[benchmark.name].append(_bracketed(benchmark, seconds, cpus))
-    return [_row(b, taken[b.name]) for b in chosen]
+                taken[benchmark.name] += bracketed(benchmark, seconds, cpus)
+    return [_row(b, taken[b.name], b in possible) for b in chosen]
 
 
-def _bracketed(benchmark: Benchmark, seconds: float, cpus: list[int]) -> tuple[Sample, str]:
-    """One turn between two probes, and the state of the CPUs; a mixed one is repeated once."""
-    for _attempt in range(2):
+def bracketed(benchmark: Benchmark, seconds: float, cpus: list[int]) -> list[tuple[Sample, str]]:
+    """One turn between two probes, and the distance of the CPUs; none if it never kept still.
+
+    With one CPU there is no distance to change: "unknown".
+    """
+    for _attempt in range(ATTEMPTS):
         before, _ = probe(cpus)
         sample = benchmark.measure(seconds / benchmark.turns)
         after, _ = probe(cpus)
-        state = before if before == after else "mixed"
-        if state != "mixed":
-            break
-    return sample, state
+        if before == after and (before in DISTANCES or len(cpus) < 2):
+            return [(sample, before)]
+    return []
 
 
-def _row(benchmark: Benchmark, taken: list[tuple[Sample, str]]) -> dict[str, Any]:
+def _row(
+    benchmark: Benchmark, taken: list[tuple[Sample, str]], possible: bool = True
+) -> dict[str, Any]:
     row: dict[str, Any] = {"name": benchmark.name, "unit": benchmark.unit}
+    if not taken:
+        return {**row, **unavailable(UNSTEADY if possible else ONE_CPU)}
     useful = [(sample, state) for sample, state in taken if sample.figures.size]
     if not useful:
-        reason = ONE_CPU if not taken else "the CPUs were too busy for a single sample"
-        return {**row, **unavailable(reason)}
+        return {**row, **unavailable("the CPUs were too busy for a single sample")}
     # The state that most turns saw; figures of the other are no part of the median.
     states = [state for _, state in useful]
     state = max(sorted(set(states)), key=states.count)
     chosen = [sample for sample, seen in useful if seen == state]
     figures = np.concatenate([sample.figures for sample in chosen])
-    summary = summarise(figures)
+    summary = summarise_runs([sample.figures for sample in chosen])
     bounds = [sample.bound_by for sample in chosen]
     return {
         **row,

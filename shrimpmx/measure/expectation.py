@@ -1,8 +1,9 @@
 """What must come out of a scenario, as data: evaluated from a result and printed.
 
 A verdict is computed: `as expected` when the 95 % interval lies on the expected side,
-`not as expected` when it lies on the other, `inconclusive` when it covers the border,
-`not measurable here` when a figure is missing.
+`not as expected` when it lies on the other, `inconclusive` when it covers the border or
+when there is too little to compare, `not measurable here` when a figure is missing or the
+placement does not allow it. Times are compared within one state of the CPUs.
 """
 
 from __future__ import annotations
@@ -14,19 +15,48 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from shrimpmx.measure.statistics import Samples, Summary, ratio_of_medians
+from shrimpmx.measure.metrics import METRICS
+from shrimpmx.measure.runs import DISTANCES, ONE_CPU, runs_of
+from shrimpmx.measure.statistics import (
+    RUNS_LEAST,
+    Samples,
+    Summary,
+    interval_of,
+    median_of,
+    ratio_of_medians,
+    run_medians,
+)
 
 AS_EXPECTED, OPPOSITE = "as expected", "not as expected"
 INCONCLUSIVE, NOT_HERE = "inconclusive", "not measurable here"
 # The worst of several verdicts is the one that is shown.
 _ORDER = (AS_EXPECTED, INCONCLUSIVE, NOT_HERE, OPPOSITE)
 
+# Samples of a time from which fewer than RUNS_LEAST runs are judged: their interval covers the
+# scatter within a run, if not from run to run (ours).
+SAMPLES_MANY = 50
+
 Place = dict[str, Any]
 PointData = Mapping[str, Any]
+Group = tuple[PointData, ...]
 
 
 class _Expectation(BaseModel):
+    """`exact`: the figure follows from the protocol alone, so that one run is enough, on any
+    number of CPUs; not for times.
+    """
+
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: str
+    metric: str
+    exact: bool = False
+
+    @model_validator(mode="after")
+    def _check_exact(self) -> Self:
+        if self.exact and _is_time(self.metric):
+            raise ValueError(f"expectation {self.text!r} is exact, but {self.metric} is a time")
+        return self
 
 
 class Ratio(_Expectation):
@@ -35,8 +65,6 @@ class Ratio(_Expectation):
     `of` and `to` give values of some axes; for the other axes every value is tried.
     """
 
-    text: str
-    metric: str
     of: Place
     to: Place
     at_least: float | None = Field(None, gt=0)
@@ -61,8 +89,6 @@ class Between(_Expectation):
     still differ by the noise of two runs.
     """
 
-    text: str
-    metric: str
     of: Place
     one: Place
     other: Place
@@ -91,77 +117,99 @@ def matching(points: Iterable[PointData], place: Place) -> list[PointData]:
     return [p for p in points if all(p["params"].get(k) == v for k, v in place.items())]
 
 
-def samples_of(point: PointData, metric: str, state: str | None = None) -> Samples | str:
-    """A metric's samples of a point, or the reason why there are none.
-
-    `state` restricts them to repeats whose cache-line probe gave that state.
-    """
-    found = point["metrics"].get(metric)
-    if found is None:
-        return f"{metric} was not measured"
-    if "unavailable" in found:
-        return str(found["unavailable"])
-    samples = np.asarray(found["samples"], dtype=np.float64)
-    repeats = found.get("repeats")
-    if state is None or not repeats:
-        return samples
-    kept = np.concatenate([np.full(part["count"], part["state"] == state) for part in repeats])
-    return samples[kept] if kept.any() else f"no repeat was {state}"
-
-
-def common_state(*points: PointData) -> str | None:
-    """The distance state that all the points have repeats of; None if there is none."""
-    shared = set.intersection(*(set(point.get("states", [])) for point in points))
-    for state in ("near", "far"):
-        if state in shared:
-            return state
-    return None
+def common_state(metric: str, *points: PointData) -> str | None:
+    """The distance that all the points have runs of, the one with most; None if there is none."""
+    counts = {
+        state: min(len(runs_of(point["metrics"][metric], state)) for point in points)
+        for state in DISTANCES
+    }
+    best = max(DISTANCES, key=lambda state: counts[state])
+    return best if counts[best] else None
 
 
 def evaluate(expectation: Expectation, points: Sequence[PointData], seed: int = 1) -> Verdict:
     """Compute the verdict of one expectation on the points of a result."""
-    if isinstance(expectation, Ratio):
-        verdicts = [_ratio(expectation, *pair, seed) for pair in _pairs(expectation, points)]
-    else:
-        verdicts = [_between(expectation, *three) for three in _threes(expectation, points)]
-    if not verdicts:
+    groups = list(_groups(expectation, points))
+    if not groups:
         return Verdict(NOT_HERE, expectation.text, "the points it compares were not run")
+    verdicts = [_judged(expectation, group, groups, seed) for group in groups]
     return max(verdicts, key=lambda verdict: _ORDER.index(verdict.verdict))
 
 
-def _counterpart(points: Sequence[PointData], point: PointData, place: Place) -> PointData | None:
-    found = matching(points, {**point["params"], **place})
-    return found[0] if found else None
+def _is_time(metric: str) -> bool:
+    return metric not in METRICS or METRICS[metric].kind == "time"
 
 
-def _pairs(expected: Ratio, points: Sequence[PointData]) -> Iterator[tuple[PointData, PointData]]:
+def _groups(expected: Expectation, points: Sequence[PointData]) -> Iterator[Group]:
+    """Each point that the expectation is about, with those that it is compared with."""
+    places = [expected.to] if isinstance(expected, Ratio) else [expected.one, expected.other]
     for point in matching(points, expected.of):
-        other = _counterpart(points, point, expected.to)
-        if other is not None:
-            yield point, other
+        found = [matching(points, {**point["params"], **place}) for place in places]
+        if all(found):
+            yield (point, *(others[0] for others in found))
 
 
-def _threes(
-    expected: Between, points: Sequence[PointData]
-) -> Iterator[tuple[PointData, PointData, PointData]]:
-    for point in matching(points, expected.of):
-        one = _counterpart(points, point, expected.one)
-        other = _counterpart(points, point, expected.other)
-        if one is not None and other is not None:
-            yield point, one, other
+def _judged(expected: Expectation, group: Group, groups: Sequence[Group], seed: int) -> Verdict:
+    """The verdict on one group; what it cannot be judged by is told first."""
+    where = _place_words(group, groups)
+    compared = _compared(expected, group)
+    if isinstance(compared, Verdict):
+        return Verdict(compared.verdict, compared.text, compared.detail + where)
+    runs, state = compared
+    where = f"; CPUs {state}{where}" if state else where
+    if isinstance(expected, Between):
+        return _between(expected, runs, where, seed)
+    if median_of(runs[1]) <= 0:
+        divisor = f"{expected.metric} is 0 where it divides"
+        return Verdict(NOT_HERE, expected.text, divisor + where)
+    ratio = ratio_of_medians(runs[0], runs[1], seed)
+    return Verdict(_side(expected, ratio), expected.text, _ratio_words(expected, ratio) + where)
 
 
-def _ratio(expected: Ratio, over: PointData, under: PointData, seed: int) -> Verdict:
-    state = common_state(over, under)
-    above = samples_of(over, expected.metric, state)
-    below = samples_of(under, expected.metric, state)
-    if isinstance(above, str) or isinstance(below, str):
-        reason = above if isinstance(above, str) else str(below)
-        return Verdict(NOT_HERE, expected.text, reason)
-    if float(np.median(below)) <= 0:
-        return Verdict(NOT_HERE, expected.text, f"{expected.metric} is 0 at {_words(under, over)}")
-    ratio = ratio_of_medians(above, below, seed)
-    return Verdict(_side(expected, ratio), expected.text, _ratio_words(expected, ratio, state))
+def _compared(
+    expected: Expectation, group: Group
+) -> tuple[list[list[Samples]], str | None] | Verdict:
+    """The samples to compare, by point and run, and their common state; or why there is none."""
+    for point in group:
+        found = point["metrics"].get(expected.metric)
+        reason = f"{expected.metric} was not measured"
+        if found is None or "unavailable" in found:
+            return Verdict(NOT_HERE, expected.text, found["unavailable"] if found else reason)
+    limits = [limit for point in group for limit in _limits(expected, point)]
+    if limits:
+        return Verdict(NOT_HERE, expected.text, limits[0])
+    state = None
+    if _is_time(expected.metric):
+        state = common_state(expected.metric, *group)
+        if state is None:
+            return Verdict(INCONCLUSIVE, expected.text, _apart(group))
+    runs = [runs_of(point["metrics"][expected.metric], state) for point in group]
+    fewest = min(runs, key=len)
+    samples = sum(run.size for run in fewest)
+    many = _is_time(expected.metric) and samples >= SAMPLES_MANY
+    if len(fewest) < RUNS_LEAST and not expected.exact and not many:
+        return Verdict(INCONCLUSIVE, expected.text, _too_few(len(fewest), state))
+    return runs, state
+
+
+def _limits(expected: Expectation, point: PointData) -> list[str]:
+    """What keeps a point from being judged here. With one CPU counts change as well: a burst
+    is over before its handler runs.
+    """
+    if expected.exact:
+        return []
+    limits: list[str] = point.get("limits", [])
+    return limits if _is_time(expected.metric) else [x for x in limits if x == ONE_CPU]
+
+
+def _apart(group: Group) -> str:
+    seen = " against ".join("/".join(sorted(set(point["states"]))) for point in group)
+    return f"no runs with the CPUs at one distance ({seen}): raise repeats"
+
+
+def _too_few(runs: int, state: str | None) -> str:
+    while_state = f" with the CPUs {state}" if state else ""
+    return f"only {runs} run{'s' if runs > 1 else ''}{while_state}: --set repeats=5"
 
 
 def _side(expected: Ratio, ratio: Summary) -> str:
@@ -172,42 +220,53 @@ def _side(expected: Ratio, ratio: Summary) -> str:
     return OPPOSITE if ratio.high < low or ratio.low > high else INCONCLUSIVE
 
 
-def _ratio_words(expected: Ratio, ratio: Summary, state: str | None) -> str:
+def _ratio_words(expected: Ratio, ratio: Summary) -> str:
     wanted = []
     if expected.at_least is not None:
         wanted.append(f"at least {expected.at_least:g}")
     if expected.at_most is not None:
         wanted.append(f"at most {expected.at_most:g}")
-    paired = f", CPUs {state}" if state else ""
     return (
-        f"ratio {ratio.median:.2f} ({ratio.low:.2f} to {ratio.high:.2f}{paired}), "
+        f"ratio {ratio.median:.2f} ({ratio.low:.2f} to {ratio.high:.2f}), "
         f"expected {' and '.join(wanted)}"
     )
 
 
-def _between(expected: Between, of: PointData, one: PointData, other: PointData) -> Verdict:
-    state = common_state(of, one, other)
-    figures = []
-    for point in (of, one, other):
-        samples = samples_of(point, expected.metric, state)
-        if isinstance(samples, str):
-            return Verdict(NOT_HERE, expected.text, samples)
-        figures.append(float(np.median(samples)))
-    low, high = sorted(figures[1:])
-    inside = low * (1 - expected.tolerance) <= figures[0] <= high * (1 + expected.tolerance)
+def _between(
+    expected: Between, runs: Sequence[Sequence[Samples]], where: str, seed: int
+) -> Verdict:
+    """Bootstraps how far the figure lies above the lower border and below the upper one."""
+    figures = np.array([median_of(part) for part in runs])
+    resampled = np.array([run_medians(part, seed + i) for i, part in enumerate(runs)])
+    low, high = _borders(figures, expected.tolerance)
+    lows, highs = _borders(resampled, expected.tolerance)
+    above = interval_of(resampled[0] - lows, float(figures[0] - low))
+    below = interval_of(highs - resampled[0], float(high - figures[0]))
+    verdict = INCONCLUSIVE
+    if above[0] >= 0 and below[0] >= 0:
+        verdict = AS_EXPECTED
+    elif above[1] < 0 or below[1] < 0:
+        verdict = OPPOSITE
+    own = interval_of(resampled[0], float(figures[0]))
     return Verdict(
-        AS_EXPECTED if inside else OPPOSITE,
+        verdict,
         expected.text,
-        f"{figures[0]:.4g} at {_words(of, one)}, expected within {expected.tolerance:.0%} of "
-        f"{low:.4g} to {high:.4g}",
+        f"{figures[0]:.4g} ({own[0]:.4g} to {own[1]:.4g}), expected {low:.4g} to {high:.4g}{where}",
     )
 
 
-def _words(point: PointData, other: PointData) -> str:
-    """What tells a point from another one that it is compared with, and its size or delay."""
-    shown = {
-        name: value
-        for name, value in point["params"].items()
-        if other["params"].get(name) != value or name in ("size_bytes", "delay_us", "mode")
-    }
-    return ", ".join(f"{name} {value}" for name, value in shown.items())
+def _borders(figures: Samples, tolerance: float) -> tuple[Any, Any]:
+    """The tolerated range between the second and the third row of `figures`."""
+    ends = np.sort(figures[1:3], axis=0)
+    return ends[0] * (1 - tolerance), ends[1] * (1 + tolerance)
+
+
+def _place_words(group: Group, groups: Sequence[Group]) -> str:
+    """Where among `groups` this one stands: the parameters that differ between them."""
+    mine = group[0]["params"]
+    differ = [
+        f"{name} {value}"
+        for name, value in mine.items()
+        if any(other[0]["params"].get(name) != value for other in groups)
+    ]
+    return f"; at {', '.join(differ)}" if differ else ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -19,7 +20,8 @@ Counters = Mapping[str, Mapping[str, int]]
 class Outcome:
     """What one run in fresh processes gave.
 
-    `samples`: ns per half round trip (ping-pong) or per message (stream), warm-up apart.
+    `samples`, warm-up apart: ns per half round trip (ping-pong), one per iteration; or ns per
+    message (stream), one per receiver, since what follows in a stream is not independent.
     `counters` by agent, `accounts` (waiting) and `usage` (kernel's view) by process, from the
     moment when the ranks began to work, warm-up included; `ranks` are the ranks' processes.
     """
@@ -34,13 +36,18 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: `compute` gives samples, or the reason why there are none."""
+    """One metric: `compute` gives samples, or the reason why there are none.
+
+    `kind` "time" follows the distance of the CPUs and needs agents that run beside each other:
+    it is summarised and compared within one state. A "count" is taken over all runs.
+    """
 
     name: str
     title: str
     unit: str
     meaning: str
     compute: Callable[[Outcome], Samples | str]
+    kind: Literal["time", "count"]
     better: str = "lower"
 
 
@@ -68,7 +75,7 @@ def _half_round_trip(outcome: Outcome) -> Samples | str:
 def _message_rate(outcome: Outcome) -> Samples | str:
     if not outcome.samples.size:
         return "the rank returned no samples"
-    return 1e6 / np.maximum(outcome.samples, 1e-3)
+    return _one(float((1e6 / np.maximum(outcome.samples, 1e-3)).sum()))
 
 
 def _interrupts_per_message(outcome: Outcome) -> Samples | str:
@@ -138,14 +145,23 @@ METRICS = _declare(
         "us",
         "time from sending a message until the other rank has it",
         _half_round_trip,
+        "time",
     ),
-    Metric("round_trip", "Round trip", "us", "there and back, computing included", _round_trip),
+    Metric(
+        "round_trip",
+        "Round trip",
+        "us",
+        "there and back, computing included",
+        _round_trip,
+        "time",
+    ),
     Metric(
         "message_rate",
         "Message rate",
         "k msg/s",
-        "messages received per second, in thousands",
+        "messages received per second behind the warm-up, in thousands; one figure per run",
         _message_rate,
+        "time",
         "higher",
     ),
     Metric(
@@ -154,6 +170,7 @@ METRICS = _declare(
         "irq/msg",
         "interrupts that the NICs raised, per message received",
         _interrupts_per_message,
+        "count",
     ),
     Metric(
         "packets_per_interrupt",
@@ -161,6 +178,7 @@ METRICS = _declare(
         "pkt/irq",
         "packets that a handler found, per interrupt it took",
         _packets_per_interrupt,
+        "count",
         "higher",
     ),
     Metric(
@@ -169,6 +187,7 @@ METRICS = _declare(
         "calls",
         "system calls that the ranks made to wait, per wait",
         _system_calls_per_wait,
+        "count",
     ),
     Metric(
         "switches_per_wait",
@@ -176,6 +195,7 @@ METRICS = _declare(
         "switches",
         "voluntary and involuntary switches of the ranks, per wait",
         _switches_per_wait,
+        "count",
     ),
     Metric(
         "taken_spinning",
@@ -183,6 +203,7 @@ METRICS = _declare(
         "%",
         "waits that ended before the rank gave up its CPU",
         _taken_spinning,
+        "count",
         "higher",
     ),
     Metric(
@@ -191,5 +212,6 @@ METRICS = _declare(
         "us",
         "user and system time of all ranks, per message received",
         _cpu_per_message,
+        "time",
     ),
 )

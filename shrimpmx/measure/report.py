@@ -8,10 +8,12 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from shrimpmx.measure.expectation import AS_EXPECTED, INCONCLUSIVE, NOT_HERE, matching
 from shrimpmx.measure.metrics import METRICS
+from shrimpmx.measure.runs import main_state, runs_of
 from shrimpmx.measure.statistics import SAMPLES_WISHED, Summary, instability
 
 KIB = 1024
@@ -62,30 +64,48 @@ def summary_of(metric: Mapping[str, Any]) -> Summary | None:
     if "unavailable" in metric:
         return None
     low, high = metric["ci95"]
-    return Summary(metric["median"], low, high, len(metric["samples"]))
+    count = sum(run.size for run in runs_of(metric, metric.get("state")))
+    return Summary(metric["median"], low, high, count)
 
 
-def cell_words(metric: Mapping[str, Any] | None) -> str:
-    """A table cell: the median, and half of its 95 % interval if it is more than nothing."""
+def cell_words(metric: Mapping[str, Any] | None, usual_state: str | None = None) -> str:
+    """A table cell: the median, and half of its 95 % interval if it is more than nothing.
+
+    A star follows what was measured in another state of the CPUs than the usual one.
+    """
     summary = summary_of(metric) if metric is not None else None
     if summary is None:
         return "—"
     words = number_words(summary.median)
-    if summary.half_width >= 0.005 * abs(summary.median) and summary.half_width > 0:
-        decimals = len(words.partition(".")[2])
+    decimals = len(words.partition(".")[2])
+    least = max(0.005 * abs(summary.median), 0.5 * 10**-decimals)
+    if summary.half_width >= least:
         words += f" ±{summary.half_width:,.{decimals}f}"
-    return words
+    return words + ("*" if metric is not None and _unusual(metric, usual_state) else "")
 
 
-def axes_of(points: Sequence[PointData]) -> dict[str, list[Any]]:
-    """The parameters that differ between points, and their values in order of appearance."""
+def _unusual(metric: Mapping[str, Any], usual_state: str | None) -> bool:
+    return usual_state is not None and metric.get("state", usual_state) != usual_state
+
+
+def usual_state(document: Document) -> str | None:
+    """The state that most points' times were taken in; None for a result without states."""
+    states = [point["state"] for point in document["points"] if "state" in point]
+    return main_state(states) if states else None
+
+
+def axes_of(points: Sequence[PointData], always: Sequence[str] = ()) -> dict[str, list[Any]]:
+    """The parameters that differ between points, and their values in order of appearance.
+
+    Those in `always` count as axes with a single value as well.
+    """
     found: dict[str, list[Any]] = {}
     for point in points:
         for name, value in point["params"].items():
             values = found.setdefault(name, [])
             if value not in values:
                 values.append(value)
-    return {name: values for name, values in found.items() if len(values) > 1}
+    return {name: values for name, values in found.items() if len(values) > 1 or name in always}
 
 
 def print_report(document: Document, console: Console) -> None:
@@ -114,8 +134,9 @@ def metric_tables(document: Document, metric: str) -> Iterable[tuple[str, Table]
     each value of the other axes; none if the metric is available nowhere.
     """
     points = document["points"]
-    axes = axes_of(points)
+    usual = usual_state(document)
     layout = document.get("layout", {})
+    axes = axes_of(points, [layout.get("rows", ""), layout.get("columns", "")])
     names = list(axes)
     columns = layout.get("columns") if layout.get("columns") in axes else None
     rows = layout.get("rows") if layout.get("rows") in axes else None
@@ -125,16 +146,17 @@ def metric_tables(document: Document, metric: str) -> Iterable[tuple[str, Table]
         place = dict(zip(others, values, strict=True))
         chosen = matching(points, place)
         if any("samples" in point["metrics"].get(metric, {}) for point in chosen):
-            yield _title(metric, place), _table(metric, chosen, axes, rows, columns)
+            yield _title(metric, place), _table(metric, chosen, axes, (rows, columns), usual)
 
 
 def _table(
     metric: str,
     points: Sequence[PointData],
     axes: Mapping[str, list[Any]],
-    rows: str | None,
-    columns: str | None,
+    layout: tuple[str | None, str | None],
+    usual: str | None,
 ) -> Table:
+    rows, columns = layout
     table = Table()
     table.add_column(_AXIS_TITLES.get(rows or "", rows or ""), justify="right")
     column_values = axes[columns] if columns else [None]
@@ -150,7 +172,7 @@ def _table(
             found = matching(points, {str(k): v for k, v in where.items()})
             cells.append(found[0]["metrics"].get(metric) if found else None)
         heading = value_words(rows, row) if rows else ""
-        table.add_row(escape(heading), *_highlighted(metric, cells))
+        table.add_row(escape(heading), *_highlighted(metric, cells, usual))
     return table
 
 
@@ -169,18 +191,22 @@ def _title(metric: str, place: Mapping[str, Any]) -> str:
     return escape(" — ".join(parts))
 
 
-def _highlighted(metric: str, cells: Sequence[Mapping[str, Any] | None]) -> list[str]:
-    """The cells of a row, the best figure bold."""
-    summaries = [summary_of(cell) if cell is not None else None for cell in cells]
-    medians = [summary.median for summary in summaries if summary]
-    if len(medians) < 2 or metric not in METRICS:
-        return [cell_words(cell) for cell in cells]
-    best = max(medians) if METRICS[metric].better == "higher" else min(medians)
+def _highlighted(
+    metric: str, cells: Sequence[Mapping[str, Any] | None], usual: str | None
+) -> list[str]:
+    """The cells of a row, the best figure bold; one of another state is no rival."""
+    words = [cell_words(cell, usual) for cell in cells]
+    rivals = {
+        index: cell["median"]
+        for index, cell in enumerate(cells)
+        if cell is not None and "median" in cell and not _unusual(cell, usual)
+    }
+    if len(rivals) < 2 or metric not in METRICS:
+        return words
+    best = (max if METRICS[metric].better == "higher" else min)(rivals.values())
     return [
-        f"[bold]{cell_words(cell)}[/bold]"
-        if summary and summary.median == best
-        else cell_words(cell)
-        for cell, summary in zip(cells, summaries, strict=True)
+        f"[bold]{word}[/bold]" if rivals.get(index) == best else word
+        for index, word in enumerate(words)
     ]
 
 
@@ -191,8 +217,12 @@ def _print_expectations(expectations: Iterable[Mapping[str, str]], console: Cons
     for item in expected:
         style = _VERDICT_STYLE.get(item["verdict"], "red")
         console.print(
-            f"  [{style}]{item['verdict']}[/{style}]: {escape(item['text'])}; "
-            f"{escape(item['detail'])}",
+            Padding(
+                f"[{style}]{item['verdict']}[/{style}]: {escape(item['text'])}\n"
+                f"{escape(item['detail'])}",
+                (0, 0, 0, 2),
+                expand=False,
+            ),
             highlight=False,
         )
 
@@ -220,9 +250,10 @@ def notes(document: Document) -> list[str]:
         found[f"{len(unstable)} figure(s) unstable, the worst {name}: {sentence}"] = None
     if len(states) > 1:
         counted = ", ".join(f"{state} {count}" for state, count in sorted(states.items()))
+        usual = usual_state(document)
         found[
-            f"the CPUs changed distance during the sweep (runs: {counted}); "
-            "ratios compare runs of one state where there are some"
+            f"the CPUs changed distance during the sweep (runs: {counted}); times come from runs "
+            f"of one state, {usual} unless starred (*), and verdicts compare within one state"
         ] = None
     realtime = document.get("environment", {}).get("realtime", {})
     if realtime and not realtime.get("permitted", True):
@@ -232,5 +263,8 @@ def notes(document: Document) -> list[str]:
         ] = None
     cpus = document.get("environment", {}).get("topology", {}).get("cpus")
     if cpus is not None and len(cpus) < 2:
-        found["one CPU only: all agents take turns, so times mean little; counts stay exact"] = None
+        found[
+            "one CPU only: all agents take turns, so times mean little, and counts can differ "
+            "from those of agents that run beside each other"
+        ] = None
     return list(found)

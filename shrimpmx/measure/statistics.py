@@ -1,4 +1,4 @@
-"""Medians, bootstrap confidence intervals and paired ratios of raw samples.
+"""Medians, bootstrap confidence intervals and ratios of raw samples, by run.
 
 Everything is seeded, so that a report made twice from one result is the same.
 """
@@ -19,6 +19,9 @@ RESAMPLES = 1000
 # An interval wider than this share of the median is called unstable (ours).
 UNSTABLE_SHARE = 0.10
 SAMPLES_WISHED = 5
+# From this many runs on an interval is one over runs: their medians are independent, while the
+# samples of one run share a placement and a state of the CPUs (ours, docs/decisions.md).
+RUNS_LEAST = 3
 
 
 @dataclass(frozen=True)
@@ -78,37 +81,50 @@ def summarise(values: Sequence[float] | npt.ArrayLike, seed: int = 1) -> Summary
     return Summary(median, float(low), float(high), int(samples.size))
 
 
-def ratio_of_medians(
-    over: Sequence[float] | npt.ArrayLike, under: Sequence[float] | npt.ArrayLike, seed: int = 1
-) -> Summary:
-    """median(over) / median(under) with the 95 % interval of independent bootstraps.
+def run_medians(runs: Sequence[Samples], seed: int = 1) -> Samples:
+    """Resampled medians of samples that came in `runs`.
 
-    Raises ValueError if the median of `under` is not above zero.
+    From RUNS_LEAST runs on they are resamples of the runs' medians, else of all samples.
     """
-    above, below = as_samples(over), as_samples(under)
-    if float(np.median(below)) <= 0:
+    if len(runs) >= RUNS_LEAST:
+        return bootstrap_medians([float(np.median(as_samples(run))) for run in runs], seed)
+    return bootstrap_medians(np.concatenate(runs), seed)
+
+
+def median_of(runs: Sequence[Samples]) -> float:
+    """The median of all samples of all runs."""
+    return float(np.median(as_samples(np.concatenate(runs))))
+
+
+def interval_of(resampled: Samples, estimate: float) -> tuple[float, float]:
+    """The 95 % interval of resampled figures, wide enough to hold their estimate."""
+    low, high = np.percentile(resampled, [2.5, 97.5])
+    return min(float(low), estimate), max(float(high), estimate)
+
+
+def summarise_runs(runs: Sequence[Samples], seed: int = 1) -> Summary:
+    """The median of all samples with its 95 % interval, by `run_medians`.
+
+    With 3 to 6 runs that is the range of the runs' medians.
+    """
+    median = median_of(runs)
+    low, high = interval_of(run_medians(runs, seed), median)
+    return Summary(median, low, high, sum(run.size for run in runs))
+
+
+def ratio_of_medians(over: Sequence[Samples], under: Sequence[Samples], seed: int = 1) -> Summary:
+    """median(over) / median(under), both given by run, with the 95 % interval of independent
+    bootstraps. Raises ValueError if the median of `under` is not above zero.
+    """
+    divisor = median_of(under)
+    if divisor <= 0:
         raise ValueError("a ratio needs a median above zero below the line")
-    ratios = bootstrap_medians(above, seed) / np.maximum(
-        bootstrap_medians(below, seed + 1), np.finfo(np.float64).tiny
+    ratio = median_of(over) / divisor
+    ratios = run_medians(over, seed) / np.maximum(
+        run_medians(under, seed + 1), np.finfo(np.float64).tiny
     )
-    low, high = np.percentile(ratios, [2.5, 97.5])
-    count = min(above.size, below.size)
-    return Summary(float(np.median(above) / np.median(below)), float(low), float(high), count)
-
-
-def paired_ratio(
-    over: Sequence[float] | npt.ArrayLike, under: Sequence[float] | npt.ArrayLike, seed: int = 1
-) -> Summary:
-    """The median of over[i] / under[i], for measurements that were taken in pairs.
-
-    Raises ValueError if the lengths differ or a divisor is not above zero.
-    """
-    above, below = as_samples(over), as_samples(under)
-    if above.size != below.size:
-        raise ValueError(f"pairs need equal lengths, not {above.size} and {below.size}")
-    if float(below.min()) <= 0:
-        raise ValueError("a ratio needs values above zero below the line")
-    return summarise(above / below, seed)
+    low, high = interval_of(ratios, ratio)
+    return Summary(ratio, low, high, min(sum(run.size for run in runs) for runs in (over, under)))
 
 
 def instability(summary: Summary, unit: str = "") -> str | None:

@@ -8,15 +8,16 @@ duplicate that it missed the last one.
 
 from libc.stdint cimport int32_t, uint16_t, uint32_t
 
-from shrimpmx.mx.library cimport Library, count, request_complete, request_give_data
-from shrimpmx.mx.pool cimport pool_give
+from shrimpmx.mx.library cimport (
+    Library, count, request_end_send, trace_message,
+)
 from shrimpmx.mx.send cimport send_throttled
 from shrimpmx.mx.types cimport (
-    ACK_LATER, ACK_NONE, ACK_NOW, REQUEST_DONE, REQUEST_IN_FLIGHT, REQUEST_POSTING,
-    REQUEST_RELEASED, REQUEST_ZOMBIE, STATUS_SUCCESS, MxPartner, MxRequest, link_append,
+    ACK_LATER, ACK_NONE, ACK_NOW, STATUS_SUCCESS, MxPartner, MxRequest, link_append,
     link_empty, link_remove, partner_of_acks, request_of_chain, seqnum_distance,
     seqnum_same_session,
 )
+from shrimpmx.native.trace cimport TRACE_ack_sent, TRACE_acked
 from shrimpmx.shared.layout cimport (
     COUNTER_acks_delayed, COUNTER_acks_immediate, COUNTER_recv_stale_ack, event,
 )
@@ -24,6 +25,7 @@ from shrimpmx.shared.layout cimport (
 
 cdef void ack_take_in(Library library, MxPartner *partner, uint16_t acked) noexcept nogil:
     cdef uint32_t advance = seqnum_distance(acked, partner.next_acked)
+    cdef MxRequest *request
     if (
         not seqnum_same_session(acked, partner.next_send)
         or advance > seqnum_distance(partner.next_send, partner.next_acked)
@@ -32,23 +34,12 @@ cdef void ack_take_in(Library library, MxPartner *partner, uint16_t acked) noexc
         return
     partner.next_acked = acked
     while advance:
-        send_is_acked(library, request_of_chain(partner.unacked.next))
+        request = request_of_chain(partner.unacked.next)
+        trace_message(library, TRACE_acked, partner, request.seqnum, request.length)
+        request_end_send(library, request, STATUS_SUCCESS)
         advance -= 1
     if not link_empty(&partner.throttled):
         send_throttled(library, partner)
-
-
-cdef inline void send_is_acked(Library library, MxRequest *request) noexcept nogil:
-    link_remove(&request.queue)
-    link_remove(&request.chain)
-    if request.flags & REQUEST_ZOMBIE:
-        library.zombies -= 1
-    request_give_data(library, request)
-    request.flags &= ~(<uint32_t>(REQUEST_IN_FLIGHT | REQUEST_ZOMBIE | REQUEST_POSTING))
-    if not request.flags & REQUEST_DONE:
-        request_complete(library, request, STATUS_SUCCESS)
-    elif request.flags & REQUEST_RELEASED:
-        pool_give(&library.pool, request)
 
 
 cdef void ack_receive(Library library, MxPartner *partner, const event *incoming) noexcept nogil:
@@ -87,6 +78,7 @@ cdef bint send_ack(Library library, MxPartner *partner) noexcept nogil:
     ):
         return False
     partner.acknum_sent += 1
+    trace_message(library, TRACE_ack_sent, partner, partner.next_frag, partner.acknum_sent)
     partner.last_acked = partner.next_frag
     partner.ack_state = ACK_NONE
     link_remove(&partner.acks)

@@ -39,6 +39,7 @@ cdef class Endpoint:
     # Waits until something may have changed for the library.
     cdef WaitResult idle_c(self, int64_t deadline_ns) noexcept nogil
 
+    cdef WaitResult traced_wait(self, int64_t until_ns) noexcept nogil
     cdef int check_open(self) except -1
     cdef int check_own(self, Request request) except -1
     cdef int check_can_wait(self) except -1

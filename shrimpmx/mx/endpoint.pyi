@@ -2,6 +2,7 @@ from types import TracebackType
 from typing import Any
 
 from shrimpmx.mx.handles import Partner, Request, Status
+from shrimpmx.native.trace import Trace
 from shrimpmx.params import MxParameters
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.node import Node
@@ -24,6 +25,7 @@ class Endpoint:
         session_id: int | None = None,
         first_seqnum: int = 1,
     ) -> None: ...
+    def use_trace(self, trace: Trace, number: int) -> None: ...
     @property
     def session(self) -> int: ...
     def counters(self) -> dict[str, int]: ...

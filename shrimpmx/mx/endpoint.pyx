@@ -6,6 +6,8 @@ moves unless the application calls in. A buffer belongs to its request until `te
 `wait` has returned the request's status.
 """
 
+import warnings
+
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -28,6 +30,7 @@ from shrimpmx.mx.types cimport (
 )
 from shrimpmx.native.atomics cimport cpu_pause, load_relaxed_u32
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS, clock_now_ns
+from shrimpmx.native.trace cimport TRACE_wait_begin, TRACE_wait_end, Trace, trace_record
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult
 from shrimpmx.wait.waiter cimport Waiter
@@ -62,6 +65,11 @@ cdef class Endpoint:
         driver.counters = self.library.counters
         self.library.open(session_id)
         wake_condition_open(&self.wake, self.library)
+
+    def use_trace(self, Trace trace not None, uint32_t number) -> None:
+        """Record from now on what happens to its messages, in the ring of agent `number`."""
+        self.library.trace = trace.checked_ring(number)
+        self.library.tracing = trace
 
     # -- compiled face ---------------------------------------------------------
 
@@ -111,6 +119,8 @@ cdef class Endpoint:
         cdef int64_t until_ns = min(deadline_ns, next_timer_ns(self.library))
         cdef uint32_t turns = 0
         if self.waiter is not None:
+            if self.library.trace != NULL:
+                return self.traced_wait(until_ns)
             return self.waiter.wait(wake_condition_ready, &self.wake, until_ns)
         while not wake_condition_ready(&self.wake):
             cpu_pause()
@@ -121,6 +131,16 @@ cdef class Endpoint:
                 if clock_now_ns(self.library.clock) >= until_ns:
                     return WAIT_TIMED_OUT
         return WAIT_READY
+
+    cdef WaitResult traced_wait(self, int64_t until_ns) noexcept nogil:
+        cdef uint64_t blocks = self.waiter.environment.account.blocks
+        cdef WaitResult result
+        trace_record(self.library.trace, clock_now_ns(self.library.clock), TRACE_wait_begin,
+                     self.index, 0)
+        result = self.waiter.wait(wake_condition_ready, &self.wake, until_ns)
+        trace_record(self.library.trace, clock_now_ns(self.library.clock), TRACE_wait_end,
+                     <uint64_t>(result + 1), self.waiter.environment.account.blocks - blocks)
+        return result
 
     # -- Python face -----------------------------------------------------------
 
@@ -328,6 +348,12 @@ cdef class Endpoint:
         collect_all(self.library, "endpoint-closed")
         self.library.driver.close()
         self.library.close()
+
+    def __del__(self):
+        # Its requests keep themselves and their buffers, so nothing else would ever end them.
+        if self.library is not None and self.library.opened:
+            warnings.warn(f"endpoint {self.index} was not closed", ResourceWarning, source=self)
+            self.close()
 
     def __enter__(self):
         return self

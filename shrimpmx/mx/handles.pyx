@@ -73,6 +73,11 @@ cdef class Status:
 cdef class Request:
     """A send, receive or connect that has been started. It keeps its buffer until collected."""
 
+    def __dealloc__(self):
+        # Only one that never started still has it here: the others hold themselves.
+        if self.has_view:
+            PyBuffer_Release(&self.view)
+
     def __repr__(self):
         state = "pending" if self.status is None else self.status.code
         return f"<Request {state}>"

@@ -5,10 +5,11 @@ from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.mx.pool cimport Arena, RequestPool, arena_give, pool_give
 from shrimpmx.mx.types cimport (
-    REQUEST_DONE, REQUEST_IN_ARENA, REQUEST_IN_FLIGHT, REQUEST_RELEASED,
-    Link, MxPartner, MxRequest, RequestStatus,
+    REQUEST_DONE, REQUEST_IN_ARENA, REQUEST_IN_FLIGHT, REQUEST_POSTING, REQUEST_RELEASED,
+    REQUEST_ZOMBIE, Link, MxPartner, MxRequest, RequestStatus, link_remove,
 )
-from shrimpmx.native.clock cimport Clock
+from shrimpmx.native.clock cimport Clock, clock_now_ns
+from shrimpmx.native.trace cimport message_word, trace_record, trace_ring
 from shrimpmx.shared.layout cimport COUNTERS_MAX
 from shrimpmx.shared.node cimport Node
 
@@ -19,6 +20,8 @@ cdef class Library:
     cdef const Clock *clock
     cdef uint64_t *counters
     cdef uint64_t[COUNTERS_MAX] own_counters
+    cdef trace_ring *trace           # the rank's; NULL: tracing is off
+    cdef object tracing              # the Trace that the ring belongs to
     cdef RequestPool pool
     cdef Arena receive_arena         # unexpected and early messages
     cdef Arena send_arena            # medium messages completed before they are acked
@@ -62,6 +65,20 @@ cdef inline void count(Library library, uint32_t counter) noexcept nogil:
     library.counters[counter] += 1
 
 
+cdef inline void trace_message(Library library, uint32_t kind, const MxPartner *partner,
+                               uint32_t seqnum, uint64_t b) noexcept nogil:
+    """Record what happens to a message; nothing when tracing is off."""
+    cdef int64_t time_ns
+    if library.trace == NULL:
+        return
+    # The pass's time is older than the event that it is about. Frames that follow carry this
+    # one, so that the NIC does not record taking them before it.
+    time_ns = clock_now_ns(library.clock)
+    library.driver.port.now_ns = time_ns
+    trace_record(library.trace, time_ns, kind,
+                 message_word(partner.peer_index, partner.endpoint, seqnum), b)
+
+
 cdef inline void request_give_data(Library library, MxRequest *request) noexcept nogil:
     """Hands arena space back; which arena depends on the request's direction."""
     if request.flags & REQUEST_IN_ARENA:
@@ -85,4 +102,19 @@ cdef inline void request_release(Library library, MxRequest *request) noexcept n
     if request.flags & REQUEST_IN_FLIGHT:
         request.flags |= REQUEST_RELEASED
     else:
+        pool_give(&library.pool, request)
+
+
+cdef inline void request_end_send(Library library, MxRequest *request,
+                                  RequestStatus status) noexcept nogil:
+    """A send is acknowledged, or given up: it leaves its queues and gives its data back."""
+    link_remove(&request.queue)
+    link_remove(&request.chain)
+    if request.flags & REQUEST_ZOMBIE:
+        library.zombies -= 1
+    request_give_data(library, request)
+    request.flags &= ~(<uint32_t>(REQUEST_IN_FLIGHT | REQUEST_ZOMBIE | REQUEST_POSTING))
+    if not request.flags & REQUEST_DONE:
+        request_complete(library, request, status)
+    elif request.flags & REQUEST_RELEASED:
         pool_give(&library.pool, request)

@@ -1,4 +1,4 @@
-"""Matching of 64 bits under a mask (FACTS of Open-MX: omx_recv.c).
+"""Matching of 64 bits under a mask (Open-MX: omx_recv.c).
 
 A posted receive takes a message if `receive.match == (receive.mask & message.match)`.
 Both lists are searched from the oldest, so that messages of one partner that fit the
@@ -8,12 +8,15 @@ same receives are received in the order in which they were sent.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from shrimpmx.mx.library cimport Library, count, request_complete, request_give_data
+from shrimpmx.mx.library cimport (
+    Library, count, request_complete, request_give_data, trace_message,
+)
 from shrimpmx.mx.pool cimport pool_give, pool_take
 from shrimpmx.mx.types cimport (
     REQUEST_PARTIAL, REQUEST_POSTED, REQUEST_RECEIVE, STATUS_CANCELLED, STATUS_SUCCESS,
     STATUS_TRUNCATED, MxRequest, link_append, link_insert_after, link_remove, request_of_queue,
 )
+from shrimpmx.native.trace cimport TRACE_received
 from shrimpmx.shared.layout cimport (
     COUNTER_cancelled, COUNTER_recv_messages, COUNTER_truncated,
 )
@@ -81,6 +84,7 @@ cdef void match_adopt(Library library, MxRequest *receive, MxRequest *kept) noex
 
 cdef void match_finish(Library library, MxRequest *receive) noexcept nogil:
     count(library, COUNTER_recv_messages)
+    trace_message(library, TRACE_received, receive.partner, receive.seqnum, receive.length)
     if receive.length > receive.capacity:
         count(library, COUNTER_truncated)
         request_complete(library, receive, STATUS_TRUNCATED)

@@ -11,12 +11,11 @@ from libc.stdint cimport uint16_t, uint32_t
 from libc.stdlib cimport calloc
 
 from shrimpmx.mx.library cimport (
-    Library, count, request_complete, request_give_data,
+    Library, count, request_complete, request_end_send, request_give_data,
 )
 from shrimpmx.mx.pool cimport pool_give
 from shrimpmx.mx.types cimport (
-    ACK_NONE, REQUEST_DONE, REQUEST_IN_FLIGHT, REQUEST_KEPT, REQUEST_PARTIAL, REQUEST_POSTING,
-    REQUEST_RELEASED, REQUEST_ZOMBIE, SEQNUM_FIRST, SEQNUM_SESSION_MASK, SEQNUM_SESSION_STEP,
+    ACK_NONE, REQUEST_KEPT, REQUEST_PARTIAL, SEQNUM_FIRST, SEQNUM_SESSION_MASK, SEQNUM_SESSION_STEP,
     STATUS_UNREACHABLE, MxPartner, MxRequest, RequestStatus, link_clear, link_empty,
     link_remove, request_of_chain, request_of_queue, seqnum_same_session,
 )
@@ -99,7 +98,7 @@ cdef void partner_die(Library library, MxPartner *partner,
                       RequestStatus status) noexcept nogil:
     count(library, COUNTER_partners_dead)
     while not link_empty(&partner.connects):
-        fail_send(library, request_of_chain(partner.connects.next), status)
+        request_end_send(library, request_of_chain(partner.connects.next), status)
     drop_conversation(library, partner, status)
     partner.can_send = False
     receive_afresh(library, partner)
@@ -109,9 +108,9 @@ cdef void drop_conversation(Library library, MxPartner *partner,
                             RequestStatus status) noexcept nogil:
     """What is in flight either way ends: sends and half-received messages with `status`."""
     while not link_empty(&partner.unacked):
-        fail_send(library, request_of_chain(partner.unacked.next), status)
+        request_end_send(library, request_of_chain(partner.unacked.next), status)
     while not link_empty(&partner.throttled):
-        fail_send(library, request_of_queue(partner.throttled.next), status)
+        request_end_send(library, request_of_queue(partner.throttled.next), status)
     partner.next_acked = partner.next_send
     while not link_empty(&partner.partial):
         fail_receive(library, request_of_chain(partner.partial.next), status)
@@ -119,19 +118,6 @@ cdef void drop_conversation(Library library, MxPartner *partner,
         fail_receive(library, request_of_chain(partner.early.next), status)
     link_remove(&partner.acks)
     partner.ack_state = ACK_NONE
-
-
-cdef void fail_send(Library library, MxRequest *request, RequestStatus status) noexcept nogil:
-    link_remove(&request.queue)
-    link_remove(&request.chain)
-    if request.flags & REQUEST_ZOMBIE:
-        library.zombies -= 1
-    request_give_data(library, request)
-    request.flags &= ~(<uint32_t>(REQUEST_IN_FLIGHT | REQUEST_ZOMBIE | REQUEST_POSTING))
-    if not request.flags & REQUEST_DONE:
-        request_complete(library, request, status)
-    elif request.flags & REQUEST_RELEASED:
-        pool_give(&library.pool, request)
 
 
 cdef void fail_receive(Library library, MxRequest *request,

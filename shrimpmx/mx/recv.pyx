@@ -12,7 +12,7 @@ from libc.string cimport memcpy
 
 from shrimpmx.mx.ack cimport ack_owe, ack_receive, ack_take_in
 from shrimpmx.mx.connect cimport connect_reply, connect_request, nack_receive
-from shrimpmx.mx.library cimport Library, count
+from shrimpmx.mx.library cimport Library, count, trace_message
 from shrimpmx.mx.match cimport match_adopt, match_finish
 from shrimpmx.mx.partner cimport partner_find
 from shrimpmx.mx.pool cimport arena_take, pool_take
@@ -22,6 +22,7 @@ from shrimpmx.mx.types cimport (
     link_insert_after, link_remove, request_of_chain, request_of_queue, seqnum_distance,
     seqnum_next, seqnum_same_session,
 )
+from shrimpmx.native.trace cimport TRACE_unexpected
 from shrimpmx.shared.layout cimport (
     COUNTER_medium_no_assembly, COUNTER_nacks_received, COUNTER_recv_bad_fragment,
     COUNTER_recv_bad_session, COUNTER_recv_duplicate, COUNTER_recv_early, COUNTER_recv_events,
@@ -161,6 +162,7 @@ cdef bint deliver_unexpected(Library library, const Packet *packet) noexcept nog
         return False
     count(library, COUNTER_recv_unexpected)
     link_append(&library.unexpected, &kept.queue)
+    trace_message(library, TRACE_unexpected, packet.partner, packet.seqnum, kept.length)
     if kept.flags & REQUEST_PARTIAL:
         link_append(&packet.partner.partial, &kept.chain)
     return True
@@ -293,6 +295,7 @@ cdef void deliver_early(Library library, MxPartner *partner) noexcept nogil:
         if receive == NULL:
             count(library, COUNTER_recv_unexpected)
             link_append(&library.unexpected, &kept.queue)
+            trace_message(library, TRACE_unexpected, partner, kept.seqnum, kept.length)
         else:
             link_remove(&receive.queue)
             receive.flags &= ~(<uint32_t>REQUEST_POSTED)

@@ -10,7 +10,7 @@ message's packets.
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from shrimpmx.mx.library cimport Library, count, request_complete
+from shrimpmx.mx.library cimport Library, count, request_complete, trace_message
 from shrimpmx.mx.partner cimport partner_die
 from shrimpmx.mx.pool cimport arena_take, pool_take
 from shrimpmx.mx.types cimport (
@@ -20,6 +20,7 @@ from shrimpmx.mx.types cimport (
     seqnum_distance, seqnum_next,
 )
 from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.trace cimport TRACE_isend, TRACE_isend_throttled, TRACE_resend
 from shrimpmx.shared.layout cimport (
     COUNTER_acks_piggybacked, COUNTER_resent_messages, COUNTER_zombies, SMALL_MAX_BYTES,
     TINY_MAX_BYTES, event_connect,
@@ -41,6 +42,7 @@ cdef MxRequest *send_start(Library library, MxPartner *partner, const void *data
     elif not may_go(library, partner) or not link_empty(&partner.throttled):
         request.flags = REQUEST_IN_FLIGHT | REQUEST_POSTING
         link_append(&partner.throttled, &request.queue)
+        trace_message(library, TRACE_isend_throttled, partner, 0, length)
     else:
         launch(library, request)
     return request
@@ -57,6 +59,7 @@ cdef inline void launch(Library library, MxRequest *request) noexcept nogil:
     request.seqnum = partner.next_send
     partner.next_send = seqnum_next(partner.next_send)
     link_append(&partner.unacked, &request.chain)
+    trace_message(library, TRACE_isend, partner, request.seqnum, request.length)
     send_post(library, request)
 
 
@@ -203,6 +206,7 @@ cdef void send_overdue(Library library) noexcept nogil:
         request.resends += 1
         request.fragments_sent = 0
         count(library, COUNTER_resent_messages)
+        trace_message(library, TRACE_resend, request.partner, request.seqnum, request.length)
         send_post(library, request)
 
 

@@ -11,6 +11,11 @@
  * With both fences at least one side sees the other's store: no wake-up is lost.
  * An armed slot is the papers' enabled interrupt; the waker disarms it, so one
  * sleep costs one wake-up (waiting paper, section 4).
+ *
+ * An accepted race: a waker that is preempted between disarming and waking keeps the sleeper
+ * asleep until it runs again, since other wakers see the slot disarmed. On its core only a
+ * handler can preempt it, for a few microseconds; the wake-up is late then, never lost. Letting
+ * every waker wake again would cost a system call for each batch of packets.
  */
 #ifndef SHRIMPMX_NATIVE_FUTEX_H
 #define SHRIMPMX_NATIVE_FUTEX_H

@@ -162,7 +162,7 @@ class Segment:
         return RunIdentity(run_id.rstrip(b"\0").decode(), pid, start)
 
     def view(self) -> memoryview:
-        """The segment's bytes; release the view before `close()`."""
+        """The segment's bytes. As long as a view lives the memory stays mapped."""
         return memoryview(self._mapping())
 
     def populate(self) -> None:
@@ -174,9 +174,13 @@ class Segment:
             self._mapping().madvise(_MADV_POPULATE_WRITE)
 
     def close(self) -> None:
-        """Unmap. Nothing may use `address` afterwards; closing twice is harmless."""
+        """Unmap, or leave that to the last view of it; closing twice is harmless.
+
+        Who keeps `address` must keep a view too, or it points to nothing afterwards.
+        """
         if self._memory is not None:
-            self._memory.close()
+            with contextlib.suppress(BufferError):
+                self._memory.close()
             self._memory = None
             self.address = 0
 

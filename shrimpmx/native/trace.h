@@ -11,25 +11,33 @@
 
 #include "native/atomics.h"
 
-/* What happened: X(name, meaning of a, meaning of b). Also the names in the printed trace. */
-#define TRACE_KINDS(X)                     \
-    X(note, "value", "value")              \
-    X(tx_frame, "destination", "bytes")    \
-    X(rx_frame, "source", "bytes")         \
-    X(dma_complete, "vector", "marked")    \
-    X(irq_raised, "vector", "cause")       \
-    X(irq_wished, "vector", "cause")       \
-    X(interrupt, "vectors", "core")        \
-    X(poll, "vector", "frames")            \
-    X(recv_packet, "type", "endpoint")     \
-    X(drop, "counter", "bytes")            \
-    X(rank_wake, "endpoint", "runner")     \
-    X(wait_begin, "strategy", "deadline")  \
-    X(wait_end, "result", "spun_ns")       \
-    X(send_start, "partner", "bytes")      \
-    X(event, "type", "seqnum")             \
-    X(request_done, "request", "bytes")    \
-    X(resend, "partner", "seqnum")         \
+/* What happened: X(name, meaning of a, meaning of b). A packet is packed by wire/packet_word.pxd, a
+ * message by message_word() below; cluster/trace_text.py says all this in words. */
+#define TRACE_KINDS(X)                             \
+    X(note, "value", "value")                      \
+    X(tx_frame, "packet", "bytes")                 \
+    X(rx_frame, "packet", "bytes")                 \
+    X(dma_complete, "packet", "bytes")             \
+    X(drop, "counter", "agent kind")               \
+    X(irq_wished, "vector", "cause")               \
+    X(irq_raised, "vector", "cause")               \
+    X(irq_held_back, "vector", "cause")            \
+    X(irq_absorbed, "vector", "cause")             \
+    X(irq_deferred, "vector", "DMAs pending")      \
+    X(interrupt, "vectors", "core")                \
+    X(poll_begin, "vector", "budget")              \
+    X(poll_end, "vector", "frames")                \
+    X(event, "packet", "endpoint")                 \
+    X(rank_wake, "process", "notified")            \
+    X(isend, "message", "bytes")                   \
+    X(isend_throttled, "message", "bytes")         \
+    X(resend, "message", "bytes")                  \
+    X(acked, "message", "bytes")                   \
+    X(ack_sent, "message", "acknum")               \
+    X(unexpected, "message", "bytes")              \
+    X(received, "message", "bytes")                \
+    X(wait_begin, "endpoint", "0")                 \
+    X(wait_end, "result", "sleeps")                \
     X(stop, "state", "value")
 
 #define TRACE_ENUM(name, a, b) TRACE_##name,
@@ -66,11 +74,10 @@ static inline struct trace_ring *trace_ring_at(struct trace_header *trace, uint3
     return (struct trace_ring *)((char *)(trace + 1) + index * trace->stride);
 }
 
-/* Records one thing that happened; nothing when tracing is off (`ring` is NULL). */
-static inline void trace_record(struct trace_ring *ring, int64_t time_ns, uint32_t kind,
-                                uint64_t a, uint64_t b) {
-    if (__builtin_expect(ring == 0, 1))
-        return;
+/* Out of line and cold: the code that fetches what is to be recorded then stands apart too, and a
+ * loop that does not trace pays a compare and a branch. */
+__attribute__((noinline, cold)) static void trace_write(struct trace_ring *ring, int64_t time_ns,
+                                                        uint32_t kind, uint64_t a, uint64_t b) {
     uint64_t next = ring->next;
     struct trace_entry *entry = &ring->slots[next & (ring->entries - 1)];
     entry->time_ns = time_ns;
@@ -79,6 +86,18 @@ static inline void trace_record(struct trace_ring *ring, int64_t time_ns, uint32
     entry->a = a;
     entry->b = b;
     store_release_u64(&ring->next, next + 1); /* T1: the entry is whole; pairs with T1' */
+}
+
+/* Records one thing that happened; nothing when tracing is off (`ring` is NULL). */
+static inline void trace_record(struct trace_ring *ring, int64_t time_ns, uint32_t kind,
+                                uint64_t a, uint64_t b) {
+    if (__builtin_expect(ring != 0, 0))
+        trace_write(ring, time_ns, kind, a, b);
+}
+
+/* One message among those to or from an endpoint of a node. */
+static inline uint64_t message_word(uint32_t node, uint32_t endpoint, uint32_t seqnum) {
+    return (uint64_t)node << 32 | (endpoint & 0xffff) << 16 | (seqnum & 0xffff);
 }
 
 static inline const char *trace_kind_text(uint32_t kind, uint32_t which) {

@@ -8,19 +8,26 @@ cdef extern from "native/trace.h" nogil:
         TRACE_tx_frame
         TRACE_rx_frame
         TRACE_dma_complete
-        TRACE_irq_raised
-        TRACE_irq_wished
-        TRACE_interrupt
-        TRACE_poll
-        TRACE_recv_packet
         TRACE_drop
+        TRACE_irq_wished
+        TRACE_irq_raised
+        TRACE_irq_held_back
+        TRACE_irq_absorbed
+        TRACE_irq_deferred
+        TRACE_interrupt
+        TRACE_poll_begin
+        TRACE_poll_end
+        TRACE_event
         TRACE_rank_wake
+        TRACE_isend
+        TRACE_isend_throttled
+        TRACE_resend
+        TRACE_acked
+        TRACE_ack_sent
+        TRACE_unexpected
+        TRACE_received
         TRACE_wait_begin
         TRACE_wait_end
-        TRACE_send_start
-        TRACE_event
-        TRACE_request_done
-        TRACE_resend
         TRACE_stop
         TRACE_KINDS_COUNT
     cdef struct trace_entry:
@@ -41,6 +48,7 @@ cdef extern from "native/trace.h" nogil:
     trace_ring *trace_ring_at(trace_header *trace, uint32_t index) noexcept
     void trace_record(trace_ring *ring, int64_t time_ns, uint32_t kind, uint64_t a,
                       uint64_t b) noexcept
+    uint64_t message_word(uint32_t node, uint32_t endpoint, uint32_t seqnum) noexcept
     const char *trace_kind_text(uint32_t kind, uint32_t which) noexcept
 
 

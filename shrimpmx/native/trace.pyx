@@ -32,6 +32,12 @@ cdef str kind_text(uint32_t kind, uint32_t which):
     return f"kind{kind}" if text is NULL else text.decode()
 
 
+def kind_values(str kind not None):
+    """What the two values of a kind of record mean."""
+    number = kind_names().index(kind)
+    return kind_text(number, 1), kind_text(number, 2)
+
+
 def kind_names():
     """The name of each kind of record, in the order of its number."""
     return [kind_text(kind, 0) for kind in range(TRACE_KINDS_COUNT)]
@@ -123,27 +129,3 @@ cdef class Trace:
         for agent in range(self.header.rings_count):
             found.extend(self.records_of(agent))
         return sorted(found, key=lambda record: record.time_ns)
-
-    def text(self, agents=(), last=None):
-        """The records as text, one line each: time since the first, agent, what.
-
-        `agents` are the agents' names by index; `last` bounds the number of lines.
-        """
-        records = self.records()
-        if last is not None:
-            records = records[len(records) - last:] if last < len(records) else records
-        if not records:
-            return "the trace is empty"
-        return "\n".join(line(record, records[0].time_ns, agents) for record in records)
-
-
-def line(record, int64_t start_ns, agents=()):
-    """One record as text; times in us since `start_ns`."""
-    agent = agents[record.agent] if record.agent < len(agents) else f"agent{record.agent}"
-    names = kind_names()
-    number = names.index(record.kind) if record.kind in names else len(names)
-    a, b = (kind_text(number, 1), kind_text(number, 2)) if number < len(names) else ("a", "b")
-    return (
-        f"{(record.time_ns - start_ns) / 1000:14.3f} us  {agent:16} {record.kind:14} "
-        f"{a}={record.a} {b}={record.b}"
-    )

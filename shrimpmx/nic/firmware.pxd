@@ -49,6 +49,7 @@ cdef class Firmware(Agent):
     cdef void look_at_links(self) noexcept nogil
     cdef void find_earliest(self) noexcept nogil
     cdef int64_t reached(self, int64_t due_ns) noexcept nogil
+    cdef void trace_drop(self, int64_t time_ns, uint32_t counter) noexcept nogil
     cdef void arrive(self) noexcept nogil
     cdef void complete(self) noexcept nogil
     cdef void hand_back(self) noexcept nogil

@@ -18,11 +18,21 @@ from libc.string cimport memcmp, memcpy, memset
 from shrimpmx.native.atomics cimport prefetch_read
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_publish, ring_slot
+from shrimpmx.native.trace cimport (
+    TRACE_dma_complete,
+    TRACE_drop,
+    TRACE_irq_deferred,
+    TRACE_rx_frame,
+    TRACE_tx_frame,
+    Trace,
+    trace_record,
+)
 from shrimpmx.nic.coalescing cimport CAUSE_NONE, Cause
 from shrimpmx.nic.dma cimport dma_complete, dma_has_room, dma_submit
 from shrimpmx.nic.interrupt_line cimport InterruptLine
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
+    AGENT_NIC,
     COUNTER_irq_deferred,
     COUNTER_rx_bad_fcs,
     COUNTER_rx_bad_frame,
@@ -43,6 +53,7 @@ from shrimpmx.shared.layout cimport (
     node_rx_ring,
 )
 from shrimpmx.wire.link cimport LINK_RETRY_NS, LinkEgress
+from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.rate cimport rate_line_initialise
 from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, WIRE_MARK, wire_head
 
@@ -117,6 +128,11 @@ cdef class Firmware(Agent):
             self.incoming[i].frames = node_link_ring(self.header, i)
             self.incoming[i].arrival_ns = NEVER_NS
 
+    def use_trace(self, Trace trace not None, uint32_t number) -> None:
+        """Record from now on what the NIC does, in the ring of agent `number`."""
+        Agent.use_trace(self, trace, number)
+        self.line.trace = self.trace
+
     def __dealloc__(self):
         free(self.tx_rings)
         free(self.incoming)
@@ -180,10 +196,12 @@ cdef class Firmware(Agent):
         cdef uint8_t *place
         if length < WIRE_HEAD_BYTES or length > self.header.mtu_bytes:
             self.counters[COUNTER_tx_bad_frame] += 1
+            self.trace_drop(now_ns, COUNTER_tx_bad_frame)
             return True
         destination = node_of_address((<const wire_head *>frame).destination)
         if not self.egress.has_destination(destination):
             self.counters[COUNTER_tx_no_route] += 1
+            self.trace_drop(now_ns, COUNTER_tx_no_route)
             return True
         place = self.egress.prepare(destination)
         if place == NULL:
@@ -192,6 +210,10 @@ cdef class Firmware(Agent):
         if length < WIRE_FRAME_MIN_BYTES:   # padded by the NIC, as Ethernet wants it
             memset(place + length, 0, WIRE_FRAME_MIN_BYTES - length)
             length = WIRE_FRAME_MIN_BYTES
+        if self.trace != NULL:
+            # A frame handed over since the step began is not taken before that.
+            trace_packet(self.trace, max(now_ns, (<const frame_slot *>slot).time_ns),
+                         TRACE_tx_frame, frame, length)
         self.egress.commit(now_ns, destination, length)
         self.counters[COUNTER_tx_packets] += 1
         self.counters[COUNTER_tx_bytes] += length
@@ -250,6 +272,9 @@ cdef class Firmware(Agent):
             self.event_ns = due_ns
         return self.event_ns
 
+    cdef void trace_drop(self, int64_t time_ns, uint32_t counter) noexcept nogil:
+        trace_record(self.trace, time_ns, TRACE_drop, counter, AGENT_NIC)
+
     cdef void arrive(self) noexcept nogil:
         """A frame is here: reserve its place in the rx ring and start its DMA, or drop it."""
         cdef incoming_link *link = self.next_incoming
@@ -263,11 +288,15 @@ cdef class Firmware(Agent):
         self.find_earliest()
         if length <= WIRE_HEAD_BYTES or length > self.header.mtu_bytes:
             self.counters[COUNTER_rx_bad_frame] += 1
+            self.trace_drop(time_ns, COUNTER_rx_bad_frame)
         elif slot.bad_fcs:
             self.counters[COUNTER_rx_bad_fcs] += 1
+            self.trace_drop(time_ns, COUNTER_rx_bad_fcs)
         elif not dma_has_room(&self.dma):
             self.counters[COUNTER_rx_drop_ring_full] += 1
+            self.trace_drop(time_ns, COUNTER_rx_drop_ring_full)
         else:
+            trace_packet(self.trace, time_ns, TRACE_rx_frame, slot.frame, length)
             dma_submit(&self.dma, time_ns, slot.frame, length)
             self.policy.on_arrival(time_ns, slot.frame[WIRE_HEAD_BYTES] & WIRE_MARK != 0, length)
 
@@ -276,11 +305,16 @@ cdef class Firmware(Agent):
         cdef int64_t time_ns = self.reached(self.dma.due_ns)
         cdef frame_slot *slot = dma_complete(&self.dma)
         cdef bint marked = slot.frame[WIRE_HEAD_BYTES] & WIRE_MARK != 0
+        cdef uint64_t deferrals = self.policy.deferrals
         cdef Cause cause
         self.counters[COUNTER_rx_packets] += 1
         self.counters[COUNTER_rx_bytes] += slot.length
         self.counters[COUNTER_rx_marked] += marked
+        trace_packet(self.trace, time_ns, TRACE_dma_complete, slot.frame, slot.length)
         cause = self.policy.on_dma_complete(time_ns, marked, self.dma.pending)
+        if self.trace != NULL and self.policy.deferrals != deferrals:
+            trace_record(self.trace, time_ns, TRACE_irq_deferred, self.line.index,
+                         self.dma.pending)
         if cause != CAUSE_NONE:
             self.line.request(time_ns, cause)
 

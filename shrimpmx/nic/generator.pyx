@@ -14,6 +14,7 @@ from libc.string cimport memcpy, memset
 
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
+from shrimpmx.native.trace cimport TRACE_rx_frame, TRACE_tx_frame
 from shrimpmx.shared.layout cimport (
     COUNTER_generated_packets,
     COUNTER_generated_resent,
@@ -33,6 +34,7 @@ from shrimpmx.wire.check cimport (
     frame_check,
 )
 from shrimpmx.wire.link cimport LINK_RETRY_NS, LinkEgress
+from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.wire cimport (
     CONNECT_OK,
     PTYPE_CONNECT,
@@ -191,6 +193,7 @@ cdef class TrafficGenerator(Agent):
     cdef void take(self, const uint8_t *frame, uint32_t length, int64_t now_ns) noexcept nogil:
         cdef int ptype = frame[WIRE_HEAD_BYTES] & ~WIRE_MARK
         self.counters[COUNTER_sunk_packets] += 1
+        trace_packet(self.trace, now_ns, TRACE_rx_frame, frame, length)
         if frame_check(frame, length, self.header.mtu_bytes) != FRAME_OK:
             return
         if ptype == PTYPE_TRUC:
@@ -276,6 +279,7 @@ cdef class TrafficGenerator(Agent):
             self.blocked = True
             return 0
         self.reply_due = False
+        trace_packet(self.trace, now_ns, TRACE_tx_frame, self.reply, WIRE_FRAME_MIN_BYTES)
         return 1
 
     cdef uint32_t sendable(self) noexcept nogil:
@@ -305,6 +309,7 @@ cdef class TrafficGenerator(Agent):
             )
             if self.size >= 8:
                 memcpy(place + WIRE_HEAD_BYTES + sizeof(wire_message), &self.next_number, 8)
+            trace_packet(self.trace, now_ns, TRACE_tx_frame, place, self.frame_bytes)
             self.egress.commit(now_ns, self.target, self.frame_bytes)
             if self.next_number < self.sent_number:
                 self.counters[COUNTER_generated_resent] += 1

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.ring cimport ring
+from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.nic.coalescing cimport Cause, CoalescingPolicy
 from shrimpmx.shared.layout cimport interrupt_vector
 from shrimpmx.shared.node cimport Node
@@ -15,6 +16,7 @@ cdef class InterruptLine:
     cdef interrupt_vector *vector
     cdef ring *frames                # its rx ring
     cdef uint64_t *counters          # the NIC agent's
+    cdef trace_ring *trace           # the NIC agent's; NULL: tracing is off
     cdef bint raise_if_empty         # a timeout is raised even if nothing is left to report
     cdef bint wished                 # an interrupt waits for the token
     cdef Cause wish_cause

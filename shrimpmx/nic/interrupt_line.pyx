@@ -20,6 +20,9 @@ from shrimpmx.native.atomics cimport (
 )
 from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.ring cimport ring_publish
+from shrimpmx.native.trace cimport (
+    TRACE_irq_absorbed, TRACE_irq_held_back, TRACE_irq_raised, TRACE_irq_wished, trace_record
+)
 from shrimpmx.nic.coalescing cimport CAUSE_PACKET, CAUSE_TIMEOUT, Cause, CoalescingPolicy
 from shrimpmx.shared.layout cimport (
     BINDING_CORE,
@@ -61,6 +64,7 @@ cdef class InterruptLine:
             return
         ring_publish(self.frames)
         self.counters[COUNTER_irq_wished] += 1
+        trace_record(self.trace, now_ns, TRACE_irq_wished, self.index, cause)
         if (load_acquire_u32(&self.frames.tail) == self.frames.reserved
                 and not (self.raise_if_empty and cause == CAUSE_TIMEOUT)):
             self.absorb(now_ns, cause)
@@ -77,6 +81,7 @@ cdef class InterruptLine:
             self.deliver(now_ns, cause)
         else:
             self.counters[COUNTER_irq_held_back] += 1
+            trace_record(self.trace, now_ns, TRACE_irq_held_back, self.index, cause)
 
     cdef int settle(self, int64_t now_ns) noexcept nogil:
         """See what became of a remembered wish; 1 if that ended it. Call with all published."""
@@ -108,6 +113,7 @@ cdef class InterruptLine:
             self.wished = False
             store_relaxed_u32(&self.vector.wish, 0)
         self.counters[COUNTER_irq_raised] += 1
+        trace_record(self.trace, now_ns, TRACE_irq_raised, self.index, cause)
         self.counters[COUNTER_irq_raised_packet + <int>cause - <int>CAUSE_PACKET] += 1
         interrupts = node_core(self.node.header, core)
         interrupts.taken[self.index] += 1
@@ -122,6 +128,7 @@ cdef class InterruptLine:
             self.wished = False
             store_relaxed_u32(&self.vector.wish, 0)
         self.counters[COUNTER_irq_absorbed] += 1
+        trace_record(self.trace, now_ns, TRACE_irq_absorbed, self.index, cause)
         # If later packets still lie in the ring the timer that covers them must go on.
         if load_acquire_u32(&self.frames.tail) == self.frames.reserved:
             self.policy.on_raised(now_ns, cause)

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
+from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.shared.layout cimport agent_record
 
 
@@ -9,6 +10,8 @@ cdef class Agent:
     cdef public object name
     cdef agent_record *record        # its counters, in the control segment
     cdef uint64_t *counters          # record.counters
+    cdef trace_ring *trace           # where it records what it does; NULL: tracing is off
+    cdef object tracing              # the Trace that the ring belongs to
     cdef int64_t next_due_ns         # when it next wants to run by itself; NEVER_NS: on a wake
     cdef readonly object failure     # exception raised by user code inside a step, or None
 

@@ -1,6 +1,9 @@
+from shrimpmx.native.trace import Trace
+
 class Agent:
     name: object
     failure: BaseException | None
     def step_at(self, now_ns: int) -> int: ...
+    def use_trace(self, trace: Trace, number: int) -> None: ...
     @property
     def due_ns(self) -> int | None: ...

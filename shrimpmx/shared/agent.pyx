@@ -5,9 +5,10 @@ never reads the clock, never sleeps and never forks, so that one test process ca
 drive the same compiled agents under a virtual clock, in any interleaving.
 """
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.trace cimport Trace
 
 
 cdef class Agent:
@@ -16,6 +17,7 @@ cdef class Agent:
     def __cinit__(self, *args, **kwargs):
         self.next_due_ns = NEVER_NS
         self.failure = None
+        self.trace = NULL
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
         return 0
@@ -28,6 +30,11 @@ cdef class Agent:
         if self.failure is not None:
             raise self.failure
         return done
+
+    def use_trace(self, Trace trace not None, uint32_t number) -> None:
+        """Record from now on what it does, in the ring of agent `number`."""
+        self.trace = trace.checked_ring(number)
+        self.tracing = trace
 
     @property
     def due_ns(self):

@@ -10,6 +10,7 @@ from shrimpmx.shared.layout cimport agent_record, control_header, runner_record
 cdef class Control:
     cdef control_header *header
     cdef readonly object segment
+    cdef object memory       # a view: the segment stays mapped as long as this lives
 
     cdef Clock *clock(self) noexcept nogil
     cdef runner_record *runner(self, uint32_t index) noexcept nogil

@@ -9,7 +9,12 @@ import time
 from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libc.string cimport memset, strncpy
 
-from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
+from shrimpmx.native.atomics cimport (
+    fetch_add_u32,
+    full_fence,
+    load_acquire_u32,
+    store_release_u32,
+)
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, Clock, clock_initialise, clock_now_ns
 from shrimpmx.native.futex cimport futex_wait, futex_wake, wait_slot
 from shrimpmx.shared.layout cimport (
@@ -55,6 +60,7 @@ cdef class Control:
 
     def __init__(self, segment):
         self.segment = segment
+        self.memory = segment.view()
         self.header = <control_header *><uintptr_t>segment.address
 
     @staticmethod
@@ -138,9 +144,10 @@ cdef class Control:
         """
         cdef wait_slot *slot
         store_release_u32(&self.header.stop, STOP_STATES[state])
+        full_fence()  # S1: the stop before the word; a sleeper reads the word, then the stop
         for index in range(self.header.runners_count):
             slot = self.slot(index)
-            slot.word += 1
+            fetch_add_u32(&slot.word, 1)  # wakers and handlers add to it at the same time
             futex_wake(&slot.word, 1 << 30)
         futex_wake(&self.header.started, 1 << 30)
 

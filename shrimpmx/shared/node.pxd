@@ -11,6 +11,7 @@ cdef class Node:
     cdef node_header *header
     cdef readonly Control control
     cdef readonly object segment
+    cdef object memory       # a view: the segment stays mapped as long as this lives
 
     cdef int _write_header(self, layout) except -1
     cdef int _write_interrupts(self, layout) except -1

@@ -49,6 +49,7 @@ cdef class Node:
 
     def __init__(self, segment, Control control):
         self.segment = segment
+        self.memory = segment.view()
         self.control = control
         self.header = <node_header *><uintptr_t>segment.address
 

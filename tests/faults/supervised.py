@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.clusters import ENDLESS, pingpong_pair
 
+from shrimpmx.cluster.interrupts import FirstInterrupt
 from shrimpmx.cluster.rank import WORKLOADS, RankContext, Samples
 from shrimpmx.cluster.supervisor import Cluster
 from shrimpmx.errors import ShrimpmxError
@@ -27,8 +29,11 @@ pingpong = WORKLOADS["pingpong"]
 if __name__ == "__main__":
     WORKLOADS["pingpong"] = announced
     strategy = sys.argv[1]
-    try:
-        Cluster(pingpong_pair(ENDLESS, wait=WaitParameters(strategy=strategy))).run(60.0)
-    except ShrimpmxError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
+    # "listening": it heeds SIGTERM and SIGHUP as well, as the command line does.
+    also = (signal.SIGTERM, signal.SIGHUP) if "listening" in sys.argv else ()
+    with FirstInterrupt(also, keep=True):
+        try:
+            Cluster(pingpong_pair(ENDLESS, wait=WaitParameters(strategy=strategy))).run(60.0)
+        except ShrimpmxError as error:
+            print(error, file=sys.stderr)
+            sys.exit(error.exit_code)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
 import pytest
 from support.clusters import generator_stream, run, stream_pair
 
-from shrimpmx.cluster.spec import GeneratorSpec
+from shrimpmx.cluster.memory import SEGMENT_NODE
+from shrimpmx.cluster.rank import WORKLOADS, RankContext, Samples
+from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
 from shrimpmx.cluster.supervisor import Cluster
 from shrimpmx.errors import SegmentError
+from shrimpmx.native.segment import Segment, list_segments
 from shrimpmx.params import HostParameters, MxParameters, NicParameters, WaitParameters
+from shrimpmx.shared.control import Control
+from shrimpmx.shared.node import Node
 
 BLOCK = WaitParameters(strategy="block")
 QUICK = MxParameters(resend_delay_ns=3_000_000, ack_delay_ns=500_000)
@@ -23,13 +33,60 @@ def test_a_full_event_ring(event_ring: str) -> None:
     assert result.counters["node1.irq0"]["unexp_eventq_full"] > 0
 
 
-def test_full_rx_tx_and_link_rings() -> None:
-    nic = NicParameters(
-        coalescing="timeout", rx_ring_entries=16, tx_ring_entries=16, link_ring_entries=16
-    )
+def test_a_full_rx_ring() -> None:
+    nic = NicParameters(coalescing="timeout", rx_ring_entries=16)
     result = run(stream_pair(600, 1000, 256, wait=BLOCK, nic=nic, mx=QUICK))
     assert result.counters["rank1"]["recv_messages"] == 600
-    assert result.counters["node1.nic"]["rx_packets"] >= 600
+    assert result.counters["node1.nic"]["rx_drop_ring_full"] > 0
+    assert result.counters["rank0"]["resent_messages"] > 0
+
+
+def _burst(context: RankContext) -> Samples:
+    """Rank 0 sends all its messages at once, and notes the most frames that it saw on the link."""
+    count = context.options["count"]
+    endpoint, data = context.endpoint, np.zeros(1000, np.uint8)
+    requests, deepest = [], 0
+    with _every_node(context.control) as nodes:
+        for number in range(count):
+            if context.number == 0:
+                requests.append(endpoint.isend(data, context.partner, number))
+                deepest = max(deepest, nodes[1].ring_depths()["link", 0])
+            else:
+                requests.append(endpoint.irecv(np.empty(1000, np.uint8), number))
+        while requests:
+            endpoint.progress()
+            requests = [request for request in requests if endpoint.test(request) is None]
+    return {"link_frames": np.array([deepest], np.int64)}
+
+
+@contextmanager
+def _every_node(control: Control) -> Iterator[list[Node]]:
+    """The nodes of the run that this process is a rank of, mapped once more."""
+    names = [
+        name
+        for name, identity, what in list_segments()
+        if identity.pid == os.getppid() and what.startswith("node")
+    ]
+    segments = [Segment.attach(name, SEGMENT_NODE) for name in names]
+    try:
+        yield [Node.attach(segment, control) for segment in segments]
+    finally:
+        for segment in segments:
+            segment.close()
+
+
+def test_full_tx_and_link_rings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WORKLOADS, "burst", _burst)
+    # What is sent stays on the link for so long that the link's ring fills, whoever runs when.
+    nic = NicParameters(tx_ring_entries=16, link_ring_entries=16, link_delay_ns=20_000_000)
+    # An acknowledgement of 32 messages lets 32 others go at once, into 16 places.
+    mx = MxParameters(throttle=32, notacked_max=32, ack_delay_ns=200_000_000)
+    ranks = tuple(RankSpec(node, "burst", options={"count": 100}) for node in (0, 1))
+    result = run(ClusterSpec(ranks=ranks, wait=BLOCK, nic=nic, mx=mx))
+    assert result.samples["rank0"]["link_frames"].tolist() == [16]
+    assert result.counters["rank0"]["send_no_tx_slot"] > 0
+    assert result.counters["rank1"]["recv_messages"] == 100
+    assert result.counters["node1.nic"]["rx_drop_ring_full"] == 0
 
 
 def test_the_generator_overruns_a_small_rx_ring() -> None:

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import signal
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from support.conditions import wait_until
 
 from shrimpmx.cluster.channel import unlink_queue
+from shrimpmx.cluster.interrupts import FirstInterrupt
 from shrimpmx.cluster.leftovers import find_leftovers, remove_leftovers
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.segment import RunIdentity, Segment, list_segments
 
+REPOSITORY = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("supervised.py")
 
 
 @contextmanager
-def supervisor(strategy: str, scratch: Path) -> Iterator[subprocess.Popen[str]]:
+def supervisor(strategy: str, scratch: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
     """A supervisor in a process group of its own, its cluster at work."""
     process = subprocess.Popen(
-        [sys.executable, str(SCRIPT), strategy],
+        [sys.executable, str(SCRIPT), strategy, *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env={**os.environ, "TMPDIR": str(scratch)},
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "TMPDIR": str(scratch)},
     )
     assert process.stdout is not None
     assert process.stderr is not None
@@ -98,6 +104,73 @@ def test_ctrl_c_ends_the_run_cleanly(whole_group: bool, tmp_path: Path) -> None:
         assert segments_of(process.pid) == []
         assert members(process.pid) == []
         assert list(tmp_path.iterdir()) == []
+
+
+SAID = {
+    signal.SIGINT: "interrupted by Ctrl-C; points already measured are kept\n",
+    signal.SIGTERM: "interrupted by SIGTERM; points already measured are kept\n",
+    signal.SIGHUP: "interrupted by SIGHUP: its terminal was closed; "
+    "points already measured are kept\n",
+}
+
+
+@pytest.mark.parametrize("gap_s", [0.0, 0.001, 0.003, 0.03, 0.1])
+@pytest.mark.parametrize("number", list(SAID))
+def test_a_signal_to_the_group_twice_ends_the_run_once(
+    number: signal.Signals, gap_s: float, tmp_path: Path
+) -> None:
+    with supervisor("block", tmp_path, "listening") as process:
+        os.killpg(process.pid, number)
+        time.sleep(gap_s)
+        # Nobody may be left to hear the second one: that is no failure.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        assert process.wait(10) == 3
+        assert process.stderr is not None
+        assert process.stderr.read() == SAID[number]
+        assert segments_of(process.pid) == []
+        assert members(process.pid) == []
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_closed_terminal_ends_the_run(tmp_path: Path) -> None:
+    master, terminal = os.openpty()
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "shrimpmx", "run", "smoke/pingpong"),
+            *("--set", "wait=block", "--set", "repeats=1000", "--output", str(tmp_path / "r")),
+        ],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        cwd=REPOSITORY,
+    )
+    try:
+        os.close(terminal)
+        wait_until(lambda: bool(list(tmp_path.glob("r/points/*.json"))), "a point is kept", 30.0)
+        os.close(master)
+        assert process.wait(10) == 3
+        assert segments_of(process.pid) == []
+        assert members(process.pid) == []
+        assert json.loads((tmp_path / "r" / "run.json").read_text())["points"]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_an_interrupt_that_its_owner_takes_ends_nothing() -> None:
+    taken: list[int] = []
+    before = signal.signal(signal.SIGHUP, lambda number, _frame: taken.append(number))
+    try:
+        with FirstInterrupt():
+            for _ in range(2):
+                signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert taken == [signal.SIGHUP] * 2
 
 
 def dead_identity() -> RunIdentity:

@@ -43,13 +43,23 @@ def count(counter: Path, *arguments: object) -> list[list[int]]:
     return found
 
 
+def check(few: list[int], many: list[int]) -> None:
+    assert few[0] > 0, "the counter counts nothing: the call itself allocates its arrays"
+    assert few[1] > 0, "the counter counts nothing: the call itself lets the lock go"
+    assert many[0] - few[0] <= NOISE
+    assert many[1] - few[1] <= NOISE
+
+
 @pytest.mark.parametrize("wait", ["spin", "block"])
 @pytest.mark.parametrize("coalescing", COALESCING_NAMES)
 def test_twenty_thousand_messages_allocate_nothing(
     counter: Path, coalescing: str, wait: str
 ) -> None:
-    _warm, few, many = count(counter, coalescing, wait, FEW, FEW, MANY)
-    assert few[0] > 0, "the counter counts nothing: the call itself allocates its arrays"
-    assert few[1] > 0, "the counter counts nothing: the call itself lets the lock go"
-    assert many[0] - few[0] <= NOISE
-    assert many[1] - few[1] <= NOISE
+    _warm, few, many = count(counter, "stream", coalescing, wait, FEW, FEW, MANY)
+    check(few, many)
+
+
+@pytest.mark.parametrize("size_bytes", [0, 128, 4096])
+def test_round_trips_allocate_nothing(counter: Path, size_bytes: int) -> None:
+    _warm, few, many = count(counter, size_bytes, "stream", "block", 100, 100, 1100)
+    check(few, many)

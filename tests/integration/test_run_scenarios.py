@@ -38,6 +38,16 @@ scenario = Scenario(
 )
 """
 
+# What each kind of agent has to tell of a ping-pong, by how it begins.
+AGENT_WORDS = {
+    "node{}.nic": (
+        *("frame sent: medium", "frame arrived: medium", "DMA complete: medium"),
+        *("interrupt wished", "interrupt raised"),
+    ),
+    "node{}.irq0": ("interrupt taken", "poll begins", "event for endpoint 0: medium", "poll ends"),
+    "rank{}": ("isend", "received", "wait begins", "wait ends: ready", "acknowledged"),
+}
+
 
 def run(tmp_path: Path, name: str, *settings: str) -> dict[str, Any]:
     arguments = ["run", name, "--json", str(tmp_path / "r.json"), "--output", str(tmp_path / "r")]
@@ -54,7 +64,13 @@ def counted(point: dict[str, Any], counter: str) -> int:
 
 def test_pingpong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = run(
-        tmp_path, "smoke/pingpong", "iterations=20", "warmup=5", "size_bytes=0,32768", "wait=block"
+        tmp_path,
+        "smoke/pingpong",
+        "iterations=20",
+        "warmup=5",
+        "size_bytes=0,32768",
+        "wait=block",
+        "repeats=1",
     )
     assert len(document["points"]) == 8
     for point in document["points"]:
@@ -73,10 +89,11 @@ def test_message_rate(tmp_path: Path) -> None:
     for point in document["points"]:
         assert counted(point, "recv_messages") == 2100
         assert point["metrics"]["message_rate"]["median"] > 0
+        assert len(point["metrics"]["message_rate"]["samples"]) == 1
 
 
 def test_waiting(tmp_path: Path) -> None:
-    document = run(tmp_path, "smoke/waiting", "iterations=20", "warmup=0", "delay_us=0,600")
+    document = run(tmp_path, "smoke/waiting", "iterations=20", "warmup=0", "repeats=1")
     calls = {
         (point["params"]["wait"], point["params"]["delay_us"]): point["metrics"][
             "system_calls_per_wait"
@@ -106,13 +123,44 @@ def test_a_policy_that_raises(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "mine.py" in err
 
 
+def test_a_trace_tells_what_every_agent_did(tmp_path: Path) -> None:
+    arguments = ["run", "smoke/pingpong", "--trace", "--output", str(tmp_path / "r")]
+    for setting in (
+        *("size_bytes=4096", "coalescing=stream", "iterations=5", "warmup=1"),
+        *("repeats=1", "wait=block"),
+    ):
+        arguments += ["--set", setting]
+    assert main(arguments) == 0
+    [path] = (tmp_path / "r" / "traces").iterdir()
+    lines = [each.split(maxsplit=2) for each in path.read_text().splitlines()]
+    times = [float(time_us) for time_us, _, _ in lines]
+    assert times == sorted(times)
+    assert times[0] == 0
+    told: dict[str, list[str]] = {}
+    for _, agent, words in lines:
+        told.setdefault(agent, []).append(words)
+    for node in range(2):
+        for agent, wanted in AGENT_WORDS.items():
+            found = told[agent.format(node)]
+            for words in wanted:
+                assert any(each.startswith(words) for each in found), (agent, node, words)
+    # Each of the six messages there and back again, with each of its packets, once.
+    assert [each.split(",")[0] for each in told["rank1"] if each.startswith("received")] == [
+        f"received: message {number}" for number in range(1, 7)
+    ]
+    arrived = [each for each in told["node1.nic"] if each.startswith("frame arrived: medium")]
+    assert len(arrived) >= 18
+    assert all(any(f"{number}.{packet} 0>1" in each for each in arrived)
+               for number in range(1, 7) for packet in range(3))  # fmt: skip
+
+
 def test_a_scenario_file_is_a_program(tmp_path: Path) -> None:
     done = subprocess.run(
         [
             sys.executable,
             str(REPOSITORY / "scenarios/smoke/pingpong.py"),
             *("--set", "size_bytes=0", "--set", "coalescing=disabled", "--set", "iterations=5"),
-            *("--set", "wait=block", "--output", str(tmp_path / "r")),
+            *("--set", "wait=block", "--set", "repeats=1", "--output", str(tmp_path / "r")),
         ],
         capture_output=True,
         text=True,

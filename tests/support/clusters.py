@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from typing import Any
 
 from shrimpmx.cluster.outcome import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
-from shrimpmx.cluster.supervisor import Cluster
+from shrimpmx.cluster.supervisor import LOGGER, Cluster
+from shrimpmx.errors import AgentError
+from shrimpmx.params import HostParameters, WaitParameters
 
 # Longer than any test lives: for runs that something else ends.
 ENDLESS = 100_000_000
@@ -40,6 +44,36 @@ def generator_stream(count: int = 500, size_bytes: int = 128, **more: Any) -> Cl
     return ClusterSpec(ranks=ranks, mode="generator", **more)
 
 
+def sixteen_agents() -> ClusterSpec:
+    """Two nodes of three cores and four ranks that do nothing: 2 NICs, 6 handlers, 8 ranks."""
+    ranks = tuple(RankSpec(node, "idle", number % 3) for node in (0, 1) for number in range(4))
+    return ClusterSpec(
+        ranks=ranks, host=HostParameters(cores=3), wait=WaitParameters(strategy="block")
+    )
+
+
 def run(spec: ClusterSpec, deadline_s: float = DEADLINE_S, **more: Any) -> ClusterResult:
     """Run it once."""
     return Cluster(spec, **more).run(deadline_s)
+
+
+def run_until_killed(spec: ClusterSpec) -> tuple[AgentError, float]:
+    """Run what a fault's kill ends; its error, and the seconds from the kill to the end."""
+    moments: list[float] = []
+
+    class Killed(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.getMessage().startswith("fault: kill"):
+                moments.append(time.monotonic())
+
+    handler, level = Killed(), LOGGER.level
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    try:
+        run(spec)
+    except AgentError as error:
+        return error, time.monotonic() - moments[0]
+    finally:
+        LOGGER.removeHandler(handler)
+        LOGGER.setLevel(level)
+    raise AssertionError("a killed process did not end the run")

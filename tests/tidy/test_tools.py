@@ -5,6 +5,7 @@ A tool that is not installed fails its test: `make test` installs them all.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -27,5 +28,9 @@ BIN = Path(sys.executable).parent
     ids=["ruff-check", "ruff-format", "cython-lint", "mypy"],
 )
 def test_the_checker_finds_nothing(command: list[str]) -> None:
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    # cython-lint starts pycodestyle by its name.
+    environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"

@@ -17,19 +17,42 @@ from shrimpmx.measure.expectation import (
     Ratio,
     common_state,
     evaluate,
-    samples_of,
 )
+from shrimpmx.measure.runs import NORMAL_PRIORITY, ONE_CPU, OVERSUBSCRIBED, limits_of
 
 
 def point(
     way: str, median: float, spread: float = 1.0, state: str = "near", **more: Any
 ) -> dict[str, Any]:
     samples = np.random.default_rng(int(median)).normal(median, spread, 100)
-    metric = {"samples": samples.tolist(), "repeats": [{"state": state, "count": 100}]}
-    return {"params": {"way": way, **more}, "metrics": {"time": metric}, "states": [state]}
+    return made(way, {state: [samples.tolist()]}, **more)
 
 
-SLOW = Ratio(text="t", metric="time", of={"way": "a"}, to={"way": "b"}, at_least=2)
+def made(
+    way: str,
+    runs: dict[str, list[list[float]]],
+    metric: str = "half_round_trip",
+    limits: tuple[str, ...] = (),
+    **more: Any,
+) -> dict[str, Any]:
+    """A point with the samples of each of its runs, by state."""
+    each = [(state, run) for state, of_state in runs.items() for run in of_state]
+    data = {
+        "samples": [sample for _, run in each for sample in run],
+        "repeats": [{"state": state, "count": len(run)} for state, run in each],
+    }
+    return {
+        "params": {"way": way, **more},
+        "metrics": {metric: data},
+        "states": [state for state, _ in each],
+        "limits": list(limits),
+    }
+
+
+SLOW = Ratio(text="t", metric="half_round_trip", of={"way": "a"}, to={"way": "b"}, at_least=2)
+BETWEEN = Between(
+    text="b", metric="half_round_trip", of={"way": "x"}, one={"way": "a"}, other={"way": "b"}
+)
 
 
 @pytest.mark.parametrize(
@@ -51,38 +74,126 @@ def test_the_other_axes_are_all_tried_and_the_worst_counts() -> None:
 
 
 def test_missing_figures_are_not_measurable() -> None:
-    without = {**point("b", 100), "metrics": {"time": {"unavailable": "no counters"}}}
+    without = {**point("b", 100), "metrics": {"half_round_trip": {"unavailable": "no counters"}}}
     verdict = evaluate(SLOW, [point("a", 300), without])
     assert (verdict.verdict, verdict.detail) == (NOT_HERE, "no counters")
     assert evaluate(SLOW, [point("a", 300)]).verdict == NOT_HERE
 
 
 def test_between_with_tolerance() -> None:
-    between = Between(
-        text="b", metric="time", of={"way": "x"}, one={"way": "a"}, other={"way": "b"}
-    )
     ends = [point("a", 200), point("b", 100)]
     for median, verdict in ((150, AS_EXPECTED), (90, AS_EXPECTED), (60, OPPOSITE)):
-        assert evaluate(between, [point("x", median), *ends]).verdict == verdict
+        assert evaluate(BETWEEN, [point("x", median), *ends]).verdict == verdict
 
 
-def test_samples_of_one_state_are_compared() -> None:
-    mixed: dict[str, Any] = {
-        "params": {},
-        "metrics": {
-            "time": {
-                "samples": [1.0, 1.0, 5.0],
-                "repeats": [{"state": "near", "count": 2}, {"state": "far", "count": 1}],
-            }
-        },
-        "states": ["near", "far"],
-    }
-    far = {**mixed, "states": ["far"]}
-    assert common_state(mixed, far) == "far"
-    assert common_state({"states": ["mixed"]}, far) is None
-    assert np.array_equal(np.asarray(samples_of(mixed, "time", "far")), [5.0])
+def verdict_of(over: dict[str, Any], under: dict[str, Any], **changes: Any) -> tuple[str, str]:
+    found = evaluate(SLOW.model_copy(update=changes), [over, under])
+    return found.verdict, found.detail
+
+
+def test_times_are_compared_within_the_state_that_both_have_most_runs_of() -> None:
+    far, near = [[300.0] * 60] * 3, [[100.0] * 60]
+    over = made("a", {"near": near, "far": far})
+    under = made("b", {"near": near, "far": [[100.0] * 60] * 2})
+    assert common_state("half_round_trip", over, under) == "far"
+    verdict, detail = verdict_of(over, under)
+    assert verdict == AS_EXPECTED
+    assert detail == "ratio 3.00 (3.00 to 3.00), expected at least 2; CPUs far"
+
+
+@pytest.mark.parametrize("states", [("near", "far"), ("mixed", "mixed"), ("unknown", "near")])
+def test_times_without_a_common_distance_are_not_compared(states: tuple[str, str]) -> None:
+    over, under = (
+        made(way, {state: [[median] * 60] * 3})
+        for way, state, median in zip("ab", states, (300.0, 100.0), strict=True)
+    )
+    verdict, detail = verdict_of(over, under)
+    assert verdict == INCONCLUSIVE
+    assert detail.startswith(f"no runs with the CPUs at one distance ({states[0]} against")
+    three = [over, made("x", {"near": [[200.0] * 60] * 3}), under]
+    assert evaluate(BETWEEN, three).verdict == INCONCLUSIVE
+
+
+def test_counts_are_compared_whatever_the_state() -> None:
+    over, under = (
+        made(way, {state: [[median]] * 3}, "interrupts_per_message")
+        for way, state, median in (("a", "near", 3.0), ("b", "far", 1.0))
+    )
+    assert verdict_of(over, under, metric="interrupts_per_message")[0] == AS_EXPECTED
+
+
+@pytest.mark.parametrize("metric", ["message_rate", "interrupts_per_message"])
+def test_few_runs_with_one_sample_each_prove_nothing(metric: str) -> None:
+    def pair(runs: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        over, under = ({"near": [[median]] * runs} for median in (3.0, 1.0))
+        return made("a", over, metric), made("b", under, metric)
+
+    assert verdict_of(*pair(1), metric=metric)[0] == INCONCLUSIVE
+    verdict, detail = verdict_of(*pair(2), metric=metric)
+    assert verdict == INCONCLUSIVE
+    assert detail.startswith("only 2 runs")
+    assert detail.endswith("--set repeats=5")
+    assert verdict_of(*pair(3), metric=metric)[0] == AS_EXPECTED
+
+
+def test_an_exact_count_needs_one_run() -> None:
+    over, under = (
+        made(way, {"unknown": [[median]]}, "system_calls_per_wait", limits=(ONE_CPU,))
+        for way, median in (("a", 3.0), ("b", 1.0))
+    )
+    assert verdict_of(over, under, metric="system_calls_per_wait")[0] == NOT_HERE
+    exact = {"metric": "system_calls_per_wait", "exact": True}
+    assert verdict_of(over, under, **exact)[0] == AS_EXPECTED
+    with pytest.raises(ValidationError, match="'t' is exact, but message_rate is a time"):
+        Ratio(text="t", metric="message_rate", of={}, to={}, at_most=1, exact=True)
+
+
+def test_runs_that_disagree_make_a_ratio_inconclusive() -> None:
+    # 600 samples with a median ratio of 2.5, but one of three runs says 1.5.
+    over = made("a", {"near": [[150.0] * 100, [250.0] * 100, [260.0] * 100]})
+    under = made("b", {"near": [[100.0] * 100] * 3})
+    assert verdict_of(over, under)[0] == INCONCLUSIVE
+
+
+@pytest.mark.parametrize("limit", [ONE_CPU, OVERSUBSCRIBED, NORMAL_PRIORITY])
+def test_the_placement_can_forbid_a_verdict_on_times(limit: str) -> None:
+    over, under = (
+        made(way, {"near": [[median] * 60] * 3}, limits=(limit,))
+        for way, median in (("a", 100.0), ("b", 100.0))
+    )
+    assert verdict_of(over, under) == (NOT_HERE, limit)
+    counts = [
+        made(way, {"near": [[median]] * 3}, "switches_per_wait", limits=(limit,))
+        for way, median in (("a", 3.0), ("b", 1.0))
+    ]
+    wanted = NOT_HERE if limit == ONE_CPU else AS_EXPECTED
+    assert verdict_of(counts[0], counts[1], metric="switches_per_wait")[0] == wanted
+
+
+def test_limits_follow_from_the_placement() -> None:
+    two: dict[str, Any] = {"processes": [{"cpu": 0}, {"cpu": 1}], "realtime": True}
+    one = {"processes": [{"cpu": 0}, {"cpu": 0}], "realtime": True}
+    assert limits_of([two, {}]) == []
+    assert limits_of([two, one]) == [ONE_CPU]
+    assert limits_of([{**two, "oversubscribed": True, "realtime": False}]) == [
+        OVERSUBSCRIBED,
+        NORMAL_PRIORITY,
+    ]
+
+
+def test_between_is_inconclusive_where_its_interval_covers_the_border() -> None:
+    ends = [made("a", {"near": [[200.0] * 20] * 3}), made("b", {"near": [[100.0] * 20] * 3})]
+    # Tolerated are 75 to 250.
+    for medians, verdict in (
+        ((80.0, 90.0, 95.0), AS_EXPECTED),
+        ((60.0, 80.0, 90.0), INCONCLUSIVE),
+        ((240.0, 245.0, 260.0), INCONCLUSIVE),
+        ((260.0, 270.0, 280.0), OPPOSITE),
+    ):
+        point = made("x", {"near": [[median] * 20 for median in medians]})
+        assert evaluate(BETWEEN, [point, *ends]).verdict == verdict
 
 
 def test_a_ratio_without_bounds_is_refused() -> None:
     with pytest.raises(ValidationError, match="needs at_least or at_most"):
-        Ratio(text="t", metric="time", of={}, to={})
+        Ratio(text="t", metric="half_round_trip", of={}, to={})

@@ -9,9 +9,9 @@ from shrimpmx.measure.statistics import (
     Summary,
     bootstrap_medians,
     instability,
-    paired_ratio,
     ratio_of_medians,
     summarise,
+    summarise_runs,
 )
 
 
@@ -61,20 +61,28 @@ def test_nothing_or_not_finite_is_refused(bad: list[float]) -> None:
 
 def test_ratio_of_medians() -> None:
     random = np.random.default_rng(3)
-    ratio = ratio_of_medians(random.normal(200, 2, 400), random.normal(100, 2, 300))
+    ratio = ratio_of_medians([random.normal(200, 2, 400)], [random.normal(100, 2, 300)])
     assert ratio.low < ratio.median < ratio.high
     assert ratio.median == pytest.approx(2.0, rel=0.01)
     assert ratio.count == 300
     with pytest.raises(ValueError, match="above zero"):
-        ratio_of_medians([1.0], [0.0])
+        ratio_of_medians([np.ones(1)], [np.zeros(1)])
 
 
-def test_paired_ratio_cancels_what_both_share() -> None:
-    drift = np.linspace(1, 10, 200)
-    ratio = paired_ratio(3 * drift, drift)
-    assert (ratio.median, ratio.low, ratio.high) == pytest.approx((3, 3, 3))
-    with pytest.raises(ValueError, match="equal lengths, not 2 and 1"):
-        paired_ratio([1, 2], [1])
+def test_from_three_runs_on_the_interval_is_over_runs() -> None:
+    random = np.random.default_rng(4)
+    runs = [random.normal(median, 1, 200) for median in (100, 105, 120)]
+    two, three = summarise_runs(runs[:2]), summarise_runs(runs)
+    assert two.half_width < 3
+    assert three.median == float(np.median(np.concatenate(runs)))
+    assert (three.low, three.high) == (np.median(runs[0]), np.median(runs[2]))
+    assert three.count == 600
+
+
+def test_many_runs_narrow_the_interval() -> None:
+    random = np.random.default_rng(6)
+    runs = [random.normal(random.normal(100, 10), 1, 20) for _ in range(60)]
+    assert summarise_runs(runs).half_width < summarise_runs(runs[:5]).half_width
 
 
 def test_advice_when_unstable() -> None:

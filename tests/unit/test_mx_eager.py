@@ -11,6 +11,7 @@ from support.virtual_cluster import (
 )
 
 from shrimpmx.errors import InputError, MxError
+from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.params import MxParameters
 
 # Bytes, packets at MTU 1500 and at MTU 9000 (Open-MX: 1452 or 8192 bytes per fragment).
@@ -268,3 +269,23 @@ def test_pools_that_are_too_small_grow_and_count_it() -> None:
         assert buffer == pattern(20_000, number)
     for send in sends:
         assert cluster.wait(one, send).code == "success"
+
+
+def test_a_call_that_fails_gives_its_buffer_back() -> None:
+    cluster = VirtualCluster()
+    one, _, partner = cluster.pair()
+    buffer = bytearray(40_000)
+    with pytest.raises(InputError):
+        one.isend(buffer, partner, 1)
+    buffer.append(0)
+
+
+def test_an_endpoint_that_nobody_closed_warns_and_gives_everything_back() -> None:
+    cluster = VirtualCluster()
+    endpoint = Endpoint(cluster.nodes[0], 0, 1)
+    buffer = bytearray(8)
+    endpoint.irecv(buffer, 1)
+    with pytest.warns(ResourceWarning, match="endpoint 0 was not closed"):
+        del endpoint
+    buffer.append(0)
+    Endpoint(cluster.nodes[0], 0, 1).close()

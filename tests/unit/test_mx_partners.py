@@ -164,7 +164,7 @@ def test_a_dead_partner_that_lives_is_reconnected_under_a_new_session_counter() 
 
 
 def test_a_restarted_partner_gets_nothing_of_the_old_session() -> None:
-    """FACTS 10.2: old packets are refused as bad session; the new session starts at 1."""
+    """Old packets are refused as bad session; the new session starts at 1."""
     cluster = VirtualCluster()
     one, other, partner = cluster.pair()
     for _ in range(3):

@@ -62,7 +62,7 @@ def test_sequence_numbers_wrap_at_14_bits(first_seqnum: int) -> None:
 
 
 def test_a_full_event_ring_is_repaired_by_resends() -> None:
-    """FACTS: unexpected ring full, packet lost, message delivered after about half a second."""
+    """Unexpected ring full, packet lost, message delivered after about half a second."""
     cluster = VirtualCluster(event_ring_entries=16)
     one, other, partner = cluster.pair()
     cluster.endpoints.remove(other)  # the receiver computes and does not look

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,13 @@ import pytest
 from rich.console import Console
 
 from shrimpmx.errors import AgentError, InputError
-from shrimpmx.measure.metrics import Outcome
+from shrimpmx.execute import per_message_ns
+from shrimpmx.measure.metrics import METRICS, Outcome
 from shrimpmx.measure.report import notes, print_report
 from shrimpmx.measure.result import load_result
+from shrimpmx.measure.runs import ONE_CPU
 from shrimpmx.scenario import Point, Ratio, Scenario
-from shrimpmx.sweep import MIXED_RETRIES, Sweep
+from shrimpmx.sweep import MIXED_RETRIES, Sweep, merged, run_data
 
 SCENARIO = Scenario(
     name="x",
@@ -135,6 +139,75 @@ def test_a_mixed_sample_is_taken_again() -> None:
     assert all(set(point["states"]) == {"mixed"} for point in document["points"])
 
 
+def test_a_time_is_summarised_from_the_runs_of_one_state() -> None:
+    point = SCENARIO.points()[0]
+    runs = [
+        run_data(
+            point,
+            Outcome(np.full(20, ns), {"n": {"irq_raised": count}, "r": {"recv_messages": 10}}),
+            ("half_round_trip", "interrupts_per_message"),
+            state,
+            [1.0, 1.0],
+        )
+        for state, ns, count in (("near", 1e3, 10), ("far", 5e3, 20), ("far", 6e3, 30))
+    ]
+    found = merged(point, runs)
+    assert found["state"] == "far"
+    assert found["states"] == ["near", "far", "far"]
+    time, count = (found["metrics"][name] for name in runs[0]["metrics"])
+    assert (time["state"], time["median"], time["ci95"][0]) == ("far", 5.5, 5.0)
+    assert len(time["samples"]) == 60
+    assert "state" not in count
+    assert (count["median"], count["ci95"]) == (2.0, [1.0, 3.0])
+
+
+def test_a_figure_of_another_state_is_starred_and_no_rival() -> None:
+    document = sweep(Fake()).run()
+    odd = document["points"][1]
+    odd["state"] = odd["metrics"]["half_round_trip"]["state"] = "far"
+    odd["states"] = ["far", "far"]
+    console = Console(width=80)
+    with console.capture() as capture:
+        print_report(document, console)
+    text = capture.get()
+    assert text.count("*") == 2
+    assert re.search(r"\d\* │", text)
+    assert "near unless starred (*)" in " ".join(text.split())
+
+
+def test_a_single_row_keeps_its_name() -> None:
+    document = Sweep(SCENARIO.changed(["size_bytes=0"]), Fake(), prober=near).run()
+    console = Console(width=80)
+    with console.capture() as capture:
+        print_report(document, console)
+    assert "message" in capture.get()
+    assert "0 B" in capture.get()
+
+
+def test_placement_limits_reach_point_and_verdict() -> None:
+    class OneCpu(Fake):
+        def __call__(self, point: Point, seed: int) -> Outcome:
+            crowded = {"processes": [{"cpu": 0}, {"cpu": 0}]}
+            return dataclasses.replace(super().__call__(point, seed), placement=crowded)
+
+    document = sweep(OneCpu()).run()
+    assert document["points"][0]["limits"] == [ONE_CPU]
+    assert document["expectations"][0]["verdict"] == "not measurable here"
+    assert document["expectations"][0]["detail"].startswith(ONE_CPU)
+
+
+def test_a_streams_rate_is_one_figure_per_run() -> None:
+    # Bursts: half of the batches take 1 ns per message, the others 3.
+    stamps = np.cumsum([0, *([10, 30] * 10)])
+    assert per_message_ns(stamps, 10, 0).tolist() == [2.0]
+    assert per_message_ns(stamps, 10, 10).tolist() == pytest.approx([390 / 190])
+    assert per_message_ns(stamps, 10, 10_000).tolist() == [3.0]
+    assert per_message_ns(stamps[:1], 10, 0).size == 0
+    rate = METRICS["message_rate"].compute(Outcome(per_message_ns(stamps, 10, 0), {}))
+    assert not isinstance(rate, str)
+    assert rate.tolist() == [500_000.0]
+
+
 def test_the_report_says_what_a_newcomer_needs() -> None:
     document = sweep(Fake()).run()
     console = Console(width=120, record=True, file=None, quiet=False)
@@ -151,7 +224,8 @@ def test_the_report_says_what_a_newcomer_needs() -> None:
         "timeout",
         "open-mx",
         "What it shows.",
-        "as expected: the timeout is slow; ratio 5.2",
+        "  as expected: the timeout is slow",
+        "  ratio 5.2",
         "cpu_per_message is not available: the kernel gave no CPU time",
     ):
         assert words in text

@@ -135,3 +135,13 @@ def test_layout_takes_its_numbers_from_the_parameters() -> None:
 def test_geometry_knows_the_sizes_of_the_structures() -> None:
     for name, size in structure_bytes().items():
         assert getattr(geometry, name) == size, name
+
+
+def test_a_view_keeps_the_memory_when_its_segment_is_closed() -> None:
+    control = make_control()
+    node = make_node(control)
+    control.set_virtual_ns(7)
+    node.segment.close()
+    control.segment.close()
+    assert control.now_ns() == 7
+    assert node.interrupt_counts() == [[0]]

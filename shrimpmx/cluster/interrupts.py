@@ -1,0 +1,77 @@
+"""Signals by which a user ends a run: Ctrl-C, SIGTERM, and SIGHUP when the terminal is closed.
+
+They reach the whole process group, often more than once and at any moment. The supervisor
+alone answers them, once: the first one ends the run, those that follow must not cut its
+clean-up short.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NAMES = {
+    signal.SIGINT: "Ctrl-C",
+    signal.SIGTERM: "SIGTERM",
+    signal.SIGHUP: "SIGHUP: its terminal was closed",
+}
+
+
+def what_interrupted(error: KeyboardInterrupt) -> str:
+    """What the user did, for a sentence that begins with "interrupted by"."""
+    return str(error) or NAMES[signal.SIGINT]
+
+
+@contextlib.contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Hold them back for a moment, so that none hits a process half made or half removed."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class FirstInterrupt:
+    """Raises KeyboardInterrupt for the first ending signal, and swallows all that follow.
+
+    A context manager for the main thread. It takes over the signals in `also`, and those
+    whose handler is a function of Python's already, and gives them back at its end; a signal
+    that ends the process without a word, or is ignored, stays so. With `keep` it gives them
+    back only if none came, else leaves them ignored: for a program that then only exits.
+    """
+
+    def __init__(self, also: tuple[signal.Signals, ...] = (), keep: bool = False) -> None:
+        self.also = also
+        self.keep = keep
+        self.came = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> FirstInterrupt:
+        for number in ENDING_SIGNALS:
+            handler = signal.getsignal(number)
+            # nohup, and a shell that starts a job in the background, have theirs ignored.
+            if callable(handler) or (number in self.also and handler == signal.SIG_DFL):
+                self._before[number] = handler
+                signal.signal(number, self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # A handler in Python would end with the interpreter, shortly before the process.
+        ignore = self.came and self.keep
+        for number, handler in self._before.items():
+            signal.signal(number, signal.SIG_IGN if ignore else handler)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self.came:
+            return
+        self.came = True
+        handler = self._before[signal.Signals(number)]
+        if not callable(handler) or handler is signal.default_int_handler:
+            raise KeyboardInterrupt(NAMES[signal.Signals(number)])
+        handler(number, frame)
+        self.came = False  # its owner took it and wants nothing ended

@@ -1,0 +1,117 @@
+"""The binary trace in words: one line per record of any agent, in order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from shrimpmx.native.trace import Trace, TraceRecord, kind_values
+from shrimpmx.nic.coalescing import CAUSE_NAMES
+from shrimpmx.shared.control import counter_names
+from shrimpmx.wire.packets import PACKET_TYPES
+
+MARK = 0x80
+# What waiting ended with: WaitResult + 1, enum in wait/strategy.pxd.
+WAIT_RESULTS = ("stopped", "deadline passed", "ready")
+# Agent kinds whose agents drop packets, by their number in shared/counters.h.
+DROPPING_KINDS = ("nic", "irq")
+SHORT_NAMES = {"truc": "ack", "medium_frag": "medium"}
+
+
+def trace_text(trace: Trace, agents: Sequence[str] = (), last: int | None = None) -> str:
+    """The records as text: time in us since the first, agent, what it did.
+
+    `agents` are the agents' names by index; `last` bounds the number of lines.
+    """
+    records = trace.records()
+    if last is not None:
+        records = records[max(0, len(records) - last) :]
+    if not records:
+        return "the trace is empty"
+    return "\n".join(line(record, records[0].time_ns, agents) for record in records)
+
+
+def line(record: TraceRecord, start_ns: int, agents: Sequence[str] = ()) -> str:
+    """One record as text; its time in us since `start_ns`."""
+    agent = agents[record.agent] if record.agent < len(agents) else f"agent{record.agent}"
+    return f"{(record.time_ns - start_ns) / 1000:12.3f}  {agent:12}  {words(record)}"
+
+
+def words(record: TraceRecord) -> str:
+    """What the record says, without its time and agent."""
+    say = WORDS.get(record.kind)
+    if say is not None:
+        return say(record.a, record.b)
+    try:
+        first, second = kind_values(record.kind)
+    except ValueError:  # of a newer program
+        first, second = "a", "b"
+    return f"{record.kind} {first}={record.a} {second}={record.b}"
+
+
+def packet(word: int) -> str:
+    """A packet_word: type, "message.fragment", source and destination, mark."""
+    ptype = word & 0x7F
+    kind = PACKET_TYPES.get(ptype)
+    name = kind.NAME if kind is not None else f"type {ptype}"
+    name = SHORT_NAMES.get(name, name)
+    fragment, seqnum = word >> 8 & 0xFF, word >> 16 & 0x3FFF
+    number = f"{seqnum}.{fragment}" if name == "medium" else f"{seqnum}"
+    number = {"ack": f"awaiting {seqnum}", "connect": ""}.get(name, number)
+    route = f"{word >> 32 & 0xFFFF}>{word >> 48}"
+    return " ".join(part for part in (name, number, route, "marked" * bool(word & MARK)) if part)
+
+
+def message(word: int) -> str:
+    """A message_word: number and the endpoint at the other end, as node:endpoint."""
+    return f"message {word & 0x3FFF}, partner {word >> 32}:{word >> 16 & 0xFFFF}"
+
+
+def cause(number: int) -> str:
+    return CAUSE_NAMES[number] if number < len(CAUSE_NAMES) else f"cause {number}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _dropped(counter: int, kind: int) -> str:
+    names = counter_names(DROPPING_KINDS[kind]) if kind < len(DROPPING_KINDS) else []
+    return f"packet dropped: {names[counter] if counter < len(names) else counter}"
+
+
+def _vectors(mask: int) -> str:
+    return ", ".join(str(number) for number in range(mask.bit_length()) if mask >> number & 1)
+
+
+def _wait_end(result: int, sleeps: int) -> str:
+    how = WAIT_RESULTS[result] if result < len(WAIT_RESULTS) else f"result {result}"
+    return f"wait ends: {how}" + (
+        f", after {_count(sleeps, 'sleep')}" if sleeps else ", did not sleep"
+    )
+
+
+WORDS: dict[str, Callable[[int, int], str]] = {
+    "tx_frame": lambda a, b: f"frame sent: {packet(a)}, {b} bytes",
+    "rx_frame": lambda a, b: f"frame arrived: {packet(a)}, {b} bytes",
+    "dma_complete": lambda a, b: f"DMA complete: {packet(a)}, {b} bytes",
+    "drop": _dropped,
+    "irq_wished": lambda a, b: f"interrupt wished, vector {a}: {cause(b)}",
+    "irq_raised": lambda a, b: f"interrupt raised, vector {a}: {cause(b)}",
+    "irq_held_back": lambda a, b: f"interrupt held back, vector {a}: handler still runs",
+    "irq_absorbed": lambda a, b: f"interrupt absorbed, vector {a}: handler took the packets",
+    "irq_deferred": lambda a, b: f"interrupt deferred, vector {a}: {_count(b, 'DMA')} pending",
+    "interrupt": lambda a, b: f"interrupt taken on core {b}, vector {_vectors(a)}",
+    "poll_begin": lambda a, b: f"poll begins, vector {a}, budget {b}",
+    "poll_end": lambda a, b: f"poll ends, vector {a}: {_count(b, 'packet')}",
+    "event": lambda a, b: f"event for endpoint {b}: {packet(a)}",
+    "rank_wake": lambda a, b: f"process {a} {'notified' if b else 'woken'}",
+    "isend": lambda a, b: f"isend: {message(a)}, {b} bytes",
+    "isend_throttled": lambda a, b: f"isend held by the throttle: {b} bytes",
+    "resend": lambda a, b: f"resend: {message(a)}, {b} bytes",
+    "acked": lambda a, b: f"acknowledged: {message(a)}, {b} bytes",
+    "ack_sent": lambda a, b: f"ack {b} sent: awaits {message(a)}",
+    "unexpected": lambda a, b: f"unexpected: {message(a)}, {b} bytes",
+    "received": lambda a, b: f"received: {message(a)}, {b} bytes",
+    "wait_begin": lambda a, b: "wait begins",
+    "wait_end": _wait_end,
+}

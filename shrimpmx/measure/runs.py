@@ -1,0 +1,53 @@
+"""The runs behind a point's figures: their samples, the CPUs' distance, what limited them.
+
+A time measured while the CPUs were near says nothing beside one measured while they were far,
+so times are taken from runs of one state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from shrimpmx.measure.statistics import Samples
+
+# In order of preference where as many runs had one as another. Only the first two name a
+# distance that two measurements can have in common.
+STATES = ("near", "far", "mixed", "unknown")
+DISTANCES = STATES[:2]
+
+ONE_CPU = "one CPU only, so nothing runs in parallel"
+OVERSUBSCRIBED = "too few CPUs: several emulated cores share one"
+NORMAL_PRIORITY = "no real-time priority, so interrupts do not preempt"
+
+
+def main_state(states: Sequence[str]) -> str:
+    """The state that most runs had."""
+    return max(STATES, key=lambda state: (states.count(state), -STATES.index(state)))
+
+
+def runs_of(metric: Mapping[str, Any], state: str | None = None) -> list[Samples]:
+    """The samples of a metric of a point, run by run; those of one `state`, or all."""
+    samples = np.asarray(metric["samples"], dtype=np.float64)
+    repeats = metric.get("repeats") or [{"state": "unknown", "count": samples.size}]
+    ends = np.cumsum([part["count"] for part in repeats])
+    return [
+        samples[end - part["count"] : end]
+        for part, end in zip(repeats, ends, strict=True)
+        if part["count"] and (state is None or part["state"] == state)
+    ]
+
+
+def limits_of(placements: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Why times of runs that were placed so say little, in a few words each; the worst first."""
+    found: set[str] = set()
+    for placement in placements:
+        if len({process["cpu"] for process in placement.get("processes", ())}) == 1:
+            found.add(ONE_CPU)
+        if placement.get("oversubscribed", False):
+            found.add(OVERSUBSCRIBED)
+        if not placement.get("realtime", True):
+            found.add(NORMAL_PRIORITY)
+    return [limit for limit in (ONE_CPU, OVERSUBSCRIBED, NORMAL_PRIORITY) if limit in found]
