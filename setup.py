@@ -41,6 +41,7 @@ setup(
         build_dir="build/cython",
         nthreads=os.cpu_count() or 1,
         emit_linenums=True,
+        quiet=True,
         compiler_directives={
             "language_level": "3",
             "boundscheck": False,

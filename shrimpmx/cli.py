@@ -13,12 +13,12 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from importlib import metadata
 from typing import Any, NoReturn, TextIO
-
-from rich.console import Console
 
 from shrimpmx.cluster.interrupts import FirstInterrupt, what_interrupted
 from shrimpmx.commands import bench, calibrate, clean, doctor, listing, run
+from shrimpmx.commands.terminal import console, let_output_degrade
 from shrimpmx.errors import AgentError, InputError, ShrimpmxError
 
 EXIT_BAD_INPUT = 2
@@ -40,10 +40,18 @@ def parser() -> argparse.ArgumentParser:
         description="Emulates the receive path of message passing over Ethernet with real "
         "processes: when the NIC interrupts, where a packet is handled, how a rank waits.",
     )
+    top.add_argument("--version", action="version", version=f"shrimpmx {_version()}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add_parser(commands)
     return top
+
+
+def _version() -> str:
+    try:
+        return metadata.version("shrimpmx")
+    except metadata.PackageNotFoundError:
+        return "of a checkout that is not installed"
 
 
 def _says_enough(error: AgentError) -> bool:
@@ -66,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
+    let_output_degrade()
     try:
         chosen = parser().parse_args(arguments)
         code: int = chosen.function(chosen)
@@ -99,7 +108,7 @@ def _give_up(stream: TextIO) -> None:
 def _say(text: str) -> None:
     """To standard error, if there is still somebody there: a terminal may have been closed."""
     try:
-        Console(stderr=True, soft_wrap=True, highlight=False).print(text, markup=False)
+        console(stderr=True, soft_wrap=True).print(text, markup=False)
         sys.stderr.flush()
     except OSError:
         _give_up(sys.stderr)

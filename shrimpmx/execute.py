@@ -21,6 +21,7 @@ from shrimpmx.measure.calibration import metric
 from shrimpmx.measure.environment import unavailable
 from shrimpmx.measure.metrics import Outcome, total
 from shrimpmx.measure.statistics import Samples
+from shrimpmx.measure.words import place_words
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.nic.policy import Policy
 from shrimpmx.point import PointParameters, WorkloadParameters
@@ -67,19 +68,31 @@ class ClusterExecutor:
         )
 
     def placement_maps(self, points: Sequence[Point]) -> list[str]:
-        """The distinct placement maps of the points, as text."""
-        tables: dict[str, None] = {}
+        """The distinct placement maps of the points, as text, each headed by whose it is."""
+        tables: dict[str, list[Point]] = {}
         for point in points:
             with limited_to(point.parameters.cluster.cpus):
                 topology = Topology.of_this_machine()
-            tables[place(self.spec_of(point, 1), topology, realtime_permitted()).table()] = None
-        return list(tables)
+            placement = place(self.spec_of(point, 1), topology, realtime_permitted())
+            tables.setdefault(placement.table(), []).append(point)
+        return [f"{_whose(some, points)}:\n{table}" for table, some in tables.items()]
 
     def _keep_trace(self, point: Point, seed: int, result: ClusterResult) -> None:
         assert self._traces is not None
         self._traces.mkdir(parents=True, exist_ok=True)
         path = self._traces / f"point{point.index:04d}-seed{seed}.txt"
         path.write_text(result.trace, encoding="utf-8")
+
+
+def _whose(some: Sequence[Point], points: Sequence[Point]) -> str:
+    """What tells `some` of the points from the others; their mode in every case."""
+    words = []
+    for axis, value in some[0].shown.items():
+        shared = all(point.shown[axis] == value for point in some)
+        telling = any(point.shown[axis] != value for point in points)
+        if shared and telling and not axis.endswith("mode"):
+            words.append(place_words(axis, value))
+    return ", ".join([place_words("mode", some[0].parameters.cluster.mode), *words])
 
 
 def _made(name: str, policy: Callable[[], Any]) -> Policy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import sys
 import traceback
 from collections.abc import Iterator
@@ -30,6 +31,8 @@ def find_scenario(given: str) -> Path:
 
     Raises InputError if there is none.
     """
+    if not given.strip():
+        raise InputError("the name of the scenario is empty (shrimpmx list shows those there are)")
     path = Path(given)
     if path.is_file():
         return path
@@ -40,7 +43,17 @@ def find_scenario(given: str) -> Path:
             found = directory / (given if given.endswith(".py") else f"{given}.py")
             if found.is_file():
                 return found
-    raise InputError(f"scenario file {given} does not exist (shrimpmx list shows those there are)")
+    raise InputError(
+        f"scenario file {given} does not exist{_hint(given)} (shrimpmx list shows those there are)"
+    )
+
+
+def _hint(given: str) -> str:
+    """The scenario whose name, with its directory or without, is nearest to a mistyped one."""
+    names = [name for name, _ in list_scenarios(scenario_directories())]
+    known = {**{name.rpartition("/")[2]: name for name in names}, **{name: name for name in names}}
+    near = difflib.get_close_matches(given.removesuffix(".py"), known, n=1)
+    return f"; did you mean {known[near[0]]!r}?" if near else ""
 
 
 def list_scenarios(directories: list[Path]) -> Iterator[tuple[str, Path]]:

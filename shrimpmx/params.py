@@ -34,7 +34,9 @@ RingEntries = Annotated[int, Field(ge=16, le=65536)]
 
 
 class _Parameters(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False
+    )
 
 
 class LinkFaults(_Parameters):

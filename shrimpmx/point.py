@@ -24,7 +24,9 @@ EAGER_MAX_BYTES = 32768
 class Declared(BaseModel):
     """Base of what a scenario declares: no unknown fields, no changes afterwards."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False
+    )
 
 
 class ClusterParameters(Declared):

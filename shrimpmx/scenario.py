@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError, model_validator
 from shrimpmx.errors import InputError
 from shrimpmx.measure.expectation import Between, Expectation, Ratio
 from shrimpmx.measure.metrics import METRICS
+from shrimpmx.nic.policy import Policy
 from shrimpmx.params import COALESCING_NAMES, WAIT_NAMES
 from shrimpmx.point import (
     GROUPS,
@@ -77,6 +78,7 @@ class Scenario(Declared):
         for axis, values in self.sweep.items():
             if not values:
                 raise ValueError(f"sweep axis {axis!r} has no values; give at least one")
+            _each_once(axis, values)
         for field in ("compare", "rows", "columns"):
             axis = getattr(self, field)
             if axis:
@@ -90,6 +92,12 @@ class Scenario(Declared):
                 raise ValueError(f"policies cannot rename {name!r}; choose another name")
             if not callable(policy):
                 raise ValueError(f"policies[{name!r}] must be a policy class, not {policy!r}")
+            # What another callable makes is seen only when it is called.
+            if isinstance(policy, type) and not issubclass(policy, Policy):
+                raise ValueError(
+                    f"policies[{name!r}] must derive from shrimpmx.nic.policy.Policy, which "
+                    f"{policy.__name__} does not"
+                )
         return self
 
     def changed(self, settings: Iterable[str]) -> Scenario:
@@ -184,6 +192,13 @@ def _known(name: str, among: Iterable[str], field: str, what: str) -> None:
     if name not in names:
         listed = ", ".join(names) or "none"
         raise ValueError(f"{field} names {name!r}, which is no {what}; there are: {listed}")
+
+
+def _each_once(axis: str, values: Sequence[Any]) -> None:
+    for position, value in enumerate(values):
+        # True equals 1, but is another value.
+        if any(value == other and type(value) is type(other) for other in values[:position]):
+            raise ValueError(f"sweep axis {axis!r} has the value {value!r} twice")
 
 
 def _same(one: str, other: str) -> bool:

@@ -17,6 +17,7 @@ _BOUNDS = {
 _KINDS = {
     "int": "a whole number",
     "float": "a number",
+    "finite": "a finite number",
     "bool": "true or false",
     "string": "a text",
     "tuple": "a list of values",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from shrimpmx.measure.environment import environment
+from shrimpmx.measure.environment import environment, other_runs
 from shrimpmx.measure.expectation import evaluate
 from shrimpmx.measure.metrics import METRICS, Outcome
 from shrimpmx.measure.probe import probe
@@ -51,6 +51,8 @@ class Quiet:
 
 
 Prober = Callable[[Sequence[int]], tuple[str, float | None]]
+# Finds the runs that go on beside one's own: the pids of their supervisors.
+Neighbours = Callable[[], list[int]]
 
 
 @dataclass
@@ -64,6 +66,7 @@ class Sweep:
     resume: bool = False
     progress: Progress | None = None
     prober: Prober = probe
+    neighbours: Neighbours = other_runs
 
     def __post_init__(self) -> None:
         self.points = self.scenario.points()
@@ -127,7 +130,9 @@ class Sweep:
             "placement": next(iter(placement.values())) if only else placement,
             "points": points,
             "expectations": [
-                dataclasses.asdict(evaluate(expectation, points, self.seed))
+                dataclasses.asdict(
+                    evaluate(expectation, points, self.seed, list(self.scenario.sweep))
+                )
                 for expectation in self.scenario.expectations
             ],
         }
@@ -139,7 +144,11 @@ class Sweep:
             "title": self.scenario.title,
             "source": self.scenario.source,
             "shows": self.scenario.shows,
-            "layout": {"rows": self.scenario.rows, "columns": self.scenario.columns},
+            "layout": {
+                "rows": self.scenario.rows,
+                "columns": self.scenario.columns,
+                "axes": list(self.scenario.sweep),
+            },
             "settings": self._settings(),
             "seed": self.seed,
             "parameters": base,
@@ -157,7 +166,7 @@ class Sweep:
         }
 
     def _open(self, directory: ResultDirectory, head: dict[str, Any]) -> None:
-        if self.resume and directory.run_path.exists():
+        if self.resume:
             self._runs = directory.resume(head, ("scenario", "settings", "seed"))
         else:
             directory.begin(head)
@@ -170,6 +179,7 @@ class Sweep:
     def _measure(self, plan: RunPlan) -> RunData:
         """One run between two cache-line probes; taken again if they disagree."""
         cpus = probed_cpus(plan.point)
+        disturbed = bool(self.neighbours())
         for attempt in range(MIXED_RETRIES + 1):
             before, before_ns = self.prober(cpus)
             outcome = self.executor(plan.point, self.seed + plan.index)
@@ -177,7 +187,8 @@ class Sweep:
             state = before if before == after else "mixed"
             if state != "mixed" or attempt == MIXED_RETRIES:
                 break
-        return run_data(plan.point, outcome, self.scenario.metrics, state, [before_ns, after_ns])
+        run = run_data(plan.point, outcome, self.scenario.metrics, state, [before_ns, after_ns])
+        return {**run, "disturbed": disturbed or bool(self.neighbours())}
 
 
 def probed_cpus(point: Point) -> list[int]:
@@ -219,7 +230,7 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
     """One point of the result from its repeats: samples joined, counters summed.
 
     `state` is the one that its times are summarised from, that of most runs; `limits` say why
-    times of such a placement cannot be judged.
+    times of such a placement cannot be judged; `disturbed` runs had others beside them.
     """
     metrics = {name: _merged_metric(name, runs) for name in runs[0]["metrics"]}
     return {
@@ -232,6 +243,7 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
         "states": [run["state"] for run in runs],
         "limits": limits_of(run["placement"] for run in runs),
         "cache_line_round_trip_ns": [run["cache_line_round_trip_ns"] for run in runs],
+        "disturbed": sum(bool(run.get("disturbed")) for run in runs),
     }
 
 

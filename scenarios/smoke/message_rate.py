@@ -16,10 +16,12 @@ scenario = Scenario(
     title="Message rate: how many interrupts does a stream of small messages need?",
     source="Goglin and Furmento 2009, table I and figure 4",
     shows="One node streams small messages to another. A high rate with few interrupts per "
-    "message is what coalescing is for. open-mx wishes an interrupt for every marked packet; a "
-    "wish that finds the handler still at work costs nothing, the others cost an interrupt. "
-    "stream looks first whether more is coming. In two-node mode sender and NIC may share a CPU: "
-    "packets then come in the sender's bursts, and each burst is a stream of its own.",
+    "message is what coalescing is for. Every packet here is marked, so open-mx wishes an "
+    "interrupt for each, like disabled; yet both need far fewer than one per message, since a "
+    "wish that meets a working handler costs nothing: the handler finds the packet in its poll. "
+    "Only a wish that finds the handler gone is an interrupt. stream looks first whether more "
+    "is coming. In two-node mode sender and NIC may share a CPU: packets then come in the "
+    "sender's bursts, and each burst is a stream of its own.",
     parameters={"workload": "stream", "wait": "block", "iterations": 60_000, "warmup": 4_000},
     sweep={
         "mode": ("two-node", "generator"),

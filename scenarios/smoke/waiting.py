@@ -1,9 +1,9 @@
 """Ping-pong with computing before each send under the seven ways a rank can wait.
 
 Paper: Damianakis, Chen and Felten 1997 (waiting), figures 1 and 2.
-What must come out: spinning needs no system call and is fastest while it has a CPU; blocking
-and notifying pay for a wake-up each time; a hybrid spins while messages come within its spin
-limit and becomes its other half when they do not, so it lies between its pure parts.
+What must come out: spinning needs no system call, and is fastest while it has a CPU to itself;
+blocking and notifying pay for a wake-up each time; a hybrid spins while messages come within
+its spin limit and becomes its other half when they do not, so it lies between its pure parts.
 """
 
 from shrimpmx.scenario import WAIT_NAMES, Between, Ratio, Scenario
@@ -28,10 +28,13 @@ scenario = Scenario(
     name="smoke/waiting",
     title="Waiting: spin, yield, block, be notified, or spin first?",
     source="Damianakis, Chen and Felten 1997, figures 1 and 2",
-    shows="Two ranks send one word to and fro and compute before each send. Spinning is quickest "
-    "and burns its CPU; blocking frees the CPU and pays a wake-up for each message. A hybrid "
-    "spins for 300 µs and then falls back: with no delay it waits like spin, with a long one "
-    "like its fallback, and it gives the CPU away only then.",
+    shows="Two ranks send one word to and fro and compute before each send. Spinning makes no "
+    "system call and burns its CPU; blocking frees the CPU and pays a wake-up for each message. "
+    "Spinning is quickest where nothing else wants the CPU; where a NIC or a handler does, "
+    "another way can be as quick. A hybrid spins up to its limit (spin_ns, 300 µs by default) "
+    "and then falls back: without delay it waits like spin, with a long one like its fallback. "
+    "A spinning rank has context switches too, 1 to 2 per wait: it asks for none, but the "
+    "handler, and a NIC on the same CPU, preempt it to bring its message.",
     parameters={"workload": "pingpong", "coalescing": "disabled", "iterations": 60, "warmup": 10},
     sweep={"delay_us": (SHORT, LONG), "wait": WAIT_NAMES},
     compare="wait",
@@ -50,7 +53,7 @@ scenario = Scenario(
             exact=True,
         ),
         Ratio(
-            text="without delay spin-block makes fewer system calls than block",
+            text="spin-block makes fewer system calls than block",
             metric="system_calls_per_wait",
             of={"wait": "spin-block", "delay_us": SHORT},
             to={"wait": "block"},

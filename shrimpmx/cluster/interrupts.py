@@ -8,8 +8,10 @@ clean-up short.
 from __future__ import annotations
 
 import contextlib
+import functools
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -26,18 +28,43 @@ def what_interrupted(error: KeyboardInterrupt) -> str:
     return str(error) or NAMES[signal.SIGINT]
 
 
+# After so long without an end another interrupt is heard: the first one was lost in a place
+# where Python drops exceptions.
+PATIENCE_S = 5.0
+
+
+class _Hold:
+    """Whether interrupts are held back, and the call of the one that came meanwhile."""
+
+    depth = 0
+    late: Callable[[], None] | None = None
+
+
+_hold = _Hold()
+
+
 @contextlib.contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Hold them back for a moment, so that none hits a process half made or half removed."""
+    """Hold them back for a moment, so that none hits a process half made or half removed.
+
+    Blocked they are for what is forked meanwhile. That alone does not hold them back here: with
+    other threads (those of a log) the kernel gives them to one of these, and Python calls the
+    handler in the main thread all the same; within a fork what it raises would be lost.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+    _hold.depth += 1
     try:
         yield
     finally:
+        _hold.depth -= 1
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        late, _hold.late = _hold.late, None
+        if late is not None:
+            late()
 
 
 class FirstInterrupt:
-    """Raises KeyboardInterrupt for the first ending signal, and swallows all that follow.
+    """Raises KeyboardInterrupt for the first ending signal, and swallows those that follow.
 
     A context manager for the main thread. It takes over the signals in `also`, and those
     whose handler is a function of Python's already, and gives them back at its end; a signal
@@ -49,6 +76,7 @@ class FirstInterrupt:
         self.also = also
         self.keep = keep
         self.came = False
+        self._came_s = 0.0
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> FirstInterrupt:
@@ -67,9 +95,13 @@ class FirstInterrupt:
             signal.signal(number, signal.SIG_IGN if ignore else handler)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self.came:
+        if _hold.depth:
+            _hold.late = functools.partial(self._interrupt, number, None)
             return
-        self.came = True
+        now_s = time.monotonic()
+        if self.came and now_s - self._came_s < PATIENCE_S:
+            return
+        self.came, self._came_s = True, now_s
         handler = self._before[signal.Signals(number)]
         if not callable(handler) or handler is signal.default_int_handler:
             raise KeyboardInterrupt(NAMES[signal.Signals(number)])

@@ -7,6 +7,7 @@ hardware would (real-time priority 80; interrupts have 50).
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,8 @@ from shrimpmx.params import WaitParameters
 # interrupt preempts the ranks.
 NIC_PRIORITY = 80
 IRQ_PRIORITY = 50
+# Columns of the printed map.
+TABLE_WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -101,8 +104,9 @@ class Placement:
         lines = [f"placement on {self.topology.describe()}"]
         for row in rows:
             cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-            lines.append("  " + "  ".join([*cells, row[-1]]))
-        lines.extend(f"  note: {note}" for note in self.notes)
+            lines.extend(_wrapped("  " + "  ".join([*cells, ""]), row[-1]))
+        for note in self.notes:
+            lines.extend(_wrapped("  note: ", note))
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
@@ -224,7 +228,8 @@ class _Seats:
 def _nic_processes(spec: ClusterSpec, seats: _Seats, realtime: bool) -> Iterator[ProcessPlan]:
     wait = spec.nic_wait or WaitParameters(strategy="spin" if seats.nic_alone else "block")
     priority = NIC_PRIORITY if realtime and not seats.nic_alone else 0
-    why = "alone on its CPU, so it spins" if seats.nic_alone else "preempts, as hardware would"
+    why = "preempts, as hardware would" if realtime else "takes turns with what runs there"
+    why = "alone on its CPU, so it spins" if seats.nic_alone else why
     agents = [AgentPlan(f"node{node}.nic", "nic", node) for node in range(spec.full_nodes)]
     if spec.mode == "generator":
         agents.append(AgentPlan("node1.generator", "generator", 1))
@@ -243,7 +248,8 @@ def _irq_processes(spec: ClusterSpec, seats: _Seats, realtime: bool) -> Iterator
     priority = IRQ_PRIORITY if realtime else 0
     for (node, core), cpu in seats.core_cpus.items():
         agent = AgentPlan(f"node{node}.irq{core}", "irq", node, core)
-        why = f"interrupts of node {node}, core {core}: they preempt its ranks"
+        why = f"interrupts of node {node}, core {core}: they "
+        why += "preempt its ranks" if realtime else "take turns with its ranks"
         yield ProcessPlan(agent.name, cpu, (agent,), why, priority, wait=wait)
 
 
@@ -279,7 +285,8 @@ def _notes(
         cpus = format_cpu_list(seats.core_cpus.values())
         yield (
             f"oversubscribed: {len(seats.cores)} emulated cores on CPUs {cpus}; "
-            "counts stay exact, figures that depend on placement are not measurable here"
+            "counts of messages and packets hold, those of interrupts depend on who runs when, "
+            "and times are not measurable here"
         )
     if not realtime[0]:
         yield f"normal priority everywhere, so interrupts do not preempt: {realtime[1]}"
@@ -288,6 +295,17 @@ def _notes(
     crowded = [cpu for cpu in sorted(used) if len(set(topology.siblings(cpu)) & used) > 1]
     if crowded:
         yield f"CPUs {format_cpu_list(crowded)} share physical cores (SMT) and slow each other"
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    """`text` behind `head`, in lines that a terminal shows whole."""
+    return textwrap.wrap(
+        text,
+        TABLE_WIDTH,
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_on_hyphens=False,
+    )
 
 
 def _row(process: ProcessPlan) -> tuple[str, str, str, str, str]:

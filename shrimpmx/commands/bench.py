@@ -5,16 +5,15 @@ from __future__ import annotations
 import argparse
 import importlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
 from shrimpmx.measure.report import cell_words
-from shrimpmx.measure.result import write_json
+from shrimpmx.measure.result import json_place, write_json
 
 SECONDS = 0.5
 TABLE_WIDTH = 100
@@ -29,7 +28,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--only", action="append", metavar="NAME", help="one figure; repeatable")
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"per figure ({SECONDS})")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the results there")
+    parser.add_argument("--json", type=json_place, metavar="PATH", help="write the results there")
     parser.set_defaults(function=run)
 
 
@@ -51,9 +50,9 @@ def run(options: argparse.Namespace) -> int:
     table.add_column("bound by", overflow="fold")
     for result in results:
         table.add_row(*_row(result))
-    console = Console(highlight=False)
-    console.width = max(console.width, TABLE_WIDTH)
-    console.print(table)
+    terminal = console()
+    terminal.width = max(terminal.width, TABLE_WIDTH)
+    terminal.print(table)
     return 0
 
 

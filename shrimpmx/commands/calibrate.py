@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
 from shrimpmx.execute import handler_cost
 from shrimpmx.measure import calibration
-from shrimpmx.measure.report import number_words
-from shrimpmx.measure.result import write_json
+from shrimpmx.measure.result import json_place, write_json
+from shrimpmx.measure.words import number_words
 
 SECONDS = 0.3
 
@@ -28,12 +27,17 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"per cost ({SECONDS})")
     parser.add_argument("--show", action="store_true", help="show what is stored, measure nothing")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures there too")
+    parser.add_argument(
+        "--json", type=json_place, metavar="PATH", help="write the figures there too"
+    )
     parser.set_defaults(function=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure, print, store; returns 0. InputError for times that make no sense."""
+    """Measure, print, store; returns 0. InputError for times that make no sense.
+
+    MachineError if they cannot be stored, once they are printed and written to --json.
+    """
     if not 0.01 <= options.seconds <= 60:
         raise InputError(f"--seconds must be from 0.01 to 60, not {options.seconds}")
     if options.show:
@@ -44,13 +48,13 @@ def run(options: argparse.Namespace) -> int:
     else:
         document = calibration.calibrate(options.seconds)
         document["costs"]["handler_per_packet"] = handler_cost(options.seconds)
-    console = Console(highlight=False)
-    console.print(costs_table(document["costs"]))
-    console.print(f"CPUs are {document['state']}; taken {document['environment']['time']}")
-    if not options.show:
-        console.print(f"stored in {calibration.store(document)}", soft_wrap=True)
+    terminal = console()
+    terminal.print(costs_table(document["costs"]))
+    terminal.print(f"CPUs are {document['state']}; taken {document['environment']['time']}")
     if options.json:
         write_json(options.json, document)
+    if not options.show:
+        terminal.print(f"stored in {calibration.store(document)}", soft_wrap=True)
     return 0
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from shrimpmx.cluster.leftovers import find_leftovers, remove_leftovers
-from shrimpmx.measure.result import write_json
+from shrimpmx.measure.result import json_place, write_json
 
 
 def add_parser(commands: Any) -> None:
@@ -19,7 +18,7 @@ def add_parser(commands: Any) -> None:
         "whatever belongs to a living run is left alone.",
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the findings there")
+    parser.add_argument("--json", type=json_place, metavar="PATH", help="write the findings there")
     parser.set_defaults(function=run)
 
 

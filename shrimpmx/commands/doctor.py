@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 
+from shrimpmx.commands.terminal import console
 from shrimpmx.measure.checkup import Finding, checkup
-from shrimpmx.measure.result import write_json
+from shrimpmx.measure.result import json_place, write_json
 
 _STYLE = {"good": "green", "limited": "yellow", "missing": "red"}
 
@@ -22,7 +21,7 @@ def add_parser(commands: Any) -> None:
         help="what this machine can and cannot show",
         description="Look at CPUs, permissions and limits, and say what follows for results.",
     )
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the findings there")
+    parser.add_argument("--json", type=json_place, metavar="PATH", help="write the findings there")
     parser.set_defaults(function=run)
 
 
@@ -31,9 +30,9 @@ def run(options: argparse.Namespace) -> int:
     findings = checkup()
     if options.json:
         write_json(options.json, {"findings": [finding.as_dict() for finding in findings]})
-    console = Console(highlight=False)
+    terminal = console()
     for finding in findings:
-        console.print(_lines(finding), soft_wrap=True)
+        terminal.print(_lines(finding), soft_wrap=True)
     return 0
 
 

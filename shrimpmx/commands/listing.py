@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
 from shrimpmx.loading import docstring_of, list_scenarios, scenario_directories
 from shrimpmx.measure.metrics import METRICS
-from shrimpmx.measure.result import write_json
+from shrimpmx.measure.result import json_place, write_json
 from shrimpmx.point import GROUPS
 
 
@@ -27,7 +27,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("directory", nargs="?", type=Path, help="where to look for scenarios")
     parser.add_argument("--parameters", action="store_true", help="list what --set can set")
     parser.add_argument("--metrics", action="store_true", help="list what can be measured")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the list there")
+    parser.add_argument("--json", type=json_place, metavar="PATH", help="write the list there")
     parser.set_defaults(function=run)
 
 
@@ -78,5 +78,5 @@ def _print(what: str, rows: list[dict[str, str]], json_path: Path | None) -> int
     table = Table(*shown, box=None)
     for row in rows:
         table.add_row(*(escape(row[name]) for name in shown))
-    Console(highlight=False).print(table)
+    console().print(table)
     return 0

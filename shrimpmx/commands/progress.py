@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
 
+from shrimpmx.commands.terminal import console
+from shrimpmx.measure.words import place_words
 from shrimpmx.scenario import RunPlan
+
+# Columns of a terminal that leave room for a bar of rich's usual width beside the words.
+WIDE = 100
+# Below this many there is room for the figures and the point only.
+NARROW = 72
+# "100/800" and "0:01:23", which dots would make worthless.
+COUNT_WIDTH, TIME_WIDTH = 7, 7
 
 Method = TypeVar("Method", bound=Callable[..., None])
 
@@ -26,25 +42,47 @@ def _unless_nobody_looks(method: Method) -> Method:
     return cast(Method, attempt)
 
 
+def _one_line(least: int | None = None) -> Column:
+    return Column(no_wrap=True, overflow="ellipsis", min_width=least)
+
+
+def point_words(plan: RunPlan, axes: Sequence[str]) -> str:
+    """What tells a run from the others of its sweep."""
+    return ", ".join(place_words(axis, plan.point.shown[axis]) for axis in axes)
+
+
 class Bar:
-    """Shows how a sweep goes on.
+    """Shows how a sweep goes on, in one line; `axes` are those that tell its runs apart.
 
     It is drawn between runs only, without rich's refresh thread: a process with threads must
     not fork, and every run forks its agents.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, axes: Sequence[str] = (), width: int | None = None) -> None:
+        terminal = console(stderr=True, width=width)
+        self._axes = axes
+        # What is too long ends in dots: a line that wraps cannot be drawn over.
+        columns: list[ProgressColumn] = [
+            TextColumn("{task.description}", table_column=_one_line()),
+            BarColumn(bar_width=40 if terminal.width >= WIDE else 10),
+            MofNCompleteColumn(table_column=_one_line(COUNT_WIDTH)),
+            TimeRemainingColumn(table_column=_one_line(TIME_WIDTH)),
+            TextColumn("{task.fields[point]}", markup=False, table_column=_one_line()),
+        ]
         self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[point]}"),
-            console=Console(stderr=True),
+            *(columns if terminal.width >= NARROW else columns[2:]),
+            console=terminal,
             auto_refresh=False,
             transient=True,
         )
         self._task = self._progress.add_task(name, total=None, point="")
+
+    def lines(self) -> list[str]:
+        """What it shows now, as text."""
+        terminal = self._progress.console
+        with terminal.capture() as shown:
+            terminal.print(self._progress.get_renderable())
+        return shown.get().splitlines()
 
     @_unless_nobody_looks
     def begin(self, total: int, done: int) -> None:
@@ -56,8 +94,7 @@ class Bar:
     @_unless_nobody_looks
     def running(self, plan: RunPlan) -> None:
         """A run begins."""
-        point = ", ".join(str(value) for value in plan.point.shown.values())
-        self._progress.update(self._task, point=point)
+        self._progress.update(self._task, point=point_words(plan, self._axes))
         self._progress.refresh()
 
     @_unless_nobody_looks

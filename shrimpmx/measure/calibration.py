@@ -110,9 +110,14 @@ def calibrate(seconds: float) -> dict[str, Any]:
 
 
 def store(document: Mapping[str, Any], path: Path | None = None) -> Path:
-    """Keep a calibration for this machine; returns where."""
+    """Keep a calibration for this machine; returns where. MachineError if there is no room."""
     place = path or storage_path()
-    write_json(place, document)
+    write_json(
+        place,
+        document,
+        "the figures above are not stored: set XDG_CACHE_HOME to a directory that you can write "
+        "to, or keep them with --json PATH",
+    )
     return place
 
 

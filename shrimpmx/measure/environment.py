@@ -17,6 +17,7 @@ from typing import Any
 
 from shrimpmx.cluster.topology import Topology
 from shrimpmx.native import clock, cores
+from shrimpmx.native.segment import list_segments
 
 PACKAGES = ("shrimpmx", "numpy", "posix-ipc", "multiprocessing-logging", "pydantic", "rich")
 
@@ -108,6 +109,15 @@ def environment(root: Path = Path("/")) -> dict[str, Any]:
         "fingerprint": fingerprint(root),
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
+
+
+def other_runs() -> list[int]:
+    """The processes whose emulated clusters are there now, beside this process' own.
+
+    Seen by their segments, so that one that is between two of its runs is not.
+    """
+    identities = {identity for _, identity, _ in list_segments() if identity.pid != os.getpid()}
+    return sorted({identity.pid for identity in identities if identity.is_alive()})
 
 
 def fingerprint(root: Path = Path("/")) -> str:

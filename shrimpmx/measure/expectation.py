@@ -9,7 +9,7 @@ placement does not allow it. Times are compared within one state of the CPUs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -26,6 +26,7 @@ from shrimpmx.measure.statistics import (
     ratio_of_medians,
     run_medians,
 )
+from shrimpmx.measure.words import place_words, values_words
 
 AS_EXPECTED, OPPOSITE = "as expected", "not as expected"
 INCONCLUSIVE, NOT_HERE = "inconclusive", "not measurable here"
@@ -46,7 +47,7 @@ class _Expectation(BaseModel):
     number of CPUs; not for times.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     text: str
     metric: str
@@ -105,11 +106,12 @@ Expectation = Ratio | Between
 
 @dataclass(frozen=True)
 class Verdict:
-    """An expectation's verdict and the sentence that goes with it."""
+    """An expectation's verdict and the sentence that goes with it; `scope`: what it covers."""
 
     verdict: str
     text: str
     detail: str
+    scope: str = ""
 
 
 def matching(points: Iterable[PointData], place: Place) -> list[PointData]:
@@ -127,13 +129,42 @@ def common_state(metric: str, *points: PointData) -> str | None:
     return best if counts[best] else None
 
 
-def evaluate(expectation: Expectation, points: Sequence[PointData], seed: int = 1) -> Verdict:
-    """Compute the verdict of one expectation on the points of a result."""
+def evaluate(
+    expectation: Expectation,
+    points: Sequence[PointData],
+    seed: int = 1,
+    axes: Sequence[str] = (),
+) -> Verdict:
+    """Compute the verdict of one expectation on the points of a result.
+
+    `axes` are those of the sweep, of which the verdict says what it covers.
+    """
     groups = list(_groups(expectation, points))
     if not groups:
         return Verdict(NOT_HERE, expectation.text, "the points it compares were not run")
     verdicts = [_judged(expectation, group, groups, seed) for group in groups]
-    return max(verdicts, key=lambda verdict: _ORDER.index(verdict.verdict))
+    worst = max(verdicts, key=lambda verdict: _ORDER.index(verdict.verdict))
+    return replace(worst, scope=_scope(groups, points, axes))
+
+
+def _scope(groups: Sequence[Group], points: Sequence[PointData], axes: Sequence[str]) -> str:
+    """The part of the sweep that was judged: each axis but those along which it compares."""
+    words = []
+    for axis in axes:
+        compared = any(len(_values(group, axis)) > 1 for group in groups)
+        if not compared:
+            judged = _values([group[0] for group in groups], axis)
+            words.append(values_words(axis, judged, _values(points, axis)))
+    return ", ".join(words)
+
+
+def _values(points: Iterable[PointData], axis: str) -> list[Any]:
+    """The values that an axis takes, in order of appearance."""
+    found: list[Any] = []
+    for point in points:
+        if axis in point["params"] and point["params"][axis] not in found:
+            found.append(point["params"][axis])
+    return found
 
 
 def _is_time(metric: str) -> bool:
@@ -265,7 +296,7 @@ def _place_words(group: Group, groups: Sequence[Group]) -> str:
     """Where among `groups` this one stands: the parameters that differ between them."""
     mine = group[0]["params"]
     differ = [
-        f"{name} {value}"
+        place_words(name, value)
         for name, value in mine.items()
         if any(other[0]["params"].get(name) != value for other in groups)
     ]

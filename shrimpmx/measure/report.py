@@ -15,48 +15,19 @@ from shrimpmx.measure.expectation import AS_EXPECTED, INCONCLUSIVE, NOT_HERE, ma
 from shrimpmx.measure.metrics import METRICS
 from shrimpmx.measure.runs import main_state, runs_of
 from shrimpmx.measure.statistics import SAMPLES_WISHED, Summary, instability
+from shrimpmx.measure.words import (
+    axis_title,
+    heading_words,
+    number_words,
+    place_words,
+    value_words,
+)
 
-KIB = 1024
 _UNITS = {"us": "µs"}
 _VERDICT_STYLE = {AS_EXPECTED: "green", INCONCLUSIVE: "yellow", NOT_HERE: "yellow"}
-_AXIS_TITLES = {
-    "size_bytes": "message",
-    "coalescing": "coalescing",
-    "wait": "waiting",
-    "mode": "mode",
-    "delay_us": "delay",
-}
-# Before the values of axes that do not speak for themselves.
-_COLUMN_WORDS = {"delay_us": "delay "}
 
 Document = Mapping[str, Any]
 PointData = Mapping[str, Any]
-
-
-def size_words(size_bytes: int) -> str:
-    """A size as people say it: 0 B, 128 B, 32 KiB."""
-    if size_bytes and size_bytes % KIB == 0:
-        return f"{size_bytes // KIB} KiB"
-    return f"{size_bytes} B"
-
-
-def value_words(axis: str, value: Any) -> str:
-    """The value of an axis as a heading."""
-    if axis.endswith("_bytes") and isinstance(value, int):
-        return size_words(value)
-    if axis.endswith("_us"):
-        return f"{value} µs"
-    return str(value)
-
-
-def number_words(value: float) -> str:
-    """A figure with three or four digits that mean something."""
-    if value == 0:
-        return "0"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    digits = 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
-    return f"{value:.{digits}f}"
 
 
 def summary_of(metric: Mapping[str, Any]) -> Summary | None:
@@ -136,11 +107,14 @@ def metric_tables(document: Document, metric: str) -> Iterable[tuple[str, Table]
     points = document["points"]
     usual = usual_state(document)
     layout = document.get("layout", {})
-    axes = axes_of(points, [layout.get("rows", ""), layout.get("columns", "")])
+    declared = layout.get("axes", ())
+    axes = axes_of(points, [layout.get("rows", ""), layout.get("columns", ""), *declared])
     names = list(axes)
     columns = layout.get("columns") if layout.get("columns") in axes else None
     rows = layout.get("rows") if layout.get("rows") in axes else None
-    rows = rows or next((name for name in names if name != columns), None)
+    rest = [name for name in names if name != columns]
+    # Best an axis with something to compare; one with a single value does in a title as well.
+    rows = rows or max(rest, key=lambda name: len(axes[name]) > 1, default=None)
     others = [name for name in names if name not in (rows, columns)]
     for values in itertools.product(*(axes[name] for name in others)):
         place = dict(zip(others, values, strict=True))
@@ -158,11 +132,10 @@ def _table(
 ) -> Table:
     rows, columns = layout
     table = Table()
-    table.add_column(_AXIS_TITLES.get(rows or "", rows or ""), justify="right")
+    table.add_column(escape(axis_title(rows)) if rows else "", justify="right")
     column_values = axes[columns] if columns else [None]
     for value in column_values:
-        heading = _COLUMN_WORDS.get(columns or "", "")
-        heading += value_words(columns, value) if columns else _unit(metric)
+        heading = heading_words(columns, value) if columns else _unit(metric)
         table.add_column(escape(heading), justify="right")
     for row in axes[rows] if rows else [None]:
         cells = []
@@ -185,7 +158,7 @@ def _title(metric: str, place: Mapping[str, Any]) -> str:
     known = METRICS.get(metric)
     title = known.title if known else metric
     parts = [title if "per" in title.split() else f"{title}, {_unit(metric)}"]
-    parts += [f"{_AXIS_TITLES.get(k, k)} {value_words(k, v)}" for k, v in place.items()]
+    parts += [place_words(axis, value) for axis, value in place.items()]
     if known:
         parts.append(f"{known.better} is better")
     return escape(" — ".join(parts))
@@ -216,9 +189,10 @@ def _print_expectations(expectations: Iterable[Mapping[str, str]], console: Cons
         console.print("\n[bold]What must come out[/bold]")
     for item in expected:
         style = _VERDICT_STYLE.get(item["verdict"], "red")
+        scope = f" ({item['scope']})" if item.get("scope") else ""
         console.print(
             Padding(
-                f"[{style}]{item['verdict']}[/{style}]: {escape(item['text'])}\n"
+                f"[{style}]{item['verdict']}[/{style}]: {escape(item['text'] + scope)}\n"
                 f"{escape(item['detail'])}",
                 (0, 0, 0, 2),
                 expand=False,
@@ -254,6 +228,12 @@ def notes(document: Document) -> list[str]:
         found[
             f"the CPUs changed distance during the sweep (runs: {counted}); times come from runs "
             f"of one state, {usual} unless starred (*), and verdicts compare within one state"
+        ] = None
+    disturbed = sum(point.get("disturbed", 0) for point in document["points"])
+    if disturbed:
+        found[
+            f"other runs of shrimpmx went on beside {disturbed} of {sum(states.values())} runs and "
+            "took CPU time from them; run one at a time for figures to keep"
         ] = None
     realtime = document.get("environment", {}).get("realtime", {})
     if realtime and not realtime.get("permitted", True):

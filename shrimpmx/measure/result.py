@@ -24,31 +24,65 @@ RUN_FILE = "run.json"
 POINTS_DIRECTORY = "points"
 _RUN_KEYS = ("scenario", "environment", "placement", "points")
 _POINT_KEYS = ("params", "metrics", "counters")
+_OTHER = {"scenario": "another scenario", "settings": "other settings", "seed": "another seed"}
+ANOTHER_PLACE = "give another place with --output or --json"
 
 
-def write_json(path: Path, document: Any) -> None:
-    """Write `document` to `path` atomically; MachineError if the disk does not take it."""
+def json_place(text: str) -> Path:
+    """Where a user wants a file; InputError at once if it cannot be written there later."""
+    path = Path(text)
+    try:
+        if path.is_dir():
+            raise InputError(f"--json takes a file, and {path} is a directory")
+        if not path.parent.is_dir():
+            raise InputError(f"--json cannot write {path}: there is no directory {path.parent}")
+        if not _is_stream(path):
+            with tempfile.TemporaryFile(dir=path.resolve().parent):
+                pass
+    except OSError as error:
+        raise InputError(
+            f"--json cannot write {path}: {error.strerror or error}; give another place"
+        ) from error
+    return path
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether `path` is a device or a pipe: it takes what is written, and must not be replaced."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def write_json(path: Path, document: Any, advice: str = ANOTHER_PLACE) -> None:
+    """Write `document` to `path` atomically; MachineError if the disk does not take it.
+
+    The error ends with `advice` on what to do.
+    """
     temporary = ""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        if _is_stream(path):
+            path.write_text(_as_json(document), encoding="utf-8")
+            return
+        place = path.resolve()  # a link stays one, to the new file
+        place.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(document, file, allow_nan=False, separators=(",", ":"))
-            file.write("\n")
+            file.write(_as_json(document))
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-        _sync_directory(path.parent)
+        os.replace(temporary, place)
+        _sync_directory(place.parent)
     except OSError as error:
         raise MachineError(
-            f"{path} cannot be written: {error.strerror or error}; "
-            "give another place with --output or --json"
+            f"{path} cannot be written: {error.strerror or error}; {advice}"
         ) from error
     finally:
         with contextlib.suppress(OSError):
             if temporary and os.path.exists(temporary):
                 os.unlink(temporary)
+
+
+def _as_json(document: Any) -> str:
+    return json.dumps(document, allow_nan=False, separators=(",", ":")) + "\n"
 
 
 def _sync_directory(directory: Path) -> None:
@@ -119,13 +153,51 @@ class ResultDirectory:
         """Where the finished point `index` lies while the sweep is going on."""
         return self.path / POINTS_DIRECTORY / f"{index:04d}.json"
 
-    def begin(self, head: dict[str, Any]) -> None:
-        """Write run.json without points. InputError if another result lies there already."""
+    def prepare(self, resume: bool) -> None:
+        """Make the directory. InputError unless it is new, empty, or to be resumed, and writable.
+
+        What lies there is looked at before anything is written.
+        """
+        try:
+            if resume:
+                self._check_resumable()
+            else:
+                self._check_free()
+            self.path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.path):
+                pass
+        except OSError as error:
+            raise InputError(
+                f"the result cannot be written to {self.path}: {error.strerror or error}; "
+                "give another directory with --output"
+            ) from error
+
+    def _check_free(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"--output {self.path} is no directory; give another one")
         if self.run_path.exists():
             raise InputError(
                 f"{self.path} already holds a result; add --resume to go on with it, "
                 "or give another --output"
             )
+        if self.path.exists() and os.listdir(self.path):
+            raise InputError(
+                f"--output {self.path} holds other files; give a new or an empty directory"
+            )
+
+    def _check_resumable(self) -> None:
+        if not self.path.is_dir():
+            raise InputError(f"there is no result {self.path} to resume; leave --resume out")
+        if not self.run_path.exists():
+            raise InputError(
+                f"{self.path} has no {RUN_FILE}, so there is nothing to resume; "
+                "leave --resume out and give a new or an empty directory"
+            )
+
+    def begin(self, head: dict[str, Any]) -> None:
+        """Write run.json without points. InputError if another result lies there already."""
+        if self.run_path.exists():
+            raise InputError(f"{self.path} already holds a result; give another --output")
         write_json(self.run_path, {"schema": SCHEMA, **head, "complete": False, "points": []})
 
     def resume(self, head: dict[str, Any], same: tuple[str, ...]) -> dict[int, dict[str, Any]]:
@@ -138,7 +210,7 @@ class ResultDirectory:
         for key in same:
             if stored.get(key) != head.get(key):
                 raise InputError(
-                    f"{self.path} holds a result of another {key} than asked for; "
+                    f"{self.path} holds a result of {_OTHER.get(key, key)} than asked for; "
                     "give another --output, or the same scenario, settings and seed"
                 )
         if stored.get("complete"):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +19,7 @@ import pytest
 from support.conditions import wait_until
 
 from shrimpmx.cluster.channel import unlink_queue
-from shrimpmx.cluster.interrupts import FirstInterrupt
+from shrimpmx.cluster.interrupts import FirstInterrupt, interrupts_held
 from shrimpmx.cluster.leftovers import find_leftovers, remove_leftovers
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.segment import RunIdentity, Segment, list_segments
@@ -171,6 +172,29 @@ def test_an_interrupt_that_its_owner_takes_ends_nothing() -> None:
     finally:
         signal.signal(signal.SIGHUP, before)
     assert taken == [signal.SIGHUP] * 2
+
+
+def test_an_interrupt_that_is_held_comes_afterwards_even_through_another_thread() -> None:
+    done = []
+    send = threading.Thread(target=lambda: os.kill(os.getpid(), signal.SIGINT))
+    with FirstInterrupt(), pytest.raises(KeyboardInterrupt, match="Ctrl-C"):
+        with interrupts_held():
+            # This thread blocks the signal, the other one would not.
+            unblocked = threading.Event()
+            other = threading.Thread(target=_unblocked_until, args=(unblocked,))
+            other.start()
+            send.start()
+            send.join()
+            unblocked.set()
+            other.join()
+            done.append("held")
+        done.append("never")
+    assert done == ["held"]
+
+
+def _unblocked_until(event: threading.Event) -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    event.wait(10)
 
 
 def dead_identity() -> RunIdentity:

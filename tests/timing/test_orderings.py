@@ -65,5 +65,6 @@ def test_stream_coalescing_interrupts_less_than_open_mx() -> None:
 @pytest.mark.parametrize("fallback", ["sched", "block", "notify"])
 def test_a_hybrid_lies_between_its_pure_parts(fallback: str) -> None:
     """Waiting paper, figure 2: what arrives within the spin limit costs what spinning costs."""
-    spin, hybrid, pure = best(*(("disabled", wait) for wait in ("spin", f"spin-{fallback}", fallback)))
+    waits = ("spin", f"spin-{fallback}", fallback)
+    spin, hybrid, pure = best(*(("disabled", wait) for wait in waits))
     assert min(spin, pure) / TOLERANCE < hybrid < max(spin, pure) * TOLERANCE

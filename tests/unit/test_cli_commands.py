@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +17,13 @@ import pytest
 from shrimpmx.cli import main
 from shrimpmx.commands import calibrate as calibrate_command
 from shrimpmx.commands import run as run_command
+from shrimpmx.commands.progress import Bar, point_words
 from shrimpmx.errors import AgentError, MachineError
 from shrimpmx.measure import bench, calibration
 from shrimpmx.measure.metrics import Outcome
-from shrimpmx.scenario import Point
+from shrimpmx.scenario import Point, Scenario, plan_runs
+
+REPOSITORY = Path(__file__).parents[2]
 
 SCENARIO = """\
 from shrimpmx.scenario import Scenario
@@ -74,6 +81,19 @@ def good(_point: Point) -> Outcome:
         (["run", "{tiny}", "--seed", "-1"], "--seed must be at least 0, not -1"),
         (["run", "{tiny}", "--seed", "x"], "--seed: invalid int value: 'x'"),
         (["run", "{tiny}", "--fast"], "unrecognized arguments: --fast"),
+        (["run", "{tiny}", "--output", "missing", "--resume"], "there is no result missing to"),
+        (["run", "{tiny}", "--output", "other", "--resume"], "other has no run.json"),
+        (["run", "{tiny}", "--output", "other"], "other holds other files; give a new or an empty"),
+        (["run", "{tiny}", "--output", "/proc/x"], "cannot be written to /proc/x: No such file"),
+        (["run", "{tiny}", "--output", "bad.py"], "--output bad.py is no directory"),
+        (["run", "{tiny}", "--json", "no/r.json"], "cannot write no/r.json: there is no directory"),
+        (["run", "{tiny}", "--json", "full"], "--json takes a file, and full is a directory"),
+        (["list", "--json", "/proc/x.json"], "--json cannot write /proc/x.json: No such file"),
+        (["run", "{tiny}", "--set", "deadline_s=NaN"], "deadline_s must be a finite number"),
+        (["run", "{tiny}", "--set", "size_bytes=0,0"], "'size_bytes' has the value 0 twice"),
+        (["run", ""], "the name of the scenario is empty"),
+        (["run", "pingpng"], "does not exist; did you mean 'smoke/pingpong'?"),
+        (["run", "smoke/waitin"], "does not exist; did you mean 'smoke/waiting'?"),
         (["run"], "the following arguments are required: scenario"),
         (["fly"], "invalid choice: 'fly'"),
         ([], "the following arguments are required: COMMAND"),
@@ -94,6 +114,7 @@ def test_bad_input_is_one_sentence_and_exit_2(
     (tmp_path / "bad.py").write_text("def (:")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "run.json").write_text("")
+    (tmp_path / "other" / "points").mkdir(parents=True)
     places = {"{tiny}": scenario, "{bad}": str(tmp_path / "bad.py")}
     assert main([places.get(word, word) for word in arguments]) == 2
     captured = capsys.readouterr()
@@ -145,6 +166,124 @@ def test_a_failed_run_is_exit_3_and_keeps_points(
     assert len(json.loads(Path("out.json").read_text())["points"]) == 1
     assert main(["run", scenario, "--output", "kept", "--resume"]) == 0
     assert len(calls) == 3
+
+
+def test_the_message_of_an_interruption_is_the_command_that_goes_on(
+    scenario: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing = [KeyboardInterrupt("SIGTERM")]
+
+    def behave(point: Point) -> Outcome:
+        if point.shown["size_bytes"] == 128 and failing:
+            raise failing.pop()
+        return good(point)
+
+    fake_executor(monkeypatch, behave)
+    settings = ["--set", "size-bytes=0,128", "--set", "rx-usecs=5", "--seed", "4"]
+    assert main(["run", scenario, *settings, "--output", "a place", "--trace"]) == 3
+    err = capsys.readouterr().err
+    assert "interrupted by SIGTERM" in err
+    [line] = [line for line in err.splitlines() if "--resume" in line]
+    words = shlex.split(line)
+    assert words[words.index("run") + 1 :] == [
+        *(scenario, *settings, "--output", "a place", "--resume", "--trace")
+    ]
+    assert main(words[words.index("run") :]) == 0
+
+
+def test_an_empty_directory_takes_a_result(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_executor(monkeypatch, good)
+    Path("empty").mkdir()
+    assert main(["run", scenario, "--output", "empty"]) == 0
+    assert Path("empty/run.json").exists()
+
+
+def test_a_json_goes_through_a_link_and_into_a_device(
+    scenario: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_executor(monkeypatch, good)
+    Path("link").symlink_to("target.json")
+    assert main(["run", scenario, "--output", "a", "--json", "link"]) == 0
+    assert Path("link").is_symlink()
+    assert json.loads(Path("target.json").read_text())["points"]
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert main(["clean", "--dry-run", "--json", "pipe"]) == 0
+        assert json.loads(os.read(reader, 65536))["removed"] is False
+    finally:
+        os.close(reader)
+    assert Path("pipe").is_fifo()
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("shrimpmx ")
+
+
+def with_stdout(arguments: list[str], stdout: int, **environment: str) -> tuple[int, str]:
+    """The exit code of a command that writes to `stdout`, and what it wrote to stderr."""
+    done = subprocess.run(
+        [sys.executable, "-m", "shrimpmx", *arguments],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=50,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
+    )
+    return done.returncode, done.stderr
+
+
+def test_a_reader_that_went_away_is_no_error() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        assert with_stdout(["list", "--parameters"], writer) == (0, "")
+    finally:
+        os.close(writer)
+
+
+def test_output_degrades_where_the_locale_is_ascii(tmp_path: Path) -> None:
+    ascii_only = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+    with (tmp_path / "out").open("w") as out:
+        path = tmp_path / "odd.py"
+        path.write_text(SCENARIO.replace("Tiny", "5 µs ± 1 — €").replace("(0, 32)", "(0,)"))
+        arguments = ["run", str(path), "--set", "iterations=5", "--set", "wait=block"]
+        assert with_stdout(arguments, out.fileno(), **ascii_only) == (0, "")
+    text = (tmp_path / "out").read_bytes().decode("ascii")
+    assert "5 us ~ 1 - ?" in text
+    assert "Half round trip, us" in text
+
+
+def test_progress_shows_what_varies_by_name_in_one_line() -> None:
+    declared = Scenario(
+        name="x",
+        title="t",
+        metrics=("half_round_trip",),
+        parameters={"iterations": 3000, "rx_usecs": 20},
+        sweep={"size_bytes": (0, 1024), "coalescing": ("timeout", "stream"), "mtu": (1500,)},
+    )
+    axes = run_command.varying_axes(declared)
+    plan = plan_runs(declared, declared.points(), 1)[0]
+    words = point_words(plan, axes)
+    assert words in {
+        f"messages of {size}, coalescing {way}"
+        for size in ("0 B", "1 KiB")
+        for way in ("timeout", "stream")
+    }
+    for columns in (30, 50, 200):
+        bar = Bar("smoke/pingpong", axes, columns)
+        bar.begin(8, 3)
+        bar.running(plan)
+        lines = bar.lines()
+        assert len(lines) == 1
+        assert len(lines[0]) <= columns
+        assert "3/8" in lines[0]
+        assert words[:8] in lines[0]
+        bar.end()
 
 
 @pytest.mark.parametrize(
@@ -210,9 +349,8 @@ def test_bench_writes_its_rows(
     assert "one CPU" in out
 
 
-def test_calibrate_stores_for_this_machine(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def quick_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
     def host(_cpus: list[int], _seconds: float) -> dict[str, dict[str, Any]]:
         costs = {
             name: calibration.metric(np.array([1000.0, 1100.0]), name)
@@ -224,6 +362,24 @@ def test_calibrate_stores_for_this_machine(
     monkeypatch.setattr(
         calibrate_command, "handler_cost", lambda _s: {"unavailable": "no time", "meaning": "h"}
     )
+
+
+@pytest.mark.usefixtures("quick_calibration")
+def test_calibrate_that_cannot_be_stored_loses_no_figure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    assert main(["calibrate", "--json", "c.json"]) == 2
+    captured = capsys.readouterr()
+    assert "t_block" in captured.out
+    assert "t_block" in json.loads(Path("c.json").read_text())["costs"]
+    assert "/proc/nowhere/shrimpmx/calibration-" in captured.err
+    assert "set XDG_CACHE_HOME" in captured.err
+    assert "--output" not in captured.err
+
+
+@pytest.mark.usefixtures("quick_calibration")
+def test_calibrate_stores_for_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", "--json", "c.json"]) == 0
     out = capsys.readouterr().out
     assert "t_block" in out

@@ -122,6 +122,7 @@ def test_more_cores_than_cpus_is_allowed_and_recorded() -> None:
     assert placement.oversubscribed
     assert placement.as_dict()["oversubscribed"] is True
     assert "8 emulated cores on CPUs 0-1" in placement.table()
+    assert "those of interrupts depend on who runs when" in placement.notes[0]
     assert [placement.core_cpus[0, core] for core in range(4)] == [0, 1, 0, 1]
 
 
@@ -129,7 +130,7 @@ def test_without_the_right_everything_is_at_normal_priority() -> None:
     placement = place(pair(), TWO_CPUS, NO_RIGHT)
     assert set(priorities(placement).values()) == {0}
     assert not placement.realtime
-    assert "RLIMIT_RTPRIO is 0" in placement.table()
+    assert "RLIMIT_RTPRIO is 0" in " ".join(placement.table().split())
 
 
 def test_real_time_can_be_declined() -> None:
@@ -180,8 +181,24 @@ def test_ranks_wait_as_they_were_told() -> None:
 def test_the_table_gives_a_reason_for_every_process() -> None:
     lines = place(pair(), TWO_CPUS).table().splitlines()
     assert lines[0].startswith("placement on 2 CPUs (0-1)")
-    assert len(lines) == 2 + 5
-    assert "preempts, as hardware would" in lines[2]
+    text = " ".join(" ".join(lines).split())
+    assert "preempts, as hardware would" in text
+    assert text.count("they preempt its ranks") == 2
+    for process in place(pair(), TWO_CPUS).processes:
+        assert sum(line.startswith(f"  {process.name} ") for line in lines) == 1
+
+
+def test_without_real_time_priority_nothing_is_said_to_preempt() -> None:
+    for placement in (place(pair(), TWO_CPUS, NO_RIGHT), place(pair(realtime=False), TWO_CPUS)):
+        assert not any("preempt" in process.reason for process in placement.processes)
+        assert "they take turns with its ranks" in placement.processes[1].reason
+
+
+@pytest.mark.parametrize("topology", [ONE_CPU, TWO_CPUS, SMT_PAIR, CLOVERTOWNS])
+def test_the_table_fits_a_terminal(topology: Topology) -> None:
+    for spec in (pair(), pair(host=HostParameters(cores=4)), one_node()):
+        lines = place(spec, topology, NO_RIGHT).table().splitlines()
+        assert max(map(len, lines[1:])) <= 80
 
 
 @pytest.mark.parametrize(

@@ -197,3 +197,17 @@ def test_between_is_inconclusive_where_its_interval_covers_the_border() -> None:
 def test_a_ratio_without_bounds_is_refused() -> None:
     with pytest.raises(ValidationError, match="needs at_least or at_most"):
         Ratio(text="t", metric="half_round_trip", of={}, to={})
+
+
+def test_the_scope_names_what_is_fixed_and_what_was_all_tried() -> None:
+    points = [
+        point(way, median, size_bytes=size, mode=mode, delay_us=5)
+        for mode in ("two-node", "generator")
+        for size in (0, 128)
+        for way, median in (("a", 300), ("b", 100))
+    ]
+    axes = ["mode", "size_bytes", "way", "delay_us"]
+    fixed = SLOW.model_copy(update={"of": {"way": "a", "mode": "generator"}})
+    assert evaluate(fixed, points, axes=axes).scope == "generator mode, all sizes, delay 5 µs"
+    assert evaluate(SLOW, points, axes=axes).scope == "all modes, all sizes, delay 5 µs"
+    assert evaluate(SLOW, points).scope == ""

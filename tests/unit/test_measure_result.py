@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shrimpmx.errors import InputError, MachineError
-from shrimpmx.measure.result import ResultDirectory, load_result, read_json, write_json
+from shrimpmx.measure.result import ResultDirectory, json_place, load_result, read_json, write_json
 
 POINT: dict[str, Any] = {
     "params": {"size_bytes": 0},
@@ -51,8 +51,24 @@ def test_a_complete_result_loads_and_has_no_single_files(tmp_path: Path) -> None
 
 def test_another_result_is_not_overwritten(tmp_path: Path) -> None:
     begun(tmp_path / "r")
-    with pytest.raises(InputError, match="already holds a result; add --resume"):
+    with pytest.raises(InputError, match="already holds a result"):
         ResultDirectory(tmp_path / "r").begin(HEAD)
+    with pytest.raises(InputError, match="already holds a result; add --resume"):
+        ResultDirectory(tmp_path / "r").prepare(resume=False)
+    ResultDirectory(tmp_path / "r").prepare(resume=True)
+
+
+def test_a_place_is_tried_out_before_it_is_needed(tmp_path: Path) -> None:
+    ResultDirectory(tmp_path / "new" / "r").prepare(resume=False)
+    assert list((tmp_path / "new" / "r").iterdir()) == []
+    assert json_place(str(tmp_path / "r.json")) == tmp_path / "r.json"
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+    for place in ("/", "/etc", str(tmp_path)):
+        with pytest.raises(InputError, match="holds other files"):
+            ResultDirectory(Path(place)).prepare(resume=False)
+    with pytest.raises(InputError, match="there is no directory"):
+        json_place(str(tmp_path / "no" / "r.json"))
+    assert not (tmp_path / "no").exists()
 
 
 def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:

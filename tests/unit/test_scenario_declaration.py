@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from shrimpmx.errors import InputError
+from shrimpmx.nic.policy import Policy
 from shrimpmx.point import parameter_name
 from shrimpmx.scenario import COALESCING_NAMES, Ratio, Scenario, plan_runs
 from shrimpmx.sentences import validation_sentence
@@ -79,7 +80,7 @@ def test_lists_and_texts_are_taken_whole() -> None:
 
 
 def test_a_users_policy_is_a_value_of_coalescing() -> None:
-    class Mine:
+    class Mine(Policy):
         pass
 
     points = scenario(policies={"mine": Mine}, sweep={"coalescing": ("mine", "stream")}).points()
@@ -102,6 +103,8 @@ def test_a_users_policy_is_a_value_of_coalescing() -> None:
         ("realtime=maybe", "realtime must be true or false, not 'maybe'"),
         ("rx_ring_entries=100", "rx_ring_entries must be a power of two, not 100"),
         ("repeats=0", "repeats must be at least 1, not 0"),
+        ("loss=NaN", "loss must be a finite number, not nan"),
+        ("size_bytes=0,32,0", "sweep axis 'size_bytes' has the value 0 twice"),
         ("cpus=0,0", "cpus names a CPU twice: 0, 0"),
         ("mode=generator", "mode 'generator' plays a stream only"),
         ("siez=3", "there is no parameter 'siez'"),
@@ -128,6 +131,11 @@ def test_bad_settings(setting: str, sentence: str) -> None:
         ({"title": ""}, "title must be given with at least one entry, not ''"),
         ({"repeat": 3}, "repeat is no field of Scenario; did you mean 'repeats'"),
         ({"policies": {"stream": dict}}, "policies cannot rename 'stream'"),
+        (
+            {"policies": {"mine": int}},
+            "must derive from shrimpmx.nic.policy.Policy, which int does",
+        ),
+        ({"sweep": {"mtu": (1500, 9000, 1500)}, "compare": ""}, "'mtu' has the value 1500 twice"),
         ({"policies": {"mine": 3}}, "policies['mine'] must be a policy class, not 3"),
         ({"sweep": 3}, "sweep must be a mapping of names to values, not 3"),
         (

@@ -68,6 +68,7 @@ class Fake:
 
 
 def sweep(executor: Fake, output: Path | None = None, **options: Any) -> Sweep:
+    options = {"neighbours": list, **options}
     return Sweep(SCENARIO, executor, output=output, prober=near, **options)
 
 
@@ -128,6 +129,10 @@ def test_resuming_needs_the_same_sweep(tmp_path: Path) -> None:
         sweep(Fake(fail_at=1), tmp_path / "r").run()
     with pytest.raises(InputError, match="another seed"):
         sweep(Fake(), tmp_path / "r", seed=2, resume=True).run()
+    other = dataclasses.replace(sweep(Fake(), tmp_path / "r", resume=True))
+    other.scenario = SCENARIO.changed(["repeats=3"])
+    with pytest.raises(InputError, match="holds a result of other settings than asked for"):
+        other.run()
 
 
 def test_a_mixed_sample_is_taken_again() -> None:
@@ -182,6 +187,48 @@ def test_a_single_row_keeps_its_name() -> None:
         print_report(document, console)
     assert "message" in capture.get()
     assert "0 B" in capture.get()
+
+
+def printed(document: dict[str, Any], width: int = 100) -> str:
+    console = Console(width=width)
+    with console.capture() as capture:
+        print_report(document, console)
+    return capture.get()
+
+
+def test_an_axis_with_one_value_is_in_the_title_and_numbers_have_their_axis_and_unit() -> None:
+    scenario = Scenario(
+        name="x",
+        title="t",
+        sweep={"size_bytes": (4096,), "rx_usecs": (10, 25), "coalescing": ("timeout", "stream")},
+        columns="rx_usecs",
+        metrics=("half_round_trip",),
+    )
+    text = printed(Sweep(scenario, Fake(), prober=near, neighbours=list).run())
+    assert "Half round trip, µs — messages of 4 KiB — lower is better" in text
+    assert "rx_usecs 10 µs" in text
+    assert "rx_usecs 25 µs" in text
+    single = printed(Sweep(scenario.changed(["rx_usecs=10", "coalescing=stream"]), Fake(),
+                           prober=near, neighbours=list).run())  # fmt: skip
+    for words in ("4 KiB", "rx_usecs 10 µs", "coalescing stream"):
+        assert words in single
+
+
+def test_a_verdict_says_what_it_covers() -> None:
+    document = sweep(Fake()).run()
+    assert document["expectations"][0]["scope"] == "all sizes"
+    assert "as expected: the timeout is slow (all sizes)" in printed(document)
+    one = Sweep(SCENARIO.changed(["size_bytes=0"]), Fake(), prober=near, neighbours=list).run()
+    assert one["expectations"][0]["scope"] == "messages of 0 B"
+
+
+def test_runs_beside_others_are_counted_and_noted() -> None:
+    seen = iter([[], [], [4711]])
+    document = sweep(Fake(), neighbours=lambda: next(seen, [])).run()
+    assert sum(point["disturbed"] for point in document["points"]) == 1
+    text = "\n".join(notes(document))
+    assert "other runs of shrimpmx went on beside 1 of 8 runs" in text
+    assert "other runs" not in "\n".join(notes(sweep(Fake()).run()))
 
 
 def test_placement_limits_reach_point_and_verdict() -> None:

@@ -1,0 +1,89 @@
+"""How axes, values and figures are said, in tables, verdicts and on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+KIB = 1024
+_TITLES = {
+    "size_bytes": "message",
+    "wait": "waiting",
+    "delay_us": "delay",
+}
+# What several values of an axis are called.
+_PLURALS = {
+    "size_bytes": "sizes",
+    "coalescing": "coalescing strategies",
+    "wait": "waiting strategies",
+    "delay_us": "delays",
+    "mode": "modes",
+}
+_UNITS = {"_us": "µs", "_usecs": "µs", "_ns": "ns", "_s": "s"}
+
+
+def _field(axis: str) -> str:
+    """An axis without its group, however it was written: 'nic.rx-usecs' is 'rx_usecs'."""
+    return axis.rpartition(".")[2].replace("-", "_")
+
+
+def size_words(size_bytes: int) -> str:
+    """A size as people say it: 0 B, 128 B, 32 KiB."""
+    if size_bytes and size_bytes % KIB == 0:
+        return f"{size_bytes // KIB} KiB"
+    return f"{size_bytes} B"
+
+
+def number_words(value: float) -> str:
+    """A figure with three or four digits that mean something."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    digits = 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
+    return f"{value:.{digits}f}"
+
+
+def axis_title(axis: str) -> str:
+    """What an axis is called at the head of a row or a column."""
+    return _TITLES.get(_field(axis), _field(axis))
+
+
+def value_words(axis: str, value: Any) -> str:
+    """The value of an axis with its unit."""
+    field = _field(axis)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        if field.endswith("_bytes") and isinstance(value, int):
+            return size_words(value)
+        unit = next((unit for ending, unit in _UNITS.items() if field.endswith(ending)), "")
+        return f"{value} {unit}".rstrip()
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)
+
+
+def heading_words(axis: str, value: Any) -> str:
+    """A value at the head of a column; a word speaks for itself, a number has its axis' name."""
+    words = value_words(axis, value)
+    return words if isinstance(value, str) else f"{axis_title(axis)} {words}"
+
+
+def place_words(axis: str, value: Any) -> str:
+    """A value that stands alone, among others or in a sentence: generator mode, waiting spin."""
+    if _field(axis) == "mode":
+        return f"{value} mode"
+    if _field(axis) == "size_bytes":
+        return f"messages of {value_words(axis, value)}"
+    return f"{axis_title(axis)} {value_words(axis, value)}"
+
+
+def values_words(axis: str, values: Iterable[Any], all_values: Iterable[Any]) -> str:
+    """Which values of an axis are meant: one, all of them, or some."""
+    some, everything = list(values), list(all_values)
+    if len(some) == 1:
+        return place_words(axis, some[0])
+    if len(some) == len(everything):
+        return f"all {_PLURALS.get(_field(axis), f'values of {axis_title(axis)}')}"
+    return f"{axis_title(axis)} {', '.join(value_words(axis, value) for value in some)}"
