@@ -17,6 +17,7 @@ from rich.progress import (
 )
 from rich.table import Column
 
+from shrimpmx.cluster.interrupts import interrupts_held
 from shrimpmx.commands.terminal import console
 from shrimpmx.measure.words import place_words
 from shrimpmx.scenario import RunPlan
@@ -32,11 +33,14 @@ Method = TypeVar("Method", bound=Callable[..., None])
 
 
 def _unless_nobody_looks(method: Method) -> Method:
-    """A bar on a terminal that was closed meanwhile is no reason to fail."""
+    """A bar on a terminal that was closed meanwhile is no reason to fail.
+
+    An interrupt is held back: rich would lose it to the error that it meets on such a terminal.
+    """
 
     @functools.wraps(method)
     def attempt(*arguments: Any) -> None:
-        with contextlib.suppress(OSError):
+        with interrupts_held(), contextlib.suppress(OSError):
             method(*arguments)
 
     return cast(Method, attempt)

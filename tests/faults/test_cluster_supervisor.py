@@ -175,26 +175,24 @@ def test_an_interrupt_that_its_owner_takes_ends_nothing() -> None:
 
 
 def test_an_interrupt_that_is_held_comes_afterwards_even_through_another_thread() -> None:
-    done = []
-    send = threading.Thread(target=lambda: os.kill(os.getpid(), signal.SIGINT))
-    with FirstInterrupt(), pytest.raises(KeyboardInterrupt, match="Ctrl-C"):
+    done: list[str] = []
+
+    def interrupt() -> None:
+        # A thread inherits the mask; this one stands for those that were there before.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def hold() -> None:
         with interrupts_held():
-            # This thread blocks the signal, the other one would not.
-            unblocked = threading.Event()
-            other = threading.Thread(target=_unblocked_until, args=(unblocked,))
+            other = threading.Thread(target=interrupt)
             other.start()
-            send.start()
-            send.join()
-            unblocked.set()
             other.join()
             done.append("held")
         done.append("never")
+
+    with FirstInterrupt(), pytest.raises(KeyboardInterrupt, match="Ctrl-C"):
+        hold()
     assert done == ["held"]
-
-
-def _unblocked_until(event: threading.Event) -> None:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    event.wait(10)
 
 
 def dead_identity() -> RunIdentity:
