@@ -36,7 +36,7 @@ cdef class Firmware(Agent):
     cdef uint32_t tx_rings_count
     cdef uint32_t tx_first           # whose turn it is
     cdef bint tx_more                # frames are left that fit
-    cdef bint tx_blocked             # frames are left that do not
+    cdef int64_t tx_retry_ns         # when to try frames that do not; NEVER_NS: there are none
     cdef incoming_link *incoming
     cdef uint32_t incoming_count
     cdef incoming_link *next_incoming   # where the earliest frame is

@@ -52,7 +52,7 @@ from shrimpmx.shared.layout cimport (
     node_link_ring,
     node_rx_ring,
 )
-from shrimpmx.wire.link cimport LINK_RETRY_NS, LinkEgress
+from shrimpmx.wire.link cimport LinkEgress
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.rate cimport rate_line_initialise
 from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, WIRE_MARK, wire_head
@@ -159,7 +159,7 @@ cdef class Firmware(Agent):
         cdef int done = 0
         cdef uint32_t position = self.tx_first
         self.tx_more = False
-        self.tx_blocked = False
+        self.tx_retry_ns = NEVER_NS
         for _ in range(self.tx_rings_count):
             done += self.send_from(self.tx_rings[position], now_ns)
             position += 1
@@ -179,7 +179,6 @@ cdef class Firmware(Agent):
         while count < available and count < TX_FRAMES_PER_RING:
             prefetch_read(ring_slot(frames, frames.tail + count + 1))
             if not self.forward(ring_slot(frames, frames.tail + count), now_ns):
-                self.tx_blocked = True
                 break
             count += 1
         if count == TX_FRAMES_PER_RING and count < available:
@@ -205,6 +204,7 @@ cdef class Firmware(Agent):
             return True
         place = self.egress.prepare(destination)
         if place == NULL:
+            self.tx_retry_ns = min(self.tx_retry_ns, self.egress.retry_ns(now_ns, destination))
             return False
         memcpy(place, frame, length)
         if length < WIRE_FRAME_MIN_BYTES:   # padded by the NIC, as Ethernet wants it
@@ -332,6 +332,5 @@ cdef class Firmware(Agent):
         cdef int64_t due_ns = min(self.arrival_ns, self.dma.due_ns)
         due_ns = min(due_ns, self.policy.deadline_ns)
         due_ns = min(due_ns, held_ns)
-        if self.tx_blocked:
-            due_ns = min(due_ns, now_ns + LINK_RETRY_NS)
+        due_ns = min(due_ns, self.tx_retry_ns)
         return now_ns if self.tx_more else due_ns

@@ -33,7 +33,7 @@ from shrimpmx.wire.check cimport (
     TINY_DATA_MAX_BYTES,
     frame_check,
 )
-from shrimpmx.wire.link cimport LINK_RETRY_NS, LinkEgress
+from shrimpmx.wire.link cimport LinkEgress
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.wire cimport (
     CONNECT_OK,
@@ -332,7 +332,7 @@ cdef class TrafficGenerator(Agent):
     cdef int64_t next_due(self, int64_t now_ns, int64_t held_ns) noexcept nogil:
         cdef int64_t due_ns = min(self.arrival_ns, held_ns)
         if self.blocked:
-            return min(due_ns, now_ns + LINK_RETRY_NS)
+            return min(due_ns, self.egress.retry_ns(now_ns, self.target))
         if not self.connected:
             return due_ns
         if self.sendable() > 0:

@@ -12,7 +12,7 @@ from shrimpmx.wire.rate cimport rate_line
 cdef enum:
     LINK_OVERHEAD_BYTES = 24     # preamble 8, frame check 4, gap 12 (IEEE 802.3)
     REORDER_HOLD_NS = 100000     # held back at most this long if nothing overtakes (ours)
-    LINK_RETRY_NS = 5000         # when to look again for room in a full link ring (ours)
+    LINK_RETRY_NS = 5000         # soonest to look again for room in a full link ring (ours)
 
 
 cdef struct link_destination:
@@ -40,6 +40,7 @@ cdef class LinkEgress:
     cdef int add_destination(self, uint32_t node, ring *frames, wait_slot *doorbell) except -1
     cdef bint has_destination(self, uint32_t node) noexcept nogil
     cdef uint8_t *prepare(self, uint32_t destination) noexcept nogil
+    cdef int64_t retry_ns(self, int64_t now_ns, uint32_t destination) noexcept nogil
     cdef void commit(self, int64_t now_ns, uint32_t destination, uint32_t length) noexcept nogil
     cdef int transmit(self, int64_t now_ns, uint32_t destination, const uint8_t *frame,
                       uint32_t length) noexcept nogil

@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from shrimpmx.native.atomics cimport prefetch_write
+from shrimpmx.native.atomics cimport load_acquire_u32, prefetch_write
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport wait_slot, wait_slot_wake
 from shrimpmx.native.ring cimport (
@@ -120,6 +120,13 @@ cdef class LinkEgress:
         if ring_free(frames, wanted) < wanted:
             return NULL
         return (<frame_slot *>ring_next(frames)).frame
+
+    cdef int64_t retry_ns(self, int64_t now_ns, uint32_t destination) noexcept nogil:
+        """When a full link ring may have room again: not before its oldest frame arrives."""
+        cdef ring *frames = self.destinations[destination].frames
+        cdef uint32_t oldest = load_acquire_u32(&frames.tail)
+        # The far NIC may take it meanwhile; then the next one's time is read, which is later.
+        return max(now_ns + LINK_RETRY_NS, (<frame_slot *>ring_slot(frames, oldest)).time_ns)
 
     cdef void commit(self, int64_t now_ns, uint32_t destination, uint32_t length) noexcept nogil:
         """Send the frame built where `prepare` said; `length` is at most the mtu."""

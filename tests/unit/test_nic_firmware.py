@@ -384,6 +384,15 @@ def test_a_full_link_ring_holds_frames_back_in_order() -> None:
     assert nodes.counters(1)["tx_packets"] == 30
 
 
+def test_a_full_link_ring_is_not_looked_at_before_a_frame_can_have_arrived() -> None:
+    nodes = Nodes(link_ring_entries=16)
+    nic = make_firmware(nodes, 1, link_delay_ns=2_000_000)
+    for number in range(17):
+        put_frame(nodes[1], "core_tx", 0, frame(number))
+    assert nic.step_at(1000) == 16
+    assert nic.due_ns == 2_001_000
+
+
 def test_held_frames_are_due_to_the_nanosecond() -> None:
     nodes = Nodes()
     faults = LinkFaults(reorder=1.0)
