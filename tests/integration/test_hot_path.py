@@ -13,10 +13,9 @@ from support.tree import ROOT
 
 from shrimpmx.params import COALESCING_NAMES
 
-FEW, MANY = 2_000, 22_000
-# Of the receiving thread's own entry and exit, and of the interpreter beside it; a single
-# allocation per thousand messages would be twenty.
-NOISE = 5
+# Threads that start and end beside the messages; one allocation per hundred messages would be
+# thirty or more.
+NOISE = 10
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +42,22 @@ def count(counter: Path, *arguments: object) -> list[list[int]]:
     return found
 
 
-def check(few: list[int], many: list[int]) -> None:
-    assert few[0] > 0, "the counter counts nothing: the call itself allocates its arrays"
-    assert few[1] > 0, "the counter counts nothing: the call itself lets the lock go"
-    assert many[0] - few[0] <= NOISE
-    assert many[1] - few[1] <= NOISE
+def check(counter: Path, what: object, coalescing: str, wait: str, few: int, many: int) -> None:
+    """Compare `few` messages with `many`: the least of three runs of each, behind a warm-up.
+
+    What the interpreter does beside them, when a thread starts late for example, comes and
+    goes; what a message took would be in every run.
+    """
+    counts = [few, few, few, few, many, many, many]
+    found = count(counter, what, coalescing, wait, *counts)
+    for name, less, more in zip(
+        ("allocations", "takings of the lock"),
+        map(min, zip(*found[1:4], strict=True)),
+        map(min, zip(*found[4:], strict=True)),
+        strict=True,
+    ):
+        assert less > 0, f"the counter counts no {name}: the calls themselves have some"
+        assert more - less <= NOISE, f"{more - less} {name} in {many - few} more messages"
 
 
 @pytest.mark.parametrize("wait", ["spin", "block"])
@@ -55,11 +65,9 @@ def check(few: list[int], many: list[int]) -> None:
 def test_twenty_thousand_messages_allocate_nothing(
     counter: Path, coalescing: str, wait: str
 ) -> None:
-    _warm, few, many = count(counter, "stream", coalescing, wait, FEW, FEW, MANY)
-    check(few, many)
+    check(counter, "stream", coalescing, wait, 2_000, 22_000)
 
 
 @pytest.mark.parametrize("size_bytes", [0, 128, 4096])
-def test_round_trips_allocate_nothing(counter: Path, size_bytes: int) -> None:
-    _warm, few, many = count(counter, size_bytes, "stream", "block", 100, 100, 1100)
-    check(few, many)
+def test_three_thousand_round_trips_allocate_nothing(counter: Path, size_bytes: int) -> None:
+    check(counter, size_bytes, "stream", "block", 1_000, 4_000)
