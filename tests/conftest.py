@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 from collections.abc import Iterator
 
 import hypothesis
@@ -32,6 +33,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_stderr] = os.dup(2)  # the real one; tests run with it captured
     adopt_orphans()
+    hear_signals()
+
+
+def hear_signals() -> None:
+    """A shell that starts the suite in the background, or nohup, lets it ignore signals, and
+    everything that a test starts would ignore them too. The tests send them."""
+    usual = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGTERM: signal.SIG_DFL,
+        signal.SIGHUP: signal.SIG_DFL,
+    }
+    for number, handler in usual.items():
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
