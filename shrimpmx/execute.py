@@ -21,16 +21,25 @@ from shrimpmx.measure.calibration import metric
 from shrimpmx.measure.environment import unavailable
 from shrimpmx.measure.metrics import Outcome, total
 from shrimpmx.measure.statistics import Samples
+from shrimpmx.measure.timeline import Timeline, message_timeline, write_chrome
 from shrimpmx.measure.words import place_words
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.nic.policy import Policy
 from shrimpmx.point import PointParameters, WorkloadParameters
 from shrimpmx.scenario import Point
+from shrimpmx.wire.tables import WireGeometry, wire_geometry
+from shrimpmx.workloads.anatomy import COUNTED
 
 # What a ping-pong's samples are called.
 HALF_ROUND_TRIP = "half_round_trip_ns"
+# What the moments of an anatomy's messages are called.
+SENT, RECEIVED = "sent_ns", "received_ns"
 # Trace records kept per agent with --trace: the last 64 Ki of them, 2 MiB.
 TRACE_ENTRIES = 65536
+# Of them, the last that a Chrome trace holds: more than 20 MB open slowly (ours).
+CHROME_RECORDS = 100_000
+# Messages of a run whose last one is shown: the first one connects, and finds cold caches.
+TIMELINE_MESSAGES = 4
 # Messages that a handler's cost is taken over: many polls, well below a second.
 HANDLER_MESSAGES = 100_000
 
@@ -39,7 +48,7 @@ class ClusterExecutor:
     """Runs points on emulated clusters of real processes.
 
     `policies` are a scenario's own coalescing policies by name; with `traces` the binary trace
-    of each run is kept there as text.
+    of each run is kept there, as text and for Perfetto.
     """
 
     def __init__(
@@ -82,6 +91,28 @@ class ClusterExecutor:
         self._traces.mkdir(parents=True, exist_ok=True)
         path = self._traces / f"point{point.index:04d}-seed{seed}.txt"
         path.write_text(result.trace, encoding="utf-8")
+        whole = Timeline(result.records[-CHROME_RECORDS:], result.agents, _geometry(point))
+        write_chrome(whole, path.with_suffix(".json"))
+
+    def timeline(self, point: Point, seed: int) -> Timeline:
+        """The timeline of one message of a point, in a run of its own: tracing takes time."""
+        few = {"iterations": TIMELINE_MESSAGES, "warmup": 0}
+        work = point.parameters.workload.model_copy(update=few)
+        parameters = point.parameters.model_copy(update={"workload": work})
+        policy = self._policies.get(point.policy)
+        spec = cluster_spec(
+            parameters,
+            seed,
+            policy=None if policy is None else (lambda _node: _made(point.policy, policy)),
+            trace_entries=TRACE_ENTRIES,
+        )
+        with limited_to(parameters.cluster.cpus):
+            result = Cluster(spec).run(parameters.cluster.deadline_s)
+        return message_timeline(result.records, result.agents, _geometry(point))
+
+
+def _geometry(point: Point) -> WireGeometry:
+    return wire_geometry(point.parameters.nic.mtu, point.parameters.nic.wire_format)
 
 
 def _whose(some: Sequence[Point], points: Sequence[Point]) -> str:
@@ -162,6 +193,7 @@ def outcome_of(spec: ClusterSpec, result: ClusterResult) -> Outcome:
     """What a run gave, from the moment when its ranks began to work."""
     return Outcome(
         samples=_samples(spec, result),
+        per_message=_per_message(result),
         counters={agent: result.worked(agent) for agent in result.counters},
         accounts=result.accounts,
         usage=result.usage,
@@ -171,10 +203,14 @@ def outcome_of(spec: ClusterSpec, result: ClusterResult) -> Outcome:
 
 
 def _samples(spec: ClusterSpec, result: ClusterResult) -> Samples:
-    """ns per half round trip as the first rank saw it, or ns per message at each receiver."""
+    """ns per half round trip as the first rank saw it, per message at each receiver, or from
+    send to receive.
+    """
     first = result.samples.get("rank0", {})
     if HALF_ROUND_TRIP in first:
         return first[HALF_ROUND_TRIP].astype(np.float64)
+    if SENT in first:
+        return _transfers(result)
     warmup = int(spec.ranks[0].options["warmup"])
     parts = [
         per_message_ns(arrays["timestamps_ns"], int(arrays["batch"][0]), warmup)
@@ -182,6 +218,28 @@ def _samples(spec: ClusterSpec, result: ClusterResult) -> Samples:
         if "timestamps_ns" in arrays
     ]
     return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _transfers(result: ClusterResult) -> Samples:
+    """ns from each send to the end of its receive; one clock for all processes."""
+    ends = [arrays for arrays in result.samples.values() if RECEIVED in arrays]
+    starts = [arrays for arrays in result.samples.values() if SENT in arrays]
+    parts = [
+        (end[RECEIVED] - start[SENT]).astype(np.float64)
+        for start, end in zip(starts, ends, strict=True)
+    ]
+    return np.concatenate(parts)
+
+
+def _per_message(result: ClusterResult) -> dict[str, dict[str, Samples]]:
+    """What each message moved, by agent and counter, as the first sender read it."""
+    found: dict[str, dict[str, Samples]] = {}
+    for name, values in result.samples.get("rank0", {}).items():
+        kind, _, rest = name.partition(":")
+        if kind == COUNTED:
+            agent, _, counter = rest.partition(":")
+            found.setdefault(agent, {})[counter] = values.astype(np.float64)
+    return found
 
 
 def per_message_ns(timestamps_ns: NDArray[np.int64], batch: int, warmup: int) -> Samples:

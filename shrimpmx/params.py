@@ -18,6 +18,17 @@ CoalescingName = Literal["disabled", "timeout", "open-mx", "stream"]
 WaitName = Literal["spin", "sched", "block", "notify", "spin-sched", "spin-block", "spin-notify"]
 
 COALESCING_NAMES: tuple[str, ...] = ("disabled", "timeout", "open-mx", "stream")
+MarkName = Literal["tiny", "small", "medium", "rndv", "pull-request", "pull-reply", "notify"]
+MemoryName = Literal["auto", "heap", "process-vm", "bounce"]
+MARK_NAMES: tuple[MarkName, ...] = (
+    "tiny",
+    "small",
+    "medium",
+    "rndv",
+    "pull-request",
+    "pull-reply",
+    "notify",
+)
 WAIT_NAMES: tuple[str, ...] = (
     "spin",
     "sched",
@@ -68,6 +79,11 @@ class NicParameters(_Parameters):
     mtu: int = Field(
         1500, description="bytes of a frame, head and data (Open-MX counts the Ethernet header)"
     )
+    wire_format: Literal["native", "compatible"] = Field(
+        "native",
+        description="'compatible' speaks the MX firmware's format: frames of 4096 bytes, 8 to a "
+        "pull block, at mtu 9000 (Open-MX)",
+    )
     link_bits_per_second: int = Field(
         10_000_000_000, ge=0, description="link rate; 0 is unlimited (coalescing, IV-A)"
     )
@@ -98,6 +114,8 @@ class NicParameters(_Parameters):
     def _check(self) -> NicParameters:
         if self.mtu not in (1500, 9000):
             raise ValueError(f"mtu must be 1500 or 9000, not {self.mtu}")
+        if self.wire_format == "compatible" and self.mtu != 9000:
+            raise ValueError(f"wire_format 'compatible' needs mtu 9000, not {self.mtu}")
         if self.coalescing == "timeout" and self.rx_usecs == 0 and self.rx_frames == 0:
             raise ValueError(
                 "rx_usecs and rx_frames cannot both be 0 with timeout coalescing; "
@@ -128,6 +146,19 @@ class HostParameters(_Parameters):
         description="'reset' is the ring of both papers, 'lock-free' that of Open-MX 1.3.901",
     )
     event_ring_entries: RingEntries = Field(1024, description="events, and recvq slots")
+    marks: tuple[MarkName, ...] = Field(
+        MARK_NAMES, description="packets that are marked latency-sensitive (coalescing, III-B)"
+    )
+    pull_resend_delay_ns: Nanoseconds = Field(
+        1_000_000_000, ge=1_000_000, description="before a pull asks again, ns (Open-MX)"
+    )
+    copy_offload: bool = Field(
+        False, description="a dma agent does the receive copies above the thresholds (Open-MX)"
+    )
+    copy_message_bytes: int = Field(
+        65536, ge=0, description="shortest message whose copies are offloaded (Open-MX)"
+    )
+    copy_frame_bytes: int = Field(1024, ge=1, description="shortest copy that is (Open-MX)")
 
     @model_validator(mode="after")
     def _check(self) -> HostParameters:
@@ -154,6 +185,30 @@ class MxParameters(_Parameters):
     zombies_max: Count = Field(512, description="sends completed before they are acked")
     throttle: int = Field(8191, ge=1, le=8191, description="unacked messages that stop sending")
     early_window: int = Field(255, ge=0, le=4096, description="messages kept out of order")
+    rndv_threshold: int = Field(
+        32768, ge=128, description="longest message that is sent eagerly (Open-MX)"
+    )
+    shared_rndv_threshold: int = Field(
+        4096, ge=128, description="the same between ranks of one node (Open-MX)"
+    )
+    disable_self: bool = Field(False, description="messages to oneself take the wire (Open-MX)")
+    disable_shared: bool = Field(
+        False, description="messages between ranks of a node take the wire (Open-MX)"
+    )
+    memory: MemoryName = Field(
+        "auto",
+        description="how handlers reach a buffer: in the rank's shared heap, by process_vm_readv "
+        "and writev, or through a bounce buffer; 'auto': the first that can be (ours)",
+    )
+    heap_bytes: int = Field(
+        256 << 20, ge=1 << 20, le=1 << 40, description="size of a rank's shared heap, bytes (ours)"
+    )
+    context_id_bits: int = Field(
+        0, ge=0, le=16, description="match bits that are a context id (OMX_CTXIDS)"
+    )
+    context_id_shift: int = Field(
+        0, ge=0, le=63, description="lowest match bit of the context id (OMX_CTXIDS)"
+    )
     requests: int = Field(4096, ge=16, description="requests made at open; more are added")
     unexpected_bytes: int = Field(
         8 << 20, ge=65536, description="buffer for unexpected and early messages, bytes"

@@ -17,8 +17,8 @@ from shrimpmx.params import (
     WaitParameters,
 )
 
-# The largest message that travels eagerly (Open-MX's rendezvous threshold).
-EAGER_MAX_BYTES = 32768
+# The largest message that a workload sends: four fill a rank's heap as it is by default (ours).
+MESSAGE_MAX_BYTES = 64 << 20
 
 
 class Declared(BaseModel):
@@ -56,16 +56,20 @@ class ClusterParameters(Declared):
 class WorkloadParameters(Declared):
     """What the ranks do."""
 
-    kind: Literal["pingpong", "stream"] = Field("pingpong", description="the loop that ranks run")
-    size_bytes: int = Field(
-        0, ge=0, le=EAGER_MAX_BYTES, description="bytes of a message (large ones come later)"
+    kind: Literal["pingpong", "stream", "anatomy"] = Field(
+        "pingpong",
+        description="the loop that ranks run; 'anatomy': one message at a time, all counted",
     )
+    size_bytes: int = Field(0, ge=0, le=MESSAGE_MAX_BYTES, description="bytes of a message")
     iterations: int = Field(
         200, ge=1, le=100_000_000, description="round trips, or messages of a stream"
     )
     warmup: int = Field(20, ge=0, le=10_000_000, description="iterations that are not counted")
     delay_us: int = Field(
-        0, ge=0, le=1_000_000, description="computing before each send, us (waiting, Fig. 2)"
+        0,
+        ge=0,
+        le=1_000_000,
+        description="computing before each send, us (waiting, Fig. 2); anatomy: quiet after each",
     )
     window: int = Field(
         256, ge=1, le=4096, description="messages of a stream in flight, receives posted"

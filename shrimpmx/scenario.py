@@ -16,8 +16,9 @@ from typing import Annotated, Any, Self
 from pydantic import Field, ValidationError, model_validator
 
 from shrimpmx.errors import InputError
-from shrimpmx.measure.expectation import Between, Expectation, Ratio
+from shrimpmx.measure.expectation import Between, Equals, Expectation, Ratio
 from shrimpmx.measure.metrics import METRICS
+from shrimpmx.measure.sections import SECTIONS
 from shrimpmx.nic.policy import Policy
 from shrimpmx.params import COALESCING_NAMES, WAIT_NAMES
 from shrimpmx.point import (
@@ -34,6 +35,7 @@ __all__ = [
     "COALESCING_NAMES",
     "WAIT_NAMES",
     "Between",
+    "Equals",
     "PointParameters",
     "Ratio",
     "RunPlan",
@@ -55,6 +57,8 @@ class Scenario(Declared):
     `parameters` are fixed, `sweep` maps a parameter's name to the values it takes; the values
     of the axis `compare` are run alternately. `policies` are a user's own coalescing policies
     by name (see docs/scenarios.md). `rows` and `columns` are the axes of the printed table.
+    `sections` are printed behind the tables (measure/sections.py); `timelines` are points, by
+    values of axes, of which one message is traced in a run of its own: the first is printed.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]*$")]
@@ -70,11 +74,18 @@ class Scenario(Declared):
     metrics: Annotated[tuple[str, ...], Field(min_length=1)]
     expectations: tuple[Expectation, ...] = ()
     policies: dict[str, Any] = Field(default_factory=dict)
+    sections: tuple[str, ...] = ()
+    timelines: tuple[dict[str, Any], ...] = ()
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         for name in self.metrics:
             _known(name, METRICS, "metrics", "metric")
+        for name in self.sections:
+            _known(name, SECTIONS, "sections", "section of a report")
+        for place in self.timelines:
+            for axis in place:
+                _known(axis, self.sweep, "timelines", "sweep axis")
         for axis, values in self.sweep.items():
             if not values:
                 raise ValueError(f"sweep axis {axis!r} has no values; give at least one")
@@ -150,6 +161,15 @@ class Scenario(Declared):
                 )
             )
         return points
+
+    def traced_points(self, points: Iterable[Point]) -> list[Point]:
+        """The points that `timelines` names, in its order; those that are not run are left out."""
+        return [
+            point
+            for place in self.timelines
+            for point in points
+            if all(point.shown.get(axis) == _plain(value) for axis, value in place.items())
+        ]
 
     def _parameters_of(self, chosen: Mapping[str, Any]) -> tuple[PointParameters, str]:
         grouped: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}

@@ -17,11 +17,16 @@ from shrimpmx.measure.probe import probe
 from shrimpmx.measure.result import ResultDirectory
 from shrimpmx.measure.runs import limits_of, main_state, runs_of
 from shrimpmx.measure.statistics import summarise_runs
+from shrimpmx.measure.timeline import Timeline, write_chrome
 from shrimpmx.scenario import Point, RunPlan, Scenario, plan_runs
 
 # A sample whose probes disagree is taken again this often; a machine that flips faster than a
 # run takes will not give a pure sample, and "mixed" is then what is recorded.
 MIXED_RETRIES = 2
+
+# Where timelines lie in a result, and how many lines of one a report prints.
+TIMELINES = "timelines"
+TIMELINE_LINES = 60
 
 RunData = dict[str, Any]
 
@@ -50,6 +55,12 @@ class Quiet:
     def end(self) -> None: ...
 
 
+class Tracer(Protocol):
+    """Runs one point once more, traced, and gives the timeline of one of its messages."""
+
+    def __call__(self, point: Point, seed: int) -> Timeline: ...
+
+
 Prober = Callable[[Sequence[int]], tuple[str, float | None]]
 # Finds the runs that go on beside one's own: the pids of their supervisors.
 Neighbours = Callable[[], list[int]]
@@ -67,11 +78,13 @@ class Sweep:
     progress: Progress | None = None
     prober: Prober = probe
     neighbours: Neighbours = other_runs
+    tracer: Tracer | None = None
 
     def __post_init__(self) -> None:
         self.points = self.scenario.points()
         self.plans = plan_runs(self.scenario, self.points, self.seed)
         self._runs: dict[int, RunData] = {}
+        self._timelines: list[dict[str, Any]] = []
         self._directory = ResultDirectory(self.output) if self.output else None
         self.last_document: dict[str, Any] | None = None
 
@@ -97,6 +110,7 @@ class Sweep:
                     progress.running(plan)
                     self._keep(plan, self._measure(plan))
                     progress.finished(plan)
+            self._trace_messages()
             complete = True
         finally:
             progress.end()
@@ -129,6 +143,8 @@ class Sweep:
             **head,
             "placement": next(iter(placement.values())) if only else placement,
             "points": points,
+            "sections": list(self.scenario.sections),
+            "timelines": self._timelines,
             "expectations": [
                 dataclasses.asdict(
                     evaluate(expectation, points, self.seed, list(self.scenario.sweep))
@@ -170,6 +186,19 @@ class Sweep:
             self._runs = directory.resume(head, ("scenario", "settings", "seed"))
         else:
             directory.begin(head)
+
+    def _trace_messages(self) -> None:
+        """One message of each point that the scenario wants a timeline of, traced and kept."""
+        for point in self.scenario.traced_points(self.points) if self.tracer else ():
+            assert self.tracer is not None
+            timeline = self.tracer(point, self.seed)
+            kept = {"params": point.shown, "text": timeline.text(most=TIMELINE_LINES)}
+            if self.output is not None:
+                stem = self.output / TIMELINES / f"point{point.index:04d}"
+                write_chrome(timeline, stem.with_suffix(".json"))
+                stem.with_suffix(".txt").write_text(timeline.text(full=True) + "\n", "utf-8")
+                kept |= {"json": f"{stem}.json", "full": f"{stem}.txt"}
+            self._timelines.append(kept)
 
     def _keep(self, plan: RunPlan, run: RunData) -> None:
         self._runs[plan.index] = run
@@ -221,6 +250,10 @@ def run_data(
         "usage": {name: dict(values) for name, values in outcome.usage.items()},
         "state": state,
         "cache_line_round_trip_ns": list(round_trips_ns),
+        "per_message": {
+            agent: {name: float(samples.mean()) for name, samples in values.items()}
+            for agent, values in outcome.per_message.items()
+        },
         "placement": dict(outcome.placement),
         "mode": point.parameters.cluster.mode,
     }
@@ -239,6 +272,7 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
         "counters": _summed(run["counters"] for run in runs),
         "accounts": _summed(run["accounts"] for run in runs),
         "usage": _summed(run["usage"] for run in runs),
+        "per_message": _means([run.get("per_message", {}) for run in runs]),
         "state": main_state([run["state"] for run in runs]),
         "states": [run["state"] for run in runs],
         "limits": limits_of(run["placement"] for run in runs),
@@ -263,6 +297,13 @@ def _merged_metric(name: str, runs: Sequence[RunData]) -> dict[str, Any]:
         joined["state"] = main_state([state for _, state in there])
     summary = summarise_runs(runs_of(joined, joined.get("state")))
     return {**joined, "median": summary.median, "ci95": [summary.low, summary.high]}
+
+
+def _means(tables: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+    return {
+        agent: {name: value / len(tables) for name, value in values.items()}
+        for agent, values in _summed(tables).items()
+    }
 
 
 def _summed(tables: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:

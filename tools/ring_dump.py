@@ -3,7 +3,8 @@
     python tools/ring_dump.py            # every live run of this machine
     python tools/ring_dump.py --frames   # with the frames, one line each
 
-Reads only. A ring that is in use moves on meanwhile, so a frame may be shown half new.
+Also the pulls that each endpoint has under way. Reads only. A ring that is in use moves on
+meanwhile, so a frame may be shown half new.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 
 from shrimpmx.errors import ShrimpmxError
+from shrimpmx.host.pull import active
 from shrimpmx.native.segment import Segment, list_segments
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.node import Node
@@ -36,12 +38,14 @@ def attach_runs() -> dict[str, list[Node]]:
 
 
 def dump(node: Node, with_frames: bool) -> list[str]:
-    """One line for each ring of `node`, and with frames one for each frame in it."""
+    """One line for each ring and endpoint of `node`, and with frames one for each frame."""
     lines = []
     for (which, index), depth in node.ring_depths().items():
         lines.append(f"  node {node.index} {which}[{index}]: {depth}")
         if with_frames:
             lines += [f"    {one_line(frame)}" for _, frame in peek_frames(node, which, index)]
+    for endpoint in range(node.endpoints_count):
+        lines.append(f"  node {node.index} pulls[{endpoint}]: {active(node, endpoint)}")
     return lines
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shrimpmx.cluster.memory import RunMemory
 from shrimpmx.cluster.placement import AgentPlan, Placement, ProcessPlan
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.nic.generator import TrafficGenerator
@@ -41,6 +42,8 @@ def _make(spec: ClusterSpec, plan: AgentPlan, number: int, memory: RunMemory) ->
     if plan.role == "irq":
         host = spec.host
         return InterruptAgent(node, plan.number, number, host.irq_budget, host.irq_demote_after)
+    if plan.role == "dma":
+        return CopyAgent(node, number)
     if plan.role == "hog":
         return Hog(memory.control, number)
     raise ValueError(f"{plan.name} has no step machine; role {plan.role!r}")

@@ -11,10 +11,10 @@ from shrimpmx.native.segment import RunIdentity, Segment
 from shrimpmx.native.trace import SEGMENT_TRACE, Trace
 from shrimpmx.params import HostParameters
 from shrimpmx.shared.control import Control
-from shrimpmx.shared.geometry import NodeLayout
+from shrimpmx.shared.geometry import NO_RUNNER, NodeLayout
 from shrimpmx.shared.node import Node
 
-SEGMENT_CONTROL, SEGMENT_NODE = 1, 2
+SEGMENT_CONTROL, SEGMENT_NODE, SEGMENT_HEAP = 1, 2, 4
 
 
 class RunMemory:
@@ -45,7 +45,8 @@ class RunMemory:
         for index in range(spec.nodes):
             layout = node_layout(spec, placement, index)
             segment = self._segment(f"node{index}", Node.size_bytes(layout), SEGMENT_NODE)
-            self.nodes.append(Node.create(segment, self.control, layout))
+            heap = self._heap(layout) if index < spec.full_nodes else None
+            self.nodes.append(Node.create(segment, self.control, layout, heap))
         if spec.trace_entries:
             size_bytes = Trace.size_bytes(len(agents), spec.trace_entries)
             segment = self._segment("trace", size_bytes, SEGMENT_TRACE)
@@ -53,6 +54,18 @@ class RunMemory:
 
     def _segment(self, what: str, size_bytes: int, kind: int) -> Segment:
         segment = Segment.create(self.identity, what, size_bytes, kind)
+        self.segments.append(segment)
+        return segment
+
+    def _heap(self, layout: NodeLayout) -> Segment:
+        """The memory of a node's ranks: address space only, until they use it."""
+        segment = Segment.create(
+            self.identity,
+            f"heap{layout.index}",
+            layout.heap_segment_bytes,
+            SEGMENT_HEAP,
+            reserve=False,
+        )
         self.segments.append(segment)
         return segment
 
@@ -85,14 +98,19 @@ def node_layout(spec: ClusterSpec, placement: Placement, index: int) -> NodeLayo
         if played
         else [places[f"node{index}.irq{core}"] for core in range(host.cores)]
     )
+    # None if copies are not offloaded, and for a generator's node.
+    dma_agent, dma_runner = places.get(f"node{index}.dma", (0, NO_RUNNER))
     return NodeLayout.from_parameters(
         spec.nic,
         host,
+        spec.mx,
         index=index,
         nodes_count=spec.nodes,
         endpoints=spec.endpoints_on(index),
         nic_agent=nic_agent,
         nic_runner=nic_runner,
+        dma_agent=dma_agent,
+        dma_runner=dma_runner,
         core_agents=[agent for agent, _ in cores],
         core_runners=[runner for _, runner in cores],
     )

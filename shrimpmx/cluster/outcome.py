@@ -14,6 +14,7 @@ from shrimpmx.cluster.memory import RunMemory
 from shrimpmx.cluster.placement import Placement
 from shrimpmx.cluster.rank import COUNTERS_BEFORE
 from shrimpmx.cluster.trace_text import trace_text
+from shrimpmx.native.trace import TraceRecord
 
 
 @dataclass
@@ -23,7 +24,9 @@ class ClusterResult:
     `samples[process][name]`: what each rank's workload returned. `counters[agent]`: at the
     end; `counters_before[agent]`: when rank 0 began to work. `accounts[process]`: what waiting
     cost, for ranks during the work only. `usage[process]`: the kernel's view of the same time.
-    `interrupts[node][core][vector]`, `handovers[node][endpoint]`: whole run.
+    `interrupts[node][core][vector]`, `handovers[node][endpoint]`: whole run. `lost[rank]`: why a
+    rank did not end its work, in a run that survives that. `records`: the binary trace, whose
+    `agents` are named by their numbers; `trace` is it in words.
     """
 
     placement: Placement
@@ -36,9 +39,12 @@ class ClusterResult:
     realtime: dict[str, int] = field(default_factory=dict)
     interrupts: list[list[list[int]]] = field(default_factory=list)
     handovers: list[list[int]] = field(default_factory=list)
+    lost: dict[str, str] = field(default_factory=dict)
     launch_s: float = 0.0
     stop_s: float = 0.0
     trace: str = ""
+    records: list[TraceRecord] = field(default_factory=list)
+    agents: list[str] = field(default_factory=list)
 
     def worked(self, agent: str) -> dict[str, int]:
         """What an agent counted from the moment when rank 0 began to work."""
@@ -48,7 +54,7 @@ class ClusterResult:
     def read_memory(self, memory: RunMemory) -> None:
         """Take over what stands in the run's segments at its end."""
         control = memory.control
-        names = []
+        names = self.agents
         for number in range(control.agents_count):
             names.append(control.agent_info(number)["name"])
             self.counters[names[-1]] = control.agent_counters(number)
@@ -60,6 +66,7 @@ class ClusterResult:
             endpoints = range(node.endpoints_count)
             self.handovers.append([node.endpoint_handovers(number) for number in endpoints])
         if memory.trace is not None:
+            self.records = memory.trace.records()
             self.trace = trace_text(memory.trace, names)
 
     def read_directory(self, directory: Path) -> None:

@@ -18,9 +18,10 @@ from shrimpmx.errors import InputError
 from shrimpmx.params import WaitParameters
 
 # Real-time priorities, ours: a NIC that shares a CPU acts beside it, so it preempts all; an
-# interrupt preempts the ranks.
+# interrupt preempts the ranks, and copies that are done beside them.
 NIC_PRIORITY = 80
 IRQ_PRIORITY = 50
+DMA_PRIORITY = 40
 # Columns of the printed map.
 TABLE_WIDTH = 80
 
@@ -29,7 +30,7 @@ TABLE_WIDTH = 80
 class AgentPlan:
     """One agent. `number` is its core, rank or companion number, by kind.
 
-    `role`: "nic", "generator", "irq", "rank" or "hog"; `kind` is the kind of its counters.
+    `role`: "nic", "generator", "irq", "dma", "rank" or "hog"; `kind` is the kind of its counters.
     """
 
     name: str
@@ -144,6 +145,7 @@ def place(
     processes = [
         *_nic_processes(spec, seats, permitted),
         *_irq_processes(spec, seats, permitted),
+        *_dma_processes(spec, seats, permitted),
         *_rank_processes(spec, seats),
         *_companion_processes(spec, seats),
     ]
@@ -170,8 +172,10 @@ class _Seats:
         self.nics_count = 1 if spec.mode == "generator" else spec.nodes
         self.core_cpus: dict[tuple[int, int], int] = {}
         self.nic_cpus: list[int] = []
+        self.dma_cpus: dict[int, int] = {}
         self.reason = ""
         self._assign(spec)
+        self._seat_dma(spec)
         self._apply_wishes(spec, topology)
         used = list(self.core_cpus.values())
         self.nic_alone = not set(self.nic_cpus) & set(used)
@@ -200,12 +204,30 @@ class _Seats:
         for position, core in enumerate(self.cores):
             self.core_cpus[core] = cpus[position % len(cpus)]
 
+    def _seat_dma(self, spec: ClusterSpec) -> None:
+        """The dma agents: on CPUs that are left over, else with their nodes' core 0."""
+        if not spec.host.copy_offload:
+            return
+        used = {*self.core_cpus.values(), *self.nic_cpus}
+        free = [cpu for cpu in self.cpus if cpu not in used]
+        for node in range(spec.full_nodes):
+            self.dma_cpus[node] = free.pop(0) if free else self.core_cpus[node, 0]
+
+    def dma_alone(self, node: int) -> bool:
+        """Whether nothing else uses the CPU of the node's dma agent."""
+        cpu = self.dma_cpus[node]
+        others = [*self.core_cpus.values(), *self.nic_cpus, *self.dma_cpus.values()]
+        return others.count(cpu) == 1
+
     def _apply_wishes(self, spec: ClusterSpec, topology: Topology) -> None:
         names = {f"node{node}.core{core}": (node, core) for node, core in self.cores}
+        dma_names = {f"node{node}.dma": node for node in self.dma_cpus}
         for name, wished in spec.cpus.items():
             cpu = topology.cpu(wished).number
             if name in names:
                 self.core_cpus[names[name]] = cpu
+            elif name in dma_names:
+                self.dma_cpus[dma_names[name]] = cpu
             elif name == "nic":
                 self.nic_cpus = [cpu]
             elif name.endswith(".nic") and name[4:-4].isdigit() and self._has_nic(name):
@@ -213,7 +235,7 @@ class _Seats:
                 self.nic_cpus[int(name[4:-4])] = cpu
             else:
                 nics = [f"node{node}.nic" for node in range(self.nics_count)]
-                places = ", ".join(["nic", *nics, *names])
+                places = ", ".join(["nic", *nics, *names, *dma_names])
                 raise InputError(f"there is no place {name!r} to put on a CPU; places: {places}")
 
     def _has_nic(self, name: str) -> bool:
@@ -250,6 +272,22 @@ def _irq_processes(spec: ClusterSpec, seats: _Seats, realtime: bool) -> Iterator
         agent = AgentPlan(f"node{node}.irq{core}", "irq", node, core)
         why = f"interrupts of node {node}, core {core}: they "
         why += "preempt its ranks" if realtime else "take turns with its ranks"
+        yield ProcessPlan(agent.name, cpu, (agent,), why, priority, wait=wait)
+
+
+def _dma_processes(spec: ClusterSpec, seats: _Seats, realtime: bool) -> Iterator[ProcessPlan]:
+    for node, cpu in seats.dma_cpus.items():
+        agent = AgentPlan(f"node{node}.dma", "dma", node)
+        why = f"copies for node {node}, "
+        if seats.dma_alone(node):
+            # It may look for work a while: there is nothing to keep from running.
+            wait = WaitParameters(strategy="spin-block")
+            why += "alone on its CPU"
+        else:
+            wait = WaitParameters(strategy="block")
+            why += "without a CPU of its own: "
+            why += "behind the interrupts" if realtime else "takes turns with what runs there"
+        priority = DMA_PRIORITY if realtime else 0
         yield ProcessPlan(agent.name, cpu, (agent,), why, priority, wait=wait)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -20,8 +21,11 @@ from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.native.perf import usage
 from shrimpmx.shared.control import Control
+from shrimpmx.shared.heap import Heap
 from shrimpmx.wait.waiter import Waiter
+from shrimpmx.workloads.anatomy import Messages, receive_messages, send_messages
 from shrimpmx.workloads.pingpong import pingpong
+from shrimpmx.workloads.soak import Plan, Reporter, Soak
 from shrimpmx.workloads.stream import receive_stream, send_stream
 
 Samples = dict[str, NDArray[np.int64]]
@@ -93,9 +97,53 @@ def _stream(context: RankContext) -> Samples:
         figures = send_stream(context.endpoint, context.partner, size_bytes, count, window)
     else:
         figures = receive_stream(
-            context.endpoint, size_bytes, count, window, verify=not context.generated
+            context.endpoint,
+            size_bytes,
+            count,
+            window,
+            verify=not context.generated,
+            partner=context.partner,
         )
     return {name: np.atleast_1d(np.asarray(value, np.int64)) for name, value in figures.items()}
+
+
+def _anatomy(context: RankContext) -> Samples:
+    """Options: size_bytes 0, iterations 1000, warmup 100, delay_ns 0; the lower rank sends."""
+    options = context.options
+    messages = Messages(
+        options.get("size_bytes", 0),
+        options.get("iterations", 1000),
+        options.get("warmup", 100),
+        options.get("delay_ns", 0),
+    )
+    if context.number < context.peer:
+        return send_messages(context.endpoint, context.partner, messages, context.control)
+    return receive_messages(context.endpoint, messages, context.control)
+
+
+def _soak(context: RankContext) -> Samples:
+    """Options: messages 10000 (each way), window 16, report_s 0: between rank 0's reports."""
+    options = context.options
+    plan = Plan(
+        (context.seed - context.number) * 1000 + min(context.number, context.peer),
+        options.get("messages", 10_000),
+        options.get("window", 16),
+    )
+    soak = Soak(context.endpoint, context.partner, int(context.number > context.peer), plan)
+    report = None
+    if options.get("report_s") and context.number == 0:
+        total = plan.messages * context.ranks_count
+        report = Reporter(lambda: _received(context.control), total, options["report_s"])
+    soak.run(report)
+    return {"messages": np.array([soak.received]), "bytes": np.array([soak.bytes_received])}
+
+
+def _received(control: Control) -> int:
+    """Messages that all ranks have received."""
+    return sum(
+        control.agent_counters(number).get("recv_messages", 0)
+        for number in range(control.agents_count)
+    )
 
 
 def _idle(context: RankContext) -> Samples:
@@ -104,7 +152,13 @@ def _idle(context: RankContext) -> Samples:
 
 
 # By the name that scenarios use.
-WORKLOADS: dict[str, Workload] = {"pingpong": _pingpong, "stream": _stream, "idle": _idle}
+WORKLOADS: dict[str, Workload] = {
+    "pingpong": _pingpong,
+    "stream": _stream,
+    "anatomy": _anatomy,
+    "soak": _soak,
+    "idle": _idle,
+}
 
 
 def workload(name: str) -> Workload:
@@ -191,7 +245,8 @@ def _work(
         _write_counters(control, parts.directory / COUNTERS_BEFORE)
     account_before, usage_before = control.runner_account(index), usage()
     start_ns = control.now_ns()
-    samples = work(context)
+    with _heap_for_arrays(parts, context.number):
+        samples = work(context)
     elapsed_ns = control.now_ns() - start_ns
     used = {name: value - usage_before[name] for name, value in usage().items()}
     account = {
@@ -199,6 +254,14 @@ def _work(
     }
     np.savez(parts.directory / f"{plan.name}.npz", allow_pickle=False, **samples)
     parts.channel.send(plan.name, "done", usage=used, account=account, elapsed_ns=elapsed_ns)
+
+
+def _heap_for_arrays(parts: RunParts, number: int) -> contextlib.AbstractContextManager[object]:
+    """The workload's arrays lie where handlers can write into them, unless that is not wanted."""
+    if parts.spec.mx.memory not in ("auto", "heap"):
+        return contextlib.nullcontext()
+    node = parts.memory.nodes[parts.spec.ranks[number].node]
+    return Heap.of_process(node, parts.spec.endpoints[number]).use_for_numpy()
 
 
 def _linger(control: Control, endpoint: Endpoint) -> None:

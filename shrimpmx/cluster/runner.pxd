@@ -1,6 +1,6 @@
 """The compiled loop that drives the agents of one process."""
 
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.clock cimport Clock
 from shrimpmx.shared.agent cimport Agent
@@ -16,6 +16,7 @@ cdef struct Course:
     const Clock *clock
     int64_t due_ns           # soonest time at which an agent wants to run by itself
     int64_t awaited_ns       # the due time that the present wait is for
+    bint keeps_waiting       # an agent has given work to a process on the same CPU
     bint failed              # an agent's step raised
 
 
@@ -26,8 +27,12 @@ cdef class Runner:
     cdef readonly int64_t early_wake_ns
     cdef readonly int realtime
     cdef bint demoted
+    cdef int64_t awake_ns        # when it was first seen awake after its last sleep
+    cdef uint64_t blocks_seen    # its account's sleeps then
 
     cdef int _add(self, Agent agent) except -1
     cdef void drive(self) noexcept nogil
     cdef void idle(self) noexcept nogil
+    cdef bint awake_too_long(self) noexcept nogil
+    cdef void nap(self) noexcept nogil
     cdef void heed_demotion(self) noexcept nogil

@@ -23,10 +23,23 @@ cdef extern from "<sched.h>" nogil:
         SCHED_FIFO
         SCHED_OTHER
 
+cdef extern from "<time.h>" nogil:
+    struct timespec:
+        long tv_sec
+        long tv_nsec
+    int nanosleep(const timespec *time, timespec *left) noexcept
+
 # How late a timer wakes a sleeper: 10 to 15 us in a virtual machine (ours).
 EARLY_WAKE_NS = 15_000
 # A sleep shorter than this is not worth its two context switches (ours).
 cdef int64_t SHORTEST_SLEEP_NS = 5_000
+# A process that preempts others and whose next work is always near, a NIC while its link is
+# busy, would never leave its CPU to them. Hardware keeps nobody from running: after this long
+# awake it naps, sooner if a handler waits that it has interrupted itself. A nap takes its own
+# time and that of a late timer, enough for a handler to send a block of a large message (ours).
+cdef int64_t AWAKE_MAX_NS = 200_000
+cdef int64_t AWAKE_BESIDE_NS = 20_000
+cdef int64_t NAP_NS = 25_000
 
 
 # Steps every agent; returns how much they did.
@@ -35,6 +48,7 @@ cdef int one_pass(Course *course) noexcept nogil:
     cdef int64_t due_ns = NEVER_NS
     cdef int done = 0
     cdef uint32_t index
+    course.keeps_waiting = False
     for index in range(course.agents_count):
         done += step_agent(course, course.agents[index], now_ns, &due_ns)
     course.due_ns = due_ns
@@ -46,6 +60,7 @@ cdef inline int step_agent(Course *course, void *pointer, int64_t now_ns,
     cdef int done = (<Agent>pointer).step(now_ns)
     if (<Agent>pointer).next_due_ns < due_ns[0]:
         due_ns[0] = (<Agent>pointer).next_due_ns
+    course.keeps_waiting |= (<Agent>pointer).keeps_waiting
     if <void *>(<Agent>pointer).failure != <void *>None:
         course.failed = True
     return done
@@ -125,12 +140,31 @@ cdef class Runner:
         if left_ns <= 0:
             return
         if left_ns <= self.early_wake_ns + SHORTEST_SLEEP_NS:
+            if self.realtime > 0 and self.awake_too_long():
+                self.nap()
+                return
             spin_until(&self.waiter.environment, pass_found_work, course, course.due_ns)
         else:
             self.waiter.strategy.persist(
                 &self.waiter.environment, pass_found_work, course,
                 course.due_ns - self.early_wake_ns,
             )
+
+    cdef bint awake_too_long(self) noexcept nogil:
+        cdef int64_t now_ns = clock_now_ns(self.course.clock)
+        if self.waiter.environment.account.blocks != self.blocks_seen:
+            self.blocks_seen = self.waiter.environment.account.blocks
+            self.awake_ns = now_ns
+        return now_ns - self.awake_ns > (
+            AWAKE_BESIDE_NS if self.course.keeps_waiting else AWAKE_MAX_NS)
+
+    cdef void nap(self) noexcept nogil:
+        cdef timespec time
+        time.tv_sec = 0
+        time.tv_nsec = NAP_NS
+        self.waiter.environment.account.blocks += 1
+        self.waiter.environment.account.system_calls += 1
+        nanosleep(&time, NULL)
 
     cdef void heed_demotion(self) noexcept nogil:
         """A handler that never catches up gives way to the ranks, as Linux moves to ksoftirqd."""

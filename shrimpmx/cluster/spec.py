@@ -81,6 +81,8 @@ class ClusterSpec:
     NIC's process play node 1. `cpus` fixes CPUs by name, e.g. {"nic": 0, "node0.core0": 3}.
     `nic_wait` and `irq_wait` override how those processes wait, `policy` makes a user's
     coalescing policy for node `index`. `realtime` False asks for normal priority everywhere.
+    `survive`: a rank that dies or fails does not end the run; its endpoint is closed, which its
+    partners learn from the protocol, and the result says who it was.
     """
 
     ranks: tuple[RankSpec, ...]
@@ -99,6 +101,7 @@ class ClusterSpec:
     irq_wait: WaitParameters | None = None
     policy: Callable[[int], Any] | None = None
     realtime: bool = True
+    survive: bool = False
     clock: Literal["tsc", "monotonic"] = "tsc"
     trace_entries: int = 0
     early_wake_ns: int = EARLY_WAKE_NS

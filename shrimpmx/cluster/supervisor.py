@@ -188,7 +188,8 @@ class _Run:
             ((now + fault.after_s, fault) for fault in self.spec.agent_faults),
             key=lambda timed: timed[0],
         )
-        self.waiting_for = {plan.name for plan in self.placement.processes if plan.role == "rank"}
+        ranks = {plan.name for plan in self.placement.processes if plan.role == "rank"}
+        self.waiting_for = ranks - set(self.result.lost)
         control.start()
         self._wait("done")
 
@@ -198,7 +199,8 @@ class _Run:
         # Not what is left of the deadline: what was to be done was done in time.
         self.until = began + END_LIMIT_S
         self.late = f"the run was done, but did not end within {END_LIMIT_S:g} s more"
-        self.waiting_for = {plan.name for plan in self.placement.processes}
+        exited = {self.placement.processes[index].name for index in self.exited}
+        self.waiting_for = {plan.name for plan in self.placement.processes} - exited
         self._wait("exit")
         self.result.stop_s = time.monotonic() - began
         self.result.read_memory(self.parts.memory)
@@ -226,6 +228,8 @@ class _Run:
         for message in self.parts.channel.receive_all():
             self.result.note_report(message)
             if message["what"] == "failed":
+                if self._survives(message["from"], message["error"]):
+                    continue
                 raise AgentError(
                     f"{message['from']} failed: {message['error']}",
                     message["from"],
@@ -240,17 +244,33 @@ class _Run:
         self.exited.add(index)
         process, plan = self.processes[index], self.placement.processes[index]
         process.join()
-        if what == "exit" and process.exitcode == 0:
+        if what == "exit" and (process.exitcode == 0 or plan.name in self.result.lost):
             self.waiting_for.discard(plan.name)
             return
         if process.exitcode in (-signal.SIGTERM, -signal.SIGHUP):
             # Sent to the whole group it is on its way here too, and is then the reason.
             time.sleep(GROUP_SIGNAL_S)
         agents = ", ".join(agent.name for agent in plan.agents)
-        raise AgentError(
-            f"{plan.name} (pid {process.pid}, {agents}) {_how_it_ended(process.exitcode)}",
-            plan.name,
-        )
+        ended = f"{plan.name} (pid {process.pid}, {agents}) {_how_it_ended(process.exitcode)}"
+        if not self._survives(plan.name, ended):
+            raise AgentError(ended, plan.name)
+
+    def _survives(self, name: str, why: str) -> bool:
+        """Whether the run goes on without this process; a rank's endpoint is closed then."""
+        index = self.placement.process_index(name)
+        plan = self.placement.processes[index]
+        if not self.spec.survive or plan.role != "rank":
+            return False
+        self.waiting_for.discard(name)
+        if name in self.result.lost:
+            return True
+        LOGGER.info("the run goes on without %s: %s", name, why)
+        self.result.lost[name] = why
+        number = plan.agents[0].number
+        node = self.parts.memory.nodes[self.spec.ranks[number].node]
+        node.close_endpoint(self.spec.endpoints[number])
+        self.parts.memory.control.set_runner_state(index, "failed")
+        return True
 
     def _give_up(self) -> None:
         pids = self._pids()

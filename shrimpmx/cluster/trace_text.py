@@ -14,7 +14,14 @@ MARK = 0x80
 WAIT_RESULTS = ("stopped", "deadline passed", "ready")
 # Agent kinds whose agents drop packets, by their number in shared/counters.h.
 DROPPING_KINDS = ("nic", "irq")
-SHORT_NAMES = {"truc": "ack", "medium_frag": "medium"}
+SHORT_NAMES = {
+    "truc": "ack",
+    "medium_frag": "medium",
+    "pull_request": "pull request",
+    "pull_reply": "pull reply",
+}
+# What a pull ended with: enum pull_status in shared/layout.h; between them a nack's type.
+PULL_ENDS = {0: "all there", 5: "given up", 6: "timed out"}
 
 
 def trace_text(trace: Trace, agents: Sequence[str] = (), last: int | None = None) -> str:
@@ -55,8 +62,15 @@ def packet(word: int) -> str:
     name = kind.NAME if kind is not None else f"type {ptype}"
     name = SHORT_NAMES.get(name, name)
     fragment, seqnum = word >> 8 & 0xFF, word >> 16 & 0x3FFF
-    number = f"{seqnum}.{fragment}" if name == "medium" else f"{seqnum}"
-    number = {"ack": f"awaiting {seqnum}", "connect": ""}.get(name, number)
+    numbers = {
+        "medium": f"{seqnum}.{fragment}",
+        "ack": f"awaiting {seqnum}",
+        "connect": "",
+        "pull request": f"from frame {seqnum}",
+        "pull reply": f"{fragment}",
+        "nack_mcp": "",
+    }
+    number = numbers.get(name, f"{seqnum}")
     route = f"{word >> 32 & 0xFFFF}>{word >> 48}"
     return " ".join(part for part in (name, number, route, "marked" * bool(word & MARK)) if part)
 
@@ -81,6 +95,10 @@ def _dropped(counter: int, kind: int) -> str:
 
 def _vectors(mask: int) -> str:
     return ", ".join(str(number) for number in range(mask.bit_length()) if mask >> number & 1)
+
+
+def _again(after_timeout: int) -> str:
+    return "after a timeout" if after_timeout else "a later block is complete"
 
 
 def _wait_end(result: int, sleeps: int) -> str:
@@ -111,6 +129,13 @@ WORDS: dict[str, Callable[[int, int], str]] = {
     "acked": lambda a, b: f"acknowledged: {message(a)}, {b} bytes",
     "ack_sent": lambda a, b: f"ack {b} sent: awaits {message(a)}",
     "unexpected": lambda a, b: f"unexpected: {message(a)}, {b} bytes",
+    "rndv_matched": lambda a, b: f"rendezvous matched: {message(a)}, {b} bytes",
+    "pull_start": lambda a, b: f"pull starts: {b} bytes",
+    "pull_request": lambda a, b: f"pull asks from frame {a} on: {b} bytes",
+    "pull_again": lambda a, b: f"pull asks again from frame {a} on: {_again(b)}",
+    "block_done": lambda a, b: f"block from frame {a} on is complete",
+    "pull_done": lambda a, b: f"pull done, {PULL_ENDS.get(a, f'refused, {a}')}: {b} bytes",
+    "notified": lambda a, b: f"notified: {message(a)}, {b} bytes",
     "received": lambda a, b: f"received: {message(a)}, {b} bytes",
     "wait_begin": lambda a, b: "wait begins",
     "wait_end": _wait_end,

@@ -91,6 +91,7 @@ def run(options: argparse.Namespace) -> int:
         seed=options.seed,
         output=output,
         resume=options.resume,
+        tracer=executor.timeline,
         progress=Bar(scenario.name, varying_axes(scenario)) if sys.stderr.isatty() else None,
     )
     # Before anything runs, or is printed: nobody should wait for a result that cannot be kept.

@@ -6,6 +6,7 @@ class DriverEndpoint:
     node: Node
     index: int
     runner: int
+    shared: bool
     def __init__(self, node: Node, index: int, runner: int, agent: int | None = None) -> None: ...
     def open(self, session: int | None = None, start_index: int = 0) -> int: ...
     def close(self) -> None: ...
@@ -17,7 +18,7 @@ class DriverEndpoint:
     def take_event(self) -> dict[str, Any] | None: ...
     def command(
         self,
-        kind: Literal["tiny", "small", "medium_frag", "liback"],
+        kind: Literal["tiny", "small", "medium_frag", "rndv", "notify", "liback"],
         peer: int,
         dst_endpoint: int,
         *,
@@ -29,11 +30,16 @@ class DriverEndpoint:
         message_length: int = 0,
         frag_seqnum: int = 0,
         is_last: bool = True,
+        from_copy: bool = False,
         session_id: int = 0,
         acknum: int = 0,
         send_seq: int = 0,
         resent: int = 0,
-    ) -> bool: ...
+        rdma_id: int = 0,
+        rdma_seqnum: int = 0,
+        rdma_offset: int = 0,
+        transferred: int = 0,
+    ) -> int: ...
     def command_connect(
         self,
         peer: int,
@@ -46,4 +52,4 @@ class DriverEndpoint:
         connect_seqnum: int = 0,
         status: int = 0,
         is_reply: bool = False,
-    ) -> bool: ...
+    ) -> int: ...

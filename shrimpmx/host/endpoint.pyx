@@ -7,8 +7,8 @@ write them; this class is the rank's end. Open-MX has the same commands as ioctl
 
 import os
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.host.event_ring cimport (
@@ -17,6 +17,24 @@ from shrimpmx.host.event_ring cimport (
     event_reader_open,
     event_reader_peek,
     event_ring_reset,
+)
+from shrimpmx.host.local_events cimport local_open, local_post
+from shrimpmx.host.pull cimport endpoint_pulls_reset
+from shrimpmx.host.regions cimport (
+    COPIES_PATIENCE_NS,
+    endpoint_region,
+    endpoint_regions_reset,
+    region_await_copies,
+    region_clock_ns,
+)
+from shrimpmx.host.send_commands cimport (
+    packet_route,
+    put_connect,
+    put_liback,
+    put_medium,
+    put_message,
+    put_notify,
+    put_rndv,
 )
 from shrimpmx.host.transmit cimport (
     transmit_commit,
@@ -27,39 +45,42 @@ from shrimpmx.host.transmit cimport (
 from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
 from shrimpmx.native.lock cimport SHARED_LOCK_BROKEN, shared_lock_give, shared_lock_take
 from shrimpmx.shared.layout cimport (
-    COUNTER_send_connect,
+    COUNTER_send_connect_reply,
+    COUNTER_send_connect_request,
     COUNTER_send_liback,
-    COUNTER_send_medium_frag,
+    COUNTER_send_mediumsq_frag,
+    COUNTER_send_mediumva_frag,
     COUNTER_send_no_tx_slot,
+    COUNTER_send_notify,
+    COUNTER_send_rndv,
     COUNTER_send_small,
     COUNTER_send_tiny,
     ENDPOINT_CLOSED,
     ENDPOINT_OPEN,
+    ENDPOINT_REGIONS,
     EVENT_IGNORE,
     endpoint_descriptor,
     event,
     event_connect,
     node_endpoint,
     node_endpoint_tx_ring,
+    node_mark,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.check cimport CONNECT_DATA_BYTES, TRUC_DATA_BYTES
 from shrimpmx.wire.wire cimport (
-    PTYPE_CONNECT,
-    PTYPE_MEDIUM_FRAG,
     PTYPE_SMALL,
     PTYPE_TINY,
-    PTYPE_TRUC,
     WIRE_HEAD_BYTES,
-    WIRE_MARK,
-    WIRE_TRUC_ACK,
-    be16,
-    be32,
     wire_connect,
     wire_medium,
     wire_message,
+    wire_notify,
+    wire_rndv,
     wire_truc,
 )
+
+cdef enum:
+    SMALL_PACKET_BYTES = 152      # header and data of the longest small packet
 
 
 cdef class DriverEndpoint:
@@ -85,6 +106,7 @@ cdef class DriverEndpoint:
         if agent is not None:
             self.counters = <uint64_t *>node.control.agent(agent).counters
         transmit_open(&self.port, node, node_endpoint_tx_ring(node.header, index))
+        local_open(&self.local, node)
         self.recvq_start = <uint8_t *>node.header + self.descriptor.recvq_offset
         self._open_readers(0)
 
@@ -97,9 +119,10 @@ cdef class DriverEndpoint:
         if session is None:
             session = int.from_bytes(os.urandom(4), "little") or 1
         cdef uint32_t number = session
+        cdef uint32_t pid = os.getpid()
         cdef int result
         with nogil:
-            result = self._open(number, start_index)
+            result = self._open(number, start_index, pid)
         if result < 0:
             raise MxError(
                 f"endpoint {self.index} of node {self.node.header.index} is open already "
@@ -109,12 +132,18 @@ cdef class DriverEndpoint:
         return number
 
     def close(self) -> None:
-        """Close the endpoint; packets for it are refused from now on. Harmless if closed."""
+        """Close the endpoint; packets for it are refused from now on. Harmless if closed.
+
+        Its pulls and regions are gone afterwards, and nobody copies from or to its memory.
+        """
         cdef endpoint_descriptor *descriptor = self.descriptor
         with nogil:
             if shared_lock_take(&descriptor.lock) != SHARED_LOCK_BROKEN:
                 store_release_u32(&descriptor.state, ENDPOINT_CLOSED)
+                endpoint_regions_reset(self.node.header, descriptor)
+                endpoint_pulls_reset(self.node.header, descriptor)
                 shared_lock_give(&descriptor.lock)
+                self._await_copies()
 
     @property
     def is_open(self):
@@ -126,7 +155,7 @@ cdef class DriverEndpoint:
         """Session id of the current or last opening."""
         return self.descriptor.session_id
 
-    cdef int _open(self, uint32_t session, uint32_t start) noexcept nogil:
+    cdef int _open(self, uint32_t session, uint32_t start, uint32_t pid) noexcept nogil:
         cdef endpoint_descriptor *descriptor = self.descriptor
         if shared_lock_take(&descriptor.lock) == SHARED_LOCK_BROKEN:
             return -1
@@ -138,11 +167,25 @@ cdef class DriverEndpoint:
         event_ring_reset(self.expected.events, descriptor.entries, start)
         descriptor.unexpected_next = descriptor.unexpected_released = start
         descriptor.expected_next = descriptor.expected_released = start
+        endpoint_regions_reset(self.node.header, descriptor)
+        endpoint_pulls_reset(self.node.header, descriptor)
         descriptor.session_id = session
         descriptor.runner = self.runner
+        descriptor.pid = pid
         store_release_u32(&descriptor.state, ENDPOINT_OPEN)
         shared_lock_give(&descriptor.lock)
         return 0
+
+    cdef void _await_copies(self) noexcept nogil:
+        """Until no copy is under way that was begun before the regions went.
+
+        A copier that was killed never ends its copy, and none takes as long as the patience.
+        """
+        cdef int64_t end_ns = region_clock_ns() + COPIES_PATIENCE_NS
+        cdef uint32_t id
+        for id in range(<uint32_t>ENDPOINT_REGIONS):
+            region_await_copies(
+                endpoint_region(self.node.header, self.descriptor, id), end_ns)
 
     cdef void _open_readers(self, uint32_t start) noexcept nogil:
         cdef endpoint_descriptor *descriptor = self.descriptor
@@ -207,20 +250,32 @@ cdef class DriverEndpoint:
     # -- send commands ------------------------------------------------
 
     def command(self, kind, peer, dst_endpoint, *, session=0, seqnum=0, piggyack=0, match=0,
-                bytes data=b"", message_length=0, frag_seqnum=0, is_last=True,
-                session_id=0, acknum=0, send_seq=0, resent=0) -> bool:
-        """One send command by name ("tiny", "small", "medium_frag", "liback"), doorbell included.
+                bytes data=b"", message_length=0, frag_seqnum=0, is_last=True, from_copy=False,
+                session_id=0, acknum=0, send_seq=0, resent=0, rdma_id=0, rdma_seqnum=0,
+                rdma_offset=0, transferred=0) -> int:
+        """One send command by name, doorbell included; for tests and tools.
 
-        False if the tx ring is full. For tests and tools; the library calls the compiled ones.
+        `kind`: "tiny", "small", "medium_frag", "rndv", "notify" or "liback". Returns 1 (sent),
+        0 (no room) or -n, n the nack type by which a local endpoint refused; the library calls
+        the compiled commands.
         """
         cdef int sent
         cdef const uint8_t *start = data
         if kind == "liback":
             sent = self.send_liback(peer, dst_endpoint, session, seqnum, session_id, acknum,
                                     send_seq, resent)
+        elif kind == "rndv":
+            sent = self.send_rndv(peer, dst_endpoint, session, seqnum, piggyack, match,
+                                  message_length, rdma_id, rdma_seqnum, rdma_offset)
+        elif kind == "notify":
+            sent = self.send_notify(peer, dst_endpoint, session, seqnum, piggyack, transferred,
+                                    rdma_id, rdma_seqnum)
         elif kind == "medium_frag":
             sent = self.send_medium_frag(peer, dst_endpoint, session, seqnum, piggyack, match,
-                                         message_length, frag_seqnum, start, len(data), is_last)
+                                         message_length, frag_seqnum, start, len(data), is_last,
+                                         from_copy)
+        elif len(data) > <Py_ssize_t>(SMALL_PACKET_BYTES - sizeof(wire_message)):
+            raise InputError(f"{len(data)} bytes do not fit a packet of type {kind}")
         elif kind == "small":
             sent = self.send_small(peer, dst_endpoint, session, seqnum, piggyack, match, start,
                                    len(data))
@@ -230,11 +285,11 @@ cdef class DriverEndpoint:
         else:
             raise ValueError(f"no send command {kind!r}")
         self.doorbell()
-        return sent != 0
+        return sent
 
     def command_connect(self, peer, dst_endpoint, *, seqnum=0, src_session_id=0,
                         key_or_session=0, target_recv_seqnum_start=1, connect_seqnum=0,
-                        status=0, is_reply=False) -> bool:
+                        status=0, is_reply=False) -> int:
         """The connect command, doorbell included; see command()."""
         cdef event_connect fields
         fields.src_session_id = src_session_id
@@ -244,121 +299,144 @@ cdef class DriverEndpoint:
         fields.status = status
         cdef int sent = self.send_connect(peer, dst_endpoint, seqnum, &fields, is_reply)
         self.doorbell()
-        return sent != 0
+        return sent
 
-    cdef uint8_t *_prepare(self, uint32_t peer) noexcept nogil:
+    cdef bint sends_locally(self, uint32_t peer) noexcept nogil:
+        return self.shared and peer == self.node.header.index
+
+    cdef inline packet_route _route(self, uint32_t dst_endpoint,
+                                    uint32_t session) noexcept nogil:
+        cdef packet_route route
+        route.node = self.node.header
+        route.src_endpoint = self.index
+        route.dst_endpoint = dst_endpoint
+        route.session = session
+        return route
+
+    cdef inline uint8_t *_prepare(self, uint32_t peer) noexcept nogil:
+        """Where the header of the next frame to `peer` goes, or NULL if there is no room."""
         cdef uint8_t *frame = transmit_prepare(&self.port, peer)
         if frame == NULL:
             self.counters[COUNTER_send_no_tx_slot] += 1
             return NULL
         return frame + WIRE_HEAD_BYTES
 
+    cdef inline int _commit(self, uint32_t bytes_count, uint32_t counter) noexcept nogil:
+        """The frame whose header and data have `bytes_count` bytes is complete."""
+        transmit_commit(&self.port, WIRE_HEAD_BYTES + bytes_count)
+        self.frames_waiting = True
+        self.counters[counter] += 1
+        return 1
+
     cdef int send_connect(self, uint32_t peer, uint32_t dst_endpoint, uint32_t lib_seqnum,
                           const event_connect *data, bint is_reply) noexcept nogil:
-        cdef wire_connect *header = <wire_connect *>self._prepare(peer)
+        cdef packet_route route = self._route(dst_endpoint, 0)
+        cdef bint locally = self.sends_locally(peer)
+        cdef wire_connect memory
+        cdef wire_connect *header = &memory if locally else <wire_connect *>self._prepare(peer)
         if header == NULL:
             return 0
-        memset(header, 0, sizeof(wire_connect))
-        header.ptype = PTYPE_CONNECT
-        header.dst_endpoint = <uint8_t>dst_endpoint
-        header.src_endpoint = <uint8_t>self.index
-        header.length = CONNECT_DATA_BYTES
-        header.lib_seqnum = be16(<uint16_t>lib_seqnum)
-        header.src_dst_peer_index = be16(<uint16_t>peer)
-        header.src_session_id = be32(data.src_session_id)
-        header.key_or_session = be32(data.key_or_session)
-        header.target_recv_seqnum_start = be16(data.target_recv_seqnum_start)
-        header.is_reply = is_reply
-        header.connect_seqnum = data.connect_seqnum
-        header.status = data.status if is_reply else 0
-        transmit_commit(&self.port, WIRE_HEAD_BYTES + sizeof(wire_connect))
-        self.counters[COUNTER_send_connect] += 1
-        return 1
+        put_connect(header, &route, peer, lib_seqnum, data, is_reply)
+        if locally:
+            return local_post(&self.local, self.counters, <uint8_t *>header, 0, NULL)
+        return self._commit(sizeof(wire_connect), COUNTER_send_connect_reply if is_reply
+                            else COUNTER_send_connect_request)
 
     cdef int _send_message(self, uint8_t ptype, uint32_t peer, uint32_t dst_endpoint,
                            uint32_t session, uint32_t seqnum, uint32_t piggyack, uint64_t match,
-                           const void *data, uint32_t length) noexcept nogil:
-        cdef wire_message *header = <wire_message *>self._prepare(peer)
+                           const void *data, uint32_t length, uint32_t counter) noexcept nogil:
+        cdef packet_route route = self._route(dst_endpoint, session)
+        cdef bint locally = self.sends_locally(peer)
+        cdef uint8_t[SMALL_PACKET_BYTES] memory
+        cdef wire_message *header = <wire_message *>memory
+        if not locally:
+            header = <wire_message *>self._prepare(peer)
         if header == NULL:
             return 0
-        header.ptype = ptype | WIRE_MARK
-        header.dst_endpoint = <uint8_t>dst_endpoint
-        header.src_endpoint = <uint8_t>self.index
-        header.src_generation = 0
-        header.length = be16(<uint16_t>length)
-        header.checksum = 0
-        header.lib_seqnum = be16(<uint16_t>seqnum)
-        header.lib_piggyack = be16(<uint16_t>piggyack)
-        header.match_a = be32(<uint32_t>(match >> 32))
-        header.match_b = be32(<uint32_t>match)
-        header.session = be32(session)
+        put_message(header, ptype | node_mark(route.node, ptype), &route, seqnum, piggyack, match,
+                    length)
         memcpy(<uint8_t *>header + sizeof(wire_message), data, length)
-        transmit_commit(&self.port, WIRE_HEAD_BYTES + sizeof(wire_message) + length)
-        return 1
+        if locally:
+            return local_post(&self.local, self.counters, <uint8_t *>header, session, NULL)
+        return self._commit(sizeof(wire_message) + length, counter)
 
     cdef int send_tiny(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
                        uint32_t seqnum, uint32_t piggyack, uint64_t match,
                        const void *data, uint32_t length) noexcept nogil:
-        cdef int sent = self._send_message(PTYPE_TINY, peer, dst_endpoint, session, seqnum,
-                                           piggyack, match, data, length)
-        self.counters[COUNTER_send_tiny] += sent
-        return sent
+        return self._send_message(PTYPE_TINY, peer, dst_endpoint, session, seqnum, piggyack,
+                                  match, data, length, COUNTER_send_tiny)
 
     cdef int send_small(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
                         uint32_t seqnum, uint32_t piggyack, uint64_t match,
                         const void *data, uint32_t length) noexcept nogil:
-        cdef int sent = self._send_message(PTYPE_SMALL, peer, dst_endpoint, session, seqnum,
-                                           piggyack, match, data, length)
-        self.counters[COUNTER_send_small] += sent
-        return sent
+        return self._send_message(PTYPE_SMALL, peer, dst_endpoint, session, seqnum, piggyack,
+                                  match, data, length, COUNTER_send_small)
 
     cdef int send_medium_frag(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
                               uint32_t seqnum, uint32_t piggyack, uint64_t match,
                               uint32_t message_length, uint32_t frag_seqnum,
                               const void *data, uint32_t frag_length,
-                              bint is_last) noexcept nogil:
-        cdef wire_medium *header = <wire_medium *>self._prepare(peer)
+                              bint is_last, bint from_copy) noexcept nogil:
+        cdef packet_route route = self._route(dst_endpoint, session)
+        cdef bint locally = self.sends_locally(peer)
+        cdef wire_medium memory
+        cdef wire_medium *header = &memory if locally else <wire_medium *>self._prepare(peer)
         if header == NULL:
             return 0
-        # Only the last fragment is latency-sensitive (coalescing paper, III-B).
-        memset(header, 0, sizeof(wire_medium))
-        header.ptype = PTYPE_MEDIUM_FRAG | (WIRE_MARK if is_last else 0)
-        header.dst_endpoint = <uint8_t>dst_endpoint
-        header.src_endpoint = <uint8_t>self.index
-        header.length = be16(<uint16_t>message_length)
-        header.lib_seqnum = be16(<uint16_t>seqnum)
-        header.lib_piggyack = be16(<uint16_t>piggyack)
-        header.match_a = be32(<uint32_t>(match >> 32))
-        header.match_b = be32(<uint32_t>match)
-        header.session = be32(session)
-        header.frag_length = be16(<uint16_t>frag_length)
-        header.frag_seqnum = <uint8_t>frag_seqnum
+        put_medium(header, &route, seqnum, piggyack, match, message_length, frag_seqnum,
+                   frag_length, is_last)
+        if locally:
+            return local_post(&self.local, self.counters, <uint8_t *>header, session,
+                              <const uint8_t *>data)
         memcpy(<uint8_t *>header + sizeof(wire_medium), data, frag_length)
-        transmit_commit(&self.port, WIRE_HEAD_BYTES + sizeof(wire_medium) + frag_length)
-        self.counters[COUNTER_send_medium_frag] += 1
-        return 1
+        return self._commit(sizeof(wire_medium) + frag_length, COUNTER_send_mediumsq_frag
+                            if from_copy else COUNTER_send_mediumva_frag)
+
+    cdef int send_rndv(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
+                       uint32_t seqnum, uint32_t piggyack, uint64_t match,
+                       uint32_t message_length, uint8_t rdma_id, uint8_t rdma_seqnum,
+                       uint16_t rdma_offset) noexcept nogil:
+        cdef packet_route route = self._route(dst_endpoint, session)
+        cdef bint locally = self.sends_locally(peer)
+        cdef wire_rndv memory
+        cdef wire_rndv *header = &memory if locally else <wire_rndv *>self._prepare(peer)
+        if header == NULL:
+            return 0
+        put_rndv(header, &route, seqnum, piggyack, match, message_length, rdma_id, rdma_seqnum,
+                 rdma_offset)
+        if locally:
+            return local_post(&self.local, self.counters, <uint8_t *>header, session, NULL)
+        return self._commit(sizeof(wire_rndv), COUNTER_send_rndv)
+
+    cdef int send_notify(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
+                         uint32_t seqnum, uint32_t piggyack, uint32_t transferred,
+                         uint8_t rdma_id, uint8_t rdma_seqnum) noexcept nogil:
+        cdef packet_route route = self._route(dst_endpoint, session)
+        cdef bint locally = self.sends_locally(peer)
+        cdef wire_notify memory
+        cdef wire_notify *header = &memory if locally else <wire_notify *>self._prepare(peer)
+        if header == NULL:
+            return 0
+        put_notify(header, &route, seqnum, piggyack, transferred, rdma_id, rdma_seqnum)
+        if locally:
+            return local_post(&self.local, self.counters, <uint8_t *>header, session, NULL)
+        return self._commit(sizeof(wire_notify), COUNTER_send_notify)
 
     cdef int send_liback(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
                          uint32_t lib_seqnum, uint32_t session_id, uint32_t acknum,
                          uint32_t send_seq, uint32_t resent) noexcept nogil:
-        cdef wire_truc *header = <wire_truc *>self._prepare(peer)
+        cdef packet_route route = self._route(dst_endpoint, session)
+        cdef bint locally = self.sends_locally(peer)
+        cdef wire_truc memory
+        cdef wire_truc *header = &memory if locally else <wire_truc *>self._prepare(peer)
         if header == NULL:
             return 0
-        memset(header, 0, sizeof(wire_truc))
-        header.ptype = PTYPE_TRUC
-        header.dst_endpoint = <uint8_t>dst_endpoint
-        header.src_endpoint = <uint8_t>self.index
-        header.length = TRUC_DATA_BYTES
-        header.session = be32(session)
-        header.type = WIRE_TRUC_ACK
-        header.lib_seqnum = be16(<uint16_t>lib_seqnum)
-        header.session_id = be32(session_id)
-        header.acknum = be32(acknum)
-        header.send_seq = be16(<uint16_t>send_seq)
-        header.resent = <uint8_t>resent
-        transmit_commit(&self.port, WIRE_HEAD_BYTES + sizeof(wire_truc))
-        self.counters[COUNTER_send_liback] += 1
-        return 1
+        put_liback(header, &route, lib_seqnum, session_id, acknum, send_seq, resent)
+        if locally:
+            return local_post(&self.local, self.counters, <uint8_t *>header, session, NULL)
+        return self._commit(sizeof(wire_truc), COUNTER_send_liback)
 
     cdef void doorbell(self) noexcept nogil:
-        transmit_doorbell(&self.port)
+        if self.frames_waiting:
+            self.frames_waiting = False
+            transmit_doorbell(&self.port)

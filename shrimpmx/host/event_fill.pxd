@@ -1,8 +1,8 @@
 """From a packet's header and data to the event that tells the library of it.
 
-One function per packet type, inline since the receive handler calls one for every packet.
-The header was checked by frame_check(): its lengths can be believed. Each returns the type
-of the event.
+One function per packet type and fill_packet(), which chooses; inline since the receive handler
+and the local sender call one for every packet. The header was checked by frame_check() or
+written on this node: its lengths can be believed. Each returns the type of the event.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
@@ -14,18 +14,31 @@ from shrimpmx.shared.layout cimport (
     EVENT_LIBACK,
     EVENT_MEDIUM_FRAG,
     EVENT_NACK_LIB,
+    EVENT_NOTIFY,
+    EVENT_RNDV,
     EVENT_SMALL,
     EVENT_TINY,
     TINY_MAX_BYTES,
     event,
 )
 from shrimpmx.wire.wire cimport (
+    PTYPE_CONNECT,
+    PTYPE_MEDIUM_FRAG,
+    PTYPE_NOTIFY,
+    PTYPE_RNDV,
+    PTYPE_SMALL,
+    PTYPE_TINY,
+    PTYPE_TRUC,
     be16,
     be32,
     wire_connect,
+    wire_geometry,
     wire_medium,
+    wire_medium_length,
     wire_message,
     wire_nack_lib,
+    wire_notify,
+    wire_rndv,
     wire_truc,
 )
 
@@ -61,19 +74,42 @@ cdef inline uint8_t fill_small(event *e, const uint8_t *header, uint8_t *recvq,
     return EVENT_SMALL
 
 
-cdef inline uint8_t fill_medium(event *e, const uint8_t *header, uint8_t *recvq,
-                                uint32_t offset) noexcept nogil:
+cdef inline uint8_t fill_medium(event *e, const uint8_t *header, const uint8_t *data,
+                                uint8_t *recvq, uint32_t offset,
+                                const wire_geometry *geometry) noexcept nogil:
+    """`data`: the fragment's, behind the header in a frame, in the sender's memory if local."""
     cdef const wire_medium *medium = <const wire_medium *>header
     cdef uint32_t length = be16(medium.frag_length)
     fill_message(e, <const wire_message *>header)
     e.medium.recvq_offset = offset
-    e.medium.message_length = be16(medium.length)
+    e.medium.message_length = wire_medium_length(medium, geometry)
     e.medium.frag_length = <uint16_t>length
     e.medium.frag_seqnum = medium.frag_seqnum
     e.medium.pipeline = medium.pipeline
     e.medium.checksum = be16(medium.checksum)
-    memcpy(recvq + offset, header + sizeof(wire_medium), length)
+    memcpy(recvq + offset, data, length)
     return EVENT_MEDIUM_FRAG
+
+
+cdef inline uint8_t fill_rndv(event *e, const uint8_t *header) noexcept nogil:
+    cdef const wire_rndv *rndv = <const wire_rndv *>header
+    fill_message(e, &rndv.message)
+    e.rndv.message_length = be32(rndv.message_length)
+    e.rndv.rdma_id = rndv.rdma_id
+    e.rndv.rdma_seqnum = rndv.rdma_seqnum
+    e.rndv.rdma_offset = be16(rndv.rdma_offset)
+    return EVENT_RNDV
+
+
+cdef inline uint8_t fill_notify(event *e, const uint8_t *header) noexcept nogil:
+    cdef const wire_notify *notify = <const wire_notify *>header
+    e.seqnum = be16(notify.lib_seqnum)
+    e.piggyack = be16(notify.lib_piggyack)
+    e.match_info = 0
+    e.notify.transferred = be32(notify.total_length)
+    e.notify.rdma_id = notify.rdma_id
+    e.notify.rdma_seqnum = notify.rdma_seqnum
+    return EVENT_NOTIFY
 
 
 cdef inline uint8_t fill_liback(event *e, const uint8_t *header) noexcept nogil:
@@ -109,3 +145,26 @@ cdef inline uint8_t fill_nack(event *e, const uint8_t *header) noexcept nogil:
     e.nack.lib_seqnum = be16(nack.lib_seqnum)
     e.nack.nack_type = nack.nack_type
     return EVENT_NACK_LIB
+
+
+cdef inline uint8_t fill_packet(event *e, int ptype, const uint8_t *header, const uint8_t *data,
+                                uint8_t *recvq, uint32_t offset,
+                                const wire_geometry *geometry) noexcept nogil:
+    """The event of any packet for a library; `data`: a medium fragment's, else not used."""
+    e.src_endpoint = header[2]
+    if ptype == PTYPE_TINY:
+        return fill_tiny(e, header)
+    if ptype == PTYPE_SMALL:
+        return fill_small(e, header, recvq, offset)
+    if ptype == PTYPE_MEDIUM_FRAG:
+        return fill_medium(e, header, data, recvq, offset, geometry)
+    if ptype == PTYPE_TRUC:
+        return fill_liback(e, header)
+    if ptype == PTYPE_RNDV:
+        return fill_rndv(e, header)
+    if ptype == PTYPE_NOTIFY:
+        return fill_notify(e, header)
+    if ptype == PTYPE_CONNECT:
+        return fill_connect(e, header)
+    e.src_endpoint = (<const wire_nack_lib *>header).src_endpoint
+    return fill_nack(e, header)

@@ -98,6 +98,16 @@ static inline void event_writer_repair(struct event_writer *writer) {
         event_writer_advance(writer);
 }
 
+/* The same for both rings of `endpoint`: whoever takes its lock after a holder's death. */
+static inline void event_rings_repair(struct node_header *node,
+                                      struct endpoint_descriptor *endpoint) {
+    struct event_writer writer;
+    event_writer_open_unexpected(&writer, node, endpoint);
+    event_writer_repair(&writer);
+    event_writer_open_expected(&writer, node, endpoint);
+    event_writer_repair(&writer);
+}
+
 /* The event to fill next, or NULL when the ring is full. */
 static inline struct event *event_writer_prepare(struct event_writer *writer) {
     struct event *event = &writer->events[event_writer_position(writer)];

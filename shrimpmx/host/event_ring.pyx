@@ -9,8 +9,11 @@ from shrimpmx.shared.layout cimport (
     EVENT_LIBACK,
     EVENT_MEDIUM_FRAG,
     EVENT_NACK_LIB,
+    EVENT_NOTIFY,
+    EVENT_PULL_DONE,
     EVENT_RING_LOCK_FREE,
     EVENT_RING_RESET,
+    EVENT_RNDV,
     EVENT_SMALL,
     EVENT_TINY,
     event,
@@ -24,6 +27,9 @@ _NAMES = {
     EVENT_MEDIUM_FRAG: "medium_frag",
     EVENT_LIBACK: "liback",
     EVENT_NACK_LIB: "nack_lib",
+    EVENT_RNDV: "rndv",
+    EVENT_NOTIFY: "notify",
+    EVENT_PULL_DONE: "pull_done",
 }
 RING_KINDS = {"lock-free": EVENT_RING_LOCK_FREE, "reset": EVENT_RING_RESET}
 
@@ -36,7 +42,7 @@ cdef dict event_fields(const event *e, const uint8_t *recvq):
         "src_endpoint": e.src_endpoint,
         "seqnum": e.seqnum,
     }
-    if e.type in (EVENT_TINY, EVENT_SMALL, EVENT_MEDIUM_FRAG):
+    if e.type in (EVENT_TINY, EVENT_SMALL, EVENT_MEDIUM_FRAG, EVENT_RNDV, EVENT_NOTIFY):
         fields["piggyack"] = e.piggyack
         fields["match_info"] = e.match_info
     if e.type == EVENT_TINY:
@@ -60,6 +66,15 @@ cdef dict event_fields(const event *e, const uint8_t *recvq):
                       connect_seqnum=e.connect.connect_seqnum, status=e.connect.status)
     elif e.type == EVENT_NACK_LIB:
         fields.update(lib_seqnum=e.nack.lib_seqnum, nack_type=e.nack.nack_type)
+    elif e.type == EVENT_RNDV:
+        fields.update(message_length=e.rndv.message_length, rdma_id=e.rndv.rdma_id,
+                      rdma_seqnum=e.rndv.rdma_seqnum, rdma_offset=e.rndv.rdma_offset)
+    elif e.type == EVENT_NOTIFY:
+        fields.update(transferred=e.notify.transferred, rdma_id=e.notify.rdma_id,
+                      rdma_seqnum=e.notify.rdma_seqnum)
+    elif e.type == EVENT_PULL_DONE:
+        fields.update(cookie=e.pull_done.cookie, transferred=e.pull_done.transferred,
+                      status=e.pull_done.status)
     return fields
 
 

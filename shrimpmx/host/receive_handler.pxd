@@ -2,7 +2,10 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from shrimpmx.host.context cimport DriverContext
+from shrimpmx.host.copy_queue cimport copy_queue
 from shrimpmx.host.event_ring cimport event_writer
+from shrimpmx.host.pull_backlog cimport pull_backlog
 from shrimpmx.host.transmit cimport TransmitPort
 from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.shared.layout cimport endpoint_descriptor, node_header
@@ -15,9 +18,11 @@ cdef class ReceiveHandler:
     cdef node_header *header
     cdef uint64_t *counters          # of the irq agent that runs the handler
     cdef trace_ring *trace           # of the same agent; NULL: tracing is off
-    cdef int64_t now_ns              # time of its records
-    cdef TransmitPort port           # the core's own tx ring: for nacks
-    cdef bint nacks_waiting          # committed, doorbell not yet rung
+    cdef int64_t now_ns              # time of its records, and of the pulls' timers
+    cdef TransmitPort port           # the core's own tx ring: nacks, pull requests and replies
+    cdef DriverContext context       # what the pull engine works with
+    cdef copy_queue copies           # of the vector that is polled, if the node has a dma agent
+    cdef pull_backlog backlog        # pull replies that wait for room in the tx ring
     # The endpoint whose lock is held, across consecutive frames for it.
     cdef int32_t locked              # its index, -1: none
     cdef bint filled                 # it got an event since it was locked
@@ -31,13 +36,20 @@ cdef class ReceiveHandler:
     # Handles one received frame. `frame` must lie in memory of at least 192 bytes (a ring
     # slot does): short data is copied in fixed sizes.
     cdef void handle(self, const uint8_t *frame, uint32_t length) noexcept nogil
-    # The end of a poll: gives the lock back, sends the nacks, wakes the ranks.
+    # The end of a poll: sends what waits and has room, gives the lock back, rings the doorbell,
+    # wakes the ranks.
     cdef void finish_batch(self) noexcept nogil
+    # What is due by the clock at `now_ns`: pulls whose replies do not come. A batch of its own.
+    cdef void tick(self, int64_t now_ns) noexcept nogil
 
+    cdef void _answer_backlog(self) noexcept nogil
     cdef void _drop(self, uint32_t counter) noexcept nogil
-    cdef void _handle_endpoint_frame(self, const uint8_t *frame, int ptype) noexcept nogil
+    cdef void _handle_event_frame(self, const uint8_t *frame, int ptype) noexcept nogil
+    cdef void _handle_host_frame(self, const uint8_t *frame, int ptype) noexcept nogil
+    cdef void _handle_pull_request(self, const uint8_t *frame) noexcept nogil
+    cdef void _handle_pull_answer(self, const uint8_t *frame, int ptype) noexcept nogil
     cdef void _post(self, const uint8_t *frame, int ptype, uint32_t peer) noexcept nogil
     cdef bint _check_peer(self, const uint8_t *frame, int ptype, uint32_t *peer) noexcept nogil
     cdef int _enter(self, uint32_t endpoint) noexcept nogil
+    cdef int _lock(self, uint32_t endpoint) noexcept nogil
     cdef void _leave(self) noexcept nogil
-    cdef void _nack(self, const uint8_t *frame, uint32_t peer, uint32_t nack_type) noexcept nogil

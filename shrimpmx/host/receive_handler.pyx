@@ -1,39 +1,35 @@
 """The driver's receive handler: from a frame to an event in an endpoint's ring.
 
 What Open-MX does in the bottom half (its `omx_recv.c`): check the frame, find its
-endpoint, copy the data into the receive queue, post an event. A frame is untrusted:
-whatever cannot be believed is dropped, and each reason has its counter.
+endpoint, copy the data into the receive queue, post an event; answer pull requests and carry
+pulls on. A frame is untrusted: whatever cannot be believed is dropped, and each reason has its
+counter.
 
 Packets come in bursts for one endpoint, so its lock is held from one frame to the next
 until another endpoint's turn or the end of the batch: no lock operation per packet.
 """
 
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
-from shrimpmx.host.event_fill cimport (
-    fill_connect,
-    fill_liback,
-    fill_medium,
-    fill_nack,
-    fill_small,
-    fill_tiny,
-)
+from shrimpmx.host.event_fill cimport fill_packet
 from shrimpmx.host.event_ring cimport (
+    event_rings_repair,
     event_writer_commit,
     event_writer_open_unexpected,
     event_writer_prefetch,
     event_writer_prepare,
     event_writer_recvq_offset,
-    event_writer_repair,
 )
-from shrimpmx.host.transmit cimport (
-    transmit_commit,
-    transmit_doorbell,
-    transmit_open,
-    transmit_prepare,
-)
+from shrimpmx.host.host_query cimport host_packet
+from shrimpmx.host.nack cimport send_nack_lib, send_nack_mcp
+from shrimpmx.host.packet_counters cimport fault_counter, packet_session, type_counter
+from shrimpmx.host.pull cimport pull_nack, pull_reply, pulls_tick
+from shrimpmx.host.pull_backlog cimport backlog_empty, backlog_first, block_request
+from shrimpmx.host.pull_replies cimport answer_from_backlog, answer_pull_request
+from shrimpmx.host.transmit cimport transmit_doorbell, transmit_open
 from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32
+from shrimpmx.native.clock cimport clock_now_ns
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
 from shrimpmx.native.lock cimport (
     SHARED_LOCK_BROKEN,
@@ -41,32 +37,25 @@ from shrimpmx.native.lock cimport (
     shared_lock_give,
     shared_lock_take,
 )
+from shrimpmx.native.ring cimport ring_free
 from shrimpmx.native.trace cimport TRACE_drop, TRACE_event, TRACE_rank_wake, trace_record
 from shrimpmx.shared.layout cimport (
     AGENT_IRQ,
-    COUNTER_drop_bad_datalen,
     COUNTER_drop_bad_endpoint,
-    COUNTER_drop_bad_ethertype,
-    COUNTER_drop_bad_header_datalen,
-    COUNTER_drop_bad_magic,
     COUNTER_drop_bad_peer_addr,
     COUNTER_drop_bad_peer_index,
     COUNTER_drop_bad_session,
-    COUNTER_drop_bad_skblen,
-    COUNTER_drop_invalid_type,
-    COUNTER_drop_nosys_type,
-    COUNTER_drop_unknown_type,
+    COUNTER_drop_nack_mcp_bad_magic_endpoint,
+    COUNTER_drop_pull_reply_bad_magic_endpoint,
     COUNTER_rank_notifications,
     COUNTER_rank_wakes,
-    COUNTER_recv_connect,
-    COUNTER_recv_liback,
-    COUNTER_recv_medium_frag,
-    COUNTER_recv_nack_lib,
+    COUNTER_recv_host_query,
+    COUNTER_recv_host_reply,
+    COUNTER_recv_nack_mcp,
     COUNTER_recv_packets,
-    COUNTER_recv_small,
-    COUNTER_recv_tiny,
-    COUNTER_send_nack_lib,
-    COUNTER_send_nomem_nack,
+    COUNTER_recv_pull_reply,
+    COUNTER_recv_pull_request,
+    COUNTER_recv_raw,
     COUNTER_unexp_eventq_full,
     ENDPOINT_OPEN,
     endpoint_descriptor,
@@ -75,16 +64,7 @@ from shrimpmx.shared.layout cimport (
     node_endpoint,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.check cimport (
-    FRAME_BAD_DATALEN,
-    FRAME_BAD_ETHERTYPE,
-    FRAME_BAD_HEADER_DATALEN,
-    FRAME_BAD_MAGIC,
-    FRAME_BAD_SKBLEN,
-    FRAME_INVALID_TYPE,
-    FRAME_NOSYS_TYPE,
-    frame_check,
-)
+from shrimpmx.wire.check cimport frame_check
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.wire cimport (
     NACK_BAD_ENDPOINT,
@@ -92,61 +72,29 @@ from shrimpmx.wire.wire cimport (
     NACK_ENDPOINT_CLOSED,
     NACK_NONE,
     PTYPE_CONNECT,
+    PTYPE_HOST_REPLY,
     PTYPE_MEDIUM_FRAG,
     PTYPE_NACK_LIB,
+    PTYPE_NACK_MCP,
+    PTYPE_PULL_REPLY,
+    PTYPE_PULL_REQUEST,
     PTYPE_SMALL,
-    PTYPE_TINY,
     PTYPE_TRUC,
     WIRE_HEAD_BYTES,
     WIRE_MARK,
     WIRE_NO_PEER,
+    WIRE_PULL_MAGIC,
     be16,
     be32,
     wire_head,
-    wire_message,
+    wire_medium,
     wire_nack_lib,
-    wire_truc,
+    wire_nack_mcp,
+    wire_pull_reply,
+    wire_pull_request,
 )
 
 from shrimpmx.errors import InputError
-
-
-cdef uint32_t fault_counter(int fault) noexcept nogil:
-    """The drop counter of a frame_fault."""
-    if fault == FRAME_BAD_HEADER_DATALEN:
-        return COUNTER_drop_bad_header_datalen
-    if fault == FRAME_BAD_DATALEN:
-        return COUNTER_drop_bad_datalen
-    if fault == FRAME_BAD_SKBLEN:
-        return COUNTER_drop_bad_skblen
-    if fault == FRAME_BAD_ETHERTYPE:
-        return COUNTER_drop_bad_ethertype
-    if fault == FRAME_INVALID_TYPE:
-        return COUNTER_drop_invalid_type
-    if fault == FRAME_NOSYS_TYPE:
-        return COUNTER_drop_nosys_type
-    if fault == FRAME_BAD_MAGIC:
-        return COUNTER_drop_bad_magic
-    return COUNTER_drop_unknown_type
-
-
-cdef inline uint32_t packet_session(const uint8_t *header, int ptype) noexcept nogil:
-    """The session in a packet that has one, network byte order as on the wire."""
-    if ptype == PTYPE_TRUC:
-        return (<const wire_truc *>header).session
-    return (<const wire_message *>header).session
-
-
-cdef inline uint32_t type_counter(int ptype) noexcept nogil:
-    if ptype == PTYPE_SMALL:
-        return COUNTER_recv_small
-    if ptype == PTYPE_TINY:
-        return COUNTER_recv_tiny
-    if ptype == PTYPE_MEDIUM_FRAG:
-        return COUNTER_recv_medium_frag
-    if ptype == PTYPE_TRUC:
-        return COUNTER_recv_liback
-    return COUNTER_recv_connect if ptype == PTYPE_CONNECT else COUNTER_recv_nack_lib
 
 
 cdef class ReceiveHandler:
@@ -164,6 +112,11 @@ cdef class ReceiveHandler:
         self.counters = <uint64_t *>node.control._checked_agent(agent).counters
         self.locked = -1
         transmit_open(&self.port, node, node_core_tx_ring(node.header, core))
+        self.context.node = node.header
+        self.context.core = core + 1
+        self.context.port = &self.port
+        self.context.counters = self.counters
+        self.context.backlog = &self.backlog
 
     def handle_frame(self, bytes frame not None, bint finish=True) -> None:
         """Handle one frame, for tests and tools; `finish`: as a batch of its own.
@@ -174,25 +127,36 @@ cdef class ReceiveHandler:
         cdef uint32_t length = <uint32_t>min(len(frame), <Py_ssize_t>sizeof(memory))
         memset(memory, 0, sizeof(memory))
         memcpy(memory, <const uint8_t *>frame, length)
+        self.now_ns = clock_now_ns(self.node.control.clock())
         with nogil:
             self.handle(memory, length)
             if finish:
                 self.finish_batch()
 
+    def tick_at(self, int64_t now_ns) -> None:
+        """What is due at `now_ns` (ns), for tests; the irq agent of core 0 calls it by itself."""
+        with nogil:
+            self.tick(now_ns)
+
     cdef void handle(self, const uint8_t *frame, uint32_t length) noexcept nogil:
-        cdef int fault = frame_check(frame, length, self.header.mtu_bytes)
+        cdef int fault = frame_check(frame, length, &self.header.geometry)
         cdef int ptype
         self.counters[COUNTER_recv_packets] += 1
         if fault != 0:
-            self._drop(fault_counter(fault))
+            self._drop(fault_counter(fault, frame))
             return
         ptype = frame[WIRE_HEAD_BYTES] & ~WIRE_MARK
-        if PTYPE_TRUC <= ptype <= PTYPE_MEDIUM_FRAG or ptype == PTYPE_NACK_LIB:
-            self._handle_endpoint_frame(frame, ptype)
+        if ptype == PTYPE_PULL_REPLY or ptype == PTYPE_NACK_MCP:
+            self._handle_pull_answer(frame, ptype)
+        elif ptype == PTYPE_PULL_REQUEST:
+            self._handle_pull_request(frame)
+        elif ptype <= PTYPE_HOST_REPLY:
+            self._handle_host_frame(frame, ptype)
         else:
-            self._drop(COUNTER_drop_nosys_type)
+            self._handle_event_frame(frame, ptype)
 
-    cdef void _handle_endpoint_frame(self, const uint8_t *frame, int ptype) noexcept nogil:
+    cdef void _handle_event_frame(self, const uint8_t *frame, int ptype) noexcept nogil:
+        """A packet that the library is told of by an event."""
         cdef const uint8_t *header = frame + WIRE_HEAD_BYTES
         cdef uint32_t peer = 0
         cdef uint32_t endpoint
@@ -212,9 +176,90 @@ cdef class ReceiveHandler:
                        else COUNTER_drop_bad_endpoint)
             # Never an answer to a nack or a library ack: two hosts could go on for ever.
             if ptype != PTYPE_NACK_LIB and ptype != PTYPE_TRUC:
-                self._nack(frame, peer, refused)
+                if send_nack_lib(&self.port, self.counters, header, ptype, peer, refused):
+                    self.context.frames_committed = True
             return
         self._post(frame, ptype, peer)
+
+    cdef void _handle_pull_request(self, const uint8_t *frame) noexcept nogil:
+        cdef const wire_pull_request *request = <const wire_pull_request *>(
+            frame + WIRE_HEAD_BYTES
+        )
+        cdef uint32_t endpoint = request.dst_endpoint
+        cdef uint32_t peer = 0
+        cdef uint32_t dropped
+        cdef int refused
+        if not self._check_peer(frame, PTYPE_PULL_REQUEST, &peer):
+            return
+        refused = NACK_NONE if <int32_t>endpoint == self.locked else self._enter(endpoint)
+        if refused == NACK_NONE and request.session != self.session:
+            refused = NACK_BAD_SESSION
+        if refused != NACK_NONE:
+            self._drop(COUNTER_drop_bad_session if refused == NACK_BAD_SESSION
+                       else COUNTER_drop_bad_endpoint)
+            if send_nack_mcp(&self.port, self.counters, <const uint8_t *>request, peer, refused):
+                self.context.frames_committed = True
+            return
+        dropped = answer_pull_request(&self.context, self.node, <const uint8_t *>request, peer)
+        if dropped != 0:
+            self._drop(dropped)
+            return
+        self.counters[COUNTER_recv_pull_request] += 1
+        trace_packet(self.trace, self.now_ns, TRACE_event, frame, <uint64_t>self.locked)
+
+    cdef void _handle_pull_answer(self, const uint8_t *frame, int ptype) noexcept nogil:
+        """A pull reply or a nack-mcp: its magic names the endpoint that pulls."""
+        cdef const uint8_t *header = frame + WIRE_HEAD_BYTES
+        cdef bint is_reply = ptype == PTYPE_PULL_REPLY
+        cdef uint32_t magic = (<const wire_pull_reply *>header).dst_magic
+        cdef uint32_t peer = 0
+        cdef uint32_t endpoint, dropped
+        if not is_reply:
+            magic = (<const wire_nack_mcp *>header).src_magic
+        if not self._check_peer(frame, ptype, &peer):
+            return
+        endpoint = be32(magic) ^ <uint32_t>WIRE_PULL_MAGIC
+        if <int32_t>endpoint != self.locked and self._enter(endpoint) != NACK_NONE:
+            self._drop(COUNTER_drop_pull_reply_bad_magic_endpoint if is_reply
+                       else COUNTER_drop_nack_mcp_bad_magic_endpoint)
+            return
+        self.context.now_ns = self.now_ns
+        if is_reply:
+            dropped = pull_reply(&self.context, self.node, header, peer)
+        else:
+            dropped = pull_nack(&self.context, header, peer)
+        if dropped != 0:
+            self._drop(dropped)
+            return
+        self.filled |= self.context.event_posted
+        self.context.event_posted = False
+        self.counters[COUNTER_recv_pull_reply if is_reply else COUNTER_recv_nack_mcp] += 1
+        trace_packet(self.trace, self.now_ns, TRACE_event, frame, <uint64_t>self.locked)
+
+    cdef void tick(self, int64_t now_ns) noexcept nogil:
+        cdef uint32_t index
+        self.now_ns = self.context.now_ns = now_ns
+        for index in range(self.header.endpoints_count):
+            # A hint only: a pull that starts now is not due before many a tick.
+            if load_relaxed_u32(&node_endpoint(self.header, index).pulls_active) == 0:
+                continue
+            if self._lock(index) == NACK_NONE:
+                pulls_tick(&self.context)
+                self.filled |= self.context.event_posted
+                self.context.event_posted = False
+        self.finish_batch()
+
+    cdef void _handle_host_frame(self, const uint8_t *frame, int ptype) noexcept nogil:
+        """Raw packets, and questions and answers about names: for no endpoint."""
+        cdef uint32_t peer = 0, counter
+        if not self._check_peer(frame, ptype, &peer):
+            return
+        counter = host_packet(&self.port, self.counters, frame, ptype, peer)
+        if COUNTER_recv_raw <= counter <= COUNTER_recv_host_reply:
+            self.counters[counter] += 1
+        else:
+            self._drop(counter)
+        self.context.frames_committed |= counter == COUNTER_recv_host_query
 
     cdef void _drop(self, uint32_t counter) noexcept nogil:
         self.counters[counter] += 1
@@ -230,26 +275,14 @@ cdef class ReceiveHandler:
             self._drop(COUNTER_unexp_eventq_full)
             return
         e.peer_index = <uint16_t>peer
-        e.src_endpoint = header[2]
         offset = event_writer_recvq_offset(&self.writer)
-        if ptype == PTYPE_SMALL:
-            type = fill_small(e, header, self.writer.recvq, offset)
-        elif ptype == PTYPE_TINY:
-            type = fill_tiny(e, header)
-        elif ptype == PTYPE_MEDIUM_FRAG:
-            type = fill_medium(e, header, self.writer.recvq, offset)
-        elif ptype == PTYPE_TRUC:
-            type = fill_liback(e, header)
-        elif ptype == PTYPE_CONNECT:
-            type = fill_connect(e, header)
-        else:
-            e.src_endpoint = (<const wire_nack_lib *>header).src_endpoint
-            type = fill_nack(e, header)
+        type = fill_packet(e, ptype, header, header + sizeof(wire_medium), self.writer.recvq,
+                           offset, &self.header.geometry)
         event_writer_commit(&self.writer, e, type)
         # What comes next is most often like what came now.
         event_writer_prefetch(&self.writer, ptype == PTYPE_SMALL or ptype == PTYPE_MEDIUM_FRAG)
         self.filled = True
-        self.counters[type_counter(ptype)] += 1
+        self.counters[type_counter(header, ptype)] += 1
         trace_packet(self.trace, self.now_ns, TRACE_event, frame, <uint64_t>self.locked)
 
     cdef bint _check_peer(self, const uint8_t *frame, int ptype, uint32_t *peer) noexcept nogil:
@@ -271,7 +304,17 @@ cdef class ReceiveHandler:
         return True
 
     cdef int _enter(self, uint32_t endpoint) noexcept nogil:
-        """Locks an endpoint, leaving the last one; NACK_NONE or why it takes no packets."""
+        """Locks the endpoint of a packet; NACK_NONE or why it takes no packets."""
+        cdef int refused = self._lock(endpoint)
+        # The ledger of claim MQ-6: who touched the endpoint last, and how often that changed.
+        if refused == NACK_NONE and self.descriptor.last_core != self.core + 1:
+            if self.descriptor.last_core != 0:
+                self.descriptor.handovers += 1
+            self.descriptor.last_core = self.core + 1
+        return refused
+
+    cdef int _lock(self, uint32_t endpoint) noexcept nogil:
+        """Locks an endpoint, leaving the last one."""
         cdef endpoint_descriptor *descriptor
         cdef int taken
         if endpoint >= self.header.endpoints_count:
@@ -286,15 +329,12 @@ cdef class ReceiveHandler:
         if descriptor.state != ENDPOINT_OPEN:  # closed while we waited for the lock
             shared_lock_give(&descriptor.lock)
             return NACK_ENDPOINT_CLOSED
-        event_writer_open_unexpected(&self.writer, self.header, descriptor)
         if taken == SHARED_LOCK_REPAIR:
-            event_writer_repair(&self.writer)
-        # The ledger of claim MQ-6: who touched the endpoint last, and how often that changed.
-        if descriptor.last_core != self.core + 1:
-            if descriptor.last_core != 0:
-                descriptor.handovers += 1
-            descriptor.last_core = self.core + 1
-        self.descriptor = descriptor
+            event_rings_repair(self.header, descriptor)
+        event_writer_open_unexpected(&self.writer, self.header, descriptor)
+        self.descriptor = self.context.endpoint = descriptor
+        self.context.endpoint_index = endpoint
+        self.context.trace = self.trace
         self.session = be32(descriptor.session_id)
         self.filled = False
         self.locked = <int32_t>endpoint
@@ -316,35 +356,31 @@ cdef class ReceiveHandler:
         self.wakes[self.wakes_count] = runner
         self.wakes_count += 1
 
-    cdef void _nack(self, const uint8_t *frame, uint32_t peer, uint32_t nack_type) noexcept nogil:
-        """Tells the sender's library that its packet was refused."""
-        cdef const wire_message *refused = <const wire_message *>(frame + WIRE_HEAD_BYTES)
-        cdef uint8_t *answer = transmit_prepare(&self.port, peer)
-        cdef wire_nack_lib *nack
-        if answer == NULL:
-            self.counters[COUNTER_send_nomem_nack] += 1
-            return
-        nack = <wire_nack_lib *>(answer + WIRE_HEAD_BYTES)
-        memset(nack, 0, sizeof(wire_nack_lib))
-        nack.ptype = PTYPE_NACK_LIB
-        nack.src_endpoint = refused.dst_endpoint
-        nack.nack_type = <uint8_t>nack_type
-        nack.dst_endpoint = refused.src_endpoint
-        nack.dst_src_peer_index = be16(<uint16_t>self.header.index)
-        # At the same place in connect, tiny, small and medium headers.
-        nack.lib_seqnum = refused.lib_seqnum
-        transmit_commit(&self.port, WIRE_HEAD_BYTES + sizeof(wire_nack_lib))
-        self.nacks_waiting = True
-        self.counters[COUNTER_send_nack_lib] += 1
+    cdef void _answer_backlog(self) noexcept nogil:
+        """Sends pull replies that wait, as far as the tx ring has room."""
+        cdef block_request *block
+        while not backlog_empty(&self.backlog) and ring_free(self.port.tx, 1) != 0:
+            block = backlog_first(&self.backlog)
+            if <int32_t>block.endpoint != self.locked and self._lock(block.endpoint) != NACK_NONE:
+                self.backlog.tail += 1  # it was closed
+            elif block.session != self.session:
+                self.backlog.tail += 1  # and opened again
+            elif not answer_from_backlog(&self.context, self.node):
+                return
 
     cdef void finish_batch(self) noexcept nogil:
         cdef uint32_t index
         cdef wait_slot *slot
         cdef bint notified
+        if not backlog_empty(&self.backlog):
+            self._answer_backlog()
         self._leave()
-        if self.nacks_waiting:
-            self.nacks_waiting = False
+        if self.context.frames_committed:
+            self.context.frames_committed = False
             transmit_doorbell(&self.port)
+        if self.copies.handed_over:
+            self.copies.handed_over = 0
+            wait_slot_wake(self.node.control.slot(self.header.dma_runner))
         for index in range(self.wakes_count):
             slot = self.node.control.slot(self.wakes[index])
             notified = load_relaxed_u32(&slot.armed) == WAIT_SLOT_NOTIFY

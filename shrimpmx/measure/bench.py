@@ -20,13 +20,21 @@ from shrimpmx.cluster.outcome import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, GeneratorSpec, RankSpec
 from shrimpmx.cluster.supervisor import Cluster
 from shrimpmx.errors import InputError
-from shrimpmx.measure import host_costs
+from shrimpmx.measure import copy_offload, host_costs, intra_node
 from shrimpmx.measure.environment import unavailable
+from shrimpmx.measure.matching import exchange
 from shrimpmx.measure.probe import probe, round_trips
 from shrimpmx.measure.ring_pass import ring_pass
 from shrimpmx.measure.runs import DISTANCES
 from shrimpmx.measure.statistics import summarise_runs
-from shrimpmx.params import COALESCING_NAMES, HostParameters, NicParameters, WaitParameters
+from shrimpmx.measure.throughput import throughput
+from shrimpmx.params import (
+    COALESCING_NAMES,
+    HostParameters,
+    MemoryName,
+    NicParameters,
+    WaitParameters,
+)
 
 # A turn during which the CPUs changed their distance is taken again, this often in all.
 ATTEMPTS = 3
@@ -47,6 +55,8 @@ LINK_BITS_PER_SECOND = 10_000_000_000
 # A part that is busy for this share of the time is what binds (ours).
 BUSY_SHARE = 0.9
 RUN_DEADLINE_S = 60.0
+# How handlers and other ranks reach a rank's buffer (mx.memory).
+MEMORY_KINDS: tuple[MemoryName, ...] = ("heap", "process-vm", "bounce")
 
 Figures = npt.NDArray[np.float64]
 
@@ -143,6 +153,9 @@ def benchmarks() -> list[Benchmark]:
         Benchmark("wake_cross_cpu", "us", _wake_cross),
         Benchmark("interrupt_to_handler", "us", _interrupt),
     ]
+    for posted in (1, 100, 10_000):
+        name = f"library.match_posted[{posted}]"
+        found.append(Benchmark(name, "ns", _match_posted(posted), cpus=1))
     for limit in ("no-limit", "10G"):
         for wait in ("spin", "block"):
             for coalescing in COALESCING_NAMES:
@@ -150,12 +163,34 @@ def benchmarks() -> list[Benchmark]:
                 found.append(Benchmark(name, "msg/s", _receive_path(coalescing, wait, limit), 3))
     for coalescing in COALESCING_NAMES:
         found.append(Benchmark(f"pingpong_0B[{coalescing}]", "us", _pingpong(coalescing), 3, 1))
+    found += [
+        Benchmark("intranode.pingpong_8", "us", _intra_node_latency),
+        Benchmark("intranode.rate_8", "msg/s", _intra_node_rate),
+        Benchmark("intranode.bandwidth_4MiB", "MiB/s", _intra_node_bandwidth),
+        Benchmark("intranode.share_of_copy_4MiB", "of one copy", _intra_node_share),
+    ]
+    found.append(Benchmark("large.copy_offload", "of without", _copy_offload, 3))
+    found += [
+        Benchmark("large.throughput_1500", "Gb/s", _throughput(1500), 3),
+        Benchmark("large.throughput_9000", "Gb/s", _throughput(9000), 3),
+        Benchmark("large.throughput_unlimited", "Gb/s", _throughput(9000, limited=False), 3),
+    ]
+    for memory in MEMORY_KINDS:
+        name = memory.replace("-", "_")
+        between = _throughput(9000, limited=False, memory=memory)
+        found.append(Benchmark(f"memory.{name}", "Gb/s", between, 3))
+        found.append(Benchmark(f"memory.{name}[intra-node]", "MiB/s", _intra_node_memory(memory)))
     found.append(Benchmark("launch_16_agents", "s", _launch, 3, 1))
     return found
 
 
 def _cpus() -> list[int]:
     return sorted(os.sched_getaffinity(0))
+
+
+def _two_cpus() -> tuple[int, int]:
+    first, second = _cpus()[:2]
+    return first, second
 
 
 def _ring_pass(seconds: float) -> Sample:
@@ -188,6 +223,17 @@ def _interrupt(seconds: float) -> Sample:
     first, second = _cpus()[:2]
     figures = host_costs.interrupt_to_handler(first, second, seconds)
     return Sample(figures / 1000, "the interrupt of a CPU")
+
+
+def _match_posted(posted: int) -> Callable[[float], Sample]:
+    """A message finds its receive among `posted` with distinct matches, which is posted again."""
+
+    def measure(seconds: float) -> Sample:
+        figures = exchange(posted, seconds)
+        # The requests of the longest queue outgrow the near caches.
+        return Sample(figures, "the caches" if posted > 1000 else "the receiving CPU")
+
+    return measure
 
 
 def _receive_path(coalescing: str, wait: str, limit: str) -> Callable[[float], Sample]:
@@ -259,6 +305,51 @@ def _pingpong(coalescing: str) -> Callable[[float], Sample]:
         figures = result.samples["rank0"]["half_round_trip_ns"].astype(np.float64) / 1000
         delayed = float(np.median(figures)) >= spec.nic.rx_usecs
         return Sample(figures, "the coalescing delay" if delayed else "wake-ups across CPUs")
+
+    return measure
+
+
+def _intra_node_latency(seconds: float) -> Sample:
+    return Sample(intra_node.latency(_two_cpus(), seconds), "cache lines and the calls")
+
+
+def _intra_node_rate(seconds: float) -> Sample:
+    return Sample(intra_node.rate(_two_cpus(), seconds), "the calls")
+
+
+def _intra_node_bandwidth(seconds: float) -> Sample:
+    messages, _copies = intra_node.bandwidth(_two_cpus(), seconds)
+    return Sample(messages, "one copy between the CPUs")
+
+
+def _intra_node_share(seconds: float) -> Sample:
+    """Of the speed at which the same processes copy the same bytes without the library."""
+    messages, copies = intra_node.bandwidth(_two_cpus(), seconds)
+    return Sample(messages / copies, "one copy between the CPUs")
+
+
+def _copy_offload(seconds: float) -> Sample:
+    """Rate of 1 MiB messages with copy offload, of the rate without."""
+    ratio, bound_by = copy_offload.throughput_ratio(seconds)
+    return Sample(np.array([ratio]), bound_by)
+
+
+def _intra_node_memory(memory: MemoryName) -> Callable[[float], Sample]:
+    def measure(seconds: float) -> Sample:
+        messages, _copies = intra_node.bandwidth(_two_cpus(), seconds, memory)
+        return Sample(messages, "three copies" if memory == "bounce" else "one copy")
+
+    return measure
+
+
+def _throughput(
+    mtu: int, *, limited: bool = True, memory: MemoryName = "auto"
+) -> Callable[[float], Sample]:
+    """4 MiB messages from node to node; one figure a turn, since messages overlap."""
+
+    def measure(seconds: float) -> Sample:
+        found = throughput(seconds, mtu, limited=limited, memory=memory)
+        return Sample(np.array([found.gigabits_per_second]), found.bound_by)
 
     return measure
 

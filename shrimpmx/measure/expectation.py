@@ -101,7 +101,20 @@ class Between(_Expectation):
         return {*self.of, *self.one, *self.other}
 
 
-Expectation = Ratio | Between
+class Equals(_Expectation):
+    """`metric` at `of` is `value` in every sample: of each message, in each run."""
+
+    of: Place
+    value: float
+    exact: bool = True
+    kind: Literal["equals"] = "equals"
+
+    def axes(self) -> set[str]:
+        """The axes that the expectation names."""
+        return {*self.of}
+
+
+Expectation = Ratio | Between | Equals
 
 
 @dataclass(frozen=True)
@@ -173,11 +186,18 @@ def _is_time(metric: str) -> bool:
 
 def _groups(expected: Expectation, points: Sequence[PointData]) -> Iterator[Group]:
     """Each point that the expectation is about, with those that it is compared with."""
-    places = [expected.to] if isinstance(expected, Ratio) else [expected.one, expected.other]
+    places = _places(expected)
     for point in matching(points, expected.of):
         found = [matching(points, {**point["params"], **place}) for place in places]
         if all(found):
             yield (point, *(others[0] for others in found))
+
+
+def _places(expected: Expectation) -> list[Place]:
+    """Where the points lie that the one at `of` is compared with."""
+    if isinstance(expected, Equals):
+        return []
+    return [expected.to] if isinstance(expected, Ratio) else [expected.one, expected.other]
 
 
 def _judged(expected: Expectation, group: Group, groups: Sequence[Group], seed: int) -> Verdict:
@@ -190,6 +210,8 @@ def _judged(expected: Expectation, group: Group, groups: Sequence[Group], seed: 
     where = f"; CPUs {state}{where}" if state else where
     if isinstance(expected, Between):
         return _between(expected, runs, where, seed)
+    if isinstance(expected, Equals):
+        return _equals(expected, runs, where)
     if median_of(runs[1]) <= 0:
         divisor = f"{expected.metric} is 0 where it divides"
         return Verdict(NOT_HERE, expected.text, divisor + where)
@@ -283,6 +305,18 @@ def _between(
         verdict,
         expected.text,
         f"{figures[0]:.4g} ({own[0]:.4g} to {own[1]:.4g}), expected {low:.4g} to {high:.4g}{where}",
+    )
+
+
+def _equals(expected: Equals, runs: Sequence[Sequence[Samples]], where: str) -> Verdict:
+    samples = np.concatenate(runs[0])
+    others = sorted({float(value) for value in samples if value != expected.value})
+    share = f"{np.count_nonzero(samples == expected.value)} of {samples.size}"
+    found = f", others {', '.join(f'{value:g}' for value in others)}" if others else ""
+    return Verdict(
+        OPPOSITE if others else AS_EXPECTED,
+        expected.text,
+        f"{expected.value:g} in {share}{found}{where}",
     )
 
 

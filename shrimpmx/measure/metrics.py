@@ -24,6 +24,7 @@ class Outcome:
     message (stream), one per receiver, since what follows in a stream is not independent.
     `counters` by agent, `accounts` (waiting) and `usage` (kernel's view) by process, from the
     moment when the ranks began to work, warm-up included; `ranks` are the ranks' processes.
+    `per_message[agent][counter]`: what each message behind the warm-up moved (anatomy only).
     """
 
     samples: Samples
@@ -32,6 +33,7 @@ class Outcome:
     usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     placement: Mapping[str, object] = field(default_factory=dict)
     ranks: tuple[str, ...] = ()
+    per_message: Mapping[str, Mapping[str, Samples]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,44 @@ class Metric:
 def total(counters: Counters, name: str) -> int:
     """The sum of one counter over all agents."""
     return sum(int(values.get(name, 0)) for values in counters.values())
+
+
+# Packets that carry an acknowledgement and nothing else, as handlers count them.
+ACKS = ("recv_liback",)
+# Packets of a message of any size, without acknowledgements.
+MESSAGE_PACKETS = (
+    *("recv_tiny", "recv_small", "recv_medium_frag"),
+    *("recv_rndv", "recv_pull_request", "recv_pull_reply", "recv_notify"),
+)
+NOT_BY_MESSAGE = "only the workload anatomy counts message by message"
+
+
+def _each_message(*names: str) -> Callable[[Outcome], Samples | str]:
+    """How much each message moved the counters `names`, over all agents."""
+
+    def compute(outcome: Outcome) -> Samples | str:
+        if not outcome.per_message:
+            return NOT_BY_MESSAGE
+        parts = [
+            values[name]
+            for values in outcome.per_message.values()
+            for name in names
+            if name in values
+        ]
+        return np.sum(parts, axis=0) if parts else np.zeros(outcome.samples.size)
+
+    return compute
+
+
+def _mean_by_message(*names: str) -> Callable[[Outcome], Samples | str]:
+    """The same, its mean over a run: interrupts differ from message to message."""
+    each = _each_message(*names)
+
+    def compute(outcome: Outcome) -> Samples | str:
+        found = each(outcome)
+        return found if isinstance(found, str) else _one(float(found.mean()))
+
+    return compute
 
 
 def _one(value: float) -> Samples:
@@ -79,6 +119,8 @@ def _message_rate(outcome: Outcome) -> Samples | str:
 
 
 def _interrupts_per_message(outcome: Outcome) -> Samples | str:
+    if outcome.per_message:
+        return _mean_by_message("irq_raised")(outcome)
     messages = total(outcome.counters, "recv_messages")
     if not messages:
         return "no message was received"
@@ -134,6 +176,16 @@ def _cpu_per_message(outcome: Outcome) -> Samples | str:
     return _one(used_ns / 1000 / messages)
 
 
+# Why a NIC raises an interrupt.
+CAUSES = {
+    "packet": "since each packet wishes one",
+    "marked": "since a marked packet had arrived",
+    "deferred": "for a mark, once the packets behind it had arrived too",
+    "timeout": "since the coalescing timer ran out",
+    "frames": "since so many packets waited",
+}
+
+
 def _declare(*metrics: Metric) -> dict[str, Metric]:
     return {metric.name: metric for metric in metrics}
 
@@ -170,6 +222,65 @@ METRICS = _declare(
         "irq/msg",
         "interrupts that the NICs raised, per message received",
         _interrupts_per_message,
+        "count",
+    ),
+    Metric(
+        "transfer",
+        "Transfer time",
+        "us",
+        "from just before a send until the other rank's receive is done",
+        _half_round_trip,
+        "time",
+    ),
+    *(
+        Metric(
+            f"interrupts_{cause}",
+            f"Interrupts of cause {cause} per message",
+            "irq/msg",
+            f"interrupts that the NICs raised per message, {why}",
+            _mean_by_message(f"irq_raised_{cause}"),
+            "count",
+        )
+        for cause, why in CAUSES.items()
+    ),
+    Metric(
+        "packets_per_message",
+        "Packets per message",
+        "packets",
+        "packets that handlers found, acknowledgements apart, of each message",
+        _each_message(*MESSAGE_PACKETS),
+        "count",
+    ),
+    Metric(
+        "pull_requests_per_message",
+        "Pull requests per message",
+        "packets",
+        "pull requests that handlers found, of each message: its blocks",
+        _each_message("recv_pull_request"),
+        "count",
+    ),
+    Metric(
+        "pull_replies_per_message",
+        "Pull replies per message",
+        "packets",
+        "pull replies that handlers found, of each message: its data",
+        _each_message("recv_pull_reply"),
+        "count",
+    ),
+    Metric(
+        "marked_per_message",
+        "Marked packets per message",
+        "packets",
+        "packets that arrived with a mark, of each message",
+        _each_message("rx_marked"),
+        "count",
+    ),
+    Metric(
+        "acks_per_message",
+        "Acknowledgements per message",
+        "packets",
+        "packets that only acknowledge, per message",
+        _mean_by_message(*ACKS),
         "count",
     ),
     Metric(

@@ -14,6 +14,7 @@ from rich.table import Table
 from shrimpmx.measure.expectation import AS_EXPECTED, INCONCLUSIVE, NOT_HERE, matching
 from shrimpmx.measure.metrics import METRICS
 from shrimpmx.measure.runs import main_state, runs_of
+from shrimpmx.measure.sections import SECTIONS
 from shrimpmx.measure.statistics import SAMPLES_WISHED, Summary, instability
 from shrimpmx.measure.words import (
     axis_title,
@@ -95,6 +96,10 @@ def print_report(document: Document, console: Console) -> None:
     if document.get("shows"):
         console.print()
         console.print(escape(document["shows"]))
+    for name in document.get("sections", ()):
+        console.print(f"\n[bold]{escape(SECTIONS[name].title)}[/bold]")
+        # Text with columns of its own: a terminal wraps it, a file keeps its lines.
+        console.print(escape(SECTIONS[name].text(document)), highlight=False, soft_wrap=True)
     _print_expectations(document.get("expectations", ()), console)
     for note in notes(document):
         console.print(f"[yellow]note:[/yellow] {escape(note)}", highlight=False)

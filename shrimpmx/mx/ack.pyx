@@ -8,13 +8,14 @@ duplicate that it missed the last one.
 
 from libc.stdint cimport int32_t, uint16_t, uint32_t
 
+from shrimpmx.mx.large cimport large_acked
 from shrimpmx.mx.library cimport (
     Library, count, request_end_send, trace_message,
 )
 from shrimpmx.mx.send cimport send_throttled
 from shrimpmx.mx.types cimport (
-    ACK_LATER, ACK_NONE, ACK_NOW, STATUS_SUCCESS, MxPartner, MxRequest, link_append,
-    link_empty, link_remove, partner_of_acks, request_of_chain, seqnum_distance,
+    ACK_LATER, ACK_NONE, ACK_NOW, REQUEST_LARGE, STATUS_SUCCESS, MxPartner, MxRequest,
+    link_append, link_empty, link_remove, partner_of_acks, request_of_chain, seqnum_distance,
     seqnum_same_session,
 )
 from shrimpmx.native.trace cimport TRACE_ack_sent, TRACE_acked
@@ -36,7 +37,10 @@ cdef void ack_take_in(Library library, MxPartner *partner, uint16_t acked) noexc
     while advance:
         request = request_of_chain(partner.unacked.next)
         trace_message(library, TRACE_acked, partner, request.seqnum, request.length)
-        request_end_send(library, request, STATUS_SUCCESS)
+        if request.flags & REQUEST_LARGE:
+            large_acked(library, request)
+        else:
+            request_end_send(library, request, STATUS_SUCCESS)
         advance -= 1
     if not link_empty(&partner.throttled):
         send_throttled(library, partner)

@@ -17,3 +17,6 @@ cdef void connect_reply(Library library, MxPartner *partner,
 # A nack-lib event, of a connect request or of a message.
 cdef void nack_receive(Library library, MxPartner *partner,
                        const event *incoming) noexcept nogil
+# Sends what is pending once more, as new requests: what they told has changed since. Until one
+# is answered nothing may be sent to the partner.
+cdef void connects_ask_again(Library library, MxPartner *partner) noexcept nogil

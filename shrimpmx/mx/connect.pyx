@@ -8,20 +8,20 @@ request that is pending.
 
 from libc.stdint cimport int8_t, uint8_t, uint16_t, uint32_t
 
+from shrimpmx.mx.large cimport large_awaits
 from shrimpmx.mx.library cimport Library, count, request_complete
-from shrimpmx.mx.partner cimport partner_die, partner_learn, partner_make
+from shrimpmx.mx.partner cimport (
+    LEARNED_ANEW, LEARNED_STALE, Learned, nack_status, partner_die, partner_learn, partner_make,
+)
 from shrimpmx.mx.pool cimport pool_take
 from shrimpmx.mx.send cimport send_post
 from shrimpmx.mx.types cimport (
-    REQUEST_CONNECT, REQUEST_POSTING, STATUS_BAD_ENDPOINT, STATUS_BAD_KEY, STATUS_BAD_SESSION,
-    STATUS_CANCELLED, STATUS_CLOSED, STATUS_SUCCESS, STATUS_UNREACHABLE, Link, MxPartner,
-    MxRequest, RequestStatus, link_append, link_empty, link_remove, request_of_chain,
-    seqnum_distance, seqnum_same_session,
+    REQUEST_CONNECT, REQUEST_POSTING, STATUS_BAD_KEY, STATUS_BAD_SESSION, STATUS_CANCELLED,
+    STATUS_SUCCESS, Link, MxPartner, MxRequest, RequestStatus, link_append, link_empty,
+    link_remove, request_of_chain, seqnum_distance, seqnum_same_session,
 )
 from shrimpmx.shared.layout cimport COUNTER_recv_bad_session, event, event_connect
-from shrimpmx.wire.wire cimport (
-    CONNECT_BAD_KEY, CONNECT_OK, NACK_BAD_ENDPOINT, NACK_BAD_SESSION, NACK_ENDPOINT_CLOSED,
-)
+from shrimpmx.wire.wire cimport CONNECT_BAD_KEY, CONNECT_OK
 
 
 cdef MxRequest *connect_start(Library library, MxPartner *partner,
@@ -52,15 +52,17 @@ cdef void connect_request(Library library, const event *incoming) noexcept nogil
         return
     if (
         partner.known
+        and partner.connect_heard
         and partner.back_session == incoming.connect.src_session_id
         and <int8_t>(incoming.connect.connect_seqnum - partner.connect_seen) < 0
-    ) or not partner_learn(
+    ) or partner_learn(
         library, partner, incoming.connect.src_session_id,
         incoming.connect.target_recv_seqnum_start,
-    ):
+    ) == LEARNED_STALE:
         count(library, COUNTER_recv_bad_session)
         return
     partner.connect_seen = incoming.connect.connect_seqnum
+    partner.connect_heard = 1
     reply.src_session_id = incoming.connect.src_session_id
     reply.key_or_session = library.session
     reply.target_recv_seqnum_start = partner.next_match
@@ -77,6 +79,7 @@ cdef void connect_reply(Library library, MxPartner *partner,
                         const event *incoming) noexcept nogil:
     cdef MxRequest *request
     cdef Link *link = partner.connects.next
+    cdef Learned learned
     if incoming.connect.src_session_id != library.session:
         count(library, COUNTER_recv_bad_session)
         return
@@ -87,14 +90,34 @@ cdef void connect_reply(Library library, MxPartner *partner,
         link = link.next
     else:
         return  # answered already
-    if not partner_learn(library, partner, incoming.connect.key_or_session,
-                         incoming.connect.target_recv_seqnum_start):
+    learned = partner_learn(library, partner, incoming.connect.key_or_session,
+                            incoming.connect.target_recv_seqnum_start)
+    if learned == LEARNED_STALE:
         count(library, COUNTER_recv_bad_session)
+        return
+    if learned == LEARNED_ANEW:
+        connects_ask_again(library, partner)
         return
     if incoming.connect.status == CONNECT_OK:
         connect_finish(library, request, STATUS_SUCCESS)
     else:
         connect_finish(library, request, STATUS_BAD_KEY)
+
+
+cdef void connects_ask_again(Library library, MxPartner *partner) noexcept nogil:
+    cdef Link *link = partner.connects.next
+    cdef MxRequest *request
+    partner.can_send = False
+    while link != &partner.connects:
+        request = request_of_chain(link)
+        link = link.next
+        # The answer to an earlier one is no answer any more: the partner then sends by the number
+        # that it was told there, and would never be heard.
+        partner.connect_seqnum += 1
+        request.seqnum = partner.connect_seqnum
+        request.flags &= ~(<uint32_t>REQUEST_POSTING)
+        link_remove(&request.queue)
+        send_post(library, request)
 
 
 cdef void connect_finish(Library library, MxRequest *request,
@@ -107,14 +130,8 @@ cdef void connect_finish(Library library, MxRequest *request,
 
 cdef void nack_receive(Library library, MxPartner *partner,
                        const event *incoming) noexcept nogil:
-    cdef RequestStatus status = STATUS_UNREACHABLE
+    cdef RequestStatus status = nack_status(incoming.nack.nack_type)
     cdef uint16_t seqnum = incoming.nack.lib_seqnum
-    if incoming.nack.nack_type == NACK_BAD_ENDPOINT:
-        status = STATUS_BAD_ENDPOINT
-    elif incoming.nack.nack_type == NACK_ENDPOINT_CLOSED:
-        status = STATUS_CLOSED
-    elif incoming.nack.nack_type == NACK_BAD_SESSION:
-        status = STATUS_BAD_SESSION
     if seqnum == 0 and status != STATUS_BAD_SESSION and not link_empty(&partner.connects):
         connect_finish(library, request_of_chain(partner.connects.next), status)
     elif nack_concerns(library, partner, seqnum, status):
@@ -123,7 +140,7 @@ cdef void nack_receive(Library library, MxPartner *partner,
 
 cdef bint nack_concerns(Library library, MxPartner *partner, uint16_t seqnum,
                         RequestStatus status) noexcept nogil:
-    """Whether a message with that number is in flight.
+    """Whether a message with that number is in flight, or a large one not pulled yet.
 
     After a partner's restart the numbers begin anew, and a nack of the old session may
     still be under way. It is let pass while no resend can have happened yet; if the new
@@ -136,4 +153,4 @@ cdef bint nack_concerns(Library library, MxPartner *partner, uint16_t seqnum,
     return (
         seqnum_distance(seqnum, partner.next_acked)
         < seqnum_distance(partner.next_send, partner.next_acked)
-    )
+    ) or large_awaits(partner, seqnum)

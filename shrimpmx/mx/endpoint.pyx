@@ -6,45 +6,52 @@ moves unless the application calls in. A buffer belongs to its request until `te
 `wait` has returned the request's status.
 """
 
-import warnings
+import time
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from shrimpmx.host.endpoint cimport DriverEndpoint
-from shrimpmx.mx.ack cimport ack_flush_all
-from shrimpmx.mx.connect cimport connect_cancel, connect_start
+from shrimpmx.mx.completion cimport CompletionCalls
+from shrimpmx.mx.connect cimport connect_start
 from shrimpmx.mx.handles cimport (
-    Partner, Request, collect_all, partner_of, request_bind, request_collect, request_make,
-    status_make,
+    Outcome, Partner, Request, outcome_status, partner_of, request_bind, request_failed,
+    request_make,
 )
-from shrimpmx.mx.library cimport Library, request_release
-from shrimpmx.mx.match cimport match_cancel, match_receive, match_unexpected
-from shrimpmx.mx.partner cimport partner_make
-from shrimpmx.mx.progress cimport (
-    next_timer_ns, progress, wake_condition_open, wake_condition_ready,
-)
-from shrimpmx.mx.send cimport send_start
+from shrimpmx.mx.library cimport Library, open_libraries
+from shrimpmx.mx.lock cimport lock_enter, lock_leave
+from shrimpmx.mx.match cimport match_unexpected
+from shrimpmx.mx.partner cimport partner_die, partner_make
+from shrimpmx.mx.progress cimport progress
 from shrimpmx.mx.types cimport (
-    EAGER_MAX_BYTES, REQUEST_CONNECT, REQUEST_DONE, MxPartner, MxRequest, link_empty,
+    STATUS_SUCCESS, STATUS_UNREACHABLE, MxPartner, MxRequest,
 )
-from shrimpmx.native.atomics cimport cpu_pause, load_relaxed_u32
-from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS, clock_now_ns
-from shrimpmx.native.trace cimport TRACE_wait_begin, TRACE_wait_end, Trace, trace_record
-from shrimpmx.shared.node cimport Node
-from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult
-from shrimpmx.wait.waiter cimport Waiter
+from shrimpmx.native.atomics cimport load_relaxed_u32
+from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.shared.layout cimport SMALL_MAX_BYTES, TINY_MAX_BYTES
 
-from shrimpmx.errors import AbortedError, InputError, MxError
-from shrimpmx.params import MxParameters
+from shrimpmx.errors import AbortedError, InputError
+from shrimpmx.mx.handles import strerror
+from shrimpmx.mx.vectored import SEGMENTS_MAX
 
 cdef uint64_t ALL_BITS = <uint64_t>0xFFFFFFFFFFFFFFFF
-# How often a Python wait looks for signals such as Ctrl-C, ns.
-cdef int64_t SIGNAL_CHECK_NS = 500_000_000
+# Between two looks at all endpoints of the process while one connects, s (ours).
+cdef double CONNECT_LOOK_S = 20e-6
 
 
-cdef class Endpoint:
-    """Endpoint `index` of `node`, opened by the process of `runner`.
+# Which unexpected message is asked for; what was found.
+cdef struct Probe:
+    uint64_t match
+    uint64_t mask
+    MxRequest *kept
+
+
+cdef bint found_unexpected(Library library, void *context) noexcept nogil:
+    cdef Probe *probe = <Probe *>context
+    probe.kept = match_unexpected(library, probe.match, probe.mask)
+    return probe.kept != NULL
+
+
+cdef class Endpoint(CompletionCalls):
+    """Endpoint `index` of `node`, opened by the process of `runner`. MX: open_endpoint.
 
     `waiter` is how it waits (None: it spins); `key` must be named by whoever connects;
     `agent` is the index of the rank's record in the control segment, whose counters are
@@ -53,336 +60,226 @@ cdef class Endpoint:
     Raises InputError if the endpoint does not exist, MxError if it is open already.
     """
 
-    def __init__(self, Node node not None, int index, int runner, Waiter waiter=None,
-                 parameters=None, key=0, agent=None, session_id=None, first_seqnum=1):
-        cdef DriverEndpoint driver = DriverEndpoint(node, index, runner)
-        self.node = node
-        self.control = node.control
-        self.waiter = waiter
-        self.index = index
-        self.library = Library(node, driver, parameters or MxParameters(), key, agent,
-                               first_seqnum)
-        driver.counters = self.library.counters
-        self.library.open(session_id)
-        wake_condition_open(&self.wake, self.library)
+    def iconnect(self, int node, int endpoint, uint32_t key=0, uint64_t match=0,
+                 context=None) -> Request:
+        """Ask a remote endpoint for its session; its status has it as `source`. MX: iconnect.
 
-    def use_trace(self, Trace trace not None, uint32_t number) -> None:
-        """Record from now on what happens to its messages, in the ring of agent `number`."""
-        self.library.trace = trace.checked_ring(number)
-        self.library.tracing = trace
-
-    # -- compiled face ---------------------------------------------------------
-
-    cdef MxRequest *isend_c(self, MxPartner *partner, const void *data, uint32_t length,
-                            uint64_t match) noexcept nogil:
-        return send_start(self.library, partner, data, length, match)
-
-    cdef MxRequest *irecv_c(self, void *data, uint32_t capacity, uint64_t match,
-                            uint64_t mask) noexcept nogil:
-        return match_receive(self.library, data, capacity, match, mask)
-
-    cdef void doorbell_c(self) noexcept nogil:
-        if self.library.doorbell_wanted:
-            self.library.doorbell_wanted = False
-            self.library.driver.doorbell()
-
-    cdef void flush_c(self) noexcept nogil:
-        ack_flush_all(self.library)
-        self.doorbell_c()
-
-    cdef int progress_c(self) noexcept nogil:
-        return progress(self.library)
-
-    cdef bint test_c(self, MxRequest *request) noexcept nogil:
-        if not request.flags & REQUEST_DONE:
-            progress(self.library)
-        return request.flags & REQUEST_DONE != 0
-
-    cdef WaitResult wait_c(self, MxRequest *request, int64_t deadline_ns) noexcept nogil:
-        # Open-MX's steps (omx_test.c): progress, test, then wait; and again.
-        cdef WaitResult result
-        while not request.flags & REQUEST_DONE:
-            progress(self.library)
-            if request.flags & REQUEST_DONE:
-                break
-            if self.library.now_ns >= deadline_ns:
-                return WAIT_TIMED_OUT
-            result = self.idle_c(deadline_ns)
-            if result == WAIT_STOPPED:
-                return WAIT_STOPPED
-        return WAIT_READY
-
-    cdef void release_c(self, MxRequest *request) noexcept nogil:
-        request_release(self.library, request)
-
-    cdef WaitResult idle_c(self, int64_t deadline_ns) noexcept nogil:
-        cdef int64_t until_ns = min(deadline_ns, next_timer_ns(self.library))
-        cdef uint32_t turns = 0
-        if self.waiter is not None:
-            if self.library.trace != NULL:
-                return self.traced_wait(until_ns)
-            return self.waiter.wait(wake_condition_ready, &self.wake, until_ns)
-        while not wake_condition_ready(&self.wake):
-            cpu_pause()
-            turns += 1
-            if turns % 16 == 0:
-                if load_relaxed_u32(&self.control.header.stop) != 0:
-                    return WAIT_STOPPED
-                if clock_now_ns(self.library.clock) >= until_ns:
-                    return WAIT_TIMED_OUT
-        return WAIT_READY
-
-    cdef WaitResult traced_wait(self, int64_t until_ns) noexcept nogil:
-        cdef uint64_t blocks = self.waiter.environment.account.blocks
-        cdef WaitResult result
-        trace_record(self.library.trace, clock_now_ns(self.library.clock), TRACE_wait_begin,
-                     self.index, 0)
-        result = self.waiter.wait(wake_condition_ready, &self.wake, until_ns)
-        trace_record(self.library.trace, clock_now_ns(self.library.clock), TRACE_wait_end,
-                     <uint64_t>(result + 1), self.waiter.environment.account.blocks - blocks)
-        return result
-
-    # -- Python face -----------------------------------------------------------
-
-    cdef int check_open(self) except -1:
-        if not self.library.opened:
-            raise MxError(f"endpoint {self.index} of node {self.node.index} is closed",
-                          "endpoint-closed")
-        return 0
-
-    @property
-    def session(self):
-        """The session id drawn when the endpoint was opened."""
-        return self.library.session
-
-    def counters(self) -> dict:
-        """The library's and the driver's send counters, by name."""
-        return self.library.counter_values()
-
-    def connect_start(self, int node, int endpoint, key=0) -> Request:
-        """Ask a remote endpoint for its session; the status of `test` has it as `source`."""
-        cdef Request handle
+        `match` is for `test_any` and the like. Raises InputError if there is no such address.
+        """
+        cdef Library library = self.library
+        cdef Request handle = request_make(library, None, False, context)
         cdef MxPartner *partner = NULL
-        self.check_open()
+        cdef MxRequest *request = NULL
+        self.enter()
         if node >= 0 and 0 <= endpoint <= 255:
-            partner = partner_make(self.library, node, endpoint)
+            partner = partner_make(library, node, endpoint)
+        if partner != NULL:
+            request = connect_start(library, partner, key)
+            if request != NULL:
+                request.mask = match
+            self.doorbell_c()
+            request_bind(handle, request)
+        self.leave()
         if partner == NULL:
             raise InputError(
                 f"there is no endpoint {endpoint} of node {node}; nodes are 0 to "
-                f"{self.library.nodes_count - 1}, endpoints 0 to 255")
-        handle = request_make(self.library, None, False)
-        request_bind(handle, connect_start(self.library, partner, key))
-        self.doorbell_c()
+                f"{library.nodes_count - 1}, endpoints 0 to 255")
+        if request == NULL:
+            request_failed(handle)
         return handle
 
-    def connect(self, int node, int endpoint, key=0, timeout_ns=None) -> Partner:
-        """Connect to a remote endpoint and return it as a partner to send to.
+    def connect(self, int node, int endpoint, uint32_t key=0, timeout_ns=None) -> Partner:
+        """Connect to a remote endpoint and return it as a partner to send to. MX: connect.
 
         Raises MxError with status "bad-connection-key", "bad-endpoint", "endpoint-closed",
-        "remote-endpoint-unreachable" or, after `timeout_ns`, "timeout".
+        "remote-endpoint-unreachable", after `timeout_ns` "timeout", after a `wakeup` "woken".
+        Meanwhile every open endpoint of this process makes progress, since it may be one of
+        them that has to answer (Open-MX: OMX_CONNECT_POLLALL).
         """
-        cdef Request handle = self.connect_start(node, endpoint, key)
-        status = self.wait_in_slices(handle, timeout_ns)
+        cdef uint32_t wakeups = self.library.wakeups
+        cdef Request handle = self.iconnect(node, endpoint, key)
+        try:
+            if len(open_libraries()) > 1:
+                status = self.wait_polling_all(handle, timeout_ns, wakeups)
+            else:
+                status = self.wait(handle, timeout_ns)
+        except BaseException:
+            self.cancel(handle)
+            raise
         if status is None:
-            connect_cancel(self.library, handle.request)
-            request_collect(handle)
-            raise MxError(
+            self.cancel(handle)
+            if self.library.wakeups != wakeups:
+                self.fail("the wait was ended by a wakeup", "woken")
+            self.fail(
                 f"endpoint {endpoint} of node {node} did not answer within {timeout_ns} ns",
                 "timeout")
         if status.code != "success":
-            raise MxError(
-                f"cannot connect to endpoint {endpoint} of node {node}: {status.code}",
+            self.fail(
+                f"cannot connect to endpoint {endpoint} of node {node}: {strerror(status.code)}",
                 status.code)
         return status.source
 
-    def isend(self, buffer, Partner partner not None, uint64_t match) -> Request:
-        """Start sending `buffer` (contiguous bytes; None: empty) to `partner`.
-
-        Raises InputError if it is longer than an eager message (32768 bytes).
-        """
-        cdef Request handle
-        self.check_open()
-        if partner.library is not self.library:
-            raise InputError("the partner belongs to another endpoint; connect from this one")
-        handle = request_make(self.library, buffer, False)
-        if handle.view.len > EAGER_MAX_BYTES:
-            raise InputError(
-                f"a message of {handle.view.len} bytes is longer than an eager message can be "
-                f"({EAGER_MAX_BYTES} bytes); split it")
-        request_bind(handle, send_start(
-            self.library, partner.partner, handle.view.buf, <uint32_t>handle.view.len, match))
-        self.doorbell_c()
-        return handle
-
-    def irecv(self, buffer, uint64_t match, uint64_t mask=ALL_BITS) -> Request:
-        """Start receiving into `buffer` (writable, contiguous; None: empty).
-
-        Takes the oldest message with `match == (mask & its match)`. Raises MxError
-        "bad-match-mask" if `match` has bits outside `mask`.
-        """
-        cdef Request handle
-        self.check_open()
-        check_mask(match, mask)
-        handle = request_make(self.library, buffer, True)
-        request_bind(handle, match_receive(
-            self.library, handle.view.buf, <uint32_t>min(handle.view.len, 0x7FFFFFFF), match,
-            mask))
-        return handle
-
-    def test(self, Request request not None):
-        """The request's Status if it is done, else None; makes a pass if it is not."""
-        if request.request == NULL:
-            return request.status
-        self.check_own(request)
-        if self.test_c(request.request):
-            return request_collect(request)
-        return None
-
-    def wait(self, Request request not None, timeout_ns=None):
-        """Wait for the request's Status; None if `timeout_ns` passed first.
-
-        Raises AbortedError if the run is stopped meanwhile.
-        """
-        if request.request == NULL:
-            return request.status
-        self.check_own(request)
-        if self.test_c(request.request):
-            return request_collect(request)
-        return self.wait_in_slices(request, timeout_ns)
-
-    cdef object wait_in_slices(self, Request handle, object timeout_ns):
-        cdef int64_t now_ns = clock_now_ns(self.library.clock)
-        cdef int64_t deadline_ns = NEVER_NS if timeout_ns is None else now_ns + <int64_t>timeout_ns
-        cdef MxRequest *request = handle.request
-        cdef WaitResult result
+    cdef object wait_polling_all(self, Request handle, object timeout_ns, uint32_t wakeups):
+        cdef Library library
+        cdef int64_t deadline_ns = NEVER_NS
         self.check_can_wait()
+        if timeout_ns is not None:
+            deadline_ns = clock_now_ns(self.library.clock) + <int64_t>timeout_ns
         while True:
-            with nogil:
-                result = self.wait_c(request, min(deadline_ns, now_ns + SIGNAL_CHECK_NS))
-            now_ns = self.library.now_ns
-            if result == WAIT_READY:
-                return request_collect(handle)
-            self.check_stopped(result)
-            if now_ns >= deadline_ns:
-                return None
-
-    def iprobe(self, uint64_t match, uint64_t mask=ALL_BITS):
-        """The Status of the oldest unexpected message that fits, or None. One pass."""
-        cdef MxRequest *kept
-        self.check_open()
-        check_mask(match, mask)
-        progress(self.library)
-        kept = match_unexpected(self.library, match, mask)
-        if kept == NULL:
-            return None
-        return status_make("success", partner_of(self.library, kept.partner), kept.match,
-                           kept.length, 0)
-
-    def probe(self, uint64_t match, uint64_t mask=ALL_BITS, timeout_ns=None):
-        """Wait for an unexpected message that fits; None if `timeout_ns` passed first."""
-        cdef int64_t now_ns = clock_now_ns(self.library.clock)
-        cdef int64_t deadline_ns = NEVER_NS if timeout_ns is None else now_ns + <int64_t>timeout_ns
-        cdef WaitResult result
-        while True:
-            status = self.iprobe(match, mask)
-            now_ns = self.library.now_ns
-            if status is not None or now_ns >= deadline_ns:
+            status = self.test(handle)
+            if (
+                status is not None
+                or self.library.wakeups != wakeups
+                or self.library.now_ns >= deadline_ns
+            ):
                 return status
-            self.check_can_wait()
-            with nogil:
-                result = self.idle_c(min(deadline_ns, now_ns + SIGNAL_CHECK_NS))
-            self.check_stopped(result)
+            for library in open_libraries():
+                if library is not self.library:
+                    lock_enter(library)
+                    if library.opened and not library.progression_disabled:
+                        progress(library)
+                    lock_leave(library)
+            if load_relaxed_u32(&self.control.header.stop) != 0:
+                raise AbortedError(
+                    f"the run was stopped while endpoint {self.index} of node "
+                    f"{self.node.index} connected")
+            time.sleep(CONNECT_LOOK_S)
 
-    def cancel(self, Request request not None) -> bool:
-        """Take a receive back that has matched nothing yet, or a connect; False if too late.
+    def iprobe(self, uint64_t match=0, uint64_t mask=ALL_BITS):
+        """The Status of the oldest unexpected message that fits, or None. One pass. MX: iprobe.
 
-        The cancelled request is done, with status "cancelled".
+        Raises MxError "bad-match-mask" as `irecv` does.
         """
-        if request.request == NULL:
-            return False
-        self.check_own(request)
-        if request.request.kind == REQUEST_CONNECT:
-            if request.request.flags & REQUEST_DONE:
-                return False
-            connect_cancel(self.library, request.request)
-            return True
-        return match_cancel(self.library, request.request)
+        return self.look(match, mask, False, None)
 
-    def progress(self) -> int:
-        """One pass over events, resends and acknowledgements; returns the events taken."""
-        self.check_open()
-        return progress(self.library)
+    def probe(self, uint64_t match=0, uint64_t mask=ALL_BITS, timeout_ns=None):
+        """Wait for an unexpected message that fits. MX: probe.
 
-    @property
-    def next_timer_ns(self):
-        """When the library next wants a pass though nothing comes, ns; None if never."""
-        cdef int64_t timer_ns = next_timer_ns(self.library)
-        return None if timer_ns == NEVER_NS else timer_ns
-
-    def drain(self, timeout_ns=None) -> bool:
-        """Wait until all that was sent is acknowledged; False if `timeout_ns` passed first."""
-        cdef int64_t now_ns = clock_now_ns(self.library.clock)
-        cdef int64_t deadline_ns = NEVER_NS if timeout_ns is None else now_ns + <int64_t>timeout_ns
-        cdef WaitResult result
-        self.check_open()
-        while True:
-            progress(self.library)
-            if link_empty(&self.library.resend) and link_empty(&self.library.starved):
-                return True
-            now_ns = self.library.now_ns
-            if now_ns >= deadline_ns:
-                return False
-            self.check_can_wait()
-            with nogil:
-                result = self.idle_c(min(deadline_ns, now_ns + SIGNAL_CHECK_NS))
-            self.check_stopped(result)
-
-    def close(self) -> None:
-        """Send the acknowledgements that are owed and close.
-
-        Requests that are not done end with "endpoint-closed". Closing twice is harmless.
+        None after `timeout_ns`, or a `wakeup`. Raises MxError "bad-match-mask" as `irecv` does.
         """
-        if not self.library.opened:
-            return
-        self.flush_c()
-        collect_all(self.library, "endpoint-closed")
-        self.library.driver.close()
-        self.library.close()
+        return self.look(match, mask, True, timeout_ns)
 
-    def __del__(self):
-        # Its requests keep themselves and their buffers, so nothing else would ever end them.
-        if self.library is not None and self.library.opened:
-            warnings.warn(f"endpoint {self.index} was not closed", ResourceWarning, source=self)
-            self.close()
+    cdef object look(self, uint64_t match, uint64_t mask, bint blocking,
+                     object timeout_ns):
+        cdef Probe probe
+        cdef Outcome outcome
+        cdef bint found
+        self.check_mask(match, mask)
+        probe.match = match
+        probe.mask = mask
+        self.enter()
+        try:
+            if blocking:
+                found = self.wait_for(found_unexpected, &probe, timeout_ns)
+            else:
+                self.make_pass()
+                found = found_unexpected(self.library, &probe)
+            if found:
+                outcome.partner = probe.kept.partner
+                outcome.match = probe.kept.match
+                outcome.length = probe.kept.length
+                outcome.transferred = 0
+                outcome.status = STATUS_SUCCESS
+        finally:
+            self.leave()
+        return outcome_status(self.library, &outcome, None) if found else None
 
-    def __enter__(self):
-        return self
+    def disconnect(self, Partner partner not None) -> None:
+        """End the conversation with a partner. MX: disconnect.
 
-    def __exit__(self, *exception):
-        self.close()
+        What is in flight either way ends with "remote-endpoint-unreachable", and so does every
+        later send, until the next connect.
+        """
+        self.check_partner(partner)
+        self.enter()
+        partner_die(self.library, partner.partner, STATUS_UNREACHABLE)
+        self.leave()
 
-    cdef int check_own(self, Request request) except -1:
-        if request.library is not self.library:
-            raise InputError("the request belongs to another endpoint")
-        return 0
+    def register_unexp_handler(self, handler) -> None:
+        """Ask `handler(partner, match, length, data)` about each unexpected message.
 
-    cdef int check_can_wait(self) except -1:
-        if self.waiter is None and self.library.clock.kind == CLOCK_KIND_VIRTUAL:
-            raise InputError("nothing moves a virtual clock during a wait; use test and progress")
-        return 0
+        It is called in the middle of a pass, when no posted receive takes a message; `data` is
+        a memoryview of the whole payload if that is at hand (tiny, small, a medium message of
+        one fragment), else None. It returns CONTINUE: the message waits for a receive; or
+        FINISHED: it is dealt with, and a large or synchronous send reports that it was
+        truncated. It may not call this endpoint: MxError "handler-running". What it raises goes
+        to sys.unraisablehook, and the message waits. None: no handler.
+        MX: register_unexp_handler.
+        """
+        self.enter()
+        self.leave()
+        self.library.handles_unexpected = False
+        self.library.unexpected_handler = handler
+        self.library.handles_unexpected = handler is not None
 
-    cdef int check_stopped(self, WaitResult result) except -1:
-        PyErr_CheckSignals()
-        if result == WAIT_STOPPED:
-            raise AbortedError(
-                f"the run was stopped while endpoint {self.index} of node {self.node.index} "
-                "waited")
-        return 0
+    # -- addresses, and what there is ------------------------------------------
 
+    def get_endpoint_addr(self) -> Partner:
+        """This endpoint's own address. MX: get_endpoint_addr. To send to it, connect to it."""
+        cdef MxPartner *partner
+        self.enter()
+        partner = partner_make(self.library, self.node.header.index, self.index)
+        self.leave()
+        if partner == NULL:
+            raise MemoryError("no memory for another partner")
+        return partner_of(self.library, partner)
 
-cdef inline int check_mask(uint64_t match, uint64_t mask) except -1:
-    if match & ~mask:
-        raise MxError(
-            f"match {match:#x} has bits outside the mask {mask:#x}; it could match nothing",
-            "bad-match-mask")
-    return 0
+    def decompose_endpoint_addr(self, Partner partner not None) -> tuple:
+        """Node and endpoint index of an address. MX: decompose_endpoint_addr."""
+        return partner.node, partner.endpoint
+
+    def decompose_endpoint_addr2(self, Partner partner not None) -> tuple:
+        """The same and the session id, None if not connected. MX: decompose_endpoint_addr2."""
+        session = partner.session
+        if session is None and self.get_endpoint_addr() is partner:
+            session = self.session
+        return partner.node, partner.endpoint, session
+
+    def set_endpoint_addr_context(self, Partner partner not None, context) -> None:
+        """Keep an object of the application's with a partner. MX: set_endpoint_addr_context."""
+        partner.context = context
+
+    def get_endpoint_addr_context(self, Partner partner not None):
+        """That object; None at first. MX: get_endpoint_addr_context."""
+        return partner.context
+
+    def hostname_of_node(self, int node) -> str:
+        """The name of a node. MX: nic_id_to_hostname. InputError if there is none such."""
+        if not 0 <= node < <int>self.library.nodes_count:
+            raise InputError(
+                f"there is no node {node}; nodes are 0 to {self.library.nodes_count - 1}")
+        return f"node{node}"
+
+    def node_of_hostname(self, str hostname not None) -> int:
+        """The node of that name. MX: hostname_to_nic_id. InputError if there is none such."""
+        for node in range(<int>self.library.nodes_count):
+            if hostname == f"node{node}":
+                return node
+        raise InputError(
+            f"there is no node {hostname!r}; nodes are node0 to "
+            f"node{self.library.nodes_count - 1}")
+
+    def get_info(self) -> dict:
+        """Limits and sizes, by name. MX: get_info. Lengths are bytes."""
+        cdef Library library = self.library
+        return {
+            "api": 0x301,
+            "node": self.node.header.index,
+            "nodes": library.nodes_count,
+            "endpoint": self.index,
+            "endpoints": self.node.header.endpoints_count,
+            "session": library.session,
+            "mtu": self.node.header.geometry.mtu_bytes,
+            "tiny_max": TINY_MAX_BYTES,
+            "small_max": SMALL_MAX_BYTES,
+            "medium_frag": self.node.header.geometry.medium_frag_bytes,
+            "medium_frags_max": self.node.header.geometry.medium_frags_max,
+            "eager_max": library.eager_max,
+            "segments_max": SEGMENTS_MAX,
+            "early_window": library.early_window,
+            "throttle": library.throttle,
+            "zombies_max": library.zombies_max,
+            "resends_max": library.resends_max,
+            "resend_delay_ns": library.resend_delay_ns,
+            "ack_delay_ns": library.ack_delay_ns,
+        }

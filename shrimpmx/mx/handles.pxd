@@ -1,7 +1,7 @@
 """What the Python calls of the MX library hand out."""
 
 from cpython.buffer cimport Py_buffer
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.types cimport MxPartner, MxRequest
@@ -12,6 +12,7 @@ cdef class Partner:
     cdef MxPartner *partner          # NULL once its endpoint is closed
     cdef readonly uint32_t node
     cdef readonly uint32_t endpoint
+    cdef public object context
 
 
 cdef class Status:
@@ -20,6 +21,7 @@ cdef class Status:
     cdef readonly uint64_t match
     cdef readonly uint32_t length
     cdef readonly uint32_t transferred
+    cdef readonly object context
 
 
 cdef class Request:
@@ -27,17 +29,39 @@ cdef class Request:
     cdef MxRequest *request          # NULL once collected
     cdef Py_buffer view
     cdef bint has_view
+    cdef Segments segments           # vectored: the user's buffers; `view` is of a copy
     cdef readonly Status status      # None until collected
+    cdef readonly object context
+
+
+cdef class Segments:
+    cdef list views
+    cdef void scatter(self, const uint8_t *data, uint32_t length)
+
+# How a request ended, without Python objects: what is taken from it under the lock.
+cdef struct Outcome:
+    MxPartner *partner
+    uint64_t match
+    uint32_t length
+    uint32_t transferred
+    uint8_t status
 
 # Takes `buffer` (None: no bytes) for as long as the request lasts.
-cdef Request request_make(Library library, object buffer, bint writable)
-# The request has started: from now on the library keeps the handle alive.
-cdef int request_bind(Request handle, MxRequest *request) except -1
-# The request is done: its status, and everything that it held is given back.
-cdef Status request_collect(Request handle)
+cdef Request request_make(Library library, object buffer, bint writable, object context)
+# The request has started: from now on the library keeps the handle alive. Under the lock.
+cdef void request_bind(Request handle, MxRequest *request) noexcept
+# It could not start.
+cdef int request_failed(Request handle) except -1
+# A done request is given back to the library; under the lock.
+cdef void request_take(Library library, MxRequest *request, Outcome *outcome) noexcept nogil
+# What request_take found, as its Status; everything that it held is given back. No lock.
+cdef Status request_finish(Request handle, const Outcome *outcome)
+cdef Status outcome_status(Library library, const Outcome *outcome, object context)
 cdef Partner partner_of(Library library, MxPartner *partner)
-cdef Status status_make(str code, Partner source, uint64_t match, uint32_t length,
-                        uint32_t transferred)
+# Nobody will test it: given back when it is done (see reap_forgotten). Under the lock.
+cdef void request_forget(Library library, MxRequest *request) noexcept nogil
+# Finishes the forgotten requests that are done. No lock.
+cdef int reap_forgotten(Library library) except -1
 # Requests that are not done end with `code`, the others are collected; before the library's
 # memory goes.
 cdef int collect_all(Library library, str code) except -1

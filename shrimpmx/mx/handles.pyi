@@ -1,8 +1,10 @@
 def status_name(status: int) -> str: ...
+def strerror(code: str) -> str: ...
 
 class Partner:
     node: int
     endpoint: int
+    context: object
     @property
     def session(self) -> int | None: ...
     @property
@@ -14,6 +16,8 @@ class Status:
     match: int
     length: int
     transferred: int
+    context: object
 
 class Request:
     status: Status | None
+    context: object

@@ -5,15 +5,19 @@ from cpython.buffer cimport (
     PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
 )
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport uint32_t, uint64_t
-from libc.string cimport memset
+from libc.stdint cimport uint8_t, uint32_t
+from libc.string cimport memcpy, memset
 
 from shrimpmx.mx.library cimport Library, request_release
+from shrimpmx.mx.lock cimport lock_enter, lock_leave
 from shrimpmx.mx.pool cimport PoolChunk
 from shrimpmx.mx.types cimport (
-    REQUEST_DONE, REQUEST_RECEIVE, REQUEST_SEND, STATUS_SUCCESS, STATUS_TRUNCATED, MxPartner,
-    MxRequest,
+    REQUEST_CONNECT, REQUEST_DONE, REQUEST_FORGOTTEN, REQUEST_RECEIVE, REQUEST_SEND,
+    STATUS_SUCCESS, STATUS_TRUNCATED, MxPartner, MxRequest, link_append, link_empty, link_remove,
+    request_of_ending,
 )
+
+from shrimpmx.errors import InputError
 
 # By RequestStatus.
 cdef tuple STATUS_NAMES = (
@@ -25,7 +29,37 @@ cdef tuple STATUS_NAMES = (
     "endpoint-closed",
     "bad-session",
     "bad-connection-key",
+    "bad-rdma-window",
+    "message-aborted",
+    "no-resources",
 )
+
+
+cdef dict STATUS_TEXTS = {
+    "success": "the request is done",
+    "truncated": "the message was longer than the receive's buffer",
+    "cancelled": "the request was taken back",
+    "remote-endpoint-unreachable": "the remote endpoint does not answer, or is not connected",
+    "bad-endpoint": "the remote node has no such endpoint",
+    "endpoint-closed": "the endpoint is closed",
+    "bad-session": "the remote endpoint was closed and opened again; connect once more",
+    "bad-connection-key": "the remote endpoint was opened with another key",
+    "bad-rdma-window": "the sender has taken the message's data back",
+    "message-aborted": "the message's data could not be copied",
+    "no-resources": "the rank's heap is too small for the message's bounce buffer",
+    "bad-match-mask": "the match has bits outside the mask, or the mask leaves out context id bits",
+    "timeout": "the time given has passed",
+    "woken": "the wait was ended by a wakeup",
+    "handler-running": "the unexpected handler called its own endpoint",
+    "progression-disabled": "the call waits, but progression is disabled",
+}
+
+
+def strerror(str code not None) -> str:
+    """What a status code means, in a sentence. MX: strerror. InputError if there is none such."""
+    if code not in STATUS_TEXTS:
+        raise InputError(f"there is no status {code!r}; there are {', '.join(STATUS_TEXTS)}")
+    return STATUS_TEXTS[code]
 
 
 def status_name(int status) -> str:
@@ -34,7 +68,11 @@ def status_name(int status) -> str:
 
 
 cdef class Partner:
-    """A remote endpoint: `node` and `endpoint` index. Made by `Endpoint.connect`."""
+    """A remote endpoint and its address: `node` and `endpoint` index (MX: endpoint_addr).
+
+    Made by `Endpoint.connect`. `context` is the application's own
+    (MX: set_endpoint_addr_context, get_endpoint_addr_context); None at first.
+    """
 
     @property
     def session(self):
@@ -59,7 +97,8 @@ cdef class Status:
     """How a request ended, or what a probe found.
 
     `code` is "success" or the name of the MX status; `source` the partner (None if
-    cancelled); `length` the bytes of the message, `transferred` those that were delivered.
+    cancelled); `match` the message's 64 bits; `length` the bytes of the message,
+    `transferred` those that were delivered; `context` what the request was started with.
     """
 
     def __repr__(self):
@@ -71,7 +110,11 @@ cdef class Status:
 
 @cython.freelist(256)
 cdef class Request:
-    """A send, receive or connect that has been started. It keeps its buffer until collected."""
+    """A send, receive or connect that has been started. It keeps its buffer until collected.
+
+    `context` is what it was started with (MX: context); `status` None until a call has
+    returned the request's status.
+    """
 
     def __dealloc__(self):
         # Only one that never started still has it here: the others hold themselves.
@@ -83,11 +126,26 @@ cdef class Request:
         return f"<Request {state}>"
 
 
-cdef Request request_make(Library library, object buffer, bint writable):
+cdef class Segments:
+    """The buffers of a vectored receive, which get their parts when it has ended."""
+
+    cdef void scatter(self, const uint8_t *data, uint32_t length):
+        cdef uint8_t[::1] view
+        cdef uint32_t part
+        for view in self.views:
+            part = min(<uint32_t>view.shape[0], length)
+            if part > 0:
+                memcpy(&view[0], data, part)
+            data += part
+            length -= part
+
+
+cdef Request request_make(Library library, object buffer, bint writable, object context):
     cdef Request handle = Request.__new__(Request)
     handle.library = library
     handle.request = NULL
     handle.has_view = False
+    handle.context = context
     if buffer is None:
         memset(&handle.view, 0, sizeof(handle.view))
     else:
@@ -96,14 +154,16 @@ cdef Request request_make(Library library, object buffer, bint writable):
     return handle
 
 
-cdef int request_bind(Request handle, MxRequest *request) except -1:
-    if request == NULL:
-        give_view(handle)
-        raise MemoryError("no memory for another request")
+cdef void request_bind(Request handle, MxRequest *request) noexcept:
     handle.request = request
-    request.owner = <void *>handle
-    Py_INCREF(handle)
-    return 0
+    if request != NULL:
+        request.owner = <void *>handle
+        Py_INCREF(handle)
+
+
+cdef int request_failed(Request handle) except -1:
+    give_view(handle)
+    raise MemoryError("no memory for another request")
 
 
 cdef inline void give_view(Request handle):
@@ -112,29 +172,52 @@ cdef inline void give_view(Request handle):
         PyBuffer_Release(&handle.view)
 
 
-cdef Status request_collect(Request handle):
-    cdef MxRequest *request = handle.request
-    cdef uint32_t transferred = 0
+cdef void request_take(Library library, MxRequest *request, Outcome *outcome) noexcept nogil:
+    outcome.partner = request.partner
+    outcome.match = request.match
+    outcome.length = request.length
+    outcome.transferred = 0
+    outcome.status = request.status
     if request.kind == REQUEST_SEND:
         if request.status == STATUS_SUCCESS:
-            transferred = request.length
+            outcome.transferred = request.length
+        elif request.status == STATUS_TRUNCATED:
+            outcome.transferred = request.received
     elif request.kind == REQUEST_RECEIVE:
         if request.status <= STATUS_TRUNCATED:
-            transferred = min(request.length, request.capacity)
+            outcome.transferred = min(request.length, request.capacity)
         else:
-            request.length = 0
-    handle.status = status_make(
-        <str>STATUS_NAMES[request.status], partner_of(handle.library, request.partner),
-        request.match, request.length, transferred)
+            outcome.length = 0
+    elif request.kind == REQUEST_CONNECT:
+        outcome.match = request.mask
+    request.owner = NULL
+    request_release(library, request)
+
+
+cdef Status outcome_status(Library library, const Outcome *outcome, object context):
+    cdef Status status = Status.__new__(Status)
+    status.code = <str>STATUS_NAMES[outcome.status]
+    status.source = partner_of(library, outcome.partner)
+    status.match = outcome.match
+    status.length = outcome.length
+    status.transferred = outcome.transferred
+    status.context = context
+    return status
+
+
+cdef Status request_finish(Request handle, const Outcome *outcome):
+    cdef Status status = outcome_status(handle.library, outcome, handle.context)
+    handle.status = status
     let_go(handle)
-    return handle.status
+    return status
 
 
 cdef void let_go(Request handle):
-    cdef MxRequest *request = handle.request
     handle.request = NULL
-    request.owner = NULL
-    request_release(handle.library, request)
+    if handle.segments is not None:
+        if handle.status.transferred > 0:
+            handle.segments.scatter(<const uint8_t *>handle.view.buf, handle.status.transferred)
+        handle.segments = None
     give_view(handle)
     Py_DECREF(handle)
 
@@ -155,31 +238,52 @@ cdef Partner partner_of(Library library, MxPartner *partner):
     return made
 
 
-cdef Status status_make(str code, Partner source, uint64_t match, uint32_t length,
-                        uint32_t transferred):
-    cdef Status status = Status.__new__(Status)
-    status.code = code
-    status.source = source
-    status.match = match
-    status.length = length
-    status.transferred = transferred
-    return status
+cdef void request_forget(Library library, MxRequest *request) noexcept nogil:
+    request.flags |= REQUEST_FORGOTTEN
+    if request.flags & REQUEST_DONE:
+        link_remove(&request.ending)
+        link_append(&library.forgotten, &request.ending)
+
+
+cdef int reap_forgotten(Library library) except -1:
+    cdef MxRequest *request
+    cdef Outcome outcome
+    cdef Request handle
+    while True:
+        lock_enter(library)
+        if link_empty(&library.forgotten):
+            lock_leave(library)
+            return 0
+        request = request_of_ending(library.forgotten.next)
+        handle = None if request.owner == NULL else <Request>request.owner
+        request_take(library, request, &outcome)
+        lock_leave(library)
+        if handle is not None:  # else it is one that a handler has finished
+            request_finish(handle, &outcome)
 
 
 cdef int collect_all(Library library, str code) except -1:
     cdef PoolChunk *chunk = library.pool.chunks
+    cdef Outcome outcome
     cdef Partner partner
     cdef Request handle
     cdef uint32_t i
     while chunk != NULL:
         for i in range(chunk.count):
-            if chunk.requests[i].owner != NULL:
-                handle = <Request>chunk.requests[i].owner
-                if handle.request.flags & REQUEST_DONE:
-                    request_collect(handle)
-                    continue
-                handle.status = status_make(code, None, handle.request.match, 0, 0)
-                let_go(handle)
+            if chunk.requests[i].owner == NULL:
+                continue
+            handle = <Request>chunk.requests[i].owner
+            if chunk.requests[i].flags & REQUEST_DONE:
+                request_take(library, handle.request, &outcome)
+                request_finish(handle, &outcome)
+                continue
+            handle.status = Status.__new__(Status)
+            handle.status.code = code
+            handle.status.match = handle.request.match
+            handle.status.context = handle.context
+            handle.request.owner = NULL
+            request_release(library, handle.request)
+            let_go(handle)
         chunk = chunk.next
     for partner in library.partner_handles:
         partner.partner = NULL

@@ -1,1 +1,14 @@
-class Library: ...
+from shrimpmx.host.endpoint import DriverEndpoint
+from shrimpmx.params import MxParameters
+from shrimpmx.shared.node import Node
+
+class Library:
+    def __init__(
+        self,
+        node: Node,
+        driver: DriverEndpoint,
+        parameters: MxParameters,
+        key: int,
+        agent: int | None,
+        first_seqnum: int,
+    ) -> None: ...

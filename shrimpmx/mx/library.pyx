@@ -4,18 +4,36 @@ Sources: Open-MX's library for the protocol (sequence numbers, acknowledgements,
 resends, early and unexpected messages, zombies) and its defaults.
 """
 
+import os
+
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from shrimpmx.host.endpoint cimport DriverEndpoint
+from shrimpmx.mx.large cimport large_forget_all
+from shrimpmx.mx.match_table cimport matching_close, matching_open
 from shrimpmx.mx.pool cimport arena_close, arena_open, pool_close, pool_open
-from shrimpmx.mx.types cimport SEQNUM_HALF, SEQNUM_MASK, MxPartner, link_clear
-from shrimpmx.shared.layout cimport COUNTER_pool_grown, agent_record
+from shrimpmx.mx.types cimport (
+    FRAGMENTS_MAX, SEQNUM_HALF, SEQNUM_MASK, MxPartner, MxRequest, link_clear,
+)
+from shrimpmx.shared.heap cimport Heap
+from shrimpmx.shared.layout cimport (
+    COUNTER_match_comparisons, COUNTER_pool_grown, ENDPOINT_REGIONS, SMALL_MAX_BYTES, agent_record,
+)
 from shrimpmx.shared.node cimport Node
 
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, MachineError
+from shrimpmx.native.process_memory import allow_process_memory, process_memory_permitted
 from shrimpmx.shared.control import counter_names
+
+# The open endpoints of this process; not its parent's.
+cdef list OPEN_LIBRARIES = []
+os.register_at_fork(after_in_child=OPEN_LIBRARIES.clear)
+
+
+cdef list open_libraries():
+    return list(OPEN_LIBRARIES)
 
 
 cdef class Library:
@@ -42,38 +60,79 @@ cdef class Library:
         self.key = key
         self.first_seqnum = first_seqnum & SEQNUM_MASK
         self.nodes_count = node.header.nodes_count
-        self.frag_bytes = node.header.medium_frag_bytes
+        self.frag_bytes = node.header.geometry.medium_frag_bytes
         self.ack_delay_ns = parameters.ack_delay_ns
         self.resend_delay_ns = parameters.resend_delay_ns
         self.notacked_max = parameters.notacked_max
         self.resends_max = parameters.resends_max
+        self.resends_default = parameters.resends_max
         self.zombies_max = parameters.zombies_max
+        self.choose_size_classes(parameters)
         self.throttle = min(parameters.throttle, SEQNUM_HALF - 1)
         self.early_window = parameters.early_window
+        self.self_path = not parameters.disable_self
+        driver.shared = not parameters.disable_shared
+        self.prepare_memory(parameters.memory)
         self.now_ns = 0
         self.clear_lists()
         partners_count = self.nodes_count * 256
         self.partners = <MxPartner **>calloc(partners_count, sizeof(MxPartner *))
         if self.partners == NULL:
             raise MemoryError(f"no memory for {partners_count} partners")
+        self.region_owners = <MxRequest **>calloc(ENDPOINT_REGIONS, sizeof(MxRequest *))
+        if self.region_owners == NULL:
+            raise MemoryError("no memory for the table of memory regions")
         pool_open(&self.pool, parameters.requests, &self.counters[COUNTER_pool_grown])
-        arena_open(&self.receive_arena, parameters.unexpected_bytes,
+        matching_open(&self.matching, parameters.requests, parameters.context_id_bits,
+                      parameters.context_id_shift, &self.counters[COUNTER_pool_grown],
+                      &self.counters[COUNTER_match_comparisons])
+        arena_open(&self.receive_arena, parameters.unexpected_bytes, self.eager_max,
                    &self.counters[COUNTER_pool_grown])
-        arena_open(&self.send_arena, parameters.unexpected_bytes,
+        arena_open(&self.send_arena, parameters.unexpected_bytes, self.eager_max,
                    &self.counters[COUNTER_pool_grown])
+
+    cdef int choose_size_classes(self, parameters) except -1:
+        """From what length on messages are pulled; fragments can carry only so much (Open-MX)."""
+        self.medium_max = self.frag_bytes * min(
+            self.node.header.geometry.medium_frags_max, <uint32_t>FRAGMENTS_MAX)
+        self.eager_max = max(SMALL_MAX_BYTES, min(parameters.rndv_threshold, self.medium_max))
+        self.shared_eager_max = max(
+            SMALL_MAX_BYTES, min(parameters.shared_rndv_threshold, self.medium_max))
+        return 0
+
+    cdef int prepare_memory(self, str way) except -1:
+        """What memory.pyx may do with a user's buffer; MachineError if `way` cannot be."""
+        if self.node.heap != NULL:
+            self.heap = Heap.of_process(self.node, self.driver.index)
+        self.heap_direct = self.heap is not None and way in ("auto", "heap")
+        self.process_memory = False
+        if way in ("auto", "process-vm"):
+            allow_process_memory()
+            self.process_memory = process_memory_permitted()
+        if way == "process-vm" and not self.process_memory:
+            raise MachineError(
+                "this system does not let a process copy from and to another's memory, as "
+                "mx.memory 'process-vm' asks; 'auto' takes a bounce buffer instead"
+            )
+        return 0
 
     cdef int open(self, object session_id) except -1:
         self.session = self.driver.open(session_id)
         self.opened = True
+        OPEN_LIBRARIES.append(self)
         return 0
 
     cdef void clear_lists(self) noexcept:
-        link_clear(&self.posted)
-        link_clear(&self.unexpected)
         link_clear(&self.resend)
         link_clear(&self.starved)
+        link_clear(&self.refused)
+        link_clear(&self.waiting_partners)
+        link_clear(&self.delayed)
+        link_clear(&self.unnotified)
         link_clear(&self.ack_now)
         link_clear(&self.ack_later)
+        link_clear(&self.completed)
+        link_clear(&self.forgotten)
 
     cdef dict counter_values(self):
         return {name: self.counters[i] for i, name in enumerate(counter_names("rank"))}
@@ -82,15 +141,22 @@ cdef class Library:
         """Gives all memory back; the lists are empty afterwards and no call may follow."""
         cdef uint32_t i
         self.opened = False
+        if self in OPEN_LIBRARIES:
+            OPEN_LIBRARIES.remove(self)
+        large_forget_all(self)
         self.clear_lists()
+        self.heap = None
         if self.partners != NULL:
             for i in range(self.nodes_count * 256):
                 free(self.partners[i])
             free(self.partners)
             self.partners = NULL
+        free(self.region_owners)
+        self.region_owners = NULL
         arena_close(&self.receive_arena)
         arena_close(&self.send_arena)
         pool_close(&self.pool)
+        matching_close(&self.matching)
 
     def __dealloc__(self):
         if self.partners != NULL:

@@ -1,20 +1,22 @@
 """Matching of 64 bits under a mask (Open-MX: omx_recv.c).
 
 A posted receive takes a message if `receive.match == (receive.mask & message.match)`.
-Both lists are searched from the oldest, so that messages of one partner that fit the
-same receives are received in the order in which they were sent.
+The oldest that fits is taken on either side (match_table), so that messages of one partner
+that fit the same receives are received in the order in which they were sent.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from shrimpmx.mx.large_receive cimport large_adopt
 from shrimpmx.mx.library cimport (
     Library, count, request_complete, request_give_data, trace_message,
 )
 from shrimpmx.mx.pool cimport pool_give, pool_take
+from shrimpmx.mx.to_self cimport end_send_to_self
 from shrimpmx.mx.types cimport (
-    REQUEST_PARTIAL, REQUEST_POSTED, REQUEST_RECEIVE, STATUS_CANCELLED, STATUS_SUCCESS,
-    STATUS_TRUNCATED, MxRequest, link_append, link_insert_after, link_remove, request_of_queue,
+    REQUEST_LARGE, REQUEST_PARTIAL, REQUEST_POSTED, REQUEST_RECEIVE, STATUS_CANCELLED,
+    STATUS_SUCCESS, STATUS_TRUNCATED, MxRequest, link_insert_after, link_remove,
 )
 from shrimpmx.native.trace cimport TRACE_received
 from shrimpmx.shared.layout cimport (
@@ -37,32 +39,23 @@ cdef MxRequest *match_receive(Library library, void *data, uint32_t capacity, ui
     if kept != NULL:
         match_adopt(library, receive, kept)
     else:
-        receive.flags = REQUEST_POSTED
-        link_append(&library.posted, &receive.queue)
+        match_post(library, receive)
     return receive
-
-
-cdef MxRequest *match_unexpected(Library library, uint64_t match,
-                                 uint64_t mask) noexcept nogil:
-    cdef MxRequest *kept = request_of_queue(library.unexpected.next)
-    while &kept.queue != &library.unexpected:
-        if match == (mask & kept.match):
-            return kept
-        kept = request_of_queue(kept.queue.next)
-    return NULL
 
 
 cdef bint match_cancel(Library library, MxRequest *request) noexcept nogil:
     if not request.flags & REQUEST_POSTED:
         return False
-    link_remove(&request.queue)
-    request.flags &= ~(<uint32_t>REQUEST_POSTED)
+    match_remove(library, request)
     request_complete(library, request, STATUS_CANCELLED)
     count(library, COUNTER_cancelled)
     return True
 
 
 cdef void match_adopt(Library library, MxRequest *receive, MxRequest *kept) noexcept nogil:
+    if kept.flags & REQUEST_LARGE:
+        large_adopt(library, receive, kept)
+        return
     receive.partner = kept.partner
     receive.match = kept.match
     receive.seqnum = kept.seqnum
@@ -71,7 +64,8 @@ cdef void match_adopt(Library library, MxRequest *receive, MxRequest *kept) noex
     receive.fragments = kept.fragments
     # Of a partial message this copies gaps too; the missing fragments then fill them.
     memcpy(receive.data, kept.data, min(receive.capacity, kept.length))
-    link_remove(&kept.queue)
+    match_remove(library, kept)
+    end_send_to_self(library, kept, receive.capacity)
     if kept.flags & REQUEST_PARTIAL:
         receive.flags |= REQUEST_PARTIAL
         link_insert_after(&kept.chain, &receive.chain)

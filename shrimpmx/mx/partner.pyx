@@ -7,19 +7,25 @@ had given us up. In both cases what was in flight is lost, and numbers start afr
 1 under the next counter, so that packets of the old conversation cannot be mistaken.
 """
 
-from libc.stdint cimport uint16_t, uint32_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport calloc
 
+from shrimpmx.mx.connect cimport connects_ask_again
+from shrimpmx.mx.large cimport large_drop, large_release
 from shrimpmx.mx.library cimport (
     Library, count, request_complete, request_end_send, request_give_data,
 )
+from shrimpmx.mx.match cimport match_remove
 from shrimpmx.mx.pool cimport pool_give
 from shrimpmx.mx.types cimport (
-    ACK_NONE, REQUEST_KEPT, REQUEST_PARTIAL, SEQNUM_FIRST, SEQNUM_SESSION_MASK, SEQNUM_SESSION_STEP,
-    STATUS_UNREACHABLE, MxPartner, MxRequest, RequestStatus, link_clear, link_empty,
-    link_remove, request_of_chain, request_of_queue, seqnum_same_session,
+    ACK_NONE, REQUEST_KEPT, REQUEST_NOTIFY, REQUEST_PARTIAL, SEQNUM_FIRST, SEQNUM_SESSION_MASK,
+    SEQNUM_SESSION_STEP,
+    STATUS_BAD_ENDPOINT, STATUS_BAD_SESSION, STATUS_CLOSED, STATUS_UNREACHABLE, MxPartner,
+    MxRequest, RequestStatus, link_append, link_clear, link_empty, link_remove,
+    partner_of_refusals, request_of_chain, request_of_queue, seqnum_same_session,
 )
 from shrimpmx.shared.layout cimport COUNTER_partners_dead
+from shrimpmx.wire.wire cimport NACK_BAD_ENDPOINT, NACK_BAD_SESSION, NACK_ENDPOINT_CLOSED
 
 
 cdef MxPartner *partner_make(Library library, uint32_t peer_index,
@@ -39,6 +45,13 @@ cdef MxPartner *partner_make(Library library, uint32_t peer_index,
     link_clear(&partner.connects)
     link_clear(&partner.early)
     link_clear(&partner.partial)
+    link_clear(&partner.refusals)
+    link_clear(&partner.waiting)
+    link_clear(&partner.large)
+    link_clear(&partner.incoming)
+    partner.local = library.driver.sends_locally(peer_index)
+    partner.is_self = (library.self_path and peer_index == library.node.header.index
+                       and endpoint == library.driver.index)
     partner.peer_index = peer_index
     partner.endpoint = endpoint
     receive_from(partner, library.first_seqnum)
@@ -65,23 +78,28 @@ cdef void receive_afresh(Library library, MxPartner *partner) noexcept nogil:
     receive_from(partner, counter | library.first_seqnum)
 
 
-cdef bint partner_learn(Library library, MxPartner *partner, uint32_t session,
-                        uint16_t expected_seqnum) noexcept nogil:
+cdef Learned partner_learn(Library library, MxPartner *partner, uint32_t session,
+                           uint16_t expected_seqnum) noexcept nogil:
+    cdef Learned learned = LEARNED
     if partner.known and session != partner.back_session:
         if partner.restarted and session == partner.previous_session:
-            return False
+            return LEARNED_STALE
         drop_conversation(library, partner, STATUS_UNREACHABLE)
-        partner.can_send = False
         partner.previous_session = partner.back_session
         partner.restarted = True
         partner.known = False
         # Its packets do not tell their sender's session, so that those of the old instance
-        # which are still under way differ from the new ones only by the counter.
-        receive_afresh(library, partner)
+        # which are still under way differ from the new ones only by the counter. If we gave the
+        # old one up, that has moved on already.
+        if partner.can_send:
+            receive_afresh(library, partner)
+            learned = LEARNED_ANEW
+        partner.can_send = False
     elif partner.can_send and not seqnum_same_session(expected_seqnum, partner.next_send):
         drop_conversation(library, partner, STATUS_UNREACHABLE)
         partner.can_send = False
         receive_afresh(library, partner)
+        learned = LEARNED_ANEW
     if not partner.known:
         partner.back_session = session
         partner.known = True
@@ -91,26 +109,61 @@ cdef bint partner_learn(Library library, MxPartner *partner, uint32_t session,
         partner.true_session = session
         partner.can_send = True
         send_from(partner, expected_seqnum)
-    return True
+    return learned
 
 
 cdef void partner_die(Library library, MxPartner *partner,
                       RequestStatus status) noexcept nogil:
     count(library, COUNTER_partners_dead)
-    while not link_empty(&partner.connects):
+    # A bad session is the one that they are to replace.
+    while status != STATUS_BAD_SESSION and not link_empty(&partner.connects):
         request_end_send(library, request_of_chain(partner.connects.next), status)
     drop_conversation(library, partner, status)
     partner.can_send = False
     receive_afresh(library, partner)
+    connects_ask_again(library, partner)
+
+
+cdef RequestStatus nack_status(uint32_t nack_type) noexcept nogil:
+    if nack_type == NACK_BAD_ENDPOINT:
+        return STATUS_BAD_ENDPOINT
+    if nack_type == NACK_ENDPOINT_CLOSED:
+        return STATUS_CLOSED
+    return STATUS_BAD_SESSION if nack_type == NACK_BAD_SESSION else STATUS_UNREACHABLE
+
+
+cdef void partner_refused(Library library, MxPartner *partner, uint32_t nack_type) noexcept nogil:
+    partner.refused = <uint8_t>nack_type
+    partner.refused_session = partner.true_session
+    if link_empty(&partner.refusals):
+        link_append(&library.refused, &partner.refusals)
+
+
+cdef void partners_end_refused(Library library) noexcept nogil:
+    cdef MxPartner *partner
+    cdef RequestStatus status
+    while not link_empty(&library.refused):
+        partner = partner_of_refusals(library.refused.next)
+        link_remove(&partner.refusals)
+        status = nack_status(partner.refused)
+        if partner.can_send and partner.true_session == partner.refused_session:
+            partner_die(library, partner, status)
+        # Who was never connected has only connect requests; a session is nothing they need.
+        while status != STATUS_BAD_SESSION and not link_empty(&partner.connects):
+            request_end_send(library, request_of_chain(partner.connects.next), status)
 
 
 cdef void drop_conversation(Library library, MxPartner *partner,
                             RequestStatus status) noexcept nogil:
     """What is in flight either way ends: sends and half-received messages with `status`."""
+    cdef MxRequest *request
     while not link_empty(&partner.unacked):
-        request_end_send(library, request_of_chain(partner.unacked.next), status)
+        request = request_of_chain(partner.unacked.next)
+        large_release(library, request)
+        request_end_send(library, request, status)
     while not link_empty(&partner.throttled):
         request_end_send(library, request_of_queue(partner.throttled.next), status)
+    large_drop(library, partner, status)
     partner.next_acked = partner.next_send
     while not link_empty(&partner.partial):
         fail_receive(library, request_of_chain(partner.partial.next), status)
@@ -122,10 +175,10 @@ cdef void drop_conversation(Library library, MxPartner *partner,
 
 cdef void fail_receive(Library library, MxRequest *request,
                        RequestStatus status) noexcept nogil:
-    link_remove(&request.queue)
+    match_remove(library, request)
     link_remove(&request.chain)
     request.flags &= ~(<uint32_t>REQUEST_PARTIAL)
-    if request.kind == REQUEST_KEPT:
+    if request.kind == REQUEST_KEPT or request.kind == REQUEST_NOTIFY:
         request_give_data(library, request)
         pool_give(&library.pool, request)
     else:

@@ -6,7 +6,7 @@ from shrimpmx.mx.types cimport Link, MxRequest, link_clear, request_of_queue
 
 cdef enum:
     ARENA_BLOCK_BYTES = 256  # the smallest block
-    ARENA_ORDERS = 8         # block sizes: 256 B to 32 KiB, the longest eager message
+    ARENA_ORDERS = 11        # block sizes: 256 B to at most 256 KiB, the longest eager message
 
 cdef struct PoolChunk:
     PoolChunk *next
@@ -23,6 +23,7 @@ cdef struct Arena:
     uint64_t size_bytes
     uint64_t free_bytes
     uint8_t *blocks          # per smallest block: what starts there (see pool.pyx)
+    uint32_t orders          # block sizes that it has
     Link free[ARENA_ORDERS]
     uint64_t *grown          # counter
 
@@ -30,9 +31,11 @@ cdef int pool_open(RequestPool *pool, uint32_t count, uint64_t *grown) except -1
 cdef void pool_close(RequestPool *pool) noexcept
 cdef bint pool_grow(RequestPool *pool, uint32_t count) noexcept nogil
 
-cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t *grown) except -1
+# `longest`: what its largest blocks hold.
+cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t longest,
+                    uint64_t *grown) except -1
 cdef void arena_close(Arena *arena) noexcept
-# Room for `size_bytes` (at most 32 KiB), or NULL. may_grow: rather take it from the system.
+# Room for `size_bytes`, or NULL. may_grow: rather take it from the system.
 cdef uint8_t *arena_take(Arena *arena, uint32_t size_bytes, bint may_grow) noexcept nogil
 cdef void arena_give(Arena *arena, uint8_t *block) noexcept nogil
 
@@ -51,14 +54,20 @@ cdef inline MxRequest *pool_take(RequestPool *pool) noexcept nogil:
     request = request_of_queue(link)
     link_clear(&request.queue)
     link_clear(&request.chain)
+    link_clear(&request.ending)
     request.flags = 0
     request.status = 0
     request.resends = 0
+    request.resends_max = 0
     request.fragments = 0
+    request.sender = NULL
     request.fragments_sent = 0
     request.received = 0
     request.partner = NULL
     request.owner = NULL
+    request.region = -1
+    request.reach.bounced = False
+    request.notify = NULL
     return request
 
 

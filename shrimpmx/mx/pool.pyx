@@ -3,8 +3,8 @@
 Nothing on a message's way allocates. If the room made at open does not suffice,
 more is taken from the system and counted (`pool_grown`), so that a run shows it.
 
-The arena is a buddy allocator: blocks of 256 B to 32 KiB, split and merged by
-halves, whose free lists lie in the free blocks themselves.
+The arena is a buddy allocator: blocks of 256 B up to the longest eager message, split and
+merged by halves, whose free lists lie in the free blocks themselves.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -56,10 +56,15 @@ cdef bint pool_grow(RequestPool *pool, uint32_t count) noexcept nogil:
     return True
 
 
-cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t *grown) except -1:
-    cdef uint64_t whole = <uint64_t>ARENA_BLOCK_BYTES << (ARENA_ORDERS - 1)
+cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t longest,
+                    uint64_t *grown) except -1:
+    cdef uint64_t whole = ARENA_BLOCK_BYTES
     cdef uint64_t offset
     cdef uint32_t order
+    arena.orders = 1
+    while arena.orders < ARENA_ORDERS and whole < longest:
+        arena.orders += 1
+        whole <<= 1
     size_bytes = (size_bytes + whole - 1) // whole * whole
     arena.base = <uint8_t *>malloc(size_bytes)
     arena.blocks = <uint8_t *>calloc(size_bytes // ARENA_BLOCK_BYTES, 1)
@@ -74,7 +79,7 @@ cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t *grown) except -
     offset = size_bytes
     while offset:
         offset -= whole
-        arena_put(arena, offset // ARENA_BLOCK_BYTES, ARENA_ORDERS - 1)
+        arena_put(arena, offset // ARENA_BLOCK_BYTES, arena.orders - 1)
     return 0
 
 
@@ -101,9 +106,9 @@ cdef uint8_t *arena_take(Arena *arena, uint32_t size_bytes, bint may_grow) noexc
     while (<uint32_t>ARENA_BLOCK_BYTES << wanted) < size_bytes:
         wanted += 1
     order = wanted
-    while order < ARENA_ORDERS and link_empty(&arena.free[order]):
+    while order < arena.orders and link_empty(&arena.free[order]):
         order += 1
-    if order >= ARENA_ORDERS:
+    if order >= arena.orders:
         if not may_grow:
             return NULL
         arena.grown[0] += 1
@@ -128,7 +133,7 @@ cdef void arena_give(Arena *arena, uint8_t *block) noexcept nogil:
     index = <uint64_t>(block - arena.base) // ARENA_BLOCK_BYTES
     order = arena.blocks[index] & 0x0F
     arena.free_bytes += <uint64_t>ARENA_BLOCK_BYTES << order
-    while order < ARENA_ORDERS - 1:
+    while order < arena.orders - 1:
         buddy = index ^ (<uint64_t>1 << order)
         if arena.blocks[buddy] != (BLOCK_FREE | order):
             break

@@ -9,6 +9,8 @@ from shrimpmx.native.ring cimport ring
 
 # One pass (Open-MX's order); returns the number of events taken.
 cdef int progress(Library library) noexcept nogil
+# Whether a message is not acknowledged, or a large one not pulled, or a notify not sent yet.
+cdef bint sends_pending(Library library) noexcept nogil
 # When the library next wants a pass though nothing came, ns; NEVER_NS if never.
 cdef int64_t next_timer_ns(Library library) noexcept nogil
 
@@ -17,6 +19,7 @@ cdef struct WakeCondition:
     const event_reader *unexpected
     const event_reader *expected
     const Link *starved
+    const bint *tx_full
     ring *tx
 
 cdef void wake_condition_open(WakeCondition *condition, Library library) noexcept

@@ -1,7 +1,7 @@
 """One pass of the library over everything that waits to be done.
 
-The order is Open-MX's (omx_lib.c): events, resends, requests that found the ring full,
-acknowledgements. The clock is read once, the NIC told once. Nothing moves between the
+The order is Open-MX's (omx_lib.c): events, resends, requests that found the ring full or
+no memory, acknowledgements. The clock is read once, the NIC told once. Nothing moves between the
 application's calls.
 """
 
@@ -9,7 +9,10 @@ from libc.stdint cimport int64_t
 
 from shrimpmx.host.event_ring cimport event_reader, event_reader_consume, event_reader_peek
 from shrimpmx.mx.ack cimport ack_flush
+from shrimpmx.mx.large cimport large_keep_alive, large_retry_sends
+from shrimpmx.mx.large_receive cimport large_pull_done, large_retry_receives
 from shrimpmx.mx.library cimport Library
+from shrimpmx.mx.partner cimport partners_end_refused
 from shrimpmx.mx.recv cimport receive_event
 from shrimpmx.mx.send cimport send_overdue, send_stamp, send_starved
 from shrimpmx.mx.types cimport MxRequest, link_empty, partner_of_acks, request_of_queue
@@ -21,8 +24,8 @@ from shrimpmx.shared.layout cimport COUNTER_progress_calls, event
 # acknowledgements. As many as an interrupt handler may take (its budget).
 cdef enum:
     PASS_EVENTS = 64
-    # A full tx ring has nobody to tell when it has room; a sleeper looks again after this
-    # long, the time of some 40 full packets at 10 Gb/s (ours).
+    # A full tx ring, or a local target's event ring, has nobody to tell when it has room; a
+    # sleeper looks again after this long, the time of some 40 full packets at 10 Gb/s (ours).
     FULL_RING_RETRY_NS = 50_000
 
 
@@ -42,19 +45,40 @@ cdef int progress(Library library) noexcept nogil:
         receive_event(library, incoming)
         event_reader_consume(reader)
         taken += 1
-    # Eager messages send nothing through the expected ring; it must not fill up.
-    while event_reader_peek(&library.driver.expected) != NULL:
+    while True:
+        incoming = event_reader_peek(&library.driver.expected)
+        if incoming == NULL:
+            break
+        large_pull_done(library, incoming)
         event_reader_consume(&library.driver.expected)
+        taken += 1
     if not link_empty(&library.resend):
         send_overdue(library)
+    if not link_empty(&library.unnotified):
+        large_keep_alive(library)
     if not link_empty(&library.starved):
         send_starved(library)
+    if not link_empty(&library.delayed):
+        large_retry_receives(library)
+    if not link_empty(&library.waiting_partners):
+        large_retry_sends(library)
     ack_flush(library)
+    if not link_empty(&library.refused):
+        partners_end_refused(library)
     library.in_pass = False
     if library.doorbell_wanted:
         library.doorbell_wanted = False
         library.driver.doorbell()
     return taken
+
+
+cdef bint sends_pending(Library library) noexcept nogil:
+    return not (
+        link_empty(&library.resend)
+        and link_empty(&library.starved)
+        and link_empty(&library.unnotified)
+        and link_empty(&library.waiting_partners)
+    )
 
 
 cdef int64_t next_timer_ns(Library library) noexcept nogil:
@@ -64,9 +88,16 @@ cdef int64_t next_timer_ns(Library library) noexcept nogil:
         request = request_of_queue(library.resend.next)
         timer_ns = library.now_ns if request.sent_ns == NEVER_NS else request.sent_ns
         timer_ns += library.resend_delay_ns
+    if not link_empty(&library.unnotified):
+        request = request_of_queue(library.unnotified.next)
+        timer_ns = min(timer_ns, request.sent_ns + library.resend_delay_ns)
     if not link_empty(&library.ack_later):
         timer_ns = min(timer_ns, partner_of_acks(library.ack_later.next).ack_due_ns)
-    if not link_empty(&library.starved) or not link_empty(&library.ack_now):
+    if (
+        not link_empty(&library.starved)
+        or not link_empty(&library.ack_now)
+        or (library.pull_found_no_room and not link_empty(&library.delayed))
+    ):
         timer_ns = min(timer_ns, library.now_ns + FULL_RING_RETRY_NS)
     return timer_ns
 
@@ -75,6 +106,7 @@ cdef void wake_condition_open(WakeCondition *condition, Library library) noexcep
     condition.unexpected = &library.driver.unexpected
     condition.expected = &library.driver.expected
     condition.starved = &library.starved
+    condition.tx_full = &library.tx_full
     condition.tx = library.driver.port.tx
 
 
@@ -83,5 +115,6 @@ cdef bint wake_condition_ready(void *context) noexcept nogil:
     return (
         event_reader_peek(condition.unexpected) != NULL
         or event_reader_peek(condition.expected) != NULL
-        or (not link_empty(condition.starved) and ring_free(condition.tx, 1) > 0)
+        or (condition.tx_full[0] and not link_empty(condition.starved)
+            and ring_free(condition.tx, 1) > 0)
     )

@@ -12,23 +12,26 @@ from libc.string cimport memcpy
 
 from shrimpmx.mx.ack cimport ack_owe, ack_receive, ack_take_in
 from shrimpmx.mx.connect cimport connect_reply, connect_request, nack_receive
+from shrimpmx.mx.large cimport large_notified
+from shrimpmx.mx.large_receive cimport large_receive
 from shrimpmx.mx.library cimport Library, count, trace_message
-from shrimpmx.mx.match cimport match_adopt, match_finish
+from shrimpmx.mx.match cimport match_adopt, match_finish, match_keep
 from shrimpmx.mx.partner cimport partner_find
-from shrimpmx.mx.pool cimport arena_take, pool_take
+from shrimpmx.mx.pool cimport arena_give, arena_take, pool_give, pool_take
 from shrimpmx.mx.types cimport (
-    EAGER_MAX_BYTES, INLINE_BYTES, REQUEST_IN_ARENA, REQUEST_KEPT, REQUEST_PARTIAL,
-    REQUEST_POSTED, SEQNUM_HALF, Link, MxPartner, MxRequest, link_append, link_empty,
-    link_insert_after, link_remove, request_of_chain, request_of_queue, seqnum_distance,
+    INLINE_BYTES, REQUEST_IN_ARENA, REQUEST_KEPT, REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_PARTIAL,
+    SEQNUM_HALF, Link, MxPartner, MxRequest, link_append, link_empty,
+    link_insert_after, link_remove, request_of_chain, seqnum_distance,
     seqnum_next, seqnum_same_session,
 )
+from shrimpmx.mx.unexpected cimport take_receive
 from shrimpmx.native.trace cimport TRACE_unexpected
 from shrimpmx.shared.layout cimport (
     COUNTER_medium_no_assembly, COUNTER_nacks_received, COUNTER_recv_bad_fragment,
     COUNTER_recv_bad_session, COUNTER_recv_duplicate, COUNTER_recv_early, COUNTER_recv_events,
     COUNTER_recv_out_of_window, COUNTER_recv_unexpected, COUNTER_unexpected_no_buffer,
     EVENT_CONNECT_REPLY, EVENT_CONNECT_REQUEST, EVENT_LIBACK, EVENT_MEDIUM_FRAG, EVENT_NACK_LIB,
-    EVENT_SMALL, EVENT_TINY, event,
+    EVENT_NOTIFY, EVENT_RNDV, EVENT_SMALL, EVENT_TINY, event,
 )
 
 # One packet of a message.
@@ -41,6 +44,11 @@ cdef struct Packet:
     uint32_t offset          # of its data in the message
     uint32_t fragment
     uint16_t seqnum
+    uint8_t type             # EVENT_TINY to EVENT_NOTIFY
+    # Of a rndv; of a notify the first two.
+    uint8_t rdma_id
+    uint8_t rdma_seqnum
+    uint16_t rdma_offset
 
 
 cdef void receive_event(Library library, const event *incoming) noexcept nogil:
@@ -52,9 +60,10 @@ cdef void receive_event(Library library, const event *incoming) noexcept nogil:
     partner = partner_find(library, incoming.peer_index, incoming.src_endpoint)
     if partner == NULL:
         count(library, COUNTER_recv_bad_session)
-    elif EVENT_TINY <= incoming.type <= EVENT_MEDIUM_FRAG:
+    elif EVENT_TINY <= incoming.type <= EVENT_NOTIFY:
         receive_message(library, partner, incoming)
     elif incoming.type == EVENT_LIBACK:
+        partner.heard_ns = library.now_ns
         ack_receive(library, partner, incoming)
     elif incoming.type == EVENT_CONNECT_REPLY:
         connect_reply(library, partner, incoming)
@@ -69,6 +78,7 @@ cdef inline void receive_message(Library library, MxPartner *partner,
     packet.partner = partner
     packet.match = incoming.match_info
     packet.seqnum = incoming.seqnum
+    packet.type = incoming.type
     packet.offset = 0
     packet.fragment = 0
     if incoming.type == EVENT_TINY:
@@ -79,6 +89,8 @@ cdef inline void receive_message(Library library, MxPartner *partner,
         packet.message_length = incoming.small.length
         packet.data_length = incoming.small.length
         packet.data = library.driver.recvq(incoming.small.recvq_offset)
+    elif incoming.type != EVENT_MEDIUM_FRAG:
+        take_header(&packet, incoming)
     else:
         packet.message_length = incoming.medium.message_length
         packet.data_length = incoming.medium.frag_length
@@ -91,6 +103,7 @@ cdef inline void receive_message(Library library, MxPartner *partner,
     if not seqnum_same_session(packet.seqnum, partner.next_match):
         count(library, COUNTER_recv_bad_session)
         return
+    partner.heard_ns = library.now_ns
     if incoming.piggyack != partner.next_acked:
         ack_take_in(library, partner, incoming.piggyack)
     if packet.seqnum == partner.next_match:
@@ -99,9 +112,26 @@ cdef inline void receive_message(Library library, MxPartner *partner,
         receive_out_of_order(library, &packet)
 
 
+cdef void take_header(Packet *packet, const event *incoming) noexcept nogil:
+    """Of packets that bring no data: rndv, which announces some, and notify, which has a number
+    and is acknowledged like a message, but is matched to none."""
+    packet.data = NULL
+    packet.data_length = 0
+    if incoming.type == EVENT_RNDV:
+        packet.message_length = incoming.rndv.message_length
+        packet.rdma_id = incoming.rndv.rdma_id
+        packet.rdma_seqnum = incoming.rndv.rdma_seqnum
+        packet.rdma_offset = incoming.rndv.rdma_offset
+    else:
+        packet.message_length = incoming.notify.transferred
+        packet.rdma_id = incoming.notify.rdma_id
+        packet.rdma_seqnum = incoming.notify.rdma_seqnum
+        packet.match = 0
+
+
 cdef inline bint plausible_fragment(Library library, const Packet *packet) noexcept nogil:
     """A fragment is full unless it is its message's last one."""
-    if packet.message_length > EAGER_MAX_BYTES or packet.offset >= packet.message_length:
+    if packet.message_length > library.medium_max or packet.offset >= packet.message_length:
         return False
     return packet.data_length == min(library.frag_bytes, packet.message_length - packet.offset)
 
@@ -126,31 +156,31 @@ cdef inline void all_received(Library library, MxPartner *partner) noexcept nogi
         ack_owe(library, partner, False)
 
 
-cdef inline MxRequest *find_posted(Library library, uint64_t match) noexcept nogil:
-    cdef MxRequest *request = request_of_queue(library.posted.next)
-    while &request.queue != &library.posted:
-        if request.match == (request.mask & match):
-            return request
-        request = request_of_queue(request.queue.next)
-    return NULL
-
-
 cdef inline bint deliver(Library library, Packet *packet) noexcept nogil:
     """Matches a message by its first packet to come; False if there was no room to keep it."""
-    cdef MxRequest *request = find_posted(library, packet.match)
+    cdef MxRequest *request
+    if packet.type == EVENT_NOTIFY:
+        large_notified(library, packet.partner, packet.message_length, packet.rdma_id,
+                       packet.rdma_seqnum)
+        return True
+    request = take_receive(
+        library, packet.partner, packet.match, packet.message_length,
+        packet.data if packet.data_length == packet.message_length else NULL)
     if request == NULL:
         return deliver_unexpected(library, packet)
-    link_remove(&request.queue)
     request.partner = packet.partner
     request.match = packet.match
     request.seqnum = packet.seqnum
     request.length = packet.message_length
-    request.flags = 0
+    if packet.type == EVENT_RNDV:
+        take_window(request, packet)
+        large_receive(library, request)
+        return True
     take_data(request, packet)
     if request.received == request.length:
         match_finish(library, request)
     else:
-        request.flags = REQUEST_PARTIAL
+        request.flags |= REQUEST_PARTIAL
         link_append(&packet.partner.partial, &request.chain)
     return True
 
@@ -161,11 +191,24 @@ cdef bint deliver_unexpected(Library library, const Packet *packet) noexcept nog
         count(library, COUNTER_unexpected_no_buffer)
         return False
     count(library, COUNTER_recv_unexpected)
-    link_append(&library.unexpected, &kept.queue)
+    match_keep(library, kept)
     trace_message(library, TRACE_unexpected, packet.partner, packet.seqnum, kept.length)
-    if kept.flags & REQUEST_PARTIAL:
-        link_append(&packet.partner.partial, &kept.chain)
+    await_data(kept)
     return True
+
+
+cdef inline void await_data(MxRequest *kept) noexcept nogil:
+    """A kept message whose turn has come, but not all of its data."""
+    if kept.flags & REQUEST_PARTIAL:
+        link_append(&kept.partner.partial, &kept.chain)
+    elif kept.flags & REQUEST_LARGE:
+        link_append(&kept.partner.incoming, &kept.chain)
+
+
+cdef inline void take_window(MxRequest *request, const Packet *packet) noexcept nogil:
+    request.rdma_id = packet.rdma_id
+    request.rdma_seqnum = packet.rdma_seqnum
+    request.rdma_offset = packet.rdma_offset
 
 
 cdef inline void take_data(MxRequest *request, const Packet *packet) noexcept nogil:
@@ -184,12 +227,14 @@ cdef MxRequest *keep(Library library, const Packet *packet, bint may_grow) noexc
     """A message without a receive, in room of the library's own."""
     cdef MxRequest *kept
     cdef uint8_t *room = NULL
-    if packet.message_length > INLINE_BYTES:
+    if packet.message_length > INLINE_BYTES and packet.type <= EVENT_MEDIUM_FRAG:
         room = arena_take(&library.receive_arena, packet.message_length, may_grow)
         if room == NULL:
             return NULL
     kept = pool_take(&library.pool)
     if kept == NULL:
+        if room != NULL:
+            arena_give(&library.receive_arena, room)
         return NULL
     kept.kind = REQUEST_KEPT
     kept.partner = packet.partner
@@ -201,6 +246,12 @@ cdef MxRequest *keep(Library library, const Packet *packet, bint may_grow) noexc
     if room != NULL:
         kept.data = room
         kept.flags = REQUEST_IN_ARENA
+    if packet.type > EVENT_MEDIUM_FRAG:
+        # A notify that came early stands among messages until its turn, then it is used up.
+        kept.kind = REQUEST_KEPT if packet.type == EVENT_RNDV else REQUEST_NOTIFY
+        kept.flags |= REQUEST_LARGE
+        take_window(kept, packet)
+        return kept
     take_data(kept, packet)
     if kept.received != kept.length:
         kept.flags |= REQUEST_PARTIAL
@@ -239,10 +290,13 @@ cdef MxRequest *find_by_seqnum(Link *chain, uint16_t seqnum) noexcept nogil:
 cdef void receive_fragment(Library library, MxRequest *request,
                            const Packet *packet) noexcept nogil:
     """One more fragment of a message that is partly there, wherever it stands now."""
-    if packet.message_length != request.length:
+    if (
+        packet.message_length != request.length
+        or (packet.type > EVENT_MEDIUM_FRAG) != (request.flags & REQUEST_LARGE != 0)
+    ):
         count(library, COUNTER_recv_bad_fragment)
         return
-    if request.fragments & (<uint64_t>1 << packet.fragment):
+    if request.flags & REQUEST_LARGE or request.fragments & (<uint64_t>1 << packet.fragment):
         count(library, COUNTER_recv_duplicate)
         return
     take_data(request, packet)
@@ -279,6 +333,13 @@ cdef void receive_early(Library library, Packet *packet) noexcept nogil:
     link_insert_after(place, &request.chain)
 
 
+cdef inline const uint8_t *whole(Library library, const MxRequest *kept) noexcept nogil:
+    """The payload of a kept message that came in one packet, or NULL."""
+    if kept.length > library.frag_bytes or kept.flags & (REQUEST_PARTIAL | REQUEST_LARGE):
+        return NULL
+    return kept.data
+
+
 cdef void deliver_early(Library library, MxPartner *partner) noexcept nogil:
     """Early messages whose turn has come are matched, complete or not."""
     cdef MxRequest *kept
@@ -289,14 +350,15 @@ cdef void deliver_early(Library library, MxPartner *partner) noexcept nogil:
             return
         partner.next_match = seqnum_next(partner.next_match)
         link_remove(&kept.chain)
-        if kept.flags & REQUEST_PARTIAL:
-            link_append(&partner.partial, &kept.chain)
-        receive = find_posted(library, kept.match)
+        if kept.kind == REQUEST_NOTIFY:
+            large_notified(library, partner, kept.length, kept.rdma_id, kept.rdma_seqnum)
+            pool_give(&library.pool, kept)
+            continue
+        await_data(kept)
+        receive = take_receive(library, partner, kept.match, kept.length, whole(library, kept))
         if receive == NULL:
             count(library, COUNTER_recv_unexpected)
-            link_append(&library.unexpected, &kept.queue)
+            match_keep(library, kept)
             trace_message(library, TRACE_unexpected, partner, kept.seqnum, kept.length)
         else:
-            link_remove(&receive.queue)
-            receive.flags &= ~(<uint32_t>REQUEST_POSTED)
             match_adopt(library, receive, kept)

@@ -1,16 +1,19 @@
-"""Sending: eager messages and connect requests, resends, and waiting for room."""
+"""Sending: messages, notifies and connect requests, resends, and waiting for room."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.types cimport MxPartner, MxRequest
 
-# Starts an eager send (at most 32 KiB); NULL only if memory is out. Then ring the doorbell.
+# Starts a send; NULL only if memory is out. Then ring the doorbell. `synchronous`: it is done
+# only when a receive has taken the message.
 cdef MxRequest *send_start(Library library, MxPartner *partner, const void *data,
-                           uint32_t length, uint64_t match) noexcept nogil
+                           uint32_t length, uint64_t match, bint synchronous) noexcept nogil
+# Sends a notify that is filled in; nobody hears when it is acknowledged.
+cdef void send_notify(Library library, MxRequest *notify) noexcept nogil
 # Puts a request's packets (or what is left of them) into the tx ring.
 cdef void send_post(Library library, MxRequest *request) noexcept nogil
-# Sends of a partner that were held back by the throttle, as far as it allows now.
+# Sends of a partner that were held back, as far as they may go now.
 cdef void send_throttled(Library library, MxPartner *partner) noexcept nogil
 # Requests that had found the tx ring full.
 cdef void send_starved(Library library) noexcept nogil

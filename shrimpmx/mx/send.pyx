@@ -1,35 +1,44 @@
-"""Sending eager messages (Open-MX: omx_send.c).
+"""Sending (Open-MX: omx_send.c).
 
 A message gets its sequence number when it may go: not more than `throttle` of a
 partner are in flight. It completes when its last packet is in the tx ring, before it
 is acknowledged, as long as there are few of these "zombies" and room to retain its
 data for a resend; else it completes when acknowledged. A resend repeats all of a
-message's packets.
+message's packets. Of a large message only the rndv is sent here; large.pyx has the rest.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from shrimpmx.mx.large cimport (
+    LARGE_NEVER, LARGE_READY, LARGE_WAITS, LargeReady, large_prepare, large_transmit,
+)
 from shrimpmx.mx.library cimport Library, count, request_complete, trace_message
-from shrimpmx.mx.partner cimport partner_die
+from shrimpmx.mx.partner cimport partner_die, partner_refused
 from shrimpmx.mx.pool cimport arena_take, pool_take
+from shrimpmx.mx.to_self cimport send_to_self
 from shrimpmx.mx.types cimport (
     ACK_NONE, INLINE_BYTES, REQUEST_CONNECT, REQUEST_DONE, REQUEST_IN_ARENA, REQUEST_IN_FLIGHT,
-    REQUEST_POSTING, REQUEST_SEND, REQUEST_ZOMBIE, STATUS_SUCCESS, STATUS_UNREACHABLE, MxPartner,
-    MxRequest, link_append, link_empty, link_remove, request_of_chain, request_of_queue,
+    REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_POSTING, REQUEST_RELEASED, REQUEST_SEND, REQUEST_ZOMBIE,
+    STATUS_NO_RESOURCES, STATUS_SUCCESS, STATUS_UNREACHABLE, Link, MxPartner, MxRequest,
+    link_append, link_empty, link_insert_after, link_remove, request_of_chain, request_of_queue,
     seqnum_distance, seqnum_next,
 )
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.trace cimport TRACE_isend, TRACE_isend_throttled, TRACE_resend
 from shrimpmx.shared.layout cimport (
-    COUNTER_acks_piggybacked, COUNTER_resent_messages, COUNTER_zombies, SMALL_MAX_BYTES,
+    COUNTER_acks_piggybacked, COUNTER_resent_messages, COUNTER_sent_large,
+    COUNTER_sent_shared, COUNTER_zombies, SMALL_MAX_BYTES,
     TINY_MAX_BYTES, event_connect,
 )
 
 
 cdef MxRequest *send_start(Library library, MxPartner *partner, const void *data,
-                           uint32_t length, uint64_t match) noexcept nogil:
-    cdef MxRequest *request = pool_take(&library.pool)
+                           uint32_t length, uint64_t match, bint synchronous) noexcept nogil:
+    cdef MxRequest *request
+    if partner.is_self and partner.can_send:
+        return send_to_self(library, partner, data, length, match, synchronous)
+    request = pool_take(&library.pool)
     if request == NULL:
         return NULL
     request.kind = REQUEST_SEND
@@ -37,15 +46,48 @@ cdef MxRequest *send_start(Library library, MxPartner *partner, const void *data
     request.data = <uint8_t *>data
     request.length = length
     request.match = match
+    if synchronous or length > (
+        library.shared_eager_max if partner.local else library.eager_max
+    ):
+        request.flags = REQUEST_LARGE
     if not partner.can_send:
         request_complete(library, request, STATUS_UNREACHABLE)
-    elif not may_go(library, partner) or not link_empty(&partner.throttled):
-        request.flags = REQUEST_IN_FLIGHT | REQUEST_POSTING
+    elif not link_empty(&partner.throttled) or not launched(library, request):
+        request.flags |= REQUEST_IN_FLIGHT | REQUEST_POSTING
         link_append(&partner.throttled, &request.queue)
         trace_message(library, TRACE_isend_throttled, partner, 0, length)
-    else:
-        launch(library, request)
     return request
+
+
+cdef void send_notify(Library library, MxRequest *notify) noexcept nogil:
+    """It need not keep its place among messages: overtaking those that wait for memory, it
+    cannot be the reason why both sides wait for ever."""
+    cdef Link *place = &notify.partner.throttled
+    notify.flags = REQUEST_DONE | REQUEST_RELEASED
+    if may_go(library, notify.partner):
+        launch(library, notify)
+        return
+    while request_of_queue(place.next).kind == REQUEST_NOTIFY and (
+        place.next != &notify.partner.throttled
+    ):
+        place = place.next
+    notify.flags |= REQUEST_IN_FLIGHT | REQUEST_POSTING
+    link_insert_after(place, &notify.queue)
+
+
+cdef inline bint launched(Library library, MxRequest *request) noexcept nogil:
+    """Whether the message is on its way, or has ended since it can never go."""
+    cdef LargeReady ready = LARGE_READY
+    if not may_go(library, request.partner):
+        return False
+    if request.flags & REQUEST_LARGE:
+        ready = large_prepare(library, request)
+    if ready == LARGE_READY:
+        launch(library, request)
+    elif ready == LARGE_NEVER:
+        request.flags &= ~(<uint32_t>(REQUEST_IN_FLIGHT | REQUEST_POSTING))
+        request_complete(library, request, STATUS_NO_RESOURCES)
+    return ready != LARGE_WAITS
 
 
 cdef inline bint may_go(Library library, MxPartner *partner) noexcept nogil:
@@ -55,39 +97,64 @@ cdef inline bint may_go(Library library, MxPartner *partner) noexcept nogil:
 cdef inline void launch(Library library, MxRequest *request) noexcept nogil:
     """The message gets its number and its place in its partner's list."""
     cdef MxPartner *partner = request.partner
-    request.flags = REQUEST_IN_FLIGHT
+    request.flags &= ~(<uint32_t>REQUEST_POSTING)
+    request.flags |= REQUEST_IN_FLIGHT
     request.seqnum = partner.next_send
     partner.next_send = seqnum_next(partner.next_send)
     link_append(&partner.unacked, &request.chain)
-    trace_message(library, TRACE_isend, partner, request.seqnum, request.length)
+    if request.kind == REQUEST_SEND:
+        if request.flags & REQUEST_LARGE:
+            count(library, COUNTER_sent_large)
+        if partner.local:
+            count(library, COUNTER_sent_shared)
+        trace_message(library, TRACE_isend, partner, request.seqnum, request.length)
     send_post(library, request)
 
 
 cdef void send_throttled(Library library, MxPartner *partner) noexcept nogil:
     cdef MxRequest *request
-    while not link_empty(&partner.throttled) and may_go(library, partner):
+    link_remove(&partner.waiting)
+    while not link_empty(&partner.throttled):
         request = request_of_queue(partner.throttled.next)
         link_remove(&request.queue)
-        launch(library, request)
+        if not launched(library, request):
+            link_insert_after(&partner.throttled, &request.queue)
+            return
 
 
 cdef void send_post(Library library, MxRequest *request) noexcept nogil:
     if link_empty(&library.starved) and transmit(library, request):
         posted(library, request)
     else:
+        if not request.partner.local:
+            library.tx_full = True
         request.flags |= REQUEST_POSTING
         link_append(&library.starved, &request.queue)
 
 
 cdef void send_starved(Library library) noexcept nogil:
+    """Who waits for a local partner's ring does not hold up messages to others."""
+    cdef Link *link = library.starved.next
     cdef MxRequest *request
-    while not link_empty(&library.starved):
-        request = request_of_queue(library.starved.next)
+    library.tx_full = False
+    while link != &library.starved:
+        request = request_of_queue(link)
+        link = link.next
+        if request.partner.ring_full if request.partner.local else library.tx_full:
+            continue
         if not transmit(library, request):
-            return
+            if request.partner.local:
+                request.partner.ring_full = True
+            else:
+                library.tx_full = True
+            continue
         link_remove(&request.queue)
         request.flags &= ~(<uint32_t>REQUEST_POSTING)
         posted(library, request)
+    link = library.starved.next
+    while link != &library.starved:
+        request_of_queue(link).partner.ring_full = False
+        link = link.next
 
 
 cdef inline void posted(Library library, MxRequest *request) noexcept nogil:
@@ -97,7 +164,7 @@ cdef inline void posted(Library library, MxRequest *request) noexcept nogil:
     link_append(&library.resend, &request.queue)
     if (
         request.kind == REQUEST_SEND
-        and not request.flags & REQUEST_DONE
+        and not request.flags & (REQUEST_DONE | REQUEST_LARGE)
         and library.zombies < library.zombies_max
         and retain(library, request)
     ):
@@ -136,12 +203,18 @@ cdef inline uint16_t piggyback(Library library, MxPartner *partner) noexcept nog
 cdef inline bint transmit(Library library, MxRequest *request) noexcept nogil:
     """All packets still to go are put into the tx ring; False if it is full before the end."""
     cdef MxPartner *partner = request.partner
-    cdef bint sent
+    cdef int sent
     if request.kind == REQUEST_CONNECT:
         return transmit_connect(library, request)
-    if request.length > SMALL_MAX_BYTES:
+    if request.kind == REQUEST_NOTIFY:
+        sent = library.driver.send_notify(
+            partner.peer_index, partner.endpoint, partner.back_session, request.seqnum,
+            partner.next_frag, request.length, request.rdma_id, request.rdma_seqnum)
+    elif request.flags & REQUEST_LARGE:
+        sent = large_transmit(library, request)
+    elif request.length > SMALL_MAX_BYTES:
         return transmit_medium(library, request)
-    if request.length > TINY_MAX_BYTES:
+    elif request.length > TINY_MAX_BYTES:
         sent = library.driver.send_small(
             partner.peer_index, partner.endpoint, partner.true_session, request.seqnum,
             partner.next_frag, request.match, request.data, request.length)
@@ -149,9 +222,16 @@ cdef inline bint transmit(Library library, MxRequest *request) noexcept nogil:
         sent = library.driver.send_tiny(
             partner.peer_index, partner.endpoint, partner.true_session, request.seqnum,
             partner.next_frag, request.match, request.data, request.length)
-    if sent:
+    if sent != 0:
         piggyback(library, partner)
-    return sent
+    return accepted(library, partner, sent)
+
+
+cdef inline bint accepted(Library library, MxPartner *partner, int sent) noexcept nogil:
+    """Whether a send command leaves nothing to do: the packet is sent, or was refused."""
+    if sent < 0:
+        partner_refused(library, partner, -sent)
+    return sent != 0
 
 
 cdef bint transmit_medium(Library library, MxRequest *request) noexcept nogil:
@@ -161,11 +241,12 @@ cdef bint transmit_medium(Library library, MxRequest *request) noexcept nogil:
     cdef uint32_t frag_length
     while offset < request.length:
         frag_length = min(library.frag_bytes, request.length - offset)
-        if not library.driver.send_medium_frag(
+        if not accepted(library, partner, library.driver.send_medium_frag(
             partner.peer_index, partner.endpoint, partner.true_session, request.seqnum,
             partner.next_frag, request.match, request.length, request.fragments_sent,
             request.data + offset, frag_length, offset + frag_length == request.length,
-        ):
+            request.flags & REQUEST_IN_ARENA != 0,
+        )):
             library.doorbell_wanted = True  # for the fragments before
             return False
         piggyback(library, partner)
@@ -182,7 +263,8 @@ cdef bint transmit_connect(Library library, MxRequest *request) noexcept nogil:
     data.target_recv_seqnum_start = partner.next_match
     data.connect_seqnum = <uint8_t>request.seqnum
     data.status = 0
-    return library.driver.send_connect(partner.peer_index, partner.endpoint, 0, &data, False)
+    return accepted(library, partner, library.driver.send_connect(
+        partner.peer_index, partner.endpoint, 0, &data, False))
 
 
 cdef void send_stamp(Library library) noexcept nogil:
@@ -199,7 +281,7 @@ cdef void send_overdue(Library library) noexcept nogil:
         if request.sent_ns + library.resend_delay_ns > library.now_ns:
             return
         request = oldest_overdue(library, request)
-        if request.resends >= library.resends_max:
+        if request.resends >= (request.resends_max or library.resends_max):
             partner_die(library, request.partner, STATUS_UNREACHABLE)
             continue
         link_remove(&request.queue)

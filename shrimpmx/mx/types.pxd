@@ -14,16 +14,22 @@ cdef enum:
     SEQNUM_SESSION_STEP = 0x4000
     SEQNUM_FIRST = 1
     SEQNUM_HALF = 0x2000
-    # The longest eager message: Open-MX's rendezvous threshold.
-    EAGER_MAX_BYTES = 32768
     # Tiny and small data lies inside the request: no buffer to find, one line fewer to touch.
     INLINE_BYTES = 128
+    # Regions that large sends may have at once: half of an endpoint's, so that there are always
+    # some for receives, which end by themselves (Open-MX).
+    LARGE_SENDS_MAX = 128
+    # The longest message; a receive's buffer beyond that stays unused (ours).
+    MESSAGE_MAX_BYTES = 0x7FFFFFFF
+    # Fragments of a medium message that MxRequest.fragments has bits for.
+    FRAGMENTS_MAX = 64
 
 cdef enum RequestKind:
     REQUEST_SEND
     REQUEST_RECEIVE
     REQUEST_CONNECT
     REQUEST_KEPT             # an unexpected or early message; no call of the user's made it
+    REQUEST_NOTIFY           # tells a large message's sender that it was received
 
 cdef enum RequestFlag:
     REQUEST_DONE = 1         # complete: `status` holds
@@ -34,6 +40,11 @@ cdef enum RequestFlag:
     REQUEST_PARTIAL = 32     # a medium message some of whose fragments are still to come
     REQUEST_POSTED = 64      # in the list of posted receives
     REQUEST_POSTING = 128    # waits for its turn to send: throttled, or tx ring full
+    REQUEST_LARGE = 256      # its data does not come with it but is pulled
+    REQUEST_ACKED = 512      # a large send that awaits its notify, in MxPartner.large
+    REQUEST_FORGOTTEN = 65536  # nobody will test it: it goes to Library.forgotten when done
+    REQUEST_UNEXPECTED = 536870912  # a message that waits for a receive
+    REQUEST_UNHASHED = 1073741824  # waits under a mask that is not hashed (match_table)
 
 cdef enum RequestStatus:
     STATUS_SUCCESS
@@ -44,6 +55,9 @@ cdef enum RequestStatus:
     STATUS_CLOSED
     STATUS_BAD_SESSION
     STATUS_BAD_KEY
+    STATUS_BAD_RDMA_WINDOW
+    STATUS_ABORTED
+    STATUS_NO_RESOURCES
 
 cdef enum AckState:
     ACK_NONE                 # nothing to acknowledge
@@ -56,8 +70,16 @@ cdef struct Link:
     Link *previous
 
 
+cdef struct Reach:           # how handlers reach a buffer (memory.pyx)
+    int kind                 # REGION_HEAP or REGION_PROCESS of host/regions.h
+    bint bounced             # `start` is a block of the heap: who has the data copies it
+    uint8_t *start           # what to register
+
+
 cdef struct MxPartner:       # one remote endpoint
     Link acks                # in Library.ack_now or ack_later
+    Link refusals            # in Library.refused
+    Link waiting             # in Library.waiting_partners: the first throttled send needs memory
     uint32_t peer_index
     uint32_t endpoint
     uint32_t true_session    # goes with messages; valid if can_send
@@ -69,6 +91,7 @@ cdef struct MxPartner:       # one remote endpoint
     AckState ack_state
     int64_t ack_due_ns
     int64_t known_ns         # when back_session was learned
+    int64_t heard_ns         # when it last showed that it has this conversation
     # Send side: [next_acked, next_send) are in flight.
     uint16_t next_send
     uint16_t next_acked
@@ -78,6 +101,13 @@ cdef struct MxPartner:       # one remote endpoint
     uint16_t last_acked      # next_frag as we last told it
     uint8_t connect_seqnum   # of our last connect request
     uint8_t connect_seen     # of its last connect request
+    # A rank of this node.
+    bint local               # messages to it go by shared memory
+    bint is_self             # this very endpoint: messages are copied by the library
+    bint ring_full           # its event ring was, in this walk through the starved
+    uint8_t refused          # enum wire_nack by which it refused, to be told at the pass's end
+    uint8_t connect_heard    # 1: connect_seen is the number of a request that came
+    uint32_t refused_session  # the session it refused
     uint32_t acknum_sent
     uint32_t acknum_received
     Link unacked             # sends in flight, by seqnum (chain)
@@ -85,12 +115,15 @@ cdef struct MxPartner:       # one remote endpoint
     Link connects            # connect requests, oldest first (chain)
     Link early               # kept messages that came too early, by seqnum (chain)
     Link partial             # matched or kept, fragments missing, by seqnum (chain)
+    Link large               # large sends that await their notify, oldest first (chain)
+    Link incoming            # kept or matched messages whose data is still the sender's (chain)
     void *owner              # the Python Partner, borrowed
 
 
 cdef struct MxRequest:
-    Link queue               # posted, unexpected, resend, starved, throttled, or the pool's
+    Link queue               # the one queue that it waits in (see Library), or the pool's
     Link chain               # one of its partner's lists
+    Link ending              # Library.completed or forgotten: done, and not released yet
     MxPartner *partner
     uint8_t *data            # the user's buffer, inline_data or arena space
     uint64_t match
@@ -104,10 +137,24 @@ cdef struct MxRequest:
     uint8_t status           # RequestStatus
     uint32_t flags           # RequestFlag
     uint32_t resends
+    uint32_t resends_max     # its own limit; 0: the library's
     int64_t sent_ns          # when it last went out; NEVER_NS until a pass has looked at the clock
     uint64_t fragments       # received ones, a bit each
+    # Large messages.
+    Reach reach
+    int region               # id of the memory region that it has; -1: none
+    uint8_t rdma_id          # sends: of their own region; else the sender's
+    uint8_t rdma_seqnum      # ... and which use of that id
+    uint16_t rdma_offset
+    uint64_t cookie          # of its pull
+    MxRequest *notify        # what to send when it is pulled
     void *owner              # the Python Request, which is kept alive until it is collected
+    MxRequest *sender        # kept, sent to ourselves: the send that still has the data
     uint8_t inline_data[INLINE_BYTES]
+    # Of what waits in a hashed queue (match_table).
+    Link bucket              # the group's head: in its bucket
+    Link same                # the ring of its group
+    uint64_t number          # its age
 
 
 # -- links -----------------------------------------------------------------
@@ -144,6 +191,18 @@ cdef inline MxRequest *request_of_queue(Link *link) noexcept nogil:
 
 cdef inline MxRequest *request_of_chain(Link *link) noexcept nogil:
     return <MxRequest *>(link - 1)  # `chain` is the second link of the struct
+
+
+cdef inline MxRequest *request_of_ending(Link *link) noexcept nogil:
+    return <MxRequest *>(link - 2)  # `ending` is the third link of the struct
+
+
+cdef inline MxPartner *partner_of_refusals(Link *link) noexcept nogil:
+    return <MxPartner *>(link - 1)  # `refusals` is the second link of the struct
+
+
+cdef inline MxPartner *partner_of_waiting(Link *link) noexcept nogil:
+    return <MxPartner *>(link - 2)  # `waiting` is the third link of the struct
 
 
 cdef inline MxPartner *partner_of_acks(Link *link) noexcept nogil:

@@ -76,7 +76,7 @@ static inline int wait_slot_wake(struct wait_slot *slot) {
         return 0; /* another waker was first */
     fetch_add_u32(&slot->word, 1);
     fetch_add_u64(&slot->wakes, 1);
-    futex_wake(&slot->word, 1);
+    futex_wake(&slot->word, 1 << 30); /* threads of the process may share the slot */
     return 1;
 }
 

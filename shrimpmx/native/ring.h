@@ -69,15 +69,22 @@ static inline void ring_publish(struct ring *ring) {
 
 /* -- consumer ---------------------------------------------------------- */
 
+/* How many slots can be read at ring_slot(ring, position + i), for a consumer that hands slots
+ * back later than it reads them; looks at the producer's line only when fewer than `wanted` are
+ * known. */
+static inline uint32_t ring_available_from(struct ring *ring, uint32_t position,
+                                           uint32_t wanted) {
+    uint32_t available = ring->head_seen - position;
+    if (available < wanted) {
+        ring->head_seen = load_acquire_u32(&ring->head); /* R1': pairs with R1 */
+        available = ring->head_seen - position;
+    }
+    return available;
+}
 /* How many slots can be read at ring_slot(ring, ring->tail + i); looks at the producer's
  * line only when fewer than `wanted` are known. */
 static inline uint32_t ring_available(struct ring *ring, uint32_t wanted) {
-    uint32_t available = ring->head_seen - ring->tail;
-    if (available < wanted) {
-        ring->head_seen = load_acquire_u32(&ring->head); /* R1': pairs with R1 */
-        available = ring->head_seen - ring->tail;
-    }
-    return available;
+    return ring_available_from(ring, ring->tail, wanted);
 }
 /* Hands `count` slots back to the producer. */
 static inline void ring_consume(struct ring *ring, uint32_t count) {

@@ -21,6 +21,7 @@ cdef extern from "native/ring.h" nogil:
     void *ring_next(ring *r) noexcept
     void ring_fill(ring *r) noexcept
     void ring_publish(ring *r) noexcept
+    uint32_t ring_available_from(ring *r, uint32_t position, uint32_t wanted) noexcept
     uint32_t ring_available(ring *r, uint32_t wanted) noexcept
     void ring_consume(ring *r, uint32_t count) noexcept
     uint32_t ring_depth(ring *r) noexcept

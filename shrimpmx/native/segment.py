@@ -27,11 +27,12 @@ from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
 
 MAGIC = 0x584D504D49524853
-ABI_VERSION = 1
-KIND_NAMES = {1: "control", 2: "node", 3: "trace"}
+ABI_VERSION = 2
+KIND_NAMES = {1: "control", 2: "node", 3: "trace", 4: "heap"}
 
 _MADV_POPULATE_WRITE = 23  # <asm-generic/mman-common.h>; the mmap module does not name it
 _HEADER = struct.Struct("<QIIQI4xQ24s")
+_FIRST_PAGE_BYTES = 4096
 _RUN_ID_MAX = 23  # bytes before the zero that ends header.run_id
 _NAME = re.compile(r"shrimpmx-([A-Za-z0-9_]{1,23})-([0-9]+)-([0-9]+)-(.+)")
 _SHM = "/dev/shm"  # where Linux keeps POSIX shared memory objects
@@ -95,8 +96,15 @@ class Segment:
         return f"<Segment {self.name or 'anonymous'} {self.size_bytes} bytes>"
 
     @classmethod
-    def create(cls, identity: RunIdentity, what: str, size_bytes: int, kind: int) -> Segment:
-        """A new zeroed segment, mode 0600, its room reserved; SegmentError if there is none."""
+    def create(
+        cls, identity: RunIdentity, what: str, size_bytes: int, kind: int, *, reserve: bool = True
+    ) -> Segment:
+        """A new zeroed segment, mode 0600; SegmentError if there is no room for it.
+
+        `reserve` False: pages but the first, which holds the header, are taken when they are
+        first written. The writer has to make sure of them (see shared/heap.pyx), or a full
+        /dev/shm is a SIGBUS.
+        """
         name = identity.segment_name(what)
         _check_size(size_bytes, name)
         try:
@@ -108,7 +116,8 @@ class Segment:
         except (OSError, ValueError, posix_ipc.Error) as error:
             raise SegmentError(f"segment {name} cannot be created: {error}") from None
         try:
-            _reserve(shared.fd, size_bytes)
+            _reserve(shared.fd, size_bytes if reserve else min(size_bytes, _FIRST_PAGE_BYTES))
+            os.ftruncate(shared.fd, size_bytes)
             memory = mmap.mmap(shared.fd, size_bytes)
         except BaseException as error:
             shared.unlink()
@@ -147,6 +156,26 @@ class Segment:
             memory.close()
             raise
         return cls(name, kind, memory)
+
+    @classmethod
+    def copy_of(cls, name: str, kind: int) -> Segment:
+        """A private copy of what stands in a segment now, verified as attach() does.
+
+        For onlookers: nothing is mapped, so nothing of the segment's owner can be changed.
+        """
+        try:
+            with open(f"{_SHM}/{name}", "rb") as file:
+                data = file.read()
+        except FileNotFoundError:
+            raise SegmentError(f"there is no segment {name}; its run may have ended") from None
+        except OSError as error:
+            raise SegmentError(f"segment {name} cannot be opened: {error}") from None
+        if len(data) < _HEADER.size:
+            raise SegmentError(f"segment {name} has {len(data)} bytes, too few for a header")
+        memory = mmap.mmap(-1, len(data))
+        memory[:] = data
+        _verify_header(memory, name, kind)
+        return cls("", kind, memory)
 
     @classmethod
     def anonymous(cls, size_bytes: int, kind: int) -> Segment:

@@ -36,6 +36,13 @@
     X(ack_sent, "message", "acknum")               \
     X(unexpected, "message", "bytes")              \
     X(received, "message", "bytes")                \
+    X(rndv_matched, "message", "bytes")            \
+    X(pull_start, "pull", "bytes")                 \
+    X(pull_request, "first frame", "bytes")        \
+    X(pull_again, "first frame", "after timeout")  \
+    X(block_done, "first frame", "pull")           \
+    X(pull_done, "status", "bytes")                \
+    X(notified, "message", "bytes")                \
     X(wait_begin, "endpoint", "0")                 \
     X(wait_end, "result", "sleeps")                \
     X(stop, "state", "value")

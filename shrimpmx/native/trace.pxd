@@ -26,6 +26,13 @@ cdef extern from "native/trace.h" nogil:
         TRACE_ack_sent
         TRACE_unexpected
         TRACE_received
+        TRACE_rndv_matched
+        TRACE_pull_start
+        TRACE_pull_request
+        TRACE_pull_again
+        TRACE_block_done
+        TRACE_pull_done
+        TRACE_notified
         TRACE_wait_begin
         TRACE_wait_end
         TRACE_stop

@@ -97,7 +97,7 @@ cdef class Firmware(Agent):
         )
         self.egress = LinkEgress(
             parameters.link_bits_per_second, parameters.link_delay_ns, faults, index,
-            self.header.mtu_bytes,
+            self.header.geometry.mtu_bytes,
         )
         self.egress.use_counters(self.counters)
         for node in nodes:
@@ -150,6 +150,7 @@ cdef class Firmware(Agent):
             with gil:
                 self.failure = self.policy.failure
         self.next_due_ns = self.next_due(now_ns, held_ns)
+        self.keeps_waiting = self.line.handler_waits()
         return done
 
     # -- down ----------------------------------------------------------------
@@ -193,7 +194,7 @@ cdef class Firmware(Agent):
         cdef uint32_t length = (<const frame_slot *>slot).length
         cdef uint32_t destination
         cdef uint8_t *place
-        if length < WIRE_HEAD_BYTES or length > self.header.mtu_bytes:
+        if length < WIRE_HEAD_BYTES or length > self.header.geometry.mtu_bytes:
             self.counters[COUNTER_tx_bad_frame] += 1
             self.trace_drop(now_ns, COUNTER_tx_bad_frame)
             return True
@@ -286,7 +287,7 @@ cdef class Firmware(Agent):
         link.taken += 1
         link.arrival_ns = ahead.time_ns if link.taken < link.available else NEVER_NS
         self.find_earliest()
-        if length <= WIRE_HEAD_BYTES or length > self.header.mtu_bytes:
+        if length <= WIRE_HEAD_BYTES or length > self.header.geometry.mtu_bytes:
             self.counters[COUNTER_rx_bad_frame] += 1
             self.trace_drop(time_ns, COUNTER_rx_bad_frame)
         elif slot.bad_fcs:

@@ -107,7 +107,7 @@ cdef class TrafficGenerator(Agent):
         self.arrival_ns = NEVER_NS
         self.egress = LinkEgress(
             parameters.link_bits_per_second, parameters.link_delay_ns, faults, index,
-            self.header.mtu_bytes,
+            self.header.geometry.mtu_bytes,
         )
         self.egress.use_counters(self.counters)
         for node in nodes:
@@ -194,7 +194,7 @@ cdef class TrafficGenerator(Agent):
         cdef int ptype = frame[WIRE_HEAD_BYTES] & ~WIRE_MARK
         self.counters[COUNTER_sunk_packets] += 1
         trace_packet(self.trace, now_ns, TRACE_rx_frame, frame, length)
-        if frame_check(frame, length, self.header.mtu_bytes) != FRAME_OK:
+        if frame_check(frame, length, &self.header.geometry) != FRAME_OK:
             return
         if ptype == PTYPE_TRUC:
             self.take_ack(frame, now_ns)

@@ -15,15 +15,19 @@ cdef class InterruptLine:
     cdef uint32_t index              # of the vector
     cdef interrupt_vector *vector
     cdef ring *frames                # its rx ring
+    cdef const uint32_t *handled     # how far the handlers have come in it
     cdef uint64_t *counters          # the NIC agent's
     cdef trace_ring *trace           # the NIC agent's; NULL: tracing is off
     cdef bint raise_if_empty         # a timeout is raised even if nothing is left to report
     cdef bint wished                 # an interrupt waits for the token
     cdef Cause wish_cause
     cdef uint32_t wish_index         # rx index up to which the handler must come to fulfil it
+    cdef bint beside                 # the last interrupt went to the CPU that the NIC is on
 
     cdef void request(self, int64_t now_ns, Cause cause) noexcept nogil
     cdef int settle(self, int64_t now_ns) noexcept nogil
     cdef bint take_token(self) noexcept nogil
+    cdef bint handler_waits(self) noexcept nogil
+    cdef bint same_cpu(self, uint32_t runner) noexcept nogil
     cdef void deliver(self, int64_t now_ns, Cause cause) noexcept nogil
     cdef void absorb(self, int64_t now_ns, Cause cause) noexcept nogil

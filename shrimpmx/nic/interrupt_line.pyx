@@ -31,8 +31,11 @@ from shrimpmx.shared.layout cimport (
     COUNTER_irq_raised,
     COUNTER_irq_raised_packet,
     COUNTER_irq_wished,
+    control_header,
+    control_runner,
     core_interrupts,
     node_core,
+    node_handled,
     node_rx_ring,
     node_vector,
 )
@@ -54,6 +57,7 @@ cdef class InterruptLine:
         self.policy = policy
         self.vector = node_vector(node.header, index)
         self.frames = node_rx_ring(node.header, index)
+        self.handled = node_handled(node.header, index)
         self.counters = <uint64_t *>node.control.agent(agent).counters
         self.raise_if_empty = raise_if_empty
 
@@ -65,7 +69,7 @@ cdef class InterruptLine:
         ring_publish(self.frames)
         self.counters[COUNTER_irq_wished] += 1
         trace_record(self.trace, now_ns, TRACE_irq_wished, self.index, cause)
-        if (load_acquire_u32(&self.frames.tail) == self.frames.reserved
+        if (load_acquire_u32(self.handled) == self.frames.reserved
                 and not (self.raise_if_empty and cause == CAUSE_TIMEOUT)):
             self.absorb(now_ns, cause)
             return
@@ -85,11 +89,11 @@ cdef class InterruptLine:
 
     cdef int settle(self, int64_t now_ns) noexcept nogil:
         """See what became of a remembered wish; 1 if that ended it. Call with all published."""
-        cdef uint32_t tail
+        cdef uint32_t handled
         if not self.wished:
             return 0
-        tail = load_acquire_u32(&self.frames.tail)
-        if <int32_t>(tail - self.wish_index) >= 0:
+        handled = load_acquire_u32(self.handled)
+        if <int32_t>(handled - self.wish_index) >= 0:
             self.absorb(now_ns, self.wish_cause)
             return 1
         if not self.take_token():
@@ -101,6 +105,10 @@ cdef class InterruptLine:
         # The plain look first: while the handler holds it, its line is not torn away.
         return load_relaxed_u32(&self.vector.token) == 1 and exchange_u32(
             &self.vector.token, 0) == 1
+
+    cdef bint handler_waits(self) noexcept nogil:
+        """A handler has work that it cannot do while the NIC runs: both are on one CPU."""
+        return self.beside and load_relaxed_u32(&self.vector.token) == 0
 
     cdef void deliver(self, int64_t now_ns, Cause cause) noexcept nogil:
         """With the token in hand: count, tell the core, wake its irq agent."""
@@ -119,8 +127,15 @@ cdef class InterruptLine:
         interrupts.taken[self.index] += 1
         # I2: the packets are published before the interrupt; pairs with the irq agent's I2'.
         fetch_or_u64(&interrupts.pending, <uint64_t>1 << self.index)
+        self.beside = self.same_cpu(interrupts.runner)
         wait_slot_wake(self.node.control.slot(interrupts.runner))
         self.policy.on_raised(now_ns, cause)
+
+    cdef bint same_cpu(self, uint32_t runner) noexcept nogil:
+        cdef control_header *control = self.node.control.header
+        cdef uint32_t own = self.node.header.nic_runner
+        return (runner < control.runners_count and own < control.runners_count
+                and control_runner(control, runner).cpu == control_runner(control, own).cpu)
 
     cdef void absorb(self, int64_t now_ns, Cause cause) noexcept nogil:
         """The handler has taken the packets of this wish without an interrupt."""
@@ -130,5 +145,5 @@ cdef class InterruptLine:
         self.counters[COUNTER_irq_absorbed] += 1
         trace_record(self.trace, now_ns, TRACE_irq_absorbed, self.index, cause)
         # If later packets still lie in the ring the timer that covers them must go on.
-        if load_acquire_u32(&self.frames.tail) == self.frames.reserved:
+        if load_acquire_u32(self.handled) == self.frames.reserved:
             self.policy.on_raised(now_ns, cause)

@@ -18,6 +18,7 @@ from shrimpmx.native.atomics cimport (
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, Clock, clock_initialise, clock_now_ns
 from shrimpmx.native.futex cimport futex_wait, futex_wake, wait_slot
 from shrimpmx.shared.layout cimport (
+    AGENT_DMA,
     AGENT_HOG,
     AGENT_IRQ,
     AGENT_NIC,
@@ -37,7 +38,13 @@ from shrimpmx.shared.layout cimport (
 
 from os import getpid
 
-AGENT_KINDS = {"nic": AGENT_NIC, "irq": AGENT_IRQ, "rank": AGENT_RANK, "hog": AGENT_HOG}
+AGENT_KINDS = {
+    "nic": AGENT_NIC,
+    "irq": AGENT_IRQ,
+    "rank": AGENT_RANK,
+    "hog": AGENT_HOG,
+    "dma": AGENT_DMA,
+}
 RUNNER_STATES = ("starting", "ready", "running", "done", "failed")
 STOP_STATES = {"no": STOP_NO, "finish": STOP_FINISH, "abort": STOP_ABORT}
 _KIND_NAMES = {number: name for name, number in AGENT_KINDS.items()}

@@ -5,18 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from shrimpmx.errors import InputError
-from shrimpmx.params import HostParameters, NicParameters
-from shrimpmx.wire.tables import medium_frag_bytes
+from shrimpmx.params import HostParameters, MxParameters, NicParameters
+from shrimpmx.wire.tables import WireGeometry, marked_types, wire_geometry
 
 CACHE_LINE_BYTES = 64
 # Sizes of the structures of layout.h and ring.h, checked by the node's tests.
-NODE_HEADER_BYTES = 192
+NODE_HEADER_BYTES = 256
 RING_HEADER_BYTES = 320
 EVENT_BYTES = 64
 CORE_INTERRUPTS_BYTES = 320
 INTERRUPT_VECTOR_BYTES = 64
 ENDPOINT_DESCRIPTOR_BYTES = 256  # one line more than needed where a mutex is larger
 FRAME_SLOT_HEADER_BYTES = 16  # sizeof(struct frame_slot)
+MEMORY_REGION_BYTES = 64
+PULL_HANDLE_BYTES = 320
+COPY_DESCRIPTOR_BYTES = 64
+ENDPOINT_REGIONS = 256
+ENDPOINT_PULLS = 1024
+RAW_QUEUE_BYTES = 65536
+PEER_NAME_BYTES = 96  # sizeof(struct peer_name) of host/raw.h
+HEAP_START_BYTES = 4096
+NO_RUNNER = 0xFFFFFFFF
 
 
 def lines(size_bytes: int) -> int:
@@ -44,6 +53,8 @@ class NodeLayout:
     vectors: int = 1
     endpoints: int = 1
     mtu: int = 1500
+    wire_format: str = "native"
+    marks: tuple[str, ...] = HostParameters().marks
     rx_ring_entries: int = 1024
     tx_ring_entries: int = 1024
     link_ring_entries: int = 4096
@@ -54,6 +65,13 @@ class NodeLayout:
     core_runners: list[int] = field(default_factory=lambda: [0])
     core_agents: list[int] = field(default_factory=lambda: [0])
     irq_binding: str = "round-robin"
+    heap_bytes: int = 0
+    pull_resend_delay_ns: int = 1_000_000_000
+    pull_resends_max: int = 1000
+    dma_runner: int = NO_RUNNER
+    dma_agent: int = 0
+    copy_message_bytes: int = 65536
+    copy_frame_bytes: int = 1024
 
     # Filled in by place(): bytes from the start of the segment.
     cores_offset: int = 0
@@ -69,6 +87,11 @@ class NodeLayout:
     rx_stride: int = 0
     event_rings_offset: int = 0
     event_stride: int = 0
+    regions_offset: int = 0
+    pulls_offset: int = 0
+    copy_rings_offset: int = 0
+    copy_stride: int = 0
+    raw_offset: int = 0
     size_bytes: int = 0
 
     @classmethod
@@ -76,23 +99,32 @@ class NodeLayout:
         cls,
         nic: NicParameters,
         host: HostParameters,
+        mx: MxParameters | None = None,
         *,
         index: int,
         nodes_count: int,
         **more: object,
     ) -> NodeLayout:
-        """A layout whose rings and cores are those of the parameters."""
+        """A layout whose rings, cores and heaps are those of the parameters."""
+        mx = mx or MxParameters()
         layout = cls(
             index=index,
             nodes_count=nodes_count,
             cores=host.cores,
             mtu=nic.mtu,
+            wire_format=nic.wire_format,
+            marks=host.marks,
             rx_ring_entries=nic.rx_ring_entries,
             tx_ring_entries=nic.tx_ring_entries,
             link_ring_entries=nic.link_ring_entries,
             event_ring_entries=host.event_ring_entries,
             event_ring=host.event_ring,
             irq_binding=host.irq_binding,
+            heap_bytes=mx.heap_bytes,
+            pull_resend_delay_ns=host.pull_resend_delay_ns,
+            pull_resends_max=mx.resends_max,
+            copy_message_bytes=host.copy_message_bytes,
+            copy_frame_bytes=host.copy_frame_bytes,
         )
         for name, value in more.items():
             if name not in layout.__dataclass_fields__:
@@ -106,14 +138,19 @@ class NodeLayout:
         return slot_stride(FRAME_SLOT_HEADER_BYTES + self.mtu)
 
     @property
-    def medium_frag_bytes(self) -> int:
-        """Data bytes of one medium fragment."""
-        return medium_frag_bytes(self.mtu)
+    def geometry(self) -> WireGeometry:
+        """How messages are cut into frames."""
+        return wire_geometry(self.mtu, self.wire_format)
+
+    @property
+    def marked_types(self) -> int:
+        """Bit mask of the packet types that are marked."""
+        return marked_types(self.marks)
 
     @property
     def recvq_slot_bytes(self) -> int:
         """Stride of a recvq slot: one medium fragment."""
-        return slot_stride(self.medium_frag_bytes)
+        return slot_stride(self.geometry.medium_frag_bytes)
 
     def place(self) -> NodeLayout:
         """Compute every offset and the segment's size; returns self."""
@@ -139,8 +176,21 @@ class NodeLayout:
         self.rx_rings_offset = take(self.rx_stride * self.vectors)
         self.event_stride = self.event_ring_entries * (2 * EVENT_BYTES + self.recvq_slot_bytes)
         self.event_rings_offset = take(self.event_stride * self.endpoints)
+        self.regions_offset = take(MEMORY_REGION_BYTES * ENDPOINT_REGIONS * self.endpoints)
+        self.pulls_offset = take(PULL_HANDLE_BYTES * ENDPOINT_PULLS * self.endpoints)
+        if self.dma_runner != NO_RUNNER:
+            self.copy_stride = lines(
+                RING_HEADER_BYTES + self.rx_ring_entries * COPY_DESCRIPTOR_BYTES
+            )
+            self.copy_rings_offset = take(self.copy_stride * self.vectors)
+        self.raw_offset = take(RAW_QUEUE_BYTES + PEER_NAME_BYTES * self.nodes_count)
         self.size_bytes = -(-position // 4096) * 4096
         return self
+
+    @property
+    def heap_segment_bytes(self) -> int:
+        """Size of the node's heap segment; 0 if it has none."""
+        return HEAP_START_BYTES + self.heap_bytes * self.endpoints if self.heap_bytes else 0
 
     def _check(self) -> None:
         limits = {

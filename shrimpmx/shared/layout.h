@@ -14,11 +14,17 @@
 #include "native/futex.h"
 #include "native/ring.h"
 #include "shared/counters.h"
+#include "wire/wire.h"
 
 #define SEGMENT_MAGIC 0x584d504d49524853ull /* "SHRIMPMX" in memory */
-#define SEGMENT_ABI_VERSION 1
+#define SEGMENT_ABI_VERSION 2
 
-enum segment_kind { SEGMENT_CONTROL = 1, SEGMENT_NODE = 2, SEGMENT_TRACE = 3 };
+enum segment_kind {
+    SEGMENT_CONTROL = 1,
+    SEGMENT_NODE = 2,
+    SEGMENT_TRACE = 3,
+    SEGMENT_HEAP = 4, /* the memory of a node's ranks: one heap per endpoint */
+};
 
 struct segment_header {      /* offset; writer: the creator, once */
     uint64_t magic;          /*  0 */
@@ -79,7 +85,7 @@ struct agent_record {               /* one agent; offset; writer */
     uint8_t unused[24];             /*  40 */
     volatile uint64_t counters[COUNTERS_MAX]; /* 64  the agent */
 };
-_Static_assert(sizeof(struct agent_record) == 704, "agent record");
+_Static_assert(sizeof(struct agent_record) == 64 + 8 * COUNTERS_MAX, "agent record");
 
 struct control_header {             /* offset; writer */
     struct segment_header segment;  /*   0 */
@@ -141,9 +147,27 @@ struct interrupt_vector {             /* offset; writer */
     uint32_t next_core;               /*  12  NIC: round-robin position */
     uint64_t rx_ring_offset;          /*  16  supervisor: struct ring of frame_slot */
     volatile uint32_t wish;           /*  24  NIC: 1 while it waits for the token */
-    uint8_t unused[36];               /*  28 */
+    uint32_t handled;                 /*  28  handler, with the token: frames handled so far,
+                                       *      free-running; ahead of the rx ring's tail while
+                                       *      the dma agent copies from its slots */
+    uint64_t copy_ring_offset;        /*  32  supervisor: struct ring of copy_descriptor, 0: none */
+    uint8_t unused[24];               /*  40 */
 };
 _Static_assert(sizeof(struct interrupt_vector) == 64, "interrupt vector");
+
+/* A copy handed to the dma agent (copy offload). The rx ring's slots up to `release_to` are
+ * the NIC's again when it is done. `length` 0: nothing to copy, only slots to release. */
+struct copy_descriptor {              /* offset; writer: the handler that has the token */
+    uint64_t source_offset;           /*   0  in the node segment */
+    uint64_t region_offset;           /*   8  where in the region the data goes */
+    uint32_t endpoint;                /*  16 */
+    uint32_t pull_handle;             /*  20  the pull that it belongs to */
+    uint32_t length;                  /*  24 */
+    uint32_t release_to;              /*  28  free-running index into the rx ring */
+    uint32_t region;                  /*  32  where the data goes; the copy is counted there */
+    uint8_t unused[28];               /*  36 */
+};
+_Static_assert(sizeof(struct copy_descriptor) == 64, "copy descriptor");
 
 enum endpoint_state { ENDPOINT_CLOSED = 0, ENDPOINT_OPEN = 1 };
 
@@ -165,7 +189,7 @@ struct endpoint_descriptor {          /* offset; writer */
     uint64_t expected_offset;         /*  32  supervisor: struct event[entries] */
     uint64_t recvq_offset;            /*  40  supervisor */
     uint64_t tx_ring_offset;          /*  48  supervisor: the rank's own tx ring */
-    uint64_t unused0;                 /*  56 */
+    uint64_t regions_offset;          /*  56  supervisor: struct memory_region[ENDPOINT_REGIONS] */
     /* Handlers' side, under `lock`. */
     pthread_mutex_t lock;             /*  64  handlers: robust, priority-inheriting */
     uint32_t unexpected_next;         /* 104  next unexpected event, free-running */
@@ -176,11 +200,24 @@ struct endpoint_descriptor {          /* offset; writer */
     /* Consumer's side: the owning rank. */
     volatile uint32_t unexpected_released; /* 128  free-running; in batches of entries / 4 */
     volatile uint32_t expected_released;   /* 132 */
-    uint8_t unused2[56];              /* 136 */
+    uint64_t pulls_offset;            /* 136  supervisor: struct pull_handle[ENDPOINT_PULLS] */
+    uint32_t pid;                     /* 144  the rank, at open: whose memory its regions lie in */
+    volatile uint32_t pulls_active;   /* 148  under `lock` */
+    uint8_t unused2[40];              /* 152 */
 };
 _Static_assert(sizeof(pthread_mutex_t) <= 48, "the lock fits its line");
 _Static_assert(sizeof(struct endpoint_descriptor) == 192 + (sizeof(pthread_mutex_t) > 40 ? 64 : 0),
                "endpoint descriptor");
+
+/* What an endpoint has room for (Open-MX). The structures are those of host/regions.h and
+ * host/pull.h; their sizes are fixed here since they lie in the node segment. */
+#define ENDPOINT_REGIONS 256
+#define ENDPOINT_PULLS 1024
+#define MEMORY_REGION_BYTES 64
+#define PULL_HANDLE_BYTES 320
+/* Heaps begin one page into their segment. */
+#define HEAP_START_BYTES 4096
+#define NO_RUNNER 0xFFFFFFFFu
 
 struct node_header {                  /* offset; writer: supervisor, before any agent starts */
     struct segment_header segment;    /*   0 */
@@ -189,11 +226,11 @@ struct node_header {                  /* offset; writer: supervisor, before any 
     uint32_t cores_count;             /*  72 */
     uint32_t vectors_count;           /*  76 */
     uint32_t endpoints_count;         /*  80 */
-    uint32_t mtu_bytes;               /*  84  head and data of a frame */
+    uint32_t unused0;                 /*  84 */
     uint32_t frame_slot_bytes;        /*  88 */
     uint32_t nic_runner;              /*  92  the NIC's process: whose wait slot is its doorbell */
     uint32_t nic_agent;               /*  96 */
-    uint32_t medium_frag_bytes;       /* 100  data of a medium fragment */
+    uint32_t unused1;                 /* 100 */
     uint64_t cores_offset;            /* 104  struct core_interrupts[cores_count] */
     uint64_t vectors_offset;          /* 112  struct interrupt_vector[vectors_count] */
     uint64_t endpoints_offset;        /* 120  struct endpoint_descriptor[endpoints_count] */
@@ -203,9 +240,20 @@ struct node_header {                  /* offset; writer: supervisor, before any 
     uint64_t endpoint_tx_stride;      /* 152 */
     uint64_t link_rings_offset;       /* 160  struct ring, incoming, one per source node */
     uint64_t link_stride;             /* 168 */
-    uint8_t unused[16];               /* 176 */
+    uint64_t heap_bytes;              /* 176  of each endpoint's heap; 0: there are none */
+    uint64_t raw_offset;              /* 184  struct raw_queue of host/raw.h */
+    struct wire_geometry geometry;    /* 192  how messages are cut into frames */
+    uint64_t marked_types;            /* 216  bit n: packets of ptype n that the coalescing
+                                       *      paper marks are marked */
+    int64_t pull_resend_delay_ns;     /* 224  of a pull without progress (Open-MX: 1000 ms) */
+    uint32_t pull_resends_max;        /* 232  times that delay, then a pull is given up */
+    uint32_t dma_runner;              /* 236  the dma agent's process, or NO_RUNNER */
+    uint32_t dma_agent;               /* 240 */
+    uint32_t copy_message_bytes;      /* 244  shortest message whose copies are offloaded */
+    uint32_t copy_frame_bytes;        /* 248  shortest copy that is */
+    uint32_t unused2;                 /* 252 */
 };
-_Static_assert(sizeof(struct node_header) == 192, "node header");
+_Static_assert(sizeof(struct node_header) == 256, "node header");
 
 #define NODE_PART(node, type, offset) ((type *)((char *)(node) + (offset)))
 
@@ -218,8 +266,21 @@ static inline struct interrupt_vector *node_vector(struct node_header *node, uin
 static inline struct endpoint_descriptor *node_endpoint(struct node_header *node, uint32_t index) {
     return NODE_PART(node, struct endpoint_descriptor, node->endpoints_offset) + index;
 }
+/* WIRE_MARK if packets of `ptype` are to be marked on this node, else 0. */
+static inline uint8_t node_mark(const struct node_header *node, uint32_t ptype) {
+    return (uint8_t)((node->marked_types >> ptype & 1) * WIRE_MARK);
+}
 static inline struct ring *node_rx_ring(struct node_header *node, uint32_t vector) {
     return NODE_PART(node, struct ring, node_vector(node, vector)->rx_ring_offset);
+}
+/* How far the handlers of a vector have come in its rx ring; for atomic loads. */
+static inline const uint32_t *node_handled(struct node_header *node, uint32_t vector) {
+    return node->dma_runner == NO_RUNNER ? (const uint32_t *)&node_rx_ring(node, vector)->tail
+                                         : &node_vector(node, vector)->handled;
+}
+/* The dma agent's work from a vector. Call only if the node has a dma agent. */
+static inline struct ring *node_copy_ring(struct node_header *node, uint32_t vector) {
+    return NODE_PART(node, struct ring, node_vector(node, vector)->copy_ring_offset);
 }
 static inline struct ring *node_core_tx_ring(struct node_header *node, uint32_t core) {
     return NODE_PART(node, struct ring, node->core_tx_rings_offset + core * node->core_tx_stride);
@@ -278,6 +339,11 @@ struct event_connect {
 };
 struct event_liback { uint32_t session_id, acknum; uint16_t lib_seqnum, send_seq; uint8_t resent; };
 struct event_nack { uint16_t lib_seqnum; uint8_t nack_type; };
+struct event_rndv { uint32_t message_length; uint8_t rdma_id, rdma_seqnum; uint16_t rdma_offset; };
+struct event_notify { uint32_t transferred; uint8_t rdma_id, rdma_seqnum; };
+/* How a pull ended: 0, an enum wire_nack, or one of these. */
+enum pull_status { PULL_OK = 0, PULL_ABORTED = 5, PULL_TIMED_OUT = 6 };
+struct event_pull_done { uint64_t cookie; uint32_t transferred; uint8_t status; };
 
 struct event {                 /* host byte order; offset */
     uint16_t peer_index;       /*  0 */
@@ -292,6 +358,9 @@ struct event {                 /* host byte order; offset */
         struct event_connect connect;
         struct event_liback liback;
         struct event_nack nack;
+        struct event_rndv rndv;
+        struct event_notify notify;
+        struct event_pull_done pull_done;
         uint8_t bytes[40];
     };
     uint8_t unused1[6];        /* 56 */

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from shrimpmx.native.clock cimport Clock
 from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.native.ring cimport ring
+from shrimpmx.wire.wire cimport wire_geometry
 
 cdef extern from "<pthread.h>" nogil:
     ctypedef struct pthread_mutex_t:
@@ -17,10 +18,10 @@ cdef extern from "shared/counters.h" nogil:
         AGENT_IRQ
         AGENT_RANK
         AGENT_HOG
+        AGENT_DMA
     enum:
         COUNTER_tx_packets
         COUNTER_tx_bytes
-        COUNTER_tx_doorbells
         COUNTER_tx_bad_frame
         COUNTER_tx_no_route
         COUNTER_link_lost
@@ -49,23 +50,76 @@ cdef extern from "shared/counters.h" nogil:
         COUNTER_sunk_acks
         COUNTER_steps
     enum:
+        COUNTER_send_tiny
+        COUNTER_send_small
+        COUNTER_send_mediumsq_frag
+        COUNTER_send_mediumva_frag
+        COUNTER_send_rndv
+        COUNTER_send_notify
+        COUNTER_send_connect_request
+        COUNTER_send_connect_reply
+        COUNTER_send_liback
+        COUNTER_send_nack_lib
+        COUNTER_send_nack_mcp
+        COUNTER_send_pull_request
+        COUNTER_send_pull_reply
+        COUNTER_send_raw
+        COUNTER_send_host_query
+        COUNTER_send_host_reply
+        COUNTER_send_no_tx_slot
+        COUNTER_send_nomem_nack_lib
+        COUNTER_send_nomem_nack_mcp
+        COUNTER_send_nomem_pull_request
+        COUNTER_send_nomem_pull_reply
+        COUNTER_send_nomem_host_reply
+        COUNTER_pull_reply_fill_failed
+        COUNTER_pull_nonfirst_block_done_early
+        COUNTER_pull_request_notonlyfirst_blocks
+        COUNTER_pull_timeout_handler_first_block
+        COUNTER_pull_timeout_handler_nonfirst_block
+        COUNTER_pull_timeout_abort
+        COUNTER_pull_done
+        COUNTER_exp_eventq_full
+        COUNTER_unexp_eventq_full
+        COUNTER_rank_wakes
+        COUNTER_rank_notifications
+        COUNTER_shared_tiny
+        COUNTER_shared_small
+        COUNTER_shared_medium_frag
+        COUNTER_shared_rndv
+        COUNTER_shared_notify
+        COUNTER_shared_connect_request
+        COUNTER_shared_connect_reply
+        COUNTER_shared_liback
+        COUNTER_shared_nack_lib
+        COUNTER_shared_pull
+        COUNTER_shared_eventq_full
+        COUNTER_dmarecv_pull_reply
+        COUNTER_dmarecv_bytes
+        COUNTER_dma_ring_full
+    enum:
         COUNTER_interrupts
         COUNTER_polls
         COUNTER_budget_exhausted
         COUNTER_demotions
         COUNTER_reclaims
+        COUNTER_timer_ticks
         COUNTER_recv_packets
-        COUNTER_recv_connect
         COUNTER_recv_tiny
         COUNTER_recv_small
         COUNTER_recv_medium_frag
+        COUNTER_recv_rndv
+        COUNTER_recv_notify
+        COUNTER_recv_connect_request
+        COUNTER_recv_connect_reply
         COUNTER_recv_liback
         COUNTER_recv_nack_lib
-        COUNTER_send_nack_lib
-        COUNTER_send_nomem_nack
-        COUNTER_unexp_eventq_full
-        COUNTER_rank_wakes
-        COUNTER_rank_notifications
+        COUNTER_recv_nack_mcp
+        COUNTER_recv_pull_request
+        COUNTER_recv_pull_reply
+        COUNTER_recv_raw
+        COUNTER_recv_host_query
+        COUNTER_recv_host_reply
         COUNTER_drop_bad_header_datalen
         COUNTER_drop_bad_datalen
         COUNTER_drop_bad_skblen
@@ -74,17 +128,24 @@ cdef extern from "shared/counters.h" nogil:
         COUNTER_drop_bad_peer_index
         COUNTER_drop_bad_endpoint
         COUNTER_drop_bad_session
+        COUNTER_drop_pull_bad_replies
+        COUNTER_drop_pull_bad_region
+        COUNTER_drop_pull_bad_offset_length
+        COUNTER_drop_pull_reply_bad_magic_endpoint
+        COUNTER_drop_pull_reply_bad_wire_handle
+        COUNTER_drop_pull_reply_bad_seqnum_wraparound
+        COUNTER_drop_pull_reply_bad_seqnum
+        COUNTER_drop_pull_reply_duplicate
+        COUNTER_drop_nack_mcp_bad_magic_endpoint
+        COUNTER_drop_nack_mcp_bad_wire_handle
+        COUNTER_drop_host_query_bad_magic
+        COUNTER_drop_host_reply_bad_magic
+        COUNTER_drop_raw_queue_full
+        COUNTER_drop_raw_too_large
+        COUNTER_drop_nosys_type
         COUNTER_drop_invalid_type
         COUNTER_drop_unknown_type
-        COUNTER_drop_nosys_type
-        COUNTER_drop_bad_magic
     enum:
-        COUNTER_send_connect
-        COUNTER_send_tiny
-        COUNTER_send_small
-        COUNTER_send_medium_frag
-        COUNTER_send_liback
-        COUNTER_send_no_tx_slot
         COUNTER_resent_messages
         COUNTER_recv_events
         COUNTER_recv_messages
@@ -107,8 +168,24 @@ cdef extern from "shared/counters.h" nogil:
         COUNTER_nacks_received
         COUNTER_recv_bad_fragment
         COUNTER_recv_out_of_window
+        COUNTER_sent_large
+        COUNTER_sent_self
+        COUNTER_sent_shared
+        COUNTER_pulls_started
+        COUNTER_pulls_waited
+        COUNTER_pulls_failed
+        COUNTER_recv_bad_notify
+        COUNTER_memory_heap
+        COUNTER_memory_process
+        COUNTER_memory_bounce
+        COUNTER_unexpected_handled
+        COUNTER_match_comparisons
     enum:
         COUNTER_loops
+    enum:
+        COUNTER_copies
+        COUNTER_copied_bytes
+        COUNTER_copies_refused
     const char *counter_name(uint32_t kind, uint32_t index) noexcept
 
 cdef extern from "shared/layout.h" nogil:
@@ -121,10 +198,17 @@ cdef extern from "shared/layout.h" nogil:
         NODE_PEERS_MAX
         TINY_MAX_BYTES
         SMALL_MAX_BYTES
+        ENDPOINT_REGIONS
+        ENDPOINT_PULLS
+        MEMORY_REGION_BYTES
+        PULL_HANDLE_BYTES
+        HEAP_START_BYTES
+    const uint32_t NO_RUNNER
     enum:
         SEGMENT_CONTROL
         SEGMENT_NODE
         SEGMENT_TRACE
+        SEGMENT_HEAP
     enum:
         STOP_NO
         STOP_FINISH
@@ -218,6 +302,16 @@ cdef extern from "shared/layout.h" nogil:
         uint32_t next_core
         uint64_t rx_ring_offset
         uint32_t wish
+        uint32_t handled
+        uint64_t copy_ring_offset
+    cdef struct copy_descriptor:
+        uint64_t source_offset
+        uint64_t region_offset
+        uint32_t endpoint
+        uint32_t pull_handle
+        uint32_t length
+        uint32_t release_to
+        uint32_t region
     cdef struct endpoint_descriptor:
         uint32_t state
         uint32_t session_id
@@ -229,6 +323,7 @@ cdef extern from "shared/layout.h" nogil:
         uint64_t expected_offset
         uint64_t recvq_offset
         uint64_t tx_ring_offset
+        uint64_t regions_offset
         pthread_mutex_t lock
         uint32_t unexpected_next
         uint32_t expected_next
@@ -236,6 +331,9 @@ cdef extern from "shared/layout.h" nogil:
         uint64_t handovers
         uint32_t unexpected_released
         uint32_t expected_released
+        uint64_t pulls_offset
+        uint32_t pid
+        uint32_t pulls_active
     cdef struct node_header:
         segment_header segment
         uint32_t index
@@ -243,11 +341,9 @@ cdef extern from "shared/layout.h" nogil:
         uint32_t cores_count
         uint32_t vectors_count
         uint32_t endpoints_count
-        uint32_t mtu_bytes
         uint32_t frame_slot_bytes
         uint32_t nic_runner
         uint32_t nic_agent
-        uint32_t medium_frag_bytes
         uint64_t cores_offset
         uint64_t vectors_offset
         uint64_t endpoints_offset
@@ -257,6 +353,16 @@ cdef extern from "shared/layout.h" nogil:
         uint64_t endpoint_tx_stride
         uint64_t link_rings_offset
         uint64_t link_stride
+        uint64_t heap_bytes
+        uint64_t raw_offset
+        wire_geometry geometry
+        uint64_t marked_types
+        int64_t pull_resend_delay_ns
+        uint32_t pull_resends_max
+        uint32_t dma_runner
+        uint32_t dma_agent
+        uint32_t copy_message_bytes
+        uint32_t copy_frame_bytes
     cdef struct event_tiny:
         uint16_t checksum
         uint8_t length
@@ -280,6 +386,21 @@ cdef extern from "shared/layout.h" nogil:
     cdef struct event_nack:
         uint16_t lib_seqnum
         uint8_t nack_type
+    enum:
+        PULL_OK
+        PULL_ABORTED
+        PULL_TIMED_OUT
+    cdef struct event_rndv:
+        uint32_t message_length
+        uint8_t rdma_id, rdma_seqnum
+        uint16_t rdma_offset
+    cdef struct event_notify:
+        uint32_t transferred
+        uint8_t rdma_id, rdma_seqnum
+    cdef struct event_pull_done:
+        uint64_t cookie
+        uint32_t transferred
+        uint8_t status
     cdef struct event:
         uint16_t peer_index
         uint8_t src_endpoint
@@ -291,13 +412,19 @@ cdef extern from "shared/layout.h" nogil:
         event_connect connect
         event_liback liback
         event_nack nack
+        event_rndv rndv
+        event_notify notify
+        event_pull_done pull_done
         uint8_t type, id
     runner_record *control_runner(control_header *control, uint32_t index) noexcept
     agent_record *control_agent(control_header *control, uint32_t index) noexcept
     core_interrupts *node_core(node_header *node, uint32_t core) noexcept
     interrupt_vector *node_vector(node_header *node, uint32_t vector) noexcept
     endpoint_descriptor *node_endpoint(node_header *node, uint32_t index) noexcept
+    uint8_t node_mark(const node_header *node, uint32_t ptype) noexcept
     ring *node_rx_ring(node_header *node, uint32_t vector) noexcept
+    const uint32_t *node_handled(node_header *node, uint32_t vector) noexcept
+    ring *node_copy_ring(node_header *node, uint32_t vector) noexcept
     ring *node_core_tx_ring(node_header *node, uint32_t core) noexcept
     ring *node_endpoint_tx_ring(node_header *node, uint32_t endpoint) noexcept
     ring *node_link_ring(node_header *node, uint32_t source) noexcept

@@ -1,6 +1,6 @@
 """A node segment: vectors, rings and endpoints of one emulated node."""
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint8_t, uint32_t
 
 from shrimpmx.native.ring cimport ring
 from shrimpmx.shared.control cimport Control
@@ -11,6 +11,9 @@ cdef class Node:
     cdef node_header *header
     cdef readonly Control control
     cdef readonly object segment
+    cdef uint8_t *heap                    # start of the heap segment, NULL if there is none
+    cdef readonly object heap_segment
+    cdef object heap_memory               # a view, as `memory`
     cdef object memory       # a view: the segment stays mapped as long as this lives
 
     cdef int _write_header(self, layout) except -1

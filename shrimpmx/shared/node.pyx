@@ -1,23 +1,36 @@
 """A node segment: the cores, vectors, rings and endpoints of one emulated node."""
 
-from libc.stdint cimport uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memset
 
-from shrimpmx.native.atomics cimport load_relaxed_u64
-from shrimpmx.native.lock cimport shared_lock_initialise
+from shrimpmx.native.atomics cimport load_relaxed_u64, store_release_u32
+from shrimpmx.native.lock cimport (
+    SHARED_LOCK_BROKEN,
+    shared_lock_give,
+    shared_lock_initialise,
+    shared_lock_take,
+)
 from shrimpmx.native.ring cimport RING_HEADER_BYTES, ring, ring_depth, ring_initialise
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport (
     BINDING_CORE,
     BINDING_ROUND_ROBIN,
     ENDPOINT_CLOSED,
+    ENDPOINT_PULLS,
+    ENDPOINT_REGIONS,
     EVENT_RING_LOCK_FREE,
     EVENT_RING_RESET,
+    HEAP_START_BYTES,
+    MEMORY_REGION_BYTES,
+    NO_RUNNER,
+    PULL_HANDLE_BYTES,
+    copy_descriptor,
     core_interrupts,
     endpoint_descriptor,
     event,
     frame_slot,
     interrupt_vector,
+    node_copy_ring,
     node_core,
     node_core_tx_ring,
     node_endpoint,
@@ -41,15 +54,27 @@ def structure_bytes() -> dict:
         "CORE_INTERRUPTS_BYTES": sizeof(core_interrupts),
         "INTERRUPT_VECTOR_BYTES": sizeof(interrupt_vector),
         "FRAME_SLOT_HEADER_BYTES": sizeof(frame_slot),
+        "COPY_DESCRIPTOR_BYTES": sizeof(copy_descriptor),
+        "MEMORY_REGION_BYTES": MEMORY_REGION_BYTES,
+        "PULL_HANDLE_BYTES": PULL_HANDLE_BYTES,
+        "ENDPOINT_REGIONS": ENDPOINT_REGIONS,
+        "ENDPOINT_PULLS": ENDPOINT_PULLS,
+        "HEAP_START_BYTES": HEAP_START_BYTES,
+        "NO_RUNNER": NO_RUNNER,
     }
 
 
 cdef class Node:
     """A process's view of a node segment; keeps it and the control segment attached."""
 
-    def __init__(self, segment, Control control):
+    def __init__(self, segment, Control control, heap=None):
         self.segment = segment
         self.memory = segment.view()
+        self.heap_segment = heap
+        self.heap = NULL
+        if heap is not None:
+            self.heap_memory = heap.view()
+            self.heap = <uint8_t *><uintptr_t>heap.address
         self.control = control
         self.header = <node_header *><uintptr_t>segment.address
 
@@ -59,21 +84,24 @@ cdef class Node:
         return layout.place().size_bytes
 
     @classmethod
-    def create(cls, segment, Control control, layout):
-        """Lay out a new node segment; the memory must be zero."""
-        cdef Node self = cls(segment, control)
+    def create(cls, segment, Control control, layout, heap=None):
+        """Lay out a new node segment; the memory must be zero. `heap`: its ranks' memory."""
+        cdef Node self = cls(segment, control, heap)
         if segment.size_bytes < layout.place().size_bytes:
             raise ValueError("the node segment is too small for its layout")
         self._write_header(layout)
         self._write_interrupts(layout)
         self._write_rings(layout)
         self._write_endpoints(layout)
+        # The raw queue of host/raw.h begins with its lock; the rest of it starts as zeros.
+        if shared_lock_initialise(<void *><uintptr_t>(segment.address + layout.raw_offset)) != 0:
+            raise MachineError("this system has no robust process-shared mutexes")
         return self
 
     @classmethod
-    def attach(cls, segment, Control control):
-        """A node segment that another process created."""
-        return cls(segment, control)
+    def attach(cls, segment, Control control, heap=None):
+        """A node segment that another process created, and its heap segment."""
+        return cls(segment, control, heap)
 
     cdef int _write_header(self, layout) except -1:
         cdef node_header *header = self.header
@@ -82,11 +110,25 @@ cdef class Node:
         header.cores_count = layout.cores
         header.vectors_count = layout.vectors
         header.endpoints_count = layout.endpoints
-        header.mtu_bytes = layout.mtu
+        geometry = layout.geometry
+        header.geometry.mtu_bytes = geometry.mtu_bytes
+        header.geometry.medium_frag_bytes = geometry.medium_frag_bytes
+        header.geometry.medium_frags_max = geometry.medium_frags_max
+        header.geometry.pull_frame_bytes = geometry.pull_frame_bytes
+        header.geometry.pull_block_frames = geometry.pull_block_frames
+        header.geometry.compatible = geometry.compatible
+        header.marked_types = layout.marked_types
+        header.heap_bytes = layout.heap_bytes if self.heap != NULL else 0
+        header.pull_resend_delay_ns = layout.pull_resend_delay_ns
+        header.pull_resends_max = layout.pull_resends_max
+        header.dma_runner = layout.dma_runner
+        header.dma_agent = layout.dma_agent
+        header.copy_message_bytes = layout.copy_message_bytes
+        header.copy_frame_bytes = layout.copy_frame_bytes
+        header.raw_offset = layout.raw_offset
         header.frame_slot_bytes = layout.frame_slot_bytes
         header.nic_runner = layout.nic_runner
         header.nic_agent = layout.nic_agent
-        header.medium_frag_bytes = layout.medium_frag_bytes
         header.cores_offset = layout.cores_offset
         header.vectors_offset = layout.vectors_offset
         header.endpoints_offset = layout.endpoints_offset
@@ -116,6 +158,8 @@ cdef class Node:
                 vector.binding = BINDING_CORE
                 vector.bound_core = int(layout.irq_binding)
             vector.rx_ring_offset = layout.rx_rings_offset + index * layout.rx_stride
+            if layout.copy_stride:
+                vector.copy_ring_offset = layout.copy_rings_offset + index * layout.copy_stride
         return 0
 
     cdef int _write_rings(self, layout) except -1:
@@ -128,6 +172,11 @@ cdef class Node:
             self._write_ring(node_link_ring(header, index), layout.link_ring_entries)
         for index in range(layout.vectors):
             self._write_ring(node_rx_ring(header, index), layout.rx_ring_entries)
+            if layout.copy_stride:
+                ring_initialise(
+                    node_copy_ring(header, index), layout.rx_ring_entries,
+                    sizeof(copy_descriptor), RING_HEADER_BYTES,
+                )
         return 0
 
     cdef int _write_ring(self, ring *r, uint32_t entries) except -1:
@@ -156,6 +205,12 @@ cdef class Node:
             endpoint.tx_ring_offset = layout.endpoint_tx_rings_offset + index * (
                 layout.endpoint_tx_stride
             )
+            endpoint.regions_offset = layout.regions_offset + index * (
+                MEMORY_REGION_BYTES * ENDPOINT_REGIONS
+            )
+            endpoint.pulls_offset = layout.pulls_offset + index * (
+                PULL_HANDLE_BYTES * ENDPOINT_PULLS
+            )
         return 0
 
     # -- reading ------------------------------------------------------
@@ -183,12 +238,12 @@ cdef class Node:
     @property
     def mtu_bytes(self):
         """Largest frame, head and data, bytes."""
-        return self.header.mtu_bytes
+        return self.header.geometry.mtu_bytes
 
     @property
     def medium_frag_bytes(self):
         """Data of one medium fragment, bytes."""
-        return self.header.medium_frag_bytes
+        return self.header.geometry.medium_frag_bytes
 
     def interrupt_counts(self) -> list:
         """Interrupts delivered so far, [core][vector]."""
@@ -215,11 +270,23 @@ cdef class Node:
             raise IndexError(f"no endpoint {endpoint}; there are {self.header.endpoints_count}")
         return load_relaxed_u64(&node_endpoint(self.header, endpoint).handovers)
 
+    def close_endpoint(self, uint32_t endpoint) -> None:
+        """Close an endpoint whose process has died: packets for it are refused from now on."""
+        if endpoint >= self.header.endpoints_count:
+            raise IndexError(f"no endpoint {endpoint}; there are {self.header.endpoints_count}")
+        cdef endpoint_descriptor *descriptor = node_endpoint(self.header, endpoint)
+        with nogil:
+            if shared_lock_take(&descriptor.lock) != SHARED_LOCK_BROKEN:
+                store_release_u32(&descriptor.state, ENDPOINT_CLOSED)
+                shared_lock_give(&descriptor.lock)
+
     def ring_depths(self) -> dict:
         """Frames that wait in each ring, by (kind, index) as wire/frames.pyx names them."""
         depths = {}
         for index in range(self.header.vectors_count):
             depths["rx", index] = ring_depth(node_rx_ring(self.header, index))
+            if self.header.dma_runner != NO_RUNNER:
+                depths["copy", index] = ring_depth(node_copy_ring(self.header, index))
         for index in range(self.header.cores_count):
             depths["core_tx", index] = ring_depth(node_core_tx_ring(self.header, index))
         for index in range(self.header.endpoints_count):

@@ -10,7 +10,6 @@ from shrimpmx.native.futex cimport (
     futex_wait,
     wait_slot_arm,
     wait_slot_disarm,
-    wait_slot_sleep,
 )
 from shrimpmx.native.notify cimport notify_count, notify_install, notify_set_word
 from shrimpmx.wait.strategy cimport (
@@ -119,8 +118,11 @@ cdef class Block(Strategy):
                 return timed_out(environment)
             environment.account.blocks += 1
             environment.account.system_calls += 1
-            wait_slot_sleep(environment.slot, seen, left_ns)
+            # Woken for another thread it sleeps on without disarming: between that and the next
+            # arming a wake-up for a third thread would be lost (see Waiter.leave).
+            futex_wait(&environment.slot.word, seen, left_ns)
             if ready(context):
+                wait_slot_disarm(environment.slot)
                 return WAIT_READY
 
 

@@ -17,6 +17,12 @@ cdef class Waiter:
     cdef readonly uint32_t runner_index
     cdef readonly Strategy strategy
     cdef bint begun
+    cdef uint32_t threads            # of the process that wait now, of those that call enter
+
+    # Around a wait of a process whose threads may wait at the same time: more than one wait slot
+    # has room for. Raises InputError for `notify`, whose signals know no threads.
+    cdef int enter(self) except -1
+    cdef void leave(self) noexcept nogil
 
     # Waits until ready(context), the deadline (NEVER_NS: none) or a stop.
     cdef WaitResult wait(self, ready_function ready, void *context,

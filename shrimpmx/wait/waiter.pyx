@@ -7,8 +7,9 @@ control segment, where wakers find the wait slot and readers the account.
 from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libc.stdlib cimport free, malloc
 
-from shrimpmx.native.atomics cimport load_acquire_u32
+from shrimpmx.native.atomics cimport fetch_add_u32, full_fence, load_acquire_u32
 from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.futex cimport futex_wake
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport runner_record
 from shrimpmx.wait.strategy cimport (
@@ -16,6 +17,8 @@ from shrimpmx.wait.strategy cimport (
     WaitResult,
     ready_function,
 )
+
+from shrimpmx.errors import InputError
 
 RESULTS = {-1: "stopped", 0: "timed out", 1: "ready"}
 
@@ -93,6 +96,29 @@ cdef class Waiter:
 
     def __exit__(self, *_):
         self.end()
+
+    cdef int enter(self) except -1:
+        # L1: counted before it arms the slot; pairs with L2.
+        if fetch_add_u32(&self.threads, 1) > 0 and self.strategy.name.endswith("notify"):
+            fetch_add_u32(&self.threads, <uint32_t>-1)
+            raise InputError(
+                "several threads cannot wait by notify: a signal does not say which one it is "
+                "for; choose block or spin-block")
+        return 0
+
+    cdef void leave(self) noexcept nogil:
+        """All threads of the process sleep on one wait slot, and whoever leaves disarms it.
+
+        A wake-up wakes them all (futex.h); those whose thing has not come arm the slot again.
+        Only a thread that leaves disarms, and it may do so after another one armed. So it tells
+        the others, who look again and arm again. It cannot miss one: that one was counted
+        before it armed the slot (L1), its arming came before the disarming, and the disarming
+        comes before the look at the count (L2).
+        """
+        full_fence()
+        if fetch_add_u32(&self.threads, <uint32_t>-1) > 1:  # L2
+            fetch_add_u32(<void *>&self.environment.slot.word, 1)
+            futex_wake(<uint32_t *><void *>&self.environment.slot.word, 1 << 30)
 
     cdef WaitResult wait(self, ready_function ready, void *context,
                          int64_t deadline_ns) noexcept nogil:

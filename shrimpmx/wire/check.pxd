@@ -23,6 +23,7 @@ from shrimpmx.wire.wire cimport (
     PTYPE_SMALL,
     PTYPE_TINY,
     PTYPE_TRUC,
+    WIRE_COMPATIBLE_PIPELINE,
     WIRE_ETHERTYPE,
     WIRE_FRAME_MIN_BYTES,
     WIRE_HEAD_BYTES,
@@ -33,13 +34,17 @@ from shrimpmx.wire.wire cimport (
     be16,
     be32,
     wire_connect,
+    wire_geometry,
     wire_head,
-    wire_host_query,
     wire_host_reply,
     wire_medium,
+    wire_medium_length,
     wire_message,
     wire_pull_reply,
     wire_pull_request,
+    wire_pull_request_compatible,
+    wire_raw,
+    wire_rndv,
     wire_truc,
 )
 
@@ -52,9 +57,8 @@ cdef enum frame_fault:
     FRAME_BAD_ETHERTYPE = 4
     FRAME_INVALID_TYPE = 5        # a type that no host receives: 0 and the NIC's own
     FRAME_UNKNOWN_TYPE = 6        # not an MXoE type
-    FRAME_NOSYS_TYPE = 7          # an MXoE type without a format here: raw
-    FRAME_BAD_MAGIC = 8           # host query or reply with another magic number
-    FRAME_FAULTS_COUNT = 9
+    FRAME_BAD_MAGIC = 7           # host query or reply with another magic number
+    FRAME_FAULTS_COUNT = 8
 
 
 cdef enum:
@@ -62,18 +66,6 @@ cdef enum:
     CONNECT_DATA_BYTES = 16       # wire_connect.length
     TINY_DATA_MAX_BYTES = 32
     SMALL_DATA_MAX_BYTES = 128
-    MEDIUM_FRAGS_MAX = 32         # the receiver's mask of fragments has 32 bits
-    PULL_BLOCK_FRAMES_MAX = 32
-    MEDIUM_OVERHEAD_BYTES = 48    # head and wire_medium
-    PULL_REPLY_OVERHEAD_BYTES = 32
-
-
-cdef inline uint32_t medium_frag_bytes(uint32_t mtu) noexcept nogil:
-    """Data of a full medium fragment: all that fits up to 4096, else 8192 or 4096."""
-    cdef uint32_t room = mtu - MEDIUM_OVERHEAD_BYTES
-    if room <= 4096:
-        return room
-    return 8192 if room >= 8192 else 4096
 
 
 cdef inline int _check_message(const uint8_t *header, uint32_t room, uint32_t limit) noexcept nogil:
@@ -83,15 +75,18 @@ cdef inline int _check_message(const uint8_t *header, uint32_t room, uint32_t li
     return FRAME_OK if length + sizeof(wire_message) <= room else FRAME_BAD_SKBLEN
 
 
-cdef inline int _check_medium(const uint8_t *header, uint32_t room, uint32_t mtu) noexcept nogil:
+cdef inline int _check_medium(const uint8_t *header, uint32_t room,
+                              const wire_geometry *geometry) noexcept nogil:
     """Every fragment is full, but for the last: so a fragment's place and size follow from
     its number, and reassembly can trust them."""
     cdef const wire_medium *medium = <const wire_medium *>header
-    cdef uint32_t full = medium_frag_bytes(mtu)
-    cdef uint32_t message_length = be16(medium.length)
+    cdef uint32_t full = geometry.medium_frag_bytes
+    cdef uint32_t message_length = wire_medium_length(medium, geometry)
     cdef uint32_t frag_length = be16(medium.frag_length)
     cdef uint32_t offset = medium.frag_seqnum * full
-    if medium.frag_seqnum >= MEDIUM_FRAGS_MAX or offset >= message_length:
+    if geometry.compatible and medium.pipeline != WIRE_COMPATIBLE_PIPELINE:
+        return FRAME_BAD_DATALEN
+    if message_length > full * geometry.medium_frags_max or offset >= message_length:
         return FRAME_BAD_DATALEN
     if frag_length != (full if message_length - offset > full else message_length - offset):
         return FRAME_BAD_DATALEN
@@ -112,18 +107,43 @@ cdef inline int _check_connect(const uint8_t *header) noexcept nogil:
     return FRAME_OK
 
 
-cdef inline int _check_pull_request(const uint8_t *header, uint32_t mtu) noexcept nogil:
-    cdef const wire_pull_request *request = <const wire_pull_request *>header
-    cdef uint32_t full = mtu - PULL_REPLY_OVERHEAD_BYTES
-    if be32(request.block_length) > full * PULL_BLOCK_FRAMES_MAX:
+cdef inline int _check_rndv(const uint8_t *header) noexcept nogil:
+    """The message ends within the 32 bits that pull requests count in."""
+    cdef const wire_rndv *rndv = <const wire_rndv *>header
+    if be32(rndv.message_length) > <uint32_t>0xFFFFFFFF - be16(rndv.rdma_offset):
         return FRAME_BAD_DATALEN
-    return FRAME_OK if be32(request.first_frame_offset) < full else FRAME_BAD_DATALEN
+    return FRAME_OK
+
+
+cdef inline int _check_pull_request(const uint8_t *header,
+                                    const wire_geometry *geometry) noexcept nogil:
+    """A block has data, lies within its message and fills no more frames than a block may."""
+    cdef const wire_pull_request *native = <const wire_pull_request *>header
+    cdef const wire_pull_request_compatible *compatible
+    cdef uint32_t full = geometry.pull_frame_bytes
+    cdef uint32_t total = be32(native.total_length)
+    cdef uint32_t offset, first, block
+    if geometry.compatible:
+        compatible = <const wire_pull_request_compatible *>header
+        offset = be16(compatible.rdma_offset)
+        first = be16(compatible.first_frame_offset)
+        block = be16(compatible.block_length)
+    else:
+        offset = be32(native.rdma_offset)
+        first = be32(native.first_frame_offset)
+        block = be32(native.block_length)
+    if total > <uint32_t>0xFFFFFFFF - offset or block == 0 or block > total or first >= full:
+        return FRAME_BAD_DATALEN
+    return FRAME_OK if block <= full * geometry.pull_block_frames - first else FRAME_BAD_DATALEN
 
 
 cdef inline int _check_pull_reply(const uint8_t *header, uint32_t room,
-                                  uint32_t mtu) noexcept nogil:
-    cdef uint32_t length = be16((<const wire_pull_reply *>header).frame_length)
-    if length == 0 or length > mtu - PULL_REPLY_OVERHEAD_BYTES:
+                                  const wire_geometry *geometry) noexcept nogil:
+    cdef const wire_pull_reply *reply = <const wire_pull_reply *>header
+    cdef uint32_t length = be16(reply.frame_length)
+    if length == 0 or length > geometry.pull_frame_bytes:
+        return FRAME_BAD_DATALEN
+    if be32(reply.message_offset) > <uint32_t>0xFFFFFFFF - length:
         return FRAME_BAD_DATALEN
     return FRAME_OK if length + sizeof(wire_pull_reply) <= room else FRAME_BAD_SKBLEN
 
@@ -139,20 +159,24 @@ cdef inline int _check_host(const uint8_t *header, uint32_t room, int ptype) noe
     return FRAME_OK if reply.length + sizeof(wire_host_reply) <= room else FRAME_BAD_SKBLEN
 
 
+cdef inline int _check_raw(const uint8_t *header, uint32_t room) noexcept nogil:
+    cdef uint32_t length = be16((<const wire_raw *>header).length)
+    return FRAME_OK if length + sizeof(wire_raw) <= room else FRAME_BAD_SKBLEN
+
+
 cdef inline int _check_type(int ptype) noexcept nogil:
     """For the types without a header of their own."""
-    if ptype == PTYPE_RAW:
-        return FRAME_NOSYS_TYPE
     # 2 is the NIC reply, 32 to 34 are the NIC's Ethernet emulation: never between hosts.
     if ptype == PTYPE_NONE or ptype == 2 or 32 <= ptype <= 34:
         return FRAME_INVALID_TYPE
     return FRAME_UNKNOWN_TYPE
 
 
-cdef inline int frame_check(const uint8_t *frame, uint32_t length, uint32_t mtu) noexcept nogil:
+cdef inline int frame_check(const uint8_t *frame, uint32_t length,
+                            const wire_geometry *geometry) noexcept nogil:
     """0 if every length, offset and type in `frame` can be believed, else a frame_fault.
 
-    `length` is what was received, `mtu` 1500 or 9000 bytes. The mark is ignored. Endpoints,
+    `length` is what was received, `geometry` the receiving node's. The mark is ignored. Endpoints,
     sessions and peers are for the caller to check.
     """
     cdef const uint8_t *header = frame + WIRE_HEAD_BYTES
@@ -160,7 +184,7 @@ cdef inline int frame_check(const uint8_t *frame, uint32_t length, uint32_t mtu)
     cdef int ptype
     if length < WIRE_FRAME_MIN_BYTES:
         return FRAME_BAD_HEADER_DATALEN
-    if length > mtu:
+    if length > geometry.mtu_bytes:
         return FRAME_BAD_SKBLEN
     if (<const wire_head *>frame).ethertype != be16(WIRE_ETHERTYPE):
         return FRAME_BAD_ETHERTYPE
@@ -170,18 +194,21 @@ cdef inline int frame_check(const uint8_t *frame, uint32_t length, uint32_t mtu)
     if ptype == PTYPE_SMALL:
         return _check_message(header, room, SMALL_DATA_MAX_BYTES)
     if ptype == PTYPE_MEDIUM_FRAG:
-        return _check_medium(header, room, mtu)
+        return _check_medium(header, room, geometry)
     if ptype == PTYPE_TRUC:
         return _check_truc(header)
     if ptype == PTYPE_CONNECT:
         return _check_connect(header)
     if ptype == PTYPE_PULL_REPLY:
-        return _check_pull_reply(header, room, mtu)
+        return _check_pull_reply(header, room, geometry)
     if ptype == PTYPE_PULL_REQUEST:
-        return _check_pull_request(header, mtu)
+        return _check_pull_request(header, geometry)
     if ptype == PTYPE_HOST_QUERY or ptype == PTYPE_HOST_REPLY:
         return _check_host(header, room, ptype)
-    if (ptype == PTYPE_RNDV or ptype == PTYPE_NOTIFY or ptype == PTYPE_NACK_LIB
-            or ptype == PTYPE_NACK_MCP):
-        return FRAME_OK
+    if ptype == PTYPE_RNDV:
+        return _check_rndv(header)
+    if ptype == PTYPE_RAW:
+        return _check_raw(header, room)
+    if ptype == PTYPE_NOTIFY or ptype == PTYPE_NACK_LIB or ptype == PTYPE_NACK_MCP:
+        return FRAME_OK  # no length in them can be known bad without the message they name
     return _check_type(ptype)

@@ -3,6 +3,9 @@
 from libc.stdint cimport uint8_t, uint32_t
 
 from shrimpmx.wire.check cimport frame_check
+from shrimpmx.wire.wire cimport wire_geometry
+
+from shrimpmx.wire import tables
 
 _FAULTS = (
     "",
@@ -12,16 +15,24 @@ _FAULTS = (
     "bad_ethertype",
     "invalid_type",
     "unknown_type",
-    "nosys_type",
     "bad_magic",
 )
 
 
-def check(bytes frame not None, uint32_t mtu=1500) -> str:
+def check(bytes frame not None, mtu=1500, wire_format="native") -> str:
     """The fault of a received frame as the drop counters name it, "" if there is none.
 
     Args:
         frame: the whole frame, from its Ethernet head.
         mtu: largest frame, bytes; 1500 or 9000.
+        wire_format: "native" or "compatible".
     """
-    return _FAULTS[frame_check(<const uint8_t *>frame, <uint32_t>len(frame), mtu)]
+    wanted = tables.wire_geometry(mtu, wire_format)
+    cdef wire_geometry geometry
+    geometry.mtu_bytes = wanted.mtu_bytes
+    geometry.medium_frag_bytes = wanted.medium_frag_bytes
+    geometry.medium_frags_max = wanted.medium_frags_max
+    geometry.pull_frame_bytes = wanted.pull_frame_bytes
+    geometry.pull_block_frames = wanted.pull_block_frames
+    geometry.compatible = wanted.compatible
+    return _FAULTS[frame_check(<const uint8_t *>frame, <uint32_t>len(frame), &geometry)]

@@ -15,12 +15,7 @@ from shrimpmx.wire.packet_base import (
     ToEndpoint,
     fits,
 )
-from shrimpmx.wire.tables import (
-    MEDIUM_FRAGS_MAX,
-    SMALL_MAX_BYTES,
-    TINY_MAX_BYTES,
-    medium_frag_bytes,
-)
+from shrimpmx.wire.tables import SMALL_MAX_BYTES, TINY_MAX_BYTES, WireGeometry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +37,7 @@ class _Message(ToEndpoint):
         return self.data
 
     @classmethod
-    def _check(cls, values: dict[str, Any], room: int, mtu: int) -> int:
+    def _check(cls, values: dict[str, Any], room: int, geometry: WireGeometry) -> int:
         return fits(cls.NAME, values["length"], cls.LIMIT, room)
 
 
@@ -66,7 +61,11 @@ class SmallPacket(_Message):
 
 @dataclass(frozen=True, kw_only=True)
 class MediumFragmentPacket(ToEndpoint):
-    """One of the eager fragments of a medium message; all but the last are full."""
+    """One of the eager fragments of a medium message; all but the last are full.
+
+    `pipeline` is the logarithm of the fragment size, 12, in the MX firmware's format, and
+    nothing in Open-MX's own.
+    """
 
     lib_seqnum: int = 0
     lib_piggyack: int = 0
@@ -80,10 +79,16 @@ class MediumFragmentPacket(ToEndpoint):
 
     NAME = "medium_frag"
     PTYPE = 39
-    LAYOUT = Layout(
-        TO_ENDPOINT + "message_length:H 2x " + MESSAGE + "frag_length:H frag_seqnum:B "
-        "pipeline:B checksum:H 2x"
+    _FRAGMENT: ClassVar[str] = "frag_length:H frag_seqnum:B pipeline:B checksum:H 2x"
+    LAYOUT = Layout(TO_ENDPOINT + "message_length:I " + MESSAGE + _FRAGMENT)
+    COMPATIBLE: ClassVar[Layout] = Layout(
+        TO_ENDPOINT + "message_length:H 2x " + MESSAGE + _FRAGMENT
     )
+    PIPELINE: ClassVar[int] = 12
+
+    @classmethod
+    def layout(cls, compatible: bool) -> Layout:
+        return cls.COMPATIBLE if compatible else cls.LAYOUT
 
     def _derived(self) -> dict[str, Any]:
         return {"frag_length": len(self.data)}
@@ -92,14 +97,20 @@ class MediumFragmentPacket(ToEndpoint):
         return self.data
 
     @classmethod
-    def _check(cls, values: dict[str, Any], room: int, mtu: int) -> int:
-        full, number = medium_frag_bytes(mtu), values["frag_seqnum"]
-        length, rest = values["frag_length"], values["message_length"] - number * full
-        if number >= MEDIUM_FRAGS_MAX or rest <= 0 or length != min(full, rest):
+    def _check(cls, values: dict[str, Any], room: int, geometry: WireGeometry) -> int:
+        full, number = geometry.medium_frag_bytes, values["frag_seqnum"]
+        length, whole = values["frag_length"], values["message_length"]
+        if geometry.compatible and values["pipeline"] != cls.PIPELINE:
+            raise FrameError(
+                "bad_datalen",
+                f"medium fragment with pipeline {values['pipeline']}, not {cls.PIPELINE}",
+            )
+        rest = whole - number * full
+        if whole > geometry.medium_max_bytes or rest <= 0 or length != min(full, rest):
             raise FrameError(
                 "bad_datalen",
                 f"medium fragment {number} of {length} bytes does not belong to a message of "
-                f"{values['message_length']} bytes in fragments of {full}",
+                f"{whole} bytes in up to {geometry.medium_frags_max} fragments of {full}",
             )
         return fits(cls.NAME, length, full, room)
 
@@ -133,7 +144,7 @@ class ConnectPacket(ToEndpoint):
         return {"length": self.DATA_BYTES}
 
     @classmethod
-    def _check(cls, values: dict[str, Any], room: int, mtu: int) -> int:
+    def _check(cls, values: dict[str, Any], room: int, geometry: WireGeometry) -> int:
         if values["length"] != cls.DATA_BYTES or values["is_reply"] > 1:
             raise FrameError(
                 "bad_datalen",
@@ -167,7 +178,7 @@ class TrucPacket(ToEndpoint):
         return {"length": self.DATA_BYTES, "type": self.ACK}
 
     @classmethod
-    def _check(cls, values: dict[str, Any], room: int, mtu: int) -> int:
+    def _check(cls, values: dict[str, Any], room: int, geometry: WireGeometry) -> int:
         if values["length"] != cls.DATA_BYTES or values["type"] != cls.ACK:
             raise FrameError(
                 "bad_datalen",

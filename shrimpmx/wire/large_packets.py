@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from shrimpmx.wire.packet_base import (
     MESSAGE,
@@ -13,14 +13,18 @@ from shrimpmx.wire.packet_base import (
     Layout,
     Packet,
     ToEndpoint,
+    check_end,
     fits,
 )
-from shrimpmx.wire.tables import PULL_BLOCK_FRAMES_MAX, pull_frame_bytes
+from shrimpmx.wire.tables import WireGeometry
 
 
 @dataclass(frozen=True, kw_only=True)
 class RndvPacket(ToEndpoint):
-    """Announces a large message, which the receiver then pulls."""
+    """Announces a large message, which the receiver then pulls.
+
+    `length` is that of what follows the header that it shares with small messages.
+    """
 
     length: int = 8
     checksum: int = 0
@@ -40,10 +44,19 @@ class RndvPacket(ToEndpoint):
         "rdma_seqnum:B rdma_offset:H"
     )
 
+    @classmethod
+    def _check(cls, values: dict[str, Any], room: int, geometry: WireGeometry) -> int:
+        check_end(cls.NAME, values["rdma_offset"], values["message_length"])
+        return 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class PullRequestPacket(ToEndpoint):
-    """Asks for one block of a large message."""
+    """Asks for one block of a large message.
+
+    The block begins `first_frame_offset` bytes into frame `frame_index` of the message; its
+    frames are counted from the sender's region, `rdma_offset` bytes into which the message lies.
+    """
 
     session: int = 0
     total_length: int = 0
@@ -62,16 +75,27 @@ class PullRequestPacket(ToEndpoint):
         TO_ENDPOINT + "session:I total_length:I rdma_id:I rdma_seqnum:B 3x rdma_offset:I "
         "src_pull_handle:I src_magic:I first_frame_offset:I block_length:I frame_index:I"
     )
+    COMPATIBLE: ClassVar[Layout] = Layout(
+        TO_ENDPOINT + "session:I total_length:I rdma_id:B rdma_seqnum:B rdma_offset:H "
+        "src_pull_handle:I src_magic:I first_frame_offset:H block_length:H frame_index:I"
+    )
 
     @classmethod
-    def _check(cls, values: dict[str, Any], room: int, mtu: int) -> int:
-        full = pull_frame_bytes(mtu)
-        block, first = values["block_length"], values["first_frame_offset"]
-        if block > full * PULL_BLOCK_FRAMES_MAX or first >= full:
+    def layout(cls, compatible: bool) -> Layout:
+        return cls.COMPATIBLE if compatible else cls.LAYOUT
+
+    @classmethod
+    def _check(cls, values: dict[str, Any], room: int, geometry: WireGeometry) -> int:
+        full, frames = geometry.pull_frame_bytes, geometry.pull_block_frames
+        block, first, total = (
+            values[name] for name in ("block_length", "first_frame_offset", "total_length")
+        )
+        check_end(cls.NAME, values["rdma_offset"], total)
+        if not 1 <= block <= min(total, full * frames - first) or first >= full:
             raise FrameError(
                 "bad_datalen",
-                f"pull request for {block} bytes from frame offset {first}; at most "
-                f"{PULL_BLOCK_FRAMES_MAX} frames of {full} bytes make a block",
+                f"pull request for {block} of {total} bytes from frame offset {first}; at most "
+                f"{frames} frames of {full} bytes make a block",
             )
         return 0
 
@@ -99,10 +123,13 @@ class PullReplyPacket(Packet):
         return self.data
 
     @classmethod
-    def _check(cls, values: dict[str, Any], room: int, mtu: int) -> int:
-        if values["frame_length"] == 0:
+    def _check(cls, values: dict[str, Any], room: int, geometry: WireGeometry) -> int:
+        length = values["frame_length"]
+        if length == 0:
             raise FrameError("bad_datalen", "pull reply without data")
-        return fits(cls.NAME, values["frame_length"], pull_frame_bytes(mtu), room)
+        if length <= geometry.pull_frame_bytes:
+            check_end(cls.NAME, values["message_offset"], length)
+        return fits(cls.NAME, length, geometry.pull_frame_bytes, room)
 
 
 @dataclass(frozen=True, kw_only=True)

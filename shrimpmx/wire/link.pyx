@@ -99,9 +99,10 @@ cdef class LinkEgress:
                 f"node {node.header.index} has no link ring for node {self.source}; it was made "
                 f"for {node.header.nodes_count} nodes"
             )
-        if node.header.mtu_bytes != self.mtu:
+        if node.header.geometry.mtu_bytes != self.mtu:
             raise InputError(
-                f"node {node.header.index} has mtu {node.header.mtu_bytes}, the link {self.mtu}"
+                f"node {node.header.index} has mtu {node.header.geometry.mtu_bytes}, "
+                f"the link {self.mtu}"
             )
         self.add_destination(
             node.header.index,

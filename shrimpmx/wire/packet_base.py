@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from shrimpmx.errors import ShrimpmxError
+from shrimpmx.wire.tables import WireGeometry
 
 NO_PEER = 0xFFFF
 """The head's peer index while the receiver is not known yet."""
@@ -60,6 +61,11 @@ class Packet:
     PTYPE: ClassVar[int] = 0
     LAYOUT: ClassVar[Layout]
 
+    @classmethod
+    def layout(cls, compatible: bool) -> Layout:
+        """The header's layout in the MX firmware's format, or in Open-MX's native one."""
+        return cls.LAYOUT
+
     def _derived(self) -> dict[str, Any]:
         """Header fields that follow from others."""
         return {}
@@ -68,9 +74,17 @@ class Packet:
         return b""
 
     @classmethod
-    def _check(cls, values: dict[str, Any], room: int, mtu: int) -> int:
+    def _check(cls, values: dict[str, Any], room: int, geometry: WireGeometry) -> int:
         """Raise FrameError or return the number of payload bytes; `room` follow the header."""
         return 0
+
+
+def check_end(name: str, offset: int, length: int) -> None:
+    """FrameError if a message reaches beyond what 32 bits can count."""
+    if offset + length > 0xFFFFFFFF:
+        raise FrameError(
+            "bad_datalen", f"{name} packet for {length} bytes at offset {offset}: past 4 GiB"
+        )
 
 
 def fits(name: str, length: int, limit: int, room: int) -> int:

@@ -1,9 +1,10 @@
 """A packet in 64 bits, for the binary trace.
 
 From the lowest bit: 8 bits of type with the mark, 8 of fragment number, 16 of the message's
-sequence number (an acknowledgement's: the message awaited next), 16 of the source node, 16 of the
-destination. A frame may be shorter than its type says: what is read lies in a ring slot
-of at least 192 bytes, and a wrong number in a trace harms nobody.
+sequence number (an acknowledgement's: the message awaited next; a pull request's: its first
+frame), 16 of the source node, 16 of the destination. The fragment number of a pull reply is
+that of its frame, modulo 256. A frame may be shorter than its type says: what is read lies in
+a ring slot of at least 192 bytes, and a wrong number in a trace harms nobody.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -12,15 +13,33 @@ from shrimpmx.native.trace cimport trace_record, trace_ring
 from shrimpmx.wire.wire cimport (
     PTYPE_MEDIUM_FRAG,
     PTYPE_NACK_LIB,
+    PTYPE_NACK_MCP,
+    PTYPE_NOTIFY,
+    PTYPE_PULL_REPLY,
+    PTYPE_PULL_REQUEST,
     PTYPE_TRUC,
     WIRE_HEAD_BYTES,
     WIRE_MARK,
+    WIRE_PULL_MAGIC,
     be16,
+    be32,
     wire_medium,
     wire_message,
     wire_nack_lib,
+    wire_notify,
+    wire_pull_reply,
+    wire_pull_request,
+    wire_pull_request_compatible,
     wire_truc,
 )
+
+
+cdef inline uint32_t pull_frame_index(const uint8_t *header) noexcept nogil:
+    """The first frame that a pull request asks for; the formats differ in where the magic lies."""
+    cdef const wire_pull_request *native = <const wire_pull_request *>header
+    if (be32(native.src_magic) ^ <uint32_t>WIRE_PULL_MAGIC) < 256:
+        return be32(native.frame_index)
+    return be32((<const wire_pull_request_compatible *>header).frame_index)
 
 
 cdef inline uint64_t packet_word(const uint8_t *frame) noexcept nogil:
@@ -36,6 +55,15 @@ cdef inline uint64_t packet_word(const uint8_t *frame) noexcept nogil:
         seqnum = be16((<const wire_truc *>header).lib_seqnum)
     elif ptype == PTYPE_NACK_LIB:
         seqnum = be16((<const wire_nack_lib *>header).lib_seqnum)
+    elif ptype == PTYPE_NOTIFY:
+        seqnum = be16((<const wire_notify *>header).lib_seqnum)
+    elif ptype == PTYPE_PULL_REQUEST:
+        seqnum = pull_frame_index(header) & 0xFFFF
+    elif ptype == PTYPE_PULL_REPLY:
+        seqnum = 0
+        fragment = (<const wire_pull_reply *>header).frame_seqnum
+    elif ptype == PTYPE_NACK_MCP:
+        seqnum = 0
     return header[0] | fragment << 8 | seqnum << 16 | source << 32 | destination << 48
 
 

@@ -2,7 +2,7 @@
 
 For tests, captures and people; agents read and write the same bytes through wire.h.
 `decode` believes nothing that it has not checked, by the rules of check.pxd. Formats:
-Open-MX's native wire format.
+Open-MX's native one and that of the MX firmware ("compatible").
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from shrimpmx.wire.large_packets import (
     RndvPacket,
 )
 from shrimpmx.wire.packet_base import HOST, NO_PEER, FrameError, Layout, Packet, fits
+from shrimpmx.wire.tables import WireGeometry, wire_geometry
 
 __all__ = [
     "NO_PEER",
@@ -43,6 +44,7 @@ __all__ = [
     "Packet",
     "PullReplyPacket",
     "PullRequestPacket",
+    "RawPacket",
     "RndvPacket",
     "SmallPacket",
     "TinyPacket",
@@ -62,7 +64,6 @@ HOST_NAME_MAX_BYTES = 80
 
 _HEAD = struct.Struct(">6s6sHH")
 _NIC_ONLY_TYPES = (0, 2, 32, 33, 34)
-_RAW_TYPE = 1
 _NODE_PREFIX = bytes((0x02, 0x5A, 0, 0))
 
 
@@ -83,7 +84,7 @@ class HostQuery(Packet):
     LAYOUT = Layout("ptype:B 1x" + HOST)
 
     @classmethod
-    def _check(cls, values: dict[str, Any], room: int, mtu: int) -> int:
+    def _check(cls, values: dict[str, Any], room: int, geometry: WireGeometry) -> int:
         if values["magic"] != HOST_MAGIC:
             raise FrameError("bad_magic", f"{cls.NAME} packet with magic {values['magic']:#x}")
         return 0
@@ -108,15 +109,37 @@ class HostReply(Packet):
         return self.data
 
     @classmethod
-    def _check(cls, values: dict[str, Any], room: int, mtu: int) -> int:
+    def _check(cls, values: dict[str, Any], room: int, geometry: WireGeometry) -> int:
         if values["magic"] != HOST_MAGIC:
             raise FrameError("bad_magic", f"{cls.NAME} packet with magic {values['magic']:#x}")
         return fits(cls.NAME, values["length"], HOST_NAME_MAX_BYTES, room)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RawPacket(Packet):
+    """What privileged programs such as the peer discovery send each other."""
+
+    data: bytes = b""
+
+    NAME = "raw"
+    PTYPE = 1
+    LAYOUT = Layout("ptype:B 1x length:H")
+
+    def _derived(self) -> dict[str, Any]:
+        return {"length": len(self.data)}
+
+    def _payload(self) -> bytes:
+        return self.data
+
+    @classmethod
+    def _check(cls, values: dict[str, Any], room: int, geometry: WireGeometry) -> int:
+        return fits(cls.NAME, values["length"], 0xFFFF, room)
+
+
 PACKET_TYPES: dict[int, type[Packet]] = {
     kind.PTYPE: kind
     for kind in (
+        RawPacket,
         HostQuery,
         HostReply,
         TrucPacket,
@@ -138,14 +161,17 @@ PTYPE_OF_NAME: dict[str, int] = {kind.NAME: number for number, kind in PACKET_TY
 """Numbers by name, as `LinkFaults.only` takes them."""
 
 
-def encode(packet: Packet) -> bytes:
-    """The frame that carries `packet`, padded to 60 bytes; FrameError if a field does not fit."""
+def encode(packet: Packet, wire_format: str = "native") -> bytes:
+    """The frame that carries `packet`, padded to 60 bytes; FrameError if a field does not fit.
+
+    `wire_format` is "native" or "compatible".
+    """
     values = {field.name: getattr(packet, field.name) for field in fields(packet)}
     values.update(packet._derived())
     ptype = packet.PTYPE | (MARK if packet.marked else 0)
     try:
         head = _HEAD.pack(packet.destination, packet.source, ETHERTYPE, packet.peer_index)
-        header = packet.LAYOUT.pack(ptype, values)
+        header = packet.layout(wire_format == "compatible").pack(ptype, values)
     except struct.error as error:
         raise FrameError("bad_datalen", f"{packet.NAME} packet does not fit: {error}") from error
     return (head + header + packet._payload()).ljust(FRAME_MIN_BYTES, b"\0")
@@ -155,23 +181,24 @@ def _packet_type(ptype: int) -> type[Packet]:
     kind = PACKET_TYPES.get(ptype)
     if kind is not None:
         return kind
-    if ptype == _RAW_TYPE:
-        raise FrameError("nosys_type", "raw packets have no format of their own")
     if ptype in _NIC_ONLY_TYPES:
         raise FrameError("invalid_type", f"packet type {ptype} never travels between hosts")
     raise FrameError("unknown_type", f"packet type {ptype} is not an MXoE type")
 
 
-def decode(frame: bytes, mtu: int = 1500) -> Packet:
+def decode(frame: bytes, mtu: int = 1500, wire_format: str = "native") -> Packet:
     """The packet in a received frame.
 
     Args:
         frame: the whole frame, from its Ethernet head; at least 60 bytes.
-        mtu: largest frame, bytes; it also sets the size of medium fragments.
+        mtu: largest frame, bytes; it also sets the size of fragments.
+        wire_format: "native" or "compatible".
 
     Raises:
+        InputError: there is no such MTU or format.
         FrameError: a length, offset or type in it cannot be believed.
     """
+    geometry = wire_geometry(mtu, wire_format)
     if len(frame) < FRAME_MIN_BYTES:
         raise FrameError(
             "bad_header_datalen", f"frame of {len(frame)} bytes; the least is {FRAME_MIN_BYTES}"
@@ -183,9 +210,10 @@ def decode(frame: bytes, mtu: int = 1500) -> Packet:
         raise FrameError("bad_ethertype", f"ethertype {ethertype:#06x} is not MXoE")
     header = frame[HEAD_BYTES:]
     kind = _packet_type(header[0] & ~MARK)
-    size = kind.LAYOUT.packer.size
-    values = kind.LAYOUT.unpack(header)
-    data = header[size : size + kind._check(values, len(header) - size, mtu)]
+    layout = kind.layout(geometry.compatible)
+    size = layout.packer.size
+    values = layout.unpack(header)
+    data = header[size : size + kind._check(values, len(header) - size, geometry)]
     names = {field.name for field in fields(kind)}
     known = {name: value for name, value in values.items() if name in names}
     if "data" in names:
@@ -212,11 +240,11 @@ def _place(address: bytes) -> str:
     return address.hex(":")
 
 
-def one_line(packet: Packet | bytes, mtu: int = 1500) -> str:
+def one_line(packet: Packet | bytes, mtu: int = 1500, wire_format: str = "native") -> str:
     """A packet, or a frame, in one line: type, a star if marked, nodes, fields that are not 0."""
     if isinstance(packet, bytes):
         try:
-            packet = decode(packet, mtu)
+            packet = decode(packet, mtu, wire_format)
         except FrameError as error:
             return f"bad frame ({error.fault}): {error}"
     head = ("destination", "source", "peer_index", "marked")

@@ -1,66 +1,166 @@
 """Size classes of MX messages and how many packets each one takes.
 
-Source: Open-MX 1.5.4, native wire format; the coalescing paper, III-A.
+Source: Open-MX 1.5.4, native and compatible wire format; the coalescing paper, III-A.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 from shrimpmx.errors import InputError
 
-SizeClass = Literal["tiny", "small", "medium"]
+SizeClass = Literal["tiny", "small", "medium", "large"]
 
 TINY_MAX_BYTES = 32
 SMALL_MAX_BYTES = 128
 EAGER_MAX_BYTES = 32768
-"""Largest message sent without asking the receiver first (Open-MX OMX_RNDV_THRESHOLD)."""
+"""Longest message that is sent without asking the receiver first, if nothing else is wanted
+(Open-MX's default of OMX_RNDV_THRESHOLD)."""
 
 MEDIUM_OVERHEAD_BYTES = 48
 PULL_REPLY_OVERHEAD_BYTES = 32
-MEDIUM_FRAGS_MAX = 32
-PULL_BLOCK_FRAMES_MAX = 32
 MTUS = (1500, 9000)
+WIRE_FORMATS = ("native", "compatible")
+
+# Packet types that can be marked latency-sensitive, by the name of the mark: the only, or the
+# last, packet of each that the coalescing paper marks (III-B).
+MARK_TYPES = {
+    "tiny": 37,
+    "small": 38,
+    "medium": 39,
+    "rndv": 40,
+    "pull-request": 41,
+    "pull-reply": 42,
+    "notify": 43,
+}
 
 
-def _check_mtu(mtu: int) -> None:
+def marked_types(marks: Iterable[str]) -> int:
+    """Bit mask by packet type of the marks named; InputError for an unknown one."""
+    mask = 0
+    for mark in marks:
+        if mark not in MARK_TYPES:
+            raise InputError(f"there is no mark {mark!r}; the marks are {', '.join(MARK_TYPES)}")
+        mask |= 1 << MARK_TYPES[mark]
+    return mask
+
+
+@dataclass(frozen=True)
+class WireGeometry:
+    """How messages are cut into frames; struct wire_geometry of wire.h."""
+
+    mtu_bytes: int
+    medium_frag_bytes: int
+    medium_frags_max: int
+    pull_frame_bytes: int
+    pull_block_frames: int
+    compatible: bool
+
+    @property
+    def medium_max_bytes(self) -> int:
+        """The longest message that can travel in medium fragments."""
+        return self.medium_frag_bytes * self.medium_frags_max
+
+
+def wire_geometry(mtu: int = 1500, wire_format: str = "native") -> WireGeometry:
+    """The geometry of an MTU and a wire format, "native" or "compatible" (with MX firmware).
+
+    Native medium fragments hold all that fits up to 4096 bytes, else 8192 if that fits, else
+    4096; compatible frames hold 4096 bytes, 8 to a pull block, and need an MTU of 9000.
+    """
     if mtu not in MTUS:
         raise InputError(f"mtu must be 1500 or 9000, not {mtu}")
-
-
-def medium_frag_bytes(mtu: int) -> int:
-    """Data bytes of a full medium fragment: all that fits up to 4096, else 8192 or 4096."""
-    _check_mtu(mtu)
+    if wire_format not in WIRE_FORMATS:
+        raise InputError(f"wire_format must be native or compatible, not {wire_format!r}")
+    if wire_format == "compatible":
+        if mtu != 9000:
+            raise InputError(
+                f"wire_format 'compatible' sends frames of 4096 bytes; it needs mtu 9000, not {mtu}"
+            )
+        return WireGeometry(mtu, 4096, 8, 4096, 8, True)
     room = mtu - MEDIUM_OVERHEAD_BYTES
-    if room <= 4096:
-        return room
-    return 8192 if room >= 8192 else 4096
+    frag_bytes = room if room <= 4096 else 8192 if room >= 8192 else 4096
+    return WireGeometry(mtu, frag_bytes, 32, mtu - PULL_REPLY_OVERHEAD_BYTES, 32, False)
 
 
-def pull_frame_bytes(mtu: int) -> int:
-    """Data bytes of a full pull reply."""
-    _check_mtu(mtu)
-    return mtu - PULL_REPLY_OVERHEAD_BYTES
+def rndv_threshold(wanted_bytes: int, geometry: WireGeometry) -> int:
+    """The longest eager message: what is wanted, but at least a small message and at most
+    what medium fragments can carry (Open-MX's OMX_RNDV_THRESHOLD, clamped as there)."""
+    return max(SMALL_MAX_BYTES, min(wanted_bytes, geometry.medium_max_bytes))
 
 
-def size_class(length_bytes: int) -> SizeClass:
-    """How a message of this length travels; InputError above the eager maximum."""
-    if not 0 <= length_bytes <= EAGER_MAX_BYTES:
-        raise InputError(
-            f"a message of {length_bytes} bytes is not eager; lengths from 0 to "
-            f"{EAGER_MAX_BYTES} are"
-        )
+def size_class(length_bytes: int, threshold_bytes: int = EAGER_MAX_BYTES) -> SizeClass:
+    """How a message of this length travels; it is large above `threshold_bytes`."""
+    if length_bytes < 0:
+        raise InputError(f"a message cannot have {length_bytes} bytes")
+    if length_bytes > threshold_bytes:
+        return "large"
     if length_bytes <= TINY_MAX_BYTES:
         return "tiny"
     return "small" if length_bytes <= SMALL_MAX_BYTES else "medium"
 
 
-def eager_packet_count(length_bytes: int, mtu: int = 1500) -> int:
+def eager_packet_count(length_bytes: int, mtu: int = 1500, wire_format: str = "native") -> int:
     """Packets that carry one eager message, acknowledgements excluded.
 
     The last one of them is marked latency-sensitive (coalescing paper, III-B).
+    InputError if fragments cannot carry the message.
     """
-    if size_class(length_bytes) != "medium":
-        _check_mtu(mtu)
+    geometry = wire_geometry(mtu, wire_format)
+    if not 0 <= length_bytes <= geometry.medium_max_bytes:
+        raise InputError(
+            f"a message of {length_bytes} bytes is not eager; lengths from 0 to "
+            f"{geometry.medium_max_bytes} can be"
+        )
+    if length_bytes <= SMALL_MAX_BYTES:
         return 1
-    return -(-length_bytes // medium_frag_bytes(mtu))
+    return -(-length_bytes // geometry.medium_frag_bytes)
+
+
+@dataclass(frozen=True)
+class LargePacketCounts:
+    """Packets of one large message without loss, acknowledgements excluded.
+
+    Rendezvous and replies travel to the receiver of the message, pull requests and notify to
+    its sender.
+    """
+
+    pull_requests: int
+    pull_replies: int
+    rndv: int = 1
+    notify: int = 1
+
+    @property
+    def total(self) -> int:
+        """All packets, both ways."""
+        return self.rndv + self.pull_requests + self.pull_replies + self.notify
+
+    @property
+    def marked_at_receiver(self) -> int:
+        """Marked packets that the receiver gets: the rendezvous, the last reply of each block."""
+        return self.rndv + self.pull_requests
+
+    @property
+    def marked_at_sender(self) -> int:
+        """Marked packets that the sender gets: the pull requests and the notify."""
+        return self.pull_requests + self.notify
+
+
+def large_packet_counts(
+    length_bytes: int, geometry: WireGeometry, rdma_offset: int = 0
+) -> LargePacketCounts:
+    """Packets of a large message that lies `rdma_offset` bytes into its sender's region.
+
+    Frames are cut at multiples of their size in the region, so that the first frame, and with
+    it the first block, is shorter by what lies before the message. An empty message, which
+    only a synchronous send makes large, is pulled by nobody.
+    """
+    if length_bytes < 0 or rdma_offset < 0:
+        raise InputError(f"a message cannot have {length_bytes} bytes at offset {rdma_offset}")
+    if length_bytes == 0:
+        return LargePacketCounts(0, 0)
+    end = rdma_offset % geometry.pull_frame_bytes + length_bytes
+    block_bytes = geometry.pull_frame_bytes * geometry.pull_block_frames
+    return LargePacketCounts(-(-end // block_bytes), -(-end // geometry.pull_frame_bytes))

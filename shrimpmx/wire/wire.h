@@ -84,7 +84,7 @@ struct WIRE_PACKED wire_connect {
     uint8_t unused2[3];
 };
 
-struct WIRE_PACKED wire_message { /* tiny and small; first part of medium and rndv */
+struct WIRE_PACKED wire_message { /* tiny and small; first part of rndv (length: what follows) */
     uint8_t ptype, dst_endpoint, src_endpoint, src_generation;
     uint16_t length, checksum;
     uint16_t lib_seqnum, lib_piggyack;
@@ -94,12 +94,12 @@ struct WIRE_PACKED wire_message { /* tiny and small; first part of medium and rn
 
 struct WIRE_PACKED wire_medium {
     uint8_t ptype, dst_endpoint, src_endpoint, src_generation;
-    uint16_t length, unused0; /* of the whole message */
+    uint32_t length; /* of the whole message: see wire_medium_length() */
     uint16_t lib_seqnum, lib_piggyack;
     uint32_t match_a, match_b;
     uint32_t session;
     uint16_t frag_length;
-    uint8_t frag_seqnum, pipeline;
+    uint8_t frag_seqnum, pipeline; /* compatible: log2 of a fragment; native: padding */
     uint16_t checksum, unused1;
 };
 
@@ -119,6 +119,18 @@ struct WIRE_PACKED wire_pull_request {
     uint32_t rdma_offset;
     uint32_t src_pull_handle, src_magic;
     uint32_t first_frame_offset, block_length, frame_index;
+};
+
+/* The same in the MX firmware's own format: frames of 4096 bytes, 8 to a block. */
+struct WIRE_PACKED wire_pull_request_compatible {
+    uint8_t ptype, dst_endpoint, src_endpoint, src_generation;
+    uint32_t session;
+    uint32_t total_length;
+    uint8_t rdma_id, rdma_seqnum;
+    uint16_t rdma_offset;
+    uint32_t src_pull_handle, src_magic;
+    uint16_t first_frame_offset, block_length;
+    uint32_t frame_index;
 };
 
 struct WIRE_PACKED wire_pull_reply {
@@ -167,6 +179,12 @@ struct WIRE_PACKED wire_host_reply {
     uint8_t unused1[4];
 };
 
+/* What privileged programs send each other. Ours: of Open-MX's only the type is known. */
+struct WIRE_PACKED wire_raw {
+    uint8_t ptype, unused0;
+    uint16_t length; /* of the data behind */
+};
+
 #define WIRE_HOST_MAGIC 0x13052008
 #define WIRE_HOST_NAME_MAX_BYTES 80
 
@@ -177,14 +195,46 @@ _Static_assert(sizeof(struct wire_message) == 24, "tiny, small");
 _Static_assert(sizeof(struct wire_medium) == 32, "medium fragment");
 _Static_assert(sizeof(struct wire_rndv) == 32, "rndv");
 _Static_assert(sizeof(struct wire_pull_request) == 44, "pull request");
+_Static_assert(sizeof(struct wire_pull_request_compatible) == 32, "pull request, compatible");
 _Static_assert(sizeof(struct wire_pull_reply) == 16, "pull reply");
 _Static_assert(sizeof(struct wire_notify) == 24, "notify");
 _Static_assert(sizeof(struct wire_nack_lib) == 16, "nack-lib");
 _Static_assert(sizeof(struct wire_nack_mcp) == 16, "nack-mcp");
 _Static_assert(sizeof(struct wire_host_query) == 16, "host query");
 _Static_assert(sizeof(struct wire_host_reply) == 16, "host reply");
+_Static_assert(sizeof(struct wire_raw) == 4, "raw");
+
+/* Magic of a pull: the puller's endpoint under this mask (Open-MX). A NIC can so tell the
+ * endpoint of a pull reply, which names none, by its last byte. */
+#define WIRE_PULL_MAGIC 0x21071980u
+
+/* How messages are cut into frames: by the MTU and the format that a cluster speaks. The
+ * numbers are those of tables.py; every check and every sender takes them from here. */
+struct wire_geometry {
+    uint32_t mtu_bytes;         /* longest frame, head and data */
+    uint32_t medium_frag_bytes; /* data of a full medium fragment */
+    uint32_t medium_frags_max;  /* fragments of a medium message */
+    uint32_t pull_frame_bytes;  /* data of a full pull reply */
+    uint32_t pull_block_frames; /* replies that one pull request asks for */
+    uint32_t compatible;        /* 1: the MX firmware's format, 0: Open-MX's native one */
+};
+
+#define WIRE_COMPATIBLE_PIPELINE 12 /* the MX firmware's fragments: 1 << 12 bytes */
 
 static inline uint16_t be16(uint16_t value) { return __builtin_bswap16(value); }
 static inline uint32_t be32(uint32_t value) { return __builtin_bswap32(value); }
+
+/* wire_medium.length of a message of `length` bytes: 4 bytes natively, in the MX firmware's
+ * format 2 bytes and 2 of padding. */
+static inline uint32_t wire_medium_length_field(uint32_t length,
+                                                const struct wire_geometry *geometry) {
+    return be32(geometry->compatible ? length << 16 : length);
+}
+
+/* The length of the message that a medium fragment belongs to. */
+static inline uint32_t wire_medium_length(const struct wire_medium *medium,
+                                          const struct wire_geometry *geometry) {
+    return geometry->compatible ? be32(medium->length) >> 16 : be32(medium->length);
+}
 
 #endif

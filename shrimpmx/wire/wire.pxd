@@ -12,6 +12,8 @@ cdef extern from "wire/wire.h" nogil:
         WIRE_NO_PEER
         WIRE_HOST_MAGIC
         WIRE_HOST_NAME_MAX_BYTES
+        WIRE_PULL_MAGIC
+        WIRE_COMPATIBLE_PIPELINE
     enum:
         PTYPE_NONE
         PTYPE_RAW
@@ -71,7 +73,7 @@ cdef extern from "wire/wire.h" nogil:
         uint32_t session
     cdef struct wire_medium:
         uint8_t ptype, dst_endpoint, src_endpoint, src_generation
-        uint16_t length
+        uint32_t length
         uint16_t lib_seqnum, lib_piggyack
         uint32_t match_a, match_b
         uint32_t session
@@ -92,6 +94,22 @@ cdef extern from "wire/wire.h" nogil:
         uint32_t rdma_offset
         uint32_t src_pull_handle, src_magic
         uint32_t first_frame_offset, block_length, frame_index
+    cdef struct wire_pull_request_compatible:
+        uint8_t ptype, dst_endpoint, src_endpoint, src_generation
+        uint32_t session
+        uint32_t total_length
+        uint8_t rdma_id, rdma_seqnum
+        uint16_t rdma_offset
+        uint32_t src_pull_handle, src_magic
+        uint16_t first_frame_offset, block_length
+        uint32_t frame_index
+    cdef struct wire_geometry:
+        uint32_t mtu_bytes
+        uint32_t medium_frag_bytes
+        uint32_t medium_frags_max
+        uint32_t pull_frame_bytes
+        uint32_t pull_block_frames
+        uint32_t compatible
     cdef struct wire_pull_reply:
         uint8_t ptype, frame_seqnum
         uint16_t frame_length
@@ -118,5 +136,11 @@ cdef extern from "wire/wire.h" nogil:
         uint8_t ptype, length
         uint16_t src_dst_peer_index
         uint32_t magic
+    cdef struct wire_raw:
+        uint8_t ptype
+        uint16_t length
     uint16_t be16(uint16_t value) noexcept
     uint32_t be32(uint32_t value) noexcept
+    uint32_t wire_medium_length_field(uint32_t length, const wire_geometry *geometry) noexcept
+    uint32_t wire_medium_length(const wire_medium *medium,
+                                const wire_geometry *geometry) noexcept

@@ -5,6 +5,8 @@ from libc.string cimport memcpy
 
 from shrimpmx.mx.endpoint cimport Endpoint
 from shrimpmx.mx.handles cimport Partner
+from shrimpmx.mx.types cimport MxPartner, MxRequest
+from shrimpmx.wait.strategy cimport WaitResult
 
 # How a compiled loop ended.
 cdef enum LoopResult:
@@ -23,8 +25,13 @@ cdef struct LoopFailure:
 cdef int check_loop(Endpoint endpoint, LoopResult result, LoopFailure *failure,
                     object buffers) except -1
 cdef int check_partner(Endpoint endpoint, Partner partner) except -1
+# Waits until `receive` is done (WAIT_READY) or the run is stopped. A receive names no source, so
+# that nobody ends it when `partner` dies; after a long silence the partner is asked for a sign of
+# life. WAIT_TIMED_OUT: it gave none, and `status` says why.
+cdef WaitResult wait_for_message(Endpoint endpoint, MxPartner *partner, MxRequest *receive,
+                                 uint8_t *status) noexcept nogil
 # Bytes that differ by place, `count` messages of `size_bytes` one after another.
-cdef bytearray make_buffers(uint32_t size_bytes, uint32_t count)
+cdef object make_buffers(uint32_t size_bytes, uint32_t count)
 
 
 cdef inline void stamp(uint8_t *data, uint32_t size_bytes, uint64_t number) noexcept nogil:

@@ -1,13 +1,24 @@
 """What the message workloads share: stamped buffers and errors."""
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+import numpy as np
+
+from shrimpmx.mx.connect cimport connect_start
 from shrimpmx.mx.endpoint cimport Endpoint
 from shrimpmx.mx.handles cimport Partner
-from shrimpmx.mx.types cimport EAGER_MAX_BYTES
+from shrimpmx.mx.types cimport (
+    MESSAGE_MAX_BYTES, STATUS_NO_RESOURCES, STATUS_SUCCESS, STATUS_UNREACHABLE, MxPartner, MxRequest
+)
+from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
 
 from shrimpmx.errors import AbortedError, InputError, MxError
 from shrimpmx.mx.handles import status_name
+
+cdef enum:
+    # So many resend delays of silence, and a lost message would have come (ours).
+    PATIENCE_RESEND_DELAYS = 10
 
 
 cdef int check_loop(Endpoint endpoint, LoopResult result, LoopFailure *failure,
@@ -36,11 +47,52 @@ cdef int check_partner(Endpoint endpoint, Partner partner) except -1:
     return 0
 
 
-cdef bytearray make_buffers(uint32_t size_bytes, uint32_t count):
-    if size_bytes > EAGER_MAX_BYTES:
+cdef WaitResult wait_for_message(Endpoint endpoint, MxPartner *partner, MxRequest *receive,
+                                 uint8_t *status) noexcept nogil:
+    # The time of the last pass spares a look at the clock; it may be old, hence the second wait.
+    cdef int64_t patience_ns = PATIENCE_RESEND_DELAYS * endpoint.library.resend_delay_ns
+    cdef WaitResult answer
+    cdef WaitResult result = endpoint.wait_c(receive, endpoint.library.now_ns + patience_ns)
+    while result == WAIT_TIMED_OUT:
+        result = endpoint.wait_c(
+            receive, clock_now_ns(endpoint.control.clock()) + patience_ns)
+        if result == WAIT_TIMED_OUT:
+            answer = ask(endpoint, partner, status)
+            if endpoint.test_c(receive):
+                return WAIT_READY
+            if answer != WAIT_READY:
+                return answer
+    return result
+
+
+cdef WaitResult ask(Endpoint endpoint, MxPartner *partner, uint8_t *status) noexcept nogil:
+    """Connects once more, which a living partner answers and a closed one refuses."""
+    cdef bint was_given_up = not partner.can_send
+    cdef WaitResult result
+    cdef MxRequest *question = connect_start(endpoint.library, partner, endpoint.library.key)
+    status[0] = STATUS_NO_RESOURCES
+    if question == NULL:
+        return WAIT_TIMED_OUT
+    endpoint.doorbell_c()
+    result = endpoint.wait_c(question, NEVER_NS)
+    if result != WAIT_READY:
+        return result
+    status[0] = question.status
+    endpoint.release_c(question)
+    if status[0] == STATUS_SUCCESS and was_given_up:
+        status[0] = STATUS_UNREACHABLE  # it lives, but what was under way is lost
+    return WAIT_READY if status[0] == STATUS_SUCCESS else WAIT_TIMED_OUT
+
+
+cdef object make_buffers(uint32_t size_bytes, uint32_t count):
+    if size_bytes > MESSAGE_MAX_BYTES:
         raise InputError(
-            f"a message of {size_bytes} bytes is longer than an eager message can be "
-            f"({EAGER_MAX_BYTES} bytes)")
-    # One byte more, so that a message of no bytes has an address too.
-    one = bytes((<uint32_t>i * 37 + 11) & 0xFF for i in range(size_bytes))
-    return bytearray(one * count + b"\0")
+            f"a message of {size_bytes} bytes is longer than a message can be "
+            f"({MESSAGE_MAX_BYTES} bytes)")
+    # Of numpy, whose memory lies in the rank's shared heap if there is one. One byte more, so
+    # that a message of no bytes has an address too.
+    buffers = np.zeros(<uint64_t>size_bytes * count + 1, dtype=np.uint8)
+    pattern = (np.arange(256) * 37 + 11).astype(np.uint8)
+    buffers[:<uint64_t>size_bytes * count].reshape(count, size_bytes)[:] = np.resize(
+        pattern, size_bytes)
+    return buffers

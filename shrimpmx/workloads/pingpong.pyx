@@ -12,11 +12,11 @@ from shrimpmx.mx.endpoint cimport Endpoint
 from shrimpmx.mx.handles cimport Partner
 from shrimpmx.mx.types cimport STATUS_SUCCESS, MxPartner, MxRequest
 from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
-from shrimpmx.wait.strategy cimport WAIT_READY
+from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
 from shrimpmx.workloads.burn cimport burn_ns
 from shrimpmx.workloads.common cimport (
     LOOP_CORRUPT, LOOP_DONE, LOOP_FAILED, LOOP_NO_MEMORY, LOOP_STOPPED, LoopFailure, LoopResult,
-    check_loop, check_partner, make_buffers, stamp, stamped,
+    check_loop, check_partner, make_buffers, stamp, stamped, wait_for_message,
 )
 
 from shrimpmx.errors import InputError
@@ -77,8 +77,10 @@ cdef inline bint post(Endpoint endpoint, Exchange *exchange, uint64_t number) no
 
 cdef inline LoopResult await_message(Endpoint endpoint, Exchange *exchange) noexcept nogil:
     cdef MxRequest *receive = exchange.receive
-    if endpoint.wait_c(receive, NEVER_NS) != WAIT_READY:
-        return LOOP_STOPPED
+    cdef WaitResult result = wait_for_message(
+        endpoint, exchange.partner, receive, &exchange.failure.status)
+    if result != WAIT_READY:
+        return LOOP_FAILED if result == WAIT_TIMED_OUT else LOOP_STOPPED
     exchange.failure.status = receive.status
     endpoint.release_c(receive)
     return LOOP_DONE if exchange.failure.status == STATUS_SUCCESS else LOOP_FAILED

@@ -18,4 +18,5 @@ def receive_stream(
     window: int = 64,
     match: int = 0,
     verify: bool = True,
+    partner: Partner | None = None,
 ) -> dict[str, Any]: ...

@@ -7,12 +7,12 @@ import numpy as np
 
 from shrimpmx.mx.endpoint cimport Endpoint
 from shrimpmx.mx.handles cimport Partner
-from shrimpmx.mx.types cimport STATUS_SUCCESS, MxPartner, MxRequest
+from shrimpmx.mx.types cimport REQUEST_RECEIVE, STATUS_SUCCESS, MxPartner, MxRequest
 from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
-from shrimpmx.wait.strategy cimport WAIT_READY
+from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
 from shrimpmx.workloads.common cimport (
     LOOP_CORRUPT, LOOP_DONE, LOOP_FAILED, LOOP_NO_MEMORY, LOOP_STOPPED, LoopFailure, LoopResult,
-    check_loop, check_partner, make_buffers, stamp, stamped,
+    check_loop, check_partner, make_buffers, stamp, stamped, wait_for_message,
 )
 
 from shrimpmx.errors import InputError
@@ -44,7 +44,8 @@ def send_stream(Endpoint endpoint not None, Partner partner not None, uint32_t s
                 uint64_t count, uint32_t window=64, uint64_t match=0):
     """Send `count` messages of `size_bytes`, at most `window` of them not completed.
 
-    Returns {"elapsed_ns", "count"}: the time from the first send until all are acknowledged.
+    Returns {"elapsed_ns": from the first send until all are acknowledged, "count",
+    "started_ns": the run's time at the first send}.
     """
     cdef Stream stream
     cdef LoopResult result
@@ -64,24 +65,30 @@ def send_stream(Endpoint endpoint not None, Partner partner not None, uint32_t s
     return {
         "elapsed_ns": clock_now_ns(endpoint.control.clock()) - stream.started_ns,
         "count": count,
+        "started_ns": stream.started_ns,
     }
 
 
 def receive_stream(Endpoint endpoint not None, uint32_t size_bytes, uint64_t count,
-                   uint32_t window=64, uint64_t match=0, bint verify=True):
+                   uint32_t window=64, uint64_t match=0, bint verify=True,
+                   Partner partner=None):
     """Receive `count` messages of at most `size_bytes`, `window` receives posted ahead.
 
     Returns {"elapsed_ns": from the first message's completion to the last's, "count",
     "batch": messages between two time stamps, "timestamps_ns": int64, one at the first
     message and one after each batch}. `verify` checks that `send_stream` sent them.
+    MxError if `partner`, whom all of them come from, dies; without it nobody would tell.
     """
     cdef Stream stream
     cdef LoopResult result
     cdef uint8_t[::1] buffers
     cdef int64_t[::1] stamps
     endpoint.check_open()
+    if partner is not None:
+        check_partner(endpoint, partner)
     buffers = open_stream(&stream, size_bytes, count, window, match)
     stream.buffers = &buffers[0]
+    stream.partner = NULL if partner is None else partner.partner
     stream.verify = verify
     stream.batch = <uint32_t>max(<uint64_t>1, count // STAMPS)
     timestamps = np.zeros(1 + (count - 1) // stream.batch, dtype=np.int64)
@@ -118,9 +125,14 @@ cdef object open_stream(Stream *stream, uint32_t size_bytes, uint64_t count, uin
 cdef LoopResult complete(Endpoint endpoint, Stream *stream, uint64_t number) noexcept nogil:
     """Waits for message `number` and releases its request."""
     cdef MxRequest *request = stream.requests[number % stream.window]
+    cdef WaitResult result
     stream.failure.message = number
-    if endpoint.wait_c(request, NEVER_NS) != WAIT_READY:
-        return LOOP_STOPPED
+    if request.kind == REQUEST_RECEIVE and stream.partner != NULL:
+        result = wait_for_message(endpoint, stream.partner, request, &stream.failure.status)
+    else:
+        result = endpoint.wait_c(request, NEVER_NS)
+    if result != WAIT_READY:
+        return LOOP_FAILED if result == WAIT_TIMED_OUT else LOOP_STOPPED
     stream.failure.status = request.status
     endpoint.release_c(request)
     stream.requests[number % stream.window] = NULL

@@ -15,7 +15,7 @@ from shrimpmx.cluster.spec import AgentFault, ClusterSpec, CompanionSpec
 from shrimpmx.cluster.topology import Topology
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.mx.endpoint import Endpoint
-from shrimpmx.params import WaitParameters
+from shrimpmx.params import HostParameters, WaitParameters
 from shrimpmx.shared.control import Control
 
 # A second is what is promised (tests/timing holds it to that). No time is measured here: this
@@ -48,6 +48,26 @@ def test_a_killed_agent_ends_the_run_and_is_named(process: str) -> None:
     assert error.agent == name
     assert error.exit_code == 3
     assert seconds < KILL_LIMIT_S
+
+
+@pytest.mark.parametrize("process", ["node0.dma", "node1.dma"])
+def test_a_killed_dma_agent_ends_the_run_and_is_named(process: str) -> None:
+    fault = AgentFault(process, "kill", after_s=0.05)
+    host = HostParameters(copy_offload=True)
+    error, seconds = run_until_killed(
+        pingpong_pair(ENDLESS, 200_000, wait=BLOCK, host=host, agent_faults=(fault,))
+    )
+    assert re.match(rf"{process} \(pid \d+, .*\) was killed by SIGKILL", str(error))
+    assert error.agent == process
+    assert seconds < KILL_LIMIT_S
+
+
+def test_a_dma_agent_that_stops_for_a_while_does_no_harm() -> None:
+    fault = AgentFault("node1.dma", "stop", after_s=0.0, stop_for_s=0.2)
+    host = HostParameters(copy_offload=True)
+    result = run(pingpong_pair(50, 200_000, wait=BLOCK, host=host, agent_faults=(fault,)))
+    assert result.counters["rank1"]["recv_messages"] == 55
+    assert result.counters["node1.dma"]["copies"] == 55 * 136
 
 
 @pytest.mark.parametrize("process", PROCESSES)

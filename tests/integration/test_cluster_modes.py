@@ -147,7 +147,9 @@ def test_a_users_policy_that_raises_ends_the_run_with_its_traceback() -> None:
 def test_impossible_runs_are_refused_before_anything_starts() -> None:
     with pytest.raises(InputError, match="no CPU 99 here; the usable CPUs are"):
         Cluster(pingpong_pair(cpus={"node0.core0": 99}))
-    with pytest.raises(InputError, match=r"no workload 'dance'; there are idle, pingpong, stream"):
+    with pytest.raises(
+        InputError, match=r"no workload 'dance'; there are anatomy, idle, pingpong, soak, stream"
+    ):
         Cluster(ClusterSpec(ranks=(RankSpec(0, "dance"),)))
 
 

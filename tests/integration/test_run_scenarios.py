@@ -77,7 +77,7 @@ def test_pingpong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert len(point["metrics"]["half_round_trip"]["samples"]) == 20
         assert counted(point, "recv_messages") == 50
         packets = 23 if point["params"]["size_bytes"] else 1
-        sent = counted(point, "send_tiny") + counted(point, "send_medium_frag")
+        sent = counted(point, "send_tiny") + counted(point, "send_mediumva_frag")
         assert sent == 50 * packets
     assert "32 KiB" in capsys.readouterr().out
 
@@ -131,7 +131,9 @@ def test_a_trace_tells_what_every_agent_did(tmp_path: Path) -> None:
     ):
         arguments += ["--set", setting]
     assert main(arguments) == 0
-    [path] = (tmp_path / "r" / "traces").iterdir()
+    [path] = (tmp_path / "r" / "traces").glob("*.txt")
+    events = json.loads(path.with_suffix(".json").read_text())["traceEvents"]
+    assert {event["ph"] for event in events} == {"M", "X", "i", "s", "f"}
     lines = [each.split(maxsplit=2) for each in path.read_text().splitlines()]
     times = [float(time_us) for time_us, _, _ in lines]
     assert times == sorted(times)

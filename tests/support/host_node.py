@@ -22,15 +22,16 @@ from shrimpmx.wire.eager_packets import (
     TinyPacket,
     TrucPacket,
 )
+from shrimpmx.wire.large_packets import NotifyPacket, RndvPacket
 from shrimpmx.wire.packet_base import Packet
 from shrimpmx.wire.packets import encode
 
-CONTROL_KIND, NODE_KIND = 1, 2
+CONTROL_KIND, NODE_KIND, HEAP_KIND = 1, 2, 4
 NIC, CORE0, CORE1, RANK = 0, 1, 2, 3  # runners, and agents
 # Sizes and offsets of layout.h.
 RUNNERS_OFFSET_AT, RUNNER_BYTES = 152, 256
-AGENTS_OFFSET_AT, AGENT_BYTES, AGENT_COUNTERS_AT = 160, 704, 64
-CORE_BYTES, VECTOR_BYTES, WISH_AT = 320, 64, 24
+AGENTS_OFFSET_AT, AGENT_BYTES, AGENT_COUNTERS_AT = 160, 64 + 8 * 144, 64
+CORE_BYTES, VECTOR_BYTES, WISH_AT, PID_AT = 320, 64, 24, 144
 SESSION = 0x1234
 PEER = 1  # the node that the frames come from
 PACKETS: dict[str, type[Packet]] = {
@@ -39,6 +40,8 @@ PACKETS: dict[str, type[Packet]] = {
         ConnectPacket,
         MediumFragmentPacket,
         NackLibPacket,
+        NotifyPacket,
+        RndvPacket,
         SmallPacket,
         TinyPacket,
         TrucPacket,
@@ -53,14 +56,14 @@ def node_address(index: int) -> bytes:
 def frame(kind: str, peer: int = PEER, **fields: Any) -> bytes:
     """A frame for node 0 from `peer`; for endpoint 0 and SESSION unless told otherwise."""
     fields = {"source": node_address(peer), "peer_index": peer, "src_endpoint": 3, **fields}
-    if kind in ("tiny", "small", "medium_frag", "truc"):
+    if kind not in ("connect", "nack_lib"):
         fields.setdefault("session", SESSION)
     return encode(PACKETS[kind](destination=node_address(0), **fields))
 
 
 @dataclass
 class HostNode:
-    """Node 0 of a cluster under test: two cores, and the driver's parts on it."""
+    """A node of a cluster under test, 0 by default: two cores, and the driver's parts on it."""
 
     control: Control
     layout: NodeLayout
@@ -92,7 +95,8 @@ class HostNode:
         place = NodeLayout(**{**settings, **layout})
         control = Control.create(memory, runners, agents, place.nodes_count, "virtual")
         segment = Segment.anonymous(Node.size_bytes(place), NODE_KIND)
-        node = Node.create(segment, control, place)
+        heap = Segment.anonymous(place.heap_segment_bytes, HEAP_KIND) if place.heap_bytes else None
+        node = Node.create(segment, control, place, heap)
         endpoints = [DriverEndpoint(node, i, RANK, RANK) for i in range(place.endpoints)]
         if opened:
             endpoints[0].open(SESSION, start_index)
@@ -133,6 +137,11 @@ class HostNode:
         index = list(self.control.agent_counters(agent)).index(counter)
         start += AGENT_BYTES * agent + AGENT_COUNTERS_AT + 8 * index
         return memory[start : start + 8].cast("Q")
+
+    def set_pid(self, pid: int) -> None:
+        """The process that endpoint 0 says it belongs to."""
+        place = self.layout.endpoints_offset + PID_AT
+        struct.pack_into("<I", self.node.segment.view(), place, pid)
 
     def raise_interrupt(self, vector: int = 0, core: int = 0) -> None:
         """What a NIC does with the token in hand."""

@@ -12,7 +12,10 @@ import heapq
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from shrimpmx.host import pull
+from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.host.receive_handler import ReceiveHandler
 from shrimpmx.mx.endpoint import Endpoint
@@ -30,10 +33,14 @@ from shrimpmx.wire.packets import decode
 
 DELAY_NS = 1_000
 MILLISECOND = 1_000_000
+TICKS_PER_RESEND_DELAY = 4  # of the handlers, for their pulls
 PTYPE_BYTE = 16
+# Of each endpoint; address space only, until a test uses it.
+HEAP_BYTES = 16 << 20
 MARK = 0x80
 TYPES = {
-    35: "truc", 36: "connect", 37: "tiny", 38: "small", 39: "medium_frag", 44: "nack_lib",
+    35: "truc", 36: "connect", 37: "tiny", 38: "small", 39: "medium_frag", 40: "rndv",
+    41: "pull_request", 42: "pull_reply", 43: "notify", 44: "nack_lib", 45: "nack_mcp",
 }  # fmt: skip
 
 Wire = Callable[[bytes], list[tuple[int, bytes]]]
@@ -81,13 +88,14 @@ class FaultyWire:
 
 
 class VirtualCluster:
-    """`nodes` nodes of one core; endpoints are opened by `open`."""
+    """`nodes` nodes of one core, or more that count together; endpoints are opened by `open`."""
 
     def __init__(
         self,
         nodes: int = 2,
         endpoints: int = 1,
         mtu: int = 1500,
+        wire_format: str = "native",
         seed: int = 1,
         event_ring_entries: int = 1024,
         event_ring: str = "lock-free",
@@ -95,6 +103,11 @@ class VirtualCluster:
         rx_ring_entries: int = 16,
         link_ring_entries: int = 16,
         clock: str = "virtual",
+        heap_bytes: int = HEAP_BYTES,
+        pull_resend_delay_ns: int = 1000 * MILLISECOND,
+        pull_resends_max: int = 1000,
+        cores: int = 1,
+        **more: Any,
     ) -> None:
         self.rng = random.Random(seed)
         self.wire: Wire = perfect_wire
@@ -102,22 +115,29 @@ class VirtualCluster:
         self.endpoints: list[Endpoint] = []
         self._in_flight: list[tuple[int, int, bytes]] = []
         self._frames_count = 0
-        runners = ["host", *(f"rank{i}" for i in range(nodes))]
+        self._tick_ns = pull_resend_delay_ns // TICKS_PER_RESEND_DELAY
+        runners = ["host", *(f"rank{i}" for i in range(nodes)), "dma"]
         agents = [(f"node{i}.irq0", "irq", 0) for i in range(nodes)]
         agents += [(f"node{i}.nic", "nic", 0) for i in range(nodes)]
+        agents += [(f"node{i}.dma", "dma", nodes + 1) for i in range(nodes)]
         size = Control.size_bytes(len(runners), len(agents))
         self.control = Control.create(Segment.anonymous(size, 1), runners, agents, nodes, clock)
         self.nodes = []
         for index in range(nodes):
             layout = NodeLayout(
                 index=index, nodes_count=nodes, endpoints=endpoints, mtu=mtu,
+                wire_format=wire_format,
                 rx_ring_entries=rx_ring_entries, tx_ring_entries=tx_ring_entries,
                 link_ring_entries=link_ring_entries,
                 event_ring_entries=event_ring_entries, event_ring=event_ring,
-                core_agents=[index], nic_agent=nodes + index,
+                cores=cores, core_runners=[0] * cores, core_agents=[index] * cores,
+                nic_agent=nodes + index, heap_bytes=heap_bytes,
+                pull_resend_delay_ns=pull_resend_delay_ns, pull_resends_max=pull_resends_max,
+                dma_agent=2 * nodes + index, **more,
             )  # fmt: skip
             segment = Segment.anonymous(Node.size_bytes(layout), 2)
-            self.nodes.append(Node.create(segment, self.control, layout))
+            heap = Segment.anonymous(layout.heap_segment_bytes, 4) if heap_bytes else None
+            self.nodes.append(Node.create(segment, self.control, layout, heap))
         self.handlers = [ReceiveHandler(node, 0, i) for i, node in enumerate(self.nodes)]
         self._rings = [(node, "core_tx", 0) for node in self.nodes]
         self._rings += [(node, "endpoint_tx", e) for node in self.nodes for e in range(endpoints)]
@@ -154,7 +174,7 @@ class VirtualCluster:
         return one, other, partner
 
     def connect(self, endpoint: Endpoint, node: int, index: int = 0, key: int = 0) -> Partner:
-        status = self.wait(endpoint, endpoint.connect_start(node, index, key))
+        status = self.wait(endpoint, endpoint.iconnect(node, index, key))
         assert status.code == "success", status
         assert status.source is not None
         return status.source
@@ -168,6 +188,8 @@ class VirtualCluster:
     def carry(self) -> int:
         """Take what was sent onto the wire and deliver what is due; returns the frames moved."""
         moved = 0
+        for handler in self.handlers if self.is_pulling() else ():
+            handler.tick_at(self.now_ns)
         rings = self._rings[:]
         self.rng.shuffle(rings)
         for node, which, index in rings:
@@ -186,6 +208,10 @@ class VirtualCluster:
             moved += 1
         return moved
 
+    def is_pulling(self) -> bool:
+        """Whether any pull has not ended: then the handlers' clock ticks."""
+        return any(pull.active(n, e) for n in self.nodes for e in range(n.endpoints_count))
+
     def step(self) -> bool:
         """Run every endpoint and the wire once, in a drawn order; True if anything happened."""
         happened = False
@@ -199,6 +225,8 @@ class VirtualCluster:
         due = [e.next_timer_ns for e in self.endpoints]
         if self._in_flight:
             due.append(self._in_flight[0][0])
+        if self.is_pulling():
+            due.append((self.now_ns // self._tick_ns + 1) * self._tick_ns)
         return min((ns for ns in due if ns is not None), default=None)
 
     def until(self, condition: Callable[[], object], limit_ns: int = 60_000 * MILLISECOND) -> None:
@@ -264,17 +292,30 @@ class NicCluster(VirtualCluster):
         seed: int = 1,
         event_ring_entries: int = 1024,
         rx_ring_entries: int = 256,
+        link_ring_entries: int = 256,
         clock: str = "virtual",
+        copy_offload: bool = False,
+        **more: Any,
     ) -> None:
         super().__init__(
             nodes, mtu=parameters.mtu, seed=seed, event_ring_entries=event_ring_entries,
-            rx_ring_entries=rx_ring_entries, link_ring_entries=256, clock=clock,
+            rx_ring_entries=rx_ring_entries, link_ring_entries=link_ring_entries, clock=clock,
+            **({"dma_runner": nodes + 1} if copy_offload else {}), **more,
         )  # fmt: skip
         self.nics = [Firmware(self.nodes, i, parameters, faults=faults) for i in range(nodes)]
-        self.interrupts = [InterruptAgent(node, 0, i) for i, node in enumerate(self.nodes)]
+        self.interrupts = [
+            InterruptAgent(node, core, i)
+            for i, node in enumerate(self.nodes)
+            for core in range(node.cores_count)
+        ]
+        self.copiers = (
+            [CopyAgent(node, 2 * nodes + i) for i, node in enumerate(self.nodes)]
+            if copy_offload
+            else []
+        )
 
     def carry(self) -> int:
-        agents: list[Agent] = [*self.nics, *self.interrupts]
+        agents: list[Agent] = [*self.nics, *self.interrupts, *self.copiers]
         self.rng.shuffle(agents)
         return sum(agent.step_at(self.now_ns) for agent in agents)
 
@@ -284,6 +325,9 @@ class NicCluster(VirtualCluster):
 
     def nic_counters(self, node: int) -> dict[str, int]:
         return self.control.agent_counters(len(self.nodes) + node)
+
+    def dma_counters(self, node: int) -> dict[str, int]:
+        return self.control.agent_counters(2 * len(self.nodes) + node)
 
     def settle(self) -> None:
         """Pass ten milliseconds: what is on the way arrives, no delayed ack is due."""

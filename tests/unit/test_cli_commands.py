@@ -56,6 +56,8 @@ def fake_executor(monkeypatch: pytest.MonkeyPatch, behave: Behaviour) -> None:
         def __call__(self, point: Point, _seed: int) -> Outcome:
             return behave(point)
 
+        def timeline(self, *_arguments: Any) -> None: ...
+
     monkeypatch.setattr(run_command, "ClusterExecutor", Fake)
 
 

@@ -218,3 +218,40 @@ def test_the_table_fits_a_terminal(topology: Topology) -> None:
 def test_an_impossible_cluster_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         ClusterSpec(**{"ranks": (RankSpec(0, "pingpong"),), **changes})
+
+
+OFFLOAD = HostParameters(copy_offload=True)
+
+
+def test_a_dma_agent_has_a_cpu_of_its_own_where_there_is_one() -> None:
+    placement = place(pair(host=OFFLOAD), CLOVERTOWNS)
+    used = cpus(placement)
+    agents = {name: process for name, process in used.items() if name.endswith(".dma")}
+    assert sorted(agents) == ["node0.dma", "node1.dma"]
+    assert len({*used.values()}) == 6  # two NICs, two cores with rank and handler, two agents
+    dma = placement.processes[placement.process_index("node1.dma")]
+    assert (dma.realtime, dma.wait.strategy, dma.role) == (40, "spin-block", "dma")
+    assert dma.reason == "copies for node 1, alone on its CPU"
+
+
+def test_else_it_is_with_core_0_of_its_node() -> None:
+    placement = place(pair(host=OFFLOAD), TWO_CPUS)
+    assert [cpus(placement)[f"node{node}.dma"] for node in (0, 1)] == [0, 1]
+    dma = placement.processes[placement.process_index("node0.dma")]
+    assert (dma.realtime, dma.wait.strategy) == (40, "block")
+    assert dma.reason == "copies for node 0, without a CPU of its own: behind the interrupts"
+    three = cpus(place(pair(host=OFFLOAD), THREE_CPUS))
+    assert three["node0.dma"] == three["rank0"]
+
+
+def test_a_dma_agent_can_be_put_on_a_cpu() -> None:
+    placement = place(pair(host=OFFLOAD, cpus={"node1.dma": 2}), THREE_CPUS)
+    assert cpus(placement)["node1.dma"] == 2
+    with pytest.raises(InputError, match=r"there is no place 'node1\.dma'"):
+        place(pair(cpus={"node1.dma": 2}), THREE_CPUS)
+    assert priorities(place(pair(host=OFFLOAD), THREE_CPUS, NO_RIGHT))["node0.dma"] == 0
+
+
+def test_a_generator_has_no_dma_agent() -> None:
+    placement = place(one_node(host=OFFLOAD), TWO_CPUS)
+    assert [name for name in cpus(placement) if name.endswith(".dma")] == ["node0.dma"]

@@ -268,3 +268,14 @@ def test_a_handler_that_keeps_up_keeps_its_priority() -> None:
 
 def test_a_process_without_priority_has_none_to_lose() -> None:
     assert set(policies_of_a_handler_with(frames=5, realtime=0)) == {os.SCHED_BATCH}
+
+
+@pytest.mark.parametrize(("realtime", "naps"), [(1, (3, 5)), (0, (0, 0))])
+def test_who_preempts_others_naps_when_always_busy(
+    scene: Scene, realtime: int, naps: tuple[int, int]
+) -> None:
+    def work(now_ns: int) -> Answer:
+        return (0, now_ns + 3 * STEP_NS) if now_ns < 1_000_000 else scene.finish()
+
+    scene.run(scene.agent("nic", work, STEP_NS), realtime=realtime)
+    assert naps[0] <= scene.account().get("blocks", 0) <= naps[1]

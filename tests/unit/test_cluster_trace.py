@@ -177,7 +177,7 @@ def test_the_generator_records_its_frames() -> None:
     generator.use_trace(trace, 0)
     cluster.nics.pop()
     rank = cluster.open(0)
-    request = rank.connect_start(1, 0)
+    request = rank.iconnect(1, 0)
     for _ in range(50):
         rank.progress()
         generator.step_at(cluster.now_ns)

@@ -82,7 +82,7 @@ def test_message_commands_write_the_frames_of_the_wire_format() -> None:
         assert fields["match_info"] == 0x0123456789ABCDEF
     assert [len(vars(p)["data"]) for p in packets] == [32, 128, 1452, 548]
     assert [vars(p)["frag_seqnum"] for p in packets[2:]] == [0, 1]
-    assert host.counters(RANK) == {"send_tiny": 1, "send_small": 1, "send_medium_frag": 2}
+    assert host.counters(RANK) == {"send_tiny": 1, "send_small": 1, "send_mediumva_frag": 2}
 
 
 def test_connect_and_acknowledgement_are_not_marked() -> None:
@@ -101,7 +101,11 @@ def test_connect_and_acknowledgement_are_not_marked() -> None:
     assert (reply["is_reply"], reply["status"]) == (1, 11)
     expected = {"session": 9, "lib_seqnum": 5, "session_id": 6, "acknum": 7, "send_seq": 8}
     assert {**expected, "resent": 1, "marked": False}.items() <= ack.items()
-    assert host.counters(RANK) == {"send_connect": 2, "send_liback": 1}
+    assert host.counters(RANK) == {
+        "send_connect_request": 1,
+        "send_connect_reply": 1,
+        "send_liback": 1,
+    }
 
 
 def test_short_frames_are_padded_with_zeros_to_60_bytes() -> None:

@@ -11,6 +11,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.wire.frames import put_frame
 
 TINY = frame("tiny")
+TICK_NS = 250_000_000  # a quarter of the pulls' resend delay
 
 
 def host_with(frames: int, **layout: Any) -> HostNode:
@@ -28,7 +29,7 @@ def test_nothing_is_polled_without_an_interrupt() -> None:
     host = host_with(3)
     irq = host.irq()
     assert irq.step_at(0) == 0
-    assert irq.due_ns is None
+    assert irq.due_ns == TICK_NS
     assert host.counters() == {}
     assert irq.name == "node0.irq0"
 
@@ -39,7 +40,7 @@ def test_an_interrupt_empties_the_ring_and_returns_the_token() -> None:
     host.raise_interrupt()
     assert irq.step_at(0) == 6, "an interrupt and five frames"
     assert host.token() == 1
-    assert irq.due_ns is None
+    assert irq.due_ns == TICK_NS
     assert len(host.events()) == 5
     assert host.counters() == {"interrupts": 1, "polls": 1, "recv_packets": 5, "recv_tiny": 5}
     assert irq.step_at(1) == 0
@@ -65,7 +66,7 @@ def test_the_budget_bounds_a_poll_and_keeps_the_token() -> None:
         assert irq.scheduled_vectors == 1
     irq.step_at(30)
     assert host.token() == 1
-    assert irq.due_ns is None
+    assert irq.due_ns == 10 + TICK_NS
     expected = {"interrupts": 1, "polls": 3, "budget_exhausted": 2, "recv_packets": 150}
     assert expected.items() <= host.counters().items()
 
@@ -184,6 +185,28 @@ def test_an_interrupt_stays_on_its_core() -> None:
     assert second.step_at(0) == 5
     assert "interrupts" not in host.counters(CORE0)
     assert host.counters(CORE1)["interrupts"] == 1
+
+
+def test_core_0_ticks_and_no_other() -> None:
+    host = host_with(0)
+    first, second = host.irq(0), host.irq(1)
+    assert (first.due_ns, second.due_ns) == (0, None)
+    for now_ns in (5, TICK_NS + 4, TICK_NS + 5, TICK_NS + 9, 9 * TICK_NS, 10 * TICK_NS):
+        assert first.step_at(now_ns) == second.step_at(now_ns) == 0
+    assert first.due_ns == 11 * TICK_NS, "late ticks are not caught up with"
+    assert second.due_ns is None
+    assert host.counters(CORE0) == {"timer_ticks": 3}
+    assert host.counters(CORE1) == {}
+
+
+@pytest.mark.parametrize(
+    ("delay_ns", "tick_ns"),
+    [(1_000_000, 1_000_000), (3_999_999, 1_000_000), (8 * 10**6, 2 * 10**6)],
+)
+def test_a_tick_is_a_quarter_of_the_resend_delay_or_1_ms(delay_ns: int, tick_ns: int) -> None:
+    irq = host_with(0, pull_resend_delay_ns=delay_ns).irq()
+    irq.step_at(7)
+    assert irq.due_ns == 7 + tick_ns
 
 
 def test_the_rank_is_woken_once_per_poll() -> None:

@@ -14,6 +14,7 @@ from shrimpmx.measure.expectation import (
     NOT_HERE,
     OPPOSITE,
     Between,
+    Equals,
     Ratio,
     common_state,
     evaluate,
@@ -53,6 +54,22 @@ SLOW = Ratio(text="t", metric="half_round_trip", of={"way": "a"}, to={"way": "b"
 BETWEEN = Between(
     text="b", metric="half_round_trip", of={"way": "x"}, one={"way": "a"}, other={"way": "b"}
 )
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict", "detail"),
+    [
+        ([[167.0, 167.0]], AS_EXPECTED, "167 in 2 of 2"),
+        ([[167.0], [167.0, 168.0], [166.0]], OPPOSITE, "167 in 2 of 4, others 166, 168"),
+    ],
+)
+def test_an_exact_count_holds_in_every_sample(
+    runs: list[list[float]], verdict: str, detail: str
+) -> None:
+    expected = Equals(text="e", metric="packets_per_message", of={"way": "a"}, value=167)
+    points = [made(way, {"near": runs}, "packets_per_message") for way in ("a", "b")]
+    found = evaluate(expected, points)
+    assert (found.verdict, found.detail) == (verdict, detail)
 
 
 @pytest.mark.parametrize(

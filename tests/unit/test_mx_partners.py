@@ -43,7 +43,7 @@ def test_connecting_teaches_both_sides() -> None:
 def test_a_wrong_key_is_refused() -> None:
     cluster = VirtualCluster()
     one, _ = cluster.open(0), cluster.open(1, key=42)
-    status = cluster.wait(one, one.connect_start(1, 0, 41))
+    status = cluster.wait(one, one.iconnect(1, 0, 41))
     assert status.code == "bad-connection-key"
     assert cluster.connect(one, 1, key=42).session is not None
 
@@ -53,7 +53,7 @@ def test_connecting_to_nobody_is_nacked(endpoint: int, code: str) -> None:
     cluster = VirtualCluster(endpoints=2)
     one = cluster.open(0)
     cluster.open(1)
-    assert cluster.wait(one, one.connect_start(1, endpoint)).code == code
+    assert cluster.wait(one, one.iconnect(1, endpoint)).code == code
     assert one.counters()["nacks_received"] == 1
 
 
@@ -61,7 +61,7 @@ def test_a_connect_is_resent_until_it_is_answered() -> None:
     cluster = VirtualCluster()
     one, _ = cluster.open(0), cluster.open(1)
     cluster.wire = nothing
-    request = one.connect_start(1, 0)
+    request = one.iconnect(1, 0)
     cluster.advance(1200 * MILLISECOND)
     assert one.test(request) is None
     assert len(cluster.frames) == 3
@@ -74,7 +74,7 @@ def test_a_connect_to_a_silent_node_ends_unreachable() -> None:
     one = cluster.open(0, parameters=MxParameters(resends_max=5))
     cluster.wire = nothing
     start_ns = cluster.now_ns
-    assert cluster.wait(one, one.connect_start(1, 0)).code == "remote-endpoint-unreachable"
+    assert cluster.wait(one, one.iconnect(1, 0)).code == "remote-endpoint-unreachable"
     assert cluster.now_ns - start_ns == 6 * 500 * MILLISECOND
     assert len(cluster.frames) == 6
 
@@ -82,7 +82,7 @@ def test_a_connect_to_a_silent_node_ends_unreachable() -> None:
 def test_a_connect_can_be_cancelled() -> None:
     cluster = VirtualCluster()
     one, _ = cluster.open(0), cluster.open(1)
-    request = one.connect_start(1, 0)
+    request = one.iconnect(1, 0)
     assert one.cancel(request)
     status = one.test(request)
     assert status is not None
@@ -94,7 +94,7 @@ def test_a_connect_can_be_cancelled() -> None:
 def test_both_may_connect_at_once() -> None:
     cluster = VirtualCluster()
     one, other = cluster.open(0), cluster.open(1)
-    requests = [(one, one.connect_start(1, 0)), (other, other.connect_start(0, 0))]
+    requests = [(one, one.iconnect(1, 0)), (other, other.iconnect(0, 0))]
     for endpoint, request in requests:
         status = cluster.wait(endpoint, request)
         assert status.code == "success"
@@ -111,7 +111,7 @@ def test_a_partner_that_never_acks_is_dead_and_all_its_requests_fail() -> None:
     one, _, partner = cluster.pair(parameters)
     cluster.wire = nothing
     sends = [one.isend(pattern(2000), partner, 1) for _ in range(6)]
-    connect = one.connect_start(1, 0)
+    connect = one.iconnect(1, 0)
     cluster.advance(500 * MILLISECOND * 4)
     # The first was done when it was sent; nobody can be told any more.
     codes = [status.code for send in sends if (status := one.test(send))]
@@ -273,7 +273,7 @@ def test_closing_ends_what_is_pending() -> None:
     cluster = VirtualCluster()
     one, other, partner = cluster.pair(MxParameters(zombies_max=1))
     done = one.isend(b"1", partner, 1)
-    pending = [one.isend(b"2", partner, 1), one.irecv(bytearray(9), 1), one.connect_start(1, 0)]
+    pending = [one.isend(b"2", partner, 1), one.irecv(bytearray(9), 1), one.iconnect(1, 0)]
     cluster.close(one)
     codes = [request.status.code for request in (done, *pending) if request.status]
     assert codes == ["success"] + ["endpoint-closed"] * 3

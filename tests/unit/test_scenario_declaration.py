@@ -96,7 +96,7 @@ def test_a_users_policy_is_a_value_of_coalescing() -> None:
         ("nodes=0", "nodes must be at least 1, not 0"),
         ("nodes=3", "nodes must be even, not 3"),
         ("cpus=99", "cpus names CPU 99, but this process may use only "),
-        ("size_bytes=32769", "size_bytes must be at most 32768, not 32769"),
+        ("size_bytes=67108865", "size_bytes must be at most 67108864, not 67108865"),
         ("size_bytes=-1", "size_bytes must be at least 0, not -1"),
         ("iterations=many", "iterations must be a whole number, not 'many'"),
         ("loss=2", "loss must be at most 1.0, not 2"),

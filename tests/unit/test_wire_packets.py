@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shrimpmx.wire import packets
@@ -20,6 +22,9 @@ from shrimpmx.wire.packets import (
     NackLibPacket,
     Packet,
     PullReplyPacket,
+    PullRequestPacket,
+    RawPacket,
+    RndvPacket,
     SmallPacket,
     TinyPacket,
     TrucPacket,
@@ -28,7 +33,7 @@ from shrimpmx.wire.packets import (
     node_address,
     one_line,
 )
-from shrimpmx.wire.tables import medium_frag_bytes, pull_frame_bytes
+from shrimpmx.wire.tables import wire_geometry
 
 # Open-MX's header sizes, head and data excluded.
 HEADER_BYTES = {
@@ -45,31 +50,44 @@ HEADER_BYTES = {
     "notify": 24,
     "nack_lib": 16,
     "nack_mcp": 16,
+    "raw": 4,
 }
+COMPATIBLE_BYTES = HEADER_BYTES | {"pull_request": 32}
 WIDTHS = {"B": 8, "H": 16, "I": 32, "Q": 64}
-MTUS = st.sampled_from([1500, 9000])
+# What frames are cut by: MTU and format.
+Wire = tuple[int, str]
+WIRES = st.sampled_from([(1500, "native"), (9000, "native"), (9000, "compatible")])
+HUGE = 0xFFFFFFFF
 
 
-def field_values(kind: type[Packet]) -> dict[str, st.SearchStrategy[int]]:
+def field_values(kind: type[Packet], compatible: bool) -> dict[str, st.SearchStrategy[int]]:
+    layout = kind.layout(compatible)
     letters = [
-        letter
-        for _, letter in re.findall(r"(\d*)([BHIQx])", kind.LAYOUT.packer.format)
-        if letter != "x"
+        letter for _, letter in re.findall(r"(\d*)([BHIQx])", layout.packer.format) if letter != "x"
     ]
     return {
         name: st.integers(0, 2 ** WIDTHS[letter] - 1)
-        for name, letter in zip(kind.LAYOUT.names, letters, strict=True)
+        for name, letter in zip(layout.names, letters, strict=True)
         if name in kind.__dataclass_fields__
     }
 
 
 @st.composite
-def packets_and_mtus(draw: st.DrawFn) -> tuple[Packet, int]:
-    """Any valid packet, and an MTU that it is valid for."""
-    mtu = draw(MTUS)
+def packets_and_wires(draw: st.DrawFn) -> tuple[Packet, Wire]:
+    """Any valid packet, and a wire that it is valid on."""
+    wire = draw(WIRES)
+    geometry = wire_geometry(*wire)
     kind = draw(st.sampled_from(sorted(PACKET_TYPES.values(), key=lambda kind: kind.PTYPE)))
-    values: dict[str, Any] = {name: draw(value) for name, value in field_values(kind).items()}
-    limits = {"tiny": 32, "small": 128, "host_reply": 80, "pull_reply": pull_frame_bytes(mtu)}
+    values: dict[str, Any] = {
+        name: draw(value) for name, value in field_values(kind, geometry.compatible).items()
+    }
+    limits = {
+        "tiny": 32,
+        "small": 128,
+        "host_reply": 80,
+        "pull_reply": geometry.pull_frame_bytes,
+        "raw": geometry.mtu_bytes - 20,
+    }
     if kind.NAME in limits:
         least = 1 if kind is PullReplyPacket else 0
         length = draw(st.integers(least, limits[kind.NAME]))
@@ -77,30 +95,40 @@ def packets_and_mtus(draw: st.DrawFn) -> tuple[Packet, int]:
             length, b"x"
         )
     if kind is MediumFragmentPacket:
-        full = medium_frag_bytes(mtu)
-        length = draw(st.integers(1, min(65535, 32 * full)))
+        full = geometry.medium_frag_bytes
+        length = draw(st.integers(1, geometry.medium_max_bytes))
         number = draw(st.integers(0, (length - 1) // full))
         values |= {"message_length": length, "frag_seqnum": number}
         values["data"] = bytes(min(full, length - number * full))
-    if kind.NAME == "pull_request":
-        values["block_length"] %= 32 * pull_frame_bytes(mtu) + 1
-        values["first_frame_offset"] %= pull_frame_bytes(mtu)
+        if geometry.compatible:
+            values["pipeline"] = 12
+    if kind is PullRequestPacket:
+        full = geometry.pull_frame_bytes
+        values["first_frame_offset"] %= full
+        total = min(max(1, values["total_length"]), HUGE - values["rdma_offset"])
+        most = min(total, full * geometry.pull_block_frames - values["first_frame_offset"])
+        assume(most > 0)
+        values |= {"total_length": total, "block_length": draw(st.integers(1, most))}
+    if kind is RndvPacket:
+        values["message_length"] = min(values["message_length"], HUGE - values["rdma_offset"])
+    if kind is PullReplyPacket:
+        values["message_offset"] = min(values["message_offset"], HUGE - len(values["data"]))
     if kind is ConnectPacket:
         values["is_reply"] %= 2
     if "magic" in values:
         values["magic"] = packets.HOST_MAGIC
-    head = {
+    head: dict[str, Any] = {
         "destination": draw(st.binary(min_size=6, max_size=6)),
         "source": node_address(draw(st.integers(0, 65535))),
         "peer_index": draw(st.integers(0, 65535)),
         "marked": draw(st.booleans()),
     }
-    return kind(**head, **values), mtu
+    return kind(**head, **values), wire
 
 
-def fault_of(frame: bytes, mtu: int) -> str:
+def fault_of(frame: bytes, wire: Wire = (1500, "native")) -> str:
     try:
-        decode(frame, mtu)
+        decode(frame, *wire)
     except FrameError as error:
         return error.fault if str(error) else "without a sentence"
     return ""
@@ -108,6 +136,8 @@ def fault_of(frame: bytes, mtu: int) -> str:
 
 def test_every_header_has_open_mxs_size() -> None:
     assert {kind.NAME: kind.LAYOUT.packer.size for kind in PACKET_TYPES.values()} == HEADER_BYTES
+    compatible = {kind.NAME: kind.layout(True).packer.size for kind in PACKET_TYPES.values()}
+    assert compatible == COMPATIBLE_BYTES
     # The head and the largest header make the least frame of Ethernet.
     assert packets.HEAD_BYTES + max(HEADER_BYTES.values()) == packets.FRAME_MIN_BYTES == 60
 
@@ -140,51 +170,51 @@ def test_a_tiny_frame_byte_by_byte() -> None:
     )
 
 
-@given(packets_and_mtus())
-def test_what_is_encoded_is_decoded(case: tuple[Packet, int]) -> None:
-    packet, mtu = case
-    frame = encode(packet)
-    assert 60 <= len(frame) <= mtu
-    assert decode(frame, mtu) == packet
-    assert check(frame, mtu) == ""
-    assert one_line(frame, mtu) == one_line(packet)
+@given(packets_and_wires())
+def test_what_is_encoded_is_decoded(case: tuple[Packet, Wire]) -> None:
+    packet, wire = case
+    frame = encode(packet, wire[1])
+    assert 60 <= len(frame) <= wire[0]
+    assert decode(frame, *wire) == packet
+    assert check(frame, *wire) == ""
+    assert one_line(frame, *wire) == one_line(packet)
 
 
-@given(packets_and_mtus(), st.data())
+@given(packets_and_wires(), st.data())
 def test_every_truncated_frame_is_refused_or_whole(
-    case: tuple[Packet, int], data: st.DataObject
+    case: tuple[Packet, Wire], data: st.DataObject
 ) -> None:
-    packet, mtu = case
-    frame = encode(packet)
+    packet, wire = case
+    frame = encode(packet, wire[1])
     cut = frame[: data.draw(st.integers(0, len(frame)))]
-    fault = fault_of(cut, mtu)
-    assert fault == check(cut, mtu)
+    fault = fault_of(cut, wire)
+    assert fault == check(cut, *wire)
     if not fault:
-        assert decode(cut, mtu) == packet  # only padding was lost
+        assert decode(cut, *wire) == packet  # only padding was lost
 
 
-@given(packets_and_mtus(), st.data())
+@given(packets_and_wires(), st.data())
 def test_the_handlers_check_agrees_with_decode_on_mutated_frames(
-    case: tuple[Packet, int], data: st.DataObject
+    case: tuple[Packet, Wire], data: st.DataObject
 ) -> None:
-    packet, mtu = case
-    frame = bytearray(encode(packet))
+    packet, wire = case
+    frame = bytearray(encode(packet, wire[1]))
     for _ in range(data.draw(st.integers(1, 4))):
         # Mostly in the headers, where it matters.
         place = data.draw(st.integers(12, 59))
-        frame[place] = data.draw(st.integers(0, 255))
+        frame[place] = data.draw(st.one_of(st.sampled_from([0, 1, 12, 255]), st.integers(0, 255)))
     mutated = bytes(frame) + bytes(data.draw(st.sampled_from([0, 0, 1, 1440, 9000])))
-    assert fault_of(mutated, mtu) == check(mutated, mtu)
+    assert fault_of(mutated, wire) == check(mutated, *wire)
 
 
-@given(st.binary(max_size=120), st.booleans(), MTUS)
+@given(st.binary(max_size=120), st.booleans(), WIRES)
 def test_the_handlers_check_agrees_with_decode_on_noise(
-    noise: bytes, with_ethertype: bool, mtu: int
+    noise: bytes, with_ethertype: bool, wire: Wire
 ) -> None:
     frame = noise
     if with_ethertype:
         frame = noise[:12].ljust(12, b"\0") + b"\x86\xdf" + noise[12:]
-    assert fault_of(frame, mtu) == check(frame, mtu)
+    assert fault_of(frame, wire) == check(frame, *wire)
 
 
 def test_type_of_fault_for_every_type_number() -> None:
@@ -194,14 +224,13 @@ def test_type_of_fault_for_every_type_number() -> None:
         frame[16] = ptype
         faults.setdefault(check(bytes(frame)), []).append(ptype)
         frame[16] |= packets.MARK
-        assert check(bytes(frame)) == fault_of(bytes(frame), 1500)
-    assert faults["nosys_type"] == [1]
+        assert check(bytes(frame)) == fault_of(bytes(frame))
     assert faults["invalid_type"] == [0, 2, 32, 33, 34]
     assert faults["unknown_type"] == [*range(5, 32), *range(46, 128)]
 
 
-def with_byte(packet: Packet, offset: int, value: int) -> bytes:
-    frame = bytearray(encode(packet))
+def with_byte(packet: Packet, offset: int, value: int, wire_format: str = "native") -> bytes:
+    frame = bytearray(encode(packet, wire_format))
     frame[offset] = value
     return bytes(frame)
 
@@ -237,7 +266,97 @@ def with_byte(packet: Packet, offset: int, value: int) -> bytes:
     ],
 )
 def test_bad_frames(frame: bytes, fault: str) -> None:
-    assert fault_of(frame, 1500) == check(frame, 1500) == fault
+    assert fault_of(frame) == check(frame) == fault
+
+
+# One block of a message that goes on behind it.
+BLOCK = {"total_length": 1 << 20, "first_frame_offset": 468, "block_length": 32 * 1468 - 468}
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({}, ""),
+        ({"block_length": 32 * 1468 - 467}, "bad_datalen"),
+        ({"block_length": 0}, "bad_datalen"),
+        ({"first_frame_offset": 1468, "block_length": 1}, "bad_datalen"),
+        ({"total_length": 1000, "block_length": 1000}, ""),
+        ({"total_length": 1000, "block_length": 1001}, "bad_datalen"),
+        ({"rdma_offset": 0xFFFFFFFF - (1 << 20)}, ""),
+        ({"rdma_offset": 0xFFFFFFFF - (1 << 20) + 1}, "bad_datalen"),
+    ],
+)
+def test_a_pull_request_stays_within_its_block_and_its_message(
+    changed: dict[str, int], fault: str
+) -> None:
+    frame = encode(PullRequestPacket(**cast(dict[str, Any], BLOCK | changed)))
+    assert fault_of(frame) == check(frame) == fault
+
+
+@pytest.mark.parametrize(
+    ("packet", "fault"),
+    [
+        (RndvPacket(message_length=HUGE), ""),
+        (RndvPacket(message_length=HUGE, rdma_offset=1), "bad_datalen"),
+        (PullReplyPacket(message_offset=HUGE - 1, data=b"a"), ""),
+        (PullReplyPacket(message_offset=HUGE, data=b"a"), "bad_datalen"),
+        (RawPacket(data=bytes(1480)), ""),
+    ],
+)
+def test_no_message_reaches_beyond_32_bits(packet: Packet, fault: str) -> None:
+    frame = encode(packet)
+    assert fault_of(frame) == check(frame) == fault
+
+
+def test_a_raw_packets_length_is_within_the_frame() -> None:
+    frame = with_byte(RawPacket(data=bytes(40)), 19, 41)
+    assert fault_of(frame) == check(frame) == "bad_skblen"
+
+
+def test_a_native_medium_message_can_be_longer_than_16_bits_tell() -> None:
+    packet = MediumFragmentPacket(message_length=262144, frag_seqnum=31, data=bytes(8192))
+    frame = encode(packet)
+    assert frame[20:24] == bytes.fromhex("00040000")
+    assert decode(frame, 9000) == packet
+    assert check(frame, 9000) == ""
+
+
+def test_the_compatible_format_byte_by_byte() -> None:
+    wire = (9000, "compatible")
+    medium = MediumFragmentPacket(
+        message_length=0x1234, frag_seqnum=1, pipeline=12, data=bytes(0x234)
+    )
+    frame = encode(medium, "compatible")
+    assert frame[20:24].hex() == "12340000"
+    assert frame[40:48].hex() == "0234010c00000000"
+    assert check(frame, *wire) == fault_of(frame, wire) == ""
+    for pipeline in (0, 11):
+        bad = with_byte(medium, 43, pipeline, "compatible")
+        assert check(bad, *wire) == fault_of(bad, wire) == "bad_datalen"
+    late = encode(replace(medium, message_length=8 * 4096 + 1, frag_seqnum=8, data=b"a"), wire[1])
+    assert check(late, *wire) == fault_of(late, wire) == "bad_datalen"
+    request = PullRequestPacket(
+        session=0x01020304, total_length=0x00100000, rdma_id=5, rdma_seqnum=6, rdma_offset=0x0708,
+        src_pull_handle=0x09101112, src_magic=0x13141516, first_frame_offset=0x0708,
+        block_length=0x7000, frame_index=0x21222324,
+    )  # fmt: skip
+    frame = encode(request, "compatible")
+    assert frame[20:48].hex() == "01020304001000000506070809101112131415160708700021222324"
+    assert decode(frame, *wire) == request
+    long = encode(replace(request, block_length=0x7900), "compatible")
+    assert check(long, *wire) == fault_of(long, wire) == "bad_datalen"
+
+
+HEADERS = re.compile(r'sizeof\(struct (\w+)\) == (\w+), "(?:[^"]*)"')
+
+
+def test_the_headers_of_wire_h_have_these_sizes() -> None:
+    text = (Path(packets.__file__).parent / "wire.h").read_text()
+    sizes = {name: int(size) for name, size in HEADERS.findall(text) if size.isdigit()}
+    names = {"tiny": "wire_message", "small": "wire_message", "medium_frag": "wire_medium"}
+    for name, size in HEADER_BYTES.items():
+        assert sizes.pop(names.get(name, f"wire_{name}"), size) == size
+    assert sizes == {"wire_pull_request_compatible": COMPATIBLE_BYTES["pull_request"]}
 
 
 def test_a_field_that_does_not_fit_is_refused() -> None:

@@ -1,0 +1,51 @@
+"""Runs that are going on, as an onlooker sees them: nothing of a run is mapped or changed."""
+
+from __future__ import annotations
+
+from shrimpmx.errors import InputError
+from shrimpmx.native.segment import RunIdentity, Segment, list_segments
+from shrimpmx.shared.control import Control
+
+SEGMENT_CONTROL = 1
+
+
+def live_runs() -> list[RunIdentity]:
+    """The runs of this machine whose supervisor lives, the oldest first."""
+    found = [owner for _, owner, what in list_segments() if what == "control"]
+    return sorted((o for o in found if o.is_alive()), key=lambda one: (one.start_ticks, one.pid))
+
+
+def choose_run(run_id: str | None) -> RunIdentity:
+    """The live run whose id begins with `run_id`; None: the newest.
+
+    InputError if there is none, or more than one.
+    """
+    runs = live_runs()
+    known = ", ".join(run.run_id for run in runs) or "none"
+    if run_id is None:
+        if not runs:
+            raise InputError("no run is live on this machine; give a result directory to look at")
+        return runs[-1]
+    fitting = [run for run in runs if run.run_id.startswith(run_id)]
+    exact = [run for run in fitting if run.run_id == run_id]
+    fitting = exact or fitting
+    if not fitting:
+        raise InputError(
+            f"there is no result {run_id!r} and no live run of that id (live: {known})"
+        )
+    if len(fitting) > 1:
+        raise InputError(f"{run_id!r} fits {len(fitting)} live runs; give the whole id ({known})")
+    return fitting[0]
+
+
+def counters_now(run: RunIdentity) -> dict[str, dict[str, int]]:
+    """What each agent of `run` has counted so far, by agent; SegmentError if the run has ended."""
+    segment = Segment.copy_of(run.segment_name("control"), SEGMENT_CONTROL)
+    try:
+        control = Control.attach(segment)
+        return {
+            control.agent_info(number)["name"]: control.agent_counters(number)
+            for number in range(control.agents_count)
+        }
+    finally:
+        segment.close()

@@ -1,0 +1,27 @@
+"""The dma agent: does the receive copies that handlers hand over."""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from shrimpmx.host.context cimport DriverContext
+from shrimpmx.shared.agent cimport Agent
+from shrimpmx.shared.layout cimport copy_descriptor, endpoint_descriptor, node_header
+from shrimpmx.shared.node cimport Node
+
+# Copies of one pull, one behind the other: the pull is told of them at once.
+cdef struct CopyRun:
+    uint32_t endpoint
+    uint32_t pull_handle
+    uint32_t count
+    uint32_t length                  # bytes stored
+    bint failed                      # one of them could not be done
+
+
+cdef class CopyAgent(Agent):
+    cdef readonly Node node
+    cdef node_header *header
+    cdef DriverContext context
+
+    cdef uint32_t _serve(self, uint32_t vector) noexcept nogil
+    cdef void _copy(self, const copy_descriptor *wanted, CopyRun *run) noexcept nogil
+    cdef void _tell(self, const CopyRun *run) noexcept nogil
+    cdef void _wake(self, endpoint_descriptor *endpoint) noexcept nogil

@@ -1,0 +1,160 @@
+"""The dma agent: does the receive copies that handlers hand over.
+
+What I/OAT did for Open-MX: the data of long messages goes from the rx ring into the rank's
+memory without the core that handles the packets. The agent copies in the order in which the
+frames came, gives their slots back to the NIC, and counts the copies down in their pull; the
+last one of a complete pull tells the rank. A copy of a pull that has ended meanwhile is refused.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from shrimpmx.host.event_ring cimport event_rings_repair
+from shrimpmx.host.pull cimport (
+    PULL_ACTIVE,
+    PULL_INDEX_BITS,
+    endpoint_pull,
+    pull_copies_done,
+    pull_handle,
+)
+from shrimpmx.host.regions cimport (
+    endpoint_region,
+    memory_region,
+    region_copy_end,
+    region_is_used,
+    region_write,
+)
+from shrimpmx.native.atomics cimport load_relaxed_u32, store_release_u32
+from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
+from shrimpmx.native.lock cimport (
+    SHARED_LOCK_BROKEN,
+    SHARED_LOCK_REPAIR,
+    shared_lock_give,
+    shared_lock_take,
+)
+from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
+from shrimpmx.native.trace cimport TRACE_rank_wake, trace_record
+from shrimpmx.shared.agent cimport Agent
+from shrimpmx.shared.layout cimport (
+    COUNTER_copied_bytes,
+    COUNTER_copies,
+    COUNTER_copies_refused,
+    COUNTER_rank_notifications,
+    COUNTER_rank_wakes,
+    ENDPOINT_PULLS,
+    NO_RUNNER,
+    copy_descriptor,
+    endpoint_descriptor,
+    node_copy_ring,
+    node_endpoint,
+    node_rx_ring,
+)
+from shrimpmx.shared.node cimport Node
+
+from shrimpmx.errors import InputError
+
+# Copies of a vector between two looks at the clock, as many as a block has frames (ours).
+cdef enum:
+    COPIES_PER_STEP = 32
+
+
+cdef class CopyAgent(Agent):
+    """Does the copies of `node`; `agent`: its record in the control segment."""
+
+    def __init__(self, Node node not None, uint32_t agent):
+        if node.header.dma_runner == NO_RUNNER:
+            raise InputError(f"node {node.header.index} was made without copy offload")
+        self.node = node
+        self.header = node.header
+        self.record = node.control.agent(agent)
+        self.counters = <uint64_t *>self.record.counters
+        self.name = node.control.agent_info(agent)["name"]
+        # Neither a core nor a tx ring: it sends no frames, and the ledger of cores leaves it out.
+        self.context.node = node.header
+        self.context.counters = self.counters
+
+    cdef int step(self, int64_t now_ns) noexcept nogil:
+        cdef uint32_t vector, done = 0
+        self.context.now_ns = now_ns
+        self.context.trace = self.trace
+        for vector in range(self.header.vectors_count):
+            done += self._serve(vector)
+        return <int>done
+
+    cdef uint32_t _serve(self, uint32_t vector) noexcept nogil:
+        """Does the next copies of a vector, as far as they belong to one pull."""
+        cdef ring *copies = node_copy_ring(self.header, vector)
+        cdef uint32_t available = ring_available(copies, COPIES_PER_STEP)
+        cdef uint32_t done = 0, release_to = 0
+        cdef const copy_descriptor *wanted
+        cdef CopyRun run
+        if available == 0:
+            return 0
+        run.count = run.length = run.endpoint = run.pull_handle = 0
+        run.failed = False
+        while done < min(available, <uint32_t>COPIES_PER_STEP):
+            wanted = <const copy_descriptor *>ring_slot(copies, copies.tail + done)
+            if wanted.length != 0:
+                if run.count != 0 and (wanted.pull_handle != run.pull_handle
+                                       or wanted.endpoint != run.endpoint):
+                    break
+                self._copy(wanted, &run)
+            release_to = wanted.release_to
+            done += 1
+        # R2': the slots are the NIC's after the copies; pairs with R2
+        store_release_u32(&node_rx_ring(self.header, vector).tail, release_to)
+        ring_consume(copies, done)  # D1: after the rx ring's tail; pairs with the handler's D1'
+        if run.count != 0:
+            self._tell(&run)
+        return done
+
+    cdef void _copy(self, const copy_descriptor *wanted, CopyRun *run) noexcept nogil:
+        """Without the endpoint's lock: the region counts the copy, so it stays till the end.
+
+        The looks at pull and region only spare copies that nobody wants any more.
+        """
+        cdef endpoint_descriptor *endpoint = node_endpoint(self.header, wanted.endpoint)
+        cdef pull_handle *handle = endpoint_pull(self.header, endpoint,
+                                                 wanted.pull_handle & (ENDPOINT_PULLS - 1))
+        cdef memory_region *region = endpoint_region(self.header, endpoint, wanted.region)
+        run.endpoint = wanted.endpoint
+        run.pull_handle = wanted.pull_handle
+        run.count += 1
+        if (load_relaxed_u32(&handle.state) != PULL_ACTIVE
+                or handle.generation != wanted.pull_handle >> PULL_INDEX_BITS
+                or not region_is_used(region)):
+            self.counters[COUNTER_copies_refused] += 1
+        elif region_write(self.node, endpoint, wanted.region, wanted.region_offset,
+                          <const uint8_t *>self.header + wanted.source_offset,
+                          wanted.length) < 0:
+            run.failed = True
+        else:
+            run.length += wanted.length
+            self.counters[COUNTER_copies] += 1
+            self.counters[COUNTER_copied_bytes] += wanted.length
+        region_copy_end(region)
+
+    cdef void _tell(self, const CopyRun *run) noexcept nogil:
+        """Counts the copies down in their pull; if they end it, the rank is woken."""
+        cdef endpoint_descriptor *endpoint = node_endpoint(self.header, run.endpoint)
+        cdef int taken = shared_lock_take(&endpoint.lock)
+        cdef bint posted
+        if taken == SHARED_LOCK_BROKEN:
+            return
+        if taken == SHARED_LOCK_REPAIR:
+            event_rings_repair(self.header, endpoint)
+        self.context.endpoint = endpoint
+        self.context.endpoint_index = run.endpoint
+        self.context.event_posted = False
+        pull_copies_done(&self.context, run.pull_handle, run.count, run.length, run.failed)
+        posted = self.context.event_posted
+        shared_lock_give(&endpoint.lock)
+        if posted and endpoint.runner < self.node.control.header.runners_count:
+            self._wake(endpoint)
+
+    cdef void _wake(self, endpoint_descriptor *endpoint) noexcept nogil:
+        cdef wait_slot *slot = self.node.control.slot(endpoint.runner)
+        cdef bint notified = load_relaxed_u32(&slot.armed) == WAIT_SLOT_NOTIFY
+        if wait_slot_wake(slot):
+            self.counters[COUNTER_rank_notifications if notified else COUNTER_rank_wakes] += 1
+            trace_record(self.trace, self.context.now_ns, TRACE_rank_wake, endpoint.runner,
+                         notified)

@@ -1,0 +1,155 @@
+"""Large messages between ranks of one node: one copy from region to region (Open-MX).
+
+Neither frames nor replies nor a second copy: the puller reads the other rank's memory itself
+and writes its own. The remote region is counted as being copied from, so that its rank
+cannot take it back meanwhile; its lock is not held during the copy.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from shrimpmx.host.event_ring cimport (
+    event_rings_repair,
+    event_writer,
+    event_writer_commit,
+    event_writer_open_expected,
+    event_writer_prepare,
+)
+from shrimpmx.host.local_events cimport local_enter
+from shrimpmx.host.regions cimport (
+    REGION_HEAP,
+    endpoint_region,
+    memory_region,
+    region_copy_begin,
+    region_copy_end,
+    region_holds,
+)
+from shrimpmx.native.copy cimport COPY_STREAMING_BYTES, copy_streaming
+from shrimpmx.native.lock cimport (
+    SHARED_LOCK_BROKEN,
+    SHARED_LOCK_REPAIR,
+    shared_lock_give,
+    shared_lock_take,
+)
+from shrimpmx.native.process_memory cimport process_read
+from shrimpmx.shared.layout cimport (
+    COUNTER_exp_eventq_full,
+    COUNTER_shared_nack_lib,
+    COUNTER_shared_pull,
+    ENDPOINT_REGIONS,
+    EVENT_PULL_DONE,
+    PULL_ABORTED,
+    PULL_OK,
+    endpoint_descriptor,
+    event,
+    node_endpoint,
+)
+from shrimpmx.shared.node cimport Node
+from shrimpmx.wire.wire cimport NACK_BAD_REGION, NACK_BAD_SESSION
+
+# Where the data comes from.
+cdef struct Source:
+    memory_region *region
+    const uint8_t *start     # in this process; NULL: in the other one
+    uint64_t address         # ... there
+    int pid
+
+
+cdef int local_pull(DriverEndpoint driver, uint32_t dst_endpoint, uint32_t session,
+                    uint32_t length, uint8_t rdma_id, uint8_t rdma_seqnum,
+                    uint32_t remote_offset, uint32_t region, uint64_t cookie) noexcept nogil:
+    cdef memory_region *target = endpoint_region(driver.node.header, driver.descriptor, region)
+    cdef Source source
+    cdef uint8_t *destination = <uint8_t *>target.place
+    cdef int result, status = PULL_OK
+    if not has_room(driver):
+        return 0
+    result = find_source(driver.node, dst_endpoint, session, length, rdma_id, rdma_seqnum,
+                         remote_offset, &source)
+    if result < 0:
+        driver.counters[COUNTER_shared_nack_lib] += 1
+        return result
+    if target.kind == REGION_HEAP:
+        destination = driver.node.heap + target.place
+    if region >= ENDPOINT_REGIONS or not region_holds(target, 0, length):
+        status = PULL_ABORTED
+    elif source.start != NULL:
+        if length >= COPY_STREAMING_BYTES:
+            copy_streaming(destination, source.start, length)
+        else:
+            memcpy(destination, source.start, length)
+    elif process_read(source.pid, source.address, destination, length) != 0:
+        status = PULL_ABORTED
+    region_copy_end(source.region)
+    return post_done(driver, length if status == PULL_OK else 0, cookie, status)
+
+
+cdef int find_source(Node node, uint32_t endpoint, uint32_t session, uint32_t length,
+                     uint8_t rdma_id, uint8_t rdma_seqnum, uint32_t offset,
+                     Source *source) noexcept nogil:
+    """Checks the remote region and counts a copy in it; 0, or -n with an enum wire_nack."""
+    cdef endpoint_descriptor *descriptor
+    cdef memory_region *region
+    cdef int entered = local_enter(node.header, endpoint)
+    cdef int result = 0
+    if entered < 0:
+        return entered
+    descriptor = node_endpoint(node.header, endpoint)
+    region = endpoint_region(node.header, descriptor, rdma_id)
+    if descriptor.session_id != session:
+        result = -NACK_BAD_SESSION
+    elif <uint8_t>region.use != rdma_seqnum or not region_holds(region, offset, length):
+        result = -NACK_BAD_REGION
+    else:
+        source.region = region
+        source.start = NULL
+        if region.kind == REGION_HEAP:
+            source.start = node.heap + region.place + offset
+        source.address = region.place + offset
+        source.pid = <int>descriptor.pid
+        region_copy_begin(region)
+    shared_lock_give(&descriptor.lock)
+    return result
+
+
+cdef bint enter_own(DriverEndpoint driver, event_writer *writer) noexcept nogil:
+    """Takes the own endpoint's lock and opens its expected ring."""
+    cdef endpoint_descriptor *descriptor = driver.descriptor
+    cdef int taken = shared_lock_take(&descriptor.lock)
+    if taken == SHARED_LOCK_BROKEN:
+        return False
+    if taken == SHARED_LOCK_REPAIR:
+        event_rings_repair(driver.node.header, descriptor)
+    event_writer_open_expected(writer, driver.node.header, descriptor)
+    return True
+
+
+cdef bint has_room(DriverEndpoint driver) noexcept nogil:
+    """Whether the own expected ring takes an event; nothing is copied in vain then."""
+    cdef event_writer writer
+    cdef bint room
+    if not enter_own(driver, &writer):
+        return False
+    room = event_writer_prepare(&writer) != NULL
+    shared_lock_give(&driver.descriptor.lock)
+    if not room:
+        driver.counters[COUNTER_exp_eventq_full] += 1
+    return room
+
+
+cdef bint post_done(DriverEndpoint driver, uint32_t transferred, uint64_t cookie,
+                    int status) noexcept nogil:
+    """The event of a pull that ended, in the own expected ring; False if that is full."""
+    cdef event_writer writer
+    cdef event *e
+    if not enter_own(driver, &writer):
+        return False
+    e = event_writer_prepare(&writer)
+    if e != NULL:
+        e.pull_done.cookie = cookie
+        e.pull_done.transferred = transferred
+        e.pull_done.status = <uint8_t>status
+        event_writer_commit(&writer, e, EVENT_PULL_DONE)
+        driver.counters[COUNTER_shared_pull] += 1
+    shared_lock_give(&driver.descriptor.lock)
+    return e != NULL

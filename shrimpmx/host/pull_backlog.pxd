@@ -1,0 +1,40 @@
+"""Blocks of pulled regions whose replies wait for room in the tx ring, oldest first.
+
+What the kernel's queue in front of a NIC is to Open-MX: several pulls ask for more frames at
+once than a tx ring holds, and a reply that is dropped costs its puller a whole timeout.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+cdef enum:
+    # Four blocks each of 256 pulls: as many as an endpoint's regions can have in flight (ours).
+    PULL_BACKLOG_BLOCKS = 1024
+
+cdef struct block_request:       # what a pull request asks for, whatever its format
+    uint32_t rdma_id, rdma_seqnum, rdma_offset
+    uint32_t total_length
+    uint32_t first_frame_offset, length, frame_index
+    uint32_t handle, magic       # as on the wire
+    uint64_t message_offset      # of its first byte
+    uint32_t peer, endpoint, session
+
+cdef struct pull_backlog:        # of one core's handler
+    uint32_t head, tail          # free-running
+    block_request[1024] blocks   # PULL_BACKLOG_BLOCKS
+
+
+cdef inline bint backlog_empty(const pull_backlog *backlog) noexcept nogil:
+    return backlog.head == backlog.tail
+
+
+cdef inline block_request *backlog_first(pull_backlog *backlog) noexcept nogil:
+    return &backlog.blocks[backlog.tail % PULL_BACKLOG_BLOCKS]
+
+
+cdef inline bint backlog_append(pull_backlog *backlog, const block_request *block) noexcept nogil:
+    """False if it is full."""
+    if backlog.head - backlog.tail == PULL_BACKLOG_BLOCKS:
+        return False
+    backlog.blocks[backlog.head % PULL_BACKLOG_BLOCKS] = block[0]
+    backlog.head += 1
+    return True

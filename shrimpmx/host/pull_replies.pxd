@@ -1,0 +1,14 @@
+"""The pulled side: a receive handler answers pull requests without the rank."""
+
+from libc.stdint cimport uint8_t, uint32_t
+
+from shrimpmx.host.context cimport DriverContext
+from shrimpmx.shared.node cimport Node
+
+# Answers a pull request for the locked endpoint with the replies of its block; 0, or the drop
+# counter that says why not. A bad region is nacked, a bad offset or length is not answered.
+cdef uint32_t answer_pull_request(DriverContext *context, Node node, const uint8_t *header,
+                                  uint32_t peer) noexcept nogil
+# Goes on with the first block of the backlog, whose endpoint is locked; false if the tx ring is
+# full again.
+cdef bint answer_from_backlog(DriverContext *context, Node node) noexcept nogil

@@ -1,0 +1,72 @@
+"""What all calls of an endpoint stand on: the library, its lock, and waiting."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from shrimpmx.mx.handles cimport Request
+from shrimpmx.mx.library cimport Library
+from shrimpmx.mx.progress cimport WakeCondition
+from shrimpmx.mx.types cimport MxPartner, MxRequest
+from shrimpmx.shared.control cimport Control
+from shrimpmx.shared.node cimport Node
+from shrimpmx.wait.strategy cimport WaitResult, ready_function
+from shrimpmx.wait.waiter cimport Waiter
+
+# Whether what a call waits for has come; called under the lock.
+ctypedef bint (*found_function)(Library library, void *context) noexcept nogil
+
+
+cdef class EndpointCore:
+    cdef Library library
+    cdef WakeCondition wake
+    cdef readonly Node node
+    cdef readonly Control control
+    cdef readonly Waiter waiter
+    cdef readonly uint32_t index
+    cdef object error_handler        # Python callable, or None
+    cdef int64_t held_spin_ns        # how long a wait spins before it lets the GIL go
+
+    # Start a request (NULL: no memory). The caller keeps `data` until the request is done,
+    # tests or waits for it, and releases it. Sends go out at the next doorbell_c or pass.
+    cdef MxRequest *isend_c(self, MxPartner *partner, const void *data, uint32_t length,
+                            uint64_t match) noexcept nogil
+    cdef MxRequest *irecv_c(self, void *data, uint32_t capacity, uint64_t match,
+                            uint64_t mask) noexcept nogil
+    cdef void doorbell_c(self) noexcept nogil
+    # Sends the acknowledgements that are owed now, due or not: before computing for long.
+    cdef void flush_c(self) noexcept nogil
+    # One pass.
+    cdef int progress_c(self) noexcept nogil
+    # Whether it is done; makes one pass if it was not.
+    cdef bint test_c(self, MxRequest *request) noexcept nogil
+    # Waits until it is done (WAIT_READY), the deadline (NEVER_NS: none) or a stop.
+    cdef WaitResult wait_c(self, MxRequest *request, int64_t deadline_ns) noexcept nogil
+    cdef void release_c(self, MxRequest *request) noexcept nogil
+    # Waits until something may have changed for the library.
+    cdef WaitResult idle_c(self, int64_t deadline_ns) noexcept nogil
+
+    cdef WaitResult idle(self, ready_function ready, void *context,
+                         int64_t until_ns) noexcept nogil
+    cdef WaitResult traced_wait(self, ready_function ready, void *context,
+                                int64_t until_ns) noexcept nogil
+    # Raises MxError "endpoint-closed".
+    cdef int check_open(self) except -1
+    # Takes the lock of an open endpoint.
+    cdef int enter(self) except -1
+    # Gives it back. Then forgotten requests that are done are given back.
+    cdef int leave(self) except -1
+    cdef int make_pass(self) noexcept nogil
+    # Raises MxError(message, code), after the error handler was called. Without the lock.
+    cdef int fail(self, str message, str code) except -1
+    # Waits, with passes, until found(context): 1; or 0 after `timeout_ns` (None: never) or a
+    # wakeup. Called under the lock, and returns and raises under it.
+    cdef int wait_for(self, found_function found, void *context, object timeout_ns) except -1
+    cdef bint spin_held(self, found_function found, void *context,
+                        int64_t deadline_ns) noexcept
+    cdef int wait_released(self, found_function found, void *context, int64_t deadline_ns,
+                           uint32_t wakeups) except -1
+    cdef int check_own(self, Request request) except -1
+    cdef int check_can_wait(self) except -1
+    cdef int check_signals(self, WaitResult result) except -1
+    cdef void wake_waiting(self) noexcept nogil
+
+cdef bint found_done(Library library, void *context) noexcept nogil

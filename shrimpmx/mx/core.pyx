@@ -1,0 +1,427 @@
+"""What all calls of an endpoint stand on: the library, its lock, and waiting.
+
+The compiled calls (`*_c`) are for workloads with one thread; the Python calls of the classes
+above take the lock (lock.pxd). A Python wait makes a pass, spins for some microseconds with
+the GIL held if its strategy spins, then lets lock and GIL go and waits by its strategy.
+"""
+
+import warnings
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from shrimpmx.host.endpoint cimport DriverEndpoint
+from shrimpmx.mx.ack cimport ack_flush_all
+from shrimpmx.mx.handles cimport Request, collect_all, reap_forgotten
+from shrimpmx.mx.library cimport Library, request_release
+from shrimpmx.mx.lock cimport (
+    lock_again, lock_enter, lock_forgotten, lock_leave, lock_sleep, lock_tell,
+)
+from shrimpmx.mx.match cimport match_receive
+from shrimpmx.mx.progress cimport (
+    WakeCondition, next_timer_ns, progress, sends_pending, wake_condition_open,
+    wake_condition_ready,
+)
+from shrimpmx.mx.send cimport send_start
+from shrimpmx.mx.types cimport REQUEST_DONE, MxPartner, MxRequest
+from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32, load_relaxed_u32
+from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS, clock_now_ns
+from shrimpmx.native.trace cimport TRACE_wait_begin, TRACE_wait_end, Trace, trace_record
+from shrimpmx.shared.node cimport Node
+from shrimpmx.wait.hybrid cimport SpinThen
+from shrimpmx.wait.strategy cimport (
+    WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult, ready_function,
+)
+from shrimpmx.wait.waiter cimport Waiter
+
+from shrimpmx.errors import AbortedError, InputError, MxError
+from shrimpmx.params import MxParameters
+
+cdef extern from "<sched.h>" nogil:
+    int sched_yield() noexcept
+
+cdef:
+    # How often a Python wait looks for signals such as Ctrl-C, ns.
+    int64_t SIGNAL_CHECK_NS = 500_000_000
+    # How long it spins before it lets the GIL go, ns. Giving the GIL back and taking it again
+    # costs 50 ns and more; other threads of the process wait for that long (ours).
+    int64_t HELD_SPIN_NS = 20_000
+
+# What a thread sleeps for: the rings, or something that another thread did.
+cdef struct News:
+    WakeCondition *wake
+    const uint32_t *event_index
+    uint32_t seen
+
+
+cdef bint news_ready(void *context) noexcept nogil:
+    cdef News *news = <News *>context
+    # N2: pairs with N1 in lock.pyx.
+    if load_acquire_u32(news.event_index) != news.seen:
+        return True
+    return wake_condition_ready(news.wake)
+
+
+cdef bint found_done(Library library, void *context) noexcept nogil:
+    return (<MxRequest *>context).flags & REQUEST_DONE != 0
+
+
+cdef class EndpointCore:
+    """The state of an endpoint, its compiled calls, and its Python calls for progress."""
+
+    def __init__(self, Node node not None, int index, int runner, Waiter waiter=None,
+                 parameters=None, key=0, agent=None, session_id=None, first_seqnum=1):
+        cdef DriverEndpoint driver = DriverEndpoint(node, index, runner)
+        self.node = node
+        self.control = node.control
+        self.waiter = waiter
+        self.index = index
+        self.library = Library(node, driver, parameters or MxParameters(), key, agent,
+                               first_seqnum)
+        driver.counters = self.library.counters
+        self.held_spin_ns = HELD_SPIN_NS
+        if self.library.clock.kind == CLOCK_KIND_VIRTUAL:
+            self.held_spin_ns = 0
+        if waiter is not None:
+            self.library.slot = waiter.environment.slot
+            if isinstance(waiter.strategy, SpinThen):
+                self.held_spin_ns = min(self.held_spin_ns, (<SpinThen>waiter.strategy).limit_ns)
+            elif waiter.strategy.name != "spin":
+                self.held_spin_ns = 0
+        self.library.open(session_id)
+        wake_condition_open(&self.wake, self.library)
+
+    def use_trace(self, Trace trace not None, uint32_t number) -> None:
+        """Record from now on what happens to its messages, in the ring of agent `number`."""
+        self.library.trace = trace.checked_ring(number)
+        self.library.tracing = trace
+
+    # -- compiled face ---------------------------------------------------------
+
+    cdef MxRequest *isend_c(self, MxPartner *partner, const void *data, uint32_t length,
+                            uint64_t match) noexcept nogil:
+        return send_start(self.library, partner, data, length, match, False)
+
+    cdef MxRequest *irecv_c(self, void *data, uint32_t capacity, uint64_t match,
+                            uint64_t mask) noexcept nogil:
+        return match_receive(self.library, data, capacity, match, mask)
+
+    cdef void doorbell_c(self) noexcept nogil:
+        if self.library.doorbell_wanted:
+            self.library.doorbell_wanted = False
+            self.library.driver.doorbell()
+
+    cdef void flush_c(self) noexcept nogil:
+        ack_flush_all(self.library)
+        self.doorbell_c()
+
+    cdef int progress_c(self) noexcept nogil:
+        return progress(self.library)
+
+    cdef bint test_c(self, MxRequest *request) noexcept nogil:
+        if not request.flags & REQUEST_DONE:
+            progress(self.library)
+        return request.flags & REQUEST_DONE != 0
+
+    cdef WaitResult wait_c(self, MxRequest *request, int64_t deadline_ns) noexcept nogil:
+        # Open-MX's steps (omx_test.c): progress, test, then wait; and again.
+        cdef WaitResult result
+        while not request.flags & REQUEST_DONE:
+            progress(self.library)
+            if request.flags & REQUEST_DONE:
+                break
+            if self.library.now_ns >= deadline_ns:
+                return WAIT_TIMED_OUT
+            result = self.idle_c(deadline_ns)
+            if result == WAIT_STOPPED:
+                return WAIT_STOPPED
+        return WAIT_READY
+
+    cdef void release_c(self, MxRequest *request) noexcept nogil:
+        request_release(self.library, request)
+
+    cdef WaitResult idle_c(self, int64_t deadline_ns) noexcept nogil:
+        return self.idle(wake_condition_ready, &self.wake,
+                         min(deadline_ns, next_timer_ns(self.library)))
+
+    cdef WaitResult idle(self, ready_function ready, void *context,
+                         int64_t until_ns) noexcept nogil:
+        cdef uint32_t turns = 0
+        if self.waiter is not None:
+            if self.library.trace != NULL:
+                return self.traced_wait(ready, context, until_ns)
+            return self.waiter.wait(ready, context, until_ns)
+        while not ready(context):
+            cpu_pause()
+            turns += 1
+            if turns % 16 == 0:
+                if load_relaxed_u32(&self.control.header.stop) != 0:
+                    return WAIT_STOPPED
+                if clock_now_ns(self.library.clock) >= until_ns:
+                    return WAIT_TIMED_OUT
+        return WAIT_READY
+
+    cdef WaitResult traced_wait(self, ready_function ready, void *context,
+                                int64_t until_ns) noexcept nogil:
+        cdef uint64_t blocks = self.waiter.environment.account.blocks
+        cdef WaitResult result
+        trace_record(self.library.trace, clock_now_ns(self.library.clock), TRACE_wait_begin,
+                     self.index, 0)
+        result = self.waiter.wait(ready, context, until_ns)
+        trace_record(self.library.trace, clock_now_ns(self.library.clock), TRACE_wait_end,
+                     <uint64_t>(result + 1), self.waiter.environment.account.blocks - blocks)
+        return result
+
+    # -- under the lock --------------------------------------------------------
+
+    cdef int enter(self) except -1:
+        lock_enter(self.library)
+        if not self.library.opened:
+            lock_leave(self.library)
+            self.check_open()
+        return 0
+
+    cdef int check_open(self) except -1:
+        if not self.library.opened:
+            self.fail(f"endpoint {self.index} of node {self.node.index} is closed",
+                      "endpoint-closed")
+        return 0
+
+    cdef int leave(self) except -1:
+        lock_leave(self.library)
+        if lock_forgotten(self.library):
+            reap_forgotten(self.library)
+        return 0
+
+    cdef int make_pass(self) noexcept nogil:
+        return 0 if self.library.progression_disabled else progress(self.library)
+
+    cdef int fail(self, str message, str code) except -1:
+        if self.error_handler is not None:
+            self.error_handler(message, code)
+        raise MxError(message, code)
+
+    cdef int wait_for(self, found_function found, void *context, object timeout_ns) except -1:
+        cdef Library library = self.library
+        cdef int64_t deadline_ns = NEVER_NS
+        cdef uint32_t wakeups = library.wakeups
+        if library.progression_disabled:
+            raise MxError("the call would wait, but progression is disabled",
+                          "progression-disabled")
+        progress(library)
+        if found(library, context):
+            return 1
+        if timeout_ns is not None:
+            deadline_ns = library.now_ns + <int64_t>timeout_ns
+            if library.now_ns >= deadline_ns:
+                return 0
+        self.check_can_wait()
+        if self.held_spin_ns > 0 and library.waiting == 0:
+            if self.spin_held(found, context, deadline_ns):
+                return 1
+        return self.wait_released(found, context, deadline_ns, wakeups)
+
+    cdef bint spin_held(self, found_function found, void *context,
+                        int64_t deadline_ns) noexcept:
+        """Spins with lock and GIL held, which nobody else wants for so short a time."""
+        cdef Library library = self.library
+        cdef int64_t start_ns = library.now_ns
+        cdef int64_t until_ns = min(deadline_ns, start_ns + self.held_spin_ns)
+        cdef uint32_t turns = 0
+        while True:
+            if wake_condition_ready(&self.wake):
+                progress(library)
+                if found(library, context):
+                    if self.waiter is not None:
+                        self.waiter.environment.account.waits += 1
+                        self.waiter.environment.account.while_spinning += 1
+                        self.waiter.environment.account.spin_ns += library.now_ns - start_ns
+                    return True
+                if library.now_ns >= until_ns:
+                    return False
+            cpu_pause()
+            turns += 1
+            if turns % 16 == 0 and clock_now_ns(library.clock) >= until_ns:
+                return False
+
+    cdef int wait_released(self, found_function found, void *context, int64_t deadline_ns,
+                           uint32_t wakeups) except -1:
+        cdef Library library = self.library
+        cdef News news
+        cdef WaitResult result
+        cdef int64_t until_ns
+        cdef int64_t signals_ns = library.now_ns + SIGNAL_CHECK_NS
+        news.wake = &self.wake
+        news.event_index = &library.event_index
+        if self.waiter is not None:
+            self.waiter.enter()
+        try:
+            with nogil:
+                while True:
+                    progress(library)
+                    if found(library, context) or library.now_ns >= deadline_ns:
+                        break
+                    if library.now_ns >= signals_ns:
+                        signals_ns = library.now_ns + SIGNAL_CHECK_NS
+                        with gil:
+                            self.check_signals(WAIT_TIMED_OUT)
+                    news.seen = library.event_index
+                    until_ns = min(deadline_ns, next_timer_ns(library))
+                    library.waiting_until_ns = min(library.waiting_until_ns, until_ns)
+                    lock_sleep(library)
+                    result = self.idle(news_ready, &news, min(until_ns, signals_ns))
+                    lock_again(library)
+                    library.waiting -= 1
+                    if library.wakeups != wakeups:
+                        return 0
+                    if result == WAIT_STOPPED:
+                        with gil:
+                            self.check_signals(result)
+        finally:
+            if self.waiter is not None:
+                self.waiter.leave()
+        return found(library, context)
+
+    cdef int check_own(self, Request request) except -1:
+        if request.library is not self.library:
+            raise InputError("the request belongs to another endpoint")
+        return 0
+
+    cdef int check_can_wait(self) except -1:
+        if self.waiter is None and self.library.clock.kind == CLOCK_KIND_VIRTUAL:
+            raise InputError("nothing moves a virtual clock during a wait; use test and progress")
+        return 0
+
+    cdef int check_signals(self, WaitResult result) except -1:
+        """Without the lock, since a signal's handler may call this endpoint."""
+        lock_leave(self.library)
+        try:
+            PyErr_CheckSignals()
+        finally:
+            lock_enter(self.library)
+        if result == WAIT_STOPPED:
+            raise AbortedError(
+                f"the run was stopped while endpoint {self.index} of node {self.node.index} "
+                "waited")
+        return 0
+
+    # -- Python face -----------------------------------------------------------
+
+    @property
+    def session(self):
+        """The session id drawn when the endpoint was opened, 32 bits."""
+        return self.library.session
+
+    def counters(self) -> dict:
+        """The library's and the driver's send counters, by name."""
+        return self.library.counter_values()
+
+    def progress(self) -> int:
+        """One pass over events, resends and acknowledgements; returns the events taken.
+
+        MX: progress. Raises MxError "endpoint-closed".
+        """
+        cdef int taken
+        self.enter()
+        taken = self.make_pass()
+        self.leave()
+        return taken
+
+    def wakeup(self) -> None:
+        """Let every thread that is blocked in a call of this endpoint return, with no result.
+
+        `wait`, `wait_any`, `peek` and `probe` return None, `connect`, `send` and `recv` raise
+        MxError "woken". Their requests go on. MX: wakeup.
+        """
+        self.enter()
+        self.wake_waiting()
+        self.leave()
+
+    cdef void wake_waiting(self) noexcept nogil:
+        self.library.wakeups += 1
+        self.library.told = <uint64_t>-1
+        lock_tell(self.library)
+
+    def disable_progression(self) -> None:
+        """Calls make no passes until `reenable_progression`. MX: disable_progression.
+
+        They see what is done already; one that would have to wait raises MxError
+        "progression-disabled". The partners get no acknowledgements meanwhile.
+        """
+        self.enter()
+        self.library.progression_disabled = True
+        self.leave()
+
+    def reenable_progression(self) -> None:
+        """Calls make passes again. MX: reenable_progression."""
+        self.enter()
+        self.library.progression_disabled = False
+        self.leave()
+
+    def set_error_handler(self, handler) -> None:
+        """Call `handler(message, code)` before a call raises MxError. MX: set_error_handler.
+
+        What it raises is raised instead. None: no handler. In MX the default handler ends the
+        program; here the exception is that.
+        """
+        self.error_handler = handler
+
+    @property
+    def next_timer_ns(self):
+        """When the library next wants a pass though nothing comes, ns; None if never."""
+        cdef int64_t timer_ns
+        if not self.library.opened:
+            return None
+        self.enter()
+        timer_ns = next_timer_ns(self.library)
+        self.leave()
+        return None if timer_ns == NEVER_NS else timer_ns
+
+    def drain(self, timeout_ns=None) -> bool:
+        """Wait until all that was sent is acknowledged; False if `timeout_ns` passed first."""
+        cdef bint drained
+        self.enter()
+        try:
+            drained = self.wait_for(found_drained, NULL, timeout_ns)
+        finally:
+            self.leave()
+        return drained
+
+    def close(self) -> None:
+        """Send the acknowledgements that are owed and close. MX: close_endpoint.
+
+        Requests that are not done end with "endpoint-closed"; threads that wait return as by
+        `wakeup`. Closing twice is harmless.
+        """
+        cdef Library library = self.library
+        if not library.opened:
+            return
+        self.enter()
+        while library.waiting > 0:
+            self.wake_waiting()
+            lock_leave(library)
+            with nogil:
+                sched_yield()
+            lock_enter(library)
+        self.flush_c()
+        library.opened = False
+        lock_leave(library)
+        collect_all(library, "endpoint-closed")
+        library.driver.close()
+        library.close()
+
+    def __del__(self):
+        # Its requests keep themselves and their buffers, so nothing else would ever end them.
+        if self.library is not None and self.library.opened:
+            warnings.warn(f"endpoint {self.index} was not closed", ResourceWarning, source=self)
+            self.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+
+cdef bint found_drained(Library library, void *context) noexcept nogil:
+    return not sends_pending(library)

@@ -1,0 +1,34 @@
+"""Large messages, the sender's side: rendezvous, and the wait for the notify."""
+
+from libc.stdint cimport uint32_t
+
+from shrimpmx.mx.library cimport Library
+from shrimpmx.mx.types cimport MxPartner, MxRequest, RequestStatus
+from shrimpmx.shared.layout cimport event
+
+cdef enum LargeReady:
+    LARGE_READY              # it may be launched
+    LARGE_WAITS              # no region or no memory now; the partner is in waiting_partners
+    LARGE_NEVER              # it would need more memory than there can be
+
+# Before a large send gets its number: registers its data for the pull.
+cdef LargeReady large_prepare(Library library, MxRequest *request) noexcept nogil
+# Puts the rndv packet into the tx ring: 1, 0 or -n as the driver's send commands.
+cdef int large_transmit(Library library, MxRequest *request) noexcept nogil
+# The receiver has the rndv; its notify is awaited now, if it has not overtaken.
+cdef void large_acked(Library library, MxRequest *request) noexcept nogil
+# A notify whose turn it is: the data was pulled.
+cdef void large_notified(Library library, MxPartner *partner, uint32_t transferred,
+                         uint32_t rdma_id, uint32_t rdma_seqnum) noexcept nogil
+# Whether a send that awaits its notify has that number.
+cdef bint large_awaits(const MxPartner *partner, uint32_t seqnum) noexcept nogil
+# Sends that waited for a region or memory, as far as there is some now.
+cdef void large_retry_sends(Library library) noexcept nogil
+# Asks partners from which nothing was heard for long whether they still have the messages.
+cdef void large_keep_alive(Library library) noexcept nogil
+# Takes away what handlers could reach: the region, and the bounce buffer.
+cdef void large_release(Library library, MxRequest *request) noexcept nogil
+# All large messages of a conversation that is over end with `status`.
+cdef void large_drop(Library library, MxPartner *partner, RequestStatus status) noexcept nogil
+# The endpoint closes: bounce buffers are given back.
+cdef void large_forget_all(Library library) noexcept

@@ -1,0 +1,211 @@
+"""Large messages, the sender's side (Open-MX: omx_large.c).
+
+A large message's data stays in the sender's buffer, registered as a memory region, until the
+receiver has pulled it. The rndv packet is numbered, acknowledged and resent like an eager
+message. Once it is acknowledged the send waits for the notify, which tells how much was
+pulled. Open-MX waits for that without end; here a receiver from which nothing is heard gets the
+rndv again: a living one acknowledges the duplicate, a closed one refuses it, and a silent one
+is given up after as many resends as for an eager message.
+"""
+
+from libc.stdint cimport uint32_t
+from libc.string cimport memcpy
+
+from shrimpmx.host.regions cimport REGION_PROCESS, region_create, region_destroy
+from shrimpmx.mx.large_receive cimport large_receives_drop
+from shrimpmx.mx.library cimport Library, count, request_complete, request_end_send, trace_message
+from shrimpmx.mx.memory cimport REACH_NEVER, memory_give, memory_reach
+from shrimpmx.mx.partner cimport partner_die, partner_refused
+from shrimpmx.mx.send cimport send_throttled
+from shrimpmx.mx.types cimport (
+    LARGE_SENDS_MAX, REQUEST_ACKED, REQUEST_POSTING, REQUEST_SEND, STATUS_SUCCESS,
+    STATUS_TRUNCATED, STATUS_UNREACHABLE, Link, MxPartner, MxRequest, RequestStatus, link_append,
+    link_empty, link_remove, partner_of_waiting, request_of_chain, request_of_queue,
+)
+from shrimpmx.native.trace cimport TRACE_notified, TRACE_resend
+from shrimpmx.shared.layout cimport (
+    COUNTER_recv_bad_notify, COUNTER_resent_messages, ENDPOINT_REGIONS,
+)
+
+
+cdef LargeReady large_prepare(Library library, MxRequest *request) noexcept nogil:
+    cdef LargeReady ready = LARGE_WAITS
+    if library.large_sends < LARGE_SENDS_MAX and library.regions_used < ENDPOINT_REGIONS:
+        ready = reach_data(library, request)
+    if ready == LARGE_READY:
+        request.region = region_create(library.driver, request.reach.kind, request.reach.start,
+                                       request.length, &request.rdma_seqnum)
+        if request.region < 0:
+            give_data(library, request)
+            ready = LARGE_WAITS
+    if ready == LARGE_READY:
+        request.rdma_id = <unsigned char>request.region
+        library.region_owners[request.region] = request
+        library.regions_used += 1
+        library.large_sends += 1
+        if request.reach.bounced:
+            memcpy(request.reach.start, request.data, request.length)
+    elif ready == LARGE_WAITS and link_empty(&request.partner.waiting):
+        link_append(&library.waiting_partners, &request.partner.waiting)
+    return ready
+
+
+cdef LargeReady reach_data(Library library, MxRequest *request) noexcept nogil:
+    """How the data can be read. Bounce buffers of sends fill at most half of the heap: a
+    receive that needs one to answer another rank's send always finds room in time."""
+    cdef int reached
+    if request.length == 0:
+        request.reach.kind = REGION_PROCESS  # nothing will be read there
+        request.reach.start = request.data
+        request.reach.bounced = False
+        return LARGE_READY
+    reached = memory_reach(library, request.data, request.length, &request.reach)
+    if reached != 0:
+        return LARGE_NEVER if reached == REACH_NEVER else LARGE_WAITS
+    if not request.reach.bounced:
+        return LARGE_READY
+    library.bounced_bytes += request.length
+    if library.bounced_bytes <= library.heap.size_bytes // 2:
+        return LARGE_READY
+    give_data(library, request)
+    return LARGE_NEVER if request.length > library.heap.size_bytes // 2 else LARGE_WAITS
+
+
+cdef inline void give_data(Library library, MxRequest *request) noexcept nogil:
+    if request.reach.bounced and request.kind == REQUEST_SEND:
+        library.bounced_bytes -= request.length
+    memory_give(library, &request.reach)
+
+
+cdef void large_release(Library library, MxRequest *request) noexcept nogil:
+    if request.region >= 0:
+        region_destroy(library.driver, request.region)
+        library.region_owners[request.region] = NULL
+        library.regions_used -= 1
+        if request.kind == REQUEST_SEND:
+            library.large_sends -= 1
+        request.region = -1
+    give_data(library, request)
+
+
+cdef int large_transmit(Library library, MxRequest *request) noexcept nogil:
+    cdef MxPartner *partner = request.partner
+    return library.driver.send_rndv(
+        partner.peer_index, partner.endpoint, partner.true_session, request.seqnum,
+        partner.next_frag, request.match, request.length, request.rdma_id, request.rdma_seqnum, 0)
+
+
+cdef void large_acked(Library library, MxRequest *request) noexcept nogil:
+    if request.region < 0:  # the notify came first
+        request_end_send(library, request, STATUS_SUCCESS)
+        return
+    link_remove(&request.queue)
+    link_remove(&request.chain)
+    request.flags &= ~(<uint32_t>REQUEST_POSTING)
+    request.flags |= REQUEST_ACKED
+    request.resends = 0
+    request.sent_ns = library.now_ns
+    link_append(&request.partner.large, &request.chain)
+    link_append(&library.unnotified, &request.queue)
+
+
+cdef void large_notified(Library library, MxPartner *partner, uint32_t transferred,
+                         uint32_t rdma_id, uint32_t rdma_seqnum) noexcept nogil:
+    cdef MxRequest *request = library.region_owners[rdma_id]
+    cdef RequestStatus status = STATUS_SUCCESS
+    if (
+        request == NULL
+        or request.kind != REQUEST_SEND
+        or request.partner != partner
+        or request.rdma_seqnum != rdma_seqnum
+    ):
+        count(library, COUNTER_recv_bad_notify)
+        return
+    large_release(library, request)
+    request.received = min(transferred, request.length)
+    if request.received < request.length:
+        status = STATUS_TRUNCATED
+    trace_message(library, TRACE_notified, partner, request.seqnum, request.received)
+    if request.flags & REQUEST_ACKED:
+        request_end_send(library, request, status)
+    else:
+        # An older message of ours is incomplete over there, so that no ack covers this one.
+        request_complete(library, request, status)
+
+
+cdef bint large_awaits(const MxPartner *partner, uint32_t seqnum) noexcept nogil:
+    cdef const Link *link = partner.large.next
+    while link != &partner.large:
+        if request_of_chain(<Link *>link).seqnum == seqnum:
+            return True
+        link = link.next
+    return False
+
+
+cdef void large_retry_sends(Library library) noexcept nogil:
+    """Each partner goes to the end of the queue when it has launched one, so that all get room."""
+    cdef Link *last = library.waiting_partners.previous
+    cdef Link *link = &library.waiting_partners
+    cdef Link *next = link.next
+    cdef MxPartner *partner
+    cdef uint32_t sends
+    while link != last and next != &library.waiting_partners:
+        link = next
+        next = link.next
+        partner = partner_of_waiting(link)
+        sends = library.large_sends
+        if sends >= LARGE_SENDS_MAX:
+            return
+        send_throttled(library, partner)
+        if library.large_sends != sends and not link_empty(&partner.waiting):
+            link_remove(&partner.waiting)
+            link_append(&library.waiting_partners, &partner.waiting)
+
+
+cdef void large_keep_alive(Library library) noexcept nogil:
+    cdef MxRequest *request
+    cdef MxPartner *partner
+    cdef int sent
+    while not link_empty(&library.unnotified):
+        request = request_of_queue(library.unnotified.next)
+        if request.sent_ns + library.resend_delay_ns > library.now_ns:
+            return
+        partner = request.partner
+        if partner.heard_ns >= request.sent_ns:
+            request.resends = 0
+        elif request.resends >= (request.resends_max or library.resends_max):
+            partner_die(library, partner, STATUS_UNREACHABLE)
+            continue
+        # One question is enough for all messages of a partner.
+        elif partner.large.next == &request.chain:
+            sent = large_transmit(library, request)
+            if sent < 0:
+                partner_refused(library, partner, -sent)
+            elif sent > 0:
+                request.resends += 1
+                library.doorbell_wanted = True
+                count(library, COUNTER_resent_messages)
+                trace_message(library, TRACE_resend, partner, request.seqnum, request.length)
+        request.sent_ns = library.now_ns
+        link_remove(&request.queue)
+        link_append(&library.unnotified, &request.queue)
+
+
+cdef void large_drop(Library library, MxPartner *partner, RequestStatus status) noexcept nogil:
+    cdef MxRequest *request
+    while not link_empty(&partner.large):
+        request = request_of_chain(partner.large.next)
+        large_release(library, request)
+        request_end_send(library, request, status)
+    link_remove(&partner.waiting)
+    large_receives_drop(library, partner, status)
+
+
+cdef void large_forget_all(Library library) noexcept:
+    cdef uint32_t id
+    if library.region_owners == NULL:
+        return
+    for id in range(<uint32_t>ENDPOINT_REGIONS):
+        if library.region_owners[id] != NULL:
+            give_data(library, library.region_owners[id])
+            library.region_owners[id] = NULL

@@ -1,0 +1,88 @@
+"""Where receives wait for messages, and messages for receives.
+
+Both sides keep what waits in order of age, one queue per context id. A queue that is longer
+than a few entries is hashed too: by match value, and on the side of the receives under each
+mask in use; entries of one value and mask form a group, oldest first. So finding one costs
+the same however many wait. The oldest that fits is found in the same order either way.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from shrimpmx.mx.types cimport Link, MxRequest, link_remove, request_of_queue
+
+cdef enum:
+    # A queue no longer than this is searched from its start; longer ones are hashed until they
+    # are down to the second figure (ours, measured: about as fast as hashing up to 8).
+    MATCH_LISTED_MAX = 8
+    MATCH_HASHED_MIN = 2
+    MATCH_MASKS = 16         # masks in use at a time that are hashed; receives under others are not
+
+cdef struct MatchQueue:      # of one context id
+    Link listed              # oldest first (queue)
+    uint32_t count
+    bint hashed
+
+cdef struct MatchMask:
+    uint64_t mask
+    uint64_t count           # of hashed requests under it
+
+cdef struct MatchSide:       # posted receives, or unexpected messages
+    MatchQueue *queues       # [context id]
+    Link *buckets            # heads of groups (bucket)
+    uint64_t buckets_count   # a power of two
+    uint64_t groups
+    uint64_t next_number     # age of the next request that is hashed
+    MatchMask[MATCH_MASKS] masks
+    uint32_t masks_count
+    Link unhashed            # receives under further masks, oldest first (bucket)
+
+cdef struct Matching:
+    MatchSide posted
+    MatchSide unexpected
+    uint32_t context_shift
+    uint64_t context_last    # the largest context id
+    uint64_t context_bits    # of a match value
+    uint64_t *grown          # counters
+    uint64_t *comparisons
+
+# `entries`: for how many of each side there is room at first. Raises InputError if the context
+# id does not lie within the 64 match bits, MemoryError.
+cdef int matching_open(Matching *matching, uint64_t entries, uint32_t context_bits,
+                       uint32_t context_shift, uint64_t *grown, uint64_t *comparisons) except -1
+cdef void matching_close(Matching *matching) noexcept
+# A receive waits for a message; no bit of its match lies outside its mask, which has all bits
+# of the context id.
+cdef void matching_post(Matching *matching, MxRequest *receive) noexcept nogil
+# A message waits for a receive.
+cdef void matching_keep(Matching *matching, MxRequest *kept) noexcept nogil
+# The oldest message that waits and fits, or NULL.
+cdef MxRequest *matching_unexpected(Matching *matching, uint64_t match,
+                                    uint64_t mask) noexcept nogil
+# Waits no longer; harmless if it did not.
+cdef void matching_remove(Matching *matching, MxRequest *request) noexcept nogil
+# For matching_take_posted().
+cdef MxRequest *matching_find_hashed(Matching *matching, uint64_t match) noexcept nogil
+
+
+cdef inline uint64_t matching_context(const Matching *matching, uint64_t match) noexcept nogil:
+    return match >> matching.context_shift & matching.context_last
+
+
+cdef inline MxRequest *matching_take_posted(Matching *matching, uint64_t match) noexcept nogil:
+    """The oldest receive that takes a message of `match`, waiting no longer; NULL: none does."""
+    cdef MatchQueue *queue = &matching.posted.queues[matching_context(matching, match)]
+    cdef Link *link = queue.listed.next
+    cdef MxRequest *request
+    if queue.hashed:
+        request = matching_find_hashed(matching, match)
+        if request != NULL:
+            matching_remove(matching, request)
+        return request
+    while link != &queue.listed:
+        matching.comparisons[0] += 1
+        request = request_of_queue(link)
+        if request.match == (request.mask & match):
+            matching_remove(matching, request)
+            return request
+        link = link.next
+    return NULL

@@ -1,0 +1,2 @@
+CONTINUE: int
+FINISHED: int

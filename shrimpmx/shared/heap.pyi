@@ -1,0 +1,26 @@
+from typing_extensions import Buffer
+
+from shrimpmx.shared.node import Node
+from shrimpmx.shared.numpy_memory import NumpyMemory
+
+class Heap:
+    node: Node
+    endpoint: int
+    size_bytes: int
+    used_bytes: int
+    peak_bytes: int
+    blocks: int
+    taken: int
+    refused: int
+    starved: int
+    errors: int
+    outside: int
+    def __init__(self, node: Node, endpoint: int, *, touch: bool = False) -> None: ...
+    @staticmethod
+    def of_process(node: Node, endpoint: int) -> Heap: ...
+    def allocate(self, size_bytes: int) -> memoryview: ...
+    def take_block(self, size_bytes: int) -> int: ...
+    def give_block(self, address: int) -> None: ...
+    def holds(self, data: Buffer) -> bool: ...
+    def free_blocks(self) -> dict[int, int]: ...
+    def use_for_numpy(self) -> NumpyMemory: ...

@@ -1,0 +1,163 @@
+"""Single messages, each on a quiet network, with everything that one of them moves counted.
+
+The coalescing paper looks at one large message so (IV-C3, Table II): how long it takes, and how
+many interrupts it raises on both hosts. After each message both ranks keep quiet, so that its
+delayed acknowledgement (16 ms) and the coalescing timer belong to it and not to the next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shrimpmx.errors import InputError, MxError
+from shrimpmx.mx.endpoint import Endpoint
+from shrimpmx.mx.handles import Partner, Request, Status
+from shrimpmx.shared.control import Control
+
+MATCH = 0x616E6174
+# Between two looks at an agent's work while the network is quiet.
+LOOK_S = 0.0002
+# Counters that go on while nothing happens.
+IDLE_COUNTERS = frozenset({"steps", "progress_calls", "timer_ticks", "loops"})
+# What the name of a counted array begins with; the agent and the counter follow.
+COUNTED = "counted"
+
+Arrays = dict[str, NDArray[np.int64]]
+Counters = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Messages:
+    """`warmup` + `iterations` messages of `size_bytes`, and `quiet_ns` after each."""
+
+    size_bytes: int
+    iterations: int
+    warmup: int
+    quiet_ns: int
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1 or self.warmup < 0 or self.quiet_ns < 0:
+            raise InputError(
+                "an anatomy needs at least one message, not "
+                f"{self.iterations} and {self.warmup} before, {self.quiet_ns} ns apart"
+            )
+
+    @property
+    def count(self) -> int:
+        """All messages."""
+        return self.warmup + self.iterations
+
+
+def send_messages(
+    endpoint: Endpoint, partner: Partner, messages: Messages, control: Control
+) -> Arrays:
+    """Send them one at a time.
+
+    Returns "sent_ns" and "acknowledged_ns" (int64, run clock, one per message behind the warm-up:
+    just before the send, and when its request was done), and for every counter of an agent that
+    moved "counted:AGENT:COUNTER", by how much for each message.
+    """
+    data = pattern(messages.size_bytes)
+    sent, done = (np.zeros(messages.count, dtype=np.int64) for _ in range(2))
+    tables: list[Counters] = []
+    keep_quiet(endpoint, control, messages.quiet_ns)
+    before = all_counters(control)
+    for number in range(messages.count):
+        stamp(data, number)
+        sent[number] = control.now_ns()
+        _finish(endpoint, endpoint.isend(data, partner, MATCH), number)
+        done[number] = control.now_ns()
+        keep_quiet(endpoint, control, messages.quiet_ns)
+        after = all_counters(control)
+        tables.append(moved(before, after))
+        before = after
+    skip = messages.warmup
+    return {"sent_ns": sent[skip:], "acknowledged_ns": done[skip:], **counted(tables[skip:])}
+
+
+def receive_messages(endpoint: Endpoint, messages: Messages, control: Control) -> Arrays:
+    """Receive them, each posted before it is sent, and check every byte.
+
+    Returns "received_ns": when each receive was done (int64, run clock).
+    """
+    expected = pattern(messages.size_bytes)
+    buffers = [np.zeros(max(1, messages.size_bytes), dtype=np.uint8) for _ in range(2)]
+    received = np.zeros(messages.count, dtype=np.int64)
+    request = endpoint.irecv(_part(buffers[0], messages), MATCH)
+    for number in range(messages.count):
+        status = _finish(endpoint, request, number)
+        received[number] = control.now_ns()
+        if number + 1 < messages.count:
+            request = endpoint.irecv(_part(buffers[(number + 1) % 2], messages), MATCH)
+        stamp(expected, number)
+        here = _part(buffers[number % 2], messages)
+        if status.length != messages.size_bytes or not np.array_equal(here, expected):
+            raise MxError(f"message {number} was received damaged", "corrupted")
+    return {"received_ns": received[messages.warmup :]}
+
+
+def _part(buffer: NDArray[np.uint8], messages: Messages) -> NDArray[np.uint8]:
+    return buffer[: messages.size_bytes]
+
+
+def _finish(endpoint: Endpoint, request: Request, number: int) -> Status:
+    status = endpoint.wait(request)
+    if status is None or status.code != "success":
+        raise MxError(f"message {number} ended with {status}", "failed")
+    return status
+
+
+def pattern(size_bytes: int) -> NDArray[np.uint8]:
+    """Bytes that differ by place, so that a packet in another's place is seen."""
+    place = np.arange(size_bytes, dtype=np.uint32)
+    return (place * 37 + place // 1468 * 11).astype(np.uint8)
+
+
+def stamp(data: NDArray[np.uint8], number: int) -> None:
+    """Write a message's number at its start, as far as it has room."""
+    words = np.frombuffer(number.to_bytes(8, "little"), dtype=np.uint8)
+    room = min(data.size, words.size)
+    data[:room] = words[:room]
+
+
+def keep_quiet(endpoint: Endpoint, control: Control, quiet_ns: int) -> None:
+    """Answer what comes, but send nothing of one's own for `quiet_ns`."""
+    until_ns = control.now_ns() + quiet_ns
+    while control.now_ns() < until_ns:
+        endpoint.progress()
+        time.sleep(LOOK_S)
+
+
+def all_counters(control: Control) -> Counters:
+    """The counters of all agents of the run as they are now."""
+    return {
+        str(control.agent_info(number)["name"]): control.agent_counters(number)
+        for number in range(control.agents_count)
+    }
+
+
+def moved(before: Mapping[str, Mapping[str, int]], after: Counters) -> Counters:
+    """By how much each counter went on; those that stayed, or never stay, are left out."""
+    found: Counters = {}
+    for agent, values in after.items():
+        for name, value in values.items():
+            step = value - before[agent][name]
+            if step and name not in IDLE_COUNTERS:
+                found.setdefault(agent, {})[name] = step
+    return found
+
+
+def counted(tables: list[Counters]) -> Arrays:
+    """One array per agent and counter, with an entry for each table."""
+    keys = sorted({(agent, name) for table in tables for agent in table for name in table[agent]})
+    return {
+        f"{COUNTED}:{agent}:{name}": np.array(
+            [table.get(agent, {}).get(name, 0) for table in tables], dtype=np.int64
+        )
+        for agent, name in keys
+    }

@@ -1,0 +1,77 @@
+"""A rank that dies in a run that survives it: its partner hears of it, other pairs go on."""
+
+from __future__ import annotations
+
+import pytest
+from support.clusters import ENDLESS, run
+
+from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
+from shrimpmx.errors import AgentError
+from shrimpmx.params import MxParameters, WaitParameters
+
+BLOCK = WaitParameters(strategy="block")
+# Short, so that a message to a rank that says nothing any more is given up soon.
+MX = MxParameters(resend_delay_ns=20_000_000, resends_max=20)
+ITERATIONS = 300
+
+
+def two_pairs(size_bytes: int, nodes: tuple[int, ...], **more: object) -> ClusterSpec:
+    """Pair 0-1 runs until something ends it, pair 2-3 runs to its end."""
+    ranks = []
+    for number, node in enumerate(nodes):
+        iterations = ENDLESS if number < 2 else ITERATIONS
+        options = {"iterations": iterations, "size_bytes": size_bytes, "warmup": 0}
+        ranks.append(RankSpec(node, "pingpong", options=options))
+    return ClusterSpec(
+        ranks=tuple(ranks),
+        wait=BLOCK,
+        mx=MX,
+        survive=True,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize("nodes", [(0, 1, 0, 1), (0, 0, 1, 1)], ids=["wire", "shared"])
+@pytest.mark.parametrize("size_bytes", [8, 20_000, 300_000])
+def test_the_partner_of_a_killed_rank_ends_with_an_error_and_others_go_on(
+    size_bytes: int, nodes: tuple[int, ...]
+) -> None:
+    spec = two_pairs(size_bytes, nodes, agent_faults=(AgentFault("rank1", "kill", 0.05),))
+    result = run(spec)
+    assert set(result.lost) == {"rank0", "rank1"}
+    assert "was killed by SIGKILL" in result.lost["rank1"]
+    words = ("endpoint-closed", "remote-endpoint-unreachable", "bad-session")
+    assert any(word in result.lost["rank0"] for word in words), result.lost["rank0"]
+    for rank in ("rank2", "rank3"):
+        assert result.counters[rank]["recv_messages"] == ITERATIONS
+
+
+@pytest.mark.parametrize("nodes", [(0, 1, 0, 1), (0, 0, 1, 1)], ids=["wire", "shared"])
+@pytest.mark.parametrize("size_bytes", [100, 300_000])
+@pytest.mark.parametrize("killed", [0, 1], ids=["sender", "receiver"])
+def test_who_is_killed_in_a_stream_ends_the_other_end_alone(
+    killed: int, size_bytes: int, nodes: tuple[int, ...]
+) -> None:
+    ranks = tuple(
+        RankSpec(
+            node,
+            "stream",
+            options={"size_bytes": size_bytes, "count": ENDLESS if number < 2 else ITERATIONS},
+        )
+        for number, node in enumerate(nodes)
+    )
+    fault = AgentFault(f"rank{killed}", "kill", 0.1)
+    spec = ClusterSpec(ranks=ranks, wait=BLOCK, mx=MX, survive=True, agent_faults=(fault,))
+    result = run(spec)
+    assert set(result.lost) == {"rank0", "rank1"}
+    assert "was killed by SIGKILL" in result.lost[f"rank{killed}"]
+    words = ("endpoint-closed", "remote-endpoint-unreachable", "bad-session")
+    assert any(word in result.lost[f"rank{1 - killed}"] for word in words), result.lost
+    assert result.counters["rank3"]["recv_messages"] == ITERATIONS
+
+
+def test_without_survive_the_same_death_ends_the_run() -> None:
+    spec = two_pairs(8, (0, 1, 0, 1), agent_faults=(AgentFault("rank1", "kill", 0.05),))
+    doomed = ClusterSpec(**{**spec.__dict__, "survive": False})
+    with pytest.raises(AgentError, match=r"rank1 \(pid \d+, rank1\) was killed by SIGKILL"):
+        run(doomed)

@@ -1,0 +1,159 @@
+"""A process that dies with an endpoint's lock in its hands, or anywhere else in a send."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+from support.host_node import HostNode, frame
+from support.virtual_cluster import VirtualCluster, pattern
+
+from shrimpmx.host import pull
+from shrimpmx.mx.endpoint import Endpoint
+from shrimpmx.params import MxParameters
+
+DESCRIPTOR_BYTES, LOCK_AT = 256, 64  # of layout.h
+MX = MxParameters(zombies_max=8)
+START_LIMIT_S = 10.0
+LENGTHS = (0, 30, 100, 1452, 4096)
+# Sent in turn.
+MESSAGES = [pattern(LENGTHS[number % len(LENGTHS)], number) for number in range(40)]
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """Fork a process that works, then kills itself; returns its pid."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+        finally:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return pid
+
+
+def die_holding_the_lock(host: HostNode, endpoint: int = 0) -> None:
+    """A process takes the endpoint's lock as a handler does, and is killed."""
+    memory = host.node.segment.view()
+    place = host.layout.endpoints_offset + endpoint * DESCRIPTOR_BYTES + LOCK_AT
+    lock = (ctypes.c_char * 48).from_buffer(memory, place)
+    libc = ctypes.CDLL(None)
+
+    def work() -> None:
+        os._exit(1) if libc.pthread_mutex_lock(lock) else None
+
+    _, status = os.waitpid(in_child(work), 0)
+    assert os.WTERMSIG(status) == signal.SIGKILL
+
+
+def test_the_next_handler_goes_on() -> None:
+    host = HostNode.make()
+    host.receive(frame("tiny", data=b"before"))
+    die_holding_the_lock(host)
+    host.receive(frame("tiny", data=b"after"), frame("small", data=bytes(100)))
+    assert [event["type"] for event in host.events()] == ["tiny", "tiny", "small"]
+    die_holding_the_lock(host)
+    assert pull.active(host.node, 0) == 0
+    host.receive(frame("tiny", data=b"again"))
+    assert len(host.events()) == 1
+
+
+def test_the_next_local_sender_goes_on() -> None:
+    host = HostNode.make()
+    host.endpoints[1].open(77)
+    host.endpoints[1].shared = True
+    die_holding_the_lock(host)
+    assert host.endpoints[1].command("tiny", 0, 0, session=host.endpoint.session, data=b"x") == 1
+    assert len(host.events()) == 1
+
+
+def test_the_owner_and_the_supervisor_can_close_it() -> None:
+    host = HostNode.make()
+    die_holding_the_lock(host)
+    host.endpoint.close()
+    host.endpoint.open(78)
+    die_holding_the_lock(host)
+    host.node.close_endpoint(0)
+    assert not host.endpoint.is_open
+
+
+def send_for_ever(cluster: VirtualCluster, match: int) -> None:
+    """The life of a rank that sends to endpoint 1 of its node until it is killed."""
+    sender = cluster.open(0, 0, MX)
+    connect = sender.iconnect(0, 1)
+    while (status := sender.test(connect)) is None:
+        pass
+    number = 0
+    while True:
+        assert status.source is not None
+        request = sender.isend(MESSAGES[number % len(MESSAGES)], status.source, match)
+        while sender.test(request) is None:
+            pass
+        number += 1
+
+
+class Listener:
+    """Takes the messages of such a rank, and checks them."""
+
+    def __init__(self, receiver: Endpoint) -> None:
+        self.receiver = receiver
+        self.count = 0
+        self.buffer = bytearray(max(LENGTHS))
+        self.receive = receiver.irecv(self.buffer, 1)
+
+    def take_first(self) -> None:
+        """Wait until the rank has begun."""
+        end = time.monotonic() + START_LIMIT_S
+        while self.count == 0:
+            assert time.monotonic() < end, "nothing came"
+            self.take(0.001)
+
+    def take(self, seconds: float) -> None:
+        """What comes within that time."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            status = self.receiver.test(self.receive)
+            if status is None:
+                continue
+            assert status.code == "success"
+            assert self.buffer[: status.length] == MESSAGES[self.count % len(MESSAGES)]
+            self.count += 1
+            self.receive = self.receiver.irecv(self.buffer, 1)
+
+
+@pytest.mark.parametrize("event_ring", ["lock-free", "reset"])
+def test_a_sender_killed_at_any_instruction_harms_no_other(event_ring: str) -> None:
+    """Again and again a local sender dies in full flight; its target hears others as before."""
+    draw = random.Random(2)
+    heard = 0
+    for _ in range(12):
+        cluster = VirtualCluster(endpoints=3, event_ring=event_ring, event_ring_entries=64)
+        listener = Listener(cluster.open(0, 1, MX))
+        pid = in_child(lambda made=cluster: send_for_ever(made, 1))  # type: ignore[misc]
+        try:
+            listener.take_first()
+            listener.take(draw.uniform(0.0, 0.02))
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        listener.take(0.001)
+        heard += listener.count
+        cluster.nodes[0].close_endpoint(0)  # as the supervisor does
+        hears(cluster, listener.receiver)
+    assert heard > 200
+
+
+def hears(cluster: VirtualCluster, receiver: Endpoint) -> None:
+    """A third rank's messages arrive."""
+    other = cluster.open(0, 2, MX)
+    partner = cluster.connect(other, 0, 1)
+    for message in MESSAGES * 2:
+        buffer = bytearray(max(LENGTHS))
+        receive = receiver.irecv(buffer, 2)
+        other.isend(message, partner, 2)
+        assert cluster.wait(receiver, receive).length == len(message)
+        assert buffer[: len(message)] == message

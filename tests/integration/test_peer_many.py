@@ -1,0 +1,93 @@
+"""omx_many: 1000 messages each of 13, 111, 1234, 12 345, 123 456 and 1 234 567 bytes.
+
+Between two real processes, over the wire and by shared memory; each arrives whole and in order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from support.clusters import run
+from support.peer import data, switches
+
+from shrimpmx.cluster.rank import WORKLOADS, RankContext, Samples
+from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.mx.handles import Request, Status
+from shrimpmx.params import NicParameters, WaitParameters
+
+SIZES = (13, 111, 1234, 12_345, 123_456, 1_234_567)
+COUNT = 1000
+# Messages under way.
+WINDOW = 16
+NUMBER_BYTES = 4
+
+
+def numbered(size: int) -> NDArray[np.uint8]:
+    """Room for a message; its number stands at both ends."""
+    return np.frombuffer(data(size), np.uint8).copy()
+
+
+def mark(message: NDArray[np.uint8], number: int) -> None:
+    place = np.frombuffer(number.to_bytes(NUMBER_BYTES, "little"), np.uint8)
+    message[:NUMBER_BYTES] = place
+    message[-NUMBER_BYTES:] = place
+
+
+def finish(context: RankContext, request: Request, size: int) -> Status:
+    status = context.endpoint.wait(request)
+    assert status is not None
+    assert (status.code, status.length) == ("success", size)
+    return status
+
+
+def send_all(context: RankContext, size: int) -> None:
+    buffers = [numbered(size) for _ in range(WINDOW)]
+    requests: list[Request] = []
+    for number in range(COUNT):
+        if number >= WINDOW:
+            finish(context, requests[number - WINDOW], size)
+        buffer = buffers[number % WINDOW]
+        mark(buffer, number)
+        requests.append(context.endpoint.isend(buffer, context.partner, size))
+    for request in requests[-WINDOW:]:
+        finish(context, request, size)
+
+
+def receive_all(context: RankContext, size: int) -> None:
+    expected, endpoint = numbered(size), context.endpoint
+    buffers = [np.zeros(size, np.uint8) for _ in range(WINDOW)]
+    requests = [endpoint.irecv(buffer, size) for buffer in buffers]
+    for number in range(COUNT):
+        finish(context, requests[number], size)
+        buffer = buffers[number % WINDOW]
+        mark(expected, number)
+        assert np.array_equal(buffer, expected)
+        if len(requests) < COUNT:
+            buffer[:] = 0
+            requests.append(endpoint.irecv(buffer, size))
+
+
+def many(context: RankContext) -> Samples:
+    for size in SIZES:
+        if context.number < context.peer:
+            send_all(context, size)
+        else:
+            receive_all(context, size)
+    return {"count": np.array([COUNT * len(SIZES)], np.int64)}
+
+
+@pytest.mark.parametrize("path", ["native", "shared"])
+def test_thousands_of_messages(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WORKLOADS, "omx_many", many)
+    nodes = (0, 1) if path == "native" else (0, 0)
+    spec = ClusterSpec(
+        ranks=tuple(RankSpec(node, "omx_many") for node in nodes),
+        mx=switches(path),
+        nic=NicParameters(mtu=9000),
+        wait=WaitParameters(strategy="block"),
+    )
+    result = run(spec)
+    assert result.counters["rank1"]["recv_messages"] == COUNT * len(SIZES)
+    shared = result.counters["rank0"]["sent_shared"]
+    assert shared == (COUNT * len(SIZES) if path == "shared" else 0)

@@ -1,0 +1,49 @@
+"""A rank's numpy arrays lie where handlers can write into them, unless that is not wanted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.clusters import run
+
+from shrimpmx.cluster.leftovers import find_leftovers, remove_leftovers
+from shrimpmx.cluster.rank import WORKLOADS, RankContext, Samples
+from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.native.segment import RunIdentity, Segment
+from shrimpmx.params import MxParameters, WaitParameters
+from shrimpmx.shared.heap import Heap
+
+
+def _where(context: RankContext) -> Samples:
+    """Which endpoint's part the rank has, whether a new array lies in it, and its counts."""
+    heap = Heap.of_process(context.endpoint.node, context.endpoint.index)
+    figures = [heap.endpoint, heap.holds(np.zeros(100_000)), heap.outside, heap.errors]
+    return {"where": np.array(figures, np.int64)}
+
+
+@pytest.mark.parametrize(
+    ("memory", "inside"), [("auto", 1), ("heap", 1), ("process-vm", 0), ("bounce", 0)]
+)
+def test_arrays_of_a_workload(memory: str, inside: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WORKLOADS, "where", _where)
+    ranks = tuple(RankSpec(node, "where") for node in (0, 0, 1, 1))
+    spec = ClusterSpec(
+        ranks=ranks,
+        mx=MxParameters.model_validate({"memory": memory}),
+        wait=WaitParameters(strategy="block"),
+    )
+    result = run(spec)
+    found = [result.samples[f"rank{number}"]["where"].tolist() for number in range(4)]
+    assert found == [[part, inside, 0, 0] for part in (0, 1, 0, 1)]
+
+
+def test_a_dead_runs_heap_is_a_leftover() -> None:
+    dead = RunIdentity.of_this_process()
+    dead = RunIdentity(dead.run_id, dead.pid, dead.start_ticks + 1)
+    heap = Segment.create(dead, "heap0", 1 << 30, 4, reserve=False)
+    heap.close()
+    found = find_leftovers()
+    assert heap.name in found.segments
+    found.segments, found.queues, found.processes = [heap.name], [], []
+    remove_leftovers(found)
+    assert heap.name not in find_leftovers().segments

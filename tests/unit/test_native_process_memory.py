@@ -1,0 +1,136 @@
+"""Copies between processes: whole, in parts, refused, and whether they may be made at all."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from shrimpmx.native.process_memory import (
+    allow_process_memory,
+    process_memory_permitted,
+    read_process,
+    write_process,
+)
+
+PAGE_BYTES = mmap.PAGESIZE
+PR_SET_DUMPABLE = 4
+NOBODY = 65534
+
+
+def address_of(buffer: bytearray | mmap.mmap) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+
+
+@contextmanager
+def child() -> Iterator[int]:
+    """A child that waits, its memory a copy of ours; gone in the end."""
+    stay, leave = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(leave)
+        os.read(stay, 1)
+        os._exit(0)
+    try:
+        yield pid
+    finally:
+        os.close(leave)
+        os.close(stay)
+        os.waitpid(pid, 0)
+
+
+def in_child(work: Callable[[], bool]) -> bool:
+    """What `work` returns in a forked child."""
+    pid = os.fork()
+    if pid == 0:
+        status = 2
+        try:
+            status = int(not work())
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_own_memory_can_be_read_and_written() -> None:
+    data = bytearray(b"what lies here")
+    assert read_process(os.getpid(), address_of(data), 4) == b"what"
+    write_process(os.getpid(), address_of(data) + 5, b"was ")
+    assert data == b"what was  here"
+
+
+def test_another_process_has_its_own_memory() -> None:
+    data = bytearray(b"before")
+    with child() as pid:
+        write_process(pid, address_of(data), b"after!")
+        assert read_process(pid, address_of(data), 6) == b"after!"
+    assert data == b"before"
+
+
+def test_nothing_to_copy_touches_nothing() -> None:
+    assert read_process(os.getpid(), 0, 0) == b""
+    write_process(os.getpid(), 0, b"")
+
+
+def test_a_copy_that_meets_a_hole_fails() -> None:
+    memory = mmap.mmap(-1, 2 * PAGE_BYTES)
+    start = address_of(memory)
+    ctypes.CDLL(None).mprotect(ctypes.c_void_p(start + PAGE_BYTES), PAGE_BYTES, 0)
+    assert read_process(os.getpid(), start, PAGE_BYTES) == bytes(PAGE_BYTES)
+    with pytest.raises(OSError, match="cannot read 4097 bytes at 0x"):
+        read_process(os.getpid(), start, PAGE_BYTES + 1)
+    with pytest.raises(OSError, match="cannot write 8 bytes at 0x"):
+        write_process(os.getpid(), start + PAGE_BYTES - 4, bytes(8))
+    with pytest.raises(OSError, match="cannot read 1 bytes at 0x0 "):
+        read_process(os.getpid(), 0, 1)
+
+
+def test_a_process_that_is_gone_cannot_be_read() -> None:
+    data = bytearray(8)
+    with child() as pid:
+        pass
+    with pytest.raises(OSError, match=f"of process {pid}"):
+        read_process(pid, address_of(data), 8)
+
+
+def test_the_try_agrees_with_what_a_child_can_do() -> None:
+    data = bytearray(b"x" * 8)
+    parent, start = os.getpid(), address_of(data)
+
+    def copy() -> bool:
+        try:
+            return read_process(parent, start, 8) == b"x" * 8
+        except OSError:
+            return False
+
+    allow_process_memory()
+    assert process_memory_permitted() == in_child(copy)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_a_process_that_may_not_be_read_finds_out() -> None:
+    def work() -> bool:
+        os.setuid(NOBODY)
+        libc = ctypes.CDLL(None)
+        libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+        refused = not process_memory_permitted()
+        libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+        repeated = not process_memory_permitted()
+        return refused and repeated and in_child(process_memory_permitted)
+
+    assert in_child(work)
+
+
+def test_the_try_leaves_no_child() -> None:
+    def work() -> bool:
+        process_memory_permitted()
+        try:
+            os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return True
+        return False
+
+    assert in_child(work)

@@ -1,0 +1,111 @@
+"""Timelines and counts by message in a sweep: what a scenario asks for is kept and printed."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from rich.console import Console
+
+from shrimpmx.measure.metrics import METRICS, Outcome
+from shrimpmx.measure.report import print_report
+from shrimpmx.measure.timeline import Timeline
+from shrimpmx.native.trace import TraceRecord
+from shrimpmx.scenario import Equals, Point, Scenario
+from shrimpmx.sweep import Sweep
+
+DECLARED: dict[str, Any] = {
+    "name": "x",
+    "title": "A title",
+    "parameters": {"workload": "anatomy"},
+    "sweep": {"coalescing": ("timeout", "open-mx"), "marks": (("rndv", "notify"), ("rndv",))},
+    "metrics": ("transfer", "interrupts_per_message", "packets_per_message", "acks_per_message"),
+    "expectations": (Equals(text="3 packets", metric="packets_per_message", of={}, value=3),),
+    "sections": ("interrupts", "timeline"),
+    "timelines": ({"coalescing": "open-mx", "marks": ["rndv"]}, {"coalescing": "timeout"}),
+}
+
+
+def outcome(point: Point, seed: int) -> Outcome:
+    counts = {
+        "node0.nic": {"irq_raised": np.array([1.0, 2.0]), "rx_marked": np.array([1.0, 1.0])},
+        "node1.irq0": {"recv_rndv": np.array([1.0, 1.0]), "recv_pull_reply": np.array([2.0, 2.0])},
+    }
+    return Outcome(np.array([700_000.0, 710_000.0]), {}, per_message=counts, ranks=("rank0",))
+
+
+class Tracer:
+    """Gives a timeline of one record, and remembers of which points."""
+
+    def __init__(self) -> None:
+        self.points: list[int] = []
+
+    def __call__(self, point: Point, seed: int) -> Timeline:
+        self.points.append(point.index)
+        return Timeline([TraceRecord(5, 0, "isend", 1 << 32 | 9, 100)], ["rank0"])
+
+
+def run(output: Path | None = None) -> tuple[dict[str, Any], Tracer]:
+    tracer = Tracer()
+    sweep = Sweep(
+        Scenario(**DECLARED),
+        outcome,
+        output=output,
+        prober=lambda _cpus: ("near", 100.0),
+        neighbours=list,
+        tracer=tracer,
+    )
+    return sweep.run(), tracer
+
+
+def test_counts_by_message_become_metrics_and_means() -> None:
+    document, _ = run()
+    point = document["points"][0]
+    assert point["metrics"]["transfer"]["samples"] == [700, 710]
+    assert point["metrics"]["interrupts_per_message"]["samples"] == [1.5]
+    assert point["metrics"]["packets_per_message"]["samples"] == [3, 3]
+    assert point["metrics"]["acks_per_message"]["samples"] == [0]
+    assert point["per_message"]["node0.nic"] == {"irq_raised": 1.5, "rx_marked": 1.0}
+    assert [verdict["verdict"] for verdict in document["expectations"]] == ["as expected"]
+
+
+def test_a_workload_that_does_not_count_by_message_says_so() -> None:
+    found = METRICS["packets_per_message"].compute(Outcome(np.array([1.0]), {}))
+    assert found == "only the workload anatomy counts message by message"
+
+
+def test_the_points_asked_for_are_traced_in_their_order(tmp_path: Path) -> None:
+    document, tracer = run(tmp_path / "r")
+    assert tracer.points == [3, 0, 1]
+    found = [Path(timeline["json"]).name for timeline in document["timelines"]]
+    assert found == ["point0003.json", "point0000.json", "point0001.json"]
+    for timeline in document["timelines"]:
+        assert json.loads(Path(timeline["json"]).read_text())["traceEvents"]
+        assert "isend: message 9" in Path(timeline["full"]).read_text()
+    assert json.loads((tmp_path / "r" / "run.json").read_text())["timelines"]
+
+
+def test_the_report_prints_the_sections_that_were_asked_for() -> None:
+    document, _ = run()
+    text = io.StringIO()
+    print_report(document, Console(file=text, width=80))
+    assert "Why each interrupt was raised" in text.getvalue()
+    assert "node1: 1 rendezvous, 2 pull replies arrived" in text.getvalue()
+    assert "isend: message 9" in text.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"sections": ("nonsense",)}, "sections names 'nonsense'"),
+        ({"timelines": ({"rx_usecs": 3},)}, "timelines names 'rx_usecs'"),
+    ],
+)
+def test_a_wrong_name_is_told(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        Scenario(**{**DECLARED, **changes})
