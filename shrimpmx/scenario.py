@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
@@ -215,10 +215,13 @@ def _known(name: str, among: Iterable[str], field: str, what: str) -> None:
 
 
 def _each_once(axis: str, values: Sequence[Any]) -> None:
-    for position, value in enumerate(values):
-        # True equals 1, but is another value.
-        if any(value == other and type(value) is type(other) for other in values[:position]):
+    seen = set()
+    for value in values:
+        # True equals 1, but is another value; lists and the like are told apart by their text.
+        key = (type(value), value if isinstance(value, Hashable) else repr(value))
+        if key in seen:
             raise ValueError(f"sweep axis {axis!r} has the value {value!r} twice")
+        seen.add(key)
 
 
 def _same(one: str, other: str) -> bool:

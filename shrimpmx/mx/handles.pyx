@@ -12,7 +12,7 @@ from shrimpmx.mx.library cimport Library, request_release
 from shrimpmx.mx.lock cimport lock_enter, lock_leave
 from shrimpmx.mx.pool cimport PoolChunk
 from shrimpmx.mx.types cimport (
-    REQUEST_CONNECT, REQUEST_DONE, REQUEST_FORGOTTEN, REQUEST_RECEIVE, REQUEST_SEND,
+    REQUEST_BOUND, REQUEST_CONNECT, REQUEST_DONE, REQUEST_FORGOTTEN, REQUEST_RECEIVE, REQUEST_SEND,
     STATUS_SUCCESS, STATUS_TRUNCATED, MxPartner, MxRequest, link_append, link_empty, link_remove,
     request_of_ending,
 )
@@ -158,6 +158,9 @@ cdef void request_bind(Request handle, MxRequest *request) noexcept:
     handle.request = request
     if request != NULL:
         request.owner = <void *>handle
+        request.flags |= REQUEST_BOUND
+        if request.flags & REQUEST_DONE:
+            link_append(&handle.library.completed, &request.ending)
         Py_INCREF(handle)
 
 

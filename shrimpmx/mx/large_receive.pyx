@@ -192,6 +192,7 @@ cdef void large_receives_drop(Library library, MxPartner *partner,
             match_remove(library, request)
             if request.sender != NULL:  # sent to ourselves
                 request_complete(library, request.sender, status)
+                request.sender = NULL
             pool_give(&library.pool, request)
             continue
         # A pull that still runs finds its region gone, and ends without harm.

@@ -6,7 +6,7 @@ from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.mx.match_table cimport Matching
 from shrimpmx.mx.pool cimport Arena, RequestPool, arena_give, pool_give
 from shrimpmx.mx.types cimport (
-    REQUEST_DONE, REQUEST_FORGOTTEN, REQUEST_IN_ARENA, REQUEST_IN_FLIGHT, REQUEST_POSTING,
+    REQUEST_BOUND, REQUEST_DONE, REQUEST_FORGOTTEN, REQUEST_IN_ARENA, REQUEST_IN_FLIGHT, REQUEST_POSTING,
     REQUEST_RELEASED, REQUEST_ZOMBIE, Link, MxPartner, MxRequest, RequestStatus, link_append,
     link_remove,
 )
@@ -74,7 +74,7 @@ cdef class Library:
     cdef uint64_t pulls              # started so far
     cdef Link ack_now                # partners to acknowledge at the end of this pass
     cdef Link ack_later              # partners to acknowledge when due, soonest first
-    cdef Link completed              # done and not released yet, in that order (ending)
+    cdef Link completed              # bound, done and not released yet, in that order (ending)
     cdef Link forgotten              # the same of requests that nobody will test (ending)
     # Threads of the process that share the endpoint (see lock.pxd).
     cdef uint32_t lock_word          # 1: a thread is in a call
@@ -138,13 +138,16 @@ cdef inline void request_complete(Library library, MxRequest *request,
     request.status = <unsigned char>status
     request.flags |= REQUEST_DONE
     library.completions += 1
-    link_append(&library.forgotten if request.flags & REQUEST_FORGOTTEN else &library.completed,
-                &request.ending)
+    if request.flags & REQUEST_FORGOTTEN:
+        link_append(&library.forgotten, &request.ending)
+    elif request.flags & REQUEST_BOUND:
+        link_append(&library.completed, &request.ending)
 
 
 cdef inline void request_release(Library library, MxRequest *request) noexcept nogil:
     """The user is through with a completed request; a zombie lives on until it is acked."""
-    link_remove(&request.ending)
+    if request.flags & (REQUEST_BOUND | REQUEST_FORGOTTEN):
+        link_remove(&request.ending)
     if request.flags & REQUEST_IN_FLIGHT:
         request.flags |= REQUEST_RELEASED
     else:

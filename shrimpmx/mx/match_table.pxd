@@ -1,26 +1,27 @@
 """Where receives wait for messages, and messages for receives.
 
-Both sides keep what waits in order of age, one queue per context id. A queue that is longer
-than a few entries is hashed too: by match value, and on the side of the receives under each
-mask in use; entries of one value and mask form a group, oldest first. So finding one costs
-the same however many wait. The oldest that fits is found in the same order either way.
+Both sides keep what waits in order of age, one queue per context id. A search looks at the
+oldest entries first: most often one of them fits. Only when none does is the queue hashed:
+by match value, and on the side of the receives under each mask in use; entries of one value
+and mask form a group, oldest first. So finding one costs the same however many wait, and who
+is served in the order of asking is never hashed. The oldest that fits is found either way.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from shrimpmx.mx.types cimport Link, MxRequest, link_remove, request_of_queue
+from shrimpmx.mx.types cimport CACHE_LINE_BYTES, Link, MxRequest, request_of_queue
+from shrimpmx.native.atomics cimport prefetch_write
 
 cdef enum:
-    # A queue no longer than this is searched from its start; longer ones are hashed until they
-    # are down to the second figure (ours, measured: about as fast as hashing up to 8).
-    MATCH_LISTED_MAX = 8
-    MATCH_HASHED_MIN = 2
+    # So many of the oldest entries are looked at before the hash; only the oldest one where the
+    # queue had to be hashed before (ours, measured: about as fast as hashing up to 8).
+    MATCH_LOOKS = 8
+    MATCH_LOOKS_HASHED = 1
     MATCH_MASKS = 16         # masks in use at a time that are hashed; receives under others are not
 
 cdef struct MatchQueue:      # of one context id
     Link listed              # oldest first (queue)
-    uint32_t count
-    bint hashed
+    Link *pending            # the first that is not hashed, as none behind it; &listed: none
 
 cdef struct MatchMask:
     uint64_t mask
@@ -61,28 +62,41 @@ cdef MxRequest *matching_unexpected(Matching *matching, uint64_t match,
 # Waits no longer; harmless if it did not.
 cdef void matching_remove(Matching *matching, MxRequest *request) noexcept nogil
 # For matching_take_posted().
-cdef MxRequest *matching_find_hashed(Matching *matching, uint64_t match) noexcept nogil
+cdef MxRequest *matching_find_hashed(Matching *matching, MatchQueue *queue,
+                                     uint64_t match) noexcept nogil
 
 
 cdef inline uint64_t matching_context(const Matching *matching, uint64_t match) noexcept nogil:
+    if matching.context_last == 0:
+        return 0
     return match >> matching.context_shift & matching.context_last
+
+
+cdef inline uint32_t matching_looks(const MatchQueue *queue) noexcept nogil:
+    """At how many of the oldest entries a search looks before it hashes."""
+    return MATCH_LOOKS if queue.pending == queue.listed.next else MATCH_LOOKS_HASHED
 
 
 cdef inline MxRequest *matching_take_posted(Matching *matching, uint64_t match) noexcept nogil:
     """The oldest receive that takes a message of `match`, waiting no longer; NULL: none does."""
     cdef MatchQueue *queue = &matching.posted.queues[matching_context(matching, match)]
     cdef Link *link = queue.listed.next
+    cdef uint32_t looks = matching_looks(queue)
     cdef MxRequest *request
-    if queue.hashed:
-        request = matching_find_hashed(matching, match)
-        if request != NULL:
-            matching_remove(matching, request)
-        return request
     while link != &queue.listed:
+        if looks == 0:
+            request = matching_find_hashed(matching, queue, match)
+            if request != NULL:
+                matching_remove(matching, request)
+            return request
+        looks -= 1
         matching.comparisons[0] += 1
         request = request_of_queue(link)
+        link = link.next
         if request.match == (request.mask & match):
+            # Most often the one behind it is the next to be taken.
+            prefetch_write(link)
+            prefetch_write(<char *>link + CACHE_LINE_BYTES)
             matching_remove(matching, request)
             return request
-        link = link.next
     return NULL

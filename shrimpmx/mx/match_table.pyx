@@ -1,8 +1,8 @@
 """Where receives wait for messages, and messages for receives; see match_table.pxd.
 
 A group is a ring of requests of one match value and mask, oldest first; only its head stands in
-a bucket. A receive's age is a number given when it is hashed: the queue is hashed oldest first,
-so numbers tell the order among masks.
+a bucket. A receive's age is a number given when it is hashed: each queue is hashed oldest first,
+so numbers tell the order among the masks of one context id.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -10,7 +10,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from shrimpmx.mx.types cimport (
-    REQUEST_POSTED, REQUEST_UNEXPECTED, REQUEST_UNHASHED, Link, MxRequest, link_append,
+    REQUEST_HASHED, REQUEST_POSTED, REQUEST_UNEXPECTED, REQUEST_UNHASHED, Link, MxRequest, link_append,
     link_clear, link_empty, link_insert_after, link_remove, request_of_queue,
 )
 
@@ -53,6 +53,7 @@ cdef int side_open(MatchSide *side, uint64_t entries, uint64_t contexts) except 
         raise MemoryError(f"no memory to match {entries} requests of {contexts} context ids")
     for i in range(contexts):
         link_clear(&side.queues[i].listed)
+        side.queues[i].pending = &side.queues[i].listed
     return 0
 
 
@@ -88,9 +89,13 @@ cdef MxRequest *matching_unexpected(Matching *matching, uint64_t match,
                                     uint64_t mask) noexcept nogil:
     cdef MatchQueue *queue = &matching.unexpected.queues[matching_context(matching, match)]
     cdef Link *link = queue.listed.next
-    if queue.hashed and mask == ALL_BITS:
-        return group_find(matching, &matching.unexpected, match, mask)
+    cdef uint32_t looks = matching_looks(queue)
     while link != &queue.listed:
+        if mask == ALL_BITS:
+            if looks == 0:
+                hash_pending(matching, &matching.unexpected, queue)
+                return group_find(matching, &matching.unexpected, match, mask)
+            looks -= 1
         matching.comparisons[0] += 1
         if match == (mask & request_of_queue(link).match):
             return request_of_queue(link)
@@ -98,13 +103,16 @@ cdef MxRequest *matching_unexpected(Matching *matching, uint64_t match,
     return NULL
 
 
-cdef MxRequest *matching_find_hashed(Matching *matching, uint64_t match) noexcept nogil:
+cdef MxRequest *matching_find_hashed(Matching *matching, MatchQueue *queue,
+                                     uint64_t match) noexcept nogil:
     """The oldest of the oldest under each mask."""
     cdef MatchSide *side = &matching.posted
     cdef MxRequest *oldest = NULL
     cdef MxRequest *request
-    cdef Link *link = side.unhashed.next
+    cdef Link *link
     cdef uint32_t i
+    hash_pending(matching, side, queue)
+    link = side.unhashed.next
     for i in range(side.masks_count):
         request = group_find(matching, side, match & side.masks[i].mask, side.masks[i].mask)
         if request != NULL and (oldest == NULL or request.number < oldest.number):
@@ -132,34 +140,19 @@ cdef void matching_remove(Matching *matching, MxRequest *request) noexcept nogil
 cdef inline void side_add(Matching *matching, MatchSide *side,
                           MxRequest *request) noexcept nogil:
     cdef MatchQueue *queue = &side.queues[matching_context(matching, request.match)]
-    cdef Link *link
     link_append(&queue.listed, &request.queue)
-    queue.count += 1
-    if queue.hashed:
-        hash_in(matching, side, request)
-    elif queue.count > MATCH_LISTED_MAX:
-        queue.hashed = True
-        link = queue.listed.next
-        while link != &queue.listed:
-            hash_in(matching, side, request_of_queue(link))
-            link = link.next
+    if queue.pending == &queue.listed:
+        queue.pending = &request.queue
 
 
 cdef inline void side_remove(Matching *matching, MatchSide *side,
                              MxRequest *request) noexcept nogil:
     cdef MatchQueue *queue = &side.queues[matching_context(matching, request.match)]
-    cdef Link *link
+    if queue.pending == &request.queue:
+        queue.pending = request.queue.next
     link_remove(&request.queue)
-    queue.count -= 1
-    if not queue.hashed:
-        return
-    hash_out(side, request)
-    if queue.count <= MATCH_HASHED_MIN:
-        queue.hashed = False
-        link = queue.listed.next
-        while link != &queue.listed:
-            hash_out(side, request_of_queue(link))
-            link = link.next
+    if request.flags & REQUEST_HASHED:
+        hash_out(side, request)
 
 
 # -- the hash ----------------------------------------------------------------
@@ -194,6 +187,12 @@ cdef inline MxRequest *group_find(Matching *matching, const MatchSide *side, uin
     return NULL
 
 
+cdef void hash_pending(Matching *matching, MatchSide *side, MatchQueue *queue) noexcept nogil:
+    while queue.pending != &queue.listed:
+        hash_in(matching, side, request_of_queue(queue.pending))
+        queue.pending = queue.pending.next
+
+
 cdef bint mask_add(MatchSide *side, uint64_t mask) noexcept nogil:
     """One more hashed request under `mask`; False if too many masks are in use."""
     cdef uint32_t i
@@ -225,6 +224,7 @@ cdef void hash_in(Matching *matching, MatchSide *side, MxRequest *request) noexc
     link_clear(&request.same)
     request.number = side.next_number
     side.next_number += 1
+    request.flags |= REQUEST_HASHED
     if not mask_add(side, request.mask):
         request.flags |= REQUEST_UNHASHED
         link_append(&side.unhashed, &request.bucket)
@@ -241,6 +241,7 @@ cdef void hash_in(Matching *matching, MatchSide *side, MxRequest *request) noexc
 
 cdef void hash_out(MatchSide *side, MxRequest *request) noexcept nogil:
     cdef MxRequest *following
+    request.flags &= ~(<uint32_t>REQUEST_HASHED)
     if request.flags & REQUEST_UNHASHED:
         request.flags &= ~(<uint32_t>REQUEST_UNHASHED)
         link_remove(&request.bucket)

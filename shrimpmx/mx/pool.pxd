@@ -60,14 +60,10 @@ cdef inline MxRequest *pool_take(RequestPool *pool) noexcept nogil:
     request.resends = 0
     request.resends_max = 0
     request.fragments = 0
-    request.sender = NULL
     request.fragments_sent = 0
     request.received = 0
     request.partner = NULL
-    request.owner = NULL
     request.region = -1
-    request.reach.bounced = False
-    request.notify = NULL
     return request
 
 

@@ -9,10 +9,14 @@ merged by halves, whose free lists lie in the free blocks themselves.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
 
 from shrimpmx.mx.types cimport (
-    Link, MxRequest, link_clear, link_empty, link_insert_after, link_remove,
+    CACHE_LINE_BYTES, Link, MxRequest, link_clear, link_empty, link_insert_after, link_remove,
 )
+
+cdef extern from "<stdlib.h>" nogil:
+    int posix_memalign(void **memory, size_t alignment, size_t size)
 
 # What starts at a smallest block: one of these plus the order, or 0 inside a block.
 cdef enum:
@@ -24,6 +28,7 @@ cdef int pool_open(RequestPool *pool, uint32_t count, uint64_t *grown) except -1
     link_clear(&pool.free)
     pool.chunks = NULL
     pool.grown = grown
+    assert sizeof(MxRequest) % CACHE_LINE_BYTES == 0, "fit REQUEST_UNUSED_BYTES"
     if not pool_grow(pool, count):
         raise MemoryError(f"no memory for {count} requests")
     return 0
@@ -41,13 +46,15 @@ cdef void pool_close(RequestPool *pool) noexcept:
 
 cdef bint pool_grow(RequestPool *pool, uint32_t count) noexcept nogil:
     cdef PoolChunk *chunk = <PoolChunk *>malloc(sizeof(PoolChunk))
+    cdef void *memory = NULL
     cdef uint32_t i
     if chunk == NULL:
         return False
-    chunk.requests = <MxRequest *>calloc(count, sizeof(MxRequest))
-    if chunk.requests == NULL:
+    if posix_memalign(&memory, CACHE_LINE_BYTES, count * sizeof(MxRequest)) != 0:
         free(chunk)
         return False
+    memset(memory, 0, count * sizeof(MxRequest))
+    chunk.requests = <MxRequest *>memory
     chunk.count = count
     chunk.next = pool.chunks
     pool.chunks = chunk

@@ -16,6 +16,8 @@ cdef enum:
     SEQNUM_HALF = 0x2000
     # Tiny and small data lies inside the request: no buffer to find, one line fewer to touch.
     INLINE_BYTES = 128
+    CACHE_LINE_BYTES = 64
+    REQUEST_UNUSED_BYTES = 32  # fills the last line of an MxRequest
     # Regions that large sends may have at once: half of an endpoint's, so that there are always
     # some for receives, which end by themselves (Open-MX).
     LARGE_SENDS_MAX = 128
@@ -43,7 +45,9 @@ cdef enum RequestFlag:
     REQUEST_LARGE = 256      # its data does not come with it but is pulled
     REQUEST_ACKED = 512      # a large send that awaits its notify, in MxPartner.large
     REQUEST_FORGOTTEN = 65536  # nobody will test it: it goes to Library.forgotten when done
+    REQUEST_BOUND = 131072   # a Python Request owns it: it goes to Library.completed when done
     REQUEST_UNEXPECTED = 536870912  # a message that waits for a receive
+    REQUEST_HASHED = 268435456  # in the hash of its side (match_table)
     REQUEST_UNHASHED = 1073741824  # waits under a mask that is not hashed (match_table)
 
 cdef enum RequestStatus:
@@ -120,7 +124,7 @@ cdef struct MxPartner:       # one remote endpoint
     void *owner              # the Python Partner, borrowed
 
 
-cdef struct MxRequest:
+cdef struct MxRequest:       # cache lines; what every message needs lies in the first two
     Link queue               # the one queue that it waits in (see Library), or the pool's
     Link chain               # one of its partner's lists
     Link ending              # Library.completed or forgotten: done, and not released yet
@@ -138,23 +142,24 @@ cdef struct MxRequest:
     uint32_t flags           # RequestFlag
     uint32_t resends
     uint32_t resends_max     # its own limit; 0: the library's
-    int64_t sent_ns          # when it last went out; NEVER_NS until a pass has looked at the clock
-    uint64_t fragments       # received ones, a bit each
-    # Large messages.
-    Reach reach
-    int region               # id of the memory region that it has; -1: none
-    uint8_t rdma_id          # sends: of their own region; else the sender's
+    int region               # large: id of the memory region that it has; -1: none
+    uint8_t rdma_id          # large sends: of their own region; else the sender's
     uint8_t rdma_seqnum      # ... and which use of that id
     uint16_t rdma_offset
+    uint64_t fragments       # received ones, a bit each
+    int64_t sent_ns          # when it last went out; NEVER_NS until a pass has looked at the clock
+    # Zero, NULL and false in the pool: who sets them puts them back.
+    Reach reach
     uint64_t cookie          # of its pull
     MxRequest *notify        # what to send when it is pulled
     void *owner              # the Python Request, which is kept alive until it is collected
     MxRequest *sender        # kept, sent to ourselves: the send that still has the data
     uint8_t inline_data[INLINE_BYTES]
-    # Of what waits in a hashed queue (match_table).
+    # Of what is hashed (match_table).
     Link bucket              # the group's head: in its bucket
     Link same                # the ring of its group
     uint64_t number          # its age
+    uint8_t unused[REQUEST_UNUSED_BYTES]
 
 
 # -- links -----------------------------------------------------------------

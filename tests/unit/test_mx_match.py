@@ -115,11 +115,14 @@ def comparisons(matcher: Matcher, call: Callable[..., object], *arguments: int) 
 
 @pytest.mark.parametrize("waiting", [1, 8, 100, 10_000])
 def test_the_number_that_wait_does_not_change_what_matching_costs(waiting: int) -> None:
-    """At most the eight of a short list; hashed, about one for each mask in use."""
+    """At most the eight oldest; hashed, the oldest and about one for each mask in use."""
     posted, kept = Matcher(waiting), Matcher(waiting)
     for number in range(waiting):
         posted.post(number, number << 8 | 5)
         kept.keep(number, number << 8 | 5)
+    # The first search that the oldest do not answer hashes all that wait, each once.
+    assert posted.take_posted(3) is None
+    assert not kept.unexpected(3)
     counts = []
     for number in range(waiting - 1, -1, -max(1, waiting // 100)):
         match = number << 8 | 5
@@ -134,15 +137,25 @@ def test_the_number_that_wait_does_not_change_what_matching_costs(waiting: int) 
         ]
     assert max(counts) <= 8
     if waiting > 8:
-        assert sum(counts) / len(counts) < 2
+        assert sum(counts) / len(counts) < 3
+
+
+def test_who_is_served_in_order_is_never_hashed() -> None:
+    matcher = Matcher(10_000)
+    for number in range(10_000):
+        matcher.post(number, 7)
+    assert all(comparisons(matcher, matcher.take_posted, 7) == 1 for _ in range(5_000))
+    assert matcher.grown == 0
 
 
 def test_equal_matches_cost_no_more() -> None:
-    matcher = Matcher(10_001)
+    matcher = Matcher(10_002)
     for number in range(10_000):
         matcher.post(number, 7)
     matcher.post(10_000, 8)
-    assert comparisons(matcher, matcher.take_posted, 8) <= 4
+    matcher.post(10_001, 9)
+    assert matcher.take_posted(8) == 10_000
+    assert comparisons(matcher, matcher.take_posted, 9) <= 4
     assert comparisons(matcher, matcher.remove, 9_999) == 0
     assert comparisons(matcher, matcher.take_posted, 7) <= 4
     assert matcher.take_posted(7) == 1
@@ -162,9 +175,11 @@ def test_tables_grow_when_more_wait_than_there_is_room_for() -> None:
     matcher = Matcher(100, entries=64)
     for number in range(64):
         matcher.post(number, number)
+    assert matcher.take_posted(1000) is None
     assert matcher.grown == 0
     for number in range(64, 100):
         matcher.post(number, number)
+    assert matcher.take_posted(1000) is None
     assert matcher.grown == 1
     assert [matcher.take_posted(number) for number in range(100)] == list(range(100))
 
