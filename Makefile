@@ -39,9 +39,10 @@ clean:
 	find shrimpmx -name '*.so' -delete
 	find . -name __pycache__ -type d -prune -exec rm -r {} +
 
-$(VENV)/builders:
+# What pyproject.toml names as needed to build.
+$(VENV)/builders: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet 'setuptools>=68' wheel 'Cython>=3.1'
+	$(BIN)/python -m pip install --quiet 'setuptools>=68' wheel 'Cython>=3.1' 'numpy>=2'
 	touch $@
 
 # The compiled modules, in place. What has not changed is not compiled again.

@@ -186,7 +186,9 @@ class MxParameters(_Parameters):
     throttle: int = Field(8191, ge=1, le=8191, description="unacked messages that stop sending")
     early_window: int = Field(255, ge=0, le=4096, description="messages kept out of order")
     rndv_threshold: int = Field(
-        32768, ge=128, description="longest message that is sent eagerly (Open-MX)"
+        32768,
+        ge=128,
+        description="longest eager message; at most what its fragments hold (Open-MX)",
     )
     shared_rndv_threshold: int = Field(
         4096, ge=128, description="the same between ranks of one node (Open-MX)"

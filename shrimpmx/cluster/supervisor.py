@@ -35,6 +35,7 @@ from shrimpmx.cluster.rank import workload
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec
 from shrimpmx.cluster.topology import Topology
 from shrimpmx.errors import AgentError, InputError, MachineError
+from shrimpmx.host.endpoint import close_dead
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.native.segment import RunIdentity
 
@@ -268,7 +269,7 @@ class _Run:
         self.result.lost[name] = why
         number = plan.agents[0].number
         node = self.parts.memory.nodes[self.spec.ranks[number].node]
-        node.close_endpoint(self.spec.endpoints[number])
+        close_dead(node, self.spec.endpoints[number])
         self.parts.memory.control.set_runner_state(index, "failed")
         return True
 

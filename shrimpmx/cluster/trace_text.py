@@ -115,7 +115,7 @@ WORDS: dict[str, Callable[[int, int], str]] = {
     "drop": _dropped,
     "irq_wished": lambda a, b: f"interrupt wished, vector {a}: {cause(b)}",
     "irq_raised": lambda a, b: f"interrupt raised, vector {a}: {cause(b)}",
-    "irq_held_back": lambda a, b: f"interrupt held back, vector {a}: handler still runs",
+    "irq_held_back": lambda a, b: f"interrupt held back, vector {a}: the last one is not over",
     "irq_absorbed": lambda a, b: f"interrupt absorbed, vector {a}: handler took the packets",
     "irq_deferred": lambda a, b: f"interrupt deferred, vector {a}: {_count(b, 'DMA')} pending",
     "interrupt": lambda a, b: f"interrupt taken on core {b}, vector {_vectors(a)}",

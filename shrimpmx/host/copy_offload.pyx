@@ -8,7 +8,7 @@ last one of a complete pull tells the rank. A copy of a pull that has ended mean
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from shrimpmx.host.event_ring cimport event_rings_repair
+from shrimpmx.host.event_ring cimport endpoint_lock_take
 from shrimpmx.host.pull cimport (
     PULL_ACTIVE,
     PULL_INDEX_BITS,
@@ -25,12 +25,7 @@ from shrimpmx.host.regions cimport (
 )
 from shrimpmx.native.atomics cimport load_relaxed_u32, store_release_u32
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
-from shrimpmx.native.lock cimport (
-    SHARED_LOCK_BROKEN,
-    SHARED_LOCK_REPAIR,
-    shared_lock_give,
-    shared_lock_take,
-)
+from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
 from shrimpmx.native.trace cimport TRACE_rank_wake, trace_record
 from shrimpmx.shared.agent cimport Agent
@@ -136,12 +131,9 @@ cdef class CopyAgent(Agent):
     cdef void _tell(self, const CopyRun *run) noexcept nogil:
         """Counts the copies down in their pull; if they end it, the rank is woken."""
         cdef endpoint_descriptor *endpoint = node_endpoint(self.header, run.endpoint)
-        cdef int taken = shared_lock_take(&endpoint.lock)
         cdef bint posted
-        if taken == SHARED_LOCK_BROKEN:
+        if not endpoint_lock_take(self.header, endpoint):
             return
-        if taken == SHARED_LOCK_REPAIR:
-            event_rings_repair(self.header, endpoint)
         self.context.endpoint = endpoint
         self.context.endpoint_index = run.endpoint
         self.context.event_posted = False

@@ -32,8 +32,8 @@ static inline void copy_queue_open(struct copy_queue *queue, struct node_header 
     queue->last = 0;
 }
 /* The next descriptor to fill, which releases the frame in hand; NULL: the ring is full. The
- * agent hands a slot of the rx ring back just before the descriptor's own, so for a moment
- * there can be a frame more than descriptors. */
+ * agent hands up to 32 slots of the rx ring back just before as many descriptors, so for a moment
+ * there can be so many frames more than descriptors; Node.create() wants rx rings of twice that. */
 static inline struct copy_descriptor *copy_queue_add(struct copy_queue *queue) {
     if (ring_free(queue->copies, 1) == 0)
         return 0;

@@ -68,7 +68,6 @@ cdef class DriverEndpoint:
     cdef void doorbell(self) noexcept nogil
 
     cdef int _open(self, uint32_t session, uint32_t start, uint32_t pid) noexcept nogil
-    cdef void _await_copies(self) noexcept nogil
     cdef void _open_readers(self, uint32_t start) noexcept nogil
     cdef packet_route _route(self, uint32_t dst_endpoint, uint32_t session) noexcept nogil
     cdef uint8_t *_prepare(self, uint32_t peer) noexcept nogil

@@ -2,6 +2,8 @@ from typing import Any, Literal
 
 from shrimpmx.shared.node import Node
 
+def close_dead(node: Node, endpoint: int) -> None: ...
+
 class DriverEndpoint:
     node: Node
     index: int

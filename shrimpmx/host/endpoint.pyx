@@ -7,11 +7,12 @@ write them; this class is the rank's end. Open-MX has the same commands as ioctl
 
 import os
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.host.event_ring cimport (
+    endpoint_lock_take,
     event_fields,
     event_reader_consume,
     event_reader_open,
@@ -20,13 +21,7 @@ from shrimpmx.host.event_ring cimport (
 )
 from shrimpmx.host.local_events cimport local_open, local_post
 from shrimpmx.host.pull cimport endpoint_pulls_reset
-from shrimpmx.host.regions cimport (
-    COPIES_PATIENCE_NS,
-    endpoint_region,
-    endpoint_regions_reset,
-    region_await_copies,
-    region_clock_ns,
-)
+from shrimpmx.host.regions cimport endpoint_await_copies, endpoint_regions_reset
 from shrimpmx.host.send_commands cimport (
     packet_route,
     put_connect,
@@ -43,7 +38,7 @@ from shrimpmx.host.transmit cimport (
     transmit_prepare,
 )
 from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
-from shrimpmx.native.lock cimport SHARED_LOCK_BROKEN, shared_lock_give, shared_lock_take
+from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.shared.layout cimport (
     COUNTER_send_connect_reply,
     COUNTER_send_connect_request,
@@ -57,13 +52,13 @@ from shrimpmx.shared.layout cimport (
     COUNTER_send_tiny,
     ENDPOINT_CLOSED,
     ENDPOINT_OPEN,
-    ENDPOINT_REGIONS,
     EVENT_IGNORE,
     endpoint_descriptor,
     event,
     event_connect,
     node_endpoint,
     node_endpoint_tx_ring,
+    node_header,
     node_mark,
 )
 from shrimpmx.shared.node cimport Node
@@ -81,6 +76,27 @@ from shrimpmx.wire.wire cimport (
 
 cdef enum:
     SMALL_PACKET_BYTES = 152      # header and data of the longest small packet
+
+
+cdef void _close(node_header *node, endpoint_descriptor *descriptor) noexcept nogil:
+    if not endpoint_lock_take(node, descriptor):
+        return
+    store_release_u32(&descriptor.state, ENDPOINT_CLOSED)
+    endpoint_regions_reset(node, descriptor)
+    endpoint_pulls_reset(node, descriptor)
+    shared_lock_give(&descriptor.lock)
+    endpoint_await_copies(node, descriptor)
+
+
+def close_dead(Node node not None, uint32_t endpoint) -> None:
+    """Close an endpoint whose process has died, as DriverEndpoint.close() does.
+
+    IndexError if there is no such endpoint.
+    """
+    if endpoint >= node.header.endpoints_count:
+        raise IndexError(f"no endpoint {endpoint}; there are {node.header.endpoints_count}")
+    with nogil:
+        _close(node.header, node_endpoint(node.header, endpoint))
 
 
 cdef class DriverEndpoint:
@@ -136,14 +152,8 @@ cdef class DriverEndpoint:
 
         Its pulls and regions are gone afterwards, and nobody copies from or to its memory.
         """
-        cdef endpoint_descriptor *descriptor = self.descriptor
         with nogil:
-            if shared_lock_take(&descriptor.lock) != SHARED_LOCK_BROKEN:
-                store_release_u32(&descriptor.state, ENDPOINT_CLOSED)
-                endpoint_regions_reset(self.node.header, descriptor)
-                endpoint_pulls_reset(self.node.header, descriptor)
-                shared_lock_give(&descriptor.lock)
-                self._await_copies()
+            _close(self.node.header, self.descriptor)
 
     @property
     def is_open(self):
@@ -157,7 +167,7 @@ cdef class DriverEndpoint:
 
     cdef int _open(self, uint32_t session, uint32_t start, uint32_t pid) noexcept nogil:
         cdef endpoint_descriptor *descriptor = self.descriptor
-        if shared_lock_take(&descriptor.lock) == SHARED_LOCK_BROKEN:
+        if not endpoint_lock_take(self.node.header, descriptor):
             return -1
         if descriptor.state == ENDPOINT_OPEN:
             shared_lock_give(&descriptor.lock)
@@ -175,17 +185,6 @@ cdef class DriverEndpoint:
         store_release_u32(&descriptor.state, ENDPOINT_OPEN)
         shared_lock_give(&descriptor.lock)
         return 0
-
-    cdef void _await_copies(self) noexcept nogil:
-        """Until no copy is under way that was begun before the regions went.
-
-        A copier that was killed never ends its copy, and none takes as long as the patience.
-        """
-        cdef int64_t end_ns = region_clock_ns() + COPIES_PATIENCE_NS
-        cdef uint32_t id
-        for id in range(<uint32_t>ENDPOINT_REGIONS):
-            region_await_copies(
-                endpoint_region(self.node.header, self.descriptor, id), end_ns)
 
     cdef void _open_readers(self, uint32_t start) noexcept nogil:
         cdef endpoint_descriptor *descriptor = self.descriptor

@@ -15,6 +15,7 @@ from shrimpmx.shared.layout cimport (
     EVENT_MEDIUM_FRAG,
     EVENT_NACK_LIB,
     EVENT_NOTIFY,
+    EVENT_PULL_DONE,
     EVENT_RNDV,
     EVENT_SMALL,
     EVENT_TINY,
@@ -145,6 +146,19 @@ cdef inline uint8_t fill_nack(event *e, const uint8_t *header) noexcept nogil:
     e.nack.lib_seqnum = be16(nack.lib_seqnum)
     e.nack.nack_type = nack.nack_type
     return EVENT_NACK_LIB
+
+
+cdef inline uint8_t fill_pull_done(event *e, uint32_t peer, uint32_t endpoint, uint64_t cookie,
+                                   uint32_t transferred, uint8_t status) noexcept nogil:
+    """The one event that no packet brings; `peer`, `endpoint`: from where data was pulled."""
+    e.peer_index = <uint16_t>peer
+    e.src_endpoint = <uint8_t>endpoint
+    e.seqnum = e.piggyack = 0
+    e.match_info = 0
+    e.pull_done.cookie = cookie
+    e.pull_done.transferred = transferred
+    e.pull_done.status = status
+    return EVENT_PULL_DONE
 
 
 cdef inline uint8_t fill_packet(event *e, int ptype, const uint8_t *header, const uint8_t *data,

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "native/atomics.h"
+#include "native/lock.h"
 #include "shared/layout.h"
 
 _Static_assert(offsetof(struct event, type) % 2 == 0 &&
@@ -98,7 +99,7 @@ static inline void event_writer_repair(struct event_writer *writer) {
         event_writer_advance(writer);
 }
 
-/* The same for both rings of `endpoint`: whoever takes its lock after a holder's death. */
+/* The same for both rings of `endpoint`, whose lock the caller holds. */
 static inline void event_rings_repair(struct node_header *node,
                                       struct endpoint_descriptor *endpoint) {
     struct event_writer writer;
@@ -106,6 +107,17 @@ static inline void event_rings_repair(struct node_header *node,
     event_writer_repair(&writer);
     event_writer_open_expected(&writer, node, endpoint);
     event_writer_repair(&writer);
+}
+
+/* Takes the lock of `endpoint`: the one way to do so, since the notice that its last holder died
+ * is given once, to whoever takes it next. Returns 0 if it cannot be taken, see
+ * SHARED_LOCK_BROKEN. */
+static inline int endpoint_lock_take(struct node_header *node,
+                                     struct endpoint_descriptor *endpoint) {
+    enum shared_lock_result taken = shared_lock_take(&endpoint->lock);
+    if (taken == SHARED_LOCK_REPAIR)
+        event_rings_repair(node, endpoint);
+    return taken != SHARED_LOCK_BROKEN;
 }
 
 /* The event to fill next, or NULL when the ring is full. */

@@ -8,8 +8,9 @@ cannot take it back meanwhile; its lock is not held during the copy.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from shrimpmx.host.event_fill cimport fill_pull_done
 from shrimpmx.host.event_ring cimport (
-    event_rings_repair,
+    endpoint_lock_take,
     event_writer,
     event_writer_commit,
     event_writer_open_expected,
@@ -25,19 +26,12 @@ from shrimpmx.host.regions cimport (
     region_holds,
 )
 from shrimpmx.native.copy cimport COPY_STREAMING_BYTES, copy_streaming
-from shrimpmx.native.lock cimport (
-    SHARED_LOCK_BROKEN,
-    SHARED_LOCK_REPAIR,
-    shared_lock_give,
-    shared_lock_take,
-)
+from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.process_memory cimport process_read
 from shrimpmx.shared.layout cimport (
     COUNTER_exp_eventq_full,
     COUNTER_shared_nack_lib,
     COUNTER_shared_pull,
-    ENDPOINT_REGIONS,
-    EVENT_PULL_DONE,
     PULL_ABORTED,
     PULL_OK,
     endpoint_descriptor,
@@ -71,7 +65,7 @@ cdef int local_pull(DriverEndpoint driver, uint32_t dst_endpoint, uint32_t sessi
         return result
     if target.kind == REGION_HEAP:
         destination = driver.node.heap + target.place
-    if region >= ENDPOINT_REGIONS or not region_holds(target, 0, length):
+    if not region_holds(target, 0, length):
         status = PULL_ABORTED
     elif source.start != NULL:
         if length >= COPY_STREAMING_BYTES:
@@ -81,7 +75,7 @@ cdef int local_pull(DriverEndpoint driver, uint32_t dst_endpoint, uint32_t sessi
     elif process_read(source.pid, source.address, destination, length) != 0:
         status = PULL_ABORTED
     region_copy_end(source.region)
-    return post_done(driver, length if status == PULL_OK else 0, cookie, status)
+    return post_done(driver, dst_endpoint, length if status == PULL_OK else 0, cookie, status)
 
 
 cdef int find_source(Node node, uint32_t endpoint, uint32_t session, uint32_t length,
@@ -114,13 +108,9 @@ cdef int find_source(Node node, uint32_t endpoint, uint32_t session, uint32_t le
 
 cdef bint enter_own(DriverEndpoint driver, event_writer *writer) noexcept nogil:
     """Takes the own endpoint's lock and opens its expected ring."""
-    cdef endpoint_descriptor *descriptor = driver.descriptor
-    cdef int taken = shared_lock_take(&descriptor.lock)
-    if taken == SHARED_LOCK_BROKEN:
+    if not endpoint_lock_take(driver.node.header, driver.descriptor):
         return False
-    if taken == SHARED_LOCK_REPAIR:
-        event_rings_repair(driver.node.header, descriptor)
-    event_writer_open_expected(writer, driver.node.header, descriptor)
+    event_writer_open_expected(writer, driver.node.header, driver.descriptor)
     return True
 
 
@@ -137,8 +127,8 @@ cdef bint has_room(DriverEndpoint driver) noexcept nogil:
     return room
 
 
-cdef bint post_done(DriverEndpoint driver, uint32_t transferred, uint64_t cookie,
-                    int status) noexcept nogil:
+cdef bint post_done(DriverEndpoint driver, uint32_t endpoint, uint32_t transferred,
+                    uint64_t cookie, int status) noexcept nogil:
     """The event of a pull that ended, in the own expected ring; False if that is full."""
     cdef event_writer writer
     cdef event *e
@@ -146,10 +136,8 @@ cdef bint post_done(DriverEndpoint driver, uint32_t transferred, uint64_t cookie
         return False
     e = event_writer_prepare(&writer)
     if e != NULL:
-        e.pull_done.cookie = cookie
-        e.pull_done.transferred = transferred
-        e.pull_done.status = <uint8_t>status
-        event_writer_commit(&writer, e, EVENT_PULL_DONE)
+        event_writer_commit(&writer, e, fill_pull_done(e, driver.node.header.index, endpoint,
+                                                       cookie, transferred, <uint8_t>status))
         driver.counters[COUNTER_shared_pull] += 1
     shared_lock_give(&driver.descriptor.lock)
     return e != NULL

@@ -10,7 +10,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from shrimpmx.host.event_fill cimport fill_packet
 from shrimpmx.host.event_ring cimport (
-    event_rings_repair,
+    endpoint_lock_take,
     event_writer,
     event_writer_commit,
     event_writer_open_unexpected,
@@ -20,12 +20,7 @@ from shrimpmx.host.event_ring cimport (
 )
 from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
-from shrimpmx.native.lock cimport (
-    SHARED_LOCK_BROKEN,
-    SHARED_LOCK_REPAIR,
-    shared_lock_give,
-    shared_lock_take,
-)
+from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.shared.layout cimport (
     COUNTER_rank_notifications,
     COUNTER_rank_wakes,
@@ -152,18 +147,14 @@ cdef inline void wake(control_header *control, uint64_t *counters, uint32_t runn
 
 cdef int local_enter(node_header *node, uint32_t endpoint) noexcept nogil:
     cdef endpoint_descriptor *descriptor
-    cdef int taken
     if endpoint >= node.endpoints_count:
         return -NACK_BAD_ENDPOINT
     descriptor = node_endpoint(node, endpoint)
     if load_acquire_u32(&descriptor.state) != ENDPOINT_OPEN:
         return -NACK_ENDPOINT_CLOSED
-    taken = shared_lock_take(&descriptor.lock)
-    if taken == SHARED_LOCK_BROKEN:
+    if not endpoint_lock_take(node, descriptor):
         return -NACK_ENDPOINT_CLOSED
     if descriptor.state != ENDPOINT_OPEN:  # closed while we waited for the lock
         shared_lock_give(&descriptor.lock)
         return -NACK_ENDPOINT_CLOSED
-    if taken == SHARED_LOCK_REPAIR:
-        event_rings_repair(node, descriptor)
     return 0

@@ -11,7 +11,9 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from shrimpmx.host.context cimport DriverContext
 from shrimpmx.host.copy_queue cimport copy_queue_add
 from shrimpmx.host.endpoint cimport DriverEndpoint
+from shrimpmx.host.event_fill cimport fill_pull_done
 from shrimpmx.host.event_ring cimport (
+    endpoint_lock_take,
     event_writer,
     event_writer_commit,
     event_writer_open_expected,
@@ -33,7 +35,7 @@ from shrimpmx.host.regions cimport (
 )
 from shrimpmx.host.transmit cimport transmit_doorbell
 from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
-from shrimpmx.native.lock cimport SHARED_LOCK_BROKEN, shared_lock_give, shared_lock_take
+from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.ring cimport ring_free
 from shrimpmx.native.trace cimport TRACE_block_done, TRACE_pull_done, trace_record
 from shrimpmx.shared.layout cimport (
@@ -52,7 +54,6 @@ from shrimpmx.shared.layout cimport (
     COUNTER_send_nomem_pull_request,
     ENDPOINT_PULLS,
     ENDPOINT_REGIONS,
-    EVENT_PULL_DONE,
     PULL_ABORTED,
     PULL_OK,
     PULL_TIMED_OUT,
@@ -94,14 +95,9 @@ cdef void post_done(DriverContext *context, pull_handle *handle) noexcept nogil:
     if e == NULL:
         context.counters[COUNTER_exp_eventq_full] += 1
         return
-    e.peer_index = handle.peer
-    e.src_endpoint = <uint8_t>handle.dst_endpoint
-    e.seqnum = e.piggyack = 0
-    e.match_info = 0
-    e.pull_done.cookie = handle.cookie
-    e.pull_done.transferred = handle.received
-    e.pull_done.status = <uint8_t>handle.status
-    event_writer_commit(&writer, e, EVENT_PULL_DONE)
+    event_writer_commit(&writer, e, fill_pull_done(
+        e, handle.peer, handle.dst_endpoint, handle.cookie, handle.received,
+        <uint8_t>handle.status))
     handle.state = PULL_FREE
     context.endpoint.pulls_active -= 1
     context.event_posted = True
@@ -156,6 +152,8 @@ cdef int pull_start(DriverEndpoint driver, uint32_t peer, uint32_t dst_endpoint,
                     uint32_t remote_offset, uint32_t region, uint64_t cookie) noexcept nogil:
     cdef DriverContext context
     cdef pull_handle *handle
+    if region >= ENDPOINT_REGIONS:
+        return -NACK_BAD_REGION
     if driver.sends_locally(peer):
         return local_pull(driver, dst_endpoint, session, length, rdma_id, rdma_seqnum,
                           remote_offset, region, cookie)
@@ -173,7 +171,7 @@ cdef int pull_start(DriverEndpoint driver, uint32_t peer, uint32_t dst_endpoint,
     if ring_free(driver.port.tx, PULL_BLOCKS_IN_FLIGHT) < PULL_BLOCKS_IN_FLIGHT:
         driver.counters[COUNTER_send_nomem_pull_request] += 1
         return 0
-    if shared_lock_take(&driver.descriptor.lock) == SHARED_LOCK_BROKEN:
+    if not endpoint_lock_take(driver.node.header, driver.descriptor):
         return 0
     handle = free_handle(&context)
     if handle != NULL:
@@ -184,7 +182,7 @@ cdef int pull_start(DriverEndpoint driver, uint32_t peer, uint32_t dst_endpoint,
         handle.rdma_id = rdma_id
         handle.rdma_seqnum = rdma_seqnum
         handle.remote_offset = remote_offset
-        handle.region = region % ENDPOINT_REGIONS
+        handle.region = region
         handle.cookie = cookie
         start_locked(&context, handle)
     shared_lock_give(&driver.descriptor.lock)

@@ -105,9 +105,9 @@ cdef uint32_t answer_pull_request(DriverContext *context, Node node, const uint8
     wanted.endpoint = context.endpoint_index
     wanted.session = (<const wire_pull_request *>header).session
     if not backlog_empty(context.backlog) or not send_block(context, node, &wanted):
-        context.counters[COUNTER_send_nomem_pull_reply] += 1
-        # If the backlog is full, too, the puller asks again when it has waited.
-        backlog_append(context.backlog, &wanted)
+        if not backlog_append(context.backlog, &wanted):
+            # Left out: the puller asks again when it has waited.
+            context.counters[COUNTER_send_nomem_pull_reply] += 1
     # A NIC that is at work sends the block while the next is copied; one that sleeps is woken
     # at the end of the batch, since it would preempt the handler after each block.
     ring_publish(context.port.tx)
@@ -133,6 +133,8 @@ cdef bint send_block(DriverContext *context, Node node, block_request *wanted) n
     cdef uint8_t *frame
     cdef wire_pull_reply *reply
     while wanted.length > 0:
+        if not reply_has_room(context.port):
+            return False
         frame = transmit_prepare(context.port, wanted.peer)
         if frame == NULL:
             return False

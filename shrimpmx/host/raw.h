@@ -139,9 +139,12 @@ static inline void raw_name_peer(struct node_header *node, uint32_t peer, const 
     struct raw_queue *queue = raw_queue(node);
     if (shared_lock_take(&queue->lock) == SHARED_LOCK_BROKEN)
         return;
-    entry->length = 0; /* a holder that dies leaves no half name */
+    /* A holder that dies leaves no half name: between these stores, of which the compiler moves
+     * none past another, the name is not known. */
+    store_relaxed_u32(&entry->length, 0);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     memcpy(entry->name, name, length);
-    entry->length = length;
+    store_release_u32(&entry->length, length); /* with the lock: no partner but the fence above */
     shared_lock_give(&queue->lock);
 }
 /* Anyone's: copies out the name of `peer`, 80 bytes; returns its length, 0: not known. */

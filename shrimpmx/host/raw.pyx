@@ -56,7 +56,7 @@ cdef class RawEndpoint:
     """The raw endpoint of `node`, open for one process at a time.
 
     Its frames leave by the tx ring of MX endpoint `endpoint`, which has one producer: only
-    the process that uses that endpoint may use this one. `agent`: the record whose counters
+    the thread that uses that endpoint may use this one. `agent`: the record whose counters
     count what is sent.
     """
 

@@ -14,7 +14,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from shrimpmx.host.event_fill cimport fill_packet
 from shrimpmx.host.event_ring cimport (
-    event_rings_repair,
+    endpoint_lock_take,
     event_writer_commit,
     event_writer_open_unexpected,
     event_writer_prefetch,
@@ -26,18 +26,16 @@ from shrimpmx.host.nack cimport send_nack_lib, send_nack_mcp
 from shrimpmx.host.packet_counters cimport fault_counter, packet_session, type_counter
 from shrimpmx.host.pull cimport pull_nack, pull_reply, pulls_tick
 from shrimpmx.host.pull_backlog cimport backlog_empty, backlog_first, block_request
-from shrimpmx.host.pull_replies cimport answer_from_backlog, answer_pull_request
+from shrimpmx.host.pull_replies cimport (
+    answer_from_backlog,
+    answer_pull_request,
+    reply_has_room,
+)
 from shrimpmx.host.transmit cimport transmit_doorbell, transmit_open
 from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32
 from shrimpmx.native.clock cimport clock_now_ns
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
-from shrimpmx.native.lock cimport (
-    SHARED_LOCK_BROKEN,
-    SHARED_LOCK_REPAIR,
-    shared_lock_give,
-    shared_lock_take,
-)
-from shrimpmx.native.ring cimport ring_free
+from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.trace cimport TRACE_drop, TRACE_event, TRACE_rank_wake, trace_record
 from shrimpmx.shared.layout cimport (
     AGENT_IRQ,
@@ -316,21 +314,17 @@ cdef class ReceiveHandler:
     cdef int _lock(self, uint32_t endpoint) noexcept nogil:
         """Locks an endpoint, leaving the last one."""
         cdef endpoint_descriptor *descriptor
-        cdef int taken
         if endpoint >= self.header.endpoints_count:
             return NACK_BAD_ENDPOINT
         self._leave()
         descriptor = node_endpoint(self.header, endpoint)
         if load_acquire_u32(&descriptor.state) != ENDPOINT_OPEN:
             return NACK_ENDPOINT_CLOSED
-        taken = shared_lock_take(&descriptor.lock)
-        if taken == SHARED_LOCK_BROKEN:
+        if not endpoint_lock_take(self.header, descriptor):
             return NACK_ENDPOINT_CLOSED
         if descriptor.state != ENDPOINT_OPEN:  # closed while we waited for the lock
             shared_lock_give(&descriptor.lock)
             return NACK_ENDPOINT_CLOSED
-        if taken == SHARED_LOCK_REPAIR:
-            event_rings_repair(self.header, descriptor)
         event_writer_open_unexpected(&self.writer, self.header, descriptor)
         self.descriptor = self.context.endpoint = descriptor
         self.context.endpoint_index = endpoint
@@ -359,7 +353,7 @@ cdef class ReceiveHandler:
     cdef void _answer_backlog(self) noexcept nogil:
         """Sends pull replies that wait, as far as the tx ring has room."""
         cdef block_request *block
-        while not backlog_empty(&self.backlog) and ring_free(self.port.tx, 1) != 0:
+        while not backlog_empty(&self.backlog) and reply_has_room(&self.port):
             block = backlog_first(&self.backlog)
             if <int32_t>block.endpoint != self.locked and self._lock(block.endpoint) != NACK_NONE:
                 self.backlog.tail += 1  # it was closed

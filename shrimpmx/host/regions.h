@@ -13,13 +13,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "host/event_ring.h"
 #include "native/atomics.h"
+#include "native/lock.h"
 #include "shared/layout.h"
 
 enum region_kind {
     REGION_FREE = 0,
     REGION_HEAP = 1,    /* in the node's heap segment, which every process maps */
     REGION_PROCESS = 2, /* elsewhere in the rank's process */
+    REGION_LOST = 3,    /* free, but for a copy that has not ended within the patience */
 };
 
 struct memory_region {             /* offset; writer: the rank, under the endpoint's lock */
@@ -52,7 +55,8 @@ static inline int region_holds(const struct memory_region *region, uint64_t offs
 static inline void endpoint_regions_reset(struct node_header *node,
                                           struct endpoint_descriptor *endpoint) {
     for (uint32_t id = 0; id < ENDPOINT_REGIONS; id++)
-        endpoint_region(node, endpoint, id)->kind = REGION_FREE;
+        if (endpoint_region(node, endpoint, id)->kind != REGION_LOST)
+            endpoint_region(node, endpoint, id)->kind = REGION_FREE;
 }
 static inline int64_t region_clock_ns(void) {
     struct timespec now;
@@ -67,15 +71,40 @@ static inline void region_copy_begin(struct memory_region *region) {
 static inline void region_copy_end(struct memory_region *region) {
     fetch_add_u32(&region->copies, (uint32_t)-1); /* G2: after the copy; pairs with G2' */
 }
+/* Whether the id can be used (again): with the lock. */
+static inline int region_is_free(const struct memory_region *region) {
+    return !region_is_used(region) && load_acquire_u32(&region->copies) == 0; /* G2': with G2 */
+}
 /* How long the end of a region waits for such copies: far longer than any takes. A copier that
- * was killed never ends its copy; then the id is not used again. */
+ * was killed never ends its copy; the region is lost then, and nobody waits for it again. */
 #define COPIES_PATIENCE_NS 1000000000ll
 
-/* Waits until no copy is under way, or until `end_ns` of CLOCK_MONOTONIC: the rank, when none
- * can begin any more. */
-static inline void region_await_copies(const struct memory_region *region, int64_t end_ns) {
-    while (load_acquire_u32(&region->copies) != 0 && region_clock_ns() < end_ns)
-        sched_yield(); /* G2': the last look pairs with G2 */
+/* Waits until no copy is under way in a region that was freed, or until `end_ns` of
+ * CLOCK_MONOTONIC; without the lock. */
+static inline void region_await_copies(struct node_header *node,
+                                       struct endpoint_descriptor *endpoint,
+                                       struct memory_region *region, int64_t end_ns) {
+    if (region->kind == REGION_LOST)
+        return;
+    while (load_acquire_u32(&region->copies) != 0) { /* G2': the last look pairs with G2 */
+        if (region_clock_ns() < end_ns) {
+            sched_yield();
+            continue;
+        }
+        if (!endpoint_lock_take(node, endpoint))
+            return;
+        if (!region_is_used(region) && !region_is_free(region))
+            region->kind = REGION_LOST;
+        shared_lock_give(&endpoint->lock);
+        return;
+    }
+}
+/* The same for all regions of `endpoint`, together within one patience. */
+static inline void endpoint_await_copies(struct node_header *node,
+                                         struct endpoint_descriptor *endpoint) {
+    int64_t end_ns = region_clock_ns() + COPIES_PATIENCE_NS;
+    for (uint32_t id = 0; id < ENDPOINT_REGIONS; id++)
+        region_await_copies(node, endpoint, endpoint_region(node, endpoint, id), end_ns);
 }
 
 #endif

@@ -27,14 +27,19 @@ cdef extern from "host/regions.h" nogil:
     void region_copy_end(memory_region *region) noexcept
     const int64_t COPIES_PATIENCE_NS
     int64_t region_clock_ns() noexcept
-    void region_await_copies(const memory_region *region, int64_t end_ns) noexcept
+    bint region_is_free(const memory_region *region) noexcept
+    void region_await_copies(node_header *node, endpoint_descriptor *endpoint,
+                             memory_region *region, int64_t end_ns) noexcept
+    void endpoint_await_copies(node_header *node, endpoint_descriptor *endpoint) noexcept
 
 # Registers `length` bytes at `data` of the calling process; their id, or -1: none is free, or
 # data of REGION_HEAP lies outside the node's heap segment. `rdma_seqnum`: out, tells this use of
 # the id from the ones before.
 cdef int region_create(DriverEndpoint driver, int kind, const void *data, uint64_t length,
                        uint8_t *rdma_seqnum) noexcept nogil
-# Frees the id; waits until no handler and no dma agent copies to or from the region.
+# Frees the id; waits until no handler, dma agent or local puller copies to or from the region, but
+# at most COPIES_PATIENCE_NS: whoever copies longer was killed or stopped, and the id is not used
+# again before that copy has ended.
 cdef void region_destroy(DriverEndpoint driver, int id) noexcept nogil
 # Copies into or out of a region, with the endpoint's lock held or the copy counted; 0, or -1:
 # outside the region, or the rank's memory could not be reached.

@@ -9,8 +9,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
 
 from shrimpmx.host.endpoint cimport DriverEndpoint
-from shrimpmx.native.atomics cimport load_acquire_u32
-from shrimpmx.native.lock cimport SHARED_LOCK_BROKEN, shared_lock_give, shared_lock_take
+from shrimpmx.host.event_ring cimport endpoint_lock_take
+from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.process_memory cimport process_read, process_write
 from shrimpmx.shared.layout cimport (
     ENDPOINT_REGIONS,
@@ -38,14 +38,14 @@ cdef int region_create(DriverEndpoint driver, int kind, const void *data, uint64
         place -= <uintptr_t>driver.node.heap
         if driver.node.heap == NULL or place > heap_end or length > heap_end - place:
             return -1
-    if shared_lock_take(&endpoint.lock) == SHARED_LOCK_BROKEN:
+    if not endpoint_lock_take(node, endpoint):
         return -1
     # An id rests as long as it can before it is used again: what is late from its last use is
     # then told apart by 8 bits of its number of uses.
     for step in range(<uint32_t>ENDPOINT_REGIONS):
         id = (first.search_from + step) % ENDPOINT_REGIONS
         region = endpoint_region(node, endpoint, id)
-        if region.kind == REGION_FREE and load_acquire_u32(&region.copies) == 0:
+        if region_is_free(region):
             region.use += 1
             region.place = place
             region.length = length
@@ -59,18 +59,19 @@ cdef int region_create(DriverEndpoint driver, int kind, const void *data, uint64
 
 
 cdef void region_destroy(DriverEndpoint driver, int id) noexcept nogil:
+    cdef node_header *node = driver.node.header
     cdef endpoint_descriptor *endpoint = driver.descriptor
     cdef memory_region *region
     if id < 0 or id >= ENDPOINT_REGIONS:
         return
-    region = endpoint_region(driver.node.header, endpoint, id)
-    if shared_lock_take(&endpoint.lock) == SHARED_LOCK_BROKEN:
+    region = endpoint_region(node, endpoint, id)
+    if not endpoint_lock_take(node, endpoint):
         return
-    region.kind = REGION_FREE
+    if region_is_used(region):
+        region.kind = REGION_FREE
     shared_lock_give(&endpoint.lock)
     # No copy can begin any more; those that are under way without the lock are waited for.
-    # A copier that is killed leaves its count: then the id is never used again.
-    region_await_copies(region, region_clock_ns() + COPIES_PATIENCE_NS)
+    region_await_copies(node, endpoint, region, region_clock_ns() + COPIES_PATIENCE_NS)
 
 
 cdef int region_write(Node node, endpoint_descriptor *d, uint32_t id, uint64_t offset,

@@ -228,6 +228,8 @@ def _compared(
         reason = f"{expected.metric} was not measured"
         if found is None or "unavailable" in found:
             return Verdict(NOT_HERE, expected.text, found["unavailable"] if found else reason)
+        if np.size(found["samples"]) == 0:
+            return Verdict(NOT_HERE, expected.text, f"{expected.metric} has no samples")
     limits = [limit for point in group for limit in _limits(expected, point)]
     if limits:
         return Verdict(NOT_HERE, expected.text, limits[0])

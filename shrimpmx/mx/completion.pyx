@@ -1,13 +1,14 @@
 """What becomes of requests: test and wait, peek, cancel, forget."""
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint32_t, uint64_t
 
 from shrimpmx.mx.connect cimport connect_cancel
-from shrimpmx.mx.core cimport found_done
 from shrimpmx.mx.handles cimport (
-    Outcome, Request, Status, request_finish, request_forget, request_take,
+    Outcome, Request, Status, reap_forgotten, request_finish, request_forget, request_take,
 )
 from shrimpmx.mx.library cimport Library
+from shrimpmx.mx.lock cimport lock_forgotten, lock_leave
 from shrimpmx.mx.match cimport match_cancel
 from shrimpmx.mx.messages cimport MessageCalls
 from shrimpmx.mx.types cimport (
@@ -15,6 +16,9 @@ from shrimpmx.mx.types cimport (
 )
 
 from shrimpmx.errors import InputError
+
+cdef extern from "<sched.h>" nogil:
+    int sched_yield() noexcept
 
 cdef uint64_t ALL_BITS = <uint64_t>0xFFFFFFFFFFFFFFFF
 
@@ -44,6 +48,21 @@ cdef bint found_completed(Library library, void *context) noexcept nogil:
     return False
 
 
+cdef bint found_over(Library library, void *context) noexcept nogil:
+    """Whether a Request is done, or another thread ended it: its MxRequest is another's then."""
+    cdef MxRequest *request = (<Request>context).request
+    return request == NULL or request.flags & REQUEST_DONE != 0
+
+
+cdef Status status_of_ended(Request handle):
+    """The status of a request that a call has taken; in another thread it may just be making it."""
+    while handle.status is None:
+        PyErr_CheckSignals()
+        with nogil:
+            sched_yield()
+    return handle.status
+
+
 cdef class CompletionCalls(MessageCalls):
     """Completion of an endpoint's requests."""
 
@@ -64,32 +83,40 @@ cdef class CompletionCalls(MessageCalls):
     def wait(self, Request request not None, timeout_ns=None):
         """Wait for the request's Status; None after `timeout_ns`, or a `wakeup`. MX: wait.
 
-        Raises AbortedError if the run is stopped meanwhile.
+        If another thread ends the request, its status is returned as well. A `timeout_ns` below
+        0 counts as 0. Raises AbortedError if the run is stopped meanwhile.
         """
         if request.request == NULL:
-            return request.status
+            return status_of_ended(request)
         self.check_own(request)
         self.enter()
-        if request.request != NULL:
-            if request.request.flags & REQUEST_DONE:
-                return self.take(request)
-            try:
-                self.wait_for(found_done, request.request, timeout_ns)
-            except BaseException:
-                self.leave()
-                raise
-            if request.request != NULL and request.request.flags & REQUEST_DONE:
-                return self.take(request)
+        try:
+            if not found_over(self.library, <void *>request):
+                self.wait_for(found_over, <void *>request, timeout_ns)
+        except BaseException:
+            self.leave()
+            raise
+        if request.request == NULL:
+            self.leave()
+            return status_of_ended(request)
+        # What remains of a closed endpoint's request is not looked at.
+        if self.library.opened and request.request.flags & REQUEST_DONE:
+            return self.take(request)
         self.leave()
         return request.status
 
     cdef Status take(self, Request handle):
         """The status of a done request. Called under the lock, which it gives back."""
         cdef Outcome outcome
+        cdef Status status
         request_take(self.library, handle.request, &outcome)
         handle.request = NULL
-        self.leave()
-        return request_finish(handle, &outcome)
+        lock_leave(self.library)
+        # Before the forgotten ones, whose objects may run any code: others wait for the status.
+        status = request_finish(handle, &outcome)
+        if lock_forgotten(self.library):
+            reap_forgotten(self.library)
+        return status
 
     def test_any(self, uint64_t match=0, uint64_t mask=0):
         """The Status of the oldest completed request that fits, or None; one pass. MX: test_any.
@@ -219,9 +246,11 @@ cdef class CompletionCalls(MessageCalls):
         A message that is not answered after ceil(2 * ms / 1024) resends is given up, and its
         partner with it: its requests end with "remote-endpoint-unreachable". None: the
         endpoint's limit (mx.resends_max). MX: set_request_timeout, in ms there. Raises
-        InputError for a time that is not positive.
+        InputError for a time that is not positive, or another endpoint's request.
         """
         cdef uint32_t resends = self.library.resends_default
+        if request is not None:
+            self.check_own(request)
         if timeout_ns is not None:
             if not 0 < timeout_ns <= 0xFFFFFFFF * 512_000_000:
                 raise InputError(f"a timeout must be positive, but is {timeout_ns} ns")
@@ -229,6 +258,6 @@ cdef class CompletionCalls(MessageCalls):
         self.enter()
         if request is None:
             self.library.resends_max = resends
-        elif request.request != NULL and request.library is self.library:
+        elif request.request != NULL:
             request.request.resends_max = resends
         self.leave()

@@ -8,7 +8,7 @@ request that is pending.
 
 from libc.stdint cimport int8_t, uint8_t, uint16_t, uint32_t
 
-from shrimpmx.mx.large cimport large_awaits
+from shrimpmx.mx.large cimport large_asks
 from shrimpmx.mx.library cimport Library, count, request_complete
 from shrimpmx.mx.partner cimport (
     LEARNED_ANEW, LEARNED_STALE, Learned, nack_status, partner_die, partner_learn, partner_make,
@@ -140,7 +140,7 @@ cdef void nack_receive(Library library, MxPartner *partner,
 
 cdef bint nack_concerns(Library library, MxPartner *partner, uint16_t seqnum,
                         RequestStatus status) noexcept nogil:
-    """Whether a message with that number is in flight, or a large one not pulled yet.
+    """Whether a message with that number is in flight, or asks after large ones.
 
     After a partner's restart the numbers begin anew, and a nack of the old session may
     still be under way. It is let pass while no resend can have happened yet; if the new
@@ -153,4 +153,4 @@ cdef bint nack_concerns(Library library, MxPartner *partner, uint16_t seqnum,
     return (
         seqnum_distance(seqnum, partner.next_acked)
         < seqnum_distance(partner.next_send, partner.next_acked)
-    ) or large_awaits(partner, seqnum)
+    ) or large_asks(partner, seqnum)

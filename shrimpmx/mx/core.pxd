@@ -50,6 +50,8 @@ cdef class EndpointCore:
                                 int64_t until_ns) noexcept nogil
     # Raises MxError "endpoint-closed".
     cdef int check_open(self) except -1
+    # Takes the lock, also of a closed endpoint. Raises MxError "handler-running".
+    cdef int take_lock(self) except -1
     # Takes the lock of an open endpoint.
     cdef int enter(self) except -1
     # Gives it back. Then forgotten requests that are done are given back.
@@ -58,15 +60,23 @@ cdef class EndpointCore:
     # Raises MxError(message, code), after the error handler was called. Without the lock.
     cdef int fail(self, str message, str code) except -1
     # Waits, with passes, until found(context): 1; or 0 after `timeout_ns` (None: never) or a
-    # wakeup. Called under the lock, and returns and raises under it.
+    # wakeup. Called under the lock, and returns and raises under it. If it returns 0 or raises,
+    # the endpoint may be closed, and its requests gone.
     cdef int wait_for(self, found_function found, void *context, object timeout_ns) except -1
     cdef bint spin_held(self, found_function found, void *context,
                         int64_t deadline_ns) noexcept
     cdef int wait_released(self, found_function found, void *context, int64_t deadline_ns,
                            uint32_t wakeups) except -1
     cdef int check_own(self, Request request) except -1
+    # Whether anything moves the clock during a wait.
+    cdef bint can_wait(self) noexcept nogil
     cdef int check_can_wait(self) except -1
+    # Raises why a call cannot wait. Under the lock, which it lets go meanwhile.
+    cdef int refuse_wait(self) except -1
     cdef int check_signals(self, WaitResult result) except -1
     cdef void wake_waiting(self) noexcept nogil
 
+# For a request that no other thread knows of.
 cdef bint found_done(Library library, void *context) noexcept nogil
+# The time `timeout_ns` after now; NEVER_NS for None and for what a clock cannot count to.
+cdef int64_t deadline_of(int64_t now_ns, object timeout_ns) except -1

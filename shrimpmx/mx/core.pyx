@@ -8,6 +8,7 @@ the GIL held if its strategy spins, then lets lock and GIL go and waits by its s
 import warnings
 
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.host.endpoint cimport DriverEndpoint
@@ -64,6 +65,17 @@ cdef bint news_ready(void *context) noexcept nogil:
 
 cdef bint found_done(Library library, void *context) noexcept nogil:
     return (<MxRequest *>context).flags & REQUEST_DONE != 0
+
+
+cdef int64_t deadline_of(int64_t now_ns, object timeout_ns) except -1:
+    cdef int overflow = 0
+    cdef int64_t timeout
+    if timeout_ns is None:
+        return NEVER_NS
+    timeout = PyLong_AsLongLongAndOverflow(timeout_ns, &overflow)
+    if overflow < 0 or (overflow == 0 and timeout < 0):
+        return now_ns
+    return NEVER_NS if overflow > 0 or timeout > NEVER_NS - now_ns else now_ns + timeout
 
 
 cdef class EndpointCore:
@@ -174,8 +186,20 @@ cdef class EndpointCore:
 
     # -- under the lock --------------------------------------------------------
 
+    cdef int take_lock(self) except -1:
+        # Only in its handler does a thread see its own number here. The lock is not asked first,
+        # so that calls without a handler pay for one comparison.
+        if self.library.handler_thread == 0:
+            return lock_enter(self.library)
+        try:
+            return lock_enter(self.library)
+        except MxError as error:
+            refused = error
+        self.fail(str(refused), refused.status)
+        return 0
+
     cdef int enter(self) except -1:
-        lock_enter(self.library)
+        self.take_lock()
         if not self.library.opened:
             lock_leave(self.library)
             self.check_open()
@@ -206,16 +230,16 @@ cdef class EndpointCore:
         cdef int64_t deadline_ns = NEVER_NS
         cdef uint32_t wakeups = library.wakeups
         if library.progression_disabled:
-            raise MxError("the call would wait, but progression is disabled",
-                          "progression-disabled")
+            self.refuse_wait()
         progress(library)
         if found(library, context):
             return 1
         if timeout_ns is not None:
-            deadline_ns = library.now_ns + <int64_t>timeout_ns
+            deadline_ns = deadline_of(library.now_ns, timeout_ns)
             if library.now_ns >= deadline_ns:
                 return 0
-        self.check_can_wait()
+        if not self.can_wait():
+            self.refuse_wait()
         if self.held_spin_ns > 0 and library.waiting == 0:
             if self.spin_held(found, context, deadline_ns):
                 return 1
@@ -265,6 +289,9 @@ cdef class EndpointCore:
                         signals_ns = library.now_ns + SIGNAL_CHECK_NS
                         with gil:
                             self.check_signals(WAIT_TIMED_OUT)
+                        # A signal's handler, or another thread, woke or closed the endpoint.
+                        if library.wakeups != wakeups:
+                            return 0
                     news.seen = library.event_index
                     until_ns = min(deadline_ns, next_timer_ns(library))
                     library.waiting_until_ns = min(library.waiting_until_ns, until_ns)
@@ -287,9 +314,24 @@ cdef class EndpointCore:
             raise InputError("the request belongs to another endpoint")
         return 0
 
+    cdef bint can_wait(self) noexcept nogil:
+        return self.waiter is not None or self.library.clock.kind != CLOCK_KIND_VIRTUAL
+
     cdef int check_can_wait(self) except -1:
-        if self.waiter is None and self.library.clock.kind == CLOCK_KIND_VIRTUAL:
+        if not self.can_wait():
             raise InputError("nothing moves a virtual clock during a wait; use test and progress")
+        return 0
+
+    cdef int refuse_wait(self) except -1:
+        cdef bint disabled = self.library.progression_disabled
+        lock_leave(self.library)
+        try:
+            if disabled:
+                self.fail("the call would wait, but progression is disabled",
+                          "progression-disabled")
+            self.check_can_wait()
+        finally:
+            lock_enter(self.library)
         return 0
 
     cdef int check_signals(self, WaitResult result) except -1:
@@ -378,7 +420,10 @@ cdef class EndpointCore:
         return None if timer_ns == NEVER_NS else timer_ns
 
     def drain(self, timeout_ns=None) -> bool:
-        """Wait until all that was sent is acknowledged; False if `timeout_ns` passed first."""
+        """Wait until all that was sent is acknowledged; False if `timeout_ns` passed first.
+
+        A `timeout_ns` below 0 counts as 0, here and in every call that waits.
+        """
         cdef bint drained
         self.enter()
         try:
@@ -391,23 +436,26 @@ cdef class EndpointCore:
         """Send the acknowledgements that are owed and close. MX: close_endpoint.
 
         Requests that are not done end with "endpoint-closed"; threads that wait return as by
-        `wakeup`. Closing twice is harmless.
+        `wakeup`. Closing twice is harmless, also at the same time.
         """
         cdef Library library = self.library
-        if not library.opened:
-            return
-        self.enter()
-        while library.waiting > 0:
+        self.take_lock()
+        while library.opened and library.waiting > 0:
             self.wake_waiting()
             lock_leave(library)
             with nogil:
                 sched_yield()
             lock_enter(library)
+        if not library.opened:
+            lock_leave(library)
+            return
+        library.wakeups += 1  # for a wait that looks at signals now and is not counted
         self.flush_c()
         library.opened = False
         lock_leave(library)
-        collect_all(library, "endpoint-closed")
+        # First, since handlers and pulls write to the buffers until then.
         library.driver.close()
+        collect_all(library, "endpoint-closed")
         library.close()
 
     def __del__(self):

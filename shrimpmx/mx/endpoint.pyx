@@ -12,6 +12,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.mx.completion cimport CompletionCalls
 from shrimpmx.mx.connect cimport connect_start
+from shrimpmx.mx.core cimport deadline_of
 from shrimpmx.mx.handles cimport (
     Outcome, Partner, Request, outcome_status, partner_of, request_bind, request_failed,
     request_make,
@@ -25,7 +26,7 @@ from shrimpmx.mx.types cimport (
     STATUS_SUCCESS, STATUS_UNREACHABLE, MxPartner, MxRequest,
 )
 from shrimpmx.native.atomics cimport load_relaxed_u32
-from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.native.clock cimport clock_now_ns
 from shrimpmx.shared.layout cimport SMALL_MAX_BYTES, TINY_MAX_BYTES
 
 from shrimpmx.errors import AbortedError, InputError
@@ -94,7 +95,8 @@ cdef class Endpoint(CompletionCalls):
         Raises MxError with status "bad-connection-key", "bad-endpoint", "endpoint-closed",
         "remote-endpoint-unreachable", after `timeout_ns` "timeout", after a `wakeup` "woken".
         Meanwhile every open endpoint of this process makes progress, since it may be one of
-        them that has to answer (Open-MX: OMX_CONNECT_POLLALL).
+        them that has to answer (Open-MX: OMX_CONNECT_POLLALL); but none whose unexpected handler
+        is running, which may be the caller.
         """
         cdef uint32_t wakeups = self.library.wakeups
         cdef Request handle = self.iconnect(node, endpoint, key)
@@ -121,10 +123,9 @@ cdef class Endpoint(CompletionCalls):
 
     cdef object wait_polling_all(self, Request handle, object timeout_ns, uint32_t wakeups):
         cdef Library library
-        cdef int64_t deadline_ns = NEVER_NS
+        cdef int64_t deadline_ns
         self.check_can_wait()
-        if timeout_ns is not None:
-            deadline_ns = clock_now_ns(self.library.clock) + <int64_t>timeout_ns
+        deadline_ns = deadline_of(clock_now_ns(self.library.clock), timeout_ns)
         while True:
             status = self.test(handle)
             if (
@@ -134,7 +135,9 @@ cdef class Endpoint(CompletionCalls):
             ):
                 return status
             for library in open_libraries():
-                if library is not self.library:
+                # A handler's thread has the lock of its endpoint until it returns. Two handlers
+                # that connect would wait for each other's, hence not even another thread's.
+                if library is not self.library and library.handler_thread == 0:
                     lock_enter(library)
                     if library.opened and not library.progression_disabled:
                         progress(library)
@@ -206,11 +209,12 @@ cdef class Endpoint(CompletionCalls):
         to sys.unraisablehook, and the message waits. None: no handler.
         MX: register_unexp_handler.
         """
+        cdef object _replaced  # dropped without the lock
         self.enter()
-        self.leave()
-        self.library.handles_unexpected = False
+        _replaced = self.library.unexpected_handler
         self.library.unexpected_handler = handler
         self.library.handles_unexpected = handler is not None
+        self.leave()
 
     # -- addresses, and what there is ------------------------------------------
 

@@ -96,9 +96,10 @@ cdef class Partner:
 cdef class Status:
     """How a request ended, or what a probe found.
 
-    `code` is "success" or the name of the MX status; `source` the partner (None if
-    cancelled); `match` the message's 64 bits; `length` the bytes of the message,
-    `transferred` those that were delivered; `context` what the request was started with.
+    `code` is "success" or the name of the MX status; `source` the partner (None for a
+    receive that no message matched); `match` the message's 64 bits; `length` the bytes of
+    the message, `transferred` those that were delivered; `context` what the request was
+    started with.
     """
 
     def __repr__(self):
@@ -254,15 +255,18 @@ cdef int reap_forgotten(Library library) except -1:
     cdef Request handle
     while True:
         lock_enter(library)
-        if link_empty(&library.forgotten):
+        if not library.opened or link_empty(&library.forgotten):  # closed: collect_all does it
             lock_leave(library)
             return 0
         request = request_of_ending(library.forgotten.next)
         handle = None if request.owner == NULL else <Request>request.owner
         request_take(library, request, &outcome)
+        if handle is not None:
+            handle.request = NULL  # under the lock: other threads may wait for it
         lock_leave(library)
         if handle is not None:  # else it is one that a handler has finished
             request_finish(handle, &outcome)
+            handle = None  # dropped without the lock
 
 
 cdef int collect_all(Library library, str code) except -1:

@@ -1,6 +1,6 @@
 """Large messages, the sender's side: rendezvous, and the wait for the notify."""
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint16_t, uint32_t
 
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.types cimport MxPartner, MxRequest, RequestStatus
@@ -20,8 +20,8 @@ cdef void large_acked(Library library, MxRequest *request) noexcept nogil
 # A notify whose turn it is: the data was pulled.
 cdef void large_notified(Library library, MxPartner *partner, uint32_t transferred,
                          uint32_t rdma_id, uint32_t rdma_seqnum) noexcept nogil
-# Whether a send that awaits its notify has that number.
-cdef bint large_awaits(const MxPartner *partner, uint32_t seqnum) noexcept nogil
+# Whether large_keep_alive asks the partner by that number.
+cdef bint large_asks(const MxPartner *partner, uint16_t seqnum) noexcept nogil
 # Sends that waited for a region or memory, as far as there is some now.
 cdef void large_retry_sends(Library library) noexcept nogil
 # Asks partners from which nothing was heard for long whether they still have the messages.

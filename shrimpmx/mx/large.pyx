@@ -3,12 +3,14 @@
 A large message's data stays in the sender's buffer, registered as a memory region, until the
 receiver has pulled it. The rndv packet is numbered, acknowledged and resent like an eager
 message. Once it is acknowledged the send waits for the notify, which tells how much was
-pulled. Open-MX waits for that without end; here a receiver from which nothing is heard gets the
-rndv again: a living one acknowledges the duplicate, a closed one refuses it, and a silent one
-is given up after as many resends as for an eager message.
+pulled. Open-MX waits for that without end; here a receiver from which nothing is heard is asked
+by a duplicate: a living one acknowledges it, a closed one refuses it, and a silent one is given
+up after as many resends as for an eager message. The duplicate is a rndv under the number of
+the newest message that it has acknowledged. The send's own number would not do: once half of
+all numbers have gone by since, it looks like one that is still to come.
 """
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint16_t, uint32_t
 from libc.string cimport memcpy
 
 from shrimpmx.host.regions cimport REGION_PROCESS, region_create, region_destroy
@@ -18,9 +20,10 @@ from shrimpmx.mx.memory cimport REACH_NEVER, memory_give, memory_reach
 from shrimpmx.mx.partner cimport partner_die, partner_refused
 from shrimpmx.mx.send cimport send_throttled
 from shrimpmx.mx.types cimport (
-    LARGE_SENDS_MAX, REQUEST_ACKED, REQUEST_POSTING, REQUEST_SEND, STATUS_SUCCESS,
-    STATUS_TRUNCATED, STATUS_UNREACHABLE, Link, MxPartner, MxRequest, RequestStatus, link_append,
-    link_empty, link_remove, partner_of_waiting, request_of_chain, request_of_queue,
+    LARGE_SENDS_MAX, REQUEST_ACKED, REQUEST_POSTING, REQUEST_SEND, SEQNUM_MASK,
+    SEQNUM_SESSION_MASK, STATUS_SUCCESS, STATUS_TRUNCATED, STATUS_UNREACHABLE, Link, MxPartner,
+    MxRequest, RequestStatus, link_append, link_empty, link_remove, partner_of_waiting,
+    request_of_chain, request_of_queue,
 )
 from shrimpmx.native.trace cimport TRACE_notified, TRACE_resend
 from shrimpmx.shared.layout cimport (
@@ -89,9 +92,13 @@ cdef void large_release(Library library, MxRequest *request) noexcept nogil:
 
 
 cdef int large_transmit(Library library, MxRequest *request) noexcept nogil:
+    return transmit_as(library, request, request.seqnum)
+
+
+cdef inline int transmit_as(Library library, MxRequest *request, uint16_t seqnum) noexcept nogil:
     cdef MxPartner *partner = request.partner
     return library.driver.send_rndv(
-        partner.peer_index, partner.endpoint, partner.true_session, request.seqnum,
+        partner.peer_index, partner.endpoint, partner.true_session, seqnum,
         partner.next_frag, request.match, request.length, request.rdma_id, request.rdma_seqnum, 0)
 
 
@@ -133,13 +140,15 @@ cdef void large_notified(Library library, MxPartner *partner, uint32_t transferr
         request_complete(library, request, status)
 
 
-cdef bint large_awaits(const MxPartner *partner, uint32_t seqnum) noexcept nogil:
-    cdef const Link *link = partner.large.next
-    while link != &partner.large:
-        if request_of_chain(<Link *>link).seqnum == seqnum:
-            return True
-        link = link.next
-    return False
+cdef bint large_asks(const MxPartner *partner, uint16_t seqnum) noexcept nogil:
+    return not link_empty(&partner.large) and seqnum == question_of(partner)
+
+
+cdef inline uint16_t question_of(const MxPartner *partner) noexcept nogil:
+    """The number of the newest acknowledged message. There is one: a send is in `large` only
+    when it is acknowledged itself. All in flight are newer, and fewer than half of the numbers,
+    so that the receiver cannot take it for anything but a duplicate."""
+    return (partner.next_acked & SEQNUM_SESSION_MASK) | ((partner.next_acked - 1) & SEQNUM_MASK)
 
 
 cdef void large_retry_sends(Library library) noexcept nogil:
@@ -178,7 +187,7 @@ cdef void large_keep_alive(Library library) noexcept nogil:
             continue
         # One question is enough for all messages of a partner.
         elif partner.large.next == &request.chain:
-            sent = large_transmit(library, request)
+            sent = transmit_as(library, request, question_of(partner))
             if sent < 0:
                 partner_refused(library, partner, -sent)
             elif sent > 0:

@@ -6,9 +6,9 @@ from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.mx.match_table cimport Matching
 from shrimpmx.mx.pool cimport Arena, RequestPool, arena_give, pool_give
 from shrimpmx.mx.types cimport (
-    REQUEST_BOUND, REQUEST_DONE, REQUEST_FORGOTTEN, REQUEST_IN_ARENA, REQUEST_IN_FLIGHT, REQUEST_POSTING,
-    REQUEST_RELEASED, REQUEST_ZOMBIE, Link, MxPartner, MxRequest, RequestStatus, link_append,
-    link_remove,
+    REQUEST_BOUND, REQUEST_DONE, REQUEST_FORGOTTEN, REQUEST_IN_ARENA, REQUEST_IN_FLIGHT,
+    REQUEST_POSTING, REQUEST_RELEASED, REQUEST_ZOMBIE, Link, MxPartner, MxRequest, RequestStatus,
+    link_append, link_remove,
 )
 from shrimpmx.native.clock cimport Clock, clock_now_ns
 from shrimpmx.native.futex cimport wait_slot

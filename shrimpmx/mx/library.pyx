@@ -13,7 +13,7 @@ from libc.string cimport memset
 from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.mx.large cimport large_forget_all
 from shrimpmx.mx.match_table cimport matching_close, matching_open
-from shrimpmx.mx.pool cimport arena_close, arena_open, pool_close, pool_open
+from shrimpmx.mx.pool cimport arena_close, arena_open, pool_close, pool_free_kept, pool_open
 from shrimpmx.mx.types cimport (
     FRAGMENTS_MAX, SEQNUM_HALF, SEQNUM_MASK, MxPartner, MxRequest, link_clear,
 )
@@ -153,6 +153,7 @@ cdef class Library:
             self.partners = NULL
         free(self.region_owners)
         self.region_owners = NULL
+        pool_free_kept(&self.pool, &self.receive_arena)
         arena_close(&self.receive_arena)
         arena_close(&self.send_arena)
         pool_close(&self.pool)

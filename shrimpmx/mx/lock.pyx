@@ -3,6 +3,7 @@
 from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport uint32_t, uint64_t
 
+from shrimpmx.host.event_ring cimport event_reader_peek
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.progress cimport next_timer_ns
 from shrimpmx.native.atomics cimport (
@@ -43,14 +44,18 @@ cdef void lock_again(Library library) noexcept nogil:
 
 
 cdef void lock_tell(Library library) noexcept nogil:
-    """Something was done that no event announces: they look again.
+    """Something was done that no wake-up announces: they look again.
+
+    A request is done, a message is kept, a timer is nearer; or the caller put an event in its
+    own expected ring, as a local pull does, which wakes nobody.
 
     N1: event_index first, then the look at the slot's `armed` (with the fence W1). A thread
     that goes to sleep reads event_index under the lock, arms the slot, and looks at event_index
     once more (W2): it finds it changed, or is woken.
     """
     cdef uint64_t happened = library.completions + library.counters[COUNTER_recv_unexpected]
-    if happened == library.told and next_timer_ns(library) >= library.waiting_until_ns:
+    if (happened == library.told and next_timer_ns(library) >= library.waiting_until_ns
+            and event_reader_peek(&library.driver.expected) == NULL):
         return
     library.told = happened
     library.waiting_until_ns = 0x7FFFFFFFFFFFFFFF

@@ -10,8 +10,8 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from shrimpmx.mx.types cimport (
-    REQUEST_HASHED, REQUEST_POSTED, REQUEST_UNEXPECTED, REQUEST_UNHASHED, Link, MxRequest, link_append,
-    link_clear, link_empty, link_insert_after, link_remove, request_of_queue,
+    REQUEST_HASHED, REQUEST_POSTED, REQUEST_UNEXPECTED, REQUEST_UNHASHED, Link, MxRequest,
+    link_append, link_clear, link_empty, link_insert_after, link_remove, request_of_queue,
 )
 
 from shrimpmx.errors import InputError

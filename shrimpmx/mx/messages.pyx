@@ -242,6 +242,10 @@ cdef int give_up(MessageCalls self, MxRequest *request, Py_buffer *view) except 
     """A receive is taken back; what cannot be goes, with the buffer, to a forgotten Request."""
     cdef Request handle
     cdef Outcome outcome
+    if not self.library.opened:  # closed meanwhile: the request is gone, and nobody writes
+        self.leave()
+        PyBuffer_Release(view)
+        return 0
     if not request.flags & REQUEST_DONE and request.kind == REQUEST_RECEIVE:
         match_cancel(self.library, request)
     if request.flags & REQUEST_DONE:

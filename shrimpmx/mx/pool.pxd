@@ -29,6 +29,9 @@ cdef struct Arena:
 
 cdef int pool_open(RequestPool *pool, uint32_t count, uint64_t *grown) except -1
 cdef void pool_close(RequestPool *pool) noexcept
+# The endpoint closes, before the arena does: frees what kept messages took from the system when
+# the arena was full.
+cdef void pool_free_kept(RequestPool *pool, const Arena *arena) noexcept
 cdef bint pool_grow(RequestPool *pool, uint32_t count) noexcept nogil
 
 # `longest`: what its largest blocks hold.

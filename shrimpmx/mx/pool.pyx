@@ -12,7 +12,8 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from shrimpmx.mx.types cimport (
-    CACHE_LINE_BYTES, Link, MxRequest, link_clear, link_empty, link_insert_after, link_remove,
+    CACHE_LINE_BYTES, REQUEST_IN_ARENA, REQUEST_KEPT, Link, MxRequest, link_clear, link_empty,
+    link_insert_after, link_remove,
 )
 
 cdef extern from "<stdlib.h>" nogil:
@@ -42,6 +43,23 @@ cdef void pool_close(RequestPool *pool) noexcept:
         free(chunk.requests)
         free(chunk)
     link_clear(&pool.free)
+
+
+cdef void pool_free_kept(RequestPool *pool, const Arena *arena) noexcept:
+    cdef PoolChunk *chunk = pool.chunks
+    cdef MxRequest *request
+    cdef uint32_t i
+    while chunk != NULL:
+        for i in range(chunk.count):
+            request = &chunk.requests[i]
+            if (
+                request.kind == REQUEST_KEPT
+                and request.flags & REQUEST_IN_ARENA
+                and not lies_in(arena, request.data)
+            ):
+                free(request.data)
+                request.flags = 0
+        chunk = chunk.next
 
 
 cdef bint pool_grow(RequestPool *pool, uint32_t count) noexcept nogil:
@@ -131,10 +149,14 @@ cdef uint8_t *arena_take(Arena *arena, uint32_t size_bytes, bint may_grow) noexc
     return block
 
 
+cdef inline bint lies_in(const Arena *arena, const uint8_t *block) noexcept nogil:
+    return arena.base <= block < arena.base + arena.size_bytes
+
+
 cdef void arena_give(Arena *arena, uint8_t *block) noexcept nogil:
     cdef uint64_t index, buddy
     cdef uint32_t order
-    if block < arena.base or block >= arena.base + arena.size_bytes:
+    if not lies_in(arena, block):
         free(block)  # taken from the system when the arena was full
         return
     index = <uint64_t>(block - arena.base) // ARENA_BLOCK_BYTES

@@ -3,13 +3,8 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memset
 
-from shrimpmx.native.atomics cimport load_relaxed_u64, store_release_u32
-from shrimpmx.native.lock cimport (
-    SHARED_LOCK_BROKEN,
-    shared_lock_give,
-    shared_lock_initialise,
-    shared_lock_take,
-)
+from shrimpmx.native.atomics cimport load_relaxed_u64
+from shrimpmx.native.lock cimport shared_lock_initialise
 from shrimpmx.native.ring cimport RING_HEADER_BYTES, ring, ring_depth, ring_initialise
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport (
@@ -41,8 +36,14 @@ from shrimpmx.shared.layout cimport (
     node_vector,
 )
 
-from shrimpmx.errors import MachineError
+from shrimpmx.errors import InputError, MachineError
 from shrimpmx.shared.geometry import lines
+
+# Twice what the dma agent hands back at a time (copy_offload.pyx): while it does so the handler
+# can handle as many frames without a descriptor, and the next frame's releases them. In a shorter
+# ring no next frame could come.
+cdef enum:
+    OFFLOAD_RX_ENTRIES_MIN = 64
 
 
 def structure_bytes() -> dict:
@@ -85,7 +86,15 @@ cdef class Node:
 
     @classmethod
     def create(cls, segment, Control control, layout, heap=None):
-        """Lay out a new node segment; the memory must be zero. `heap`: its ranks' memory."""
+        """Lay out a new node segment; the memory must be zero. `heap`: its ranks' memory.
+
+        InputError if the rx rings are too short for copy offload.
+        """
+        if layout.dma_runner != NO_RUNNER and layout.rx_ring_entries < OFFLOAD_RX_ENTRIES_MIN:
+            raise InputError(
+                f"copy offload needs rx rings of at least {OFFLOAD_RX_ENTRIES_MIN} frames, not "
+                f"{layout.rx_ring_entries}"
+            )
         cdef Node self = cls(segment, control, heap)
         if segment.size_bytes < layout.place().size_bytes:
             raise ValueError("the node segment is too small for its layout")
@@ -269,16 +278,6 @@ cdef class Node:
         if endpoint >= self.header.endpoints_count:
             raise IndexError(f"no endpoint {endpoint}; there are {self.header.endpoints_count}")
         return load_relaxed_u64(&node_endpoint(self.header, endpoint).handovers)
-
-    def close_endpoint(self, uint32_t endpoint) -> None:
-        """Close an endpoint whose process has died: packets for it are refused from now on."""
-        if endpoint >= self.header.endpoints_count:
-            raise IndexError(f"no endpoint {endpoint}; there are {self.header.endpoints_count}")
-        cdef endpoint_descriptor *descriptor = node_endpoint(self.header, endpoint)
-        with nogil:
-            if shared_lock_take(&descriptor.lock) != SHARED_LOCK_BROKEN:
-                store_release_u32(&descriptor.state, ENDPOINT_CLOSED)
-                shared_lock_give(&descriptor.lock)
 
     def ring_depths(self) -> dict:
         """Frames that wait in each ring, by (kind, index) as wire/frames.pyx names them."""

@@ -2,12 +2,20 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
-from shrimpmx.native.atomics cimport full_fence, load_acquire_u32, load_relaxed_u32
-from shrimpmx.native.atomics cimport store_relaxed_u32
+from shrimpmx.native.atomics cimport (
+    exchange_u32,
+    fetch_add_u32,
+    full_fence,
+    load_acquire_u32,
+    load_relaxed_u32,
+    store_relaxed_u32,
+)
 from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
 from shrimpmx.native.futex cimport (
+    WAIT_SLOT_IDLE,
     WAIT_SLOT_NOTIFY,
     futex_wait,
+    futex_wake,
     wait_slot_arm,
     wait_slot_disarm,
 )
@@ -84,6 +92,28 @@ cdef class Sched(Strategy):
                 return WAIT_READY
 
 
+cdef void stop_sleeping(WaitEnvironment *environment) noexcept nogil:
+    """Disarms the slot at the end of a wait, and wakes the threads that it disarms with it.
+
+    All threads of a process sleep on one wait slot. A wake-up wakes them all (futex.h), and
+    those whose thing has not come arm the slot again, look again and sleep on. A thread that
+    ends its wait may disarm after another one armed, whether it then leaves or comes back for
+    what it has not found: until all who sleep have armed again, nothing would wake them. So
+    whoever undoes an arming wakes them all, as a waker does. It misses none: a thread whose
+    arming the exchange undoes was counted before it armed (L1, in Waiter.enter), the count is
+    read after the exchange (L2), and a thread that arms later stays armed.
+    """
+    if load_relaxed_u32(&environment.threads) == 0:  # a process whose only thread waits
+        wait_slot_disarm(environment.slot)
+        return
+    if exchange_u32(<void *>&environment.slot.armed, WAIT_SLOT_IDLE) == WAIT_SLOT_IDLE:
+        return  # a waker disarmed it and wakes all, and nobody has armed it since
+    if load_acquire_u32(&environment.threads) > 1:  # L2
+        fetch_add_u32(<void *>&environment.slot.word, 1)
+        environment.account.system_calls += 1
+        futex_wake(<uint32_t *><void *>&environment.slot.word, 1 << 30)
+
+
 cdef class Block(Strategy):
     """Enables the interrupt, looks once more, then sleeps until the handler wakes it.
 
@@ -104,25 +134,24 @@ cdef class Block(Strategy):
             seen = wait_slot_arm(environment.slot)  # W2: armed before the looks below
             environment.account.interrupts_enabled += 1
             if ready(context):
-                wait_slot_disarm(environment.slot)
+                stop_sleeping(environment)
                 environment.account.races += 1
                 return WAIT_READY
             # The stopper stores the stop word, then bumps slot.word: either it is seen here
             # or the sleep below finds the word changed.
             if load_acquire_u32(environment.stop) != 0:
-                wait_slot_disarm(environment.slot)
+                stop_sleeping(environment)
                 return WAIT_STOPPED
             left_ns = time_left_ns(environment, deadline_ns)
             if left_ns == 0:
-                wait_slot_disarm(environment.slot)
+                stop_sleeping(environment)
                 return timed_out(environment)
             environment.account.blocks += 1
             environment.account.system_calls += 1
-            # Woken for another thread it sleeps on without disarming: between that and the next
-            # arming a wake-up for a third thread would be lost (see Waiter.leave).
+            # Woken for another thread it arms again at once, with no disarming in between.
             futex_wait(&environment.slot.word, seen, left_ns)
             if ready(context):
-                wait_slot_disarm(environment.slot)
+                stop_sleeping(environment)
                 return WAIT_READY
 
 

@@ -14,6 +14,7 @@ cdef struct WaitEnvironment:
     wait_account *account    # of this process
     const Clock *clock
     const uint32_t *stop     # the run's stop word (control_header.stop)
+    uint32_t threads         # of the process that wait now and share the slot; see Waiter.enter
 
 cdef enum WaitResult:
     WAIT_STOPPED = -1        # the run is being aborted (STOP_ABORT), or, for runners, ended

@@ -17,10 +17,9 @@ cdef class Waiter:
     cdef readonly uint32_t runner_index
     cdef readonly Strategy strategy
     cdef bint begun
-    cdef uint32_t threads            # of the process that wait now, of those that call enter
 
-    # Around a wait of a process whose threads may wait at the same time: more than one wait slot
-    # has room for. Raises InputError for `notify`, whose signals know no threads.
+    # Around the waits of a thread that has company: others of the process may wait at the same
+    # time, on the same wait slot. Raises InputError for `notify`, whose signals know no threads.
     cdef int enter(self) except -1
     cdef void leave(self) noexcept nogil
 

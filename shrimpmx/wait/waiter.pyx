@@ -7,9 +7,8 @@ control segment, where wakers find the wait slot and readers the account.
 from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libc.stdlib cimport free, malloc
 
-from shrimpmx.native.atomics cimport fetch_add_u32, full_fence, load_acquire_u32
+from shrimpmx.native.atomics cimport fetch_add_u32, load_acquire_u32
 from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.native.futex cimport futex_wake
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport runner_record
 from shrimpmx.wait.strategy cimport (
@@ -98,27 +97,17 @@ cdef class Waiter:
         self.end()
 
     cdef int enter(self) except -1:
-        # L1: counted before it arms the slot; pairs with L2.
-        if fetch_add_u32(&self.threads, 1) > 0 and self.strategy.name.endswith("notify"):
-            fetch_add_u32(&self.threads, <uint32_t>-1)
+        # L1: counted before it arms the slot; pairs with L2 in pure.pyx.
+        if (fetch_add_u32(&self.environment.threads, 1) > 0
+                and self.strategy.name.endswith("notify")):
+            self.leave()
             raise InputError(
                 "several threads cannot wait by notify: a signal does not say which one it is "
                 "for; choose block or spin-block")
         return 0
 
     cdef void leave(self) noexcept nogil:
-        """All threads of the process sleep on one wait slot, and whoever leaves disarms it.
-
-        A wake-up wakes them all (futex.h); those whose thing has not come arm the slot again.
-        Only a thread that leaves disarms, and it may do so after another one armed. So it tells
-        the others, who look again and arm again. It cannot miss one: that one was counted
-        before it armed the slot (L1), its arming came before the disarming, and the disarming
-        comes before the look at the count (L2).
-        """
-        full_fence()
-        if fetch_add_u32(&self.threads, <uint32_t>-1) > 1:  # L2
-            fetch_add_u32(<void *>&self.environment.slot.word, 1)
-            futex_wake(<uint32_t *><void *>&self.environment.slot.word, 1 << 30)
+        fetch_add_u32(&self.environment.threads, <uint32_t>-1)  # disarmed before: see pure.pyx
 
     cdef WaitResult wait(self, ready_function ready, void *context,
                          int64_t deadline_ns) noexcept nogil:
@@ -147,8 +136,10 @@ cdef class Waiter:
             for index, (address, seen) in enumerate(watches):
                 array[index].address = <const void *><uintptr_t>address
                 array[index].seen = seen
+            self.enter()
             with nogil:
                 result = self.wait_flags(array, count, deadline)
+            self.leave()
         finally:
             free(array)
         return RESULTS[result]
@@ -162,8 +153,10 @@ cdef class Waiter:
         cdef Predicate predicate = Predicate(function)
         cdef int64_t deadline = NEVER_NS if deadline_ns is None else deadline_ns
         cdef WaitResult result
+        self.enter()
         with nogil:
             result = self.wait(predicate_holds, <void *>predicate, deadline)
+        self.leave()
         if predicate.failure is not None:
             raise predicate.failure
         return RESULTS[result]

@@ -93,10 +93,13 @@ def test_tx_ring_of_an_endpoint_that_pulls() -> None:
 
 
 def test_tx_ring_of_a_core_with_pull_replies() -> None:
+    """A pull asks for four blocks of 32 replies at once; what has no room waits."""
     flow = traffic(VirtualCluster(tx_ring_entries=64, **SHORT_PULLS))
     flow.send([300_000] * 2)
     flow.arrives()
-    assert flow.cluster.control.agent_counters(0)["send_nomem_pull_reply"] > 0
+    pulled, puller = (flow.cluster.control.agent_counters(node) for node in (0, 1))
+    assert pulled["send_pull_reply"] == 2 * 205
+    assert puller["pull_timeout_handler_first_block"] == 0
 
 
 @pytest.mark.parametrize("kind", ["nack_lib", "nack_mcp"])

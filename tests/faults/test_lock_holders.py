@@ -10,14 +10,15 @@ import time
 from collections.abc import Callable
 
 import pytest
-from support.host_node import HostNode, frame
+from support.host_node import SESSION, HostNode, frame
 from support.virtual_cluster import VirtualCluster, pattern
 
-from shrimpmx.host import pull
+from shrimpmx.host import pull, regions
+from shrimpmx.host.endpoint import close_dead
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.params import MxParameters
 
-DESCRIPTOR_BYTES, LOCK_AT = 256, 64  # of layout.h
+DESCRIPTOR_BYTES, LOCK_AT, UNEXPECTED_NEXT_AT = 256, 64, 104  # of layout.h
 MX = MxParameters(zombies_max=8)
 START_LIMIT_S = 10.0
 LENGTHS = (0, 30, 100, 1452, 4096)
@@ -77,8 +78,65 @@ def test_the_owner_and_the_supervisor_can_close_it() -> None:
     host.endpoint.close()
     host.endpoint.open(78)
     die_holding_the_lock(host)
-    host.node.close_endpoint(0)
+    close_dead(host.node, 0)
     assert not host.endpoint.is_open
+
+
+def count_of_events(host: HostNode) -> memoryview:
+    place = host.layout.endpoints_offset + UNEXPECTED_NEXT_AT
+    memory: memoryview = host.node.segment.view()
+    return memory[place : place + 4].cast("I")
+
+
+def begin_a_pull(host: HostNode) -> None:
+    pull.start(host.endpoint, 1, 0, length=1000, region=0)
+
+
+def make_a_region(host: HostNode) -> None:
+    regions.create(host.endpoint, bytearray(100), "process")
+
+
+def destroy_a_region(host: HostNode) -> None:
+    regions.destroy(host.endpoint, 0)
+
+
+def pull_locally(host: HostNode) -> None:
+    host.endpoint.shared = True
+    pull.start(host.endpoint, 0, 1, length=1000, region=0)
+
+
+def be_sent_to_locally(host: HostNode) -> None:
+    host.endpoints[1].shared = True
+    host.endpoints[1].command("tiny", 0, 0, session=SESSION + 1)  # which is refused
+
+
+@pytest.mark.parametrize(
+    "take_first",
+    [begin_a_pull, make_a_region, destroy_a_region, pull_locally, be_sent_to_locally],
+)
+def test_whoever_takes_the_lock_first_repairs(take_first: Callable[[HostNode], None]) -> None:
+    """A holder dies between publishing an event and counting it."""
+    host = HostNode.make()
+    host.receive(frame("tiny", data=b"published"))
+    count_of_events(host)[0] -= 1
+    die_holding_the_lock(host)
+    take_first(host)
+    host.receive(frame("tiny", data=b"next"))
+    assert [bytes(event["data"])[:9] for event in host.events()] == [b"published", b"next"]
+
+
+def test_of_a_dead_rank_neither_regions_nor_pulls_are_left() -> None:
+    host = HostNode.make()
+    number, _ = regions.create(host.endpoint, bytearray(1000), "process")
+    assert pull.start(host.endpoint, 1, 0, length=1000, region=number) == 1
+    assert pull.active(host.node, 0) == 1
+    close_dead(host.node, 0)
+    assert pull.active(host.node, 0) == 0
+    assert regions.read(host.endpoint, number, 0, 1) is None
+    host.receive(frame("tiny"))
+    assert host.events() == []
+    with pytest.raises(IndexError, match="no endpoint 2"):
+        close_dead(host.node, 2)
 
 
 def send_for_ever(cluster: VirtualCluster, match: int) -> None:
@@ -142,7 +200,7 @@ def test_a_sender_killed_at_any_instruction_harms_no_other(event_ring: str) -> N
             os.waitpid(pid, 0)
         listener.take(0.001)
         heard += listener.count
-        cluster.nodes[0].close_endpoint(0)  # as the supervisor does
+        close_dead(cluster.nodes[0], 0)  # as the supervisor does
         hears(cluster, listener.receiver)
     assert heard > 200
 

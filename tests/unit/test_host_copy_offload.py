@@ -170,17 +170,22 @@ def test_the_nic_and_the_handler_look_past_slots_that_wait_for_copies() -> None:
 
 
 def test_a_stalled_dma_agent_loses_nothing() -> None:
-    transfer = Transfer(300_000, rx_ring_entries=32)
+    transfer = Transfer(300_000, rx_ring_entries=64)
     transfer.stall()
     transfer.start()
     transfer.cluster.advance(20 * QUIET_NS)
     assert transfer.nic("rx_drop_ring_full") > 0
-    assert transfer.handler("recv_pull_reply") == 32
-    assert transfer.depth("rx") == 32
+    assert transfer.handler("recv_pull_reply") == 64
+    assert transfer.depth("rx") == 64
     transfer.resume()
     transfer.cluster.advance(1000 * QUIET_NS)
     assert transfer.done()
     assert transfer.depth("rx") == transfer.depth("copy") == 0
+
+
+def test_rx_rings_that_the_agent_can_empty_at_once_are_refused() -> None:
+    with pytest.raises(InputError, match="copy offload needs rx rings of at least 64 frames"):
+        Transfer(100_000, rx_ring_entries=32)
 
 
 def test_a_full_ring_of_copies_makes_the_handler_copy() -> None:

@@ -211,6 +211,7 @@ def test_what_cannot_be_pulled_is_refused() -> None:
     assert result(rdma_id=remote + 1) == -BAD_REGION
     assert result(remote_offset=1) == -BAD_REGION
     assert result(length=1001) == -BAD_REGION
+    assert result(region=256) == -BAD_REGION
     regions.destroy(host.endpoints[0], remote)
     assert result() == -BAD_REGION
     host.endpoints[0].close()

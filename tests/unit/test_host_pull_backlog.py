@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from support.host_node import frame
 from support.pull_pair import COOKIE, PULLED, PULLER, PullPair
 from support.virtual_cluster import NicCluster
 
@@ -14,16 +15,17 @@ from shrimpmx.wire.packets import PullReplyPacket
 
 FULL, BLOCK_FRAMES = 1468, 32
 SLOTS, BACKLOG_BLOCKS = 16, 1024
+REPLY_SLOTS = 14  # an eighth is kept for what does not wait
 
 
 def waiting(blocks: int) -> PullPair:
-    """The pulled side has sent half of the first block's replies, and the rest has no room."""
+    """The pulled side has sent some of the first block's replies, and the rest has no room."""
     pair = PullPair(tx_ring_entries=SLOTS)
     pair.start(BLOCK_FRAMES * FULL * blocks)
     pair.hosts[PULLED].receive(*pair.requests())
     counters = pair.counters(PULLED)
-    assert counters["send_pull_reply"] == SLOTS
-    assert counters["send_nomem_pull_reply"] == min(blocks, 4)
+    assert counters["send_pull_reply"] == REPLY_SLOTS
+    assert "send_nomem_pull_reply" not in counters, "they wait, and none is left out"
     return pair
 
 
@@ -31,9 +33,9 @@ def replies_until_none(pair: PullPair, carry: bool = True) -> list[int]:
     """Frame numbers of all replies, each batch of which leaves the ring at once."""
     numbers = []
     while frames := pair.replies():
-        assert len(frames) <= SLOTS
-        for frame in frames:
-            reply = pair.decode(frame)
+        assert len(frames) <= REPLY_SLOTS
+        for data in frames:
+            reply = pair.decode(data)
             assert isinstance(reply, PullReplyPacket)
             numbers.append(reply.frame_seqnum)
         if carry:
@@ -78,32 +80,48 @@ def reopen(pair: PullPair) -> None:
 def test_nothing_is_sent_from_what_is_gone(change: Callable[[PullPair], None]) -> None:
     pair = waiting(4)
     change(pair)
-    assert replies_until_none(pair, carry=False) == list(range(SLOTS))
-    assert pair.counters(PULLED)["send_pull_reply"] == SLOTS
+    assert replies_until_none(pair, carry=False) == list(range(REPLY_SLOTS))
+    assert pair.counters(PULLED)["send_pull_reply"] == REPLY_SLOTS
 
 
 def test_what_a_full_backlog_leaves_out_is_asked_for_again() -> None:
     pair = PullPair(tx_ring_entries=SLOTS)
     pair.start(1000)
     (request,) = pair.requests()
-    pair.hosts[PULLED].receive(*[request] * (SLOTS + BACKLOG_BLOCKS + 6))
-    assert pair.counters(PULLED)["send_nomem_pull_reply"] == BACKLOG_BLOCKS + 6
-    assert len(replies_until_none(pair, carry=False)) == SLOTS + BACKLOG_BLOCKS
+    pair.hosts[PULLED].receive(*[request] * (REPLY_SLOTS + BACKLOG_BLOCKS + 6))
+    assert pair.counters(PULLED)["send_nomem_pull_reply"] == 6
+    assert len(replies_until_none(pair, carry=False)) == REPLY_SLOTS + BACKLOG_BLOCKS
 
 
-def test_many_large_messages_at_once_wait_for_no_timer() -> None:
+def test_waiting_replies_leave_room_for_what_does_not_wait() -> None:
+    pair = waiting(4)
+    refused = frame("tiny", dst_endpoint=9)
+    pair.hosts[PULLED].receive(*[refused] * 3)
+    counters = pair.counters(PULLED)
+    assert (counters["send_nack_lib"], counters["send_nomem_nack_lib"]) == (SLOTS - REPLY_SLOTS, 1)
+
+
+@pytest.mark.parametrize("both_ways", [False, True], ids=["one-way", "both-ways"])
+def test_many_large_messages_at_once_wait_for_no_timer(both_ways: bool) -> None:
     cluster = NicCluster(NicParameters(coalescing="open-mx"))
     one, other, partner = cluster.pair()
+    ways = [(one, other, partner)]
+    if both_ways:
+        ways.append((other, one, cluster.connect(other, 0)))
     content = bytes(range(250)) * 1000
-    buffers = [bytearray(len(content)) for _ in range(32)]
-    receives = [other.irecv(buffer, 1) for buffer in buffers]
-    sends = [one.isend(content, partner, 1) for _ in buffers]
-    for receive, send in zip(receives, sends, strict=True):
-        assert cluster.wait(other, receive).code == "success"
-        assert cluster.wait(one, send).code == "success"
-    assert all(buffer == content for buffer in buffers)
-    pulled, puller = (cluster.control.agent_counters(node) for node in (0, 1))
-    assert pulled["send_nomem_pull_reply"] > 0
-    assert puller["pull_timeout_handler_first_block"] == 0
+    buffers = [[bytearray(len(content)) for _ in range(32)] for _ in ways]
+    requests = []
+    for (_, receiver, _), targets in zip(ways, buffers, strict=True):
+        requests += [(receiver, receiver.irecv(target, 1)) for target in targets]
+    for sender, _, target in ways:
+        requests += [(sender, sender.isend(content, target, 1)) for _ in range(32)]
+    for endpoint, request in requests:
+        assert cluster.wait(endpoint, request).code == "success"
+    assert all(buffer == content for targets in buffers for buffer in targets)
+    for node in (0, 1):
+        counters = cluster.control.agent_counters(node)
+        assert counters["pull_timeout_handler_first_block"] == 0
+        assert counters["pull_timeout_handler_nonfirst_block"] == 0
+        assert counters["send_nomem_pull_request"] == 0
     # 8 MB at 10 Gb/s take 6.8 ms.
     assert cluster.now_ns < 12_000_000

@@ -135,6 +135,36 @@ def test_destroying_waits_for_copies_that_are_under_way() -> None:
     assert ended.is_set()
 
 
+def test_a_copy_that_never_ends_is_waited_for_once() -> None:
+    host = host_with_heap()
+    memory = buffer(host, "heap", 100)
+    number, _ = regions.create(host.endpoint, memory)
+    regions.hold(host.endpoint, number, True)
+    regions.destroy(host.endpoint, number)  # takes a second, and so would each of these
+    for _ in range(100):
+        regions.destroy(host.endpoint, number)
+        host.endpoint.close()
+        host.endpoint.open(77)
+    taken = [regions.create(host.endpoint, memory)[0] for _ in range(255)]
+    assert number not in taken
+    with pytest.raises(InputError, match="no free region"):
+        regions.create(host.endpoint, memory)
+    regions.hold(host.endpoint, number, False)  # its copier was only stopped
+    assert regions.create(host.endpoint, memory)[0] == number
+
+
+def test_closing_waits_once_for_all_copies_that_never_end() -> None:
+    host = host_with_heap()
+    memory = buffer(host, "heap", 100)
+    held = [regions.create(host.endpoint, memory)[0] for _ in range(100)]
+    for number in held:
+        regions.hold(host.endpoint, number, True)
+    for _ in range(100):
+        host.endpoint.close()
+        host.endpoint.open(77)
+    assert not set(held) & {regions.create(host.endpoint, memory)[0] for _ in range(156)}
+
+
 @pytest.mark.parametrize("number", [-1, 0, 256, 2**31 - 1])
 def test_destroying_what_is_not_there_is_harmless(number: int) -> None:
     host = host_with_heap()

@@ -97,6 +97,21 @@ def test_missing_figures_are_not_measurable() -> None:
     assert evaluate(SLOW, [point("a", 300)]).verdict == NOT_HERE
 
 
+@pytest.mark.parametrize("runs", [[], [[]]])
+@pytest.mark.parametrize("expected", [
+    Equals(text="e", metric="packets_per_message", of={"way": "a"}, value=167),
+    Ratio(
+        text="r", metric="packets_per_message", of={"way": "a"}, to={"way": "b"}, at_least=2,
+        exact=True,
+    ),
+    SLOW,
+])  # fmt: skip
+def test_no_samples_are_not_measurable(expected: Equals | Ratio, runs: list[list[float]]) -> None:
+    points = [made(way, {"near": runs}, expected.metric) for way in ("a", "b")]
+    verdict = evaluate(expected, points)
+    assert (verdict.verdict, verdict.detail) == (NOT_HERE, f"{expected.metric} has no samples")
+
+
 def test_between_with_tolerance() -> None:
     ends = [point("a", 200), point("b", 100)]
     for median, verdict in ((150, AS_EXPECTED), (90, AS_EXPECTED), (60, OPPOSITE)):

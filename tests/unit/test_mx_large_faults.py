@@ -8,6 +8,7 @@ import pytest
 from support.virtual_cluster import MILLISECOND, FaultyWire, VirtualCluster, frame_type, pattern
 
 from shrimpmx.mx.endpoint import Endpoint
+from shrimpmx.mx.handles import Partner, Request
 from shrimpmx.params import MxParameters
 
 SHORT = MxParameters(resend_delay_ns=5 * MILLISECOND, ack_delay_ns=MILLISECOND)
@@ -158,6 +159,69 @@ def test_a_message_that_nobody_receives_waits_without_end() -> None:
     assert cluster.wait(other, other.irecv(received, 1)).code == "success"
     assert cluster.wait(one, send).code == "success"
     assert received == data(1)
+
+
+def busy(parameters: MxParameters, between: int, first: int) -> tuple[
+    VirtualCluster, Endpoint, Endpoint, Partner, Request
+]:  # fmt: skip
+    """A rndv that nobody has received yet, and `between` messages after it, all acknowledged."""
+    cluster = VirtualCluster()
+    one, other, partner = cluster.pair(parameters, first_seqnum=first)
+    waiting = one.isend(data(1), partner, 2)
+    for _ in range(between // 100):
+        for _ in range(100):
+            one.send(b"", partner, 1)
+        cluster.settle()
+        for _ in range(100):
+            assert other.test(other.irecv(None, 1)) is not None
+    for _ in range(between % 100):
+        one.send(b"", partner, 1)
+    cluster.settle()
+    while other.iprobe(1) is not None:
+        assert other.test(other.irecv(None, 1)) is not None
+    cluster.until(lambda: partner.unacked == 0)
+    cluster.frames.clear()
+    return cluster, one, other, partner, waiting
+
+
+# A message's number comes again after 16384; from half of that on it looks like one to come.
+@pytest.mark.parametrize("between", [0, 8191, 8192, 16128, 16383, 16384])
+@pytest.mark.parametrize("first", [0, 1, 16383])
+def test_the_question_is_a_duplicate_after_any_number_of_messages(between: int, first: int) -> None:
+    cluster, one, other, partner, waiting = busy(IMPATIENT, between, first)
+    before = other.counters()
+    cluster.advance(500 * MILLISECOND)  # five times what silence may last
+    cluster.settle()
+    assert one.counters()["partners_dead"] == 0
+    asked = len(cluster.frames_of("rndv"))
+    assert asked > 10
+    after = other.counters()
+    changed = {name for name in before if name.startswith("recv_") and after[name] > before[name]}
+    assert changed == {"recv_duplicate", "recv_events"}
+    assert after["recv_duplicate"] - before["recv_duplicate"] == asked
+    assert after["acks_immediate"] - before["acks_immediate"] == asked
+    buffers = [bytearray(3), bytearray(60_000)]
+    receives = [other.irecv(buffer, match) for match, buffer in enumerate(buffers, 1)]
+    one.send(b"new", partner, 1)
+    assert [cluster.wait(other, r).code for r in receives] == ["success"] * 2
+    assert buffers == [b"new", data(1)]
+    assert cluster.wait(one, waiting).code == "success"
+    assert other.iprobe(2) is None
+
+
+@pytest.mark.parametrize("between", [0, 9000])
+def test_a_receiver_that_closed_refuses_the_question(between: int) -> None:
+    cluster, one, other, _, waiting = busy(IMPATIENT, between, 1)
+    cluster.close(other)
+    assert cluster.wait(one, waiting).code == "endpoint-closed"
+    assert len(cluster.frames_of("rndv")) == 1
+
+
+def test_a_silent_receiver_is_given_up_also_after_many_messages() -> None:
+    cluster, one, _, _, waiting = busy(IMPATIENT, 9000, 1)
+    cluster.wire = lambda frame: []
+    assert cluster.wait(one, waiting).code == "remote-endpoint-unreachable"
+    assert len(cluster.frames_of("rndv")) == IMPATIENT.resends_max
 
 
 def test_closing_gives_bounce_buffers_back() -> None:

@@ -85,6 +85,14 @@ def test_the_sender_learns_of_a_truncation() -> None:
     assert buffer == b"1234" + bytes(6)
 
 
+def test_an_eager_send_that_comes_before_its_receive_does_not_wait_to_learn() -> None:
+    cluster, endpoint, partner = alone()
+    send = endpoint.isend(b"123456", partner, 1)
+    assert cluster.wait(endpoint, send).code == "success"
+    status = cluster.wait(endpoint, endpoint.irecv(bytearray(4), 1))
+    assert (status.code, status.length, status.transferred) == ("truncated", 6, 4)
+
+
 def test_messages_to_itself_and_from_others_match_in_order() -> None:
     cluster = VirtualCluster()
     here, there = cluster.open(0), cluster.open(1)

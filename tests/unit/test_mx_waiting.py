@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -12,10 +15,15 @@ from support.virtual_cluster import VirtualCluster
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
+from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 
 LIMIT_S = 20.0
+LIMIT_NS = int(LIMIT_S * 1e9)
+ALL_BITS = (1 << 64) - 1
+# Of struct control_header and struct runner_record, whose first part is the wait slot.
+HEADER_BYTES, RECORD_BYTES = 192, 256
 
 
 @contextmanager
@@ -145,3 +153,88 @@ def test_notify_is_for_one_thread() -> None:
     assert finished(threads)
     assert refused
     one.close()
+
+
+def until_asleep(waiter: Waiter, before: int) -> None:
+    """A thread of the process has begun a sleep since `blocks` was `before`, and none goes on."""
+    blocks = before
+    while True:
+        time.sleep(0.02)
+        now = waiter.account()["blocks"]
+        if now == blocks > before:
+            return
+        blocks = now
+
+
+def test_a_thread_between_two_sleeps_takes_no_wake_up_from_another_endpoint() -> None:
+    """It is held there by a signal's handler, which it runs when a sleep has ended by time."""
+    cluster = VirtualCluster(nodes=1, endpoints=3, clock="tsc")
+    waiter = Waiter(cluster.control, 1, make_strategy("block"))
+    one, other = (cluster.open(0, index, waiter=waiter) for index in (0, 1))
+    sender = cluster.open(0, 2)
+    to_one, to_other = (cluster.connect(sender, 0, index) for index in (0, 1))
+    results: list[str] = []
+    came = threading.Event()
+    heard: list[bool] = []
+
+    def hear() -> None:
+        end_ns = cluster.now_ns + LIMIT_NS // 2
+        # What is found only when the sleep ended by time is no wake-up.
+        found = lambda: other.iprobe(1, ALL_BITS) and cluster.now_ns < end_ns  # noqa: E731
+        results.append(waiter.wait_until(found, end_ns))
+        came.set()
+
+    def hold(_number: int, _frame: object) -> None:
+        sender.send(b"", to_other, 1)
+        heard.append(came.wait(LIMIT_S))
+        sender.send(b"", to_one, 2)
+
+    def interrupt() -> None:
+        until_asleep(waiter, asleep)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    kept = signal.signal(signal.SIGUSR1, hold)
+    try:
+        before = waiter.account()["blocks"]
+        threads, _ = started([hear])
+        until_asleep(waiter, before)
+        asleep = waiter.account()["blocks"]
+        threads += started([interrupt])[0]
+        assert one.recv(None, 2, timeout_ns=LIMIT_NS).code == "success"
+        assert finished(threads)
+    finally:
+        signal.signal(signal.SIGUSR1, kept)
+    assert heard == [True]
+    assert results == ["ready"]
+    for endpoint in (one, other, sender):
+        endpoint.close()
+
+
+def test_a_pull_that_one_thread_ends_wakes_another() -> None:
+    """In a few rounds the thread may have woken by itself just then, to look for signals."""
+    rounds, length = 5, 100_000
+    cluster = VirtualCluster(nodes=1, endpoints=2, clock="tsc")
+    waiter = Waiter(cluster.control, 1, make_strategy("block"))
+    slot = WaitSlotView(cluster.control.segment.view(), HEADER_BYTES + RECORD_BYTES)
+    other = cluster.open(0, 0, waiter=waiter)
+    one = cluster.open(0, 1)
+    partner = cluster.connect(one, 0, 0)
+    woken = 0
+    for number in range(rounds):
+        send = one.isend(bytes([number]) * length, partner, 5)
+        before = waiter.account()["blocks"]
+        threads, results = started([lambda: other.wait_any(5, ALL_BITS, LIMIT_NS)])
+        while other.iprobe(5, ALL_BITS) is None:
+            pass
+        until_asleep(waiter, before)
+        wakes = slot.wakes
+        buffer = bytearray(length)
+        other.irecv(buffer, 5)
+        woken += slot.wakes > wakes
+        assert finished(threads)
+        assert getattr(results[0], "code", None) == "success"
+        assert buffer == bytes([number]) * length
+        assert cluster.wait(one, send).code == "success"
+    assert woken > rounds // 2
+    one.close()
+    other.close()

@@ -1,4 +1,4 @@
-"""Lost wake-ups, hammered: two processes hand a flag to and fro, each sleeping for the other.
+"""Lost wake-ups: two processes that hand a flag to and fro, and two threads on one wait slot.
 
 A lost wake-up shows as a wait that reaches its deadline.
 """
@@ -9,6 +9,8 @@ import multiprocessing
 import random
 import signal
 import struct
+import threading
+import time
 
 import pytest
 
@@ -73,3 +75,30 @@ def test_no_wake_up_is_lost(name: str) -> None:
         child.join(10)
         child.kill()
         child.join()
+
+
+def test_the_end_of_a_threads_wait_takes_no_wake_up_from_another() -> None:
+    segment = Segment.anonymous(Control.size_bytes(1, 0), 1)
+    control = Control.create(segment, ["a"], [], nodes_count=1, clock="monotonic")
+    slot = WaitSlotView(segment.view(), HEADER_BYTES)
+    waiter = Waiter(control, 0, make_strategy("block"))
+    came = threading.Event()
+    results: list[str] = []
+
+    def sleep() -> None:
+        end_ns = control.now_ns() + LIMIT_NS
+        # What is found only when the sleep ended by time is no wake-up.
+        found = lambda: came.is_set() and control.now_ns() < end_ns  # noqa: E731
+        results.append(waiter.wait_until(found, end_ns))
+
+    sleeper = threading.Thread(target=sleep)
+    sleeper.start()
+    while waiter.account()["blocks"] == 0:
+        time.sleep(0.001)
+    looks = iter([False, True])  # the second look is the one with the slot armed
+    assert waiter.wait_until(lambda: next(looks)) == "ready"
+    assert waiter.account()["races"] == 1
+    came.set()
+    slot.wake()
+    sleeper.join(2 * LIMIT_NS / 1e9)
+    assert results == ["ready"]
