@@ -1,5 +1,5 @@
-"""The command line: `shrimpmx run`, `list`, `counters`, `bench`, `calibrate`, `doctor`,
-`clean`.
+"""The command line: `shrimpmx run`, `reproduce`, `list`, `plot`, `counters`, `bench`, `calibrate`,
+`doctor`, `clean`.
 
 Exit codes: 0 done; 2 bad input, or something that this machine cannot do; 3 an agent failed,
 or the run was interrupted (what was measured is kept).
@@ -18,13 +18,23 @@ from importlib import metadata
 from typing import Any, NoReturn, TextIO
 
 from shrimpmx.cluster.interrupts import FirstInterrupt, what_interrupted
-from shrimpmx.commands import bench, calibrate, clean, counters, doctor, listing, run
+from shrimpmx.commands import (
+    bench,
+    calibrate,
+    clean,
+    counters,
+    doctor,
+    listing,
+    plot,
+    reproduce,
+    run,
+)
 from shrimpmx.commands.terminal import console, let_output_degrade
 from shrimpmx.errors import AgentError, InputError, ShrimpmxError
 
 EXIT_BAD_INPUT = 2
 EXIT_AGENT_FAILED = 3
-COMMANDS = (run, listing, counters, bench, calibrate, doctor, clean)
+COMMANDS = (run, reproduce, listing, plot, counters, bench, calibrate, doctor, clean)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
 from shrimpmx.cluster.supervisor import Cluster
 from shrimpmx.cluster.topology import Topology
 from shrimpmx.errors import InputError
+from shrimpmx.host.idle import pm_qos_works
+from shrimpmx.measure import calibration
 from shrimpmx.measure.calibration import metric
 from shrimpmx.measure.environment import unavailable
 from shrimpmx.measure.metrics import Outcome, total
@@ -25,6 +28,7 @@ from shrimpmx.measure.timeline import Timeline, message_timeline, write_chrome
 from shrimpmx.measure.words import place_words
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.nic.policy import Policy
+from shrimpmx.platform import Costs, Emulated, emulated
 from shrimpmx.point import PointParameters, WorkloadParameters
 from shrimpmx.scenario import Point
 from shrimpmx.wire.tables import WireGeometry, wire_geometry
@@ -48,32 +52,48 @@ class ClusterExecutor:
     """Runs points on emulated clusters of real processes.
 
     `policies` are a scenario's own coalescing policies by name; with `traces` the binary trace
-    of each run is kept there, as text and for Perfetto.
+    of each run is kept there, as text and for Perfetto. `costs` gives this machine's costs; it is
+    called once, if a point emulates a platform.
     """
 
     def __init__(
-        self, policies: Mapping[str, Callable[[], Any]] | None = None, traces: Path | None = None
+        self,
+        policies: Mapping[str, Callable[[], Any]] | None = None,
+        traces: Path | None = None,
+        costs: Callable[[], Costs] | None = None,
     ) -> None:
         self._policies = dict(policies or {})
         self._traces = traces
+        self._costs = functools.cache(costs or machine_costs)
 
     def __call__(self, point: Point, seed: int) -> Outcome:
         """Run one point in fresh processes. Raises AgentError, MachineError or InputError."""
         spec = self.spec_of(point, seed)
         with limited_to(point.parameters.cluster.cpus):
-            result = Cluster(spec).run(point.parameters.cluster.deadline_s)
+            result = Cluster(spec).run(deadline_s(point.parameters, spec))
         if self._traces is not None:
             self._keep_trace(point, seed, result)
         return outcome_of(spec, result)
 
+    def emulated(self, point: Point) -> Emulated:
+        """The point's NIC, host and dilation, as the run is made with them."""
+        wanted = point.parameters.platform.profile
+        return emulated(point.parameters, self._costs() if wanted != "none" else None)
+
     def spec_of(self, point: Point, seed: int) -> ClusterSpec:
         """The cluster that a point describes."""
+        return self._spec(point, point.parameters, seed, self._traces is not None)
+
+    def _spec(
+        self, point: Point, parameters: PointParameters, seed: int, traced: bool
+    ) -> ClusterSpec:
         policy = self._policies.get(point.policy)
         return cluster_spec(
-            point.parameters,
+            parameters,
             seed,
             policy=None if policy is None else (lambda _node: _made(point.policy, policy)),
-            trace_entries=TRACE_ENTRIES if self._traces is not None else 0,
+            trace_entries=TRACE_ENTRIES if traced else 0,
+            made=self.emulated(point),
         )
 
     def placement_maps(self, points: Sequence[Point]) -> list[str]:
@@ -82,7 +102,8 @@ class ClusterExecutor:
         for point in points:
             with limited_to(point.parameters.cluster.cpus):
                 topology = Topology.of_this_machine()
-            placement = place(self.spec_of(point, 1), topology, realtime_permitted())
+            rights = realtime_permitted(), pm_qos_works()
+            placement = place(self.spec_of(point, 1), topology, *rights)
             tables.setdefault(placement.table(), []).append(point)
         return [f"{_whose(some, points)}:\n{table}" for table, some in tables.items()]
 
@@ -99,15 +120,9 @@ class ClusterExecutor:
         few = {"iterations": TIMELINE_MESSAGES, "warmup": 0}
         work = point.parameters.workload.model_copy(update=few)
         parameters = point.parameters.model_copy(update={"workload": work})
-        policy = self._policies.get(point.policy)
-        spec = cluster_spec(
-            parameters,
-            seed,
-            policy=None if policy is None else (lambda _node: _made(point.policy, policy)),
-            trace_entries=TRACE_ENTRIES,
-        )
+        spec = self._spec(point, parameters, seed, traced=True)
         with limited_to(parameters.cluster.cpus):
-            result = Cluster(spec).run(parameters.cluster.deadline_s)
+            result = Cluster(spec).run(deadline_s(parameters, spec))
         return message_timeline(result.records, result.agents, _geometry(point))
 
 
@@ -154,28 +169,54 @@ def cluster_spec(
     seed: int,
     policy: Callable[[int], Any] | None = None,
     trace_entries: int = 0,
+    made: Emulated | None = None,
 ) -> ClusterSpec:
-    """What the cluster has to run for a point's parameters."""
+    """What the cluster has to run for a point's parameters; `made` from them, where they emulate
+    a platform.
+    """
+    made = made or emulated(parameters, None)
     cluster, faults = parameters.cluster, parameters.faults
-    any_faults = faults.loss or faults.duplicate or faults.corrupt or faults.reorder
     ranks = 1 if cluster.mode == "generator" else cluster.nodes
     work = parameters.workload
+    kind = "invalid" if work.frames == "invalid" else work.kind
     return ClusterSpec(
-        ranks=tuple(RankSpec(node, work.kind, options=_options(work)) for node in range(ranks)),
+        ranks=tuple(RankSpec(node, kind, options=_options(work)) for node in range(ranks)),
         nodes=cluster.nodes,
         mode=cluster.mode,
-        nic=parameters.nic,
-        host=parameters.host,
-        mx=parameters.mx,
+        nic=made.nic,
+        host=made.host,
+        mx=made.mx,
+        dilation=made.dilation,
         wait=parameters.wait,
-        link_faults=faults if any_faults else None,
-        generator=GeneratorSpec(size_bytes=work.size_bytes),
+        link_faults=faults if faults.active else None,
+        generator=_generator(work, made.dilation),
         policy=policy,
         realtime=cluster.realtime,
         clock=cluster.clock,
         trace_entries=trace_entries,
         seed=seed,
     )
+
+
+def _generator(work: WorkloadParameters, dilation: float) -> GeneratorSpec:
+    """What the generator sends: an endless stream, or so many invalid packets."""
+    return GeneratorSpec(
+        size_bytes=work.size_bytes,
+        count=work.warmup + work.iterations if work.frames == "invalid" else 0,
+        frames=work.frames,
+        other_rate=work.other_rate / dilation,
+        other_bytes=work.other_bytes,
+    )
+
+
+def deadline_s(parameters: PointParameters, spec: ClusterSpec) -> float:
+    """How long a run may take: dilated times let it take longer."""
+    return parameters.cluster.deadline_s * max(1.0, spec.dilation)
+
+
+def machine_costs() -> Costs:
+    """What this machine charges: its calibration, taken now if there is none."""
+    return calibration.for_platforms(handler_cost)
 
 
 def _options(work: WorkloadParameters) -> dict[str, Any]:
@@ -199,7 +240,24 @@ def outcome_of(spec: ClusterSpec, result: ClusterResult) -> Outcome:
         usage=result.usage,
         placement=result.placement.as_dict(),
         ranks=tuple(f"rank{number}" for number in range(len(spec.ranks))),
+        mis_ordering=mis_ordering(spec),
+        dilation=spec.dilation,
+        host_costs_ns={
+            "interrupt": spec.host.interrupt_time_ns,
+            "packet": spec.host.packet_cost_ns,
+            "event": spec.mx.event_cost_ns,
+        },
     )
+
+
+def mis_ordering(spec: ClusterSpec) -> int:
+    """How many fragments of a long medium message come behind the one that is marked."""
+    early = spec.host.mark_early
+    overtake = spec.link_faults.overtake if spec.link_faults is not None else 0
+    if early == 0:
+        return overtake
+    # An early mark that is itself overtaken has the last fragment ahead of it.
+    return early - 1 if early <= overtake else early
 
 
 def _samples(spec: ClusterSpec, result: ClusterResult) -> Samples:

@@ -14,10 +14,27 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-CoalescingName = Literal["disabled", "timeout", "open-mx", "stream"]
+CoalescingName = Literal[
+    "disabled",
+    "timeout",
+    "open-mx",
+    "stream",
+    "adaptive",
+    "marks-adaptive",
+    "dim",
+    "dim-cqe",
+    "watchdog",
+    "napi-defer",
+    "irq-suspend",
+]
 WaitName = Literal["spin", "sched", "block", "notify", "spin-sched", "spin-block", "spin-notify"]
 
-COALESCING_NAMES: tuple[str, ...] = ("disabled", "timeout", "open-mx", "stream")
+# The coalescing paper's four; then those that came later or that it leaves for the future.
+PAPER_COALESCING_NAMES: tuple[str, ...] = ("disabled", "timeout", "open-mx", "stream")
+COALESCING_NAMES: tuple[str, ...] = (
+    *PAPER_COALESCING_NAMES,
+    *("adaptive", "marks-adaptive", "dim", "dim-cqe", "watchdog", "napi-defer", "irq-suspend"),
+)
 MarkName = Literal["tiny", "small", "medium", "rndv", "pull-request", "pull-reply", "notify"]
 MemoryName = Literal["auto", "heap", "process-vm", "bounce"]
 MARK_NAMES: tuple[MarkName, ...] = (
@@ -69,8 +86,21 @@ class LinkFaults(_Parameters):
     reorder_degree: int = Field(
         1, ge=1, le=64, description="packets that overtake one that is held back"
     )
+    overtake: int = Field(
+        0,
+        ge=0,
+        le=31,
+        description="fragments of each medium message that its last one overtakes (mis-ordering "
+        "degree of coalescing, IV-C4, but of the packets themselves)",
+    )
     only: tuple[str, ...] = Field((), description="packet types that faults apply to")
     seed: int = Field(1, ge=0, description="seed of the fault generator")
+
+    @property
+    def active(self) -> bool:
+        """Whether there are any faults."""
+        rates = self.loss, self.duplicate, self.corrupt, self.reorder
+        return any(rates) or self.overtake > 0
 
 
 class NicParameters(_Parameters):
@@ -101,10 +131,25 @@ class NicParameters(_Parameters):
         75, ge=0, le=1_000_000, description="coalescing delay, us (myri10ge default 75)"
     )
     rx_frames: Count = Field(0, description="packets that raise an interrupt; 0: no limit")
+    adaptive_conservative: bool = Field(
+        False,
+        description="adaptive coalescing never uses its lowest-latency class (Intel ITR, mode 3)",
+    )
+    tx_gap_ns: Nanoseconds = Field(
+        0, description="what the sending host takes per packet: a gap behind each frame, ns (ours)"
+    )
+    tx_gap_jitter: float = Field(
+        0.0, ge=0, le=1, description="share of tx_gap_ns that is exponentially distributed (ours)"
+    )
     mark_resets_timer: bool = Field(
         True,
         description="an interrupt raised by a mark also resets the coalescing timer "
         "(the paper's pseudocode leaves it open)",
+    )
+    rx_timer: Literal["first-packet", "free-running"] = Field(
+        "first-packet",
+        description="what starts the coalescing timer: the first packet that is not reported, or "
+        "its own last expiry (the paper's pseudocode leaves it open)",
     )
     rx_ring_entries: RingEntries = Field(1024, description="frames in an rx ring")
     tx_ring_entries: RingEntries = Field(1024, description="frames in a tx ring")
@@ -120,6 +165,16 @@ class NicParameters(_Parameters):
             raise ValueError(
                 "rx_usecs and rx_frames cannot both be 0 with timeout coalescing; "
                 "use coalescing 'disabled' for an interrupt per packet"
+            )
+        if self.coalescing in ("open-mx", "stream", "watchdog") and self.rx_usecs == 0:
+            raise ValueError(
+                f"rx_usecs cannot be 0 with {self.coalescing} coalescing: it is how long packets "
+                "may wait; use coalescing 'disabled' for an interrupt per packet"
+            )
+        if self.coalescing == "watchdog" and not self.mark_resets_timer:
+            raise ValueError(
+                "mark_resets_timer cannot be false with watchdog coalescing: the timer would raise "
+                "though the packets were polled; it is an option of open-mx and stream"
             )
         for name in ("rx_ring_entries", "tx_ring_entries", "link_ring_entries"):
             entries = getattr(self, name)
@@ -152,6 +207,36 @@ class HostParameters(_Parameters):
     pull_resend_delay_ns: Nanoseconds = Field(
         1_000_000_000, ge=1_000_000, description="before a pull asks again, ns (Open-MX)"
     )
+    mark_early: int = Field(
+        0,
+        ge=0,
+        le=31,
+        description="mis-ordering degree: a medium message's mark is on so many fragments before "
+        "its last (coalescing, IV-C4)",
+    )
+    interrupt_time_ns: Nanoseconds = Field(
+        0,
+        description="an interrupt takes at least so long from the NIC to the first poll, ns (ours)",
+    )
+    packet_cost_ns: Nanoseconds = Field(
+        0, description="added to what the receive handler takes per packet, ns (ours)"
+    )
+    idle: Literal["sleep", "awake"] = Field(
+        "sleep",
+        description="'awake' keeps idle cores from sleeping: by PM QoS where permitted, else by a "
+        "spinner of the idle class (coalescing, IV-B1)",
+    )
+    napi_defer_hard_irqs: int = Field(
+        10, ge=1, le=10_000, description="empty polls before napi-defer unmasks (Linux: 10 x 20 us)"
+    )
+    gro_flush_timeout_ns: Nanoseconds = Field(
+        20_000, ge=1_000, description="between two polls of napi-defer, ns (Linux)"
+    )
+    irq_suspend_timeout_ns: Nanoseconds = Field(
+        1_000_000,
+        ge=10_000,
+        description="longest that irq-suspend leaves packets to a rank that polls, ns (Linux)",
+    )
     copy_offload: bool = Field(
         False, description="a dma agent does the receive copies above the thresholds (Open-MX)"
     )
@@ -172,11 +257,20 @@ class HostParameters(_Parameters):
         entries = self.event_ring_entries
         if entries & (entries - 1) or entries % 255 == 0:
             raise ValueError(f"event_ring_entries must be a power of two, not {entries}")
+        if self.irq_suspend_timeout_ns < self.gro_flush_timeout_ns:
+            raise ValueError(
+                f"irq_suspend_timeout_ns must not be shorter than gro_flush_timeout_ns, "
+                f"{self.gro_flush_timeout_ns}, but is {self.irq_suspend_timeout_ns}"
+            )
         return self
 
 
 class MxParameters(_Parameters):
     """The MX library; defaults are Open-MX's."""
+
+    event_cost_ns: Nanoseconds = Field(
+        0, description="added to what a rank takes per event of its rings, ns (ours)"
+    )
 
     ack_delay_ns: Nanoseconds = Field(16_000_000, description="delayed acknowledgement, ns")
     notacked_max: int = Field(4, ge=1, le=8191, description="unacked messages that force an ack")
@@ -215,6 +309,29 @@ class MxParameters(_Parameters):
     unexpected_bytes: int = Field(
         8 << 20, ge=65536, description="buffer for unexpected and early messages, bytes"
     )
+
+
+class PlatformParameters(_Parameters):
+    """The machine that the emulated cluster stands for."""
+
+    profile: Literal["none", "myri10g-2009"] = Field(
+        "none",
+        description="'myri10g-2009': hardware times and host costs of the coalescing paper's "
+        "hosts, for whatever is not set itself",
+    )
+    time_dilation: float | Literal["auto"] = Field(
+        "auto",
+        description="every time of the emulated hardware is longer by this; 'auto': as the "
+        "calibration proposes for the profile, 1 without one",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> PlatformParameters:
+        if self.time_dilation != "auto" and not 0.1 <= self.time_dilation <= 1000:
+            raise ValueError(
+                f"time_dilation must be 'auto' or from 0.1 to 1000, not {self.time_dilation:g}"
+            )
+        return self
 
 
 class WaitParameters(_Parameters):

@@ -14,11 +14,16 @@ from shrimpmx.params import (
     LinkFaults,
     MxParameters,
     NicParameters,
+    PlatformParameters,
     WaitParameters,
 )
+from shrimpmx.shared.geometry import BUSY_POLLS
 
 # The largest message that a workload sends: four fill a rank's heap as it is by default (ours).
 MESSAGE_MAX_BYTES = 64 << 20
+# So many of the heap's blocks hold the buffers of both directions and of one bounce, whatever
+# else the rank has there; a block is the message rounded up to a power of two (ours).
+HEAP_BLOCKS = 4
 
 
 class Declared(BaseModel):
@@ -69,10 +74,26 @@ class WorkloadParameters(Declared):
         0,
         ge=0,
         le=1_000_000,
-        description="computing before each send, us (waiting, Fig. 2); anatomy: quiet after each",
+        description="computing before each send, us (waiting, Fig. 2); anatomy: quiet after each, "
+        "up to half as long again",
     )
     window: int = Field(
         256, ge=1, le=4096, description="messages of a stream in flight, receives posted"
+    )
+    frames: Literal["messages", "invalid"] = Field(
+        "messages",
+        description="what a generator sends; 'invalid': packets that the receive handler drops "
+        "(coalescing, IV-B2)",
+    )
+    other_rate: int = Field(
+        0,
+        ge=0,
+        le=10_000_000,
+        description="packets per second of another protocol, unmarked, that a generator sends "
+        "beside its stream; 0: none (coalescing, VI)",
+    )
+    other_bytes: int = Field(
+        1000, ge=60, le=1500, description="bytes of a frame of the other protocol"
     )
 
 
@@ -86,6 +107,7 @@ class PointParameters(Declared):
     mx: MxParameters = MxParameters()
     wait: WaitParameters = WaitParameters()
     faults: LinkFaults = LinkFaults()
+    platform: PlatformParameters = PlatformParameters()
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -98,9 +120,25 @@ class PointParameters(Declared):
                 "mode 'generator' sends messages of one packet: size_bytes must be 0 to 128, "
                 f"not {self.workload.size_bytes}"
             )
+        if self.cluster.mode != "generator" and self.workload.frames == "invalid":
+            raise ValueError("frames 'invalid' needs mode 'generator', which sends them")
+        if self.cluster.mode != "generator" and self.workload.other_rate:
+            raise ValueError("other_rate needs mode 'generator', which sends those packets")
         if self.cluster.mode == "two-node" and self.cluster.nodes % 2:
             raise ValueError(
                 f"mode 'two-node' pairs nodes: nodes must be even, not {self.cluster.nodes}"
+            )
+        least = HEAP_BLOCKS << (self.workload.size_bytes - 1).bit_length()
+        if self.mx.memory in ("heap", "bounce") and self.mx.heap_bytes < least:
+            raise ValueError(
+                f"memory {self.mx.memory!r} has messages in the rank's heap: with size_bytes "
+                f"{self.workload.size_bytes} heap_bytes must be at least {least}, "
+                f"not {self.mx.heap_bytes}"
+            )
+        if self.host.copy_offload and self.nic.coalescing in BUSY_POLLS:
+            raise ValueError(
+                f"coalescing {self.nic.coalescing!r} lets ranks poll rx rings, which copy_offload "
+                "leaves to the dma agent: choose one of them"
             )
         return self
 
@@ -113,6 +151,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "mx": MxParameters,
     "wait": WaitParameters,
     "faults": LinkFaults,
+    "platform": PlatformParameters,
 }
 
 
@@ -126,16 +165,17 @@ def _parameter_names() -> dict[str, tuple[str, str]]:
     for group, model in GROUPS.items():
         for field in model.model_fields:
             names[f"{group}.{field}"] = (group, field)
-            if field not in ("seed", "kind", "strategy"):
+            if field not in ("seed", "kind", "strategy", "profile"):
                 names[field] = (group, field)
     names["wait"] = ("wait", "strategy")
     names["workload"] = ("workload", "kind")
+    names["platform"] = ("platform", "profile")
     return names
 
 
 PARAMETER_NAMES = _parameter_names()
 # Fields that go by another name where they are set.
-SHOWN_NAMES = {"strategy": "wait", "kind": "workload"}
+SHOWN_NAMES = {"strategy": "wait", "kind": "workload", "profile": "platform"}
 
 
 def parameter_name(given: str) -> str:

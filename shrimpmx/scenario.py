@@ -16,11 +16,19 @@ from typing import Annotated, Any, Self
 from pydantic import Field, ValidationError, model_validator
 
 from shrimpmx.errors import InputError
-from shrimpmx.measure.expectation import Between, Equals, Expectation, Ratio
+from shrimpmx.measure.expectation_kinds import (
+    Between,
+    Bound,
+    Equals,
+    Expectation,
+    Near,
+    Order,
+    Ratio,
+)
 from shrimpmx.measure.metrics import METRICS
 from shrimpmx.measure.sections import SECTIONS
 from shrimpmx.nic.policy import Policy
-from shrimpmx.params import COALESCING_NAMES, WAIT_NAMES
+from shrimpmx.params import COALESCING_NAMES, PAPER_COALESCING_NAMES, WAIT_NAMES
 from shrimpmx.point import (
     GROUPS,
     PARAMETER_NAMES,
@@ -33,9 +41,13 @@ from shrimpmx.sentences import validation_sentence
 
 __all__ = [
     "COALESCING_NAMES",
+    "PAPER_COALESCING_NAMES",
     "WAIT_NAMES",
     "Between",
+    "Bound",
     "Equals",
+    "Near",
+    "Order",
     "PointParameters",
     "Ratio",
     "RunPlan",
@@ -55,10 +67,12 @@ class Scenario(Declared):
     """What a scenario file declares.
 
     `parameters` are fixed, `sweep` maps a parameter's name to the values it takes; the values
-    of the axis `compare` are run alternately. `policies` are a user's own coalescing policies
-    by name (see docs/scenarios.md). `rows` and `columns` are the axes of the printed table.
-    `sections` are printed behind the tables (measure/sections.py); `timelines` are points, by
-    values of axes, of which one message is traced in a run of its own: the first is printed.
+    of the axis `compare` are run alternately. `without` are points, by values of axes, that are
+    left out; `adjusted` are parameters of some points, by values of axes: how long to run, which
+    is not part of the comparison. `policies` are a user's own coalescing policies by name (see
+    docs/scenarios.md). `rows` and `columns` are the axes of the printed table. `sections` are
+    printed behind the tables (measure/sections.py); `timelines` are points, by values of axes, of
+    which one message is traced in a run of its own: the first is printed.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]*$")]
@@ -67,6 +81,8 @@ class Scenario(Declared):
     shows: str = ""
     parameters: dict[str, Any] = Field(default_factory=dict)
     sweep: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    without: tuple[dict[str, Any], ...] = ()
+    adjusted: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = ()
     compare: str = ""
     rows: str = ""
     columns: str = ""
@@ -83,9 +99,15 @@ class Scenario(Declared):
             _known(name, METRICS, "metrics", "metric")
         for name in self.sections:
             _known(name, SECTIONS, "sections", "section of a report")
-        for place in self.timelines:
+        for place, changes in self.adjusted:
+            for name in changes:
+                parameter_name(name)
             for axis in place:
-                _known(axis, self.sweep, "timelines", "sweep axis")
+                _known(axis, self.sweep, "adjusted", "sweep axis")
+        for field in ("timelines", "without"):
+            for place in getattr(self, field):
+                for axis in place:
+                    _known(axis, self.sweep, field, "sweep axis")
         for axis, values in self.sweep.items():
             if not values:
                 raise ValueError(f"sweep axis {axis!r} has no values; give at least one")
@@ -115,12 +137,14 @@ class Scenario(Declared):
         """This scenario with `key=value` settings of the command line applied."""
         parameters, sweep = dict(self.parameters), dict(self.sweep)
         fields: dict[str, Any] = {}
+        names: list[str] = []
         for setting in settings:
             key, value = split_setting(setting)
             if key == "repeats":
                 fields[key] = _literal(value)
                 continue
             name = parameter_name(key)
+            names.append(name)
             values = _values(value, name)
             for known in [n for n in (*sweep, *parameters) if _same(n, name)]:
                 if known in sweep:
@@ -132,13 +156,18 @@ class Scenario(Declared):
             else:
                 parameters[name] = values[0]
         keep = {name: getattr(self, name) for name in Scenario.model_fields}
+        # What the user sets holds for every point.
+        keep["adjusted"] = tuple(
+            (place, {n: v for n, v in changes.items() if not any(_same(s, n) for s in names)})
+            for place, changes in self.adjusted
+        )
         try:
             return Scenario(**{**keep, "parameters": parameters, "sweep": sweep, **fields})
         except ValidationError as error:
             raise InputError(validation_sentence(error)) from error
 
     def points(self) -> list[Point]:
-        """Every combination of the sweep's values, in the order of its declaration.
+        """Every combination of the sweep's values but those `without`, in order of declaration.
 
         InputError, in one sentence, at the first value that cannot be used.
         """
@@ -149,26 +178,40 @@ class Scenario(Declared):
         if count > POINTS_MAX:
             raise InputError(f"the sweep has {count} points; {POINTS_MAX} are the most")
         fixed = {parameter_name(name): value for name, value in self.parameters.items()}
-        points = []
-        for index, values in enumerate(itertools.product(*self.sweep.values())):
-            chosen = {**fixed, **dict(zip(axes, values, strict=True))}
+        points: list[Point] = []
+        for values in itertools.product(*self.sweep.values()):
             shown = {**self.parameters, **dict(zip(self.sweep, values, strict=True))}
+            if any(_lies_at(shown, place) for place in self.without):
+                continue
+            chosen = {**fixed, **dict(zip(axes, values, strict=True)), **self._adjustments(shown)}
             points.append(
                 Point(
-                    index,
-                    {name: _plain(value) for name, value in shown.items()},
+                    len(points),
+                    {n: _plain(value) for n, value in shown.items() if n not in self._adjustable},
                     *self._parameters_of(chosen),
                 )
             )
+        if not points:
+            raise InputError("the sweep has no points: `without` leaves all of them out")
         return points
+
+    @property
+    def _adjustable(self) -> set[str]:
+        return {name for _, changes in self.adjusted for name in changes}
+
+    def _adjustments(self, shown: Mapping[str, Any]) -> dict[str, Any]:
+        """What is adjusted at a point, by parameter."""
+        return {
+            parameter_name(name): value
+            for place, changes in self.adjusted
+            if _lies_at(shown, place)
+            for name, value in changes.items()
+        }
 
     def traced_points(self, points: Iterable[Point]) -> list[Point]:
         """The points that `timelines` names, in its order; those that are not run are left out."""
         return [
-            point
-            for place in self.timelines
-            for point in points
-            if all(point.shown.get(axis) == _plain(value) for axis, value in place.items())
+            point for place in self.timelines for point in points if _lies_at(point.shown, place)
         ]
 
     def _parameters_of(self, chosen: Mapping[str, Any]) -> tuple[PointParameters, str]:
@@ -205,6 +248,11 @@ class RunPlan:
     index: int
     point: Point
     repeat: int
+
+
+def _lies_at(shown: Mapping[str, Any], place: Mapping[str, Any]) -> bool:
+    """Whether the parameters have the values of `place`."""
+    return all(_plain(shown.get(axis)) == _plain(value) for axis, value in place.items())
 
 
 def _known(name: str, among: Iterable[str], field: str, what: str) -> None:

@@ -15,10 +15,11 @@ from shrimpmx.measure.expectation import evaluate
 from shrimpmx.measure.metrics import METRICS, Outcome
 from shrimpmx.measure.probe import probe
 from shrimpmx.measure.result import ResultDirectory
-from shrimpmx.measure.runs import limits_of, main_state, runs_of
+from shrimpmx.measure.runs import ANY, DISTANCE_DILATION, limits_of, main_state, runs_of
 from shrimpmx.measure.statistics import summarise_runs
 from shrimpmx.measure.timeline import Timeline, write_chrome
 from shrimpmx.scenario import Point, RunPlan, Scenario, plan_runs
+from shrimpmx.shared.counter_texts import LONGEST
 
 # A sample whose probes disagree is taken again this often; a machine that flips faster than a
 # run takes will not give a pure sample, and "mixed" is then what is recorded.
@@ -27,6 +28,9 @@ MIXED_RETRIES = 2
 # Where timelines lie in a result, and how many lines of one a report prints.
 TIMELINES = "timelines"
 TIMELINE_LINES = 60
+
+# What must agree for a result to be one of this very sweep.
+SAME = ("scenario", "settings", "seed")
 
 RunData = dict[str, Any]
 
@@ -68,7 +72,10 @@ Neighbours = Callable[[], list[int]]
 
 @dataclass
 class Sweep:
-    """A scenario with its settings, ready to run. `output` None keeps nothing on disk."""
+    """A scenario with its settings, ready to run. `output` None keeps nothing on disk.
+
+    `changes` are the `--set` that made the scenario what it is: the result tells them.
+    """
 
     scenario: Scenario
     executor: Executor
@@ -79,10 +86,14 @@ class Sweep:
     prober: Prober = probe
     neighbours: Neighbours = other_runs
     tracer: Tracer | None = None
+    dilation_of: Callable[[Point], float] = lambda point: 1.0
+    changes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.points = self.scenario.points()
         self.plans = plan_runs(self.scenario, self.points, self.seed)
+        # Now: a machine that cannot stand for a platform says so before anything is kept.
+        self._dilations = [self.dilation_of(point) for point in self.points]
         self._runs: dict[int, RunData] = {}
         self._timelines: list[dict[str, Any]] = []
         self._directory = ResultDirectory(self.output) if self.output else None
@@ -92,6 +103,16 @@ class Sweep:
     def runs_done(self) -> int:
         """Runs that are measured and kept."""
         return len(self._runs)
+
+    def kept(self) -> dict[str, Any] | None:
+        """The complete result that lies there already; None without one, or if it is incomplete.
+
+        InputError if it is damaged, or of another sweep.
+        """
+        if self._directory is None or not self._directory.run_path.exists():
+            return None
+        stored = self._directory.agreeing(self._head(), SAME)
+        return stored if stored.get("complete") else None
 
     def run(self) -> dict[str, Any]:
         """Run what is not there yet and return the result document.
@@ -165,6 +186,7 @@ class Sweep:
                 "columns": self.scenario.columns,
                 "axes": list(self.scenario.sweep),
             },
+            "set": list(self.changes),
             "settings": self._settings(),
             "seed": self.seed,
             "parameters": base,
@@ -178,12 +200,13 @@ class Sweep:
         return {
             "points": [point.shown for point in self.points],
             "repeats": self.scenario.repeats,
+            "time_dilation": self._dilations,
             "metrics": list(self.scenario.metrics),
         }
 
     def _open(self, directory: ResultDirectory, head: dict[str, Any]) -> None:
         if self.resume:
-            self._runs = directory.resume(head, ("scenario", "settings", "seed"))
+            self._runs = directory.resume(head, SAME)
         else:
             directory.begin(head)
 
@@ -214,6 +237,8 @@ class Sweep:
             outcome = self.executor(plan.point, self.seed + plan.index)
             after, after_ns = self.prober(cpus)
             state = before if before == after else "mixed"
+            if outcome.dilation >= DISTANCE_DILATION:
+                state = ANY
             if state != "mixed" or attempt == MIXED_RETRIES:
                 break
         run = run_data(plan.point, outcome, self.scenario.metrics, state, [before_ns, after_ns])
@@ -255,6 +280,8 @@ def run_data(
             for agent, values in outcome.per_message.items()
         },
         "placement": dict(outcome.placement),
+        "time_dilation": outcome.dilation,
+        "host_costs_ns": dict(outcome.host_costs_ns),
         "mode": point.parameters.cluster.mode,
     }
 
@@ -268,6 +295,9 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
     metrics = {name: _merged_metric(name, runs) for name in runs[0]["metrics"]}
     return {
         "params": point.shown,
+        "time_dilation": runs[0].get("time_dilation", 1.0),
+        "host_costs_ns": runs[0].get("host_costs_ns", {}),
+        "idle": runs[0]["placement"].get("idle", "sleep"),
         "metrics": metrics,
         "counters": _summed(run["counters"] for run in runs),
         "accounts": _summed(run["accounts"] for run in runs),
@@ -296,7 +326,15 @@ def _merged_metric(name: str, runs: Sequence[RunData]) -> dict[str, Any]:
     if METRICS[name].kind == "time":
         joined["state"] = main_state([state for _, state in there])
     summary = summarise_runs(runs_of(joined, joined.get("state")))
-    return {**joined, "median": summary.median, "ci95": [summary.low, summary.high]}
+    joined |= {"median": summary.median, "ci95": [summary.low, summary.high]}
+    scale = METRICS[name].scale(runs[0].get("time_dilation", 1.0))
+    if scale != 1.0:
+        joined["scaled"] = {
+            "median": summary.median * scale,
+            "ci95": [summary.low * scale, summary.high * scale],
+            "scale": scale,
+        }
+    return joined
 
 
 def _means(tables: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
@@ -307,12 +345,15 @@ def _means(tables: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dic
 
 
 def _summed(tables: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Tables of figures merged by agent and name: added up, or the longest of times kept."""
     sums: dict[str, dict[str, Any]] = {}
     for table in tables:
         for name, values in table.items():
             into = sums.setdefault(name, {})
             for key, value in values.items():
-                if isinstance(value, int | float) and not isinstance(value, bool):
+                if key.endswith(LONGEST):
+                    into[key] = max(into.get(key, 0), value)
+                elif isinstance(value, int | float) and not isinstance(value, bool):
                     into[key] = into.get(key, 0) + value
                 else:
                     into.setdefault(key, value)

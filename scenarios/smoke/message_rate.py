@@ -10,7 +10,7 @@ generator in the NIC's process, which shows the receive path alone, on two CPUs 
 sender and NIC share a CPU, two-node mode shows the opposite of the paper: docs/performance.md.
 """
 
-from shrimpmx.scenario import COALESCING_NAMES, Ratio, Scenario
+from shrimpmx.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
 
 scenario = Scenario(
     name="smoke/message_rate",
@@ -28,7 +28,7 @@ scenario = Scenario(
     sweep={
         "mode": ("two-node", "generator"),
         "size_bytes": (0, 128),
-        "coalescing": COALESCING_NAMES,
+        "coalescing": PAPER_COALESCING_NAMES,
     },
     compare="coalescing",
     rows="size_bytes",

@@ -7,7 +7,7 @@ as no coalescing for small messages, and needs as few interrupts as the timeout 
 ones, because only a message's last packet is marked.
 """
 
-from shrimpmx.scenario import COALESCING_NAMES, Ratio, Scenario
+from shrimpmx.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
 
 SMALL = {"size_bytes": 0}
 LARGE = {"size_bytes": 32768}
@@ -26,7 +26,7 @@ scenario = Scenario(
     parameters={"workload": "pingpong", "wait": "spin", "iterations": 100, "warmup": 20},
     sweep={
         "size_bytes": (0, 32, 128, 1024, 4096, 16384, 32768),
-        "coalescing": COALESCING_NAMES,
+        "coalescing": PAPER_COALESCING_NAMES,
     },
     compare="coalescing",
     rows="size_bytes",

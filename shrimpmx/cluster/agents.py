@@ -10,7 +10,11 @@ from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.shared.agent import Agent
-from shrimpmx.workloads.hog import Hog
+from shrimpmx.wire.link import LinkEgress
+from shrimpmx.workloads.hog import Hog, Spinner
+
+# Strategies under which the handler defers interrupts (host.napi_defer_hard_irqs).
+DEFERRING = ("napi-defer", "irq-suspend")
 
 
 def agent_numbers(placement: Placement) -> dict[str, int]:
@@ -32,26 +36,46 @@ def make_agents(
     return agents
 
 
+def defers(spec: ClusterSpec) -> bool:
+    """Whether irq agents leave interrupts off for a while and poll by timer."""
+    return spec.nic.coalescing in DEFERRING
+
+
 def _make(spec: ClusterSpec, plan: AgentPlan, number: int, memory: RunMemory) -> Agent:
     node = memory.nodes[plan.node] if plan.node < len(memory.nodes) else memory.nodes[0]
     if plan.role == "nic":
         policy = spec.policy(plan.node) if spec.policy is not None else None
-        return Firmware(memory.nodes, plan.node, spec.nic, policy, spec.link_faults)
+        firmware = Firmware(
+            memory.nodes, plan.node, spec.nic, policy, spec.link_faults, dilation=spec.dilation
+        )
+        _use_gap(spec, plan, firmware.egress)
+        return firmware
     if plan.role == "generator":
         return _make_generator(spec, plan, memory)
     if plan.role == "irq":
         host = spec.host
-        return InterruptAgent(node, plan.number, number, host.irq_budget, host.irq_demote_after)
+        return InterruptAgent(
+            node,
+            plan.number,
+            number,
+            host.irq_budget,
+            host.irq_demote_after,
+            host.interrupt_time_ns,
+            host.packet_cost_ns,
+            *((host.napi_defer_hard_irqs, host.gro_flush_timeout_ns) if defers(spec) else ()),
+        )
     if plan.role == "dma":
         return CopyAgent(node, number)
     if plan.role == "hog":
         return Hog(memory.control, number)
+    if plan.role == "spinner":
+        return Spinner(memory.control, number)
     raise ValueError(f"{plan.name} has no step machine; role {plan.role!r}")
 
 
 def _make_generator(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory) -> Agent:
     wanted = spec.generator
-    return TrafficGenerator(
+    generator = TrafficGenerator(
         memory.nodes,
         plan.node,
         spec.nic,
@@ -61,4 +85,14 @@ def _make_generator(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory) -> Ag
         match=wanted.match,
         resend_delay_ns=wanted.resend_delay_ns,
         faults=spec.link_faults,
+        frames=wanted.frames,
+        other_rate=wanted.other_rate,
+        other_bytes=wanted.other_bytes,
     )
+    _use_gap(spec, plan, generator.egress)
+    return generator
+
+
+def _use_gap(spec: ClusterSpec, plan: AgentPlan, egress: LinkEgress) -> None:
+    """What the host that sends there takes per packet; each run and node has its own sequence."""
+    egress.use_gap(spec.nic.tx_gap_ns, spec.nic.tx_gap_jitter, spec.seed * spec.nodes + plan.node)

@@ -15,6 +15,7 @@ from shrimpmx.cluster.placement import Placement
 from shrimpmx.cluster.rank import COUNTERS_BEFORE
 from shrimpmx.cluster.trace_text import trace_text
 from shrimpmx.native.trace import TraceRecord
+from shrimpmx.shared.counter_texts import LONGEST
 
 
 @dataclass
@@ -47,9 +48,15 @@ class ClusterResult:
     agents: list[str] = field(default_factory=list)
 
     def worked(self, agent: str) -> dict[str, int]:
-        """What an agent counted from the moment when rank 0 began to work."""
+        """What an agent counted from the moment when rank 0 began to work.
+
+        The longest of some times is that of the whole run.
+        """
         before = self.counters_before.get(agent, {})
-        return {name: value - before.get(name, 0) for name, value in self.counters[agent].items()}
+        return {
+            name: value if name.endswith(LONGEST) else value - before.get(name, 0)
+            for name, value in self.counters[agent].items()
+        }
 
     def read_memory(self, memory: RunMemory) -> None:
         """Take over what stands in the run's segments at its end."""

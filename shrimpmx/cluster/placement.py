@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec
 from shrimpmx.cluster.topology import Distance, Topology, format_cpu_list
 from shrimpmx.errors import InputError
+from shrimpmx.host.idle import AWAKE_BY, Idle, idle_rule
 from shrimpmx.params import WaitParameters
 
 # Real-time priorities, ours: a NIC that shares a CPU acts beside it, so it preempts all; an
@@ -30,7 +31,8 @@ TABLE_WIDTH = 80
 class AgentPlan:
     """One agent. `number` is its core, rank or companion number, by kind.
 
-    `role`: "nic", "generator", "irq", "dma", "rank" or "hog"; `kind` is the kind of its counters.
+    `role`: "nic", "generator", "irq", "dma", "rank", "hog" or "spinner"; `kind` is the kind of its
+    counters.
     """
 
     name: str
@@ -41,12 +43,15 @@ class AgentPlan:
     @property
     def kind(self) -> str:
         """The kind of its counters: a generator counts as the NIC that it is part of."""
-        return "nic" if self.role == "generator" else self.role
+        return {"generator": "nic", "spinner": "hog"}.get(self.role, self.role)
 
 
 @dataclass(frozen=True)
 class ProcessPlan:
-    """One process: its agents, CPU, real-time priority (0: normal), waiting, and why so."""
+    """One process: its agents, CPU, real-time priority (0: normal), waiting, and why so.
+
+    `idle_class`: it runs only when nothing else wants its CPU.
+    """
 
     name: str
     cpu: int
@@ -54,6 +59,7 @@ class ProcessPlan:
     reason: str
     realtime: int = 0
     niceness: int = 0
+    idle_class: bool = False
     wait: WaitParameters = field(default_factory=lambda: WaitParameters(strategy="block"))
 
     @property
@@ -64,7 +70,10 @@ class ProcessPlan:
 
 @dataclass(frozen=True)
 class Placement:
-    """The map of a run. `notes` says what this machine cannot do, and what follows."""
+    """The map of a run. `notes` says what this machine cannot do, and what follows.
+
+    `idle`: whether idle cores sleep, or what keeps them awake; `idle_why`: why that.
+    """
 
     topology: Topology
     processes: tuple[ProcessPlan, ...]
@@ -74,6 +83,8 @@ class Placement:
     oversubscribed: bool
     realtime: bool
     notes: tuple[str, ...] = ()
+    idle: Idle = "sleep"
+    idle_why: str = ""
 
     @property
     def degraded(self) -> bool:
@@ -106,6 +117,9 @@ class Placement:
         for row in rows:
             cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
             lines.extend(_wrapped("  " + "  ".join([*cells, ""]), row[-1]))
+        if self.idle != "sleep":
+            by = AWAKE_BY[self.idle]
+            lines.extend(_wrapped("  idle cores: ", f"kept awake by {by}; {self.idle_why}"))
         for note in self.notes:
             lines.extend(_wrapped("  note: ", note))
         return "\n".join(lines)
@@ -128,26 +142,32 @@ class Placement:
             "nic_alone": self.nic_alone,
             "oversubscribed": self.oversubscribed,
             "realtime": self.realtime,
+            "idle": self.idle,
             "notes": list(self.notes),
         }
 
 
 def place(
-    spec: ClusterSpec, topology: Topology, realtime: tuple[bool, str] = (True, "")
+    spec: ClusterSpec,
+    topology: Topology,
+    realtime: tuple[bool, str] = (True, ""),
+    pm_qos: tuple[bool, str] = (False, "PM QoS was not tried"),
 ) -> Placement:
     """Map `spec` to the CPUs of `topology`.
 
-    `realtime`: whether real-time priority is permitted, and if not, why. Raises InputError
-    when `spec.cpus` names a place or a CPU that there is not.
+    `realtime`: whether real-time priority is permitted, and if not, why; `pm_qos`: whether PM
+    QoS works, and why. Raises InputError when `spec.cpus` names a place or a CPU that there is
+    not.
     """
     seats = _Seats(spec, topology)
     permitted = realtime[0] and spec.realtime
+    idle = idle_rule(spec.host.idle, pm_qos[0])
     processes = [
         *_nic_processes(spec, seats, permitted),
         *_irq_processes(spec, seats, permitted),
         *_dma_processes(spec, seats, permitted),
         *_rank_processes(spec, seats),
-        *_companion_processes(spec, seats),
+        *_companion_processes(spec, seats, idle),
     ]
     return Placement(
         topology=topology,
@@ -158,6 +178,8 @@ def place(
         oversubscribed=seats.oversubscribed,
         realtime=permitted,
         notes=tuple(_notes(spec, seats, topology, realtime)),
+        idle=idle,
+        idle_why="" if idle == "sleep" else pm_qos[1],
     )
 
 
@@ -299,17 +321,29 @@ def _rank_processes(spec: ClusterSpec, seats: _Seats) -> Iterator[ProcessPlan]:
         yield ProcessPlan(agent.name, cpu, (agent,), why, wait=spec.wait_of(number))
 
 
-def _companion_processes(spec: ClusterSpec, seats: _Seats) -> Iterator[ProcessPlan]:
-    for number, companion in enumerate(spec.companions):
-        agent = AgentPlan(f"{companion.kind}{number}", "hog", companion.node, number)
-        why = f"burns CPU beside node {companion.node}, core {companion.core}"
+def _spinners(seats: _Seats) -> Iterator[CompanionSpec]:
+    """One for each CPU that runs emulated cores."""
+    first = {cpu: core for core, cpu in reversed(seats.core_cpus.items())}
+    for node, core in sorted(first.values()):
+        yield CompanionSpec(node, core, "spinner")
+
+
+def _companion_processes(spec: ClusterSpec, seats: _Seats, idle: Idle) -> Iterator[ProcessPlan]:
+    spinners = _spinners(seats) if idle == "spinner" else ()
+    for number, companion in enumerate((*spec.companions, *spinners)):
+        spins = companion.kind == "spinner"
+        role = "spinner" if spins else "hog"
+        agent = AgentPlan(f"{companion.kind}{number}", role, companion.node, number)
+        why = "keeps the CPU awake" if spins else "burns CPU"
+        why += f" beside node {companion.node}, core {companion.core}"
         yield ProcessPlan(
             agent.name,
             seats.core_cpus[companion.node, companion.core],
             (agent,),
             why,
             niceness=19 if companion.kind == "nice" else 0,
-            wait=WaitParameters(strategy="spin"),
+            idle_class=spins,
+            wait=WaitParameters(strategy="sched" if spins else "spin"),
         )
 
 
@@ -350,4 +384,6 @@ def _row(process: ProcessPlan) -> tuple[str, str, str, str, str]:
     priority = f"fifo {process.realtime}" if process.realtime else "normal"
     if process.niceness:
         priority = f"nice {process.niceness}"
+    if process.idle_class:
+        priority = "idle"
     return (process.name, str(process.cpu), priority, process.wait.strategy, process.reason)

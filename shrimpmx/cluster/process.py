@@ -12,7 +12,7 @@ import traceback
 from typing import Any
 
 from shrimpmx.cluster import rank
-from shrimpmx.cluster.agents import make_agents
+from shrimpmx.cluster.agents import defers, make_agents
 from shrimpmx.cluster.channel import ControlChannel
 from shrimpmx.cluster.interrupts import ENDING_SIGNALS
 from shrimpmx.cluster.parts import DUMP_SIGNAL, RunParts
@@ -23,6 +23,7 @@ from shrimpmx.native import notify
 from shrimpmx.native.cores import (
     die_with_parent,
     pin,
+    set_idle,
     set_process_name,
     set_realtime,
     set_timer_slack,
@@ -90,9 +91,15 @@ def _run_agents(
     parts: RunParts, plan: ProcessPlan, index: int, waiter: Waiter, realtime: int
 ) -> None:
     agents = make_agents(parts.spec, parts.placement, plan, parts.memory)
-    runner = Runner(agents, waiter, parts.spec.early_wake_ns, realtime)
+    early_wake_ns = parts.spec.early_wake_ns
+    if plan.role == "irq" and defers(parts.spec):
+        # A kernel's timer is late, too; who spins before it would keep the ranks from running.
+        early_wake_ns = 0
+    runner = Runner(agents, waiter, early_wake_ns, realtime)
     parts.memory.control.set_runner_state(index, "ready")
     parts.channel.send(plan.name, "ready")
+    if plan.idle_class:
+        set_idle()  # only now: a busy CPU would have kept it from getting ready
     before = usage()
     runner.run()
     parts.channel.send(plan.name, "ended", usage=usage_since(before))

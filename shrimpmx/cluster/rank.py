@@ -17,13 +17,16 @@ from shrimpmx.cluster.agents import agent_numbers
 from shrimpmx.cluster.parts import RunParts
 from shrimpmx.cluster.placement import ProcessPlan
 from shrimpmx.errors import AbortedError, AgentError, InputError
+from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.native.perf import usage
 from shrimpmx.shared.control import Control
+from shrimpmx.shared.geometry import BUSY_POLLS
 from shrimpmx.shared.heap import Heap
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.workloads.anatomy import Messages, receive_messages, send_messages
+from shrimpmx.workloads.invalid_packets import await_invalid_packets
 from shrimpmx.workloads.pingpong import pingpong
 from shrimpmx.workloads.soak import Plan, Reporter, Soak
 from shrimpmx.workloads.stream import receive_stream, send_stream
@@ -108,13 +111,17 @@ def _stream(context: RankContext) -> Samples:
 
 
 def _anatomy(context: RankContext) -> Samples:
-    """Options: size_bytes 0, iterations 1000, warmup 100, delay_ns 0; the lower rank sends."""
+    """Options: size_bytes 0, iterations 1000, warmup 100, delay_ns 0; the lower rank sends.
+
+    The quiet after a message lasts from delay_ns to half as long again.
+    """
     options = context.options
     messages = Messages(
         options.get("size_bytes", 0),
         options.get("iterations", 1000),
         options.get("warmup", 100),
         options.get("delay_ns", 0),
+        context.seed,
     )
     if context.number < context.peer:
         return send_messages(context.endpoint, context.partner, messages, context.control)
@@ -146,6 +153,17 @@ def _received(control: Control) -> int:
     )
 
 
+def _invalid(context: RankContext) -> Samples:
+    """Options: count 10000, warmup 0; the generator sends, from when we connect."""
+    options = context.options
+
+    def begin() -> None:
+        context.endpoint.connect(1, 0, timeout_ns=CONNECT_LIMIT_NS)
+
+    count, warmup = options.get("count", 10_000), options.get("warmup", 0)
+    return await_invalid_packets(context.control, begin, count, warmup)
+
+
 def _idle(context: RankContext) -> Samples:
     """Does nothing; for the cost of launching and ending."""
     return {}
@@ -157,6 +175,7 @@ WORKLOADS: dict[str, Workload] = {
     "stream": _stream,
     "anatomy": _anatomy,
     "soak": _soak,
+    "invalid": _invalid,
     "idle": _idle,
 }
 
@@ -183,6 +202,7 @@ def run_rank(parts: RunParts, plan: ProcessPlan, index: int, waiter: Waiter) -> 
         waiter=waiter,
         parameters=parts.spec.mx,
         agent=agent,
+        busy_poll=_busy_poll(parts, number),
     ) as endpoint:
         if parts.memory.trace is not None:
             endpoint.use_trace(parts.memory.trace, agent)
@@ -207,9 +227,20 @@ def run_rank(parts: RunParts, plan: ProcessPlan, index: int, waiter: Waiter) -> 
         _linger(control, endpoint)
 
 
+def _busy_poll(parts: RunParts, number: int) -> BusyPoll | None:
+    """What the rank polls its node's rx ring with, if ranks do so under the run's strategy."""
+    if parts.spec.nic.coalescing not in BUSY_POLLS:
+        return None
+    rank, host = parts.spec.ranks[number], parts.spec.host
+    node = parts.memory.nodes[rank.node]
+    return BusyPoll(node, rank.core, host.irq_suspend_timeout_ns, host.packet_cost_ns)
+
+
 def _connect(parts: RunParts, number: int, endpoint: Endpoint) -> dict[int, Partner]:
     """Connect to the rank's peer, or to the generator."""
     spec = parts.spec
+    if spec.ranks[number].workload == "invalid":
+        return {}  # to connect is to let the packets come: they are counted from the first on
     if spec.mode == "generator":
         return {1: endpoint.connect(1, 0, timeout_ns=CONNECT_LIMIT_NS)}
     wanted = spec.ranks[number].options.get("peer", number ^ 1)

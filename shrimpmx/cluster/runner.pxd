@@ -16,6 +16,7 @@ cdef struct Course:
     const Clock *clock
     int64_t due_ns           # soonest time at which an agent wants to run by itself
     int64_t awaited_ns       # the due time that the present wait is for
+    int64_t busy_until_ns    # an agent works until then: its host takes that long
     bint keeps_waiting       # an agent has given work to a process on the same CPU
     bint failed              # an agent's step raised
 
@@ -33,6 +34,8 @@ cdef class Runner:
     cdef int _add(self, Agent agent) except -1
     cdef void drive(self) noexcept nogil
     cdef void idle(self) noexcept nogil
+    cdef void work(self) noexcept nogil
     cdef bint awake_too_long(self) noexcept nogil
+    cdef int64_t awake_for(self) noexcept nogil
     cdef void nap(self) noexcept nogil
     cdef void heed_demotion(self) noexcept nogil

@@ -16,7 +16,7 @@ from shrimpmx.params import HostParameters, LinkFaults, MxParameters, NicParamet
 
 Mode = Literal["two-node", "generator"]
 MODES: tuple[str, ...] = ("two-node", "generator")
-COMPANION_KINDS: tuple[str, ...] = ("hog", "nice")
+COMPANION_KINDS: tuple[str, ...] = ("hog", "nice", "spinner")
 FAULT_ACTIONS: tuple[str, ...] = ("kill", "stop")
 
 
@@ -37,7 +37,10 @@ class RankSpec:
 
 @dataclass(frozen=True)
 class CompanionSpec:
-    """A process that only burns CPU beside the ranks: "hog", or "nice" at niceness 19."""
+    """A process that only burns CPU beside the ranks.
+
+    "hog"; "nice" at niceness 19; "spinner" in the idle class, which keeps the core from sleeping.
+    """
 
     node: int
     core: int = 0
@@ -63,7 +66,9 @@ class GeneratorSpec:
     """The far node of a one-node run, played by the NIC's own process.
 
     `count` messages of `size_bytes` (0: until the run ends), at most `window` unacknowledged;
-    when nothing was acknowledged for `resend_delay_ns` it goes back to the first of them.
+    when nothing was acknowledged for `resend_delay_ns` it goes back to the first of them. `frames`
+    "invalid": `count` packets that the receive handler drops, instead. Beside them it sends
+    `other_rate` packets per second of another protocol, frames of `other_bytes`.
     """
 
     size_bytes: int = 128
@@ -71,6 +76,9 @@ class GeneratorSpec:
     window: int = 512
     match: int = 0
     resend_delay_ns: int = MxParameters().resend_delay_ns
+    frames: Literal["messages", "invalid"] = "messages"
+    other_rate: float = 0.0
+    other_bytes: int = 1000
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,8 @@ class ClusterSpec:
     `nic_wait` and `irq_wait` override how those processes wait, `policy` makes a user's
     coalescing policy for node `index`. `realtime` False asks for normal priority everywhere.
     `survive`: a rank that dies or fails does not end the run; its endpoint is closed, which its
-    partners learn from the protocol, and the result says who it was.
+    partners learn from the protocol, and the result says who it was. `dilation`: how much longer
+    the hardware's times are than those of what they emulate, for policies that reckon in rates.
     """
 
     ranks: tuple[RankSpec, ...]
@@ -105,6 +114,7 @@ class ClusterSpec:
     clock: Literal["tsc", "monotonic"] = "tsc"
     trace_entries: int = 0
     early_wake_ns: int = EARLY_WAKE_NS
+    dilation: float = 1.0
     seed: int = 1
 
     def __post_init__(self) -> None:

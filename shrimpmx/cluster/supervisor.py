@@ -36,6 +36,7 @@ from shrimpmx.cluster.spec import AgentFault, ClusterSpec
 from shrimpmx.cluster.topology import Topology
 from shrimpmx.errors import AgentError, InputError, MachineError
 from shrimpmx.host.endpoint import close_dead
+from shrimpmx.host.idle import cores_awake, pm_qos_works
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.native.segment import RunIdentity
 
@@ -64,7 +65,7 @@ class Cluster:
         for rank in spec.ranks:
             workload(rank.workload)
         self.placement: Placement = place(
-            spec, topology or Topology.of_this_machine(), realtime_permitted()
+            spec, topology or Topology.of_this_machine(), realtime_permitted(), pm_qos_works()
         )
         for fault in spec.agent_faults:
             self.placement.process_index(fault.process)
@@ -82,7 +83,8 @@ class Cluster:
             LOGGER.info("removing leftovers of dead runs: %s", found.describe())
             remove_leftovers(found)
         try:
-            with FirstInterrupt():
+            awake = cores_awake if self.placement.idle == "pm-qos" else contextlib.nullcontext
+            with FirstInterrupt(), awake():
                 return _Run(self.spec, self.placement, self.directory, deadline_s).run()
         except KeyboardInterrupt as interrupt:
             raise AgentError(
@@ -197,6 +199,7 @@ class _Run:
     def _collect(self) -> None:
         began = time.monotonic()
         self.parts.memory.control.set_stop("finish")
+        self._hurry_spinners()
         # Not what is left of the deadline: what was to be done was done in time.
         self.until = began + END_LIMIT_S
         self.late = f"the run was done, but did not end within {END_LIMIT_S:g} s more"
@@ -323,10 +326,20 @@ class _Run:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfds[index], number)
 
+    def _hurry_spinners(self) -> None:
+        """Let those of the idle class see the stop word soon, also where strangers keep the CPU
+        busy. Without the right to it they end when they get their share.
+        """
+        for index, plan in enumerate(self.placement.processes[: len(self.processes)]):
+            if plan.idle_class and index not in self.exited:
+                with contextlib.suppress(PermissionError, ProcessLookupError):
+                    os.sched_setscheduler(self._pids()[index], os.SCHED_OTHER, os.sched_param(0))
+
     def _end_everyone(self, memory: RunMemory) -> None:
         left = [index for index in range(len(self.pidfds)) if index not in self.exited]
         if left:
             memory.control.set_stop("abort")
+            self._hurry_spinners()
             until = time.monotonic() + ABORT_LIMIT_S
             while left and time.monotonic() < until:
                 with contextlib.suppress(AgentError):

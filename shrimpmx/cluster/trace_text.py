@@ -10,6 +10,8 @@ from shrimpmx.shared.control import counter_names
 from shrimpmx.wire.packets import PACKET_TYPES
 
 MARK = 0x80
+# The type of a packet_word for what is not MXoE: OTHER_WORD_TYPE of wire/packet_word.pxd.
+OTHER_TYPE = 0x7F
 # What waiting ended with: WaitResult + 1, enum in wait/strategy.pxd.
 WAIT_RESULTS = ("stopped", "deadline passed", "ready")
 # Agent kinds whose agents drop packets, by their number in shared/counters.h.
@@ -60,12 +62,13 @@ def packet(word: int) -> str:
     ptype = word & 0x7F
     kind = PACKET_TYPES.get(ptype)
     name = kind.NAME if kind is not None else f"type {ptype}"
-    name = SHORT_NAMES.get(name, name)
+    name = "another protocol's" if ptype == OTHER_TYPE else SHORT_NAMES.get(name, name)
     fragment, seqnum = word >> 8 & 0xFF, word >> 16 & 0x3FFF
     numbers = {
         "medium": f"{seqnum}.{fragment}",
         "ack": f"awaiting {seqnum}",
         "connect": "",
+        "another protocol's": "",
         "pull request": f"from frame {seqnum}",
         "pull reply": f"{fragment}",
         "nack_mcp": "",

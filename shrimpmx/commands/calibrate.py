@@ -1,8 +1,11 @@
-"""`shrimpmx calibrate`: what this machine charges for wake-ups, interrupts and switches."""
+"""`shrimpmx calibrate`: what this machine charges for wake-ups, interrupts and switches, beside the
+platforms that scenarios emulate, and what a run takes to stand for one of them.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import Any
 
 from rich.table import Table
@@ -11,10 +14,10 @@ from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
 from shrimpmx.execute import handler_cost
 from shrimpmx.measure import calibration
+from shrimpmx.measure.environment import unavailable
 from shrimpmx.measure.result import json_place, write_json
 from shrimpmx.measure.words import number_words
-
-SECONDS = 0.3
+from shrimpmx.platform import PLATFORMS, Costs, Platform, host_costs, proposed_dilation
 
 
 def add_parser(commands: Any) -> None:
@@ -23,9 +26,12 @@ def add_parser(commands: Any) -> None:
         "calibrate",
         help="measure what this machine charges, and store it",
         description="Measure wake-ups, interrupts, context switches, the handler's cost per "
-        "packet, and T_block; stored below $XDG_CACHE_HOME/shrimpmx for this machine.",
+        "packet, and T_block; stored below $XDG_CACHE_HOME/shrimpmx for this machine. Beside them "
+        "stand the costs of each platform that scenarios emulate, and the time dilation at which "
+        "this machine keeps its ratios. A scenario that needs them measures by itself.",
     )
-    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"per cost ({SECONDS})")
+    seconds = calibration.SECONDS
+    parser.add_argument("--seconds", type=float, default=seconds, help=f"per cost ({seconds})")
     parser.add_argument("--show", action="store_true", help="show what is stored, measure nothing")
     parser.add_argument(
         "--json", type=json_place, metavar="PATH", help="write the figures there too"
@@ -40,37 +46,89 @@ def run(options: argparse.Namespace) -> int:
     """
     if not 0.01 <= options.seconds <= 60:
         raise InputError(f"--seconds must be from 0.01 to 60, not {options.seconds}")
-    if options.show:
-        stored = calibration.load()
-        if stored is None:
-            raise InputError("this machine has no stored calibration; run shrimpmx calibrate")
-        document = stored
-    else:
-        document = calibration.calibrate(options.seconds)
-        document["costs"]["handler_per_packet"] = handler_cost(options.seconds)
+    document = stored() if options.show else calibration.calibrate(options.seconds, handler_cost)
+    costs = document["costs"]
     terminal = console()
-    terminal.print(costs_table(document["costs"]))
+    terminal.print(costs_table(costs))
     terminal.print(f"CPUs are {document['state']}; taken {document['environment']['time']}")
+    for platform in PLATFORMS.values():
+        for line in platform_lines(platform, costs):
+            terminal.print(line, soft_wrap=True, markup=False)
     if options.json:
-        write_json(options.json, document)
+        platforms = {name: proposal(platform, costs) for name, platform in PLATFORMS.items()}
+        write_json(options.json, {**document, "platforms": platforms})
     if not options.show:
-        terminal.print(f"stored in {calibration.store(document)}", soft_wrap=True)
+        lost = "the figures above are not stored"
+        terminal.print(f"stored in {calibration.store(document, lost)}", soft_wrap=True)
     return 0
 
 
-def costs_table(costs: dict[str, dict[str, Any]]) -> Table:
-    """The costs with their 95 % intervals, in microseconds; reasons for those not available."""
+def stored() -> calibration.Document:
+    """What is stored for this machine; InputError if it is nothing, or cannot be used."""
+    try:
+        document = calibration.load()
+    except InputError as error:
+        raise InputError(f"{error}; run shrimpmx calibrate") from error
+    if document is None:
+        raise InputError("this machine has no stored calibration; run shrimpmx calibrate")
+    return document
+
+
+def proposal(platform: Platform, costs: Costs) -> dict[str, Any]:
+    """What a run takes to stand for the platform: dilation and added costs, or why it cannot."""
+    try:
+        dilation = proposed_dilation(platform, costs)
+    except InputError as error:
+        return unavailable(str(error))
+    return {"time_dilation": dilation, **host_costs(platform, costs, dilation)}
+
+
+def platform_lines(platform: Platform, costs: Costs) -> Iterator[str]:
+    """What the platform is, where its costs come from, and what a run takes to stand for it."""
+    yield f"\n{platform.name}: {platform.title}"
+    for name, cost in platform.costs.items():
+        words = number_words(cost.ns / 1000)
+        yield f"  {name} {words} µs, {cost.origin}: {cost.source}"
+    taken = proposal(platform, costs)
+    if "unavailable" in taken:
+        yield f"  no proposal: {taken['unavailable']}"
+        return
+    dilation = taken.pop("time_dilation")
+    interrupt = number_words(taken.pop("interrupt_time_ns") / 1000)
+    added = ", ".join(
+        f"{number_words(ns / 1000)} µs per {name.removesuffix('_cost_ns')}"
+        for name, ns in taken.items()
+    )
+    yield f"  proposed here: time_dilation={dilation:g}; an interrupt then takes {interrupt} µs,"
+    yield f"  and beside its own costs the host is charged {added}"
+
+
+def costs_table(costs: Costs) -> Table:
+    """The costs with their 95 % intervals, in microseconds, beside those of each platform;
+    reasons for those not available.
+    """
     table = Table(box=None)
-    table.add_column("cost")
+    table.add_column("cost", no_wrap=True)
     table.add_column("µs", justify="right")
-    table.add_column("95 % interval", justify="right")
+    table.add_column("95 % interval", justify="right", no_wrap=True)
+    for platform in PLATFORMS:
+        table.add_column(platform, justify="right", no_wrap=True)
     table.add_column("what it is")
     for name, cost in costs.items():
+        theirs = [_platform_cell(platform, name) for platform in PLATFORMS.values()]
         if "unavailable" in cost:
-            table.add_row(name, "—", "", f"{cost['meaning']}: {cost['unavailable']}")
+            table.add_row(name, "—", "", *theirs, f"{cost['meaning']}: {cost['unavailable']}")
             continue
         low, high = (number_words(end / 1000) for end in cost["ci95"])
-        table.add_row(
-            name, number_words(cost["median"] / 1000), f"{low} to {high}", cost["meaning"]
-        )
+        ours = number_words(cost["median"] / 1000)
+        table.add_row(name, ours, f"{low} to {high}", *theirs, cost["meaning"])
+    for name in {name: None for platform in PLATFORMS.values() for name in platform.costs}:
+        if name not in costs:
+            theirs = [_platform_cell(platform, name) for platform in PLATFORMS.values()]
+            table.add_row(name, "—", "", *theirs, "not measured here: counts as 0")
     return table
+
+
+def _platform_cell(platform: Platform, name: str) -> str:
+    cost = platform.costs.get(name)
+    return f"{number_words(cost.ns / 1000)} ({cost.origin})" if cost else ""

@@ -1,4 +1,4 @@
-"""`shrimpmx list`: the scenarios there are, and every parameter that can be set."""
+"""`shrimpmx list`: scenarios, parameters, metrics and coalescing strategies."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.loading import docstring_of, list_scenarios, scenario_directories
 from shrimpmx.measure.metrics import METRICS
 from shrimpmx.measure.result import json_place, write_json
+from shrimpmx.nic.names import STRATEGIES
 from shrimpmx.point import GROUPS
 
 
@@ -21,12 +22,13 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "list",
-        help="list scenarios, parameters or metrics",
+        help="list scenarios, parameters, metrics or strategies",
         description="List the scenarios below a directory (./scenarios, or those of the checkout).",
     )
     parser.add_argument("directory", nargs="?", type=Path, help="where to look for scenarios")
     parser.add_argument("--parameters", action="store_true", help="list what --set can set")
     parser.add_argument("--metrics", action="store_true", help="list what can be measured")
+    parser.add_argument("--strategies", action="store_true", help="list coalescing strategies")
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write the list there")
     parser.set_defaults(function=run)
 
@@ -37,6 +39,8 @@ def run(options: argparse.Namespace) -> int:
         return _print("parameters", _parameters(), options.json)
     if options.metrics:
         return _print("metrics", _metrics(), options.json)
+    if options.strategies:
+        return _print("strategies", _strategies(), options.json)
     if options.directory is not None and not options.directory.is_dir():
         raise InputError(f"{options.directory} is no directory")
     directories = [options.directory] if options.directory else scenario_directories()
@@ -65,6 +69,13 @@ def _metrics() -> list[dict[str, str]]:
     return [
         {"name": metric.name, "unit": metric.unit, "what": metric.meaning}
         for metric in METRICS.values()
+    ]
+
+
+def _strategies() -> list[dict[str, str]]:
+    return [
+        {"name": name, "rule": strategy.rule, "wins when": strategy.wins}
+        for name, strategy in STRATEGIES.items()
     ]
 
 

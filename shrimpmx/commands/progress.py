@@ -58,13 +58,23 @@ def point_words(plan: RunPlan, axes: Sequence[str]) -> str:
 class Bar:
     """Shows how a sweep goes on, in one line; `axes` are those that tell its runs apart.
 
+    Of one sweep among several it counts `whole` runs, those of all, with `before` done before it.
+
     It is drawn between runs only, without rich's refresh thread: a process with threads must
     not fork, and every run forks its agents.
     """
 
-    def __init__(self, name: str, axes: Sequence[str] = (), width: int | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        axes: Sequence[str] = (),
+        width: int | None = None,
+        before: int = 0,
+        whole: int = 0,
+    ) -> None:
         terminal = console(stderr=True, width=width)
         self._axes = axes
+        self._before, self._whole = before, whole
         # What is too long ends in dots: a line that wraps cannot be drawn over.
         columns: list[ProgressColumn] = [
             TextColumn("{task.description}", table_column=_one_line()),
@@ -92,7 +102,7 @@ class Bar:
     def begin(self, total: int, done: int) -> None:
         """A sweep of `total` runs begins, of which `done` are there already."""
         self._progress.start()
-        self._progress.update(self._task, total=total, completed=done)
+        self._progress.update(self._task, total=self._whole or total, completed=self._before + done)
         self._progress.refresh()
 
     @_unless_nobody_looks

@@ -53,7 +53,7 @@ cdef class DriverEndpoint:
                               uint32_t seqnum, uint32_t piggyack, uint64_t match,
                               uint32_t message_length, uint32_t frag_seqnum,
                               const void *data, uint32_t frag_length,
-                              bint is_last, bint from_copy) noexcept nogil
+                              bint from_copy) noexcept nogil
     cdef int send_rndv(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
                        uint32_t seqnum, uint32_t piggyack, uint64_t match,
                        uint32_t message_length, uint8_t rdma_id, uint8_t rdma_seqnum,

@@ -31,7 +31,6 @@ class DriverEndpoint:
         data: bytes = b"",
         message_length: int = 0,
         frag_seqnum: int = 0,
-        is_last: bool = True,
         from_copy: bool = False,
         session_id: int = 0,
         acknum: int = 0,

@@ -31,6 +31,7 @@ from shrimpmx.host.send_commands cimport (
     put_notify,
     put_rndv,
 )
+from shrimpmx.host.token cimport tokens_of_dead
 from shrimpmx.host.transmit cimport (
     transmit_commit,
     transmit_doorbell,
@@ -91,11 +92,13 @@ cdef void _close(node_header *node, endpoint_descriptor *descriptor) noexcept no
 def close_dead(Node node not None, uint32_t endpoint) -> None:
     """Close an endpoint whose process has died, as DriverEndpoint.close() does.
 
+    If the process was polling an rx ring, the irq agents are told to go on.
     IndexError if there is no such endpoint.
     """
     if endpoint >= node.header.endpoints_count:
         raise IndexError(f"no endpoint {endpoint}; there are {node.header.endpoints_count}")
     with nogil:
+        tokens_of_dead(node, node_endpoint(node.header, endpoint).runner)
         _close(node.header, node_endpoint(node.header, endpoint))
 
 
@@ -249,8 +252,8 @@ cdef class DriverEndpoint:
     # -- send commands ------------------------------------------------
 
     def command(self, kind, peer, dst_endpoint, *, session=0, seqnum=0, piggyack=0, match=0,
-                bytes data=b"", message_length=0, frag_seqnum=0, is_last=True, from_copy=False,
-                session_id=0, acknum=0, send_seq=0, resent=0, rdma_id=0, rdma_seqnum=0,
+                bytes data=b"", message_length=0, frag_seqnum=0, from_copy=False, session_id=0,
+                acknum=0, send_seq=0, resent=0, rdma_id=0, rdma_seqnum=0,
                 rdma_offset=0, transferred=0) -> int:
         """One send command by name, doorbell included; for tests and tools.
 
@@ -271,7 +274,7 @@ cdef class DriverEndpoint:
                                     rdma_id, rdma_seqnum)
         elif kind == "medium_frag":
             sent = self.send_medium_frag(peer, dst_endpoint, session, seqnum, piggyack, match,
-                                         message_length, frag_seqnum, start, len(data), is_last,
+                                         message_length, frag_seqnum, start, len(data),
                                          from_copy)
         elif len(data) > <Py_ssize_t>(SMALL_PACKET_BYTES - sizeof(wire_message)):
             raise InputError(f"{len(data)} bytes do not fit a packet of type {kind}")
@@ -375,7 +378,7 @@ cdef class DriverEndpoint:
                               uint32_t seqnum, uint32_t piggyack, uint64_t match,
                               uint32_t message_length, uint32_t frag_seqnum,
                               const void *data, uint32_t frag_length,
-                              bint is_last, bint from_copy) noexcept nogil:
+                              bint from_copy) noexcept nogil:
         cdef packet_route route = self._route(dst_endpoint, session)
         cdef bint locally = self.sends_locally(peer)
         cdef wire_medium memory
@@ -383,7 +386,7 @@ cdef class DriverEndpoint:
         if header == NULL:
             return 0
         put_medium(header, &route, seqnum, piggyack, match, message_length, frag_seqnum,
-                   frag_length, is_last)
+                   frag_length)
         if locally:
             return local_post(&self.local, self.counters, <uint8_t *>header, session,
                               <const uint8_t *>data)

@@ -6,7 +6,12 @@ from shrimpmx.host.receive_handler cimport ReceiveHandler
 from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.native.ring cimport ring
 from shrimpmx.shared.agent cimport Agent
-from shrimpmx.shared.layout cimport core_interrupts, interrupt_vector, node_header
+from shrimpmx.shared.layout cimport (
+    NODE_VECTORS_MAX,
+    core_interrupts,
+    interrupt_vector,
+    node_header,
+)
 from shrimpmx.shared.node cimport Node
 
 
@@ -15,6 +20,10 @@ cdef class InterruptAgent(Agent):
     cdef readonly uint32_t core
     cdef readonly uint32_t budget
     cdef readonly uint32_t demote_after
+    cdef readonly int64_t interrupt_time_ns
+    cdef readonly int64_t packet_cost_ns
+    cdef readonly uint32_t defer_hard_irqs
+    cdef readonly int64_t flush_timeout_ns
     # The runner gives up its real-time priority while this is true, and takes it back after.
     cdef readonly bint wants_demotion
     cdef ReceiveHandler handler
@@ -26,9 +35,32 @@ cdef class InterruptAgent(Agent):
     cdef int64_t tick_ns             # between two ticks
     cdef int64_t next_tick_ns        # 0: at the first step; NEVER_NS: another core ticks
 
+    # Polls that no interrupt begins: one timer per vector.
+    cdef bint keeps_timers           # interrupts are deferred, or ranks poll
+    cdef bint watches                # ranks poll: it has the timers of vectors bound to its core
+    cdef uint64_t timers             # vectors whose timer runs
+    cdef int64_t next_poll_ns        # the first of them, or NEVER_NS
+    cdef int64_t[NODE_VECTORS_MAX] poll_ns        # when it expires
+    cdef uint32_t[NODE_VECTORS_MAX] defers_left   # polls that may yet find nothing
+
+    cdef bint paid                   # the next frame's cost is over
+    cdef uint32_t polled             # frames of the poll that is going on, or has just ended
+
     cdef void _tick(self, int64_t now_ns) noexcept nogil
     cdef uint32_t _poll(self, interrupt_vector *vector) noexcept nogil
+    cdef int64_t _interrupted_until(self, uint64_t taken, uint32_t count,
+                                    int64_t now_ns) noexcept nogil
+    cdef bint _poll_charged(self, interrupt_vector *vector, int64_t now_ns) noexcept nogil
     cdef void _hand_back(self, interrupt_vector *vector, ring *rx,
                          uint32_t position) noexcept nogil
-    cdef bint _complete(self, interrupt_vector *vector) noexcept nogil
+    cdef bint _complete(self, interrupt_vector *vector, uint32_t polled) noexcept nogil
+    cdef bint _defer(self, interrupt_vector *vector, uint32_t number,
+                     uint32_t polled) noexcept nogil
+    cdef void _set_timer(self, interrupt_vector *vector, uint32_t number,
+                         int64_t due_ns) noexcept nogil
+    cdef uint32_t _look_at_timers(self, int64_t now_ns) noexcept nogil
+    cdef bint _is_due(self, interrupt_vector *vector, uint32_t number, uint32_t seen,
+                      int64_t now_ns) noexcept nogil
+    cdef void _begin_timed_poll(self, interrupt_vector *vector, uint32_t number,
+                                uint32_t seen) noexcept nogil
     cdef void _note_exhausted(self, bint exhausted) noexcept nogil

@@ -7,8 +7,21 @@ class InterruptAgent(Agent):
     budget: int
     demote_after: int
     wants_demotion: bool
+    interrupt_time_ns: int
+    packet_cost_ns: int
+    defer_hard_irqs: int
+    flush_timeout_ns: int
     def __init__(
-        self, node: Node, core: int, agent: int, budget: int = 64, demote_after: int = 10
+        self,
+        node: Node,
+        core: int,
+        agent: int,
+        budget: int = 64,
+        demote_after: int = 10,
+        interrupt_time_ns: int = 0,
+        packet_cost_ns: int = 0,
+        defer_hard_irqs: int = 0,
+        flush_timeout_ns: int = 0,
     ) -> None: ...
     @property
     def scheduled_vectors(self) -> int: ...

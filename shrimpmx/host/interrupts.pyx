@@ -4,6 +4,11 @@ An interrupt sets a vector's bit in the core's pending word and wakes the agent.
 handler then owns the vector's claim token, polls the rx ring up to a budget (NAPI's
 weight of 64), and hands the token back when the ring is empty. At most one
 interrupt per vector is outstanding, as in the myri10ge driver.
+
+With `defer_hard_irqs` a handler that has emptied the ring does not hand the token back at once:
+interrupts stay off, and a timer polls, until that many polls in a row have found nothing (Linux:
+napi_defer_hard_irqs and gro_flush_timeout). Where ranks poll too, the agent of a vector's bound
+core also has the timer that ends a suspension. Of the token's ways see token.pxd.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -11,20 +16,19 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from shrimpmx.host.copy_queue cimport copy_queue_end_batch, copy_queue_open
 from shrimpmx.host.pull_backlog cimport backlog_empty
 from shrimpmx.host.receive_handler cimport ReceiveHandler
+from shrimpmx.host.token cimport token_free, token_take
 from shrimpmx.native.atomics cimport (
-    exchange_u32,
     exchange_u64,
     full_fence,
     load_acquire_u32,
     load_relaxed_u32,
     load_relaxed_u64,
-    prefetch_read,
     store_relaxed_u32,
     store_release_u32,
 )
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport wait_slot_wake
-from shrimpmx.native.ring cimport ring, ring_available_from, ring_consume, ring_slot
+from shrimpmx.native.ring cimport ring, ring_available_from, ring_consume
 from shrimpmx.native.trace cimport (
     TRACE_interrupt,
     TRACE_poll_begin,
@@ -34,15 +38,21 @@ from shrimpmx.native.trace cimport (
 )
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
+    BUSY_POLL_NONE,
     COUNTER_budget_exhausted,
     COUNTER_demotions,
     COUNTER_dma_ring_full,
     COUNTER_interrupts,
+    COUNTER_poll_timers,
     COUNTER_polls,
     COUNTER_reclaims,
     COUNTER_timer_ticks,
     NO_RUNNER,
-    frame_slot,
+    TOKEN_DEFERRED,
+    TOKEN_FREE,
+    TOKEN_RESUMED,
+    TOKEN_SUSPENDED,
+    TOKEN_TAKEN,
     interrupt_vector,
     node_core,
     node_handled,
@@ -79,10 +89,19 @@ cdef class InterruptAgent(Agent):
     polls in a row that use up the budget before it asks to lose its real-time priority, as
     Linux moves to ksoftirqd (0: never, which lets receive livelock happen). The agent of core 0
     also ticks: it looks after pulls whose replies do not come, whoever started them.
+
+    Another machine's costs: `interrupt_time_ns` is how long an interrupt takes at least, from the
+    NIC's raising it to the poll, `packet_cost_ns` is added to what a frame takes, before it is
+    handled. The handler works for so long.
+
+    `defer_hard_irqs`: polls in a row that must find nothing before interrupts are on again, and
+    `flush_timeout_ns`: between two of them. A timer's interrupt costs what a NIC's does.
     """
 
     def __init__(self, Node node not None, uint32_t core, uint32_t agent,
-                 uint32_t budget=64, uint32_t demote_after=10):
+                 uint32_t budget=64, uint32_t demote_after=10,
+                 int64_t interrupt_time_ns=0, int64_t packet_cost_ns=0,
+                 uint32_t defer_hard_irqs=0, int64_t flush_timeout_ns=0):
         if budget == 0:
             raise InputError("the irq budget must be at least 1 packet per poll")
         self.handler = ReceiveHandler(node, core, agent)
@@ -90,7 +109,14 @@ cdef class InterruptAgent(Agent):
         self.core = core
         self.budget = budget
         self.demote_after = demote_after
+        self.interrupt_time_ns = interrupt_time_ns
+        self.packet_cost_ns = packet_cost_ns
+        self.defer_hard_irqs = defer_hard_irqs
+        self.flush_timeout_ns = flush_timeout_ns
         self.header = node.header
+        self.watches = node.header.busy_poll != BUSY_POLL_NONE
+        self.keeps_timers = self.watches or defer_hard_irqs != 0
+        self.next_poll_ns = NEVER_NS
         self.interrupts = node_core(node.header, core)
         self.nic_slot = node.control.slot(node.header.nic_runner)
         if node.header.dma_runner != NO_RUNNER:
@@ -114,33 +140,48 @@ cdef class InterruptAgent(Agent):
         return self.scheduled
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
-        cdef uint64_t vectors, taken
+        cdef uint64_t vectors, taken = 0
         cdef interrupt_vector *vector
         cdef uint32_t done = 0, handled
         cdef bint exhausted = False
+        if now_ns < self.busy_until_ns:
+            return 0
         self.handler.now_ns = now_ns
         if now_ns >= self.next_tick_ns:
             self._tick(now_ns)
+        if self.keeps_timers:
+            done = self._look_at_timers(now_ns)
         if load_relaxed_u64(&self.interrupts.pending) != 0:
             # I2': takes all interrupts at once; pairs with I2, the NIC's fetch_or
             taken = exchange_u64(&self.interrupts.pending, 0)
             self.counters[COUNTER_interrupts] += __builtin_popcountll(taken)
             self.scheduled |= taken
-            done = __builtin_popcountll(taken)
+            done += __builtin_popcountll(taken)
             trace_record(self.trace, now_ns, TRACE_interrupt, taken, self.core)
+        if done != 0 and self._interrupted_until(taken, done, now_ns) > now_ns:
+            self.next_due_ns = self.busy_until_ns
+            return <int>done
         vectors = self.scheduled
         while vectors != 0:
             vector = node_vector(self.header, __builtin_ctzll(vectors))
-            handled = self._poll(vector)
+            if self.packet_cost_ns == 0:
+                handled = self._poll(vector)
+            elif self._poll_charged(vector, now_ns):
+                handled = self.polled
+            else:
+                self.next_due_ns = self.busy_until_ns
+                return <int>done + 1
             done += handled
             if handled >= self.budget:
                 exhausted = True
-            elif self._complete(vector):
+                self.defers_left[vector - node_vector(self.header, 0)] = self.defer_hard_irqs
+            elif self._complete(vector, handled):
                 self.scheduled &= ~(vectors & (~vectors + 1))
             vectors &= vectors - 1
             if vectors == 0:
                 self._note_exhausted(exhausted)
-        self.next_due_ns = now_ns if self.scheduled != 0 else self.next_tick_ns
+        self.next_due_ns = (
+            now_ns if self.scheduled != 0 else min(self.next_tick_ns, self.next_poll_ns))
         if not backlog_empty(&self.handler.backlog):
             if done == 0:
                 self.handler.finish_batch()
@@ -157,9 +198,7 @@ cdef class InterruptAgent(Agent):
     cdef uint32_t _poll(self, interrupt_vector *vector) noexcept nogil:
         """Handles up to `budget` frames; fewer only if the ring is empty."""
         cdef ring *rx = <ring *>(<char *>self.header + vector.rx_ring_offset)
-        cdef uint32_t handled = 0, batch, index
-        cdef frame_slot *slot
-        cdef frame_slot *ahead
+        cdef uint32_t handled = 0, batch
         cdef uint32_t number = <uint32_t>(vector - node_vector(self.header, 0))
         cdef uint32_t position = load_relaxed_u32(node_handled(self.header, number))
         if self.handler.context.copies != NULL:
@@ -172,22 +211,53 @@ cdef class InterruptAgent(Agent):
             batch = min(batch, min(<uint32_t>CONSUME_BATCH_PACKETS, self.budget - handled))
             if batch == 0:
                 break
-            for index in range(batch):
-                slot = <frame_slot *>ring_slot(rx, position + index)
-                ahead = <frame_slot *>ring_slot(rx, position + index + 2)
-                prefetch_read(ahead)
-                prefetch_read(<char *>ahead + 64)
-                prefetch_read(<char *>ahead + 128)
-                if self.trace != NULL and slot.time_ns > self.handler.now_ns:
-                    self.handler.now_ns = slot.time_ns   # it came after the step began
-                self.handler.copies.frame = position + index
-                self.handler.handle(slot.frame, slot.length)
+            self.handler.handle_slots(rx, position, batch)
             position += batch
             self._hand_back(vector, rx, position)
             handled += batch
         self.handler.finish_batch()
         trace_record(self.trace, self.handler.now_ns, TRACE_poll_end, number, handled)
         return handled
+
+    cdef int64_t _interrupted_until(self, uint64_t taken, uint32_t count,
+                                    int64_t now_ns) noexcept nogil:
+        """When `count` interrupts are over, of which the NIC raised those in `taken`, the
+        handler's own timer the others, which began now.
+        """
+        cdef int64_t began_ns = now_ns
+        while taken != 0:
+            began_ns = min(began_ns, node_vector(self.header, __builtin_ctzll(taken)).raised_ns)
+            taken &= taken - 1
+        self.busy_until_ns = began_ns + <int64_t>count * self.interrupt_time_ns
+        return self.busy_until_ns
+
+    cdef bint _poll_charged(self, interrupt_vector *vector, int64_t now_ns) noexcept nogil:
+        """A poll of a host that takes its time: a frame is handled once its cost is over.
+
+        A step pays for one frame at most. True when the poll has ended: `polled` frames.
+        """
+        cdef ring *rx = <ring *>(<char *>self.header + vector.rx_ring_offset)
+        cdef uint32_t number = <uint32_t>(vector - node_vector(self.header, 0))
+        cdef uint32_t position = load_relaxed_u32(node_handled(self.header, number))
+        if self.paid:
+            self.paid = False
+            if self.handler.context.copies != NULL:
+                copy_queue_open(&self.handler.copies, self.header, number)
+            self.handler.handle_slots(rx, position, 1)
+            position += 1
+            self._hand_back(vector, rx, position)
+            self.handler.finish_batch()
+            self.polled += 1
+        else:
+            self.polled = 0
+            self.counters[COUNTER_polls] += 1
+            trace_record(self.trace, now_ns, TRACE_poll_begin, number, self.budget)
+        if self.polled < self.budget and ring_available_from(rx, position, 1) != 0:
+            self.paid = True
+            self.busy_until_ns = now_ns + self.packet_cost_ns
+            return False
+        trace_record(self.trace, now_ns, TRACE_poll_end, number, self.polled)
+        return True
 
     cdef void _hand_back(self, interrupt_vector *vector, ring *rx,
                          uint32_t position) noexcept nogil:
@@ -200,25 +270,102 @@ cdef class InterruptAgent(Agent):
         if not copy_queue_end_batch(&self.handler.copies, position):
             self.counters[COUNTER_dma_ring_full] += 1
 
-    cdef bint _complete(self, interrupt_vector *vector) noexcept nogil:
-        """Hands the token back; false if frames came meanwhile and it was claimed again."""
+    cdef bint _complete(self, interrupt_vector *vector, uint32_t polled) noexcept nogil:
+        """After a poll of `polled` frames hands the token back, or sets a timer instead.
+
+        False if frames came meanwhile and it was claimed again.
+        """
         cdef ring *rx = <ring *>(<char *>self.header + vector.rx_ring_offset)
-        cdef const uint32_t *handled = node_handled(
-            self.header, <uint32_t>(vector - node_vector(self.header, 0))
-        )
-        store_release_u32(&vector.token, 1)  # I3: after the ring's tail; pairs with its exchange
-        # I1': the token before the look at the wish; pairs with I1, the NIC's fence between
-        # its wish and its second look at the token. One of the two sees the other.
-        full_fence()
-        if load_relaxed_u32(&vector.wish) == 0:
+        cdef uint32_t number = <uint32_t>(vector - node_vector(self.header, 0))
+        cdef const uint32_t *handled = node_handled(self.header, number)
+        if self.defer_hard_irqs != 0 and self._defer(vector, number, polled):
+            return True
+        if not token_free(vector):
             return True
         # Only a third party's look: without the token the ring's consumer may be another core.
         if (load_acquire_u32(&rx.head) != load_relaxed_u32(handled)  # H1': pairs with H1
-                and exchange_u32(&vector.token, 0) == 1):
+                and token_take(vector, TOKEN_FREE, TOKEN_TAKEN)):
             self.counters[COUNTER_reclaims] += 1
             return False
         wait_slot_wake(self.nic_slot)
         return True
+
+    cdef bint _defer(self, interrupt_vector *vector, uint32_t number,
+                     uint32_t polled) noexcept nogil:
+        """Leaves interrupts off and sets the timer; false if enough polls found nothing."""
+        if polled != 0:
+            self.defers_left[number] = self.defer_hard_irqs
+        if self.defers_left[number] == 0:
+            return False
+        self.defers_left[number] -= 1
+        self._set_timer(vector, number, self.handler.now_ns + self.flush_timeout_ns)
+        store_release_u32(&vector.token, TOKEN_DEFERRED + self.core)  # I3
+        return True
+
+    cdef void _set_timer(self, interrupt_vector *vector, uint32_t number,
+                         int64_t due_ns) noexcept nogil:
+        self.timers |= <uint64_t>1 << number
+        self.poll_ns[number] = due_ns
+        self.next_poll_ns = min(self.next_poll_ns, due_ns)
+        if self.watches and vector.bound_core == self.core:
+            store_relaxed_u32(&vector.watched, 1)
+
+    cdef uint32_t _look_at_timers(self, int64_t now_ns) noexcept nogil:
+        """Takes the vectors that are to be polled without an interrupt; returns how many."""
+        cdef interrupt_vector *vector
+        cdef uint32_t number, seen
+        cdef uint32_t taken = 0
+        self.next_poll_ns = NEVER_NS
+        for number in range(self.header.vectors_count):
+            vector = node_vector(self.header, number)
+            while True:
+                seen = load_acquire_u32(&vector.token)
+                if not self._is_due(vector, number, seen, now_ns):
+                    break
+                if token_take(vector, seen, TOKEN_TAKEN):
+                    self._begin_timed_poll(vector, number, seen)
+                    taken += 1
+                    break
+            if self.timers >> number & 1:
+                self.next_poll_ns = min(self.next_poll_ns, self.poll_ns[number])
+        return taken
+
+    cdef bint _is_due(self, interrupt_vector *vector, uint32_t number, uint32_t seen,
+                      int64_t now_ns) noexcept nogil:
+        """Whether to take the token, which is `seen`, now; if not, sees to the timer."""
+        cdef uint64_t bit = <uint64_t>1 << number
+        cdef int64_t until_ns
+        if seen == TOKEN_DEFERRED + self.core:
+            return now_ns >= self.poll_ns[number]
+        if not self.watches or vector.bound_core != self.core:
+            self.timers &= ~bit  # a rank has taken it: the watching core's from now on
+            return False
+        if seen == TOKEN_SUSPENDED:
+            until_ns = <int64_t>load_relaxed_u64(&vector.suspended_until_ns)
+            if now_ns >= until_ns:
+                return True
+            self._set_timer(vector, number, until_ns)
+        elif seen == TOKEN_RESUMED:
+            return True
+        elif self.timers & bit and now_ns >= self.poll_ns[number]:
+            self.timers &= ~bit
+            store_relaxed_u32(&vector.watched, 0)
+            full_fence()  # T1'
+            if load_relaxed_u32(&vector.token) == TOKEN_SUSPENDED:
+                self._set_timer(vector, number,
+                                <int64_t>load_relaxed_u64(&vector.suspended_until_ns))
+        return False
+
+    cdef void _begin_timed_poll(self, interrupt_vector *vector, uint32_t number,
+                                uint32_t seen) noexcept nogil:
+        """With the token in hand, which was `seen`."""
+        self.timers &= ~(<uint64_t>1 << number)
+        if self.watches and vector.bound_core == self.core:
+            store_relaxed_u32(&vector.watched, 0)
+        if seen != TOKEN_DEFERRED + self.core:
+            self.defers_left[number] = self.defer_hard_irqs
+        self.scheduled |= <uint64_t>1 << number
+        self.counters[COUNTER_poll_timers] += 1
 
     cdef void _note_exhausted(self, bint exhausted) noexcept nogil:
         if not exhausted:

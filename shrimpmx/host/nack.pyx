@@ -29,17 +29,22 @@ from shrimpmx.wire.wire cimport (
 )
 
 
+cdef inline void *prepare(TransmitPort *port, uint32_t peer, size_t size_bytes) noexcept nogil:
+    """A refusal's header, all zero, in a frame to `peer`; NULL if there is no room to send."""
+    cdef uint8_t *answer = transmit_prepare(port, peer)
+    if answer == NULL:
+        return NULL
+    return memset(answer + WIRE_HEAD_BYTES, 0, size_bytes)
+
+
 cdef bint send_nack_lib(TransmitPort *port, uint64_t *counters, const uint8_t *refused,
                         int ptype, uint32_t peer, uint32_t nack_type) noexcept nogil:
     # Endpoints, and but for notify the sequence number, are at the same place in all headers.
     cdef const wire_message *message = <const wire_message *>refused
-    cdef uint8_t *answer = transmit_prepare(port, peer)
-    cdef wire_nack_lib *nack
-    if answer == NULL:
+    cdef wire_nack_lib *nack = <wire_nack_lib *>prepare(port, peer, sizeof(wire_nack_lib))
+    if nack == NULL:
         counters[COUNTER_send_nomem_nack_lib] += 1
         return False
-    nack = <wire_nack_lib *>(answer + WIRE_HEAD_BYTES)
-    memset(nack, 0, sizeof(wire_nack_lib))
     nack.ptype = PTYPE_NACK_LIB
     nack.src_endpoint = message.dst_endpoint
     nack.nack_type = <uint8_t>nack_type
@@ -60,13 +65,10 @@ cdef bint send_nack_mcp(TransmitPort *port, uint64_t *counters, const uint8_t *r
     cdef const wire_pull_request_compatible *compatible = (
         <const wire_pull_request_compatible *>refused
     )
-    cdef uint8_t *answer = transmit_prepare(port, peer)
-    cdef wire_nack_mcp *nack
-    if answer == NULL:
+    cdef wire_nack_mcp *nack = <wire_nack_mcp *>prepare(port, peer, sizeof(wire_nack_mcp))
+    if nack == NULL:
         counters[COUNTER_send_nomem_nack_mcp] += 1
         return False
-    nack = <wire_nack_mcp *>(answer + WIRE_HEAD_BYTES)
-    memset(nack, 0, sizeof(wire_nack_mcp))
     nack.ptype = PTYPE_NACK_MCP
     nack.src_endpoint = native.dst_endpoint
     nack.nack_type = <uint8_t>nack_type

@@ -7,6 +7,7 @@ from shrimpmx.host.copy_queue cimport copy_queue
 from shrimpmx.host.event_ring cimport event_writer
 from shrimpmx.host.pull_backlog cimport pull_backlog
 from shrimpmx.host.transmit cimport TransmitPort
+from shrimpmx.native.ring cimport ring
 from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.shared.layout cimport endpoint_descriptor, node_header
 from shrimpmx.shared.node cimport Node
@@ -19,6 +20,7 @@ cdef class ReceiveHandler:
     cdef uint64_t *counters          # of the irq agent that runs the handler
     cdef trace_ring *trace           # of the same agent; NULL: tracing is off
     cdef int64_t now_ns              # time of its records, and of the pulls' timers
+    cdef int64_t frame_time_ns       # when the frame to be handled came to host memory
     cdef TransmitPort port           # the core's own tx ring: nacks, pull requests and replies
     cdef DriverContext context       # what the pull engine works with
     cdef copy_queue copies           # of the vector that is polled, if the node has a dma agent
@@ -36,6 +38,8 @@ cdef class ReceiveHandler:
     # Handles one received frame. `frame` must lie in memory of at least 192 bytes (a ring
     # slot does): short data is copied in fixed sizes.
     cdef void handle(self, const uint8_t *frame, uint32_t length) noexcept nogil
+    # Handles the `count` frames from `position` on in an rx ring, which are there.
+    cdef void handle_slots(self, ring *rx, uint32_t position, uint32_t count) noexcept nogil
     # The end of a poll: sends what waits and has room, gives the lock back, rings the doorbell,
     # wakes the ranks.
     cdef void finish_batch(self) noexcept nogil

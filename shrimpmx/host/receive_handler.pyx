@@ -23,6 +23,7 @@ from shrimpmx.host.event_ring cimport (
 )
 from shrimpmx.host.host_query cimport host_packet
 from shrimpmx.host.nack cimport send_nack_lib, send_nack_mcp
+from shrimpmx.host.other_protocol cimport other_packet
 from shrimpmx.host.packet_counters cimport fault_counter, packet_session, type_counter
 from shrimpmx.host.pull cimport pull_nack, pull_reply, pulls_tick
 from shrimpmx.host.pull_backlog cimport backlog_empty, backlog_first, block_request
@@ -32,10 +33,11 @@ from shrimpmx.host.pull_replies cimport (
     reply_has_room,
 )
 from shrimpmx.host.transmit cimport transmit_doorbell, transmit_open
-from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32
+from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32, prefetch_read
 from shrimpmx.native.clock cimport clock_now_ns
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
+from shrimpmx.native.ring cimport ring, ring_slot
 from shrimpmx.native.trace cimport TRACE_drop, TRACE_event, TRACE_rank_wake, trace_record
 from shrimpmx.shared.layout cimport (
     AGENT_IRQ,
@@ -58,11 +60,12 @@ from shrimpmx.shared.layout cimport (
     ENDPOINT_OPEN,
     endpoint_descriptor,
     event,
+    frame_slot,
     node_core_tx_ring,
     node_endpoint,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.check cimport frame_check
+from shrimpmx.wire.check cimport FRAME_BAD_ETHERTYPE, frame_check
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.wire cimport (
     NACK_BAD_ENDPOINT,
@@ -125,7 +128,7 @@ cdef class ReceiveHandler:
         cdef uint32_t length = <uint32_t>min(len(frame), <Py_ssize_t>sizeof(memory))
         memset(memory, 0, sizeof(memory))
         memcpy(memory, <const uint8_t *>frame, length)
-        self.now_ns = clock_now_ns(self.node.control.clock())
+        self.now_ns = self.frame_time_ns = clock_now_ns(self.node.control.clock())
         with nogil:
             self.handle(memory, length)
             if finish:
@@ -141,7 +144,9 @@ cdef class ReceiveHandler:
         cdef int ptype
         self.counters[COUNTER_recv_packets] += 1
         if fault != 0:
-            self._drop(fault_counter(fault, frame))
+            if fault != FRAME_BAD_ETHERTYPE or not other_packet(
+                    self.counters, frame, length, self.now_ns - self.frame_time_ns):
+                self._drop(fault_counter(fault, frame))
             return
         ptype = frame[WIRE_HEAD_BYTES] & ~WIRE_MARK
         if ptype == PTYPE_PULL_REPLY or ptype == PTYPE_NACK_MCP:
@@ -152,6 +157,22 @@ cdef class ReceiveHandler:
             self._handle_host_frame(frame, ptype)
         else:
             self._handle_event_frame(frame, ptype)
+
+    cdef void handle_slots(self, ring *rx, uint32_t position, uint32_t count) noexcept nogil:
+        cdef frame_slot *slot
+        cdef frame_slot *ahead
+        cdef uint32_t index
+        for index in range(count):
+            slot = <frame_slot *>ring_slot(rx, position + index)
+            ahead = <frame_slot *>ring_slot(rx, position + index + 2)
+            prefetch_read(ahead)
+            prefetch_read(<char *>ahead + 64)
+            prefetch_read(<char *>ahead + 128)
+            if self.trace != NULL and slot.time_ns > self.now_ns:
+                self.now_ns = slot.time_ns   # it came after the poll began
+            self.copies.frame = position + index
+            self.frame_time_ns = slot.time_ns
+            self.handle(slot.frame, slot.length)
 
     cdef void _handle_event_frame(self, const uint8_t *frame, int ptype) noexcept nogil:
         """A packet that the library is told of by an event."""

@@ -52,12 +52,24 @@ cdef inline void put_message(wire_message *header, uint8_t ptype, const packet_r
     header.session = be32(route.session)
 
 
+cdef inline bint is_latency_sensitive(const node_header *node, uint32_t message_length,
+                                      uint32_t frag_seqnum) noexcept nogil:
+    """Whether this fragment of a medium message is the one to mark.
+
+    The last one (coalescing paper, III-B), or with `mark_early` X the one X before it (IV-C4); the
+    first one of a message that has no X before its last.
+    """
+    cdef uint32_t frag_bytes = node.geometry.medium_frag_bytes
+    cdef uint32_t ahead = (frag_seqnum + node.mark_early) * frag_bytes
+    return message_length <= ahead + frag_bytes and (frag_seqnum == 0 or message_length > ahead)
+
+
 cdef inline void put_medium(wire_medium *header, const packet_route *route, uint32_t seqnum,
                             uint32_t piggyack, uint64_t match, uint32_t message_length,
-                            uint32_t frag_seqnum, uint32_t frag_length,
-                            bint is_last) noexcept nogil:
-    # Only the last fragment is latency-sensitive (coalescing paper, III-B).
-    cdef uint8_t mark = node_mark(route.node, PTYPE_MEDIUM_FRAG) if is_last else 0
+                            uint32_t frag_seqnum, uint32_t frag_length) noexcept nogil:
+    cdef uint8_t mark = 0
+    if is_latency_sensitive(route.node, message_length, frag_seqnum):
+        mark = node_mark(route.node, PTYPE_MEDIUM_FRAG)
     put_message(<wire_message *>header, PTYPE_MEDIUM_FRAG | mark, route, seqnum, piggyack, match,
                 message_length)
     header.length = wire_medium_length_field(message_length, &route.node.geometry)

@@ -29,7 +29,7 @@ from shrimpmx.measure.runs import DISTANCES
 from shrimpmx.measure.statistics import summarise_runs
 from shrimpmx.measure.throughput import throughput
 from shrimpmx.params import (
-    COALESCING_NAMES,
+    PAPER_COALESCING_NAMES,
     HostParameters,
     MemoryName,
     NicParameters,
@@ -158,10 +158,10 @@ def benchmarks() -> list[Benchmark]:
         found.append(Benchmark(name, "ns", _match_posted(posted), cpus=1))
     for limit in ("no-limit", "10G"):
         for wait in ("spin", "block"):
-            for coalescing in COALESCING_NAMES:
+            for coalescing in PAPER_COALESCING_NAMES:
                 name = f"receive_path_128B[{coalescing},{wait},{limit}]"
                 found.append(Benchmark(name, "msg/s", _receive_path(coalescing, wait, limit), 3))
-    for coalescing in COALESCING_NAMES:
+    for coalescing in PAPER_COALESCING_NAMES:
         found.append(Benchmark(f"pingpong_0B[{coalescing}]", "us", _pingpong(coalescing), 3, 1))
     found += [
         Benchmark("intranode.pingpong_8", "us", _intra_node_latency),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from shrimpmx.cluster.topology import Topology
+from shrimpmx.host.idle import pm_qos_works
 from shrimpmx.measure.environment import governor, read_text, realtime, virtualised
 from shrimpmx.measure.probe import probe
 from shrimpmx.native import clock
@@ -210,6 +211,20 @@ def frequency(root: Path) -> Finding:
     )
 
 
+def idle_cores(root: Path) -> Finding:
+    """How cores are kept awake for runs that ask for it."""
+    works, why = pm_qos_works(root)
+    if works:
+        return Finding("idle cores", "good", f"kept awake by PM QoS if asked; {why}")
+    return Finding(
+        "idle cores",
+        "limited",
+        f"kept awake by a spinner each if asked; {why}",
+        "With idle=awake a wake-up finds the spinner of the idle class and pays a switch from it.",
+        "PM QoS needs a cpuidle driver, and write access to /dev/cpu_dma_latency.",
+    )
+
+
 def hypervisor(root: Path) -> Finding:
     """Whether this is a virtual machine."""
     if not virtualised(root):
@@ -284,6 +299,7 @@ CHECKS: tuple[Callable[[Path], Finding], ...] = (
     message_queues,
     clock_source,
     frequency,
+    idle_cores,
     hypervisor,
     process_memory,
     tracing,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,6 +25,9 @@ class Outcome:
     `counters` by agent, `accounts` (waiting) and `usage` (kernel's view) by process, from the
     moment when the ranks began to work, warm-up included; `ranks` are the ranks' processes.
     `per_message[agent][counter]`: what each message behind the warm-up moved (anatomy only).
+    `mis_ordering`: packets of a medium message that come behind its mark.
+    `dilation`: how much longer the hardware's times are than those they emulate; `host_costs_ns`
+    are what the host was charged beside its own, per interrupt and per packet.
     """
 
     samples: Samples
@@ -34,6 +37,9 @@ class Outcome:
     placement: Mapping[str, object] = field(default_factory=dict)
     ranks: tuple[str, ...] = ()
     per_message: Mapping[str, Mapping[str, Samples]] = field(default_factory=dict)
+    mis_ordering: int = 0
+    dilation: float = 1.0
+    host_costs_ns: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,18 @@ class Metric:
     compute: Callable[[Outcome], Samples | str]
     kind: Literal["time", "count"]
     better: str = "lower"
+
+    def scale(self, dilation: float) -> float:
+        """What a run's figure is multiplied by to be one of the emulated platform."""
+        if self.kind == "count":
+            return 1.0
+        return dilation if self.unit.endswith("/s") else 1.0 / dilation
+
+
+def shown_figures(metric: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Median and interval of a result's metric to show: the emulated platform's, if any."""
+    shown: Mapping[str, Any] = metric.get("scaled", metric)
+    return shown
 
 
 def total(counters: Counters, name: str) -> int:
@@ -174,6 +192,71 @@ def _cpu_per_message(outcome: Outcome) -> Samples | str:
     if not messages or used_ns is None:
         return "no message was received" if not messages else "the kernel gave no CPU time"
     return _one(used_ns / 1000 / messages)
+
+
+def _deferral_longest(outcome: Outcome) -> Samples | str:
+    if not total(outcome.counters, "irq_deferred"):
+        return "no interrupt was put off"
+    name = "irq_deferred_longest_ns"
+    return _one(max(values.get(name, 0) for values in outcome.counters.values()) / 1000)
+
+
+def _packet_time(outcome: Outcome) -> Samples | str:
+    return _no_samples(outcome) or outcome.samples
+
+
+def _host_cpu_per_message(outcome: Outcome) -> Samples | str:
+    messages = total(outcome.counters, "recv_messages")
+    hosts = [name for name in outcome.usage if name in outcome.ranks or ".irq" in name]
+    if not messages:
+        return "no message was received"
+    if not hosts or any("task_clock_ns" not in outcome.usage[name] for name in hosts):
+        return "the kernel gave no CPU time"
+    return _one(sum(outcome.usage[name]["task_clock_ns"] for name in hosts) / 1000 / messages)
+
+
+def _handler_cpu_per_packet(outcome: Outcome) -> Samples | str:
+    packets = total(outcome.counters, "recv_packets")
+    handlers = [usage for name, usage in outcome.usage.items() if ".irq" in name]
+    if not packets:
+        return "no handler found a packet"
+    if not handlers or any("task_clock_ns" not in usage for usage in handlers):
+        return "the kernel gave no CPU time of the handlers"
+    return _one(sum(usage["task_clock_ns"] for usage in handlers) / packets)
+
+
+def _interrupts_per_packet(outcome: Outcome) -> Samples | str:
+    packets = total(outcome.counters, "rx_packets")
+    if not packets:
+        return "no packet arrived"
+    return _one(total(outcome.counters, "irq_raised") / packets)
+
+
+def _unmarked_share(outcome: Outcome) -> Samples | str:
+    """A generator takes acknowledgements too: what it sank is unmarked."""
+    sunk = total(outcome.counters, "sunk_packets")
+    packets = total(outcome.counters, "rx_packets")
+    if not packets + sunk:
+        return "no packet arrived"
+    unmarked = packets - total(outcome.counters, "rx_marked") + sunk
+    return _one(100 * unmarked / (packets + sunk))
+
+
+def _other_delay(outcome: Outcome) -> Samples | str:
+    packets = total(outcome.counters, "recv_other")
+    if not packets:
+        return "no packet of another protocol was received"
+    return _one(total(outcome.counters, "recv_other_delay_ns") / packets / 1000)
+
+
+def _deferral_success(outcome: Outcome) -> Samples | str:
+    """All packets behind a mark came while its interrupt was put off, so that it reports them."""
+    bridged = _each_message("irq_deferred_packets")(outcome)
+    if isinstance(bridged, str):
+        return bridged
+    if not outcome.mis_ordering:
+        return "no packet comes behind a mark: mark_early and overtake are 0"
+    return _one(100 * float((bridged == outcome.mis_ordering).mean()))
 
 
 # Why a NIC raises an interrupt.
@@ -324,5 +407,70 @@ METRICS = _declare(
         "user and system time of all ranks, per message received",
         _cpu_per_message,
         "time",
+    ),
+    Metric(
+        "host_cpu_per_message",
+        "CPU µs of the hosts per message",
+        "us",
+        "user and system time of all ranks and interrupt handlers, per message received",
+        _host_cpu_per_message,
+        "time",
+    ),
+    Metric(
+        "deferral_longest",
+        "Longest deferral",
+        "us",
+        "the longest time for which a mark's interrupt was put off",
+        _deferral_longest,
+        "time",
+    ),
+    Metric(
+        "packet_time",
+        "Time per packet",
+        "ns",
+        "time from one invalid packet's drop to the next's, behind the warm-up; one figure per run",
+        _packet_time,
+        "time",
+    ),
+    Metric(
+        "handler_cpu_per_packet",
+        "CPU time of the handlers per packet",
+        "ns",
+        "user and system time of all interrupt handlers, per packet that they found",
+        _handler_cpu_per_packet,
+        "time",
+    ),
+    Metric(
+        "interrupts_per_packet",
+        "Interrupts per packet",
+        "irq/pkt",
+        "interrupts that the NICs raised, per packet that they took",
+        _interrupts_per_packet,
+        "count",
+    ),
+    Metric(
+        "unmarked_share",
+        "Packets without a mark",
+        "%",
+        "share of all packets that arrived without a mark: acknowledgements, in a stream",
+        _unmarked_share,
+        "count",
+    ),
+    Metric(
+        "other_delay",
+        "Delay of the other protocol's packets",
+        "us",
+        "mean time of their packets in host memory until their handler has them",
+        _other_delay,
+        "time",
+    ),
+    Metric(
+        "deferral_success",
+        "Marks deferred to the end",
+        "%",
+        "messages whose early mark's interrupt was put off until their last packet had come",
+        _deferral_success,
+        "count",
+        "higher",
     ),
 )

@@ -11,9 +11,12 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from shrimpmx.measure.expectation import AS_EXPECTED, INCONCLUSIVE, NOT_HERE, matching
-from shrimpmx.measure.metrics import METRICS
-from shrimpmx.measure.runs import main_state, runs_of
+from shrimpmx.host.idle import AWAKE_BY
+from shrimpmx.measure.expectation import matching
+from shrimpmx.measure.expectation_kinds import AS_EXPECTED, INCONCLUSIVE, NOT_HERE
+from shrimpmx.measure.layout import Layout, layout_of
+from shrimpmx.measure.metrics import METRICS, shown_figures
+from shrimpmx.measure.runs import ANY, main_state, runs_of
 from shrimpmx.measure.sections import SECTIONS
 from shrimpmx.measure.statistics import SAMPLES_WISHED, Summary, instability
 from shrimpmx.measure.words import (
@@ -21,10 +24,11 @@ from shrimpmx.measure.words import (
     heading_words,
     number_words,
     place_words,
+    unit_words,
     value_words,
 )
 
-_UNITS = {"us": "µs"}
+OWN_TIMES = "Times are as measured: this machine's own."
 _VERDICT_STYLE = {AS_EXPECTED: "green", INCONCLUSIVE: "yellow", NOT_HERE: "yellow"}
 
 Document = Mapping[str, Any]
@@ -35,9 +39,10 @@ def summary_of(metric: Mapping[str, Any]) -> Summary | None:
     """Median and interval of a metric of a point, or None if it is not available."""
     if "unavailable" in metric:
         return None
-    low, high = metric["ci95"]
+    shown = shown_figures(metric)
+    low, high = shown["ci95"]
     count = sum(run.size for run in runs_of(metric, metric.get("state")))
-    return Summary(metric["median"], low, high, count)
+    return Summary(shown["median"], low, high, count)
 
 
 def cell_words(metric: Mapping[str, Any] | None, usual_state: str | None = None) -> str:
@@ -57,27 +62,17 @@ def cell_words(metric: Mapping[str, Any] | None, usual_state: str | None = None)
 
 
 def _unusual(metric: Mapping[str, Any], usual_state: str | None) -> bool:
-    return usual_state is not None and metric.get("state", usual_state) != usual_state
+    return usual_state is not None and metric.get("state", ANY) not in (ANY, usual_state)
 
 
 def usual_state(document: Document) -> str | None:
-    """The state that most points' times were taken in; None for a result without states."""
-    states = [point["state"] for point in document["points"] if "state" in point]
-    return main_state(states) if states else None
+    """The state that most points' times were taken in; None for a result without states.
 
-
-def axes_of(points: Sequence[PointData], always: Sequence[str] = ()) -> dict[str, list[Any]]:
-    """The parameters that differ between points, and their values in order of appearance.
-
-    Those in `always` count as axes with a single value as well.
+    Where the distance is no matter there is none to be another one.
     """
-    found: dict[str, list[Any]] = {}
-    for point in points:
-        for name, value in point["params"].items():
-            values = found.setdefault(name, [])
-            if value not in values:
-                values.append(value)
-    return {name: values for name, values in found.items() if len(values) > 1 or name in always}
+    states = [point.get("state", ANY) for point in document["points"]]
+    distances = [state for state in states if state != ANY]
+    return main_state(distances) if distances else None
 
 
 def print_report(document: Document, console: Console) -> None:
@@ -85,10 +80,14 @@ def print_report(document: Document, console: Console) -> None:
     console.print(f"[bold]{escape(document.get('title') or document['scenario'])}[/bold]")
     if document.get("source"):
         console.print(f"[dim]{escape(document['source'])}[/dim]")
+    if document.get("set"):
+        console.print(escape(f"set: {', '.join(document['set'])}"))
     points = document["points"]
     if not points:
         console.print("No point was finished.")
         return
+    for line in (*emulation_words(points), *idle_words(points)):
+        console.print(escape(line), highlight=False)
     for metric in points[0]["metrics"]:
         for title, table in metric_tables(document, metric):
             console.print(f"\n[bold]{title}[/bold]")
@@ -105,37 +104,65 @@ def print_report(document: Document, console: Console) -> None:
         console.print(f"[yellow]note:[/yellow] {escape(note)}", highlight=False)
 
 
+def emulation_words(points: Sequence[PointData]) -> list[str]:
+    """What was emulated: whose times the figures are, one line for each dilation.
+
+    Where platforms are compared a line says whose it is, and of those without one as well.
+    """
+    lines = [(point["params"].get("platform"), _emulation(point)) for point in points]
+    if len({platform for platform, _ in lines}) == 1:
+        return [line for line in dict.fromkeys(line for _, line in lines) if line]
+    return [
+        f"{place_words('platform', platform).capitalize()}: {line or OWN_TIMES}"
+        for platform, line in dict.fromkeys(lines)
+    ]
+
+
+def _emulation(point: PointData) -> str:
+    """What was emulated at a point; '' if its times are this machine's own."""
+    dilation, costs = point.get("time_dilation", 1.0), point.get("host_costs_ns", {})
+    parts = []
+    if dilation != 1.0:
+        parts.append(
+            f"Times are those of the emulated hosts: this machine took {dilation:g} times as "
+            "long (time_dilation; raw samples in run.json)."
+        )
+    interrupt = costs.get("interrupt", 0)
+    if interrupt:
+        parts.append(f"An interrupt takes {number_words(interrupt / 1000)} µs.")
+    added = " and ".join(
+        f"{number_words(ns / 1000)} µs per {what}"
+        for what, ns in costs.items()
+        if ns and what != "interrupt"
+    )
+    if added:
+        parts.append(f"Added to the host's own costs: {added}.")
+    return " ".join(parts)
+
+
+def idle_words(points: Sequence[PointData]) -> list[str]:
+    """What kept idle cores awake in those points that asked for it."""
+    kept = {str(point.get("idle", "sleep")) for point in points} - {"sleep"}
+    by = [AWAKE_BY.get(rule, rule) for rule in sorted(kept)]
+    return [f"Idle cores that are awake are kept so by {' and '.join(by)}."] if by else []
+
+
 def metric_tables(document: Document, metric: str) -> Iterable[tuple[str, Table]]:
     """Titles and tables of one metric: rows and columns as the scenario says, one table for
     each value of the other axes; none if the metric is available nowhere.
     """
     points = document["points"]
     usual = usual_state(document)
-    layout = document.get("layout", {})
-    declared = layout.get("axes", ())
-    axes = axes_of(points, [layout.get("rows", ""), layout.get("columns", ""), *declared])
-    names = list(axes)
-    columns = layout.get("columns") if layout.get("columns") in axes else None
-    rows = layout.get("rows") if layout.get("rows") in axes else None
-    rest = [name for name in names if name != columns]
-    # Best an axis with something to compare; one with a single value does in a title as well.
-    rows = rows or max(rest, key=lambda name: len(axes[name]) > 1, default=None)
-    others = [name for name in names if name not in (rows, columns)]
-    for values in itertools.product(*(axes[name] for name in others)):
-        place = dict(zip(others, values, strict=True))
+    layout = layout_of(document)
+    for values in itertools.product(*(layout.axes[axis] for axis in layout.others)):
+        place = dict(zip(layout.others, values, strict=True))
         chosen = matching(points, place)
         if any("samples" in point["metrics"].get(metric, {}) for point in chosen):
-            yield _title(metric, place), _table(metric, chosen, axes, (rows, columns), usual)
+            yield _title(metric, place), _table(metric, chosen, layout, usual)
 
 
-def _table(
-    metric: str,
-    points: Sequence[PointData],
-    axes: Mapping[str, list[Any]],
-    layout: tuple[str | None, str | None],
-    usual: str | None,
-) -> Table:
-    rows, columns = layout
+def _table(metric: str, points: Sequence[PointData], layout: Layout, usual: str | None) -> Table:
+    axes, rows, columns = layout.axes, layout.rows, layout.columns
     table = Table()
     table.add_column(escape(axis_title(rows)) if rows else "", justify="right")
     column_values = axes[columns] if columns else [None]
@@ -149,6 +176,8 @@ def _table(
             where |= {columns: value} if columns else {}
             found = matching(points, {str(k): v for k, v in where.items()})
             cells.append(found[0]["metrics"].get(metric) if found else None)
+        if not any(cells):
+            continue  # the sweep leaves these points out
         heading = value_words(rows, row) if rows else ""
         table.add_row(escape(heading), *_highlighted(metric, cells, usual))
     return table
@@ -156,7 +185,7 @@ def _table(
 
 def _unit(metric: str) -> str:
     unit = METRICS[metric].unit if metric in METRICS else ""
-    return _UNITS.get(unit, unit)
+    return unit_words(unit)
 
 
 def _title(metric: str, place: Mapping[str, Any]) -> str:
@@ -175,7 +204,7 @@ def _highlighted(
     """The cells of a row, the best figure bold; one of another state is no rival."""
     words = [cell_words(cell, usual) for cell in cells]
     rivals = {
-        index: cell["median"]
+        index: shown_figures(cell)["median"]
         for index, cell in enumerate(cells)
         if cell is not None and "median" in cell and not _unusual(cell, usual)
     }
@@ -211,9 +240,12 @@ def notes(document: Document) -> list[str]:
     found: dict[str, None] = {}
     unstable: list[tuple[float, str, str]] = []
     states: dict[str, int] = {}
+    runs = 0
     for point in document["points"]:
         for state in point.get("states", ()):
-            states[state] = states.get(state, 0) + 1
+            runs += 1
+            if state != ANY:
+                states[state] = states.get(state, 0) + 1
         for name, metric in point["metrics"].items():
             if "unavailable" in metric:
                 found[f"{name} is not available: {metric['unavailable']}"] = None
@@ -237,7 +269,7 @@ def notes(document: Document) -> list[str]:
     disturbed = sum(point.get("disturbed", 0) for point in document["points"])
     if disturbed:
         found[
-            f"other runs of shrimpmx went on beside {disturbed} of {sum(states.values())} runs and "
+            f"other runs of shrimpmx went on beside {disturbed} of {runs} runs and "
             "took CPU time from them; run one at a time for figures to keep"
         ] = None
     realtime = document.get("environment", {}).get("realtime", {})

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import InputError, MachineError
+from shrimpmx.measure.soundness import point_flaw, run_flaw
 
 SCHEMA = 1
 RUN_FILE = "run.json"
@@ -105,6 +106,9 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
         raise InputError(
             f"{what} {path} is damaged: no JSON at line {error.lineno}, column {error.colno}"
         ) from error
+    except (ValueError, RecursionError) as error:
+        # JSON, but a number of thousands of digits, or brackets thousands deep.
+        raise InputError(f"{what} {path} is damaged: no result looks like this") from error
     if not isinstance(document, dict):
         raise InputError(f"{what} {path} is damaged: it holds no JSON object")
     return document
@@ -120,21 +124,18 @@ def _check_point(point: Any, what: str, path: Path) -> dict[str, Any]:
     if not isinstance(point, dict):
         raise InputError(f"{what} {path} is damaged: a point is no JSON object")
     _require(point, _POINT_KEYS, what, path)
-    for name, metric in point["metrics"].items():
-        figures = isinstance(metric, dict) and ("unavailable" in metric or "samples" in metric)
-        if not figures:
-            raise InputError(
-                f"{what} {path} is damaged: metric {name!r} has neither samples nor a reason"
-            )
+    flaw = point_flaw(point)
+    if flaw:
+        raise InputError(f"{what} {path} is damaged: {flaw}")
     return point
 
 
-def check_schema(document: dict[str, Any], what: str, path: Path) -> None:
+def check_schema(document: dict[str, Any], what: str, path: Path, expected: int = SCHEMA) -> None:
     """InputError if the document is of another schema than this program's."""
     found = document.get("schema")
-    if found != SCHEMA:
+    if found != expected:
         raise InputError(
-            f"{what} {path} has schema {found!r}, this version of shrimpmx reads schema {SCHEMA}"
+            f"{what} {path} has schema {found!r}, this version of shrimpmx reads schema {expected}"
         )
 
 
@@ -190,7 +191,7 @@ class ResultDirectory:
             raise InputError(f"there is no result {self.path} to resume; leave --resume out")
         if not self.run_path.exists():
             raise InputError(
-                f"{self.path} has no {RUN_FILE}, so there is nothing to resume; "
+                f"{self.path} has no {self.run_path.name}, so there is nothing to resume; "
                 "leave --resume out and give a new or an empty directory"
             )
 
@@ -200,12 +201,8 @@ class ResultDirectory:
             raise InputError(f"{self.path} already holds a result; give another --output")
         write_json(self.run_path, {"schema": SCHEMA, **head, "complete": False, "points": []})
 
-    def resume(self, head: dict[str, Any], same: tuple[str, ...]) -> dict[int, dict[str, Any]]:
-        """The finished runs of an interrupted sweep, by index.
-
-        The stored head must agree with `head` in the keys `same`, and there must be something
-        left to do; InputError otherwise.
-        """
+    def agreeing(self, head: dict[str, Any], same: tuple[str, ...]) -> dict[str, Any]:
+        """What lies there; InputError unless it agrees with `head` in the keys `same`."""
         stored = self.load_run()
         for key in same:
             if stored.get(key) != head.get(key):
@@ -213,7 +210,15 @@ class ResultDirectory:
                     f"{self.path} holds a result of {_OTHER.get(key, key)} than asked for; "
                     "give another --output, or the same scenario, settings and seed"
                 )
-        if stored.get("complete"):
+        return stored
+
+    def resume(self, head: dict[str, Any], same: tuple[str, ...]) -> dict[int, dict[str, Any]]:
+        """The finished runs of an interrupted sweep, by index.
+
+        The stored head must agree with `head` in the keys `same`, and there must be something
+        left to do; InputError otherwise.
+        """
+        if self.agreeing(head, same).get("complete"):
             raise InputError(f"{self.path} holds a complete result; there is nothing to resume")
         return self.finished_points()
 
@@ -246,6 +251,9 @@ class ResultDirectory:
         _require(run, _RUN_KEYS, "result", self.run_path)
         if not isinstance(run["points"], list):
             raise InputError(f"result {self.run_path} is damaged: 'points' is no list")
+        flaw = run_flaw(run)
+        if flaw:
+            raise InputError(f"result {self.run_path} is damaged: {flaw}")
         for point in run["points"]:
             _check_point(point, "result", self.run_path)
         return run

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 KIB = 1024
+MIB = 1024 * KIB
 _TITLES = {
     "size_bytes": "message",
     "wait": "waiting",
@@ -18,6 +19,7 @@ _PLURALS = {
     "wait": "waiting strategies",
     "delay_us": "delays",
     "mode": "modes",
+    "platform": "platforms",
 }
 _UNITS = {"_us": "µs", "_usecs": "µs", "_ns": "ns", "_s": "s"}
 
@@ -28,7 +30,9 @@ def _field(axis: str) -> str:
 
 
 def size_words(size_bytes: int) -> str:
-    """A size as people say it: 0 B, 128 B, 32 KiB."""
+    """A size as people say it: 0 B, 128 B, 32 KiB, 1 MiB."""
+    if size_bytes and size_bytes % MIB == 0:
+        return f"{size_bytes // MIB} MiB"
     if size_bytes and size_bytes % KIB == 0:
         return f"{size_bytes // KIB} KiB"
     return f"{size_bytes} B"
@@ -42,6 +46,11 @@ def number_words(value: float) -> str:
         return f"{value:,.0f}"
     digits = 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
     return f"{value:.{digits}f}"
+
+
+def unit_words(unit: str) -> str:
+    """A metric's unit as people write it."""
+    return "µs" if unit == "us" else unit
 
 
 def axis_title(axis: str) -> str:
@@ -66,6 +75,8 @@ def value_words(axis: str, value: Any) -> str:
 
 def heading_words(axis: str, value: Any) -> str:
     """A value at the head of a column; a word speaks for itself, a number has its axis' name."""
+    if _field(axis) == "platform":
+        return place_words(axis, value)
     words = value_words(axis, value)
     return words if isinstance(value, str) else f"{axis_title(axis)} {words}"
 
@@ -76,6 +87,8 @@ def place_words(axis: str, value: Any) -> str:
         return f"{value} mode"
     if _field(axis) == "size_bytes":
         return f"messages of {value_words(axis, value)}"
+    if _field(axis) == "platform" and value == "none":
+        return "no platform"
     return f"{axis_title(axis)} {value_words(axis, value)}"
 
 

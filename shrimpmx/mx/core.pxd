@@ -57,6 +57,7 @@ cdef class EndpointCore:
     # Gives it back. Then forgotten requests that are done are given back.
     cdef int leave(self) except -1
     cdef int make_pass(self) noexcept nogil
+    cdef int look_once(self) noexcept nogil
     # Raises MxError(message, code), after the error handler was called. Without the lock.
     cdef int fail(self, str message, str code) except -1
     # Waits, with passes, until found(context): 1; or 0 after `timeout_ns` (None: never) or a

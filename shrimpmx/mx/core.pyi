@@ -2,6 +2,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
+from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.native.trace import Trace
 from shrimpmx.params import MxParameters
 from shrimpmx.shared.control import Control
@@ -24,6 +25,7 @@ class EndpointCore:
         agent: int | None = None,
         session_id: int | None = None,
         first_seqnum: int = 1,
+        busy_poll: BusyPoll | None = None,
     ) -> None: ...
     def use_trace(self, trace: Trace, number: int) -> None: ...
     @property

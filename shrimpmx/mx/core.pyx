@@ -11,6 +11,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.host.busy_poll cimport BusyPoll
 from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.mx.ack cimport ack_flush_all
 from shrimpmx.mx.handles cimport Request, collect_all, reap_forgotten
@@ -82,7 +83,8 @@ cdef class EndpointCore:
     """The state of an endpoint, its compiled calls, and its Python calls for progress."""
 
     def __init__(self, Node node not None, int index, int runner, Waiter waiter=None,
-                 parameters=None, key=0, agent=None, session_id=None, first_seqnum=1):
+                 parameters=None, key=0, agent=None, session_id=None, first_seqnum=1,
+                 BusyPoll busy_poll=None):
         cdef DriverEndpoint driver = DriverEndpoint(node, index, runner)
         self.node = node
         self.control = node.control
@@ -100,6 +102,9 @@ cdef class EndpointCore:
                 self.held_spin_ns = min(self.held_spin_ns, (<SpinThen>waiter.strategy).limit_ns)
             elif waiter.strategy.name != "spin":
                 self.held_spin_ns = 0
+        if busy_poll is not None:
+            self.library.busy_poll = busy_poll
+            busy_poll.bind(runner, driver.port.tx, self.library.counters, self.library.slot)
         self.library.open(session_id)
         wake_condition_open(&self.wake, self.library)
 
@@ -107,6 +112,8 @@ cdef class EndpointCore:
         """Record from now on what happens to its messages, in the ring of agent `number`."""
         self.library.trace = trace.checked_ring(number)
         self.library.tracing = trace
+        if self.library.busy_poll is not None:
+            self.library.busy_poll.use_trace(self.library.trace)
 
     # -- compiled face ---------------------------------------------------------
 
@@ -128,11 +135,11 @@ cdef class EndpointCore:
         self.doorbell_c()
 
     cdef int progress_c(self) noexcept nogil:
-        return progress(self.library)
+        return self.look_once()
 
     cdef bint test_c(self, MxRequest *request) noexcept nogil:
         if not request.flags & REQUEST_DONE:
-            progress(self.library)
+            self.look_once()
         return request.flags & REQUEST_DONE != 0
 
     cdef WaitResult wait_c(self, MxRequest *request, int64_t deadline_ns) noexcept nogil:
@@ -218,7 +225,15 @@ cdef class EndpointCore:
         return 0
 
     cdef int make_pass(self) noexcept nogil:
-        return 0 if self.library.progression_disabled else progress(self.library)
+        return 0 if self.library.progression_disabled else self.look_once()
+
+    cdef int look_once(self) noexcept nogil:
+        """A pass of a caller that does something else if it finds nothing."""
+        cdef int taken = progress(self.library)
+        if (taken == 0 and self.library.busy_poll is not None
+                and not self.library.busy_poll.found):
+            self.library.busy_poll.resume()
+        return taken
 
     cdef int fail(self, str message, str code) except -1:
         if self.error_handler is not None:
@@ -451,6 +466,8 @@ cdef class EndpointCore:
             return
         library.wakeups += 1  # for a wait that looks at signals now and is not counted
         self.flush_c()
+        if library.busy_poll is not None:
+            library.busy_poll.resume()
         library.opened = False
         lock_leave(library)
         # First, since handlers and pulls write to the buffers until then.

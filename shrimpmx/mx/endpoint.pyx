@@ -56,7 +56,8 @@ cdef class Endpoint(CompletionCalls):
 
     `waiter` is how it waits (None: it spins); `key` must be named by whoever connects;
     `agent` is the index of the rank's record in the control segment, whose counters are
-    kept (None: the endpoint's own, see `counters`). For tests: `session_id`, and `first_seqnum`,
+    kept (None: the endpoint's own, see `counters`); `busy_poll` if it polls the rx ring itself,
+    without waiting for interrupts. For tests: `session_id`, and `first_seqnum`,
     the number that partners give to their first message.
     Raises InputError if the endpoint does not exist, MxError if it is open already.
     """

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
+from shrimpmx.host.busy_poll cimport BusyPoll
 from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.mx.match_table cimport Matching
 from shrimpmx.mx.pool cimport Arena, RequestPool, arena_give, pool_give
@@ -20,6 +21,7 @@ from shrimpmx.shared.node cimport Node
 
 cdef class Library:
     cdef DriverEndpoint driver
+    cdef BusyPoll busy_poll          # how it polls the rx ring itself; None: it does not
     cdef readonly Node node
     cdef const Clock *clock
     cdef uint64_t *counters
@@ -42,6 +44,7 @@ cdef class Library:
     cdef uint32_t frag_bytes         # data of a medium fragment
     cdef uint16_t first_seqnum       # of the first message from each partner
     # Parameters.
+    cdef int64_t event_cost_ns       # added to what an event takes
     cdef int64_t ack_delay_ns
     cdef int64_t resend_delay_ns
     cdef uint32_t notacked_max

@@ -24,6 +24,7 @@ from shrimpmx.shared.layout cimport (
 from shrimpmx.shared.node cimport Node
 
 from shrimpmx.errors import InputError, MachineError
+from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL
 from shrimpmx.native.process_memory import allow_process_memory, process_memory_permitted
 from shrimpmx.shared.control import counter_names
 
@@ -61,6 +62,9 @@ cdef class Library:
         self.first_seqnum = first_seqnum & SEQNUM_MASK
         self.nodes_count = node.header.nodes_count
         self.frag_bytes = node.header.geometry.medium_frag_bytes
+        # A virtual clock stands still while a rank works.
+        if self.clock.kind != CLOCK_KIND_VIRTUAL:
+            self.event_cost_ns = parameters.event_cost_ns
         self.ack_delay_ns = parameters.ack_delay_ns
         self.resend_delay_ns = parameters.resend_delay_ns
         self.notacked_max = parameters.notacked_max

@@ -21,6 +21,7 @@ cdef struct WakeCondition:
     const Link *starved
     const bint *tx_full
     ring *tx
+    void *busy_poll                # the BusyPoll of a rank that polls the rx ring, or NULL
 
 cdef void wake_condition_open(WakeCondition *condition, Library library) noexcept
 # ready_function of wait/strategy.pxd with a WakeCondition.

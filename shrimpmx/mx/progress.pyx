@@ -1,5 +1,6 @@
 """One pass of the library over everything that waits to be done.
 
+Before that a rank that polls the rx ring itself handles what lies there.
 The order is Open-MX's (omx_lib.c): events, resends, requests that found the ring full or
 no memory, acknowledgements. The clock is read once, the NIC told once. Nothing moves between the
 application's calls.
@@ -7,6 +8,7 @@ application's calls.
 
 from libc.stdint cimport int64_t
 
+from shrimpmx.host.busy_poll cimport BusyPoll
 from shrimpmx.host.event_ring cimport event_reader, event_reader_consume, event_reader_peek
 from shrimpmx.mx.ack cimport ack_flush
 from shrimpmx.mx.large cimport large_keep_alive, large_retry_sends
@@ -16,6 +18,7 @@ from shrimpmx.mx.partner cimport partners_end_refused
 from shrimpmx.mx.recv cimport receive_event
 from shrimpmx.mx.send cimport send_overdue, send_stamp, send_starved
 from shrimpmx.mx.types cimport MxRequest, link_empty, partner_of_acks, request_of_queue
+from shrimpmx.native.burn cimport burn_ns
 from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
 from shrimpmx.native.ring cimport ring_free
 from shrimpmx.shared.layout cimport COUNTER_progress_calls, event
@@ -38,10 +41,14 @@ cdef int progress(Library library) noexcept nogil:
     library.in_pass = True
     library.counters[COUNTER_progress_calls] += 1
     send_stamp(library)
+    if library.busy_poll is not None:
+        library.busy_poll.look(library.now_ns)
     while taken < PASS_EVENTS:
         incoming = event_reader_peek(reader)
         if incoming == NULL:
             break
+        if library.event_cost_ns != 0:
+            burn_ns(library.clock, library.event_cost_ns)
         receive_event(library, incoming)
         event_reader_consume(reader)
         taken += 1
@@ -65,6 +72,8 @@ cdef int progress(Library library) noexcept nogil:
     ack_flush(library)
     if not link_empty(&library.refused):
         partners_end_refused(library)
+    if taken != 0 and library.busy_poll is not None:
+        library.busy_poll.keep_off(library.now_ns)
     library.in_pass = False
     if library.doorbell_wanted:
         library.doorbell_wanted = False
@@ -108,6 +117,7 @@ cdef void wake_condition_open(WakeCondition *condition, Library library) noexcep
     condition.starved = &library.starved
     condition.tx_full = &library.tx_full
     condition.tx = library.driver.port.tx
+    condition.busy_poll = <void *>library.busy_poll if library.busy_poll is not None else NULL
 
 
 cdef bint wake_condition_ready(void *context) noexcept nogil:
@@ -117,4 +127,5 @@ cdef bint wake_condition_ready(void *context) noexcept nogil:
         or event_reader_peek(condition.expected) != NULL
         or (condition.tx_full[0] and not link_empty(condition.starved)
             and ring_free(condition.tx, 1) > 0)
+        or (condition.busy_poll != NULL and (<BusyPoll>condition.busy_poll).ready())
     )

@@ -244,8 +244,7 @@ cdef bint transmit_medium(Library library, MxRequest *request) noexcept nogil:
         if not accepted(library, partner, library.driver.send_medium_frag(
             partner.peer_index, partner.endpoint, partner.true_session, request.seqnum,
             partner.next_frag, request.match, request.length, request.fragments_sent,
-            request.data + offset, frag_length, offset + frag_length == request.length,
-            request.flags & REQUEST_IN_ARENA != 0,
+            request.data + offset, frag_length, request.flags & REQUEST_IN_ARENA != 0,
         )):
             library.doorbell_wanted = True  # for the fragments before
             return False

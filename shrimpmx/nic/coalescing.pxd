@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.native.ring cimport ring
+
 
 cdef enum Cause:
     CAUSE_NONE = 0
@@ -15,9 +17,12 @@ cdef enum Cause:
 cdef class CoalescingPolicy:
     cdef int64_t deadline_ns         # when to call on_deadline; NEVER_NS: the timer is off
     cdef uint64_t deferrals          # marks whose interrupt was put off
+    cdef uint64_t deferred_packets   # that came to host memory while one was
+    cdef int64_t longest_deferral_ns    # from the first of them to the wish that reports it
     cdef bint failed                 # `failure` is set; a Python policy raised
     cdef readonly object failure
 
+    cdef void use_ring(self, ring *frames, const uint32_t *handled) noexcept
     cdef void on_arrival(self, int64_t now_ns, bint marked,
                          uint32_t length_bytes) noexcept nogil
     cdef Cause on_dma_complete(self, int64_t now_ns, bint marked,

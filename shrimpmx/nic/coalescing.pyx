@@ -9,6 +9,7 @@ wait for the claim token, or find that the handler has taken all packets already
 from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.ring cimport ring
 
 CAUSE_NAMES = ("none", "packet", "marked", "deferred", "timeout", "frames")
 
@@ -19,6 +20,11 @@ cdef class CoalescingPolicy:
     def __cinit__(self, *args, **kwargs):
         self.deadline_ns = NEVER_NS
         self.failure = None
+
+    cdef void use_ring(self, ring *frames, const uint32_t *handled) noexcept:
+        """The rx ring that is reported on, and how far the host has come in it; told once, before
+        the first packet, for policies that go by what the host has taken."""
+        pass
 
     cdef void on_arrival(self, int64_t now_ns, bint marked,
                          uint32_t length_bytes) noexcept nogil:
@@ -65,3 +71,8 @@ cdef class CoalescingPolicy:
     def deferrals_count(self):
         """Marked packets whose interrupt was deferred."""
         return self.deferrals
+
+    @property
+    def deferred_longest_ns(self):
+        """The longest time for which a marked packet's interrupt was put off, ns."""
+        return self.longest_deferral_ns

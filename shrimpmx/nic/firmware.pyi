@@ -20,4 +20,5 @@ class Firmware(Agent):
         parameters: NicParameters,
         policy: CoalescingPolicy | Policy | None = None,
         faults: LinkFaults | None = None,
+        dilation: float = 1.0,
     ) -> None: ...

@@ -34,6 +34,8 @@ from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
     AGENT_NIC,
     COUNTER_irq_deferred,
+    COUNTER_irq_deferred_longest_ns,
+    COUNTER_irq_deferred_packets,
     COUNTER_rx_bad_fcs,
     COUNTER_rx_bad_frame,
     COUNTER_rx_bytes,
@@ -53,9 +55,10 @@ from shrimpmx.shared.layout cimport (
     node_rx_ring,
 )
 from shrimpmx.wire.link cimport LinkEgress
+from shrimpmx.wire.mark cimport frame_marked
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.rate cimport rate_line_initialise
-from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, WIRE_MARK, wire_head
+from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, wire_head
 
 from shrimpmx.errors import InputError
 from shrimpmx.nic.names import make_policy
@@ -81,9 +84,12 @@ cdef class Firmware(Agent):
         policy: a `CoalescingPolicy`, a user's `Policy`, or None for the one that the
             parameters name.
         faults: `LinkFaults` of the outgoing link, or None.
+        dilation: how much longer than real hardware's times are that the parameters do not
+            give: those of the adaptive policies' rates and profiles.
     """
 
-    def __init__(self, nodes, uint32_t index, parameters, policy=None, faults=None):
+    def __init__(self, nodes, uint32_t index, parameters, policy=None, faults=None,
+                 double dilation=1.0):
         if index >= len(nodes):
             raise InputError(f"there is no node {index}; nodes go from 0 to {len(nodes) - 1}")
         self.node = nodes[index]
@@ -91,7 +97,7 @@ cdef class Firmware(Agent):
         self.record = self.node.control.agent(self.header.nic_agent)
         self.counters = <uint64_t *>self.record.counters
         self.name = self.record.name.decode()
-        self.policy = make_policy(parameters if policy is None else policy)
+        self.policy = make_policy(parameters if policy is None else policy, dilation)
         self.line = InterruptLine(
             self.node, 0, self.policy, self.header.nic_agent, not parameters.mark_resets_timer
         )
@@ -146,6 +152,8 @@ cdef class Firmware(Agent):
         self.hand_back()
         held_ns = self.egress.flush(now_ns)
         self.counters[COUNTER_irq_deferred] = self.policy.deferrals
+        self.counters[COUNTER_irq_deferred_packets] = self.policy.deferred_packets
+        self.counters[COUNTER_irq_deferred_longest_ns] = self.policy.longest_deferral_ns
         if self.policy.failed:
             with gil:
                 self.failure = self.policy.failure
@@ -299,13 +307,13 @@ cdef class Firmware(Agent):
         else:
             trace_packet(self.trace, time_ns, TRACE_rx_frame, slot.frame, length)
             dma_submit(&self.dma, time_ns, slot.frame, length)
-            self.policy.on_arrival(time_ns, slot.frame[WIRE_HEAD_BYTES] & WIRE_MARK != 0, length)
+            self.policy.on_arrival(time_ns, frame_marked(slot.frame), length)
 
     cdef void complete(self) noexcept nogil:
         """A frame is in host memory: ask the policy whether to say so."""
         cdef int64_t time_ns = self.reached(self.dma.due_ns)
         cdef frame_slot *slot = dma_complete(&self.dma)
-        cdef bint marked = slot.frame[WIRE_HEAD_BYTES] & WIRE_MARK != 0
+        cdef bint marked = frame_marked(slot.frame)
         cdef uint64_t deferrals = self.policy.deferrals
         cdef Cause cause
         self.counters[COUNTER_rx_packets] += 1

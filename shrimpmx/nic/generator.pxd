@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from shrimpmx.native.ring cimport ring
+from shrimpmx.nic.other_flow cimport OtherFlow
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport node_header
 from shrimpmx.shared.node cimport Node
@@ -12,12 +13,17 @@ from shrimpmx.wire.link cimport LinkEgress
 cdef enum:
     GENERATED_PER_STEP = 64      # messages sent before others have their turn (ours)
     GENERATED_FRAME_MAX_BYTES = 192
+    INVALID_FRAME_BYTES = 128    # the Ethernet head included (coalescing, IV-B2)
+    # Between two looks at how far a receiver has come, which take a cache line from it: rare, yet
+    # before it has handled all (ours).
+    PAUSE_NS = 10_000
 
 
 cdef class TrafficGenerator(Agent):
     cdef readonly Node node
     cdef readonly LinkEgress egress
     cdef node_header *header
+    cdef list nodes
     cdef uint8_t frame[GENERATED_FRAME_MAX_BYTES]   # what each message looks like
     cdef uint32_t frame_bytes
     cdef uint8_t reply[64]           # connect reply
@@ -36,6 +42,11 @@ cdef class TrafficGenerator(Agent):
     cdef readonly uint32_t window
     cdef readonly int64_t resend_delay_ns
     cdef int64_t progress_ns         # when something was last acknowledged, or sent after a pause
+    cdef readonly bint invalid       # it sends packets of no valid type
+    cdef Node receiver               # the target
+    cdef uint32_t room               # invalid packets that it has room for, as we know
+    cdef int64_t pause_ends_ns       # when to look again
+    cdef readonly OtherFlow other    # sent beside; None: nothing
     cdef bint blocked                # the link ring is full
     cdef int64_t arrival_ns          # of the next frame to sink
 
@@ -47,6 +58,8 @@ cdef class TrafficGenerator(Agent):
     cdef void take_ack(self, const uint8_t *frame, int64_t now_ns) noexcept nogil
     cdef void acknowledge(self, uint16_t seqnum, int64_t now_ns) noexcept nogil
     cdef int send_reply(self, int64_t now_ns) noexcept nogil
+    cdef int send_other(self, int64_t now_ns) noexcept nogil
+    cdef uint32_t receiver_room(self) noexcept nogil
     cdef uint32_t sendable(self) noexcept nogil
     cdef int generate(self, int64_t now_ns) noexcept nogil
     cdef void go_back(self, int64_t now_ns) noexcept nogil

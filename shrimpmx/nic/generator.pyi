@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 
+from shrimpmx.nic.other_flow import OtherFlow
 from shrimpmx.params import LinkFaults, NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
@@ -10,6 +11,8 @@ class TrafficGenerator(Agent):
     egress: LinkEgress
     connected: bool
     session: int
+    invalid: bool
+    other: OtherFlow | None
     count: int
     size: int
     window: int
@@ -27,6 +30,9 @@ class TrafficGenerator(Agent):
         resend_delay_ns: int = 500_000_000,
         session: int = 0x67656E31,
         faults: LinkFaults | None = None,
+        frames: str = "messages",
+        other_rate: float = 0,
+        other_bytes: int = 1000,
     ) -> None: ...
     @property
     def sent_count(self) -> int: ...

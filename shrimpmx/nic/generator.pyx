@@ -7,24 +7,38 @@ goes back to the first unacknowledged message. Frames are built in the slots of 
 link ring, so that one CPU can generate and receive at full speed.
 
 A message of 8 bytes or more starts with its number, little-endian; the rest is a pattern.
+
+Instead of messages it can send packets of no valid type, which the receive handler drops at once
+and nobody acknowledges. Of them it sends no more than half the receiver's rx ring has room for, as
+if that paused its sender by the flow control of Ethernet (IEEE 802.3x): no packet is lost before
+the handler, whose cost is what they are for. And it can send packets of another protocol beside.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from shrimpmx.native.atomics cimport load_relaxed_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
 from shrimpmx.native.trace cimport TRACE_rx_frame, TRACE_tx_frame
+from shrimpmx.nic.other_flow cimport OtherFlow
 from shrimpmx.shared.layout cimport (
+    COUNTER_generated_invalid,
+    COUNTER_generated_other,
     COUNTER_generated_packets,
     COUNTER_generated_resent,
     COUNTER_rx_bad_fcs,
+    COUNTER_rx_bad_frame,
+    COUNTER_rx_drop_ring_full,
     COUNTER_steps,
     COUNTER_sunk_acks,
     COUNTER_sunk_packets,
     frame_slot,
     node_address,
+    node_handled,
+    node_header,
     node_link_ring,
+    node_rx_ring,
 )
 from shrimpmx.wire.check cimport (
     CONNECT_DATA_BYTES,
@@ -80,6 +94,10 @@ cdef class TrafficGenerator(Agent):
         count: messages to send; 0 for no end.
         window: messages sent and not acknowledged, 1 to 8191.
         match: match bits of the messages.
+        frames: "messages", or "invalid": `count` packets of 128 bytes and no valid type, for which
+            size, window and match mean nothing.
+        other_rate, other_bytes: packets per second and bytes of a frame of another protocol that it
+            sends beside; 0: none.
         resend_delay_ns: without any acknowledgement before it goes back.
         session: its session id.
         faults: `LinkFaults` of its outgoing link, or None.
@@ -87,13 +105,17 @@ cdef class TrafficGenerator(Agent):
 
     def __init__(self, nodes, uint32_t index, parameters, *, uint32_t size=128,
                  uint64_t count=0, uint32_t window=512, uint64_t match=0,
-                 int64_t resend_delay_ns=500_000_000, uint32_t session=0x67656E31, faults=None):
+                 int64_t resend_delay_ns=500_000_000, uint32_t session=0x67656E31, faults=None,
+                 str frames="messages", double other_rate=0, uint32_t other_bytes=1000):
         if size > SMALL_DATA_MAX_BYTES:
             raise InputError(
                 f"generated messages have 0 to {SMALL_DATA_MAX_BYTES} bytes, not {size}"
             )
         if not 1 <= window <= 8191:
             raise InputError(f"the generator's window goes from 1 to 8191 messages, not {window}")
+        if frames not in ("messages", "invalid"):
+            raise InputError(f"a generator sends 'messages' or 'invalid' frames, not {frames!r}")
+        self.nodes = list(nodes)
         self.node = nodes[index]
         self.header = self.node.header
         self.record = self.node.control.agent(self.header.nic_agent)
@@ -104,6 +126,8 @@ cdef class TrafficGenerator(Agent):
         self.window = window
         self.resend_delay_ns = resend_delay_ns
         self.session = session
+        self.invalid = frames == "invalid"
+        self.other = OtherFlow(other_rate, other_bytes) if other_rate != 0 else None
         self.arrival_ns = NEVER_NS
         self.egress = LinkEgress(
             parameters.link_bits_per_second, parameters.link_delay_ns, faults, index,
@@ -120,6 +144,9 @@ cdef class TrafficGenerator(Agent):
         cdef uint8_t *data = self.frame + WIRE_HEAD_BYTES + sizeof(wire_message)
         cdef uint32_t i
         memset(self.frame, 0, sizeof(self.frame))
+        self.frame_bytes = INVALID_FRAME_BYTES
+        if self.invalid:
+            return                    # its type is 0
         message.ptype = PTYPE_TINY if self.size <= TINY_DATA_MAX_BYTES else PTYPE_SMALL
         message.ptype |= WIRE_MARK
         message.length = be16(<uint16_t>self.size)
@@ -135,17 +162,17 @@ cdef class TrafficGenerator(Agent):
 
     @property
     def sent_count(self):
-        """Messages sent at least once."""
+        """Messages, or invalid packets, sent at least once."""
         return self.sent_number
 
     @property
     def acked_count(self):
-        """Messages that the rank has acknowledged."""
+        """Messages that the rank has acknowledged; invalid packets that were sent."""
         return self.acked_number
 
     @property
     def done(self):
-        """Whether all `count` messages are acknowledged."""
+        """Whether all `count` messages are acknowledged, or all invalid packets sent."""
         return self.count != 0 and self.acked_number >= self.count
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
@@ -155,6 +182,8 @@ cdef class TrafficGenerator(Agent):
         self.blocked = False
         if self.reply_due:
             done += self.send_reply(now_ns)
+        if self.connected and self.other is not None:
+            done += self.send_other(now_ns)
         if self.connected:
             done += self.generate(now_ns)
         held_ns = self.egress.flush(now_ns)
@@ -223,7 +252,12 @@ cdef class TrafficGenerator(Agent):
             self.first_seqnum = be16(request.target_recv_seqnum_start)
             self.acknum = 0
             self.next_number = self.sent_number = self.acked_number = 0
-            self.progress_ns = now_ns
+            self.progress_ns = self.pause_ends_ns = now_ns
+            self.room = 0
+            if self.other is not None:
+                self.other.start(now_ns, self.header.index, node)
+            with gil:
+                self.receiver = self.nodes[node]
             fill_head(self.frame, self.header.index, node)
             message.dst_endpoint = request.src_endpoint
             message.src_endpoint = request.dst_endpoint
@@ -282,19 +316,55 @@ cdef class TrafficGenerator(Agent):
         trace_packet(self.trace, now_ns, TRACE_tx_frame, self.reply, WIRE_FRAME_MIN_BYTES)
         return 1
 
+    cdef int send_other(self, int64_t now_ns) noexcept nogil:
+        """Send the other protocol's packets that are due; returns how many."""
+        cdef uint32_t sent = 0
+        cdef uint8_t *place
+        while self.other.next_ns <= now_ns and sent < GENERATED_PER_STEP:
+            place = self.egress.prepare(self.target)
+            if place == NULL:
+                self.blocked = True
+                break
+            self.other.build(place)
+            trace_packet(self.trace, now_ns, TRACE_tx_frame, place, self.other.frame_bytes)
+            self.egress.commit(now_ns, self.target, self.other.frame_bytes)
+            sent += 1
+        self.counters[COUNTER_generated_other] += sent
+        return sent
+
+    cdef uint32_t receiver_room(self) noexcept nogil:
+        """Frames that the receiver takes before it asks for a pause: half its rx ring."""
+        cdef node_header *node = self.receiver.header
+        cdef const uint64_t *dropped = <const uint64_t *>self.node.control.agent(
+            node.nic_agent).counters
+        cdef uint32_t half = node_rx_ring(node, 0).entries // 2
+        # Every frame that we put on the link is on its way, or dropped by the NIC, or handled.
+        cdef uint32_t ahead = (
+            node_link_ring(node, self.header.index).reserved
+            - load_relaxed_u32(node_handled(node, 0))
+            - <uint32_t>(dropped[COUNTER_rx_bad_fcs] + dropped[COUNTER_rx_bad_frame]
+                         + dropped[COUNTER_rx_drop_ring_full])
+        )
+        return half - ahead if ahead < half else 0
+
     cdef uint32_t sendable(self) noexcept nogil:
-        """Messages that window and count allow now."""
+        """Messages that window and count allow now, or invalid packets that the receiver does."""
         cdef uint64_t allowed = self.window - (self.next_number - self.acked_number)
+        if self.invalid:
+            allowed = self.room
         if self.count != 0:
             allowed = min(allowed, self.count - self.next_number)
         return <uint32_t>allowed
 
     cdef int generate(self, int64_t now_ns) noexcept nogil:
-        """Send what may be sent, up to GENERATED_PER_STEP; returns how many messages."""
+        """Send what may be sent, up to GENERATED_PER_STEP; returns how many."""
         cdef uint32_t wanted, sent = 0
         cdef uint8_t *place
         cdef wire_message *message
         cdef uint16_t session_bits = self.first_seqnum & ~SEQNUM_MASK
+        if self.invalid and self.room == 0 and now_ns >= self.pause_ends_ns:
+            self.room = self.receiver_room()
+            self.pause_ends_ns = now_ns + PAUSE_NS
         self.go_back(now_ns)
         wanted = min(self.sendable(), <uint32_t>GENERATED_PER_STEP)
         while sent < wanted:
@@ -303,12 +373,13 @@ cdef class TrafficGenerator(Agent):
                 self.blocked = True
                 break
             memcpy(place, self.frame, self.frame_bytes)
-            message = <wire_message *>(place + WIRE_HEAD_BYTES)
-            message.lib_seqnum = be16(
-                session_bits | ((self.first_seqnum + self.next_number) & SEQNUM_MASK)
-            )
-            if self.size >= 8:
-                memcpy(place + WIRE_HEAD_BYTES + sizeof(wire_message), &self.next_number, 8)
+            if not self.invalid:
+                message = <wire_message *>(place + WIRE_HEAD_BYTES)
+                message.lib_seqnum = be16(
+                    session_bits | ((self.first_seqnum + self.next_number) & SEQNUM_MASK)
+                )
+                if self.size >= 8:
+                    memcpy(place + WIRE_HEAD_BYTES + sizeof(wire_message), &self.next_number, 8)
             trace_packet(self.trace, now_ns, TRACE_tx_frame, place, self.frame_bytes)
             self.egress.commit(now_ns, self.target, self.frame_bytes)
             if self.next_number < self.sent_number:
@@ -319,7 +390,12 @@ cdef class TrafficGenerator(Agent):
             if self.sent_number == self.acked_number:
                 self.progress_ns = now_ns
             self.sent_number = self.next_number
-        self.counters[COUNTER_generated_packets] += sent
+        if self.invalid:
+            self.room -= sent
+            self.acked_number = self.sent_number   # nobody will, and it is not sent again
+            self.counters[COUNTER_generated_invalid] += sent
+        else:
+            self.counters[COUNTER_generated_packets] += sent
         return sent
 
     cdef void go_back(self, int64_t now_ns) noexcept nogil:
@@ -337,6 +413,10 @@ cdef class TrafficGenerator(Agent):
             return due_ns
         if self.sendable() > 0:
             return now_ns
+        if self.other is not None:
+            due_ns = min(due_ns, self.other.next_ns)
+        if self.invalid and not (self.count != 0 and self.sent_number >= self.count):
+            due_ns = min(due_ns, self.pause_ends_ns)
         if self.sent_number > self.acked_number:
             due_ns = min(due_ns, self.progress_ns + self.resend_delay_ns)
         return due_ns

@@ -16,7 +16,8 @@ one is remembered); irq_held_back counts those that met no token.
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.atomics cimport (
-    exchange_u32, fetch_or_u64, full_fence, load_acquire_u32, load_relaxed_u32, store_relaxed_u32
+    compare_exchange_u32, fetch_or_u64, full_fence, load_acquire_u32, load_relaxed_u32,
+    store_relaxed_u32,
 )
 from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.ring cimport ring_publish
@@ -31,6 +32,8 @@ from shrimpmx.shared.layout cimport (
     COUNTER_irq_raised,
     COUNTER_irq_raised_packet,
     COUNTER_irq_wished,
+    TOKEN_FREE,
+    TOKEN_TAKEN,
     control_header,
     control_runner,
     core_interrupts,
@@ -58,6 +61,7 @@ cdef class InterruptLine:
         self.vector = node_vector(node.header, index)
         self.frames = node_rx_ring(node.header, index)
         self.handled = node_handled(node.header, index)
+        policy.use_ring(self.frames, self.handled)
         self.counters = <uint64_t *>node.control.agent(agent).counters
         self.raise_if_empty = raise_if_empty
 
@@ -103,12 +107,12 @@ cdef class InterruptLine:
 
     cdef bint take_token(self) noexcept nogil:
         # The plain look first: while the handler holds it, its line is not torn away.
-        return load_relaxed_u32(&self.vector.token) == 1 and exchange_u32(
-            &self.vector.token, 0) == 1
+        return (load_relaxed_u32(&self.vector.token) == TOKEN_FREE
+                and compare_exchange_u32(&self.vector.token, TOKEN_FREE, TOKEN_TAKEN))
 
     cdef bint handler_waits(self) noexcept nogil:
         """A handler has work that it cannot do while the NIC runs: both are on one CPU."""
-        return self.beside and load_relaxed_u32(&self.vector.token) == 0
+        return self.beside and load_relaxed_u32(&self.vector.token) == TOKEN_TAKEN
 
     cdef void deliver(self, int64_t now_ns, Cause cause) noexcept nogil:
         """With the token in hand: count, tell the core, wake its irq agent."""
@@ -125,7 +129,8 @@ cdef class InterruptLine:
         self.counters[COUNTER_irq_raised_packet + <int>cause - <int>CAUSE_PACKET] += 1
         interrupts = node_core(self.node.header, core)
         interrupts.taken[self.index] += 1
-        # I2: the packets are published before the interrupt; pairs with the irq agent's I2'.
+        self.vector.raised_ns = now_ns
+        # I2: packets and time are published before the interrupt; pairs with the irq agent's I2'.
         fetch_or_u64(&interrupts.pending, <uint64_t>1 << self.index)
         self.beside = self.same_cpu(interrupts.runner)
         wait_slot_wake(self.node.control.slot(interrupts.runner))

@@ -12,8 +12,11 @@ cdef class Disabled(CoalescingPolicy):
 cdef class TimedPolicy(CoalescingPolicy):
     cdef readonly int64_t delay_ns
     cdef readonly bint mark_resets_timer
+    cdef readonly bint free_running
+    cdef int64_t reset_ns            # when the timer was last reset, of one that runs freely
 
     cdef void arm(self, int64_t now_ns) noexcept nogil
+    cdef void reset_timer(self, int64_t now_ns, Cause cause) noexcept nogil
 
 
 cdef class Timeout(TimedPolicy):
@@ -27,3 +30,6 @@ cdef class OpenMx(TimedPolicy):
 
 cdef class Stream(TimedPolicy):
     cdef bint deferred
+    cdef int64_t put_off_ns          # the first mark not reported; NEVER_NS: there is none
+
+    cdef void measure_deferral(self, int64_t now_ns) noexcept nogil

@@ -6,11 +6,14 @@ class Disabled(CoalescingPolicy):
 class TimedPolicy(CoalescingPolicy):
     delay_ns: int
     mark_resets_timer: bool
-    def __init__(self, delay_ns: int, mark_resets_timer: bool = True) -> None: ...
+    free_running: bool
+    def __init__(
+        self, delay_ns: int, mark_resets_timer: bool = True, free_running: bool = False
+    ) -> None: ...
 
 class Timeout(TimedPolicy):
     frames: int
-    def __init__(self, delay_ns: int, frames: int = 0) -> None: ...
+    def __init__(self, delay_ns: int, frames: int = 0, free_running: bool = False) -> None: ...
 
 class OpenMx(TimedPolicy): ...
 

@@ -13,6 +13,7 @@ cdef class Agent:
     cdef trace_ring *trace           # where it records what it does; NULL: tracing is off
     cdef object tracing              # the Trace that the ring belongs to
     cdef int64_t next_due_ns         # when it next wants to run by itself; NEVER_NS: on a wake
+    cdef int64_t busy_until_ns       # it works, on its CPU, until then; in the past: it does not
     cdef bint keeps_waiting          # another process, on the same CPU, has work from it to do
     cdef readonly object failure     # exception raised by user code inside a step, or None
 

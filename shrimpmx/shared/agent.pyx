@@ -16,6 +16,7 @@ cdef class Agent:
 
     def __cinit__(self, *args, **kwargs):
         self.next_due_ns = NEVER_NS
+        self.busy_until_ns = 0
         self.keeps_waiting = False
         self.failure = None
         self.trace = NULL

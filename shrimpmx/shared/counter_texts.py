@@ -33,11 +33,15 @@ NIC = {
     "irq_held_back": "Wishes that found the interrupt before them unfinished, and waited for it.",
     "irq_absorbed": "Wishes that came to nothing: the handler had taken the frames already.",
     "irq_deferred": "Interrupts that the coalescing strategy put off.",
+    "irq_deferred_longest_ns": "The longest time that one was put off, ns.",
     "generated_packets": "Messages that a traffic generator sent, the first time.",
     "generated_resent": "Messages that a traffic generator sent again.",
+    "generated_invalid": "Packets of no valid type that a traffic generator sent.",
+    "generated_other": "Packets of another protocol that a traffic generator sent.",
     "sunk_packets": "Frames that a traffic generator received.",
     "sunk_acks": "Acknowledgements that a traffic generator received.",
     "steps": "Steps that the firmware made.",
+    "irq_deferred_packets": "Packets that came to host memory while an interrupt was put off.",
 }
 
 DRIVER = {
@@ -101,6 +105,12 @@ IRQ = {
     "demotions": "Times that it asked to lose its real-time priority (Linux: ksoftirqd).",
     "reclaims": "Times that frames had come while it handed the token back, and it went on.",
     "timer_ticks": "Times that it looked at the timers of pulls.",
+    "poll_timers": "Polls that no interrupt began, but a timer or a rank that stopped polling.",
+    "suspensions": "Times that a polling rank took over from interrupts (irq-suspend).",
+    "busy_polls": "Polls that found frames and were made by a rank instead of the handler.",
+    "recv_other": "Frames of another protocol given to its own handler.",
+    "recv_other_bytes": "Bytes of those frames, heads included.",
+    "recv_other_delay_ns": "Sum of their times from host memory to that handler, ns.",
     "recv_packets": "Frames handled; each is also counted by its type, or by why it was dropped.",
     "recv_tiny": "Tiny messages taken.",
     "recv_small": "Small messages taken.",
@@ -120,7 +130,7 @@ IRQ = {
     "drop_bad_header_datalen": "Frame shorter than its header, or than 60 bytes.",
     "drop_bad_datalen": "A length or offset that this packet type cannot have.",
     "drop_bad_skblen": "Data reaches beyond the frame, or the frame beyond the MTU.",
-    "drop_bad_ethertype": "The frame is not MXoE.",
+    "drop_bad_ethertype": "The frame is neither MXoE nor of the other protocol.",
     "drop_bad_peer_addr": "The source address is not that of the peer that the head names.",
     "drop_bad_peer_index": "The peer index in the head is none of the cluster.",
     "drop_bad_endpoint": "The endpoint does not exist or is closed.",
@@ -205,6 +215,9 @@ OF_KIND: dict[str, dict[str, str]] = {
     "dma": DRIVER | DMA,
 }
 TEXTS: dict[str, str] = NIC | DRIVER | IRQ | RANK | HOG | DMA
+
+# A counter whose name ends so is the largest of the times seen: it does not add up.
+LONGEST = "_longest_ns"
 
 _GROUPS = (
     ("nic", "The NIC", NIC),

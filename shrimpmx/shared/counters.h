@@ -27,8 +27,9 @@ enum agent_kind {
     X(rx_bad_fcs)                                                                           \
     X(irq_raised) X(irq_raised_packet) X(irq_raised_marked) X(irq_raised_deferred)          \
     X(irq_raised_timeout) X(irq_raised_frames) X(irq_wished) X(irq_held_back)               \
-    X(irq_absorbed) X(irq_deferred) X(generated_packets) X(generated_resent)                \
-    X(sunk_packets) X(sunk_acks) X(steps)
+    X(irq_absorbed) X(irq_deferred) X(irq_deferred_longest_ns)                              \
+    X(generated_packets) X(generated_resent) X(generated_invalid) X(generated_other)        \
+    X(sunk_packets) X(sunk_acks) X(steps) X(irq_deferred_packets)
 
 /* The driver's own, by Open-MX's names where it has one. Its code runs in the rank (send
  * side), in the irq agent (receive handler) and in the dma agent: these come first in all
@@ -51,6 +52,8 @@ enum agent_kind {
 
 #define IRQ_COUNTERS(X)                                                                     \
     X(interrupts) X(polls) X(budget_exhausted) X(demotions) X(reclaims) X(timer_ticks)      \
+    X(poll_timers) X(suspensions) X(busy_polls)                                             \
+    X(recv_other) X(recv_other_bytes) X(recv_other_delay_ns)                                \
     X(recv_packets) X(recv_tiny) X(recv_small) X(recv_medium_frag) X(recv_rndv)             \
     X(recv_notify) X(recv_connect_request) X(recv_connect_reply) X(recv_liback)             \
     X(recv_nack_lib) X(recv_nack_mcp) X(recv_pull_request) X(recv_pull_reply) X(recv_raw)   \

@@ -25,6 +25,8 @@ ENDPOINT_PULLS = 1024
 RAW_QUEUE_BYTES = 65536
 PEER_NAME_BYTES = 96  # sizeof(struct peer_name) of host/raw.h
 HEAP_START_BYTES = 4096
+# Strategies under which ranks poll rx rings themselves: enum busy_poll of layout.h.
+BUSY_POLLS = {"watchdog": 1, "irq-suspend": 2}
 NO_RUNNER = 0xFFFFFFFF
 
 
@@ -55,6 +57,8 @@ class NodeLayout:
     mtu: int = 1500
     wire_format: str = "native"
     marks: tuple[str, ...] = HostParameters().marks
+    mark_early: int = 0
+    busy_poll: int = 0
     rx_ring_entries: int = 1024
     tx_ring_entries: int = 1024
     link_ring_entries: int = 4096
@@ -114,6 +118,8 @@ class NodeLayout:
             mtu=nic.mtu,
             wire_format=nic.wire_format,
             marks=host.marks,
+            mark_early=host.mark_early,
+            busy_poll=BUSY_POLLS.get(nic.coalescing, 0),
             rx_ring_entries=nic.rx_ring_entries,
             tx_ring_entries=nic.tx_ring_entries,
             link_ring_entries=nic.link_ring_entries,

@@ -17,7 +17,7 @@
 #include "wire/wire.h"
 
 #define SEGMENT_MAGIC 0x584d504d49524853ull /* "SHRIMPMX" in memory */
-#define SEGMENT_ABI_VERSION 2
+#define SEGMENT_ABI_VERSION 3
 
 enum segment_kind {
     SEGMENT_CONTROL = 1,
@@ -140,10 +140,22 @@ _Static_assert(sizeof(struct core_interrupts) == 320, "core interrupts");
 /* Where a vector's interrupts go. */
 enum binding_kind { BINDING_ROUND_ROBIN = 0, BINDING_CORE = 1 };
 
+/* A vector's claim token: who may handle its frames. One word says who has it, so that the token
+ * of a rank that was killed can be taken from it. Transitions: host/token.pxd. */
+enum vector_token {
+    TOKEN_TAKEN = 0,       /* an irq agent has it, from the NIC's interrupt on */
+    TOKEN_FREE = 1,        /* interrupts are on: the NIC takes it to raise one */
+    /* Interrupts are off and nobody has it: any irq agent or rank as told may take it. */
+    TOKEN_SUSPENDED = 2,   /* a rank polls; the irq agent of `bound_core` has a timer */
+    TOKEN_RESUMED = 3,     /* no rank polls any more; the irq agent of `bound_core` is awake */
+    TOKEN_DEFERRED = 256,  /* + core: the irq agent of that core has a timer */
+    TOKEN_RANK = 65536,    /* + runner: a rank has it, in the middle of a poll */
+};
+
 struct interrupt_vector {             /* offset; writer */
-    volatile uint32_t token;          /*   0  1: the NIC may raise; NIC takes, handler returns */
+    volatile uint32_t token;          /*   0  enum vector_token; by compare and exchange */
     uint32_t binding;                 /*   4  supervisor; enum binding_kind */
-    uint32_t bound_core;              /*   8  supervisor */
+    uint32_t bound_core;              /*   8  supervisor; 0 with round-robin binding */
     uint32_t next_core;               /*  12  NIC: round-robin position */
     uint64_t rx_ring_offset;          /*  16  supervisor: struct ring of frame_slot */
     volatile uint32_t wish;           /*  24  NIC: 1 while it waits for the token */
@@ -151,7 +163,10 @@ struct interrupt_vector {             /* offset; writer */
                                        *      free-running; ahead of the rx ring's tail while
                                        *      the dma agent copies from its slots */
     uint64_t copy_ring_offset;        /*  32  supervisor: struct ring of copy_descriptor, 0: none */
-    uint8_t unused[24];               /*  40 */
+    volatile uint64_t suspended_until_ns; /* 40  ranks: when the irq agent polls, if suspended */
+    volatile uint32_t watched;        /*  48  irq agent of bound_core: 1 while its timer runs */
+    uint8_t unused[4];                /*  52 */
+    int64_t raised_ns;                /*  56  NIC, with the token: time of the last interrupt */
 };
 _Static_assert(sizeof(struct interrupt_vector) == 64, "interrupt vector");
 
@@ -219,6 +234,13 @@ _Static_assert(sizeof(struct endpoint_descriptor) == 192 + (sizeof(pthread_mutex
 #define HEAP_START_BYTES 4096
 #define NO_RUNNER 0xFFFFFFFFu
 
+/* Who takes frames from the rx rings beside the interrupt handler. */
+enum busy_poll {
+    BUSY_POLL_NONE = 0,                   /* nobody */
+    BUSY_POLL_RANKS = 1,                  /* a rank that looks for messages */
+    BUSY_POLL_SUSPEND = 2,                /* the same, and interrupts stay off while it finds any */
+};
+
 struct node_header {                  /* offset; writer: supervisor, before any agent starts */
     struct segment_header segment;    /*   0 */
     uint32_t index;                   /*  64  this node; also its peer index */
@@ -226,11 +248,11 @@ struct node_header {                  /* offset; writer: supervisor, before any 
     uint32_t cores_count;             /*  72 */
     uint32_t vectors_count;           /*  76 */
     uint32_t endpoints_count;         /*  80 */
-    uint32_t unused0;                 /*  84 */
+    uint32_t mark_early;              /*  84  fragments by which a medium message's mark is early */
     uint32_t frame_slot_bytes;        /*  88 */
     uint32_t nic_runner;              /*  92  the NIC's process: whose wait slot is its doorbell */
     uint32_t nic_agent;               /*  96 */
-    uint32_t unused1;                 /* 100 */
+    uint32_t busy_poll;               /* 100  enum busy_poll: whether ranks poll rx rings */
     uint64_t cores_offset;            /* 104  struct core_interrupts[cores_count] */
     uint64_t vectors_offset;          /* 112  struct interrupt_vector[vectors_count] */
     uint64_t endpoints_offset;        /* 120  struct endpoint_descriptor[endpoints_count] */

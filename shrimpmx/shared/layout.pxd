@@ -44,11 +44,19 @@ cdef extern from "shared/counters.h" nogil:
         COUNTER_irq_held_back
         COUNTER_irq_absorbed
         COUNTER_irq_deferred
+        COUNTER_irq_deferred_longest_ns
         COUNTER_generated_packets
         COUNTER_generated_resent
+        COUNTER_generated_invalid
+        COUNTER_generated_other
         COUNTER_sunk_packets
         COUNTER_sunk_acks
         COUNTER_steps
+        COUNTER_irq_deferred_packets
+    enum:
+        BUSY_POLL_NONE
+        BUSY_POLL_RANKS
+        BUSY_POLL_SUSPEND
     enum:
         COUNTER_send_tiny
         COUNTER_send_small
@@ -104,6 +112,12 @@ cdef extern from "shared/counters.h" nogil:
         COUNTER_demotions
         COUNTER_reclaims
         COUNTER_timer_ticks
+        COUNTER_poll_timers
+        COUNTER_suspensions
+        COUNTER_busy_polls
+        COUNTER_recv_other
+        COUNTER_recv_other_bytes
+        COUNTER_recv_other_delay_ns
         COUNTER_recv_packets
         COUNTER_recv_tiny
         COUNTER_recv_small
@@ -295,6 +309,13 @@ cdef extern from "shared/layout.h" nogil:
         uint32_t runner
         uint32_t agent
         uint64_t taken[NODE_VECTORS_MAX]
+    enum:
+        TOKEN_TAKEN
+        TOKEN_FREE
+        TOKEN_SUSPENDED
+        TOKEN_RESUMED
+        TOKEN_DEFERRED
+        TOKEN_RANK
     cdef struct interrupt_vector:
         uint32_t token
         uint32_t binding
@@ -304,6 +325,9 @@ cdef extern from "shared/layout.h" nogil:
         uint32_t wish
         uint32_t handled
         uint64_t copy_ring_offset
+        uint64_t suspended_until_ns
+        uint32_t watched
+        int64_t raised_ns
     cdef struct copy_descriptor:
         uint64_t source_offset
         uint64_t region_offset
@@ -363,6 +387,8 @@ cdef extern from "shared/layout.h" nogil:
         uint32_t dma_agent
         uint32_t copy_message_bytes
         uint32_t copy_frame_bytes
+        uint32_t mark_early
+        uint32_t busy_poll
     cdef struct event_tiny:
         uint16_t checksum
         uint8_t length

@@ -134,6 +134,8 @@ cdef class Node:
         header.dma_agent = layout.dma_agent
         header.copy_message_bytes = layout.copy_message_bytes
         header.copy_frame_bytes = layout.copy_frame_bytes
+        header.mark_early = layout.mark_early
+        header.busy_poll = layout.busy_poll
         header.raw_offset = layout.raw_offset
         header.frame_slot_bytes = layout.frame_slot_bytes
         header.nic_runner = layout.nic_runner

@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from shrimpmx.wire.wire cimport wire_geometry
+
 
 cdef enum fault:
     FAULT_NONE = 0
@@ -9,6 +11,12 @@ cdef enum fault:
     FAULT_CORRUPT = 2
     FAULT_DUPLICATE = 4
     FAULT_HOLD = 8
+
+
+cdef enum overtaking:
+    OVERTAKES_NOTHING     # a frame in its turn
+    OVERTAKEN             # a fragment that its message's last one is to overtake
+    OVERTAKES             # the last fragment of a medium message
 
 
 cdef enum:
@@ -21,17 +29,26 @@ cdef class FaultSource:
     cdef bint checked                # the far NIC looks at the frame check sequence
     cdef uint64_t lose_below, corrupt_below, duplicate_below, hold_below
     cdef readonly uint32_t reorder_degree
+    cdef readonly uint32_t overtake
 
     cdef void spread_seed(self) noexcept
     cdef uint64_t next_random(self) noexcept nogil
     cdef int draw(self, const uint8_t *frame, uint32_t length) noexcept nogil
+    cdef overtaking overtaking_of(self, const uint8_t *frame, uint32_t length,
+                                  const wire_geometry *geometry) noexcept nogil
     cdef void flip_bit(self, uint8_t *frame, uint32_t length) noexcept nogil
+
+
+# Names a medium message of an end: who sends it to whom, and its number.
+cdef uint64_t message_of(const uint8_t *frame) noexcept nogil
 
 
 cdef struct held_frame:
     int64_t release_ns      # latest
     uint32_t destination
     uint32_t overtaken      # by how many frames to the same destination so far
+    uint32_t wanted         # by how many it has to be
+    uint64_t message        # its own, whose last fragment has to overtake it; 0: any frame
     uint32_t length
     bint bad_fcs
     uint8_t *bytes
@@ -43,7 +60,10 @@ cdef class HeldFrames:
     cdef uint8_t *memory
 
     cdef bint hold(self, uint32_t destination, int64_t release_ns, const uint8_t *frame,
-                   uint32_t length, bint bad_fcs) noexcept nogil
+                   uint32_t length, bint bad_fcs, uint32_t wanted,
+                   uint64_t message) noexcept nogil
+    cdef uint32_t let_go(self, uint32_t destination, uint64_t message,
+                         int64_t now_ns) noexcept nogil
     cdef void count_overtaking(self, uint32_t destination) noexcept nogil
     cdef void drop(self, uint32_t position) noexcept nogil
     cdef int64_t earliest_ns(self) noexcept nogil

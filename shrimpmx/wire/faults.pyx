@@ -2,7 +2,8 @@
 
 One `FaultSource` serves one sending end. For each frame it draws once for every fault
 whose rate is not 0, in the order loss, corruption, duplication, reordering; a lost frame
-draws no further. Packet types outside `LinkFaults.only` draw nothing.
+draws no further. Packet types outside `LinkFaults.only` draw nothing. Nothing is drawn for
+`overtake` either: every medium message has it alike.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -10,7 +11,14 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.wire.wire cimport WIRE_HEAD_BYTES, WIRE_MARK
+from shrimpmx.wire.wire cimport (
+    PTYPE_MEDIUM_FRAG,
+    WIRE_HEAD_BYTES,
+    WIRE_MARK,
+    wire_geometry,
+    wire_medium,
+    wire_medium_length,
+)
 
 from shrimpmx.errors import InputError
 from shrimpmx.wire.packets import PTYPE_OF_NAME
@@ -52,6 +60,7 @@ cdef class FaultSource:
         self.hold_below = _below(faults.reorder)
         self.reorder_degree = faults.reorder_degree
         self.only = _type_mask(faults.only)
+        self.overtake = faults.overtake if (self.only >> PTYPE_MEDIUM_FRAG) & 1 else 0
         self.checked = faults.fcs
         self.state = (faults.seed & ALL) + GOLDEN * (<uint64_t>source + 1)
         self.spread_seed()
@@ -89,6 +98,22 @@ cdef class FaultSource:
             drawn |= FAULT_HOLD
         return drawn
 
+    cdef overtaking overtaking_of(self, const uint8_t *frame, uint32_t length,
+                                  const wire_geometry *geometry) noexcept nogil:
+        """What `overtake` makes of this frame; the message's length tells which one is last."""
+        cdef const wire_medium *medium = <const wire_medium *>(frame + WIRE_HEAD_BYTES)
+        cdef uint32_t message_length, ahead
+        if (self.overtake == 0 or length < WIRE_HEAD_BYTES + sizeof(wire_medium)
+                or medium.ptype & ~WIRE_MARK != PTYPE_MEDIUM_FRAG):
+            return OVERTAKES_NOTHING
+        message_length = wire_medium_length(medium, geometry)
+        ahead = (<uint32_t>medium.frag_seqnum + 1) * geometry.medium_frag_bytes
+        if message_length <= ahead:
+            return OVERTAKES
+        if message_length <= ahead + self.overtake * geometry.medium_frag_bytes:
+            return OVERTAKEN
+        return OVERTAKES_NOTHING
+
     cdef void flip_bit(self, uint8_t *frame, uint32_t length) noexcept nogil:
         """Flip one bit anywhere behind the two addresses."""
         cdef uint64_t bit = self.next_random() % ((length - ADDRESSES_BYTES) * 8)
@@ -106,6 +131,13 @@ cdef class FaultSource:
         return tuple(name for bit, name in names if drawn & bit)
 
 
+cdef uint64_t message_of(const uint8_t *frame) noexcept nogil:
+    cdef const wire_medium *medium = <const wire_medium *>(frame + WIRE_HEAD_BYTES)
+    # The last bit: no message is 0.
+    return (<uint64_t>medium.session << 32 | <uint64_t>medium.lib_seqnum << 16
+            | <uint64_t>medium.dst_endpoint << 8 | medium.src_endpoint) << 1 | 1
+
+
 cdef class HeldFrames:
     """Frames held back so that later ones overtake them, oldest first."""
 
@@ -121,20 +153,34 @@ cdef class HeldFrames:
         free(self.memory)
 
     cdef bint hold(self, uint32_t destination, int64_t release_ns, const uint8_t *frame,
-                   uint32_t length, bint bad_fcs) noexcept nogil:
-        """Keep a copy of the frame; false if there is no room."""
+                   uint32_t length, bint bad_fcs, uint32_t wanted,
+                   uint64_t message) noexcept nogil:
+        """Keep a copy of the frame until `wanted` others have gone; false if there is no room."""
         cdef held_frame *held
         if self.count == HELD_FRAMES_MAX:
             return False
         held = &self.frames[self.count]
         held.destination = destination
         held.overtaken = 0
+        held.wanted = wanted
+        held.message = message
         held.release_ns = release_ns
         held.length = length
         held.bad_fcs = bad_fcs
         memcpy(held.bytes, frame, length)
         self.count += 1
         return True
+
+    cdef uint32_t let_go(self, uint32_t destination, uint64_t message,
+                         int64_t now_ns) noexcept nogil:
+        """The held fragments of a message are due now; returns how many there are."""
+        cdef uint32_t i, found = 0
+        for i in range(self.count):
+            if (self.frames[i].message == message
+                    and self.frames[i].destination == destination):
+                self.frames[i].release_ns = now_ns
+                found += 1
+        return found
 
     cdef void count_overtaking(self, uint32_t destination) noexcept nogil:
         cdef uint32_t i

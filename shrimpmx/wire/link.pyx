@@ -35,10 +35,16 @@ from shrimpmx.wire.faults cimport (
     FAULT_DUPLICATE,
     FAULT_HOLD,
     FAULT_LOSE,
+    OVERTAKEN,
+    OVERTAKES,
+    OVERTAKES_NOTHING,
     FaultSource,
     HeldFrames,
     held_frame,
+    message_of,
+    overtaking,
 )
+from shrimpmx.wire.gap cimport host_gap_draw, host_gap_initialise
 from shrimpmx.wire.rate cimport rate_line_initialise, rate_line_pass
 
 from shrimpmx.errors import InputError
@@ -65,14 +71,20 @@ cdef class LinkEgress:
     def __init__(self, uint64_t rate_bits_per_s, int64_t delay_ns, faults=None,
                  uint32_t source=0, uint32_t mtu=1500):
         rate_line_initialise(&self.line, rate_bits_per_s, 8)
+        host_gap_initialise(&self.gap, 0, 0, source)
         self.delay_ns = delay_ns
         self.source = source
         self.mtu = mtu
-        if faults is not None and (
-            faults.loss or faults.corrupt or faults.duplicate or faults.reorder
-        ):
+        if faults is not None and faults.active:
             self.faults = FaultSource(faults, source)
             self.held = HeldFrames(mtu)
+
+    def use_gap(self, int64_t mean_ns, double jitter, uint64_t seed):
+        """Leave a gap behind each frame, what the sending host takes for the next one.
+
+        `jitter`: the share of `mean_ns` that is exponentially distributed, 0 to 1.
+        """
+        host_gap_initialise(&self.gap, mean_ns, jitter, seed)
 
     def __dealloc__(self):
         free(self.destinations)
@@ -104,6 +116,7 @@ cdef class LinkEgress:
                 f"node {node.header.index} has mtu {node.header.geometry.mtu_bytes}, "
                 f"the link {self.mtu}"
             )
+        self.geometry = node.header.geometry
         self.add_destination(
             node.header.index,
             node_link_ring(node.header, self.source),
@@ -140,8 +153,14 @@ cdef class LinkEgress:
         if self.faults is not None:
             self.commit_with_faults(link, now_ns, destination, length)
             return
-        passed_ns = rate_line_pass(&self.line, now_ns, length + LINK_OVERHEAD_BYTES)
+        passed_ns = self.pass_line(now_ns, length)
         self.fill(link, length, passed_ns + self.delay_ns, False)
+
+    cdef int64_t pass_line(self, int64_t now_ns, uint32_t length) noexcept nogil:
+        """Let a frame pass the line; when it is through."""
+        cdef int64_t passed_ns = rate_line_pass(&self.line, now_ns, length + LINK_OVERHEAD_BYTES)
+        self.line.free_ns += host_gap_draw(&self.gap)
+        return passed_ns
 
     cdef void fill(self, link_destination *link, uint32_t length, int64_t arrival_ns,
                    bint bad_fcs) noexcept nogil:
@@ -158,23 +177,38 @@ cdef class LinkEgress:
     cdef void commit_with_faults(self, link_destination *link, int64_t now_ns,
                                  uint32_t destination, uint32_t length) noexcept nogil:
         cdef uint8_t *frame = (<frame_slot *>ring_next(link.frames)).frame
+        # Before a bit of what tells it is flipped.
+        cdef overtaking place = self.faults.overtaking_of(frame, length, &self.geometry)
+        cdef uint64_t message = message_of(frame) if place != OVERTAKES_NOTHING else 0
+        cdef uint32_t overtaken
         cdef int drawn = self.faults.draw(frame, length)
         cdef int64_t arrival_ns = self.delay_ns
         cdef bint fill = not drawn & FAULT_LOSE
         cdef bint bad_fcs = drawn & FAULT_CORRUPT and self.faults.checked
-        arrival_ns += rate_line_pass(&self.line, now_ns, length + LINK_OVERHEAD_BYTES)
         if drawn & FAULT_LOSE:
             self.counters[COUNTER_link_lost] += 1
         if drawn & FAULT_CORRUPT:
             self.faults.flip_bit(frame, length)
             self.counters[COUNTER_link_corrupted] += 1
-        if drawn & FAULT_HOLD and self.held.hold(destination, now_ns + REORDER_HOLD_NS, frame,
-                                                 length, bad_fcs):
-            self.counters[COUNTER_link_reordered] += 1
-            fill = False
+        if fill and place == OVERTAKEN and self.held.hold(
+            destination, now_ns + REORDER_HOLD_NS, frame, length, bad_fcs, NO_COUNT, message
+        ):
+            fill = False  # it passes the line behind the one that overtakes it
+        else:
+            arrival_ns += self.pass_line(now_ns, length)
+            if drawn & FAULT_HOLD and self.held.hold(
+                destination, now_ns + REORDER_HOLD_NS, frame, length, bad_fcs,
+                self.faults.reorder_degree, 0,
+            ):
+                self.counters[COUNTER_link_reordered] += 1
+                fill = False
         if fill:
             self.fill(link, length, arrival_ns, bad_fcs)
             self.held.count_overtaking(destination)
+        if place == OVERTAKES:
+            # Behind the last fragment, or alone if that was lost.
+            overtaken = self.held.let_go(destination, message, now_ns)
+            self.counters[COUNTER_link_reordered] += overtaken if fill else 0
         if drawn & FAULT_DUPLICATE:
             self.counters[COUNTER_link_duplicated] += 1
             arrival_ns = self.delay_ns + rate_line_pass(&self.line, now_ns,
@@ -195,10 +229,11 @@ cdef class LinkEgress:
         cdef uint32_t i = 0
         cdef held_frame *held
         cdef link_destination *link
+        cdef int64_t passed_ns
         while i < self.held.count:
             held = &self.held.frames[i]
             link = &self.destinations[held.destination]
-            if ((held.overtaken < self.faults.reorder_degree and held.release_ns > now_ns)
+            if ((held.overtaken < held.wanted and held.release_ns > now_ns)
                     or ring_free(link.frames, 1) == 0):
                 i += 1
                 continue
@@ -206,7 +241,8 @@ cdef class LinkEgress:
                 link.unpublished = True
                 self.unpublished[self.unpublished_count] = held.destination
                 self.unpublished_count += 1
-            self.send_copy(link, held.bytes, held.length, now_ns + self.delay_ns,
+            passed_ns = now_ns if held.message == 0 else self.pass_line(now_ns, held.length)
+            self.send_copy(link, held.bytes, held.length, passed_ns + self.delay_ns,
                            held.bad_fcs)
             self.held.drop(i)
 

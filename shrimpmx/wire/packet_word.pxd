@@ -4,7 +4,8 @@ From the lowest bit: 8 bits of type with the mark, 8 of fragment number, 16 of t
 sequence number (an acknowledgement's: the message awaited next; a pull request's: its first
 frame), 16 of the source node, 16 of the destination. The fragment number of a pull reply is
 that of its frame, modulo 256. A frame may be shorter than its type says: what is read lies in
-a ring slot of at least 192 bytes, and a wrong number in a trace harms nobody.
+a ring slot of at least 192 bytes, and a wrong number in a trace harms nobody. Of another protocol's
+packet only source and destination are told.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -18,11 +19,13 @@ from shrimpmx.wire.wire cimport (
     PTYPE_PULL_REPLY,
     PTYPE_PULL_REQUEST,
     PTYPE_TRUC,
+    WIRE_ETHERTYPE,
     WIRE_HEAD_BYTES,
     WIRE_MARK,
     WIRE_PULL_MAGIC,
     be16,
     be32,
+    wire_head,
     wire_medium,
     wire_message,
     wire_nack_lib,
@@ -32,6 +35,10 @@ from shrimpmx.wire.wire cimport (
     wire_pull_request_compatible,
     wire_truc,
 )
+
+
+cdef enum:
+    OTHER_WORD_TYPE = 0x7F       # stands where an MXoE packet has its type
 
 
 cdef inline uint32_t pull_frame_index(const uint8_t *header) noexcept nogil:
@@ -49,6 +56,8 @@ cdef inline uint64_t packet_word(const uint8_t *frame) noexcept nogil:
     cdef uint64_t seqnum = be16((<const wire_message *>header).lib_seqnum)
     cdef uint64_t source = <uint64_t>frame[10] << 8 | frame[11]
     cdef uint64_t destination = <uint64_t>frame[4] << 8 | frame[5]
+    if (<const wire_head *>frame).ethertype != be16(WIRE_ETHERTYPE):
+        return OTHER_WORD_TYPE | source << 32 | destination << 48
     if ptype == PTYPE_MEDIUM_FRAG:
         fragment = (<const wire_medium *>header).frag_seqnum
     elif ptype == PTYPE_TRUC:

@@ -2,11 +2,14 @@
 
 The coalescing paper looks at one large message so (IV-C3, Table II): how long it takes, and how
 many interrupts it raises on both hosts. After each message both ranks keep quiet, so that its
-delayed acknowledgement (16 ms) and the coalescing timer belong to it and not to the next.
+delayed acknowledgement (16 ms) and the coalescing timer belong to it and not to the next. For how
+long is drawn anew each time: a NIC's timer that runs on meanwhile would else meet each message
+in the same phase.
 """
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +21,7 @@ from shrimpmx.errors import InputError, MxError
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request, Status
 from shrimpmx.shared.control import Control
+from shrimpmx.shared.counter_texts import LONGEST
 
 MATCH = 0x616E6174
 # Between two looks at an agent's work while the network is quiet.
@@ -33,12 +37,16 @@ Counters = dict[str, dict[str, int]]
 
 @dataclass(frozen=True)
 class Messages:
-    """`warmup` + `iterations` messages of `size_bytes`, and `quiet_ns` after each."""
+    """`warmup` + `iterations` messages of `size_bytes`, and quiet after each, by `seed`.
+
+    The quiet lasts from `quiet_ns` to half as long again.
+    """
 
     size_bytes: int
     iterations: int
     warmup: int
     quiet_ns: int
+    seed: int = 1
 
     def __post_init__(self) -> None:
         if self.iterations < 1 or self.warmup < 0 or self.quiet_ns < 0:
@@ -63,6 +71,7 @@ def send_messages(
     moved "counted:AGENT:COUNTER", by how much for each message.
     """
     data = pattern(messages.size_bytes)
+    draw = random.Random(messages.seed)
     sent, done = (np.zeros(messages.count, dtype=np.int64) for _ in range(2))
     tables: list[Counters] = []
     keep_quiet(endpoint, control, messages.quiet_ns)
@@ -72,7 +81,7 @@ def send_messages(
         sent[number] = control.now_ns()
         _finish(endpoint, endpoint.isend(data, partner, MATCH), number)
         done[number] = control.now_ns()
-        keep_quiet(endpoint, control, messages.quiet_ns)
+        keep_quiet(endpoint, control, round(messages.quiet_ns * draw.uniform(1.0, 1.5)))
         after = all_counters(control)
         tables.append(moved(before, after))
         before = after
@@ -142,12 +151,12 @@ def all_counters(control: Control) -> Counters:
 
 
 def moved(before: Mapping[str, Mapping[str, int]], after: Counters) -> Counters:
-    """By how much each counter went on; those that stayed, or never stay, are left out."""
+    """By how much each counter went on; without those that stayed, never stay or do not add up."""
     found: Counters = {}
     for agent, values in after.items():
         for name, value in values.items():
             step = value - before[agent][name]
-            if step and name not in IDLE_COUNTERS:
+            if step and name not in IDLE_COUNTERS and not name.endswith(LONGEST):
                 found.setdefault(agent, {})[name] = step
     return found
 

@@ -1,13 +1,16 @@
-"""A companion that only burns CPU: the "CPU hog" of the waiting paper, section 5.2."""
+"""Companions that only burn CPU: the "CPU hog" of the waiting paper, section 5.2, and a spinner."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.atomics cimport load_relaxed_u64
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport COUNTER_loops
 
-# Loads per step: some ten microseconds, so that a stop is seen soon (ours).
+# Loads per step: some ten microseconds, so that a stop is seen soon. A spinner's are more, some
+# forty: that long it may keep the CPU from another, but a wake-up waits while it yields (ours).
 cdef uint32_t LOADS_PER_STEP = 16384
+cdef uint32_t SPINNER_LOADS = 65536
 
 
 cdef class Hog(Agent):
@@ -23,10 +26,28 @@ cdef class Hog(Agent):
         self.counters = <uint64_t *>self.record.counters
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
+        self.burn(LOADS_PER_STEP)
+        self.next_due_ns = now_ns
+        return 1
+
+    cdef void burn(self, uint32_t loads) noexcept nogil:
         cdef uint32_t _load
-        for _load in range(LOADS_PER_STEP):
+        for _load in range(loads):
             # A load that the compiler may not leave out.
             load_relaxed_u64(&self.counters[COUNTER_loops])
         self.counters[COUNTER_loops] += 1
-        self.next_due_ns = now_ns
-        return 1
+
+
+cdef class Spinner(Hog):
+    """Keeps a core from sleeping: after each loop it has nothing to do, so that its process waits.
+
+    It belongs into the idle class, and that is not enough by itself: when a real-time process has
+    woken another and sleeps, Linux (EEVDF) may take the spinner first, which then keeps the CPU
+    until the next tick (measured: a fifth of the message rate was left). So the strategy to wait by
+    is `sched`, which yields.
+    """
+
+    cdef int step(self, int64_t now_ns) noexcept nogil:
+        self.burn(SPINNER_LOADS)
+        self.next_due_ns = NEVER_NS
+        return 0

@@ -11,9 +11,9 @@ import numpy as np
 from shrimpmx.mx.endpoint cimport Endpoint
 from shrimpmx.mx.handles cimport Partner
 from shrimpmx.mx.types cimport STATUS_SUCCESS, MxPartner, MxRequest
+from shrimpmx.native.burn cimport burn_ns
 from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
-from shrimpmx.workloads.burn cimport burn_ns
 from shrimpmx.workloads.common cimport (
     LOOP_CORRUPT, LOOP_DONE, LOOP_FAILED, LOOP_NO_MEMORY, LOOP_STOPPED, LoopFailure, LoopResult,
     check_loop, check_partner, make_buffers, stamp, stamped, wait_for_message,

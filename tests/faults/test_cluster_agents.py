@@ -22,7 +22,7 @@ from shrimpmx.shared.control import Control
 # only tells a run that ends by itself from one that something else had to end.
 KILL_LIMIT_S = 3.0
 BLOCK = WaitParameters(strategy="block")
-PROCESSES = ["nic", "node0.irq0", "node1.irq0", "rank0", "rank1", "hog0", "nice1"]
+PROCESSES = ["nic", "node0.irq0", "node1.irq0", "rank0", "rank1", "hog0", "nice1", "spinner2"]
 
 
 def process_name(spec: ClusterSpec, wanted: str) -> str:
@@ -33,7 +33,7 @@ def process_name(spec: ClusterSpec, wanted: str) -> str:
 
 def endless(action: str, process: str, stop_for_s: float = 0.0) -> ClusterSpec:
     """A ping-pong that only a fault ends."""
-    company = (CompanionSpec(0), CompanionSpec(1, kind="nice"))
+    company = (CompanionSpec(0), CompanionSpec(1, kind="nice"), CompanionSpec(1, kind="spinner"))
     name = process_name(pingpong_pair(companions=company), process)
     fault = AgentFault(name, action, after_s=0.05, stop_for_s=stop_for_s)
     return pingpong_pair(ENDLESS, wait=BLOCK, companions=company, agent_faults=(fault,))

@@ -16,7 +16,7 @@ from shrimpmx.cluster.topology import Topology
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.nic.policy import Policy
 from shrimpmx.params import (
-    COALESCING_NAMES,
+    PAPER_COALESCING_NAMES,
     HostParameters,
     LinkFaults,
     MxParameters,
@@ -44,7 +44,7 @@ def test_every_size_arrives_intact(size_bytes: int, mtu: int, event_ring: str) -
     assert result.counters["rank0"]["recv_duplicate"] == 0
 
 
-@pytest.mark.parametrize("coalescing", COALESCING_NAMES)
+@pytest.mark.parametrize("coalescing", PAPER_COALESCING_NAMES)
 def test_the_generator_feeds_one_node(coalescing: str) -> None:
     result = run(generator_stream(2000, wait=BLOCK, nic=NicParameters(coalescing=coalescing)))
     stamps = result.samples["rank0"]["timestamps_ns"]
@@ -148,7 +148,8 @@ def test_impossible_runs_are_refused_before_anything_starts() -> None:
     with pytest.raises(InputError, match="no CPU 99 here; the usable CPUs are"):
         Cluster(pingpong_pair(cpus={"node0.core0": 99}))
     with pytest.raises(
-        InputError, match=r"no workload 'dance'; there are anatomy, idle, pingpong, soak, stream"
+        InputError,
+        match=r"no workload 'dance'; there are anatomy, idle, invalid, pingpong, soak, stream",
     ):
         Cluster(ClusterSpec(ranks=(RankSpec(0, "dance"),)))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.tree import ROOT
 
-from shrimpmx.params import COALESCING_NAMES
+from shrimpmx.params import PAPER_COALESCING_NAMES
 
 # Threads that start and end beside the messages; one allocation per hundred messages would be
 # thirty or more.
@@ -61,7 +61,7 @@ def check(counter: Path, what: object, coalescing: str, wait: str, few: int, man
 
 
 @pytest.mark.parametrize("wait", ["spin", "block"])
-@pytest.mark.parametrize("coalescing", COALESCING_NAMES)
+@pytest.mark.parametrize("coalescing", PAPER_COALESCING_NAMES)
 def test_twenty_thousand_messages_allocate_nothing(
     counter: Path, coalescing: str, wait: str
 ) -> None:

@@ -31,7 +31,7 @@ NIC, CORE0, CORE1, RANK = 0, 1, 2, 3  # runners, and agents
 # Sizes and offsets of layout.h.
 RUNNERS_OFFSET_AT, RUNNER_BYTES = 152, 256
 AGENTS_OFFSET_AT, AGENT_BYTES, AGENT_COUNTERS_AT = 160, 64 + 8 * 144, 64
-CORE_BYTES, VECTOR_BYTES, WISH_AT, PID_AT = 320, 64, 24, 144
+CORE_BYTES, VECTOR_BYTES, WISH_AT, RAISED_AT, PID_AT = 320, 64, 24, 56, 144
 SESSION = 0x1234
 PEER = 1  # the node that the frames come from
 PACKETS: dict[str, type[Packet]] = {
@@ -119,8 +119,10 @@ class HostNode:
         """The counters that are not zero."""
         return {name: count for name, count in self.control.agent_counters(agent).items() if count}
 
-    def irq(self, core: int = 0, budget: int = 64, demote_after: int = 10) -> InterruptAgent:
-        return InterruptAgent(self.node, core, CORE0 + core, budget, demote_after)
+    def irq(
+        self, core: int = 0, budget: int = 64, demote_after: int = 10, **costs: int
+    ) -> InterruptAgent:
+        return InterruptAgent(self.node, core, CORE0 + core, budget, demote_after, **costs)
 
     # -- words of the segments that a test plays the other side of ----
 
@@ -143,9 +145,11 @@ class HostNode:
         place = self.layout.endpoints_offset + PID_AT
         struct.pack_into("<I", self.node.segment.view(), place, pid)
 
-    def raise_interrupt(self, vector: int = 0, core: int = 0) -> None:
+    def raise_interrupt(self, vector: int = 0, core: int = 0, now_ns: int = 0) -> None:
         """What a NIC does with the token in hand."""
         self.set_token(0, vector)
+        place = self.layout.vectors_offset + VECTOR_BYTES * vector + RAISED_AT
+        struct.pack_into("<q", self.node.segment.view(), place, now_ns)
         place = self.layout.cores_offset + CORE_BYTES * core
         pending: int = struct.unpack_from("<Q", self.node.segment.view(), place)[0]
         struct.pack_into("<Q", self.node.segment.view(), place, pending | 1 << vector)

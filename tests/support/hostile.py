@@ -13,6 +13,8 @@ PULL_MAGIC = 0x21071980
 HOST_MAGIC = 0x13052008
 _WIDTHS = {"B": 1, "H": 2, "I": 4, "Q": 8}
 _LENGTHS = {"length", "frag_length", "frame_length"}
+# Counters of a handler that are called as those of packets are, and are sums.
+SUMS = ("recv_other_bytes", "recv_other_delay_ns")
 
 
 def head(draw: random.Random) -> bytes:
@@ -63,6 +65,16 @@ def structured(draw: random.Random, mtu: int, compatible: bool) -> bytes:
     return (head(draw) + layout.packer.pack(ptype, *values) + data).ljust(60, b"\0")
 
 
+def other_protocol(draw: random.Random, mtu: int) -> bytes:
+    """A packet of the other protocol, of any length, whose header may say another one."""
+    length = draw.choice((60, 61, 100, 1000, mtu, draw.randrange(60, mtu)))
+    total = draw.choice((length - 14, length - 14, 24, 23, length - 13, draw.randrange(1 << 16)))
+    version, protocol = draw.choice((0x45, 0x45, 0x45, 0x46)), draw.choice((253, 253, 253, 6))
+    fields = struct.pack(">BBHIBB", version, 0, total, draw.randrange(1 << 32), 64, protocol)
+    head = node_address(0) + node_address(PEER) + b"\x08\x00"
+    return head + fields + draw.randbytes(length - 24)
+
+
 def damaged(draw: random.Random, frame: bytes) -> bytes:
     """The frame with some bytes changed, or its end cut, lengthened, or noise."""
     data = bytearray(frame.ljust(60, b"\0"))
@@ -81,6 +93,7 @@ def damaged(draw: random.Random, frame: bytes) -> bytes:
 
 
 def hostile_frame(draw: random.Random, mtu: int = 1500, compatible: bool = False) -> bytes:
-    """Half of them as structured() makes them, half damaged besides."""
-    frame = structured(draw, mtu, compatible)
+    """Half of them as structured() or other_protocol() makes them, half damaged besides."""
+    other = draw.random() < 0.05
+    frame = other_protocol(draw, mtu) if other else structured(draw, mtu, compatible)
     return frame if draw.random() < 0.5 else damaged(draw, frame)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shrimpmx.host import pull
+from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.host.receive_handler import ReceiveHandler
@@ -38,6 +39,7 @@ PTYPE_BYTE = 16
 # Of each endpoint; address space only, until a test uses it.
 HEAP_BYTES = 16 << 20
 MARK = 0x80
+SUSPEND_NS = MILLISECOND  # of ranks that poll
 TYPES = {
     35: "truc", 36: "connect", 37: "tiny", 38: "small", 39: "medium_frag", 40: "rndv",
     41: "pull_request", 42: "pull_reply", 43: "notify", 44: "nack_lib", 45: "nack_mcp",
@@ -110,6 +112,7 @@ class VirtualCluster:
         **more: Any,
     ) -> None:
         self.rng = random.Random(seed)
+        self.busy_poll = more.get("busy_poll", 0)
         self.wire: Wire = perfect_wire
         self.frames: list[bytes] = []
         self.endpoints: list[Endpoint] = []
@@ -154,10 +157,13 @@ class VirtualCluster:
     ) -> Endpoint:
         endpoint = Endpoint(
             self.nodes[node], index, 1 + node, waiter, parameters, key=key, session_id=session_id,
-            first_seqnum=first_seqnum,
+            first_seqnum=first_seqnum, busy_poll=self._busy_poll(node),
         )  # fmt: skip
         self.endpoints.append(endpoint)
         return endpoint
+
+    def _busy_poll(self, node: int) -> BusyPoll | None:
+        return BusyPoll(self.nodes[node], 0, SUSPEND_NS) if self.busy_poll else None
 
     def close(self, endpoint: Endpoint) -> None:
         self.endpoints.remove(endpoint)
@@ -295,6 +301,7 @@ class NicCluster(VirtualCluster):
         link_ring_entries: int = 256,
         clock: str = "virtual",
         copy_offload: bool = False,
+        irq: dict[str, int] | None = None,
         **more: Any,
     ) -> None:
         super().__init__(
@@ -304,7 +311,7 @@ class NicCluster(VirtualCluster):
         )  # fmt: skip
         self.nics = [Firmware(self.nodes, i, parameters, faults=faults) for i in range(nodes)]
         self.interrupts = [
-            InterruptAgent(node, core, i)
+            InterruptAgent(node, core, i, **(irq or {}))
             for i, node in enumerate(self.nodes)
             for core in range(node.cores_count)
         ]

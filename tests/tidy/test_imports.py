@@ -19,7 +19,7 @@ ORDER = [
     {"mx"},
     {"workloads"},
     {"cluster", "measure"},
-    {"point", "scenario", "loading", "sweep", "execute"},
+    {"point", "platform", "scenario", "claims", "loading", "sweep", "execute"},
     {"cli", "commands", "__main__"},
 ]
 LEVELS = {part: level for level, parts in enumerate(ORDER) for part in parts}

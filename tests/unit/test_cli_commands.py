@@ -9,14 +9,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from shrimpmx import sweep
 from shrimpmx.cli import main
-from shrimpmx.commands import calibrate as calibrate_command
-from shrimpmx.commands import run as run_command
+from shrimpmx.commands import sweeping
 from shrimpmx.commands.progress import Bar, point_words
 from shrimpmx.errors import AgentError, MachineError
 from shrimpmx.measure import bench, calibration
@@ -31,6 +32,9 @@ scenario = Scenario(
     name="tiny", title="Tiny", metrics=("half_round_trip",), sweep={"size_bytes": (0, 32)},
 )
 """
+
+
+SMALL_HEAP = ("memory=bounce", "size_bytes=1048577", "heap_bytes=8388607")
 
 
 @pytest.fixture(autouse=True)
@@ -56,9 +60,14 @@ def fake_executor(monkeypatch: pytest.MonkeyPatch, behave: Behaviour) -> None:
         def __call__(self, point: Point, _seed: int) -> Outcome:
             return behave(point)
 
+        def emulated(self, _point: Point) -> Any:
+            return SimpleNamespace(dilation=1.0)
+
         def timeline(self, *_arguments: Any) -> None: ...
 
-    monkeypatch.setattr(run_command, "ClusterExecutor", Fake)
+    monkeypatch.setattr(sweeping, "ClusterExecutor", Fake)
+    # CPUs that change their distance meanwhile would have a run measured again.
+    monkeypatch.setattr(sweep, "MIXED_RETRIES", 0)
 
 
 def good(_point: Point) -> Outcome:
@@ -76,6 +85,10 @@ def good(_point: Point) -> Outcome:
         (["run", "{tiny}", "--set", "nodes=0"], "nodes must be at least 1, not 0"),
         (["run", "{tiny}", "--set", "mtu=3"], "mtu must be 1500 or 9000, not 3"),
         (["run", "{tiny}", "--set", "speed=3"], "there is no parameter 'speed'"),
+        (
+            ["run", "{tiny}", *(f"--set={word}" for word in SMALL_HEAP)],
+            "with size_bytes 1048577 heap_bytes must be at least 8388608, not 8388607",
+        ),
         (["run", "{tiny}", "--set", "mtu"], "--set takes key=value, not 'mtu'"),
         (["run", "{tiny}", "--resume"], "--resume needs --output DIR"),
         (["run", "{tiny}", "--resume", "--output", "full"], "is damaged: no JSON"),
@@ -142,6 +155,37 @@ def test_run_prints_keeps_and_writes_json(
     assert "Half round trip" in captured.out
     assert "result: kept" in captured.out
     assert captured.err == ""
+
+
+def test_what_was_set_is_in_the_result_and_in_the_report(
+    scenario: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_executor(monkeypatch, good)
+    changes = ["size_bytes=32", "mtu=9000", "repeats=1"]
+    settings = [f"--set={change}" for change in changes]
+    assert main(["run", scenario, "--output", "changed", *settings]) == 0
+    assert "Tiny\nset: size_bytes=32, mtu=9000, repeats=1\n" in capsys.readouterr().out
+    assert json.loads(Path("changed/run.json").read_text())["set"] == changes
+    assert main(["run", scenario, "--output", "plain"]) == 0
+    assert "set:" not in capsys.readouterr().out
+    assert json.loads(Path("plain/run.json").read_text())["set"] == []
+
+
+def test_a_platform_on_a_machine_that_cannot_stand_for_it_keeps_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = {"interrupt_to_handler": {"unavailable": "needs two CPUs", "meaning": "m"}}
+    monkeypatch.setattr(calibration, "for_platforms", lambda _handler_cost: alone)
+    parameters = "parameters={'platform': 'myri10g-2009'}, sweep="
+    Path("old.py").write_text(SCENARIO.replace("sweep=", parameters))
+    for _ in range(2):  # the directory stays empty, so that the same command works again
+        assert main(["run", "old.py", "--output", "kept"]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert len(captured.err.splitlines()) == 1
+        assert captured.err.endswith(
+            "is not known: needs two CPUs; give one with --set time_dilation=6\n"
+        )
 
 
 @pytest.mark.parametrize("error", [AgentError("rank1 (pid 7) was killed"), KeyboardInterrupt()])
@@ -268,7 +312,7 @@ def test_progress_shows_what_varies_by_name_in_one_line() -> None:
         parameters={"iterations": 3000, "rx_usecs": 20},
         sweep={"size_bytes": (0, 1024), "coalescing": ("timeout", "stream"), "mtu": (1500,)},
     )
-    axes = run_command.varying_axes(declared)
+    axes = sweeping.varying_axes(declared)
     plan = plan_runs(declared, declared.points(), 1)[0]
     words = point_words(plan, axes)
     assert words in {
@@ -349,48 +393,6 @@ def test_bench_writes_its_rows(
     out = capsys.readouterr().out
     assert "ring_pass_64B" in out
     assert "one CPU" in out
-
-
-@pytest.fixture
-def quick_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
-    def host(_cpus: list[int], _seconds: float) -> dict[str, dict[str, Any]]:
-        costs = {
-            name: calibration.metric(np.array([1000.0, 1100.0]), name)
-            for name in ("context_switch", "interrupt_to_handler", "cache_line_round_trip")
-        }
-        return {**costs, "t_block": calibration.t_block(costs)}
-
-    monkeypatch.setattr(calibration, "measure_host", host)
-    monkeypatch.setattr(
-        calibrate_command, "handler_cost", lambda _s: {"unavailable": "no time", "meaning": "h"}
-    )
-
-
-@pytest.mark.usefixtures("quick_calibration")
-def test_calibrate_that_cannot_be_stored_loses_no_figure(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
-    assert main(["calibrate", "--json", "c.json"]) == 2
-    captured = capsys.readouterr()
-    assert "t_block" in captured.out
-    assert "t_block" in json.loads(Path("c.json").read_text())["costs"]
-    assert "/proc/nowhere/shrimpmx/calibration-" in captured.err
-    assert "set XDG_CACHE_HOME" in captured.err
-    assert "--output" not in captured.err
-
-
-@pytest.mark.usefixtures("quick_calibration")
-def test_calibrate_stores_for_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", "--json", "c.json"]) == 0
-    out = capsys.readouterr().out
-    assert "t_block" in out
-    assert "3.15" in out
-    assert "h: no time" in out
-    stored = calibration.load()
-    assert stored == json.loads(Path("c.json").read_text())
-    assert main(["calibrate", "--show"]) == 0
-    assert "t_block" in capsys.readouterr().out
 
 
 def test_doctor_and_clean_run_anywhere(capsys: pytest.CaptureFixture[str]) -> None:

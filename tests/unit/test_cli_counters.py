@@ -154,7 +154,7 @@ def a_result(place: Path, **changes: Any) -> Path:
     counts = {"node0.irq0": {"recv_tiny": 7, "drop_bad_session": 0}}
     document = {
         "schema": 1,
-        "scenario": {},
+        "scenario": "tiny",
         "environment": {},
         "placement": {},
         "points": [

@@ -210,7 +210,7 @@ def test_the_table_fits_a_terminal(topology: Topology) -> None:
         ({"ranks": ()}, "at least one rank"),
         ({"ranks": (RankSpec(5, "pingpong"),)}, "rank 0 is on node 5"),
         ({"ranks": (RankSpec(0, "pingpong", core=1),)}, "rank 0 is on core 1"),
-        ({"companions": (CompanionSpec(0, kind="cat"),)}, "one of hog, nice, not 'cat'"),
+        ({"companions": (CompanionSpec(0, kind="cat"),)}, "one of hog, nice, spinner, not 'cat'"),
         ({"agent_faults": (AgentFault("nic", "tickle"),)}, "one of kill, stop, not 'tickle'"),
         ({"trace_entries": -1}, "trace_entries must not be negative"),
     ],
@@ -255,3 +255,44 @@ def test_a_dma_agent_can_be_put_on_a_cpu() -> None:
 def test_a_generator_has_no_dma_agent() -> None:
     placement = place(one_node(host=OFFLOAD), TWO_CPUS)
     assert [name for name in cpus(placement) if name.endswith(".dma")] == ["node0.dma"]
+
+
+AWAKE = HostParameters(idle="awake")
+
+
+def test_cores_sleep_unless_told_otherwise() -> None:
+    placement = place(pair(), TWO_CPUS, pm_qos=(True, "cpuidle driver x"))
+    assert placement.as_dict()["idle"] == placement.idle == "sleep"
+    assert "idle cores" not in placement.table()
+    assert not any("spinner" in name for name in cpus(placement))
+
+
+def test_pm_qos_keeps_cores_awake_without_a_process() -> None:
+    placement = place(pair(host=AWAKE), TWO_CPUS, pm_qos=(True, "cpuidle driver x"))
+    assert placement.as_dict()["idle"] == "pm-qos"
+    assert "idle cores: kept awake by PM QoS; cpuidle driver x" in placement.table()
+    assert len(placement.processes) == 5
+    assert not placement.degraded
+
+
+def test_without_pm_qos_a_spinner_keeps_each_cpu_of_a_core_awake() -> None:
+    placement = place(pair(host=AWAKE), THREE_CPUS, pm_qos=(False, "no cpuidle driver"))
+    assert placement.as_dict()["idle"] == "spinner"
+    assert "idle cores: kept awake by spinners; no cpuidle driver" in placement.table()
+    spinners = [process for process in placement.processes if process.idle_class]
+    # The NICs' own CPU, 0, is never idle.
+    assert {process.name: process.cpu for process in spinners} == {"spinner0": 1, "spinner1": 2}
+    assert all(process.realtime == process.niceness == 0 for process in spinners)
+    assert [agent.kind for process in spinners for agent in process.agents] == ["hog", "hog"]
+    rows = [line.split()[:4] for line in placement.table().splitlines()]
+    assert ["spinner0", "1", "idle", "sched"] in rows
+
+
+def test_one_spinner_is_enough_for_cores_that_share_a_cpu() -> None:
+    host = HostParameters(idle="awake", cores=4)
+    placement = place(pair(host=host, companions=(CompanionSpec(1),)), TWO_CPUS)
+    placed = cpus(placement).items()
+    spinners = {name: cpu for name, cpu in placed if name.startswith("spinner")}
+    assert spinners == {"spinner1": 0, "spinner2": 1}
+    only_one = place(one_node(host=AWAKE), TWO_CPUS)
+    assert [process.cpu for process in only_one.processes if process.idle_class] == [1]

@@ -62,7 +62,7 @@ def test_message_commands_write_the_frames_of_the_wire_format() -> None:
     assert host.endpoint.command("tiny", PEER, 4, data=b"t" * 32, **common)
     assert host.endpoint.command("small", PEER, 4, data=b"s" * 128, **common)
     assert host.endpoint.command(
-        "medium_frag", PEER, 4, data=b"m" * 1452, message_length=2000, is_last=False, **common
+        "medium_frag", PEER, 4, data=b"m" * 1452, message_length=2000, **common
     )
     assert host.endpoint.command(
         "medium_frag", PEER, 4, data=b"m" * 548, message_length=2000, frag_seqnum=1, **common

@@ -19,7 +19,7 @@ ENDPOINT_CLOSED, BAD_SESSION, BAD_ENDPOINT, BAD_REGION = 2, 3, 1, 4
 MESSAGES: dict[str, dict[str, Any]] = {
     "tiny": {"data": b"t" * 32, "match": 1 << 63 | 5},
     "small": {"data": bytes(range(100)), "match": 6},
-    "medium_frag": {"data": b"m" * 1452, "match": 7, "message_length": 2000, "is_last": False},
+    "medium_frag": {"data": b"m" * 1452, "match": 7, "message_length": 2000},
     "rndv": {"match": 8, "message_length": 1 << 31, "rdma_id": 255, "rdma_seqnum": 254},
     "notify": {"transferred": 1 << 30, "rdma_id": 3, "rdma_seqnum": 4},
     "liback": {"session_id": 5, "acknum": 6, "send_seq": 7, "resent": 1},

@@ -109,7 +109,11 @@ def test_every_frame_that_arrives_has_at_least_60_bytes() -> None:
     assert min(lengths.values()) == FRAME_MIN_BYTES
 
 
-@pytest.mark.parametrize("coalescing", [n for n in COALESCING_NAMES if n != "disabled"])
+# Under these a packet that comes after a pause raises at once.
+AT_ONCE = ("disabled", "adaptive", "marks-adaptive", "napi-defer", "irq-suspend")
+
+
+@pytest.mark.parametrize("coalescing", COALESCING_NAMES)
 def test_interrupts_never_outnumber_packets(coalescing: str) -> None:
     cluster = NicCluster(NicParameters(coalescing=coalescing))
     one, other, partner = cluster.pair()
@@ -120,7 +124,9 @@ def test_interrupts_never_outnumber_packets(coalescing: str) -> None:
         assert cluster.wait(other, receive).code == "success"
     for node in (0, 1):
         counters = cluster.nic_counters(node)
-        assert counters["irq_raised"] < counters["rx_packets"]
+        assert counters["irq_raised"] <= counters["rx_packets"]
+        if coalescing not in AT_ONCE:
+            assert counters["irq_raised"] < counters["rx_packets"]
         # What was deferred has been reported by the time all is quiet.
         cluster.settle()
         assert cluster.nodes[node].ring_depths()["rx", 0] == 0

@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from shrimpmx.measure.expectation import (
+from shrimpmx.measure.expectation import common_state, evaluate
+from shrimpmx.measure.expectation_kinds import (
     AS_EXPECTED,
     INCONCLUSIVE,
     NOT_HERE,
     OPPOSITE,
     Between,
+    Bound,
     Equals,
+    Near,
+    Order,
     Ratio,
-    common_state,
-    evaluate,
 )
 from shrimpmx.measure.runs import NORMAL_PRIORITY, ONE_CPU, OVERSUBSCRIBED, limits_of
 
@@ -243,3 +245,121 @@ def test_the_scope_names_what_is_fixed_and_what_was_all_tried() -> None:
     assert evaluate(fixed, points, axes=axes).scope == "generator mode, all sizes, delay 5 µs"
     assert evaluate(SLOW, points, axes=axes).scope == "all modes, all sizes, delay 5 µs"
     assert evaluate(SLOW, points).scope == ""
+
+
+COUNT = "interrupts_per_message"
+
+
+def counts(way: str, *runs: float, **more: Any) -> dict[str, Any]:
+    """A point with one count per run."""
+    return made(way, {"near": [[figure] for figure in runs]}, COUNT, **more)
+
+
+NEAR = Near(text="n", metric=COUNT, of={"way": "a"}, value=100)
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict"),
+    [
+        ((85.0, 100.0, 115.0), AS_EXPECTED),
+        ((115.0, 115.0, 115.0), AS_EXPECTED),
+        ((84.0, 100.0, 101.0), INCONCLUSIVE),
+        ((100.0, 100.0, 116.0), INCONCLUSIVE),
+        ((114.0, 116.0, 120.0), INCONCLUSIVE),
+        ((116.0, 117.0, 118.0), OPPOSITE),
+        ((80.0, 83.0, 84.0), OPPOSITE),
+    ],
+)
+def test_near_needs_the_whole_interval_inside(runs: tuple[float, ...], verdict: str) -> None:
+    found = evaluate(NEAR, [counts("a", *runs)])
+    assert found.verdict == verdict
+    assert found.ci95 == [min(runs), max(runs)]
+    assert (found.measured, found.unit) == (float(np.median(runs)), "irq/msg")
+    assert "expected 85 to 115" in found.detail
+
+
+def test_times_are_those_of_the_emulated_platform() -> None:
+    point = made("a", {"near": [[600.0] * 20] * 3})
+    point["metrics"]["half_round_trip"]["scaled"] = {"scale": 0.125}
+    near = Near(text="n", metric="half_round_trip", of={}, value=75, tolerance=0.01)
+    found = evaluate(near, [point])
+    assert (found.verdict, found.measured, found.figures) == (AS_EXPECTED, 75.0, [75.0])
+    other = made("b", {"near": [[600.0] * 20] * 3})
+    assert evaluate(SLOW, [point, other]).measured == 0.125
+
+
+@pytest.mark.parametrize(
+    ("bounds", "verdict", "measured"),
+    [
+        ({"at_most": 75}, AS_EXPECTED, 75.0),
+        ({"at_most": 74.9}, OPPOSITE, 75.0),
+        ({"at_least": 10}, AS_EXPECTED, 10.0),
+        ({"at_least": 10, "at_most": 75}, AS_EXPECTED, 75.0),
+        ({"at_least": 11, "at_most": 75}, OPPOSITE, 10.0),
+    ],
+)
+def test_a_bound_holds_for_every_sample(
+    bounds: dict[str, float], verdict: str, measured: float
+) -> None:
+    expected = Bound(text="b", metric=COUNT, of={"way": "a"}, **bounds)
+    found = evaluate(expected, [counts("a", 10.0, 20.0, 20.0, 20.0, 75.0)])
+    assert (found.verdict, found.measured, found.ci95) == (verdict, measured, None)
+    few = evaluate(expected, [counts("a", 20.0, 20.0)])
+    assert (few.verdict, few.measured) == (INCONCLUSIVE, 20.0)
+
+
+def ranking(*ranks: str, tolerance: float = 0.1) -> Order:
+    """An order of ways, one letter each: those of a rank are about equal."""
+    return Order(
+        text="o",
+        metric=COUNT,
+        ranks=tuple(tuple({"way": way} for way in rank) for rank in ranks),
+        tolerance=tolerance,
+    )
+
+
+@pytest.mark.parametrize(
+    ("figures", "verdict", "decides"),
+    [
+        ({"a": 490, "b": 435, "c": 423, "d": 252}, AS_EXPECTED, "a by b: ratio 1.13"),
+        ({"a": 490, "b": 435, "c": 390, "d": 252}, OPPOSITE, "b by c: ratio 1.12"),
+        ({"a": 430, "b": 435, "c": 423, "d": 252}, OPPOSITE, "a by b: ratio 0.9885"),
+        ({"a": 490, "b": 250, "c": 250, "d": 252}, OPPOSITE, "b by d: ratio 0.9921"),
+        ({"a": 435, "b": 435, "c": 423, "d": 252}, INCONCLUSIVE, "a by b: ratio 1.0000"),
+    ],
+)
+def test_an_order_is_decided_by_its_worst_pair(
+    figures: dict[str, float], verdict: str, decides: str
+) -> None:
+    points = [counts(way, *[figure] * 3) for way, figure in figures.items()]
+    found = evaluate(ranking("a", "bc", "d"), points)
+    assert found.verdict == verdict
+    assert decides in found.detail
+    assert found.figures == list(figures.values())
+    assert found.unit == "ratio"
+
+
+def test_an_order_compares_each_place_with_its_rank_and_the_next() -> None:
+    pairs = list(ranking("a", "bc", "d").pairs())
+    assert pairs == [(0, 1, False), (0, 2, False), (1, 2, True), (1, 3, False), (2, 3, False)]
+    with pytest.raises(ValidationError, match="needs two places to rank"):
+        ranking("a")
+
+
+def test_an_order_whose_runs_overlap_is_inconclusive() -> None:
+    points = [counts("a", 100.0, 110.0, 120.0), counts("b", 90.0, 100.0, 115.0)]
+    assert evaluate(ranking("a", "b"), points).verdict == INCONCLUSIVE
+    assert evaluate(ranking("ab"), points).verdict == INCONCLUSIVE
+    zero = [counts("a", 1.0, 1.0, 1.0), counts("b", 0.0, 0.0, 0.0)]
+    assert evaluate(ranking("a", "b"), zero).verdict == NOT_HERE
+
+
+def test_a_place_that_was_not_run_is_not_ranked() -> None:
+    found = evaluate(ranking("a", "b"), [counts("a", 1.0, 1.0, 1.0)])
+    assert (found.verdict, found.measured) == (NOT_HERE, None)
+
+
+def test_a_verdict_tells_the_figure_that_it_was_judged_by() -> None:
+    found = evaluate(SLOW, [made("a", {"near": [[300.0] * 60] * 3}), point("b", 100, 0)])
+    assert (found.measured, found.ci95, found.unit) == (3.0, [3.0, 3.0], "ratio")
+    assert found.figures == [300.0, 100.0]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from support.forked import in_child
 
 from shrimpmx.native.process_memory import (
     allow_process_memory,
@@ -41,18 +42,6 @@ def child() -> Iterator[int]:
         os.close(leave)
         os.close(stay)
         os.waitpid(pid, 0)
-
-
-def in_child(work: Callable[[], bool]) -> bool:
-    """What `work` returns in a forked child."""
-    pid = os.fork()
-    if pid == 0:
-        status = 2
-        try:
-            status = int(not work())
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 def test_own_memory_can_be_read_and_written() -> None:

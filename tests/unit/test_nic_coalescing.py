@@ -9,11 +9,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from shrimpmx.errors import InputError
+from shrimpmx.nic.adaptive import Adaptive, MarksAdaptive
 from shrimpmx.nic.coalescing import CoalescingPolicy
-from shrimpmx.nic.names import make_policy
+from shrimpmx.nic.dim import Dim
 from shrimpmx.nic.strategies import Disabled, OpenMx, Stream, Timeout
-from shrimpmx.params import NicParameters
 
 DELAY_NS = 75_000
 
@@ -148,27 +147,35 @@ def test_algorithm_2_a_long_stream_is_cut_by_the_timeout() -> None:
     assert policy.dma_complete(now_ns, False, 0) == "none"
 
 
-# -- choice by name ---------------------------------------------------------
+def test_the_longest_deferral_is_from_the_first_mark_to_the_wish() -> None:
+    policy = Stream(DELAY_NS)
+    assert policy.dma_complete(500, True, 0) == "marked"
+    policy.raised(500, "marked")
+    assert policy.deferred_longest_ns == 0  # reported at once
+    assert policy.dma_complete(1000, True, 2) == "none"
+    assert policy.dma_complete(1100, True, 1) == "none"
+    assert policy.dma_complete(1400, False, 0) == "deferred"
+    assert policy.deferred_longest_ns == 400
+    policy.raised(5000, "deferred")  # the token is not the strategy's affair
+    assert policy.dma_complete(6000, True, 1) == "none"
+    assert policy.dma_complete(6300, False, 0) == "deferred"
+    assert policy.deferred_longest_ns == 400  # the longest stays
+    policy.raised(6300, "deferred")
+    # A timeout ends it as well: it was armed by a packet before the mark.
+    assert policy.dma_complete(10_000, False, 1) == "none"
+    assert policy.dma_complete(11_000, True, 1) == "none"
+    assert policy.deadline(10_000 + DELAY_NS) == "timeout"
+    assert policy.deferred_longest_ns == DELAY_NS - 1000
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [("disabled", Disabled), ("timeout", Timeout), ("open-mx", OpenMx), ("stream", Stream)],
-)
-def test_policies_by_name(name: str, kind: type[CoalescingPolicy]) -> None:
-    policy = make_policy(NicParameters(coalescing=name, rx_usecs=20, rx_frames=5))
-    assert type(policy) is kind
-    if isinstance(policy, (Timeout, OpenMx, Stream)):
-        assert policy.delay_ns == 20_000
-        assert policy.mark_resets_timer
-    if isinstance(policy, Timeout):
-        assert policy.frames == 5
-    assert make_policy(policy) is policy
-
-
-def test_something_else_is_no_policy() -> None:
-    with pytest.raises(InputError, match="'fast' is neither"):
-        make_policy("fast")  # type: ignore[arg-type]
+def test_the_interrupt_of_an_earlier_wish_ends_a_deferral() -> None:
+    policy = Stream(DELAY_NS)
+    assert policy.dma_complete(1000, True, 0) == "marked"  # no token: the wish is kept
+    assert policy.dma_complete(2000, True, 1) == "none"
+    policy.raised(2500, "marked")  # it reports both
+    assert policy.deferred_longest_ns == 500
+    assert policy.dma_complete(9000, False, 0) == "deferred"
+    assert policy.deferred_longest_ns == 500
 
 
 # -- at random --------------------------------------------------------------
@@ -309,6 +316,59 @@ class StreamMachine(_TimedMachine):
     def a_timer_finds_something_to_report(self) -> None:
         assert self.empty_interrupts == 0
 
+    @invariant()
+    def nothing_is_put_off_beyond_the_delay(self) -> None:
+        assert self.policy.deferred_longest_ns <= DELAY_NS
+
+
+class _RateMachine(PolicyMachine):
+    """Strategies that bring their own times: none waits longer than the slowest of them."""
+
+    longest_ns = 0
+
+    @invariant()
+    def no_packet_waits_longer_than_the_longest_time(self) -> None:
+        if self.unreported:
+            assert self.policy.due_ns is not None
+            assert self.now_ns <= self.policy.due_ns <= self.unreported[0][0] + self.longest_ns
+
+    @invariant()
+    def a_timer_finds_something_to_report(self) -> None:
+        assert self.empty_interrupts == 0
+
+    def teardown(self) -> None:
+        while self.pending:
+            self.complete()
+        self.wait(self.longest_ns)
+        assert not self.unreported
+        assert self.policy.due_ns is None
+
+
+class AdaptiveMachine(_RateMachine):
+    longest_ns = 250_000
+
+    @initialize()
+    def make(self) -> None:
+        self.policy = Adaptive()
+
+
+class MarksAdaptiveMachine(AdaptiveMachine):
+    @initialize()
+    def make(self) -> None:
+        self.policy = MarksAdaptive()
+
+    def completed(self, marked: bool, cause: str) -> None:
+        assert (cause == "marked") == marked
+        self.raise_interrupt(cause)
+
+
+class DimMachine(_RateMachine):
+    longest_ns = 256_000
+
+    @initialize()
+    def make(self) -> None:
+        self.policy = Dim()
+
 
 for _machine in (
     DisabledMachine,
@@ -316,6 +376,9 @@ for _machine in (
     OpenMxMachine,
     LiteralOpenMxMachine,
     StreamMachine,
+    AdaptiveMachine,
+    MarksAdaptiveMachine,
+    DimMachine,
 ):
     _machine.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
 
@@ -324,3 +387,36 @@ TestTimeout = TimeoutMachine.TestCase
 TestOpenMx = OpenMxMachine.TestCase
 TestLiteralOpenMx = LiteralOpenMxMachine.TestCase
 TestStream = StreamMachine.TestCase
+TestAdaptive = AdaptiveMachine.TestCase
+TestMarksAdaptive = MarksAdaptiveMachine.TestCase
+TestDim = DimMachine.TestCase
+
+
+def test_a_free_running_timer_expires_each_delay_since_its_reset() -> None:
+    policy = Timeout(75_000, 0, True)
+    policy.dma_complete(10_000, False, 0)
+    assert policy.due_ns == 75_000, "it runs since 0"
+    assert policy.deadline(75_000) == "timeout"
+    policy.raised(76_000, "timeout")
+    # Nothing came in the second period: it expires in silence.
+    policy.dma_complete(160_000, False, 0)
+    assert policy.due_ns == 225_000
+    policy.dma_complete(170_000, False, 0)
+    assert policy.due_ns == 225_000
+
+
+@pytest.mark.parametrize("resets", [True, False])
+def test_a_mark_resets_a_free_running_timer_if_it_may(resets: bool) -> None:
+    policy = OpenMx(75_000, resets, True)
+    assert policy.dma_complete(30_000, True, 0) == "marked"
+    policy.raised(31_000, "marked")
+    policy.dma_complete(40_000, False, 0)
+    assert policy.due_ns == (106_000 if resets else 75_000)
+
+
+def test_a_packet_count_resets_a_free_running_timer() -> None:
+    policy = Timeout(75_000, 1, True)
+    assert policy.dma_complete(30_000, False, 0) == "frames"
+    policy.raised(30_000, "frames")
+    policy.dma_complete(40_000, False, 1)
+    assert policy.due_ns == 105_000

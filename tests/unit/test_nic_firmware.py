@@ -65,6 +65,8 @@ def test_a_stream_of_two_and_a_lone_packet() -> None:
         "irq_raised_marked": 1,
         "irq_raised_deferred": 1,
         "irq_deferred": 1,
+        "irq_deferred_longest_ns": 60,
+        "irq_deferred_packets": 1,
     }
 
 

@@ -8,6 +8,7 @@ from support.nic import PLAIN, Handler, Nodes, make_firmware, run
 from shrimpmx.errors import InputError
 from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.params import LinkFaults
+from shrimpmx.wire.check import check
 from shrimpmx.wire.frames import put_frame, take_frames
 from shrimpmx.wire.packets import (
     ConnectPacket,
@@ -80,8 +81,8 @@ class Rank:
 
 
 def make(**options: object) -> tuple[Nodes, TrafficGenerator, Rank]:
-    layout = {"link_ring_entries": options.pop("link_ring_entries", 4096)}
-    nodes = Nodes(**layout)
+    rings = ("link_ring_entries", "rx_ring_entries")
+    nodes = Nodes(**{name: options.pop(name) for name in rings if name in options})
     options.setdefault("resend_delay_ns", RESEND_NS)
     generator = TrafficGenerator(nodes.nodes, 1, PLAIN, **options)  # type: ignore[arg-type]
     return nodes, generator, Rank(nodes, generator)
@@ -304,6 +305,8 @@ def test_bad_options() -> None:
     for window in (0, 8192):
         with pytest.raises(InputError, match=f"1 to 8191 messages, not {window}"):
             make(window=window)
+    with pytest.raises(InputError, match="'messages' or 'invalid' frames, not 'broken'"):
+        make(frames="broken")
 
 
 @pytest.mark.parametrize(
@@ -340,3 +343,73 @@ def test_through_the_nic_every_message_comes_in_order(faults: LinkFaults | None)
     assert (counters.get("generated_resent", 0) > 0) == (
         faults is not None and not faults.duplicate
     )
+
+
+# -- packets of no valid type ---------------------------------------------
+
+
+def test_invalid_packets_are_sent_once_and_awaited_by_nobody() -> None:
+    nodes, generator, rank = make(frames="invalid", count=70)
+    assert generator.step_at(0) == 0
+    rank.connect()
+    assert generator.step_at(1000) == 1 + 1 + 64
+    assert not generator.done
+    assert generator.due_ns == 1000
+    assert generator.step_at(1000) == 6
+    assert generator.done
+    assert generator.due_ns is None
+    assert generator.step_at(1000 + 2 * RESEND_NS) == 0
+    frames = [data for _, data in take_frames(nodes[0], "link", 1)][1:]
+    assert len(frames) == 70
+    head = node_address(0) + node_address(1) + b"\x86\xdf\x00\x01"
+    assert {(data[:16], data[16], len(data)) for data in frames} == {(head, 0, 128)}
+    assert {check(data) for data in frames} == {"invalid_type"}
+    assert nodes.counters(1) == {"generated_invalid": 70, "sunk_packets": 1}
+
+
+def test_invalid_packets_stay_within_half_the_rx_ring() -> None:
+    nodes, generator, rank = make(frames="invalid", count=100, rx_ring_entries=32)
+    nic, handler = make_firmware(nodes, coalescing="disabled"), Handler(nodes)
+    rank.connect()
+    run([generator, nic], 0, 9_000, [])
+    assert nodes.counters(0)["rx_packets"] == 16
+    assert nodes.counters(0)["rx_bytes"] == 15 * 128 + 60  # and the answer to the request
+    # Its look at the ring is not repeated at once: it takes a cache line from the handler.
+    assert handler.see_interrupt()
+    assert handler.poll(5) == 5
+    assert generator.step_at(9_999) == 0
+    assert generator.due_ns == 10_000
+    assert generator.step_at(10_000) == 5
+    assert generator.due_ns == 20_000
+
+
+@pytest.mark.parametrize(
+    "faults", [None, LinkFaults(corrupt=0.2, seed=2), LinkFaults(loss=0.2, duplicate=0.1, seed=2)]
+)
+def test_no_invalid_packet_is_lost_before_a_slow_handler(faults: LinkFaults | None) -> None:
+    """Frames that the link loses or the NIC refuses do not hold the others up for ever."""
+    nodes, generator, rank = make(frames="invalid", count=1000, rx_ring_entries=16, faults=faults)
+    nic, handler = make_firmware(nodes, coalescing="disabled"), Handler(nodes)
+    rank.connect()
+    now_ns = taken = in_all = 0
+    while not generator.done or taken < in_all:
+        now_ns = run([generator, nic], now_ns, now_ns + 7_000, []) + 1
+        if handler.see_interrupt():
+            handler.poll(3)
+            handler.end()
+        sent = nodes.counters(1)
+        taken = len(handler.frames) + nodes.counters(0).get("rx_bad_fcs", 0)
+        in_all = 1001 - sent.get("link_lost", 0) + sent.get("link_duplicated", 0)
+        assert now_ns < 10**8
+    assert sent["generated_invalid"] == 1000
+    assert taken == in_all
+    assert "rx_drop_ring_full" not in nodes.counters(0)
+
+
+def test_invalid_packets_begin_again_for_a_rank_that_starts_again() -> None:
+    _, generator, rank = make(frames="invalid", count=10)
+    rank.connect()
+    generator.step_at(0)
+    assert generator.done
+    rank.connect(session=0xBEEF)
+    assert generator.step_at(1) == 1 + 1 + 10

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.nic import Handler, Nodes, frame, make_firmware, run
 
+from shrimpmx.params import COALESCING_NAMES
 from shrimpmx.wire.frames import put_frame
 
 DELAY_NS = 5_000
@@ -23,7 +24,7 @@ ACTIONS = st.lists(
 
 
 @pytest.mark.parametrize("resets", [True, False])
-@pytest.mark.parametrize("coalescing", ["disabled", "timeout", "open-mx", "stream"])
+@pytest.mark.parametrize("coalescing", COALESCING_NAMES)
 @settings(max_examples=60)
 @given(actions=ACTIONS)
 def test_any_interleaving_reports_every_packet(
@@ -34,7 +35,7 @@ def test_any_interleaving_reports_every_packet(
         nodes,
         coalescing=coalescing,
         rx_usecs=DELAY_NS // 1000,
-        mark_resets_timer=resets,
+        mark_resets_timer=resets or coalescing == "watchdog",
         dma_bytes_per_second=10**9,
     )
     handler = Handler(nodes)
@@ -77,6 +78,7 @@ def test_any_interleaving_reports_every_packet(
     assert raised == sum(counters.get(f"irq_raised_{cause}", 0) for cause in causes)
     if coalescing == "disabled":
         assert raised <= counters.get("rx_packets", 0)
+    assert counters.get("irq_deferred_longest_ns", 0) <= DELAY_NS
 
 
 @pytest.mark.parametrize("coalescing", ["timeout", "stream", "open-mx"])

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from shrimpmx.errors import InputError
 from shrimpmx.nic.policy import Policy
 from shrimpmx.point import parameter_name
-from shrimpmx.scenario import COALESCING_NAMES, Ratio, Scenario, plan_runs
+from shrimpmx.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario, plan_runs
 from shrimpmx.sentences import validation_sentence
 
 BASE: dict[str, Any] = {
@@ -18,7 +18,7 @@ BASE: dict[str, Any] = {
     "title": "t",
     "metrics": ("half_round_trip",),
     "parameters": {"wait": "spin", "iterations": 10},
-    "sweep": {"size_bytes": (0, 128), "coalescing": COALESCING_NAMES},
+    "sweep": {"size_bytes": (0, 128), "coalescing": PAPER_COALESCING_NAMES},
     "compare": "coalescing",
 }
 
@@ -50,7 +50,9 @@ def test_runs_are_shuffled_by_seed_and_compared_things_alternate() -> None:
     assert plans != plan_runs(declared, points, 2)
     for start in range(0, 24, 4):
         group = plans[start : start + 4]
-        assert {plan.point.parameters.nic.coalescing for plan in group} == set(COALESCING_NAMES)
+        assert {plan.point.parameters.nic.coalescing for plan in group} == set(
+            PAPER_COALESCING_NAMES
+        )
         assert len({plan.point.parameters.workload.size_bytes for plan in group}) == 1
         assert len({plan.repeat for plan in group}) == 1
 
@@ -79,6 +81,21 @@ def test_lists_and_texts_are_taken_whole() -> None:
     assert points[0].parameters.cluster.cpus == (0,)
 
 
+def test_points_can_be_left_out() -> None:
+    without: dict[str, Any] = {
+        "sweep": {"size_bytes": (0, 128), "marks": (("tiny",), ("small",)), "mtu": (1500, 9000)},
+        "compare": "mtu",
+        "without": ({"size_bytes": 0, "mtu": 9000}, {"marks": ("small",), "size_bytes": 128}),
+    }
+    points = scenario(**without).points()
+    assert [point.index for point in points] == [0, 1, 2, 3]
+    assert [tuple(point.shown[axis] for axis in without["sweep"]) for point in points] == [
+        (0, ["tiny"], 1500), (0, ["small"], 1500), (128, ["tiny"], 1500), (128, ["tiny"], 9000),
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="no points: `without` leaves all"):
+        scenario(**without).changed(["size-bytes=0", "mtu=9000"]).points()
+
+
 def test_a_users_policy_is_a_value_of_coalescing() -> None:
     class Mine(Policy):
         pass
@@ -90,7 +107,7 @@ def test_a_users_policy_is_a_value_of_coalescing() -> None:
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        ("coalescing=fast", "coalescing must be 'disabled', 'timeout', 'open-mx' or 'stream'"),
+        ("coalescing=fast", "coalescing must be 'disabled', 'timeout', 'open-mx', 'stream', 'adap"),
         ("wait=nap", "wait must be 'spin', 'sched', 'block'"),
         ("mtu=3", "mtu must be 1500 or 9000, not 3"),
         ("nodes=0", "nodes must be at least 1, not 0"),
@@ -126,6 +143,7 @@ def test_bad_settings(setting: str, sentence: str) -> None:
         ({"metrics": ("speed",)}, "metrics names 'speed', which is no metric; there are: "),
         ({"metrics": ()}, "metrics must be given with at least one entry"),
         ({"sweep": {"size_bytes": ()}}, "sweep axis 'size_bytes' has no values"),
+        ({"without": ({"mtu": 1500},)}, "without names 'mtu', which is no sweep axis"),
         ({"compare": "mtu"}, "compare names 'mtu', which is no sweep axis"),
         ({"name": "a b"}, "name must be of the form "),
         ({"title": ""}, "title must be given with at least one entry, not ''"),
@@ -172,3 +190,25 @@ def test_parameter_names(given: str, name: str) -> None:
 def test_the_sweeps_seed_is_no_parameter() -> None:
     with pytest.raises(InputError, match=r"no parameter 'seed'; did you mean 'faults\.seed'"):
         parameter_name("seed")
+
+
+def test_adjusted_parameters_hold_at_their_points_and_are_no_axis() -> None:
+    declared = scenario(adjusted=(({"size_bytes": 128}, {"iterations": 77}),))
+    found = {p.parameters.workload.size_bytes: p.parameters.workload for p in declared.points()}
+    assert found[0].iterations == BASE["parameters"]["iterations"]
+    assert found[128].iterations == 77
+    assert all("iterations" not in point.shown for point in declared.points())
+
+
+def test_a_setting_beats_what_is_adjusted() -> None:
+    declared = scenario(adjusted=(({"size_bytes": 128}, {"iterations": 77, "warmup": 3}),))
+    points = declared.changed(["workload.iterations=5"]).points()
+    assert {point.parameters.workload.iterations for point in points} == {5}
+    assert points[-1].parameters.workload.warmup == 3
+
+
+def test_adjusted_names_axes_and_parameters() -> None:
+    with pytest.raises(ValueError, match="adjusted names 'mtu'"):
+        scenario(adjusted=(({"mtu": 1500}, {"iterations": 1}),))
+    with pytest.raises(InputError, match="there is no parameter 'iteration'"):
+        scenario(adjusted=(({"size_bytes": 0}, {"iteration": 1}),))

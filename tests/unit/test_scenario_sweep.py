@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import re
 from collections.abc import Sequence
@@ -15,10 +16,10 @@ from rich.console import Console
 
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.execute import per_message_ns
-from shrimpmx.measure.metrics import METRICS, Outcome
+from shrimpmx.measure.metrics import METRICS, Outcome, shown_figures
 from shrimpmx.measure.report import notes, print_report
 from shrimpmx.measure.result import load_result
-from shrimpmx.measure.runs import ONE_CPU
+from shrimpmx.measure.runs import DISTANCE_DILATION, ONE_CPU
 from shrimpmx.scenario import Point, Ratio, Scenario
 from shrimpmx.sweep import MIXED_RETRIES, Sweep, merged, run_data
 
@@ -166,6 +167,18 @@ def test_a_time_is_summarised_from_the_runs_of_one_state() -> None:
     assert (count["median"], count["ci95"]) == (2.0, [1.0, 3.0])
 
 
+def test_the_longest_of_repeats_is_no_sum() -> None:
+    point = SCENARIO.points()[0]
+    nics = [{"irq_deferred": n, "irq_deferred_longest_ns": 1000 * n} for n in (3, 5, 2)]
+    outcomes = [Outcome(np.full(20, 1e3), {"node0.nic": nic, "rank0": {}}) for nic in nics]
+    runs = [run_data(point, one, ("deferral_longest",), "near", [1.0, 1.0]) for one in outcomes]
+    found = merged(point, runs)
+    assert found["counters"]["node0.nic"] == {"irq_deferred": 10, "irq_deferred_longest_ns": 5000}
+    assert found["metrics"]["deferral_longest"]["samples"] == [3.0, 5.0, 2.0]
+    none = Outcome(np.full(20, 1e3), {"node0.nic": {"irq_deferred": 0}})
+    assert METRICS["deferral_longest"].compute(none) == "no interrupt was put off"
+
+
 def test_a_figure_of_another_state_is_starred_and_no_rival() -> None:
     document = sweep(Fake()).run()
     odd = document["points"][1]
@@ -241,6 +254,82 @@ def test_placement_limits_reach_point_and_verdict() -> None:
     assert document["points"][0]["limits"] == [ONE_CPU]
     assert document["expectations"][0]["verdict"] == "not measurable here"
     assert document["expectations"][0]["detail"].startswith(ONE_CPU)
+
+
+def test_dilated_times_are_given_raw_and_scaled() -> None:
+    class Slow(Fake):
+        def __call__(self, point: Point, seed: int) -> Outcome:
+            costs = {"interrupt": 9_000, "packet": 0}
+            outcome = super().__call__(point, seed)
+            return dataclasses.replace(outcome, dilation=10.0, host_costs_ns=costs)
+
+    document = sweep(Slow()).run()
+    point = document["points"][0]
+    assert point["time_dilation"] == 10.0
+    half = point["metrics"]["half_round_trip"]
+    assert half["scaled"]["median"] == pytest.approx(half["median"] / 10)
+    assert half["scaled"]["ci95"] == pytest.approx([end / 10 for end in half["ci95"]])
+    assert shown_figures(half) is half["scaled"]
+    interrupts = point["metrics"]["interrupts_per_message"]
+    assert "scaled" not in interrupts
+    assert shown_figures(interrupts) is interrupts
+    assert METRICS["message_rate"].scale(10.0) == 10.0
+    console = Console(width=200)
+    with console.capture() as capture:
+        print_report(document, console)
+    text = capture.get()
+    assert "this machine took 10 times as long" in text
+    assert "An interrupt takes 9.00 µs." in text
+    assert "9.5" in text
+
+
+def test_the_distance_of_the_cpus_is_no_matter_where_times_are_dilated() -> None:
+    class Slow(Fake):
+        def __call__(self, point: Point, seed: int) -> Outcome:
+            return dataclasses.replace(super().__call__(point, seed), dilation=DISTANCE_DILATION)
+
+    probed = itertools.cycle(["near", "far", "far"])
+    executor = Slow()
+    slow = Sweep(SCENARIO, executor, prober=lambda _cpus: (next(probed), 100.0), neighbours=list)
+    document = slow.run()
+    assert len(executor.calls) == 8, "no run is repeated for its distance"
+    assert document["points"][0]["states"] == ["any", "any"]
+    assert document["expectations"][0]["verdict"] == "as expected"
+    assert "CPUs" not in document["expectations"][0]["detail"]
+
+
+def test_a_sweep_of_platforms_says_whose_times_they_are() -> None:
+    class Slow(Fake):
+        def __call__(self, point: Point, seed: int) -> Outcome:
+            outcome = super().__call__(point, seed)
+            emulated = point.shown["platform"] != "none"
+            return dataclasses.replace(outcome, dilation=10.0 if emulated else 1.0)
+
+    scenario = Scenario(
+        name="x",
+        title="t",
+        sweep={
+            "platform": ("myri10g-2009", "none"),
+            "size_bytes": (0, 128),
+            "coalescing": ("timeout", "disabled"),
+        },
+        without=({"platform": "myri10g-2009", "size_bytes": 128},),
+        rows="size_bytes",
+        columns="coalescing",
+        metrics=("half_round_trip",),
+    )
+    document = Sweep(scenario, Slow(), prober=near, neighbours=list).run()
+    text = printed(document, 200)
+    assert "Platform myri10g-2009: Times are those of the emulated hosts" in text
+    assert "No platform: Times are as measured: this machine's own." in text
+    assert "Half round trip, µs — platform myri10g-2009 — lower is better" in text
+    assert "Half round trip, µs — no platform — lower is better" in text
+    columns = printed({**document, "layout": {"rows": "size_bytes", "columns": "platform"}}, 200)
+    assert re.search(r"platform myri10g-2009 ┃ +no platform", columns)
+    # What has no distance is neither of another state nor a change of it.
+    assert {point["state"] for point in document["points"]} == {"any", "near"}
+    assert "*" not in text
+    assert "changed distance" not in text
 
 
 def test_a_streams_rate_is_one_figure_per_run() -> None:

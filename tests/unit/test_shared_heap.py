@@ -8,13 +8,14 @@ import mmap
 import os
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from support.forked import in_child
 
 from shrimpmx.errors import MachineError
 from shrimpmx.native.segment import RunIdentity, Segment
@@ -67,17 +68,6 @@ def free_bytes(heap: Heap) -> int:
 
 def address_of(array: NDArray[np.generic]) -> int:
     return int(array.__array_interface__["data"][0])
-
-
-def in_child(work: Callable[[], bool]) -> bool:
-    pid = os.fork()
-    if pid == 0:
-        status = 2
-        try:
-            status = int(not work())
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 # -- blocks ------------------------------------------------------------------

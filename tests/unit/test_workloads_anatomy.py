@@ -84,6 +84,12 @@ def test_only_counters_that_went_on_are_kept() -> None:
     assert moved(after, after) == {}
 
 
+def test_the_longest_of_times_is_nothing_that_a_message_moves() -> None:
+    before = {"node0.nic": {"irq_deferred": 1, "irq_deferred_longest_ns": 500}}
+    after = {"node0.nic": {"irq_deferred": 2, "irq_deferred_longest_ns": 900}}
+    assert moved(before, after) == {"node0.nic": {"irq_deferred": 1}}
+
+
 def test_a_counter_that_one_message_alone_moved_is_zero_for_the_others() -> None:
     arrays = counted([{"rank0": {"sent_large": 1}}, {}, {"rank0": {"sent_large": 1, "zombies": 2}}])
     assert {name: list(values) for name, values in arrays.items()} == {

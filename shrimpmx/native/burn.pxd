@@ -1,4 +1,4 @@
-"""Computing for a while, as an application does between its calls."""
+"""Computing for a while: what an application does, or a slower host takes, between two calls."""
 
 from libc.stdint cimport int64_t
 

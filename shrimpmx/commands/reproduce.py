@@ -1,0 +1,236 @@
+"""`shrimpmx reproduce`: run what the papers' claims need, print each beside what was measured."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.claims.papers import PAPERS, chosen, is_whole, narrowed, papers_of
+from shrimpmx.cluster.logs import run_log
+from shrimpmx.commands.sweeping import (
+    add_sweep_options,
+    bar_for,
+    check_sweep_options,
+    default_output,
+    executor_for,
+    resume_command,
+    say_how_to_go_on,
+    stem_of,
+    sweep_of,
+)
+from shrimpmx.commands.terminal import console
+from shrimpmx.errors import AgentError, InputError
+from shrimpmx.execute import machine_costs
+from shrimpmx.loading import find_scenario, load_scenario
+from shrimpmx.measure.claims import Claim, Finding, judge, scenarios_of
+from shrimpmx.measure.claims_report import print_claims, print_findings
+from shrimpmx.measure.result import (
+    SCHEMA,
+    ResultDirectory,
+    check_schema,
+    read_json,
+    write_json,
+)
+from shrimpmx.scenario import Scenario
+from shrimpmx.sweep import Sweep
+
+# What lies beside the results of the scenarios: which claims they are for, and the findings.
+CLAIMS_FILE = "claims.json"
+Document = dict[str, Any]
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command's options."""
+    parser = commands.add_parser(
+        "reproduce",
+        help="run what the papers' claims need, and say which hold here",
+        description="Run what the papers' claims need and print the paper's figures beside those "
+        "of this machine, each with a verdict. Claims asked for by id run only their points, "
+        "a whole paper whole scenarios, so that `shrimpmx plot` can draw them.",
+    )
+    parser.add_argument(
+        "claims",
+        nargs="*",
+        metavar="PAPER|ID",
+        help=f"papers ({', '.join(PAPERS)}) or claims such as IC-9; all without one",
+    )
+    add_sweep_options(parser)
+    parser.add_argument("--list", action="store_true", help="print the claims, run nothing")
+    parser.set_defaults(function=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the scenarios of the claims and judge these; returns 0, whatever the verdicts.
+
+    Raises InputError, MachineError, AgentError.
+    """
+    claims = chosen(options.claims, PAPERS)
+    if options.list:
+        return _list(claims, options.json)
+    check_sweep_options(options)
+    output = options.output or default_output("-".join(["reproduce", *papers_of(claims, PAPERS)]))
+    reproduction = Reproduction(claims, options, output)
+    reproduction.open()
+    runs = reproduction.runs_total
+    print(f"claims: {len(claims)}; scenarios: {len(reproduction.parts)}; runs: {runs}", flush=True)
+    try:
+        with run_log(output):
+            reproduction.run()
+    except (AgentError, KeyboardInterrupt):
+        command = resume_command(["reproduce", *options.claims], options, output)
+        say_how_to_go_on(reproduction.runs_done, runs, output, command)
+        raise
+    finally:
+        reproduction.keep(options.json)
+    print_findings(reproduction.findings(), console())
+    print(f"\nresult: {output}")
+    return 0
+
+
+def _list(claims: Sequence[Claim], json_path: Path | None) -> int:
+    if json_path:
+        shown = {"id", "kind", "source", "setup", "paper"}
+        write_json(json_path, {"claims": [claim.model_dump(include=shown) for claim in claims]})
+    print_claims(claims, console())
+    return 0
+
+
+class _ReproductionDirectory(ResultDirectory):
+    """Its results lie in directories of their own, one per scenario."""
+
+    @property
+    def run_path(self) -> Path:
+        """Where claims.json lies."""
+        return self.path / CLAIMS_FILE
+
+
+@dataclass
+class Part:
+    """A scenario that claims need: `name` as they call it; `done`: its result, once complete.
+
+    `runs_before` were kept by an interrupted reproduction.
+    """
+
+    name: str
+    scenario: Scenario
+    sweep: Sweep
+    directory: ResultDirectory
+    done: Document | None = None
+    runs_before: int = 0
+
+    def find_kept(self) -> None:
+        """Take what an interrupted reproduction left of it. InputError if that is damaged."""
+        self.done = self.sweep.kept()
+        self.sweep.resume = self.directory.run_path.exists()
+        self.runs_before = len(self.directory.finished_points())
+
+    @property
+    def runs_done(self) -> int:
+        """How many of its runs are kept."""
+        if self.done is not None:
+            return len(self.sweep.plans)
+        return self.sweep.runs_done or self.runs_before
+
+
+class Reproduction:
+    """The claims that were asked for, the scenarios that they need, and what came of both."""
+
+    def __init__(self, claims: Sequence[Claim], options: argparse.Namespace, output: Path) -> None:
+        self._claims, self._options = claims, options
+        self._directory = _ReproductionDirectory(output)
+        self._cpus = len(os.sched_getaffinity(0))
+        # Once for all scenarios: they emulate one platform with one dilation.
+        self._costs = functools.cache(machine_costs)
+        needed = scenarios_of(claims, self._cpus)
+        self.parts = [self._part(name, expected) for name, expected in needed.items()]
+
+    def _part(self, name: str, expected: Sequence[Any]) -> Part:
+        scenario = load_scenario(find_scenario(name)).changed(self._options.settings)
+        if not is_whole(self._claims, PAPERS):
+            scenario = narrowed(scenario, expected)
+        directory = self._directory.path / stem_of(scenario.name)
+        executor = executor_for(scenario, costs=self._costs)
+        sweep = sweep_of(scenario, executor, self._options, directory, None)
+        return Part(name, scenario, sweep, ResultDirectory(directory))
+
+    @property
+    def runs_total(self) -> int:
+        """How many runs all scenarios have."""
+        return sum(len(part.sweep.plans) for part in self.parts)
+
+    @property
+    def runs_done(self) -> int:
+        """How many of them are kept."""
+        return sum(part.runs_done for part in self.parts)
+
+    def _head(self) -> Document:
+        return {
+            "schema": SCHEMA,
+            "asked": [claim.id for claim in self._claims],
+            "settings": list(self._options.settings),
+            "seed": self._options.seed,
+        }
+
+    def open(self) -> None:
+        """Make the directory, or look at what an interrupted reproduction left there.
+
+        InputError unless it can be written, and is of the same claims, settings and seed.
+        """
+        self._directory.prepare(self._options.resume)
+        if self._options.resume:
+            self._check_same()
+            for part in self.parts:
+                part.find_kept()
+        else:
+            write_json(self._directory.run_path, {**self._head(), "complete": False, "claims": []})
+
+    def _check_same(self) -> None:
+        path = self._directory.run_path
+        stored = read_json(path, "reproduction")
+        check_schema(stored, "reproduction", path)
+        for key, what in (
+            ("asked", "other claims"),
+            ("settings", "other settings"),
+            ("seed", "another seed"),
+        ):
+            if stored.get(key) != self._head()[key]:
+                raise InputError(
+                    f"{self._directory.path} holds a reproduction of {what} than asked for; "
+                    "give another --output, or the same claims, settings and seed"
+                )
+
+    def run(self) -> None:
+        """Run what is not there yet, scenario by scenario."""
+        before = 0
+        for number, part in enumerate(self.parts, 1):
+            if part.done is None:
+                title = f"{number}/{len(self.parts)} {part.scenario.name}"
+                part.sweep.progress = bar_for(title, part.scenario, before, self.runs_total)
+                part.done = part.sweep.run()
+            before += len(part.sweep.plans)
+
+    def findings(self) -> list[Finding]:
+        """The verdicts on those claims whose scenarios are complete."""
+        results: Mapping[str, Document] = {
+            part.name: part.done for part in self.parts if part.done is not None
+        }
+        return [
+            judge(claim, results, self._cpus)
+            for claim in self._claims
+            if claim.obstacle(self._cpus)
+            or all(each.scenario in results for each in claim.statistics)
+        ]
+
+    def keep(self, json_path: Path | None) -> None:
+        """Write the findings into the result, and to `json_path` as well."""
+        complete = all(part.done is not None for part in self.parts)
+        claims = [finding.as_dict() for finding in self.findings()]
+        document = {**self._head(), "complete": complete, "claims": claims}
+        write_json(self._directory.run_path, document)
+        if json_path:
+            write_json(json_path, document)

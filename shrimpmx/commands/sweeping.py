@@ -1,0 +1,141 @@
+"""What `run` and `reproduce` share: options, a scenario's sweep, the command that goes on."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from shrimpmx.commands.progress import Bar
+from shrimpmx.errors import InputError
+from shrimpmx.execute import ClusterExecutor
+from shrimpmx.measure.result import json_place
+from shrimpmx.platform import Costs
+from shrimpmx.scenario import Scenario
+from shrimpmx.sweep import Progress, Sweep
+
+RESULTS = Path("results")
+
+
+def add_sweep_options(parser: argparse.ArgumentParser) -> None:
+    """Options of whatever runs scenarios."""
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="set a parameter, or the values of an axis (a,b,c); repeatable",
+    )
+    parser.add_argument("--seed", type=int, default=1, help="seed of order and faults (1)")
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR", help="new or empty directory for the result"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with the interrupted result in --output"
+    )
+    parser.add_argument(
+        "--json", type=json_place, metavar="PATH", help="write the result there as well"
+    )
+
+
+def check_sweep_options(options: argparse.Namespace) -> None:
+    """InputError if they cannot be used together."""
+    if options.seed < 0:
+        raise InputError(f"--seed must be at least 0, not {options.seed}")
+    if options.resume and not options.output:
+        raise InputError("--resume needs --output DIR, the result to go on with")
+
+
+def default_output(name: str) -> Path:
+    """A fresh directory under ./results for what is called `name`."""
+    stem = stem_of(name)
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    path = RESULTS / f"{stem}-{stamp}"
+    number = 1
+    while path.exists():
+        number += 1
+        path = RESULTS / f"{stem}-{stamp}-{number}"
+    return path
+
+
+def stem_of(name: str) -> str:
+    """A scenario's name as that of a directory."""
+    return name.replace("/", "-")
+
+
+def varying_axes(scenario: Scenario) -> list[str]:
+    """The axes that tell one run from another."""
+    return [name for name, values in scenario.sweep.items() if len(values) > 1]
+
+
+def bar_for(name: str, scenario: Scenario, before: int = 0, whole: int = 0) -> Bar | None:
+    """The bar of a scenario's sweep, on a terminal; `before` and `whole` as those of Bar."""
+    if not sys.stderr.isatty():
+        return None
+    return Bar(name, varying_axes(scenario), before=before, whole=whole)
+
+
+def executor_for(
+    scenario: Scenario, traces: Path | None = None, costs: Callable[[], Costs] | None = None
+) -> ClusterExecutor:
+    """What runs a scenario's points; `traces` and `costs` as those of ClusterExecutor."""
+    return ClusterExecutor(scenario.policies, traces, costs)
+
+
+def sweep_of(
+    scenario: Scenario,
+    executor: ClusterExecutor,
+    options: argparse.Namespace,
+    output: Path,
+    progress: Progress | None,
+) -> Sweep:
+    """The sweep of a scenario, ready to run into `output`."""
+    return Sweep(
+        scenario,
+        executor,
+        seed=options.seed,
+        output=output,
+        resume=options.resume,
+        tracer=executor.timeline,
+        dilation_of=lambda point: executor.emulated(point).dilation,
+        changes=options.settings,
+        progress=progress,
+    )
+
+
+def resume_command(
+    command: Sequence[str], options: argparse.Namespace, output: Path, more: Sequence[str] = ()
+) -> str:
+    """The command line that goes on with an interrupted result, to be pasted into a shell."""
+    words = [*_program(), *command]
+    for setting in options.settings:
+        words += ["--set", setting]
+    words += ["--seed", str(options.seed), "--output", str(output), "--resume"]
+    words += ["--json", str(options.json)] if options.json else []
+    return shlex.join([*words, *more])
+
+
+def _program() -> list[str]:
+    """How this program can be started again from the same shell."""
+    started = sys.argv[0]
+    if Path(started).name != "shrimpmx":
+        return [sys.executable, "-m", "shrimpmx"]
+    found = shutil.which("shrimpmx")
+    same = found is not None and Path(found).resolve() == Path(started).resolve()
+    return ["shrimpmx" if same else started]
+
+
+def say_how_to_go_on(done: int, total: int, output: Path, command: str) -> None:
+    """What is kept of an interrupted result, and the command that goes on with it."""
+    # Nobody reads it where a closed terminal was the reason.
+    with contextlib.suppress(OSError):
+        print(
+            f"{done} of {total} runs are kept in {output}; go on with:\n  {command}",
+            file=sys.stderr,
+        )

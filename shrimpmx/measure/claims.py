@@ -1,0 +1,185 @@
+"""The papers' measured statements as data, and how results decide about each.
+
+A claim's verdict is computed from those of its statistics, and the worst decides: `reproduced`,
+`inconclusive`, `not measurable here`, `opposite`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from shrimpmx.measure.expectation import evaluate
+from shrimpmx.measure.expectation_kinds import (
+    AS_EXPECTED,
+    INCONCLUSIVE,
+    NOT_HERE,
+    OPPOSITE,
+    ORDER_OF_VERDICTS,
+    Expectation,
+    Ratio,
+    Verdict,
+)
+
+REPRODUCED = "reproduced"
+# What a claim's verdict is called, by that of its worst expectation.
+CLAIM_WORDS = {
+    AS_EXPECTED: REPRODUCED,
+    OPPOSITE: "opposite",
+    INCONCLUSIVE: INCONCLUSIVE,
+    NOT_HERE: NOT_HERE,
+}
+# What counts as the same order of magnitude of an effect: half a decade to each side (ours).
+SAME_MAGNITUDE = 10**0.5
+
+Document = Mapping[str, Any]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Statistic(_Record):
+    """What is measured for a claim: an expectation on the result of `scenario`.
+
+    `paper` are the paper's own figures where it gives them: the ratio that a Ratio is about, or
+    the figure of each place of an Order, in the unit of the metric.
+    """
+
+    scenario: str
+    expectation: Annotated[Expectation, Field(discriminator="kind")]
+    paper: tuple[float, ...] = ()
+
+
+class Claim(_Record):
+    """One measured statement of a paper.
+
+    `setup` says what was run, `paper` what came out there. `cpus` are the fewest that it can be
+    measured with. Without statistics `missing` says what this version lacks; a `note` goes with
+    every verdict.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[A-Z]{2}-[0-9]+$")]
+    kind: Literal["count", "ratio", "order"]
+    source: str
+    setup: str
+    paper: str
+    statistics: tuple[Statistic, ...] = ()
+    cpus: int = Field(1, ge=1)
+    missing: str = ""
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if bool(self.statistics) == bool(self.missing):
+            raise ValueError(f"claim {self.id} needs statistics, or else what is missing for them")
+        return self
+
+    def obstacle(self, cpus: int) -> str:
+        """Why it cannot be measured with so many CPUs; '' if it can."""
+        if self.missing:
+            return self.missing
+        if cpus < self.cpus:
+            return f"needs {self.cpus} CPUs, and this process may use {cpus}"
+        return ""
+
+
+def effect(text: str, metric: str, of: dict[str, Any], to: dict[str, Any], paper: float) -> Ratio:
+    """A Ratio that agrees with the paper's in direction and order of magnitude.
+
+    The effect is the ratio's logarithm; it may differ from the paper's by SAME_MAGNITUDE, which
+    never covers 1. ValueError if the paper's ratio is 1: that is no effect.
+    """
+    if paper == 1:
+        raise ValueError(f"{text!r} has no effect to compare with")
+    low, high = sorted((paper ** (1 / SAME_MAGNITUDE), paper**SAME_MAGNITUDE))
+    return Ratio(text=text, metric=metric, of=of, to=to, at_least=low, at_most=high)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim's verdict, that of each of its statistics, and why it is none if there are none."""
+
+    claim: Claim
+    parts: tuple[Verdict, ...] = ()
+    obstacle: str = ""
+
+    @property
+    def deciding(self) -> Verdict | None:
+        """The first of the worst verdicts; None without any."""
+        if not self.parts:
+            return None
+        return max(self.parts, key=lambda part: ORDER_OF_VERDICTS.index(part.verdict))
+
+    @property
+    def verdict(self) -> str:
+        """The claim's verdict."""
+        return CLAIM_WORDS[self.deciding.verdict if self.deciding else NOT_HERE]
+
+    @property
+    def reason(self) -> str:
+        """Why it is not reproduced, and the claim's note; '' if there is nothing to say."""
+        why = self.obstacle
+        if self.deciding and self.deciding.verdict != AS_EXPECTED:
+            scope = f" ({self.deciding.scope})" if self.deciding.scope else ""
+            why = f"{self.deciding.text}{scope}: {self.deciding.detail}"
+        return "; ".join(part for part in (why, self.claim.note) if part)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `reproduce --json` writes; measured is the figure that decides."""
+        deciding = self.deciding
+        return {
+            "id": self.claim.id,
+            "verdict": self.verdict,
+            "paper": self.claim.paper,
+            "measured": deciding.measured if deciding else None,
+            "ci95": deciding.ci95 if deciding else None,
+            "unit": deciding.unit if deciding else "",
+            "reason": self.reason,
+            "kind": self.claim.kind,
+            "source": self.claim.source,
+            "parts": [
+                {
+                    "text": part.text,
+                    "verdict": CLAIM_WORDS[part.verdict],
+                    "paper": list(statistic.paper),
+                    "measured": part.measured,
+                    "ci95": part.ci95,
+                    "unit": part.unit,
+                    "figures": part.figures,
+                    "detail": part.detail,
+                    "scope": part.scope,
+                }
+                for statistic, part in zip(self.claim.statistics, self.parts, strict=False)
+            ],
+        }
+
+
+def judge(claim: Claim, results: Mapping[str, Document], cpus: int) -> Finding:
+    """The verdict on a claim; `results` are those of its scenarios, by name.
+
+    Without an obstacle all scenarios of the claim must be there.
+    """
+    obstacle = claim.obstacle(cpus)
+    if obstacle:
+        return Finding(claim, obstacle=obstacle)
+    return Finding(claim, tuple(_evaluated(each, results) for each in claim.statistics))
+
+
+def _evaluated(statistic: Statistic, results: Mapping[str, Document]) -> Verdict:
+    result = results[statistic.scenario]
+    axes = result.get("layout", {}).get("axes", ())
+    return evaluate(statistic.expectation, result["points"], result.get("seed", 1), axes)
+
+
+def scenarios_of(claims: Sequence[Claim], cpus: int) -> dict[str, list[Expectation]]:
+    """The scenarios that claims need on so many CPUs, each with what is expected of it."""
+    needed: dict[str, list[Expectation]] = {}
+    for claim in claims:
+        if not claim.obstacle(cpus):
+            for each in claim.statistics:
+                needed.setdefault(each.scenario, []).append(each.expectation)
+    return needed

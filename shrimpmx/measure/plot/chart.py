@@ -1,0 +1,103 @@
+"""What a picture shows, as data: charts of panels of series. Nothing here draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Value:
+    """A figure with its 95 % interval; all three are the same where there is no interval.
+
+    `bound`: what is known is only that it lies below.
+    """
+
+    y: float
+    low: float
+    high: float
+    bound: bool = False
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A horizontal axis: where each place lies, and what it is called.
+
+    Places of "bars" are groups of bars; those of "lines" are points of lines.
+    """
+
+    label: str
+    words: tuple[str, ...]
+    positions: tuple[float, ...]
+    kind: Literal["bars", "lines"] = "bars"
+
+
+# The style of a series that is not one of several: all of a panel's, on this machine.
+ONLY = -1
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values by the index of their place; `style` chooses colour, marker and line.
+
+    `paper`: figures of a paper, which are drawn hollow in the style of the series they belong to.
+    `missing`: places where there should be a figure and is none, with a reason in the caption.
+    """
+
+    label: str
+    values: Mapping[int, Value]
+    style: int = 0
+    paper: bool = False
+    missing: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Series over one axis. `baseline` is a level to compare with; `reason`: why it is empty."""
+
+    title: str
+    axis: Axis
+    y_label: str
+    series: tuple[Series, ...]
+    log: bool = False
+    baseline: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A strategy on a map: two figures with intervals, and a third that is its size."""
+
+    label: str
+    x: Value
+    y: Value
+    size: float | None
+    style: int = 0
+
+
+@dataclass(frozen=True)
+class MapPanel:
+    """Spots by two figures; `size_label` says what the size of a spot means, and `largest` is
+    the largest one of all maps of the chart, so that sizes can be compared.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    size_label: str
+    spots: tuple[Spot, ...]
+    largest: float = 0.0
+    log_y: bool = True
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One picture: its file's name, the question it answers, panels, and lines below them."""
+
+    name: str
+    title: str
+    panels: tuple[Panel | MapPanel, ...]
+    columns: int = 1
+    caption: tuple[str, ...] = field(default=())

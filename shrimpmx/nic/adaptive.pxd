@@ -1,0 +1,29 @@
+"""Coalescing that adapts its interrupt rate to the traffic, as Intel's drivers do."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from shrimpmx.nic.coalescing cimport CoalescingPolicy
+
+
+cdef enum LatencyClass:
+    LOWEST_LATENCY = 0
+    LOW_LATENCY = 1
+    BULK = 2
+
+
+cdef class Adaptive(CoalescingPolicy):
+    cdef readonly bint conservative
+    cdef readonly double dilation
+    cdef LatencyClass traffic
+    cdef readonly uint32_t rate      # interrupts per second, at most
+    cdef readonly int64_t interval_ns
+    cdef int64_t open_ns             # when the interval since the last interrupt is over
+    cdef uint32_t packets            # since the last report
+    cdef uint64_t bytes
+
+    cdef void adapt(self) noexcept nogil
+    cdef void use_rate(self, uint32_t rate) noexcept nogil
+
+
+cdef class MarksAdaptive(Adaptive):
+    pass

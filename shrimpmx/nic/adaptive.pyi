@@ -1,0 +1,12 @@
+from shrimpmx.nic.coalescing import CoalescingPolicy
+
+class Adaptive(CoalescingPolicy):
+    conservative: bool
+    dilation: float
+    rate: int
+    interval_ns: int
+    def __init__(self, conservative: bool = False, dilation: float = 1.0) -> None: ...
+    @property
+    def latency_class(self) -> str: ...
+
+class MarksAdaptive(Adaptive): ...

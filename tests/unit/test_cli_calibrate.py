@@ -1,0 +1,147 @@
+"""`shrimpmx calibrate`: what it prints, stores and proposes, and what it cannot use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shrimpmx.cli import main
+from shrimpmx.commands import calibrate as calibrate_command
+from shrimpmx.measure import calibration
+from shrimpmx.platform import Platform, PlatformCost
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def quick_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
+    def host(_cpus: list[int], _seconds: float) -> dict[str, dict[str, Any]]:
+        costs = {
+            name: calibration.metric(np.array([5000.0, 5100.0]), name)
+            for name in calibration.HOST_COSTS
+        }
+        return {**costs, "t_block": calibration.t_block(costs)}
+
+    monkeypatch.setattr(calibration, "measure_host", host)
+    monkeypatch.setattr(
+        calibrate_command, "handler_cost", lambda _s: {"unavailable": "no time", "meaning": "h"}
+    )
+
+
+@pytest.mark.usefixtures("quick_calibration")
+def test_calibrate_that_cannot_be_stored_loses_no_figure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    assert main(["calibrate", "--json", "c.json"]) == 2
+    captured = capsys.readouterr()
+    assert "t_block" in captured.out
+    assert "t_block" in json.loads(Path("c.json").read_text())["costs"]
+    assert "/proc/nowhere/shrimpmx/calibration-" in captured.err
+    assert "the figures above are not stored: set XDG_CACHE_HOME" in captured.err
+    assert "--output" not in captured.err
+
+
+@pytest.mark.usefixtures("quick_calibration")
+def test_calibrate_stores_for_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calibrate", "--json", "c.json"]) == 0
+    out = capsys.readouterr().out
+    assert "t_block" in out
+    assert "15.15" in out
+    assert "h: no time" in out
+    stored = calibration.load()
+    written = json.loads(Path("c.json").read_text())
+    assert stored == {name: value for name, value in written.items() if name != "platforms"}
+    assert main(["calibrate", "--show", "--json", "shown.json"]) == 0
+    assert "t_block" in capsys.readouterr().out
+    assert json.loads(Path("shown.json").read_text()) == written
+
+
+@pytest.mark.usefixtures("quick_calibration")
+def test_calibrate_tells_what_a_platform_takes_here(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    costs = {
+        "interrupt_to_handler": PlatformCost(4000, "fitted", "so many [a]"),
+        "handler_per_packet": PlatformCost(800, "paper", "p. 1"),
+        "rank_event": PlatformCost(1000, "derived", "p. 2"),
+    }
+    toy = Platform("toy", "a toy", costs)
+    monkeypatch.setattr(calibrate_command, "PLATFORMS", {"toy": toy})
+    assert main(["calibrate", "--json", "c.json"]) == 0
+    # Four times 5.05 us is 5.05 of the toy's 4 us, rounded up 5.5.
+    assert json.loads(Path("c.json").read_text())["platforms"]["toy"] == {
+        "time_dilation": 5.5,
+        "interrupt_time_ns": 22000,
+        "packet_cost_ns": 4400,
+        "event_cost_ns": 5500,
+    }
+    out = capsys.readouterr().out
+    assert "4.00 (fitted)" in out
+    assert "0.800 (paper)" in out
+    assert "\ntoy: a toy\n  interrupt_to_handler 4.00 µs, fitted: so many [a]\n" in out
+    assert "proposed here: time_dilation=5.5; an interrupt then takes 22.00 µs,\n" in out
+    assert "the host is charged 4.40 µs per packet, 5.50 µs per event\n" in out
+    assert "not measured here: counts as 0" in " ".join(out.split())
+
+
+@pytest.mark.usefixtures("quick_calibration")
+def test_calibrate_without_an_interrupt_proposes_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured = calibration.measure_host
+    missing = {"unavailable": "needs two CPUs", "meaning": "m"}
+    monkeypatch.setattr(
+        calibration,
+        "measure_host",
+        lambda cpus, seconds: {**measured(cpus, seconds), "interrupt_to_handler": missing},
+    )
+    assert main(["calibrate", "--json", "c.json"]) == 0
+    reason = json.loads(Path("c.json").read_text())["platforms"]["myri10g-2009"]["unavailable"]
+    assert reason.endswith("is not known: needs two CPUs; give one with --set time_dilation=6")
+    assert f"no proposal: {reason}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("{", "is damaged: no JSON at line 1, column 2; run shrimpmx calibrate"),
+        ({"schema": 1}, "has schema 1, this version of shrimpmx reads schema 2; run shrimpmx cal"),
+        ({"costs": {}}, "is damaged: a part is missing or no figure; run shrimpmx calibrate"),
+        ({"costs": [1]}, "is damaged: a part is missing or no figure"),
+        ({"environment": None}, "is damaged: a part is missing or no figure"),
+        ({"median": "fast"}, "is damaged: a part is missing or no figure"),
+        ({"median": -1}, "is damaged: a part is missing or no figure"),
+        ({"ci95": [1]}, "is damaged: a part is missing or no figure"),
+        ({"unavailable": 7}, "is damaged: a part is missing or no figure"),
+        ({"meaning": None}, "is damaged: a part is missing or no figure"),
+    ],
+)
+@pytest.mark.usefixtures("quick_calibration")
+def test_a_calibration_that_cannot_be_used_is_one_sentence(
+    change: Any, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["calibrate"]) == 0
+    place = calibration.storage_path()
+    document = json.loads(place.read_text())
+    if isinstance(change, str):
+        place.write_text(change)
+    elif set(change) <= set(document):
+        place.write_text(json.dumps({**document, **change}))
+    else:
+        document["costs"]["context_switch"].update(change)
+        place.write_text(json.dumps(document))
+    capsys.readouterr()
+    assert main(["calibrate", "--show"]) == 2
+    captured = capsys.readouterr()
+    assert len(captured.err.splitlines()) == 1
+    assert f"calibration {place} {sentence}" in captured.err
+    assert captured.out == ""

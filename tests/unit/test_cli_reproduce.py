@@ -1,0 +1,291 @@
+"""`shrimpmx reproduce` with claims and scenarios made for it: what runs, what is kept and said."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shrimpmx.cli import main
+from shrimpmx.commands import reproduce, sweeping
+from shrimpmx.commands.progress import Bar
+from shrimpmx.errors import AgentError
+from shrimpmx.measure.claims import Claim, Statistic
+from shrimpmx.measure.expectation_kinds import Near, Ratio
+from shrimpmx.measure.metrics import Outcome
+from shrimpmx.scenario import Point
+from shrimpmx.sweep import Sweep
+
+SCENARIO = """\
+from shrimpmx.scenario import Scenario
+scenario = Scenario(
+    name="paper/{name}", title="{name}", metrics=("interrupts_per_message",), repeats=3,
+    sweep={{"size_bytes": (0, 32, 64), "coalescing": ("disabled", "stream")}},
+)
+"""
+METRIC = "interrupts_per_message"
+DISABLED, STREAM = {"coalescing": "disabled"}, {"coalescing": "stream"}
+
+
+def on(name: str, size_bytes: int, value: float) -> Statistic:
+    of = {**DISABLED, "size_bytes": size_bytes}
+    near = Near(text="interrupts", metric=METRIC, of=of, value=value)
+    return Statistic(scenario=f"{name}.py", expectation=near)
+
+
+def claim(number: int, *statistics: Statistic, **more: Any) -> Claim:
+    texts = {"kind": "count", "source": "table I", "setup": f"What {number}.", "paper": "many"}
+    return Claim(id=f"AB-{number}", statistics=statistics, **{**texts, **more})
+
+
+HALF = Statistic(
+    scenario="one.py",
+    expectation=Ratio(
+        text="half", metric=METRIC, of={**STREAM, "size_bytes": 32}, to=DISABLED, at_most=0.6
+    ),
+)
+CLAIMS = (
+    claim(1, on("one", 0, 10)),
+    claim(2, HALF, kind="ratio"),
+    claim(3, on("two", 0, 50)),
+    claim(4, on("three", 0, 10), cpus=4096),
+    claim(5, missing="needs what there is not"),
+)
+Behaviour = Callable[[Point], None]
+
+
+class Runs:
+    """What ran: sizes and strategies; `before` is called first and may raise."""
+
+    def __init__(self) -> None:
+        self.points: list[tuple[int, str]] = []
+        self.before: Behaviour = lambda _point: None
+
+    def __call__(self, point: Point) -> Outcome:
+        self.before(point)
+        way = str(point.shown["coalescing"])
+        self.points.append((point.shown["size_bytes"], way))
+        counters = {
+            "node0.nic": {"irq_raised": 1000 if way == "disabled" else 500},
+            "rank0": {"recv_messages": 100},
+        }
+        return Outcome(np.full(10, 20_000.0), counters, placement={})
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runs:
+    """Two scenarios and the claims on them, with an executor that only remembers."""
+    found = Runs()
+
+    class Fake:
+        def __init__(self, *_arguments: Any) -> None: ...
+
+        def __call__(self, point: Point, _seed: int) -> Outcome:
+            return found(point)
+
+        def emulated(self, _point: Point) -> Any:
+            return SimpleNamespace(dilation=1.0)
+
+        def timeline(self, *_arguments: Any) -> None: ...
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sweeping, "ClusterExecutor", Fake)
+    monkeypatch.setattr(reproduce, "PAPERS", {"tiny": CLAIMS})
+    # A machine under load flips between two probes, and such a run is taken again.
+    steady = functools.partial(Sweep, prober=lambda _cpus: ("near", 100.0), neighbours=list)
+    monkeypatch.setattr(sweeping, "Sweep", steady)
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.py").write_text(SCENARIO.format(name=name))
+    return found
+
+
+def claims_of(path: str) -> dict[str, dict[str, Any]]:
+    return {found["id"]: found for found in json.loads(Path(path).read_text())["claims"]}
+
+
+def test_a_paper_runs_each_scenario_once_and_judges_all(
+    runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", "tiny", "--output", "r", "--json", "r.json", "--seed", "3"]) == 0
+    assert len(runs.points) == 2 * 3 * 6
+    found = claims_of("r.json")
+    assert {name: each["verdict"] for name, each in found.items()} == {
+        "AB-1": "reproduced",
+        "AB-2": "reproduced",
+        "AB-3": "opposite",
+        "AB-4": "not measurable here",
+        "AB-5": "not measurable here",
+    }
+    assert set(found["AB-1"]) >= {*("id", "verdict", "paper", "measured", "ci95", "unit", "reason")}
+    assert (found["AB-1"]["measured"], found["AB-1"]["ci95"]) == (10.0, [10.0, 10.0])
+    assert (found["AB-2"]["measured"], found["AB-2"]["unit"]) == (0.5, "ratio")
+    assert "expected 42.5 to 57.5" in found["AB-3"]["reason"]
+    assert (found["AB-4"]["measured"], found["AB-4"]["ci95"]) == (None, None)
+    assert found["AB-4"]["reason"].startswith("needs 4096 CPUs, and this process may use")
+    assert found["AB-5"]["reason"] == "needs what there is not"
+    for name in ("one", "two"):
+        document = json.loads(Path(f"r/paper-{name}/run.json").read_text())
+        assert (document["complete"], document["seed"], len(document["points"])) == (True, 3, 6)
+    assert claims_of("r/claims.json") == found
+    out = capsys.readouterr().out
+    assert "claims: 5; scenarios: 2; runs: 36" in out
+    assert "2 reproduced, 1 opposite, 2 not measurable here" in out
+    assert "result: r" in out
+
+
+def test_a_claim_runs_only_its_points(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "ab-2", "--output", "r"]) == 0
+    assert sorted(set(runs.points)) == [(32, "disabled"), (32, "stream")]
+    assert len(runs.points) == 6
+    assert list(claims_of("r/claims.json")) == ["AB-2"]
+    assert "AB-1" not in capsys.readouterr().out
+
+
+def test_settings_reach_every_scenario(runs: Runs) -> None:
+    settings = ["--set", "repeats=1", "--set", "size_bytes=0"]
+    assert main(["reproduce", *settings, "--output", "r"]) == 0
+    assert len(runs.points) == 4
+    found = claims_of("r/claims.json")
+    assert found["AB-1"]["verdict"] == "inconclusive"
+    assert "only 1 run" in found["AB-1"]["reason"]
+    assert found["AB-2"]["reason"] == "half: the points it compares were not run"
+
+
+def test_the_default_place_is_named_after_the_papers(runs: Runs) -> None:
+    assert main(["reproduce", "AB-5"]) == 0
+    assert runs.points == []
+    [place] = Path("results").iterdir()
+    assert place.name.startswith("reproduce-tiny-")
+
+
+@pytest.mark.parametrize("error", [AgentError("rank1 (pid 7) was killed"), KeyboardInterrupt()])
+@pytest.mark.parametrize("failing", [4, 22])
+def test_an_interruption_keeps_all_runs_and_says_how_to_go_on(
+    failing: int, error: BaseException, runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_point: Point) -> None:
+        if len(runs.points) == failing:
+            raise error
+
+    runs.before = fail
+    arguments = ["reproduce", "tiny", "--set", "mtu=9000", "--output", "a place"]
+    assert main([*arguments, "--json", "r.json"]) == 3
+    whole = json.loads(Path("r.json").read_text())
+    assert whole["complete"] is False
+    done = [found["id"] for found in whole["claims"]]
+    assert done == (["AB-1", "AB-2"] if failing > 18 else []) + ["AB-4", "AB-5"]
+    err = capsys.readouterr().err
+    assert f"{failing} of 36 runs are kept in a place" in err
+    [line] = [line for line in err.splitlines() if "--resume" in line]
+    words = shlex.split(line)
+    assert words[words.index("reproduce") :] == [
+        *("reproduce", "tiny", "--set", "mtu=9000", "--seed", "1"),
+        *("--output", "a place", "--resume", "--json", "r.json"),
+    ]
+    runs.before = lambda _point: None
+    assert main(words[words.index("reproduce") :]) == 0
+    assert len(runs.points) == 36
+    assert len(claims_of("r.json")) == 5
+
+
+def test_what_is_complete_is_judged_again_without_a_run(runs: Runs) -> None:
+    assert main(["reproduce", "--output", "r"]) == 0
+    before = claims_of("r/claims.json")
+    assert main(["reproduce", "--output", "r", "--resume"]) == 0
+    assert len(runs.points) == 36
+    assert claims_of("r/claims.json") == before
+
+
+def written(path: Path, **changes: Any) -> None:
+    """Change what a JSON file holds."""
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize(
+    ("harm", "arguments", "sentence"),
+    [
+        ({}, ["AB-1"], "r holds a reproduction of other claims than asked for"),
+        ({}, ["--seed", "2"], "r holds a reproduction of another seed than asked for"),
+        ({}, ["--set", "mtu=9000"], "r holds a reproduction of other settings than asked for"),
+        ({"claims.json": {"schema": 2}}, [], "has schema 2, this version of shrimpmx reads"),
+        ({"claims.json": "{"}, [], "reproduction r/claims.json is damaged: no JSON at line 1"),
+        ({"paper-one/run.json": {"schema": 9}}, [], "run.json has schema 9, this version"),
+        ({"paper-two/run.json": "no"}, [], "result r/paper-two/run.json is damaged: no JSON"),
+        ({"paper-two/run.json": {"points": 3}}, [], "run.json is damaged: 'points' is no list"),
+        ({"paper-one/run.json": {"seed": 3}}, [], "paper-one holds a result of another seed"),
+    ],
+)
+@pytest.mark.usefixtures("runs")
+def test_a_result_that_cannot_be_gone_on_with_is_one_sentence(
+    harm: dict[str, Any], arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", "--output", "r"]) == 0
+    for name, change in harm.items():
+        if isinstance(change, str):
+            Path("r", name).write_text(change)
+        else:
+            written(Path("r", name), **change)
+    capsys.readouterr()
+    assert main(["reproduce", *arguments, "--output", "r", "--resume"]) == 2
+    one_sentence(capsys, sentence)
+
+
+def one_sentence(capsys: pytest.CaptureFixture[str], sentence: str) -> None:
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    [line] = captured.err.strip().splitlines()
+    assert line.startswith("shrimpmx: ")
+    assert sentence in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["AB-9"], "there is no paper or claim 'AB-9'; did you mean 'AB-5'"),
+        (["tiyn"], "did you mean 'tiny'?"),
+        (["--list", "AB-9"], "there is no paper or claim 'AB-9'"),
+        (["--seed", "-1"], "--seed must be at least 0"),
+        (["--resume"], "--resume needs --output DIR"),
+        (["--resume", "--output", "none"], "there is no result none to resume"),
+        (["--resume", "--output", "other"], "other has no claims.json"),
+        (["--output", "other"], "other holds other files"),
+        (["--output", "/proc/x"], "cannot be written to /proc/x"),
+        (["--json", "none/r.json"], "there is no directory none"),
+        (["--set", "speed=3"], "there is no parameter 'speed'"),
+        (["--set", "coalescing=fast"], "coalescing must be 'disabled'"),
+    ],
+)
+@pytest.mark.usefixtures("runs")
+def test_bad_input_is_one_sentence_and_exit_2(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("other").mkdir()
+    Path("other/file").touch()
+    assert main(["reproduce", *arguments]) == 2
+    one_sentence(capsys, sentence)
+
+
+def test_a_bar_counts_the_runs_of_all_scenarios() -> None:
+    bar = Bar("2/2 paper/two", (), 200, before=18, whole=36)
+    bar.begin(18, 3)
+    [line] = bar.lines()
+    assert "2/2 paper/two" in line
+    assert "21/36" in line
+    bar.end()
+
+
+def test_a_list_runs_nothing(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "--list", "--json", "list.json"]) == 0
+    assert runs.points == []
+    assert not Path("results").exists()
+    assert "What 3." in capsys.readouterr().out
+    assert claims_of("list.json")["AB-5"] == {
+        "id": "AB-5", "kind": "count", "source": "table I", "setup": "What 5.", "paper": "many",
+    }  # fmt: skip

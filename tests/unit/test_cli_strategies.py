@@ -1,0 +1,48 @@
+"""Coalescing strategies on the command line: the list, and settings that make no sense."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shrimpmx.cli import main
+from shrimpmx.params import COALESCING_NAMES
+
+
+def test_list_shows_each_strategy_and_when_it_wins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "list.json"
+    assert main(["list", "--strategies", "--json", str(kept)]) == 0
+    out = capsys.readouterr().out
+    rows = json.loads(kept.read_text())["strategies"]
+    assert [row["name"] for row in rows] == list(COALESCING_NAMES)
+    assert "wins when" in out
+    for row in rows:
+        assert row["name"] in out
+        assert row["rule"]
+        assert row["wins when"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (["coalescing=fast"], "coalescing"),
+        (["rx_usecs=-1"], "rx_usecs must be at least 0, not -1"),
+        (["coalescing=timeout", "rx_usecs=0"], "rx_usecs and rx_frames cannot both be 0"),
+        (["coalescing=open-mx", "rx_usecs=0"], "rx_usecs cannot be 0 with open-mx coalescing"),
+        (["coalescing=stream", "rx_usecs=0"], "rx_usecs cannot be 0 with stream coalescing"),
+        (["coalescing=watchdog", "rx_usecs=0"], "rx_usecs cannot be 0 with watchdog coalescing"),
+        (["coalescing=watchdog", "mark_resets_timer=false"], "mark_resets_timer cannot be false"),
+    ],
+)
+def test_a_bad_setting_is_one_sentence_and_exit_2(
+    settings: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [word for setting in settings for word in ("--set", setting)]
+    assert main(["run", "smoke/pingpong", *given]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert len(error.strip().splitlines()) == 1

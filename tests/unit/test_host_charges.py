@@ -1,0 +1,119 @@
+"""A host that is charged for interrupts and packets: when it handles what, to the nanosecond."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.host_node import HostNode, frame
+
+from shrimpmx.host.interrupts import InterruptAgent
+from shrimpmx.wire.frames import put_frame
+
+TINY = frame("tiny")
+COSTS = {"interrupt_time_ns": 4_000, "packet_cost_ns": 700}
+TICK_NS = 250_000_000  # a quarter of the pulls' resend delay
+
+
+def host_with(frames: int, **costs: Any) -> tuple[HostNode, InterruptAgent]:
+    host = HostNode.make(event_ring_entries=1024, rx_ring_entries=1024)
+    deliver(host, frames)
+    host.raise_interrupt()
+    irq = host.irq(**{**COSTS, **costs})
+    # The first tick is set by the first step.
+    return host, irq
+
+
+def deliver(host: HostNode, frames: int) -> None:
+    for _ in range(frames):
+        assert put_frame(host.node, "rx", 0, TINY)
+
+
+def handled(host: HostNode) -> int:
+    return host.counters().get("recv_packets", 0)
+
+
+def steps(host: HostNode, irq: InterruptAgent, start_ns: int = 0) -> list[tuple[int, int]]:
+    """Step at each due time until the token is back: (time, frames handled so far)."""
+    seen = []
+    now_ns = start_ns
+    while host.token() == 0:
+        irq.step_at(now_ns)
+        seen.append((now_ns, handled(host)))
+        assert irq.due_ns is not None
+        now_ns = irq.due_ns
+    return seen
+
+
+def test_an_interrupt_and_each_packet_take_their_time() -> None:
+    host, irq = host_with(3)
+    assert steps(host, irq, 1_000) == [
+        (1_000, 0),  # the interrupt comes, 1 us late of its 4
+        (4_000, 0),  # the first frame, 0.7 us
+        (4_700, 1),
+        (5_400, 2),
+        (6_100, 3),  # and nothing is left
+    ]
+    assert host.counters() == {"interrupts": 1, "polls": 1, "recv_packets": 3, "recv_tiny": 3}
+
+
+def test_nothing_happens_before_it_is_paid() -> None:
+    host, irq = host_with(1)
+    irq.step_at(0)
+    for now_ns in (1, 2_000, 3_999):
+        assert irq.step_at(now_ns) == 0
+        assert irq.due_ns == 4_000
+    irq.step_at(4_000)
+    assert irq.step_at(4_699) == 0
+    assert handled(host) == 0
+    irq.step_at(4_700)
+    assert handled(host) == 1
+
+
+def test_an_interrupt_that_is_late_enough_costs_nothing_more() -> None:
+    host, irq = host_with(1)
+    assert steps(host, irq, 4_001) == [(4_001, 0), (4_701, 1)]
+
+
+def test_interrupts_of_several_vectors_follow_each_other() -> None:
+    host = HostNode.make(event_ring_entries=1024, rx_ring_entries=1024, vectors=2)
+    host.raise_interrupt(0, now_ns=500)
+    host.raise_interrupt(1, now_ns=900)
+    irq = host.irq(**COSTS)
+    irq.step_at(1_000)
+    assert irq.due_ns == 500 + 2 * 4_000
+
+
+def test_a_late_step_pays_from_its_own_time() -> None:
+    _, irq = host_with(2)
+    irq.step_at(0)
+    irq.step_at(10_000)
+    assert irq.due_ns == 10_700
+
+
+def test_frames_that_come_meanwhile_belong_to_the_poll() -> None:
+    host, irq = host_with(1)
+    irq.step_at(0)
+    irq.step_at(4_000)
+    deliver(host, 1)
+    assert steps(host, irq, 4_700) == [(4_700, 1), (5_400, 2)]
+    assert host.counters()["polls"] == 1
+
+
+def test_the_budget_ends_a_charged_poll() -> None:
+    host, irq = host_with(5, budget=2, interrupt_time_ns=0)
+    assert [count for _, count in steps(host, irq)] == [0, 1, 2, 2, 3, 4, 4, 5]
+    counters = host.counters()
+    assert counters["polls"] == 3
+    assert counters["budget_exhausted"] == 2
+
+
+def test_only_interrupts_cost() -> None:
+    host, irq = host_with(3, packet_cost_ns=0)
+    assert steps(host, irq) == [(0, 0), (4_000, 3)]
+
+
+def test_the_tick_waits_for_the_work() -> None:
+    host, irq = host_with(1)
+    irq.step_at(0)
+    irq.step_at(TICK_NS)
+    assert host.counters()["timer_ticks"] == 1

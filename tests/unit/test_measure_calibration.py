@@ -1,0 +1,147 @@
+"""A calibration: turns, one CPU, and who measures when nothing usable is stored."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shrimpmx.measure import calibration
+from shrimpmx.measure.calibration import HOST_COSTS, HostCost, for_platforms, measure_host
+
+HANDLER = {"unit": "ns", "median": 40.0, "ci95": [39.0, 41.0], "samples": [40.0], "meaning": "h"}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The lengths of the measurements that were made, each of which gives known figures."""
+    made: list[float] = []
+
+    def host(_cpus: list[int], seconds: float) -> dict[str, dict[str, Any]]:
+        made.append(seconds)
+        figures = np.array([5000.0, 5100.0])
+        costs = {name: calibration.metric(figures, name) for name in HOST_COSTS}
+        return {**costs, "t_block": calibration.t_block(costs)}
+
+    monkeypatch.setattr(calibration, "measure_host", host)
+    return made
+
+
+def handler_cost(_seconds: float) -> dict[str, Any]:
+    return HANDLER
+
+
+def test_each_turn_measures_every_cost_and_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int, int, float]] = []
+
+    def cost_of(name: str, across: bool) -> HostCost:
+        def samples(cpu: int, other: int, seconds: float) -> calibration.Figures:
+            asked.append((name, cpu, other, seconds))
+            turn = sum(what == name for what, *_ in asked)
+            # One turn far off, with most of the samples; one without any.
+            return np.array([9e9] * 1000 if turn == 2 else [] if turn == 3 else [1.0, turn, 1e6])
+
+        return HostCost(name, samples, across)
+
+    costs = {name: cost_of(name, cost.across) for name, cost in HOST_COSTS.items()}
+    monkeypatch.setattr(calibration, "HOST_COSTS", costs)
+    found = measure_host([3, 5], 0.09)
+    assert [name for name, *_ in asked] == list(HOST_COSTS) * 9
+    assert {(cpu, other) for _, cpu, other, _ in asked} == {(3, 5)}
+    assert all(seconds == pytest.approx(0.01) for *_, seconds in asked)
+    for name in HOST_COSTS:
+        assert found[name]["samples"] == [1, 9e9, 4, 5, 6, 7, 8, 9]
+        assert found[name]["median"] == 6.5
+    assert found["t_block"]["median"] == 3 * 6.5
+
+
+def test_a_short_measurement_has_fewer_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    one = HostCost("m", lambda *_: np.array([float(asked.append(1) or 1)]), across=False)
+    monkeypatch.setattr(calibration, "HOST_COSTS", dict.fromkeys(HOST_COSTS, one))
+    measure_host([0], 0.035)
+    assert len(asked) == 3 * len(HOST_COSTS)
+    measure_host([0], 0.001)
+    assert len(asked) == 4 * len(HOST_COSTS)
+
+
+def test_one_cpu_has_no_costs_between_two() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    found = measure_host([cpu], 0.01)
+    assert found["context_switch"]["median"] > 0
+    assert found["wake_same_cpu"]["median"] > 0
+    for name in ("wake_cross_cpu", "interrupt_to_handler", "cache_line_round_trip"):
+        assert found[name]["unavailable"] == "needs two CPUs, this process may use only one"
+    assert "unavailable" in found["t_block"]
+
+
+def test_a_machine_is_measured_once_and_told_in_one_line(
+    measured: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    costs = for_platforms(handler_cost)
+    assert costs["interrupt_to_handler"]["median"] == 5050
+    assert costs["handler_per_packet"] == HANDLER
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "shrimpmx: this machine is not calibrated yet: measuring, 3 s\n"
+    assert for_platforms(handler_cost) == costs
+    assert len(measured) == 1
+    assert capsys.readouterr().err == ""
+    stored = calibration.load()
+    assert stored is not None
+    assert stored["costs"] == costs
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"schema": 1, "costs": {}}', '{"schema": 2}'])
+def test_what_cannot_be_used_is_measured_anew_with_a_note(
+    content: str, measured: list[float]
+) -> None:
+    place = calibration.storage_path()
+    place.parent.mkdir()
+    place.write_text(content)
+    told: list[str] = []
+    costs = for_platforms(handler_cost, told.append)
+    assert len(told) == 1
+    assert told[0].startswith(f"calibration {place} ")
+    assert told[0].endswith("; measuring anew, 3 s")
+    assert len(measured) == 1
+    assert json.loads(place.read_text())["costs"] == costs
+    for_platforms(handler_cost, told.append)
+    assert len(told) == len(measured) == 1
+
+
+def test_where_nothing_can_be_stored_the_figures_serve_all_the_same(
+    measured: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    told: list[str] = []
+    assert for_platforms(handler_cost, told.append)["t_block"]["median"] == 3 * 5050
+    assert told[0] == "this machine is not calibrated yet: measuring, 3 s"
+    assert "cannot be written" in told[1]
+    assert told[1].endswith(
+        "; the calibration holds for this command only: set XDG_CACHE_HOME to a directory that "
+        "you can write to"
+    )
+    assert len(measured) == 1
+
+
+def test_another_process_that_may_use_other_cpus_is_another_machine() -> None:
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) < 2:
+        pytest.skip("needs two CPUs")
+    before = calibration.storage_path()
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        assert calibration.storage_path() != before
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert calibration.storage_path() == before

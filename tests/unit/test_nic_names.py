@@ -1,0 +1,93 @@
+"""Coalescing strategies by name: what each is, and what is no strategy."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+from support.tree import ROOT
+
+from shrimpmx.errors import InputError
+from shrimpmx.nic.adaptive import Adaptive, MarksAdaptive
+from shrimpmx.nic.dim import Dim, DimCqe
+from shrimpmx.nic.names import STRATEGIES, make_policy
+from shrimpmx.nic.strategies import Disabled, OpenMx, Stream, TimedPolicy, Timeout
+from shrimpmx.nic.watchdog import Watchdog
+from shrimpmx.params import COALESCING_NAMES, NicParameters
+
+KINDS = {
+    "disabled": Disabled,
+    "timeout": Timeout,
+    "open-mx": OpenMx,
+    "stream": Stream,
+    "adaptive": Adaptive,
+    "marks-adaptive": MarksAdaptive,
+    "dim": Dim,
+    "dim-cqe": DimCqe,
+    "watchdog": Watchdog,
+    "napi-defer": Disabled,
+    "irq-suspend": Disabled,
+}
+
+
+@pytest.mark.parametrize("name", COALESCING_NAMES)
+def test_policies_by_name(name: str) -> None:
+    given = {"coalescing": name, "rx_usecs": 20, "rx_frames": 5, "adaptive_conservative": True}
+    policy = make_policy(NicParameters.model_validate(given), 2.0)
+    assert type(policy) is KINDS[name]
+    assert make_policy(policy) is policy
+    # Times in the parameters are dilated already, those of hardware are not.
+    if isinstance(policy, TimedPolicy):
+        assert policy.delay_ns == 20_000
+        assert policy.mark_resets_timer
+    if isinstance(policy, Timeout):
+        assert policy.frames == (5 if name == "timeout" else 0)
+    if isinstance(policy, Adaptive):
+        assert policy.interval_ns == 100_000
+        assert policy.conservative
+    if isinstance(policy, Dim):
+        assert policy.delay_ns == 16_000
+
+
+@pytest.mark.parametrize("name", COALESCING_NAMES)
+def test_each_strategy_is_documented(name: str) -> None:
+    strategy = STRATEGIES[name]
+    page = (ROOT / "docs/coalescing.md").read_text()
+    assert f"## {name}\n" in page
+    section = " ".join(page.partition(f"## {name}\n")[2].partition("\n## ")[0].split())
+    assert f"wins when {strategy.wins}" in section
+    for key in ("rule", "knobs", "source"):
+        assert f"- {key}: " in section
+
+
+def test_each_policy_says_when_it_wins() -> None:
+    assert tuple(STRATEGIES) == COALESCING_NAMES
+    for kind in set(KINDS.values()):
+        assert "Wins when " in (kind.__doc__ or "")
+        assert "Source: " in (kind.__doc__ or "")
+
+
+@pytest.mark.parametrize("name", ["open-mx", "stream", "watchdog"])
+def test_a_strategy_with_a_delay_needs_one(name: str) -> None:
+    with pytest.raises(ValidationError, match=f"rx_usecs cannot be 0 with {name} coalescing"):
+        NicParameters.model_validate({"coalescing": name, "rx_usecs": 0, "rx_frames": 3})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"coalescing": "timeout", "rx_frames": 3},
+        *({"coalescing": n} for n in ("disabled", "adaptive", "dim", "napi-defer")),
+    ],
+)
+def test_the_others_do_without(given: dict[str, object]) -> None:
+    assert NicParameters.model_validate({**given, "rx_usecs": 0}).rx_usecs == 0
+
+
+def test_a_watchdog_never_raises_for_nothing() -> None:
+    with pytest.raises(ValidationError, match="cannot be false with watchdog"):
+        NicParameters(coalescing="watchdog", mark_resets_timer=False)
+
+
+def test_something_else_is_no_policy() -> None:
+    with pytest.raises(InputError, match="'fast' is neither"):
+        make_policy("fast")  # type: ignore[arg-type]

@@ -1,0 +1,188 @@
+"""Platforms: the dilation they take on a machine, and what that makes of a point's parameters."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from shrimpmx import platform
+from shrimpmx.errors import InputError
+from shrimpmx.params import HostParameters, NicParameters, PlatformParameters
+from shrimpmx.platform import (
+    MARGIN,
+    PLATFORMS,
+    RATES,
+    STEP,
+    TIMES,
+    Platform,
+    PlatformCost,
+    emulated,
+    host_costs,
+    proposed_dilation,
+)
+from shrimpmx.point import PointParameters
+
+INTERRUPT_NS, PACKET_NS, EVENT_NS = 4000, 800, 1000
+TOY = Platform(
+    name="myri10g-2009",
+    title="a machine with round figures",
+    costs={
+        "interrupt_to_handler": PlatformCost(INTERRUPT_NS, "paper", "p. 1"),
+        "handler_per_packet": PlatformCost(PACKET_NS, "derived", "p. 2"),
+        "rank_event": PlatformCost(EVENT_NS, "fitted", "p. 3"),
+    },
+    nic={
+        "link_bits_per_second": 10_000_000_000,
+        "link_delay_ns": 500,
+        "dma_latency_ns": 1500,
+        "dma_bytes_per_second": 2_000_000_000,
+        "tx_gap_ns": 1000,
+        "tx_gap_jitter": 0.5,
+    },
+)
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "PLATFORMS", {TOY.name: TOY})
+
+
+def costs(interrupt_ns: float, **others_ns: float) -> dict[str, dict[str, Any]]:
+    known = {"interrupt_to_handler": interrupt_ns, "handler_per_packet": 50.0, **others_ns}
+    return {name: {"median": ns} for name, ns in known.items()}
+
+
+def on_platform(
+    dilation: Any = "auto", nic: dict[str, Any] | None = None, host: dict[str, Any] | None = None
+) -> PointParameters:
+    return PointParameters(
+        nic=NicParameters(**nic or {}),
+        host=HostParameters(**host or {}),
+        platform=PlatformParameters(profile="myri10g-2009", time_dilation=dilation),
+    )
+
+
+@pytest.mark.parametrize(
+    ("interrupt_ns", "dilation"),
+    [
+        (50.0, 1.0),  # never faster than the platform
+        (1000.0, 1.0),
+        (1000.5, 1.5),
+        (6000.0, 6.0),
+        (6000.5, 6.5),
+        (6500.0, 6.5),
+        (7500.0, 7.5),
+    ],
+)
+def test_the_proposal_is_rounded_up_to_halves(interrupt_ns: float, dilation: float) -> None:
+    assert proposed_dilation(TOY, costs(interrupt_ns)) == dilation
+
+
+@pytest.mark.parametrize("interrupt_ns", [500.0, 3700.0, 11_111.0, 40_000.0])
+def test_at_the_proposal_our_interrupt_is_at_most_a_quarter_of_the_platforms(
+    interrupt_ns: float,
+) -> None:
+    dilation = proposed_dilation(TOY, costs(interrupt_ns))
+    assert dilation * INTERRUPT_NS >= MARGIN * interrupt_ns
+    assert math.isclose(dilation % STEP, 0)
+    added = host_costs(TOY, costs(interrupt_ns), dilation)
+    assert added["interrupt_time_ns"] == pytest.approx(dilation * INTERRUPT_NS, abs=1)
+    assert added["packet_cost_ns"] + 50 == pytest.approx(dilation * PACKET_NS)
+    assert added["event_cost_ns"] == dilation * EVENT_NS
+
+
+def test_a_slow_host_is_charged_nothing_and_an_unmeasured_cost_counts_as_none() -> None:
+    slow = costs(12_000.0, handler_per_packet=900.0, rank_event=1001.0)
+    assert host_costs(TOY, slow, 1.0) == {
+        "interrupt_time_ns": INTERRUPT_NS,
+        "packet_cost_ns": 0,
+        "event_cost_ns": 0,
+    }
+    unknown = {**costs(3000.0), "handler_per_packet": {"unavailable": "no CPU time"}}
+    assert host_costs(TOY, unknown, 2.0) == {
+        "interrupt_time_ns": 2 * INTERRUPT_NS,
+        "packet_cost_ns": 1600,
+        "event_cost_ns": 2000,
+    }
+
+
+def test_without_an_interrupt_the_dilation_has_to_be_given() -> None:
+    missing = {"interrupt_to_handler": {"unavailable": "needs two CPUs"}}
+    with pytest.raises(InputError) as caught:
+        emulated(on_platform(), missing)
+    assert str(caught.value) == (
+        "platform myri10g-2009 needs a dilation, and this machine's interrupt_to_handler is not "
+        "known: needs two CPUs; give one with --set time_dilation=6"
+    )
+    made = emulated(on_platform(6), missing)
+    assert made.dilation == 6
+    assert made.host.interrupt_time_ns == 6 * INTERRUPT_NS
+
+
+def test_a_platform_needs_a_calibration() -> None:
+    with pytest.raises(InputError, match=r"^platform myri10g-2009 needs a calibration of this"):
+        emulated(on_platform(6), None)
+
+
+def test_without_a_platform_nothing_changes() -> None:
+    given = PointParameters(nic=NicParameters(rx_usecs=33), host=HostParameters(cores=2))
+    made = emulated(given, None)
+    assert (made.nic, made.host, made.mx) == (given.nic, given.host, given.mx)
+    assert made.dilation == 1.0
+
+
+def test_a_dilation_alone_dilates_the_hardware_and_charges_the_host_nothing() -> None:
+    given = PointParameters(platform=PlatformParameters(time_dilation=2.5))
+    made = emulated(given, None)
+    assert made.dilation == 2.5
+    assert made.nic.link_delay_ns == 1250
+    assert made.nic.link_bits_per_second == 4_000_000_000
+    assert made.nic.rx_usecs == 188
+    assert made.host.interrupt_time_ns == made.host.packet_cost_ns == made.mx.event_cost_ns == 0
+
+
+def test_the_hardware_of_the_platform_is_dilated_and_the_host_charged() -> None:
+    made = emulated(on_platform(4), costs(5000.0))
+    for name in TIMES:
+        assert getattr(made.nic, name) == 4 * TOY.nic[name]
+    for name in RATES:
+        assert getattr(made.nic, name) == TOY.nic[name] // 4
+    assert made.nic.tx_gap_jitter == TOY.nic["tx_gap_jitter"]
+    assert made.nic.rx_usecs == 4 * 75
+    assert made.nic.mtu == NicParameters().mtu
+    assert made.host.interrupt_time_ns == 4 * INTERRUPT_NS
+    assert made.host.packet_cost_ns == 4 * PACKET_NS - 50
+    assert made.mx.event_cost_ns == 4 * EVENT_NS
+    assert made.host.gro_flush_timeout_ns == 4 * 20_000
+    assert made.host.irq_suspend_timeout_ns == 4_000_000
+    # Software's own times are no hardware.
+    assert made.host.pull_resend_delay_ns == HostParameters().pull_resend_delay_ns
+
+
+def test_what_a_scenario_sets_itself_is_kept() -> None:
+    made = emulated(
+        on_platform(
+            2,
+            nic={"tx_gap_ns": 0, "link_delay_ns": 7, "link_bits_per_second": 0, "rx_usecs": 0,
+                 "coalescing": "disabled"},
+            host={"interrupt_time_ns": 0, "packet_cost_ns": 11},
+        ),
+        costs(1000.0),
+    )  # fmt: skip
+    assert made.nic.tx_gap_ns == 0
+    assert made.nic.link_delay_ns == 14
+    assert made.nic.link_bits_per_second == 0  # without a limit, dilated or not
+    assert made.nic.rx_usecs == 0
+    assert made.host.interrupt_time_ns == 0
+    assert made.host.packet_cost_ns == 11
+
+
+def test_every_profile_has_what_a_run_takes_and_says_where_it_comes_from() -> None:
+    assert set(PLATFORMS) == {"myri10g-2009"}
+    for name, profile in PLATFORMS.items():
+        assert profile.name == name
+        assert set(profile.costs) == set(TOY.costs)
+        assert all(cost.ns > 0 and cost.source for cost in profile.costs.values())
+        assert NicParameters(**profile.nic).model_fields_set == set(profile.nic)

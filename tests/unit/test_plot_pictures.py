@@ -1,0 +1,254 @@
+"""From a chart to a picture: what is drawn, how it is told apart, and files that stay the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.container import BarContainer, ErrorbarContainer
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from support.results import load_fonts
+
+from shrimpmx.errors import InputError, MachineError
+from shrimpmx.measure.plot.chart import Axis, Chart, MapPanel, Panel, Series, Spot, Value
+from shrimpmx.measure.plot.draw import figure_of, save
+from shrimpmx.measure.plot.look import COLOURS, look_of, short_words
+from shrimpmx.params import COALESCING_NAMES
+
+LINES = Axis("message size", ("0 B", "1 KiB", "32 KiB"), (9.0, 10.0, 15.0), "lines")
+BARS = Axis("strategy", ("disabled", "timeout"), (0.0, 1.0))
+
+
+def value(y: float, bound: bool = False) -> Value:
+    return Value(y, y * 0.9, y * 1.2, bound)
+
+
+def panel(axis: Axis, *series: Series, log: bool = False, reason: str = "") -> Panel:
+    return Panel("Half round trip", axis, "Half round trip, µs", series, log, None, reason)
+
+
+def chart(*panels: Panel | MapPanel, columns: int = 1, title: str = "What is it?") -> Chart:
+    return Chart("name", title, panels, columns, ("A paper, figure 5", "Measured on: a machine."))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _fonts() -> None:
+    """matplotlib keeps the files of its fonts open: before the first look at open files."""
+    load_fonts()
+
+
+def axes_of(figure: Figure) -> list[Axes]:
+    return list(figure.axes)
+
+
+def legend_of(figure: Figure) -> list[str]:
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+OURS = Series("timeout", {0: value(75), 1: value(80), 2: value(110)}, style=1)
+OTHER = Series("disabled", {0: value(10), 2: value(60)}, style=0)
+BAR = Series("stream", {0: value(5), 1: value(6)}, style=3)
+PAPER = Series("paper: timeout", {0: Value(70, 70, 70)}, style=1, paper=True)
+
+
+def test_a_line_per_series_with_intervals_and_hollow_markers_for_the_paper() -> None:
+    figure = figure_of(chart(panel(LINES, OURS, PAPER, OTHER)))
+    (axes,) = axes_of(figure)
+    drawn = [item for item in axes.containers if isinstance(item, ErrorbarContainer)]
+    assert [item.get_label() for item in drawn] == ["timeout", "paper: timeout", "disabled"]
+    ours, paper, other = (item.lines[0] for item in drawn)
+    assert list(ours.get_xdata()) == [9.0, 10.0, 15.0]
+    assert list(ours.get_ydata()) == [75, 80, 110]
+    assert list(other.get_xdata()) == [9.0, 15.0]
+    assert [item.has_yerr for item in drawn] == [True, False, True]
+    (bars,) = drawn[0].lines[2]
+    assert [end[1] for end in bars.get_segments()[0]] == [67.5, 90.0]
+    assert (paper.get_markerfacecolor(), paper.get_linestyle()) == ("none", "None")
+    assert paper.get_color() == ours.get_color() != other.get_color()
+    assert ours.get_marker() != other.get_marker()
+    assert ours.get_linestyle() != other.get_linestyle()
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["0 B", "1 KiB", "32 KiB"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("message size", "Half round trip, µs")
+
+
+def test_the_legend_stands_outside_with_ours_before_the_papers() -> None:
+    figure = figure_of(chart(panel(LINES, PAPER, OURS, OTHER), panel(LINES, OURS)))
+    assert legend_of(figure) == ["timeout", "disabled", "paper: timeout"]
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    right = max(axes.get_window_extent().x1 for axes in axes_of(figure))
+    assert legend.get_window_extent().x0 >= right
+
+
+def test_a_bar_per_value_with_its_figure_above() -> None:
+    ours = Series("this machine", {0: value(705.4), 1: value(0.01234)}, style=-1)
+    paper = Series("paper", {0: Value(216.5, 216.5, 216.5, bound=True)}, style=-1, paper=True)
+    (axes,) = axes_of(figure_of(chart(panel(BARS, ours, paper))))
+    filled, hollow = (item for item in axes.containers if isinstance(item, BarContainer))
+    assert [bar.get_height() for bar in filled] == [705.4, 0.01234]
+    assert [bar.get_height() for bar in hollow] == [216.5]
+    assert hollow[0].get_facecolor()[3] == 0
+    assert to_hex(filled[0].get_facecolor()) == to_hex(hollow[0].get_edgecolor())
+    assert hollow[0].get_x() > filled[0].get_x()
+    words = {text.get_text() for text in axes.texts}
+    assert {"705", "0.012", "<216"} <= words
+    assert axes.get_ylim()[0] == 0
+
+
+def test_what_is_missing_is_said_in_its_place() -> None:
+    some = Series("timeout", {0: value(5)}, missing=(1,))
+    (axes,) = axes_of(figure_of(chart(panel(BARS, some))))
+    assert "n/a" in [text.get_text() for text in axes.texts]
+    (axes,) = axes_of(figure_of(chart(panel(BARS, reason="the kernel gave none"))))
+    (text,) = axes.texts
+    assert text.get_text() == "not available here: the kernel gave none"
+    assert list(axes.containers) == []
+
+
+def test_a_map_names_every_spot_and_sizes_it() -> None:
+    spots = tuple(
+        Spot(name, value(10 + index), value(1 / (index + 1)), float(index), index)
+        for index, name in enumerate(COALESCING_NAMES)
+    )
+    figure = figure_of(
+        chart(MapPanel("", "latency, µs", "interrupts", "CPU µs", spots, largest=10.0))
+    )
+    (axes,) = axes_of(figure)
+    assert [text.get_text() for text in axes.texts] == list(COALESCING_NAMES)
+    named = [item for item in axes.collections if item.get_label() in COALESCING_NAMES]
+    areas = [float(item.get_sizes()[0]) for item in named]
+    assert len(areas) == len(COALESCING_NAMES)
+    assert areas == sorted(areas)
+    assert axes.get_yscale() == "log"
+    assert legend_of(figure) == ["CPU µs: 10.00", "5.00", "1.00"]
+
+
+def test_labels_of_a_map_do_not_cover_each_other() -> None:
+    spots = tuple(
+        Spot(name, value(10 + 0.05 * index), value(1 + 0.01 * index), None, index)
+        for index, name in enumerate(COALESCING_NAMES[:6])
+    )
+    figure = figure_of(chart(MapPanel("", "x", "y", "", spots, log_y=False)))
+    figure.draw_without_rendering()
+    # An annotation's own extent holds the line to its spot as well.
+    boxes = [Text.get_window_extent(text) for text in axes_of(figure)[0].texts]
+    covering = sum(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
+    assert covering == 0
+
+
+def test_title_and_caption_are_there_and_no_text_is_a_formula() -> None:
+    figure = figure_of(chart(panel(BARS, BAR), title="Does $x^ pay?\x07"))
+    assert figure.get_suptitle() == r"Does \$x^ pay? "
+    assert figure.get_supxlabel() == "A paper, figure 5\nMeasured on: a machine."
+    figure.draw_without_rendering()
+
+
+def test_words_at_an_axis_stand_aslant_and_apart_where_there_are_many() -> None:
+    words = tuple(f"{n} KiB" for n in range(1, 41))
+    many = Axis("message size", words, tuple(map(float, range(40))), "lines")
+    line = Series("timeout", {index: value(5) for index in range(40)})
+    (axes,) = axes_of(figure_of(chart(panel(many, line))))
+    labels = axes.get_xticklabels()
+    shown = [label.get_text() for label in labels if label.get_text()]
+    assert {label.get_rotation() for label in labels} == {40.0}
+    assert shown[0] == "1 KiB"
+    assert 10 < len(shown) < 20
+
+
+def test_styles_differ_in_colour_or_shape() -> None:
+    looks = [look_of(style) for style in range(-1, len(COALESCING_NAMES))]
+    assert len({(look.colour, look.hatch, look.marker) for look in looks}) == len(looks)
+    assert len({look.colour for look in looks[1 : len(COLOURS) + 1]}) == len(COLOURS)
+
+
+@pytest.mark.parametrize(
+    ("figure", "words"),
+    [
+        *((0, "0"), (0.04983, "0.05"), (0.8061, "0.806"), (92.43, "92.4")),
+        *((705.4, "705"), (14507, "14,507"), (-1.149, "-1.15")),
+    ],
+)
+def test_figures_in_short(figure: float, words: str) -> None:
+    assert short_words(figure) == words
+
+
+def test_files_are_written_and_stay_the_same(tmp_path: Path) -> None:
+    picture = chart(panel(LINES, OURS, PAPER), panel(BARS, BAR), columns=2)
+    first = save(picture, tmp_path / "a", ("png", "svg"))
+    second = save(picture, tmp_path / "b", ("png", "svg"))
+    assert [path.name for path in first] == ["name.png", "name.svg"]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    assert first[0].read_bytes().startswith(b"\x89PNG")
+    root = ElementTree.parse(first[1]).getroot()
+    assert root.tag.endswith("svg")
+
+
+def test_a_place_that_takes_no_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"cannot be written: .*; give another directory"):
+        save(chart(panel(BARS, BAR)), tmp_path / "file", ("png",))
+
+
+def test_a_users_settings_change_nothing(tmp_path: Path) -> None:
+    import matplotlib
+
+    before = save(chart(panel(LINES, OURS)), tmp_path / "a", ("svg",))[0].read_bytes()
+    with matplotlib.rc_context({"lines.linewidth": 9.0, "svg.hashsalt": "mine"}):
+        after = save(chart(panel(LINES, OURS)), tmp_path / "b", ("svg",))[0].read_bytes()
+        assert matplotlib.rcParams["lines.linewidth"] == 9.0
+    assert before == after
+
+
+def test_without_matplotlib_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MachineError, match=r"python -m pip install 'matplotlib>=3\.8'"):
+        figure_of(chart(panel(BARS, BAR)))
+
+
+def in_a_process_of_its_own(home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Draws in a fresh process with `home` as home; it prints where matplotlib keeps its cache."""
+    code = (
+        "from shrimpmx.measure.plot.backend import matplotlib_here\n"
+        "m = matplotlib_here(); print(m.get_configdir(), m.get_cachedir(), m.get_backend())"
+    )
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**kept, "HOME": str(home), **variables},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+def test_no_display_is_needed_and_a_home_keeps_no_settings_of_matplotlib(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    ran = in_a_process_of_its_own(home, MPLBACKEND="nonsense")
+    cache = home / ".cache/shrimpmx/matplotlib"
+    assert ran.stdout.split() == [str(cache), str(cache), "agg"]
+    assert ran.stderr == ""
+    assert not (home / ".config").exists()
+
+
+def test_a_home_that_cannot_be_written_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("no directory")
+    ran = in_a_process_of_its_own(tmp_path / "home", TMPDIR=str(tmp_path))
+    place = Path(ran.stdout.split()[0])
+    assert place.parent == tmp_path
+    assert not place.exists()  # gone with the process
+    assert ran.stderr == ""
+
+
+def test_matplotlib_is_loaded_on_use_only() -> None:
+    code = "import sys, shrimpmx.commands.plot; print('matplotlib' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"

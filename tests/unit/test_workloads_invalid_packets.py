@@ -1,0 +1,104 @@
+"""The receiver's end of a stream of invalid packets: what it waits for and between which looks."""
+
+from __future__ import annotations
+
+import pytest
+from support.host_node import CORE0, CORE1, NIC, HostNode
+
+from shrimpmx.errors import AbortedError
+from shrimpmx.workloads import invalid_packets
+from shrimpmx.workloads.invalid_packets import Look, await_invalid_packets, chosen_looks
+
+
+def looks(*dropped: int) -> list[Look]:
+    """A look each 10 ns."""
+    return [Look(10 * number, count) for number, count in enumerate(dropped)]
+
+
+@pytest.mark.parametrize(
+    ("dropped", "warmup", "times"),
+    [
+        ((0, 20, 50, 80, 100), 10, [10, 30]),  # the last look comes too late
+        ((0, 20, 50, 80, 100), 0, [0, 30]),
+        ((0, 20, 50, 80, 80, 80), 10, [10, 20]),  # the others were lost: quiet is not counted
+        ((0, 20, 100), 10, [10, 20]),
+        ((0, 5, 100), 10, [0, 10]),  # nothing behind the warm-up: better all than none
+        ((0, 100), 10, [0, 10]),
+        ((0, 0, 0, 100), 10, [0, 30]),
+        ((0, 0, 0), 10, []),
+        ((0,), 0, []),
+    ],
+)
+def test_the_looks_that_count(dropped: tuple[int, ...], warmup: int, times: list[int]) -> None:
+    assert [look.time_ns for look in chosen_looks(looks(*dropped), warmup)] == times
+
+
+class Stream:
+    """Stands for time: as each look sleeps, packets are sent and dropped."""
+
+    def __init__(self, host: HostNode, monkeypatch: pytest.MonkeyPatch, sent: int) -> None:
+        self.host, self.sent, self.dropped = host, sent, 0
+        self.now_s = 0.0
+        self.packets_per_look = 250
+        monkeypatch.setattr(invalid_packets.time, "sleep", self.sleep)
+        monkeypatch.setattr(invalid_packets.time, "monotonic", lambda: self.now_s)
+
+    def begin(self) -> None:
+        self.host.word(NIC, "generated_invalid")[0] = self.sent
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+        self.host.control.set_virtual_ns(int(self.now_s * 1e9))
+        if self.host.word(NIC, "generated_invalid")[0]:
+            self.dropped = min(self.dropped + self.packets_per_look, 1000)
+        # Two cores share the work.
+        for core, count in ((CORE0, self.dropped // 2), (CORE1, self.dropped - self.dropped // 2)):
+            self.host.word(core, "drop_invalid_type")[0] = count
+
+
+def test_it_waits_for_all_that_were_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = HostNode.make()
+    stream = Stream(host, monkeypatch, 1000)
+    found = await_invalid_packets(host.control, stream.begin, 1000, 100)
+    assert found["count"].tolist() == [1000]
+    assert found["timestamps_ns"].tolist() == [2_000_000, 6_000_000]
+    assert found["batch"].tolist() == [500]
+
+
+def test_it_does_not_wait_for_ever_for_lost_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = HostNode.make()
+    stream = Stream(host, monkeypatch, 1010)
+    found = await_invalid_packets(host.control, stream.begin, 1010, 100)
+    assert found["count"].tolist() == [1000]
+    assert found["timestamps_ns"].tolist() == [2_000_000, 6_000_000]
+    assert 0.2 < stream.now_s < 0.23
+
+
+def test_it_waits_while_they_are_not_all_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silence alone does not end it: the sender may be slow."""
+    host = HostNode.make()
+    stream = Stream(host, monkeypatch, 500)
+    ask_again_s = 5.0
+
+    def stop_state() -> str:
+        return "no" if stream.now_s < ask_again_s else "abort"
+
+    class Impatient:
+        def __getattr__(self, name: str) -> object:
+            return stop_state if name == "stop_state" else getattr(host.control, name)
+
+    with pytest.raises(AbortedError, match="invalid packets"):
+        await_invalid_packets(Impatient(), stream.begin, 2000, 0)  # type: ignore[arg-type]
+    assert stream.now_s >= ask_again_s
+
+
+def test_without_any_packet_there_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = HostNode.make()
+    stream = Stream(host, monkeypatch, 1000)
+    stream.packets_per_look = 0
+    found = await_invalid_packets(host.control, stream.begin, 1000, 0)
+    assert {name: values.tolist() for name, values in found.items()} == {
+        "timestamps_ns": [],
+        "batch": [1],
+        "count": [0],
+    }
