@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from shrimpmx.measure.timeline import Timeline, message_timeline, write_chrome
 from shrimpmx.measure.words import place_words
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.nic.policy import Policy
-from shrimpmx.platform import Costs, Emulated, emulated
+from shrimpmx.platform import PLATFORMS, Costs, Emulated, emulated
 from shrimpmx.point import PointParameters, WorkloadParameters
 from shrimpmx.scenario import Point
 from shrimpmx.wire.tables import WireGeometry, wire_geometry
@@ -52,19 +51,19 @@ class ClusterExecutor:
     """Runs points on emulated clusters of real processes.
 
     `policies` are a scenario's own coalescing policies by name; with `traces` the binary trace
-    of each run is kept there, as text and for Perfetto. `costs` gives this machine's costs; it is
-    called once, if a point emulates a platform.
+    of each run is kept there, as text and for Perfetto. `costs` are this machine's, for points
+    that emulate a platform.
     """
 
     def __init__(
         self,
         policies: Mapping[str, Callable[[], Any]] | None = None,
         traces: Path | None = None,
-        costs: Callable[[], Costs] | None = None,
+        costs: Costs | None = None,
     ) -> None:
         self._policies = dict(policies or {})
         self._traces = traces
-        self._costs = functools.cache(costs or machine_costs)
+        self._costs = costs
 
     def __call__(self, point: Point, seed: int) -> Outcome:
         """Run one point in fresh processes. Raises AgentError, MachineError or InputError."""
@@ -77,8 +76,7 @@ class ClusterExecutor:
 
     def emulated(self, point: Point) -> Emulated:
         """The point's NIC, host and dilation, as the run is made with them."""
-        wanted = point.parameters.platform.profile
-        return emulated(point.parameters, self._costs() if wanted != "none" else None)
+        return emulated(point.parameters, self._costs)
 
     def spec_of(self, point: Point, seed: int) -> ClusterSpec:
         """The cluster that a point describes."""
@@ -214,9 +212,17 @@ def deadline_s(parameters: PointParameters, spec: ClusterSpec) -> float:
     return parameters.cluster.deadline_s * max(1.0, spec.dilation)
 
 
-def machine_costs() -> Costs:
-    """What this machine charges: its calibration, taken now if there is none."""
-    return calibration.for_platforms(handler_cost)
+def machine_costs(points: Iterable[Point]) -> Costs | None:
+    """What this machine charges, by the names that the points' platforms have; None without one.
+
+    From its calibration, which is taken now if there is none.
+    """
+    profiles = {point.parameters.platform.profile for point in points}
+    used = {name for profile in profiles & PLATFORMS.keys() for name in PLATFORMS[profile].costs}
+    if not used:
+        return None
+    known = calibration.for_platforms(handler_cost)
+    return {name: known[name] for name in sorted(used & known.keys())}
 
 
 def _options(work: WorkloadParameters) -> dict[str, Any]:

@@ -58,6 +58,8 @@ WAIT_NAMES: tuple[str, ...] = (
 
 Count = Annotated[int, Field(ge=0)]
 Nanoseconds = Annotated[int, Field(ge=0, le=60_000_000_000)]
+# What a host takes for one thing: longer ones would keep a CPU from everybody else.
+HostCost = Annotated[int, Field(ge=0, le=100_000_000)]
 RingEntries = Annotated[int, Field(ge=16, le=65536)]
 
 
@@ -214,11 +216,11 @@ class HostParameters(_Parameters):
         description="mis-ordering degree: a medium message's mark is on so many fragments before "
         "its last (coalescing, IV-C4)",
     )
-    interrupt_time_ns: Nanoseconds = Field(
+    interrupt_time_ns: HostCost = Field(
         0,
         description="an interrupt takes at least so long from the NIC to the first poll, ns (ours)",
     )
-    packet_cost_ns: Nanoseconds = Field(
+    packet_cost_ns: HostCost = Field(
         0, description="added to what the receive handler takes per packet, ns (ours)"
     )
     idle: Literal["sleep", "awake"] = Field(
@@ -268,7 +270,7 @@ class HostParameters(_Parameters):
 class MxParameters(_Parameters):
     """The MX library; defaults are Open-MX's."""
 
-    event_cost_ns: Nanoseconds = Field(
+    event_cost_ns: HostCost = Field(
         0, description="added to what a rank takes per event of its rings, ns (ours)"
     )
 

@@ -165,8 +165,8 @@ def _dilated(nic: NicParameters, dilation: float) -> NicParameters:
         return nic
     changed: dict[str, Any] = {name: round(getattr(nic, name) * dilation) for name in TIMES}
     changed |= {name: round(getattr(nic, name) / dilation) for name in RATES}
-    # 0 means none; a delay never becomes that.
-    changed["rx_usecs"] = max(min(nic.rx_usecs, 1), round(nic.rx_usecs * dilation))
+    # 0 means none; a delay never becomes that, nor longer than it is.
+    changed["rx_usecs"] = max(min(nic.rx_usecs, 1), int(nic.rx_usecs * dilation))
     return nic.model_copy(update=changed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -35,8 +35,13 @@ def validation_sentence(
     `also_allowed` adds values by field to those that its type names; `shown_names` are what
     the user calls a field, where that is another name than the declared one.
     """
-    first = error.errors(include_url=False)[0]
-    field = ".".join(str(part) for part in first["loc"])
+    found = error.errors(include_url=False)
+    first = found[0]
+    # Of a union each way that it allows is told by itself: one value, at one place.
+    ways = [each for each in found if _same_value(each, first)]
+    if len(ways) > 1:
+        return _none_of(ways, shown_names or {})
+    field = _field_words(first["loc"])
     kind, context, value = first["type"], first.get("ctx", {}), first.get("input")
     if kind == "value_error":
         return str(context["error"])
@@ -46,6 +51,28 @@ def validation_sentence(
         return _unknown(error.title, field)
     allowed = _allowed(kind, context, field, also_allowed or {})
     return f"{(shown_names or {}).get(field, field)} must be {allowed}, not {value!r}"
+
+
+def _same_value(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two mistakes are about the one value of a field."""
+    places = one["loc"][:-1], other["loc"][:-1]
+    absent = "missing" in (one["type"], other["type"])
+    return places[0] == places[1] != () and not absent and one["input"] is other["input"]
+
+
+def _none_of(ways: Sequence[Any], shown_names: Mapping[str, str]) -> str:
+    """A value that none of a union's ways allows; the names that it allows come first."""
+    field = _field_words(ways[0]["loc"][:-1])
+    ways = sorted(ways, key=lambda way: way["type"] != "literal_error")
+    allowed = " or ".join(_allowed(way["type"], way.get("ctx", {}), "", {}) for way in ways)
+    return f"{shown_names.get(field, field)} must be {allowed}, not {ways[0]['input']!r}"
+
+
+def _field_words(place: Sequence[Any]) -> str:
+    """What a mistake is in; of a list it is one of the values."""
+    each = "each of " if place and isinstance(place[-1], int) else ""
+    named = place[:-1] if each else place
+    return each + ".".join(str(part) for part in named)
 
 
 def _unknown(title: str, field: str) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from shrimpmx.errors import InputError
 from shrimpmx.measure.environment import environment, other_runs
 from shrimpmx.measure.expectation import evaluate
 from shrimpmx.measure.metrics import METRICS, Outcome
@@ -17,7 +19,7 @@ from shrimpmx.measure.probe import probe
 from shrimpmx.measure.result import ResultDirectory
 from shrimpmx.measure.runs import ANY, DISTANCE_DILATION, limits_of, main_state, runs_of
 from shrimpmx.measure.statistics import summarise_runs
-from shrimpmx.measure.timeline import Timeline, write_chrome
+from shrimpmx.measure.timeline import Timeline, heading, write_chrome
 from shrimpmx.scenario import Point, RunPlan, Scenario, plan_runs
 from shrimpmx.shared.counter_texts import LONGEST
 
@@ -74,7 +76,8 @@ Neighbours = Callable[[], list[int]]
 class Sweep:
     """A scenario with its settings, ready to run. `output` None keeps nothing on disk.
 
-    `changes` are the `--set` that made the scenario what it is: the result tells them.
+    `changes` are the `--set` that made the scenario what it is: the result tells them, and what
+    it was `made_with` beside its parameters.
     """
 
     scenario: Scenario
@@ -88,6 +91,7 @@ class Sweep:
     tracer: Tracer | None = None
     dilation_of: Callable[[Point], float] = lambda point: 1.0
     changes: Sequence[str] = ()
+    made_with: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.points = self.scenario.points()
@@ -113,6 +117,32 @@ class Sweep:
             return None
         stored = self._directory.agreeing(self._head(), SAME)
         return stored if stored.get("complete") else None
+
+    def finished(self) -> dict[int, RunData]:
+        """The runs that an interrupted sweep has left, by index.
+
+        InputError if one is damaged, or is none of this sweep's.
+        """
+        if self._directory is None:
+            return {}
+        found = self._directory.finished_points()
+        for index, run in found.items():
+            flaw = self._misfit(index, run)
+            if flaw:
+                path = self._directory.point_path(index)
+                raise InputError(f"point {path} is damaged: {flaw}")
+        return found
+
+    def _misfit(self, index: int, run: RunData) -> str | None:
+        """Why a run that was kept under `index` is none of this sweep's; None if it is one."""
+        if index >= len(self.plans):
+            return f"the sweep has only {len(self.plans)} runs"
+        point = self.points[index // self.scenario.repeats]
+        if run["params"] != json.loads(json.dumps(point.shown)):
+            return "its parameters are those of another point"
+        if set(run["metrics"]) != set(self.scenario.metrics):
+            return "it has other metrics than the scenario"
+        return None
 
     def run(self) -> dict[str, Any]:
         """Run what is not there yet and return the result document.
@@ -190,6 +220,7 @@ class Sweep:
             "settings": self._settings(),
             "seed": self.seed,
             "parameters": base,
+            **self.made_with,
             "environment": environment(),
             "placement": {},
             "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -206,7 +237,8 @@ class Sweep:
 
     def _open(self, directory: ResultDirectory, head: dict[str, Any]) -> None:
         if self.resume:
-            self._runs = directory.resume(head, SAME)
+            directory.check_incomplete(head, SAME)
+            self._runs = self.finished()
         else:
             directory.begin(head)
 
@@ -215,11 +247,14 @@ class Sweep:
         for point in self.scenario.traced_points(self.points) if self.tracer else ():
             assert self.tracer is not None
             timeline = self.tracer(point, self.seed)
-            kept = {"params": point.shown, "text": timeline.text(most=TIMELINE_LINES)}
+            head = heading(self._dilations[point.index])
+            text = timeline.text(most=TIMELINE_LINES)
+            kept = {"params": point.shown, "heading": head, "text": text}
             if self.output is not None:
                 stem = self.output / TIMELINES / f"point{point.index:04d}"
                 write_chrome(timeline, stem.with_suffix(".json"))
-                stem.with_suffix(".txt").write_text(timeline.text(full=True) + "\n", "utf-8")
+                full = f"{head}\n{timeline.text(full=True)}\n"
+                stem.with_suffix(".txt").write_text(full, "utf-8")
                 kept |= {"json": f"{stem}.json", "full": f"{stem}.txt"}
             self._timelines.append(kept)
 

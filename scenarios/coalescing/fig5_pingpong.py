@@ -14,7 +14,7 @@ scenario = Scenario(
     title="Ping-pong: what does the usual interrupt coalescing cost, and what does it save?",
     source="Goglin and Furmento 2009, section IV-B3 and figure 5",
     shows="Two nodes send one message to and fro, by size. disabled interrupts for each packet, "
-    "timeout rx_usecs after the first packet that was not reported.",
+    "timeout when its timer of rx_usecs runs out.",
     parameters={
         "platform": "myri10g-2009",
         "workload": "pingpong",

@@ -45,13 +45,17 @@ scenario = Scenario(
         "platform": "myri10g-2009",
         "workload": "anatomy",
         "size_bytes": 234_880,
-        "iterations": 16,
+        "iterations": 24,
         "warmup": 3,
         "delay_us": 25_000,
         "wait": "spin",
         "tx_gap_ns": GAP_NS,
     },
     sweep={"coalescing": PAPER_COALESCING_NAMES, "marks": MARK_SETS},
+    # These do not look at marks.
+    without=tuple(
+        {**place, "marks": some} for place in (DISABLED, TIMEOUT) for some in MARK_SETS[1:]
+    ),
     compare="coalescing",
     rows="marks",
     columns="coalescing",

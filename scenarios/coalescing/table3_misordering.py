@@ -48,7 +48,7 @@ scenario = Scenario(
         "workload": "anatomy",
         "tx_gap_ns": 3_000,
         "size_bytes": 32_768,
-        "iterations": 250,
+        "iterations": 160,
         "warmup": 3,
         "delay_us": 4_000,
         "wait": "spin",

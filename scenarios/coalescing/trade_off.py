@@ -21,8 +21,8 @@ scenario = Scenario(
     parameters={
         "platform": "myri10g-2009",
         "workload": "pingpong",
-        "iterations": 40,
-        "warmup": 20,
+        "iterations": 24,
+        "warmup": 14,
         "wait": "block",
     },
     sweep={"size_bytes": (0, 32_768, 234_880), "coalescing": COALESCING_NAMES},

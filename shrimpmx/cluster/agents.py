@@ -95,4 +95,5 @@ def _make_generator(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory) -> Ag
 
 def _use_gap(spec: ClusterSpec, plan: AgentPlan, egress: LinkEgress) -> None:
     """What the host that sends there takes per packet; each run and node has its own sequence."""
-    egress.use_gap(spec.nic.tx_gap_ns, spec.nic.tx_gap_jitter, spec.seed * spec.nodes + plan.node)
+    seed = (spec.seed * spec.nodes + plan.node) % 2**64
+    egress.use_gap(spec.nic.tx_gap_ns, spec.nic.tx_gap_jitter, seed)

@@ -158,11 +158,13 @@ cdef class Runner:
             )
 
     cdef void work(self) noexcept nogil:
-        """Take the CPU for the time that an agent's host needs, as its own code would."""
+        """Take the CPU for the time that an agent's host needs, as its own code would; for a while:
+        the caller comes again.
+        """
         if self.realtime > 0 and self.awake_for() > WORK_MAX_NS:
             self.nap()
         spin_until(&self.waiter.environment, pass_found_work, &self.course,
-                   self.course.busy_until_ns)
+                   min(self.course.busy_until_ns, clock_now_ns(self.course.clock) + WORK_MAX_NS))
 
     cdef bint awake_too_long(self) noexcept nogil:
         return self.awake_for() > (
@@ -183,6 +185,7 @@ cdef class Runner:
         self.waiter.environment.account.blocks += 1
         self.waiter.environment.account.system_calls += 1
         nanosleep(&time, NULL)
+        self.awake_for()  # from now on
 
     cdef void heed_demotion(self) noexcept nogil:
         """A handler that never catches up gives way to the ranks, as Linux moves to ksoftirqd."""

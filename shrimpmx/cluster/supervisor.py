@@ -64,9 +64,10 @@ class Cluster:
         self.directory = directory
         for rank in spec.ranks:
             workload(rank.workload)
-        self.placement: Placement = place(
-            spec, topology or Topology.of_this_machine(), realtime_permitted(), pm_qos_works()
-        )
+        rights = [realtime_permitted()]
+        if spec.host.idle == "awake":
+            rights.append(pm_qos_works())
+        self.placement: Placement = place(spec, topology or Topology.of_this_machine(), *rights)
         for fault in spec.agent_faults:
             self.placement.process_index(fault.process)
 

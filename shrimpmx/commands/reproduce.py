@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from rich.markup import escape
 
 from shrimpmx.claims.papers import PAPERS, chosen, is_whole, narrowed, papers_of
 from shrimpmx.cluster.logs import run_log
@@ -16,6 +17,8 @@ from shrimpmx.commands.sweeping import (
     add_sweep_options,
     bar_for,
     check_sweep_options,
+    costs_for,
+    costs_to_keep,
     default_output,
     executor_for,
     resume_command,
@@ -25,7 +28,6 @@ from shrimpmx.commands.sweeping import (
 )
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError
-from shrimpmx.execute import machine_costs
 from shrimpmx.loading import find_scenario, load_scenario
 from shrimpmx.measure.claims import Claim, Finding, judge, scenarios_of
 from shrimpmx.measure.claims_report import print_claims, print_findings
@@ -36,6 +38,8 @@ from shrimpmx.measure.result import (
     read_json,
     write_json,
 )
+from shrimpmx.measure.soundness import COSTS_WORDS, are_costs
+from shrimpmx.platform import Costs
 from shrimpmx.scenario import Scenario
 from shrimpmx.sweep import Sweep
 
@@ -87,7 +91,10 @@ def run(options: argparse.Namespace) -> int:
         raise
     finally:
         reproduction.keep(options.json)
-    print_findings(reproduction.findings(), console())
+    terminal = console()
+    if options.settings:
+        terminal.print(escape(f"set: {', '.join(options.settings)}"), soft_wrap=True)
+    print_findings(reproduction.findings(), terminal)
     print(f"\nresult: {output}")
     return 0
 
@@ -127,7 +134,7 @@ class Part:
         """Take what an interrupted reproduction left of it. InputError if that is damaged."""
         self.done = self.sweep.kept()
         self.sweep.resume = self.directory.run_path.exists()
-        self.runs_before = len(self.directory.finished_points())
+        self.runs_before = len(self.sweep.finished())
 
     @property
     def runs_done(self) -> int:
@@ -144,18 +151,21 @@ class Reproduction:
         self._claims, self._options = claims, options
         self._directory = _ReproductionDirectory(output)
         self._cpus = len(os.sched_getaffinity(0))
-        # Once for all scenarios: they emulate one platform with one dilation.
-        self._costs = functools.cache(machine_costs)
         needed = scenarios_of(claims, self._cpus)
-        self.parts = [self._part(name, expected) for name, expected in needed.items()]
+        self._scenarios = {name: self._scenario(name, each) for name, each in needed.items()}
+        self._costs: Costs | None = None
+        self.parts: list[Part] = []
 
-    def _part(self, name: str, expected: Sequence[Any]) -> Part:
+    def _scenario(self, name: str, expected: Sequence[Any]) -> Scenario:
         scenario = load_scenario(find_scenario(name)).changed(self._options.settings)
-        if not is_whole(self._claims, PAPERS):
-            scenario = narrowed(scenario, expected)
+        scenario.points()  # what cannot be used is told, even where no claim needs it
+        whole = is_whole(self._claims, PAPERS)
+        return scenario if whole else narrowed(scenario, expected)
+
+    def _part(self, name: str, scenario: Scenario) -> Part:
         directory = self._directory.path / stem_of(scenario.name)
         executor = executor_for(scenario, costs=self._costs)
-        sweep = sweep_of(scenario, executor, self._options, directory, None)
+        sweep = sweep_of(scenario, executor, self._options, directory, None, self._costs)
         return Part(name, scenario, sweep, ResultDirectory(directory))
 
     @property
@@ -174,6 +184,7 @@ class Reproduction:
             "asked": [claim.id for claim in self._claims],
             "settings": list(self._options.settings),
             "seed": self._options.seed,
+            **costs_to_keep(self._costs),
         }
 
     def open(self) -> None:
@@ -182,14 +193,19 @@ class Reproduction:
         InputError unless it can be written, and is of the same claims, settings and seed.
         """
         self._directory.prepare(self._options.resume)
+        kept = self._kept_costs() if self._options.resume else None
+        # Once for all scenarios: they emulate one platform with one dilation.
+        points = [point for each in self._scenarios.values() for point in each.points()]
+        self._costs = costs_for(points, kept)
+        self.parts = [self._part(name, each) for name, each in self._scenarios.items()]
         if self._options.resume:
-            self._check_same()
             for part in self.parts:
                 part.find_kept()
         else:
             write_json(self._directory.run_path, {**self._head(), "complete": False, "claims": []})
 
-    def _check_same(self) -> None:
+    def _kept_costs(self) -> dict[str, float] | None:
+        """The costs that an interrupted reproduction was made with; None if it needs none."""
         path = self._directory.run_path
         stored = read_json(path, "reproduction")
         check_schema(stored, "reproduction", path)
@@ -203,6 +219,10 @@ class Reproduction:
                     f"{self._directory.path} holds a reproduction of {what} than asked for; "
                     "give another --output, or the same claims, settings and seed"
                 )
+        costs: dict[str, float] | None = stored.get("costs")
+        if not (costs is None or are_costs(costs)):
+            raise InputError(f"reproduction {path} is damaged: 'costs' is not {COSTS_WORDS}")
+        return costs
 
     def run(self) -> None:
         """Run what is not there yet, scenario by scenario."""

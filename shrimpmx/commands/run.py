@@ -10,6 +10,7 @@ from shrimpmx.commands.sweeping import (
     add_sweep_options,
     bar_for,
     check_sweep_options,
+    costs_for,
     default_output,
     executor_for,
     resume_command,
@@ -45,12 +46,14 @@ def run(options: argparse.Namespace) -> int:
     """Run a scenario; returns 0. Raises InputError, MachineError, AgentError."""
     check_sweep_options(options)
     scenario = load_scenario(find_scenario(options.scenario)).changed(options.settings)
+    points = scenario.points()
     output = options.output or default_output(scenario.name)
-    executor = executor_for(scenario, output / "traces" if options.trace else None)
-    bar = bar_for(scenario.name, scenario)
-    sweep = sweep_of(scenario, executor, options, output, bar)
-    # Before anything runs, or is printed: nobody should wait for a result that cannot be kept.
-    ResultDirectory(output).prepare(options.resume)
+    # Before anything is measured or printed: nobody should wait for what cannot be kept.
+    directory = ResultDirectory(output)
+    directory.prepare(options.resume)
+    costs = costs_for(points, directory.load_run().get("costs") if options.resume else None)
+    executor = executor_for(scenario, output / "traces" if options.trace else None, costs)
+    sweep = sweep_of(scenario, executor, options, output, bar_for(scenario.name, scenario), costs)
     if options.placement:
         for lines in executor.placement_maps(sweep.points):
             print(lines, end="\n\n")

@@ -8,18 +8,21 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from shrimpmx.commands.progress import Bar
 from shrimpmx.errors import InputError
-from shrimpmx.execute import ClusterExecutor
+from shrimpmx.execute import ClusterExecutor, machine_costs
 from shrimpmx.measure.result import json_place
 from shrimpmx.platform import Costs
-from shrimpmx.scenario import Scenario
+from shrimpmx.scenario import Point, Scenario
 from shrimpmx.sweep import Progress, Sweep
 
 RESULTS = Path("results")
+# Compiled code takes 64 bits, and each run adds its number to the sweep's seed.
+SEED_MAX = 2**63 - 1
 
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +51,8 @@ def check_sweep_options(options: argparse.Namespace) -> None:
     """InputError if they cannot be used together."""
     if options.seed < 0:
         raise InputError(f"--seed must be at least 0, not {options.seed}")
+    if options.seed > SEED_MAX:
+        raise InputError(f"--seed must be at most 2**63 - 1, {SEED_MAX}, not {options.seed}")
     if options.resume and not options.output:
         raise InputError("--resume needs --output DIR, the result to go on with")
 
@@ -81,8 +86,24 @@ def bar_for(name: str, scenario: Scenario, before: int = 0, whole: int = 0) -> B
     return Bar(name, varying_axes(scenario), before=before, whole=whole)
 
 
+def costs_for(points: Iterable[Point], kept: Mapping[str, float] | None) -> Costs | None:
+    """The costs to emulate platforms with: those that an interrupted result has `kept`, ns by
+    name, else this machine's; None if no point emulates a platform.
+    """
+    if kept is None:
+        return machine_costs(points)
+    return {name: {"median": ns} for name, ns in kept.items()}
+
+
+def costs_to_keep(costs: Costs | None) -> dict[str, Any]:
+    """What the head of a result says of the costs: {"costs": {name: median, ns}}, or nothing."""
+    if costs is None:
+        return {}
+    return {"costs": {name: cost["median"] for name, cost in costs.items() if "median" in cost}}
+
+
 def executor_for(
-    scenario: Scenario, traces: Path | None = None, costs: Callable[[], Costs] | None = None
+    scenario: Scenario, traces: Path | None = None, costs: Costs | None = None
 ) -> ClusterExecutor:
     """What runs a scenario's points; `traces` and `costs` as those of ClusterExecutor."""
     return ClusterExecutor(scenario.policies, traces, costs)
@@ -94,8 +115,9 @@ def sweep_of(
     options: argparse.Namespace,
     output: Path,
     progress: Progress | None,
+    costs: Costs | None = None,
 ) -> Sweep:
-    """The sweep of a scenario, ready to run into `output`."""
+    """The sweep of a scenario, ready to run into `output`; `costs` are the executor's."""
     return Sweep(
         scenario,
         executor,
@@ -106,6 +128,7 @@ def sweep_of(
         dilation_of=lambda point: executor.emulated(point).dilation,
         changes=options.settings,
         progress=progress,
+        made_with=costs_to_keep(costs),
     )
 
 

@@ -18,7 +18,8 @@ its priority, so what it uses is the rank's:
 
 A rank that is preempted in the middle of a poll keeps the token until it runs again, as a kernel's
 busy poll would not, which cannot be preempted: frames wait for so long. A rank that dies in the
-middle gives it up when its endpoint is closed for it (`close_dead`).
+middle gives it up when its endpoint is closed for it (`close_dead`); its frames are handled again
+then, and what it held is repaired by whoever takes the lock next (`endpoint_lock_take`).
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -165,25 +166,32 @@ cdef class BusyPoll:
                 batch = 1
                 self._charge()
             self.handler.handle_slots(rx, rx.tail, batch)
+            # Whoever dies before the end of this leaves the frames to be handled again: what they
+            # woke is awake before they are gone.
+            self.handler.finish_batch()
             ring_consume(rx, batch)
             handled += batch
-        self.handler.finish_batch()
         return handled
 
     cdef void _charge(self) noexcept nogil:
         cdef Clock *clock = self.node.control.clock()
         cdef int64_t until_ns = clock_now_ns(clock) + self.packet_cost_ns
-        while clock_now_ns(clock) < until_ns:
+        while (clock_now_ns(clock) < until_ns
+                and load_relaxed_u32(&self.node.control.header.stop) == 0):
             cpu_pause()
 
     cdef void _add_counts(self) noexcept nogil:
         """With the token."""
         cdef uint32_t index
-        for index in range(<uint32_t>COUNTER_interrupts):   # the first of the irq agent's own
-            self.rank_counters[index] += self.counts[index]
-        for index in range(<uint32_t>COUNTER_interrupts, <uint32_t>COUNTERS_MAX):
-            self.irq_counters[index] += self.counts[index]
-        memset(self.counts, 0, sizeof(self.counts))
+        for index in range(<uint32_t>COUNTERS_MAX):
+            # Only what was counted: the irq agent may write its `timer_ticks` meanwhile.
+            if self.counts[index] == 0:
+                continue
+            if index < <uint32_t>COUNTER_interrupts:   # the first of the irq agent's own
+                self.rank_counters[index] += self.counts[index]
+            else:
+                self.irq_counters[index] += self.counts[index]
+            self.counts[index] = 0
 
     cdef void _hand_on(self, int64_t now_ns, uint32_t seen) noexcept nogil:
         """The token, which was `seen` before, goes where it belongs after a poll."""

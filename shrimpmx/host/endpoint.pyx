@@ -39,6 +39,7 @@ from shrimpmx.host.transmit cimport (
     transmit_prepare,
 )
 from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
+from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.shared.layout cimport (
     COUNTER_send_connect_reply,
@@ -89,10 +90,20 @@ cdef void _close(node_header *node, endpoint_descriptor *descriptor) noexcept no
     endpoint_await_copies(node, descriptor)
 
 
+cdef void _wake_others(Node node, uint32_t dead) noexcept nogil:
+    cdef endpoint_descriptor *descriptor
+    cdef uint32_t number
+    for number in range(node.header.endpoints_count):
+        descriptor = node_endpoint(node.header, number)
+        if load_acquire_u32(&descriptor.state) == ENDPOINT_OPEN and descriptor.runner != dead:
+            wait_slot_wake(node.control.slot(descriptor.runner))
+
+
 def close_dead(Node node not None, uint32_t endpoint) -> None:
     """Close an endpoint whose process has died, as DriverEndpoint.close() does.
 
-    If the process was polling an rx ring, the irq agents are told to go on.
+    If the process was polling an rx ring, the irq agents are told to go on. The other ranks of
+    the node are woken: it may have told one of an event, and died before it woke it.
     IndexError if there is no such endpoint.
     """
     if endpoint >= node.header.endpoints_count:
@@ -100,6 +111,7 @@ def close_dead(Node node not None, uint32_t endpoint) -> None:
     with nogil:
         tokens_of_dead(node, node_endpoint(node.header, endpoint).runner)
         _close(node.header, node_endpoint(node.header, endpoint))
+        _wake_others(node, node_endpoint(node.header, endpoint).runner)
 
 
 cdef class DriverEndpoint:

@@ -24,6 +24,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "host/pull.h"
 #include "native/atomics.h"
 #include "native/lock.h"
 #include "shared/layout.h"
@@ -115,8 +116,10 @@ static inline void event_rings_repair(struct node_header *node,
 static inline int endpoint_lock_take(struct node_header *node,
                                      struct endpoint_descriptor *endpoint) {
     enum shared_lock_result taken = shared_lock_take(&endpoint->lock);
-    if (taken == SHARED_LOCK_REPAIR)
+    if (taken == SHARED_LOCK_REPAIR) {
         event_rings_repair(node, endpoint);
+        endpoint_pulls_repair(node, endpoint);
+    }
     return taken != SHARED_LOCK_BROKEN;
 }
 

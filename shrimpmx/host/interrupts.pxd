@@ -43,7 +43,8 @@ cdef class InterruptAgent(Agent):
     cdef int64_t[NODE_VECTORS_MAX] poll_ns        # when it expires
     cdef uint32_t[NODE_VECTORS_MAX] defers_left   # polls that may yet find nothing
 
-    cdef bint paid                   # the next frame's cost is over
+    cdef bint paid                   # the cost of the next frame of `polling` is over
+    cdef uint32_t polling            # vector of the poll that is going on, while `paid`
     cdef uint32_t polled             # frames of the poll that is going on, or has just ended
 
     cdef void _tick(self, int64_t now_ns) noexcept nogil

@@ -142,7 +142,7 @@ cdef class InterruptAgent(Agent):
     cdef int step(self, int64_t now_ns) noexcept nogil:
         cdef uint64_t vectors, taken = 0
         cdef interrupt_vector *vector
-        cdef uint32_t done = 0, handled
+        cdef uint32_t done = 0, handled, number
         cdef bint exhausted = False
         if now_ns < self.busy_until_ns:
             return 0
@@ -163,7 +163,10 @@ cdef class InterruptAgent(Agent):
             return <int>done
         vectors = self.scheduled
         while vectors != 0:
-            vector = node_vector(self.header, __builtin_ctzll(vectors))
+            # A poll that has paid for its next frame goes on; others wait for their turn.
+            number = self.polling if self.paid else <uint32_t>__builtin_ctzll(vectors)
+            vector = node_vector(self.header, number)
+            vectors &= ~(<uint64_t>1 << number)
             if self.packet_cost_ns == 0:
                 handled = self._poll(vector)
             elif self._poll_charged(vector, now_ns):
@@ -174,10 +177,9 @@ cdef class InterruptAgent(Agent):
             done += handled
             if handled >= self.budget:
                 exhausted = True
-                self.defers_left[vector - node_vector(self.header, 0)] = self.defer_hard_irqs
+                self.defers_left[number] = self.defer_hard_irqs
             elif self._complete(vector, handled):
-                self.scheduled &= ~(vectors & (~vectors + 1))
-            vectors &= vectors - 1
+                self.scheduled &= ~(<uint64_t>1 << number)
             if vectors == 0:
                 self._note_exhausted(exhausted)
         self.next_due_ns = (
@@ -254,6 +256,7 @@ cdef class InterruptAgent(Agent):
             trace_record(self.trace, now_ns, TRACE_poll_begin, number, self.budget)
         if self.polled < self.budget and ring_available_from(rx, position, 1) != 0:
             self.paid = True
+            self.polling = number
             self.busy_until_ns = now_ns + self.packet_cost_ns
             return False
         trace_record(self.trace, now_ns, TRACE_poll_end, number, self.polled)

@@ -25,6 +25,7 @@ enum pull_state {
     PULL_FREE = 0,
     PULL_ACTIVE = 1,  /* asks and receives */
     PULL_ENDED = 2,   /* takes no replies; its event waits for room, or for the dma agent */
+    PULL_TELLING = 3, /* its event is being published */
 };
 
 struct pull_block {           /* one request in flight */
@@ -59,7 +60,8 @@ struct pull_handle {                  /* offset */
     uint32_t last_core;               /*  92  core that touched it last, + 1; 0: none yet */
     uint64_t handovers;               /*  96  times it was another core than before, all uses */
     struct pull_block blocks[PULL_BLOCKS_IN_FLIGHT]; /* 104 */
-    uint8_t unused[PULL_HANDLE_BYTES - 104 - 24 * PULL_BLOCKS_IN_FLIGHT];
+    uint32_t telling_index;           /* 200  of its event in the expected ring, while TELLING */
+    uint8_t unused[PULL_HANDLE_BYTES - 108 - 24 * PULL_BLOCKS_IN_FLIGHT];
 };
 _Static_assert(sizeof(struct pull_block) == 24, "pull block");
 _Static_assert(sizeof(struct pull_handle) == PULL_HANDLE_BYTES, "pull handle");
@@ -93,6 +95,28 @@ static inline void endpoint_pulls_reset(struct node_header *node,
     for (uint32_t index = 0; index < ENDPOINT_PULLS; index++)
         endpoint_pull(node, endpoint, index)->state = PULL_FREE;
     endpoint->pulls_active = 0;
+}
+
+/* After the death of a process that held the lock of `endpoint`, maybe in the middle of a pull:
+ * whatever it was about to write is not believed. Every active pull begins again, under a new
+ * number, so that replies on their way are not taken for its own; the next tick asks. An event
+ * that was published is not published twice: for after the repair of the event rings. */
+static inline void endpoint_pulls_repair(struct node_header *node,
+                                         struct endpoint_descriptor *endpoint) {
+    uint32_t active = 0;
+    for (uint32_t index = 0; index < ENDPOINT_PULLS; index++) {
+        struct pull_handle *handle = endpoint_pull(node, endpoint, index);
+        if (handle->state == PULL_ACTIVE) {
+            handle->generation = pull_next_generation(handle->generation);
+            handle->received = handle->next_frame = handle->blocks_count = handle->copies = 0;
+            handle->resend_ns = 0;
+        } else if (handle->state == PULL_TELLING) {
+            handle->state = endpoint->expected_next == handle->telling_index ? PULL_ENDED
+                                                                             : PULL_FREE;
+        }
+        active += handle->state != PULL_FREE;
+    }
+    endpoint->pulls_active = active;
 }
 
 /* Where a frame begins in the message, bytes. */

@@ -15,6 +15,7 @@ cdef extern from "host/pull.h" nogil:
         PULL_FREE
         PULL_ACTIVE
         PULL_ENDED
+        PULL_TELLING
     cdef struct pull_block:
         uint32_t frame_index
         uint32_t frames
@@ -45,6 +46,7 @@ cdef extern from "host/pull.h" nogil:
         uint32_t last_core
         uint64_t handovers
         pull_block blocks[4]
+        uint32_t telling_index
     pull_handle *endpoint_pull(node_header *node, endpoint_descriptor *endpoint,
                                uint32_t index) noexcept
     uint32_t pull_next_generation(uint32_t generation) noexcept

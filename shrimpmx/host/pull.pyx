@@ -34,6 +34,7 @@ from shrimpmx.host.regions cimport (
     region_write,
 )
 from shrimpmx.host.transmit cimport transmit_doorbell
+from shrimpmx.native.atomics cimport store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.ring cimport ring_free
@@ -95,6 +96,9 @@ cdef void post_done(DriverContext *context, pull_handle *handle) noexcept nogil:
     if e == NULL:
         context.counters[COUNTER_exp_eventq_full] += 1
         return
+    # Who dies from here on has told the rank, or not: see endpoint_pulls_repair.
+    handle.telling_index = writer.next
+    store_release_u32(&handle.state, PULL_TELLING)
     event_writer_commit(&writer, e, fill_pull_done(
         e, handle.peer, handle.dst_endpoint, handle.cookie, handle.received,
         <uint8_t>handle.status))
@@ -106,15 +110,17 @@ cdef void post_done(DriverContext *context, pull_handle *handle) noexcept nogil:
 
 
 cdef void end_pull(DriverContext *context, pull_handle *handle, uint32_t status) noexcept nogil:
-    handle.state = PULL_ENDED
     handle.status = status
+    store_release_u32(&handle.state, PULL_ENDED)  # after the status: see endpoint_pulls_repair
     post_done(context, handle)
 
 
 cdef inline void end_if_complete(DriverContext *context, pull_handle *handle) noexcept nogil:
     # No block in flight: all are requested and none misses a frame.
     if handle.blocks_count == 0 and handle.copies == 0:
-        end_pull(context, handle, PULL_OK)
+        # An error rather than a hole, whatever went wrong.
+        end_pull(context, handle,
+                 PULL_OK if handle.received == handle.total_length else PULL_ABORTED)
 
 
 # -- start --------------------------------------------------------------
@@ -352,6 +358,7 @@ cdef void pulls_tick(DriverContext *context) noexcept nogil:
         elif context.now_ns >= handle.resend_ns:
             handle.resend_ns = context.now_ns + context.node.pull_resend_delay_ns
             pull_ask_again_late(context, handle)
+            pull_append_blocks(context, handle)  # of one that began again after a death
 
 
 # -- for Python ---------------------------------------------------------

@@ -20,7 +20,7 @@ from shrimpmx.errors import InputError, MachineError
 from shrimpmx.measure import host_costs
 from shrimpmx.measure.environment import environment, fingerprint, unavailable
 from shrimpmx.measure.probe import probe, round_trips
-from shrimpmx.measure.result import check_schema, read_json, write_json
+from shrimpmx.measure.result import NewerSchemaError, check_schema, read_json, write_json
 from shrimpmx.measure.soundness import is_number
 from shrimpmx.measure.statistics import summarise
 
@@ -201,12 +201,16 @@ def for_platforms(
 ) -> dict[str, dict[str, Any]]:
     """The costs of this machine, for whatever emulates a platform.
 
-    As stored; measured now, and stored, if there are none that can be used. `tell` gets a
-    sentence for whoever waits or has to know (by default it goes to stderr).
+    As stored; measured now, and stored, if there are none that can be used. What a later version
+    has stored is left to it. `tell` gets a sentence for whoever waits or has to know (by default
+    it goes to stderr).
     """
     tell = tell or _to_stderr
     try:
         stored = load()
+    except NewerSchemaError as error:
+        tell(f"{error}; it is kept, and this command measures for itself, {SECONDS * 10:.0f} s")
+        return dict(calibrate(SECONDS, handler_cost)["costs"])
     except InputError as error:
         tell(f"{error}; measuring anew, {SECONDS * 10:.0f} s")
     else:

@@ -90,12 +90,15 @@ class Claim(_Record):
 def effect(text: str, metric: str, of: dict[str, Any], to: dict[str, Any], paper: float) -> Ratio:
     """A Ratio that agrees with the paper's in direction and order of magnitude.
 
-    The effect is the ratio's logarithm; it may differ from the paper's by SAME_MAGNITUDE, which
-    never covers 1. ValueError if the paper's ratio is 1: that is no effect.
+    The effect is by how much the greater figure exceeds the smaller; it may differ from the
+    paper's by SAME_MAGNITUDE, which never covers 1. ValueError if the paper's ratio is 1: that is
+    no effect.
     """
     if paper == 1:
         raise ValueError(f"{text!r} has no effect to compare with")
-    low, high = sorted((paper ** (1 / SAME_MAGNITUDE), paper**SAME_MAGNITUDE))
+    excess = max(paper, 1 / paper) - 1
+    least, most = 1 + excess / SAME_MAGNITUDE, 1 + excess * SAME_MAGNITUDE
+    low, high = (least, most) if paper > 1 else (1 / most, 1 / least)
     return Ratio(text=text, metric=metric, of=of, to=to, at_least=low, at_most=high)
 
 

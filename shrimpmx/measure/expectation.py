@@ -154,7 +154,9 @@ def _limits(expected: Expectation, point: PointData) -> list[str]:
 
 
 def _apart(group: Group) -> str:
-    seen = " against ".join("/".join(sorted(set(point["states"]))) for point in group)
+    seen = " against ".join(
+        "/".join(sorted(set(point.get("states", ["unknown"])))) for point in group
+    )
     return f"no runs with the CPUs at one distance ({seen}): raise repeats"
 
 

@@ -114,8 +114,15 @@ def _ratio(expected: Ratio, runs: Runs, where: str, seed: int) -> Verdict:
     if median_of(runs[1]) <= 0:
         return _no_divisor(expected, runs, where)
     ratio = ratio_of_medians(runs[0], runs[1], seed)
-    detail = f"{_ratio_words(ratio)}, expected {expected.bounds_words()}{where}"
-    verdict = _side(ratio, *expected.bounds())
+    low, high = expected.bounds()
+    verdict = _side(ratio, low, high)
+    words = _ratio_words(ratio)
+    if verdict == OPPOSITE and (low > 1 or high < 1):
+        if ratio.low <= 1 <= ratio.high:
+            verdict, words = INCONCLUSIVE, f"{words}, which covers no effect"
+        elif (ratio.median > 1) == (low > 1):
+            words += ", which is the direction expected, but not the size"
+    detail = f"{words}, expected {expected.bounds_words()}{where}"
     return _made(expected, runs, verdict, detail, ratio, RATIO_UNIT)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import InputError, MachineError
-from shrimpmx.measure.soundness import point_flaw, run_flaw
+from shrimpmx.measure.soundness import place_flaw, point_flaw, run_flaw, single_run_flaw
 
 SCHEMA = 1
 RUN_FILE = "run.json"
@@ -130,11 +130,18 @@ def _check_point(point: Any, what: str, path: Path) -> dict[str, Any]:
     return point
 
 
+class NewerSchemaError(InputError):
+    """A document that a later version of the program has written."""
+
+
 def check_schema(document: dict[str, Any], what: str, path: Path, expected: int = SCHEMA) -> None:
-    """InputError if the document is of another schema than this program's."""
+    """InputError if the document is of another schema than this program's, a NewerSchemaError if
+    of a later one.
+    """
     found = document.get("schema")
     if found != expected:
-        raise InputError(
+        newer = isinstance(found, int) and found > expected
+        raise (NewerSchemaError if newer else InputError)(
             f"{what} {path} has schema {found!r}, this version of shrimpmx reads schema {expected}"
         )
 
@@ -212,28 +219,29 @@ class ResultDirectory:
                 )
         return stored
 
-    def resume(self, head: dict[str, Any], same: tuple[str, ...]) -> dict[int, dict[str, Any]]:
-        """The finished runs of an interrupted sweep, by index.
+    def check_incomplete(self, head: dict[str, Any], same: tuple[str, ...]) -> None:
+        """InputError unless an interrupted sweep lies there, which has something left to do.
 
-        The stored head must agree with `head` in the keys `same`, and there must be something
-        left to do; InputError otherwise.
+        Its head must agree with `head` in the keys `same`.
         """
         if self.agreeing(head, same).get("complete"):
             raise InputError(f"{self.path} holds a complete result; there is nothing to resume")
-        return self.finished_points()
 
     def add_point(self, index: int, point: dict[str, Any]) -> None:
         """Store a finished point at once."""
         write_json(self.point_path(index), {"schema": SCHEMA, **point})
 
     def finished_points(self) -> dict[int, dict[str, Any]]:
-        """Points stored so far, by index; InputError if one is damaged."""
+        """Runs stored so far, by index; InputError if one is damaged."""
         found: dict[int, dict[str, Any]] = {}
         for path in sorted((self.path / POINTS_DIRECTORY).glob("[0-9]*.json")):
-            point = read_json(path, "point")
-            check_schema(point, "point", path)
-            del point["schema"]
-            found[int(path.stem)] = _check_point(point, "point", path)
+            run = read_json(path, "point")
+            check_schema(run, "point", path)
+            del run["schema"]
+            flaw = single_run_flaw(run) if path.stem.isdecimal() else "its name is no number"
+            if flaw:
+                raise InputError(f"point {path} is damaged: {flaw}")
+            found[int(path.stem)] = run
         return found
 
     def finish(self, document: dict[str, Any], complete: bool) -> dict[str, Any]:
@@ -252,10 +260,12 @@ class ResultDirectory:
         if not isinstance(run["points"], list):
             raise InputError(f"result {self.run_path} is damaged: 'points' is no list")
         flaw = run_flaw(run)
+        if not flaw:
+            for point in run["points"]:
+                _check_point(point, "result", self.run_path)
+            flaw = place_flaw(run)
         if flaw:
             raise InputError(f"result {self.run_path} is damaged: {flaw}")
-        for point in run["points"]:
-            _check_point(point, "result", self.run_path)
         return run
 
 

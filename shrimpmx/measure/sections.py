@@ -125,7 +125,7 @@ def timeline(document: Document) -> str:
     first = found[0]
     axes = document.get("layout", {}).get("axes", ())
     place = ", ".join(_values(first["params"], axes))
-    lines = [f"{place}; us since the send, who, what", first["text"]]
+    lines = [f"{place}; {first['heading']}", first["text"]]
     for one in found:
         if "json" in one:
             place = ", ".join(_values(one["params"], axes))

@@ -282,6 +282,14 @@ def _named(what: str, place: dict[str, int], name: str) -> dict[str, Any]:
     return {**place, "ph": "M", "name": what, "args": {"name": name}}
 
 
+def heading(dilation: float) -> str:
+    """What the columns of a timeline are, and whose times; `dilation` is that of the run."""
+    columns = "us since the send, who, what"
+    if dilation == 1.0:
+        return columns
+    return f"{columns}; times are this machine's, {dilation:g} times those of the emulated hosts"
+
+
 def folded(lines: Sequence[Line]) -> list[Line]:
     """The lines with the middle of each run of like lines in one: "... 29 more"."""
     shown: list[Line] = []

@@ -58,6 +58,8 @@ cdef class EndpointCore:
     cdef int leave(self) except -1
     cdef int make_pass(self) noexcept nogil
     cdef int look_once(self) noexcept nogil
+    # After a pass by a caller that goes away now: interrupts may come again if it found nothing.
+    cdef void stop_looking(self) noexcept nogil
     # Raises MxError(message, code), after the error handler was called. Without the lock.
     cdef int fail(self, str message, str code) except -1
     # Waits, with passes, until found(context): 1; or 0 after `timeout_ns` (None: never) or a

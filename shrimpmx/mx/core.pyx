@@ -150,6 +150,7 @@ cdef class EndpointCore:
             if request.flags & REQUEST_DONE:
                 break
             if self.library.now_ns >= deadline_ns:
+                self.stop_looking()
                 return WAIT_TIMED_OUT
             result = self.idle_c(deadline_ns)
             if result == WAIT_STOPPED:
@@ -230,10 +231,13 @@ cdef class EndpointCore:
     cdef int look_once(self) noexcept nogil:
         """A pass of a caller that does something else if it finds nothing."""
         cdef int taken = progress(self.library)
-        if (taken == 0 and self.library.busy_poll is not None
-                and not self.library.busy_poll.found):
-            self.library.busy_poll.resume()
+        if taken == 0:
+            self.stop_looking()
         return taken
+
+    cdef void stop_looking(self) noexcept nogil:
+        if self.library.busy_poll is not None and not self.library.busy_poll.found:
+            self.library.busy_poll.resume()
 
     cdef int fail(self, str message, str code) except -1:
         if self.error_handler is not None:
@@ -252,6 +256,7 @@ cdef class EndpointCore:
         if timeout_ns is not None:
             deadline_ns = deadline_of(library.now_ns, timeout_ns)
             if library.now_ns >= deadline_ns:
+                self.stop_looking()
                 return 0
         if not self.can_wait():
             self.refuse_wait()
@@ -298,7 +303,10 @@ cdef class EndpointCore:
             with nogil:
                 while True:
                     progress(library)
-                    if found(library, context) or library.now_ns >= deadline_ns:
+                    if found(library, context):
+                        break
+                    if library.now_ns >= deadline_ns:
+                        self.stop_looking()
                         break
                     if library.now_ns >= signals_ns:
                         signals_ns = library.now_ns + SIGNAL_CHECK_NS

@@ -106,15 +106,13 @@ cdef class Adaptive(CoalescingPolicy):
 
     cdef void adapt(self) noexcept nogil:
         """Class and rate by what came since the last report."""
-        cdef LatencyClass used
         cdef uint32_t target
         self.traffic = class_after(self.traffic, self.packets, self.bytes)
         self.packets = 0
         self.bytes = 0
-        used = self.traffic
-        if self.conservative and used == LOWEST_LATENCY:
-            used = LOW_LATENCY
-        target = rate_of(used)
+        if self.conservative and self.traffic == LOWEST_LATENCY:
+            self.traffic = LOW_LATENCY
+        target = rate_of(self.traffic)
         self.use_rate(min(target, self.rate + target // 4))
 
     cdef void use_rate(self, uint32_t rate) noexcept nogil:

@@ -59,7 +59,8 @@ cdef class TimedPolicy(CoalescingPolicy):
         if self.deadline_ns != NEVER_NS:
             return
         self.deadline_ns = now_ns + self.delay_ns
-        if self.free_running:
+        # An interrupt is delivered in the NIC's time, which may be ahead of its packets'.
+        if self.free_running and now_ns > self.reset_ns:
             self.deadline_ns -= (now_ns - self.reset_ns) % self.delay_ns
 
     cdef Cause on_deadline(self, int64_t now_ns) noexcept nogil:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import random
 import signal
@@ -10,6 +9,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from support.deaths import die_holding_the_lock, in_child
 from support.host_node import SESSION, HostNode, frame
 from support.virtual_cluster import VirtualCluster, pattern
 
@@ -18,37 +18,12 @@ from shrimpmx.host.endpoint import close_dead
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.params import MxParameters
 
-DESCRIPTOR_BYTES, LOCK_AT, UNEXPECTED_NEXT_AT = 256, 64, 104  # of layout.h
+UNEXPECTED_NEXT_AT = 104  # of layout.h
 MX = MxParameters(zombies_max=8)
 START_LIMIT_S = 10.0
 LENGTHS = (0, 30, 100, 1452, 4096)
 # Sent in turn.
 MESSAGES = [pattern(LENGTHS[number % len(LENGTHS)], number) for number in range(40)]
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """Fork a process that works, then kills itself; returns its pid."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            work()
-        finally:
-            os.kill(os.getpid(), signal.SIGKILL)
-    return pid
-
-
-def die_holding_the_lock(host: HostNode, endpoint: int = 0) -> None:
-    """A process takes the endpoint's lock as a handler does, and is killed."""
-    memory = host.node.segment.view()
-    place = host.layout.endpoints_offset + endpoint * DESCRIPTOR_BYTES + LOCK_AT
-    lock = (ctypes.c_char * 48).from_buffer(memory, place)
-    libc = ctypes.CDLL(None)
-
-    def work() -> None:
-        os._exit(1) if libc.pthread_mutex_lock(lock) else None
-
-    _, status = os.waitpid(in_child(work), 0)
-    assert os.WTERMSIG(status) == signal.SIGKILL
 
 
 def test_the_next_handler_goes_on() -> None:

@@ -48,7 +48,8 @@ def test_marks_arrive_at_both_hosts_alike(result: tuple[Path, dict[str, Any], st
 def test_the_timeline_has_every_packet_once_and_in_order(
     result: tuple[Path, dict[str, Any], str],
 ) -> None:
-    lines = result[2].splitlines()
+    heading, *lines = result[2].splitlines()
+    assert heading.startswith("us since the send, who, what")
     found: dict[str, int] = {}
     for line in lines:
         if "in memory at" in line:

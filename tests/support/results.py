@@ -32,7 +32,9 @@ def a_metric(value: float, dilation: float = 1.0, rate: bool = False) -> dict[st
         "ci95": [samples[0], samples[2]],
     }
     if dilation != 1.0:
-        metric["scaled"] = {"median": value, "ci95": [value * 0.9, value * 1.1]}
+        scale = dilation if rate else 1 / dilation
+        ends = [value * 0.9, value * 1.1]
+        metric["scaled"] = {"median": value, "ci95": ends, "scale": scale}
     return metric
 
 

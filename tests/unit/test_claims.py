@@ -90,10 +90,16 @@ def test_an_effect_has_the_papers_direction_and_order_of_magnitude(paper: float)
     assert low < paper < high
     assert (low > 1) == (paper > 1)
     assert (high > 1) == (paper > 1)
-    assert low < paper**0.9 < high
-    assert low < paper**3 < high
-    assert not low < paper**4 < high
-    assert not low < paper**0.25 < high
+
+    def scaled(factor: float) -> float:
+        """A ratio whose greater figure exceeds the smaller by `factor` times as much."""
+        ratio = 1 + factor * (max(paper, 1 / paper) - 1)
+        return ratio if paper > 1 else 1 / ratio
+
+    assert low < scaled(3) < high
+    assert low < scaled(1 / 3) < high
+    assert not low < scaled(4) < high
+    assert not low < scaled(1 / 4) < high
 
 
 def test_an_effect_of_nothing_is_refused() -> None:

@@ -94,6 +94,12 @@ def good(_point: Point) -> Outcome:
         (["run", "{tiny}", "--resume", "--output", "full"], "is damaged: no JSON"),
         (["run", "{tiny}", "--output", "full"], "full already holds a result"),
         (["run", "{tiny}", "--seed", "-1"], "--seed must be at least 0, not -1"),
+        (
+            ["run", "{tiny}", f"--seed={2**63}"],
+            "--seed must be at most 2**63 - 1, 92233",
+        ),
+        (["run", "{tiny}", "--set", "time_dilation=abc"], "must be 'auto' or a number, not 'abc'"),
+        (["run", "{tiny}", "--set", "marks=foo"], "each of marks must be 'tiny', 'small', "),
         (["run", "{tiny}", "--seed", "x"], "--seed: invalid int value: 'x'"),
         (["run", "{tiny}", "--fast"], "unrecognized arguments: --fast"),
         (["run", "{tiny}", "--output", "missing", "--resume"], "there is no result missing to"),

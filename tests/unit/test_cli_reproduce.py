@@ -137,6 +137,7 @@ def test_a_paper_runs_each_scenario_once_and_judges_all(
     out = capsys.readouterr().out
     assert "claims: 5; scenarios: 2; runs: 36" in out
     assert "2 reproduced, 1 opposite, 2 not measurable here" in out
+    assert "set:" not in out
     assert "result: r" in out
 
 
@@ -148,9 +149,12 @@ def test_a_claim_runs_only_its_points(runs: Runs, capsys: pytest.CaptureFixture[
     assert "AB-1" not in capsys.readouterr().out
 
 
-def test_settings_reach_every_scenario(runs: Runs) -> None:
+def test_settings_reach_every_scenario_and_are_printed(
+    runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
     settings = ["--set", "repeats=1", "--set", "size_bytes=0"]
     assert main(["reproduce", *settings, "--output", "r"]) == 0
+    assert "\nset: repeats=1, size_bytes=0\n" in capsys.readouterr().out
     assert len(runs.points) == 4
     found = claims_of("r/claims.json")
     assert found["AB-1"]["verdict"] == "inconclusive"
@@ -219,6 +223,7 @@ def written(path: Path, **changes: Any) -> None:
         ({"paper-one/run.json": {"schema": 9}}, [], "run.json has schema 9, this version"),
         ({"paper-two/run.json": "no"}, [], "result r/paper-two/run.json is damaged: no JSON"),
         ({"paper-two/run.json": {"points": 3}}, [], "run.json is damaged: 'points' is no list"),
+        ({"paper-one/run.json": {"seed": "3"}}, [], "'seed' is not a whole number from 0 on"),
         ({"paper-one/run.json": {"seed": 3}}, [], "paper-one holds a result of another seed"),
     ],
 )
@@ -260,6 +265,9 @@ def one_sentence(capsys: pytest.CaptureFixture[str], sentence: str) -> None:
         (["--json", "none/r.json"], "there is no directory none"),
         (["--set", "speed=3"], "there is no parameter 'speed'"),
         (["--set", "coalescing=fast"], "coalescing must be 'disabled'"),
+        (["AB-2", "--set", "coalescing=disabled,stream,foo"], "coalescing must be 'disabled'"),
+        (["AB-2", "--set", "size_bytes=32,-5"], "size_bytes must be at least 0, not -5"),
+        (["--seed", str(2**63)], "--seed must be at most 2**63 - 1"),
     ],
 )
 @pytest.mark.usefixtures("runs")

@@ -270,6 +270,31 @@ def test_a_process_without_priority_has_none_to_lose() -> None:
     assert set(policies_of_a_handler_with(frames=5, realtime=0)) == {os.SCHED_BATCH}
 
 
+def work_for_ever(realtime: int, stop_ns: int) -> tuple[int, int]:
+    """A handler is busy for longer than the run lasts: naps, and when the run ended, ns."""
+    step_ns = 1_000_000
+    host = HostNode.make()
+    host.raise_interrupt()
+
+    def move(now_ns: int) -> Answer:
+        host.control.set_virtual_ns(now_ns + step_ns)
+        if now_ns >= stop_ns:
+            host.control.set_stop("finish")
+        return 0, None
+
+    waiter = Waiter(host.control, CORE0, make_strategy("block", 0))
+    irq = host.irq(interrupt_time_ns=60_000_000_000)
+    Runner([irq, PythonAgent("clock", move)], waiter, realtime=realtime).run()
+    return host.control.runner_account(CORE0)["blocks"], host.control.now_ns()
+
+
+@pytest.mark.parametrize(("realtime", "naps"), [(1, (4, 8)), (0, (0, 0))])
+def test_long_work_is_cut_by_naps_and_by_a_stop(realtime: int, naps: tuple[int, int]) -> None:
+    blocks, end_ns = work_for_ever(realtime, 400_000_000)
+    assert naps[0] <= blocks <= naps[1]
+    assert end_ns < 420_000_000
+
+
 @pytest.mark.parametrize(("realtime", "naps"), [(1, (3, 5)), (0, (0, 0))])
 def test_who_preempts_others_naps_when_always_busy(
     scene: Scene, realtime: int, naps: tuple[int, int]

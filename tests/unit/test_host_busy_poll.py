@@ -322,6 +322,25 @@ def test_the_token_of_a_rank_that_died_in_a_poll_comes_back(how: int) -> None:
     assert (polled.left, polled.host.token()) == (0, FREE)
 
 
+def test_a_death_wakes_the_neighbours() -> None:
+    """It may have posted an event for one, and died before it woke it."""
+    polled = Polled.make(WATCHDOG)
+    rank = polled.host.wait_slot(RANK)
+    rank.arm()
+    close_dead(polled.host.node, 1)
+    assert rank.wakes == 1
+
+
+def test_a_wait_in_vain_goes_back_to_interrupts() -> None:
+    polled = Polled.make(frames=1)
+    polled.at(0)
+    assert polled.host.token() == SUSPENDED
+    receive = polled.endpoint.irecv(bytearray(1), 1)
+    polled.host.control.set_virtual_ns(20_000)
+    assert polled.endpoint.wait(receive, timeout_ns=0) is None
+    assert polled.host.token() == RESUMED
+
+
 def test_another_ranks_token_stays_with_it() -> None:
     polled = Polled.make(WATCHDOG)
     polled.host.set_token(OF_RANK + 1)

@@ -83,6 +83,25 @@ def test_interrupts_of_several_vectors_follow_each_other() -> None:
     assert irq.due_ns == 500 + 2 * 4_000
 
 
+def test_a_poll_that_has_paid_goes_on_when_another_vector_interrupts() -> None:
+    host = HostNode.make(event_ring_entries=1024, rx_ring_entries=1024, vectors=2)
+    for vector, count in ((1, 3), (0, 2)):
+        for _ in range(count):
+            assert put_frame(host.node, "rx", vector, TINY)
+    irq = host.irq(packet_cost_ns=700)
+    host.raise_interrupt(1)
+    irq.step_at(0)
+    host.raise_interrupt(0)
+    seen = []
+    for number in range(1, 7):
+        irq.step_at(700 * number)
+        depths = host.node.ring_depths()
+        seen.append((depths["rx", 0], depths["rx", 1]))
+    assert seen == [(2, 2), (2, 1), (2, 0), (1, 0), (0, 0), (0, 0)]
+    assert (host.token(0), host.token(1)) == (1, 1)
+    assert host.counters()["polls"] == 2
+
+
 def test_a_late_step_pays_from_its_own_time() -> None:
     _, irq = host_with(2)
     irq.step_at(0)

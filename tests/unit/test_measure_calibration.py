@@ -119,6 +119,19 @@ def test_what_cannot_be_used_is_measured_anew_with_a_note(
     assert len(told) == len(measured) == 1
 
 
+def test_what_a_later_version_has_stored_is_left_to_it(measured: list[float]) -> None:
+    place = calibration.storage_path()
+    place.parent.mkdir()
+    place.write_text('{"schema": 3}')
+    told: list[str] = []
+    for number in (1, 2):
+        assert for_platforms(handler_cost, told.append)["t_block"]["median"] == 3 * 5050
+        assert len(measured) == len(told) == number
+    assert told[0].startswith(f"calibration {place} has schema 3, this version of shrimpmx reads")
+    assert told[0].endswith("; it is kept, and this command measures for itself, 3 s")
+    assert place.read_text() == '{"schema": 3}'
+
+
 def test_where_nothing_can_be_stored_the_figures_serve_all_the_same(
     measured: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -363,3 +363,22 @@ def test_a_verdict_tells_the_figure_that_it_was_judged_by() -> None:
     found = evaluate(SLOW, [made("a", {"near": [[300.0] * 60] * 3}), point("b", 100, 0)])
     assert (found.measured, found.ci95, found.unit) == (3.0, [3.0, 3.0], "ratio")
     assert found.figures == [300.0, 100.0]
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict", "words"),
+    [
+        ((4.0, 4.1, 4.2), AS_EXPECTED, "expected at most 0.5"),
+        ((9.0, 10.0, 11.0), INCONCLUSIVE, "which covers no effect"),
+        ((8.0, 8.1, 8.2), OPPOSITE, "the direction expected, but not the size"),
+        ((12.0, 12.1, 12.2), OPPOSITE, "expected at most 0.5"),
+    ],
+)
+def test_no_effect_is_inconclusive_and_a_wrong_size_is_called_one(
+    runs: tuple[float, ...], verdict: str, words: str
+) -> None:
+    less = Ratio(text="l", metric=COUNT, of={"way": "a"}, to={"way": "b"}, at_most=0.5)
+    found = evaluate(less, [counts("a", *runs), counts("b", 9.9, 10.0, 10.1)])
+    assert found.verdict == verdict
+    assert words in found.detail
+    assert ("direction" in found.detail) == ("direction" in words)

@@ -16,6 +16,19 @@ POINT: dict[str, Any] = {
     "metrics": {"half_round_trip": {"unit": "us", "samples": [1.0, 2.0]}},
     "counters": {"node0.nic": {"irq_raised": 3}},
 }
+# What is kept of one run while the sweep goes on.
+RUN: dict[str, Any] = {
+    **POINT,
+    "accounts": {"rank0": {"waits": 3}},
+    "usage": {},
+    "state": "near",
+    "cache_line_round_trip_ns": [100.0, None],
+    "per_message": {},
+    "placement": {"processes": [{"cpu": 0}]},
+    "host_costs_ns": {"packet": 0},
+    "mode": "two-node",
+    "disturbed": False,
+}
 HEAD: dict[str, Any] = {
     "scenario": "x",
     "settings": {"points": [{"size_bytes": 0}]},
@@ -33,20 +46,20 @@ def begun(path: Path) -> ResultDirectory:
 
 def test_points_are_kept_one_by_one(tmp_path: Path) -> None:
     directory = begun(tmp_path / "r")
-    directory.add_point(7, POINT)
-    assert directory.finished_points() == {7: POINT}
-    assert directory.resume(HEAD, ("scenario", "settings", "seed")) == {7: POINT}
+    directory.add_point(7, RUN)
+    assert directory.finished_points() == {7: RUN}
+    directory.check_incomplete(HEAD, ("scenario", "settings", "seed"))
 
 
 def test_a_complete_result_loads_and_has_no_single_files(tmp_path: Path) -> None:
     directory = begun(tmp_path / "r")
-    directory.add_point(0, POINT)
+    directory.add_point(0, RUN)
     directory.finish({**HEAD, "points": [POINT]}, complete=True)
     assert load_result(tmp_path / "r")["points"] == [POINT]
     assert load_result(tmp_path / "r" / "run.json")["complete"] is True
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == ["run.json"]
     with pytest.raises(InputError, match="complete result; there is nothing to resume"):
-        directory.resume(HEAD, ())
+        directory.check_incomplete(HEAD, ())
 
 
 def test_another_result_is_not_overwritten(tmp_path: Path) -> None:
@@ -74,7 +87,50 @@ def test_a_place_is_tried_out_before_it_is_needed(tmp_path: Path) -> None:
 def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
     directory = begun(tmp_path / "r")
     with pytest.raises(InputError, match="another seed than asked for"):
-        directory.resume({**HEAD, "seed": 2}, ("scenario", "seed"))
+        directory.check_incomplete({**HEAD, "seed": 2}, ("scenario", "seed"))
+
+
+def without(key: str) -> dict[str, Any]:
+    return {name: value for name, value in RUN.items() if name != key}
+
+
+@pytest.mark.parametrize(
+    ("run", "sentence"),
+    [
+        *(
+            (without(key), f"'{key}' is missing")
+            for key in (
+                *("params", "metrics", "counters", "accounts", "usage", "state"),
+                *("placement", "cache_line_round_trip_ns", "mode"),
+            )
+        ),
+        ({**RUN, "accounts": 3}, "'accounts' is not an object of figures by process"),
+        ({**RUN, "usage": {"rank0": 3}}, "'usage' is not an object of figures by process"),
+        ({**RUN, "counters": {"n": {"x": "3"}}}, "'counters' is not an object of counters"),
+        ({**RUN, "per_message": {"n": [1]}}, "'per_message' is not an object of counters"),
+        ({**RUN, "state": "close"}, "'state' is not a state of the CPUs"),
+        ({**RUN, "placement": []}, "'placement' is not a placement of processes on CPUs"),
+        ({**RUN, "placement": {"processes": [{}]}}, "'placement' is not a placement"),
+        ({**RUN, "cache_line_round_trip_ns": 3}, "ns' is not a list of times"),
+        ({**RUN, "mode": None}, "'mode' is not a mode"),
+        ({**RUN, "time_dilation": "2"}, "'time_dilation' is not a number above 0"),
+        ({**RUN, "metrics": {"x": {"samples": []}}}, "metric 'x' has no samples"),
+    ],
+)
+def test_a_damaged_run_is_one_sentence(run: dict[str, Any], sentence: str, tmp_path: Path) -> None:
+    directory = begun(tmp_path / "r")
+    directory.add_point(3, run)
+    with pytest.raises(InputError) as caught:
+        directory.finished_points()
+    assert str(caught.value).startswith(f"point {directory.point_path(3)} is damaged: ")
+    assert sentence in str(caught.value)
+
+
+def test_a_file_among_the_runs_that_is_none_is_one_sentence(tmp_path: Path) -> None:
+    directory = begun(tmp_path / "r")
+    write_json(directory.point_path(3).with_name("3a.json"), {"schema": 1, **RUN})
+    with pytest.raises(InputError, match=r"3a\.json is damaged: its name is no number"):
+        directory.finished_points()
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:

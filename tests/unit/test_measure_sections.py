@@ -70,11 +70,17 @@ def test_a_run_without_counts_by_message_says_so() -> None:
 
 def test_the_first_timeline_is_printed_and_all_are_named() -> None:
     timelines = [
-        {"params": {"coalescing": name}, "text": f"text of {name}", "json": "j", "full": "t"}
+        {
+            "params": {"coalescing": name},
+            "heading": f"{name} heads",
+            "text": f"text of {name}",
+            "json": "j",
+            "full": "t",
+        }
         for name in ("open-mx", "timeout")
     ]
     text = SECTIONS["timeline"].text({**DOCUMENT, "timelines": timelines})
-    assert "text of open-mx" in text
+    assert "open-mx; open-mx heads\ntext of open-mx\n" in text
     assert "text of timeout" not in text
     assert "timeout: t, and for ui.perfetto.dev j" in text
     assert SECTIONS["timeline"].text(DOCUMENT) == "no message was traced"

@@ -96,10 +96,11 @@ def test_rates_rise_by_a_quarter_of_the_target_and_fall_at_once() -> None:
 def test_a_conservative_one_never_uses_the_lowest_class() -> None:
     policy = Adaptive(True)
     for _ in range(3):
-        # The traffic is in that class, but the rate is that of the next.
-        assert report(policy, 1, 60) == "lowest"
+        # The next class takes its place, and what comes is judged by that one's row.
+        assert report(policy, 1, 60) == "low"
         assert policy.rate == 20_000
-    assert report(policy, 1, 8001) == "bulk"
+    assert report(policy, 5, 1500) == "low"
+    assert report(policy, 1, 2001) == "bulk", "lowest would ask for more than 8000"
     assert policy.rate == 4000
 
 

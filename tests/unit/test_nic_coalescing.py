@@ -420,3 +420,11 @@ def test_a_packet_count_resets_a_free_running_timer() -> None:
     policy.raised(30_000, "frames")
     policy.dma_complete(40_000, False, 1)
     assert policy.due_ns == 105_000
+
+
+def test_a_timer_that_was_reset_after_a_packet_s_own_time_is_not_longer_for_it() -> None:
+    policy = OpenMx(75_000, True, True)
+    assert policy.dma_complete(30_000, True, 0) == "marked"
+    policy.raised(42_000, "marked")
+    policy.dma_complete(40_000, False, 0)
+    assert policy.due_ns == 115_000

@@ -139,7 +139,7 @@ def test_a_dilation_alone_dilates_the_hardware_and_charges_the_host_nothing() ->
     assert made.dilation == 2.5
     assert made.nic.link_delay_ns == 1250
     assert made.nic.link_bits_per_second == 4_000_000_000
-    assert made.nic.rx_usecs == 188
+    assert made.nic.rx_usecs == 187
     assert made.host.interrupt_time_ns == made.host.packet_cost_ns == made.mx.event_cost_ns == 0
 
 

@@ -82,6 +82,14 @@ def at_metric(**changes: Any) -> Callable[[dict[str, Any]], None]:
     return lambda result: result["points"][1]["metrics"]["other"].update(changes)
 
 
+def scaled(scale: Any) -> dict[str, Any]:
+    return {"median": 1, "ci95": [1, 1], "scale": scale}
+
+
+def without_states(result: dict[str, Any]) -> None:
+    del result["points"][1]["states"]
+
+
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [
@@ -98,6 +106,8 @@ def at_metric(**changes: Any) -> Callable[[dict[str, Any]], None]:
         (lambda r: r.update(layout={"axes": "n"}), "layout's 'axes' is not a list of axes"),
         (lambda r: r["points"][0].pop("metrics"), "is damaged: 'metrics' is missing"),
         (at_point(params=[]), "is damaged: a point's 'params' is not an object"),
+        (at_point(params={"platform": []}), "a point's 'params' is not an object of parameters"),
+        (at_point(params={}), "is damaged: a point has no"),
         (at_point(metrics=7), "is damaged: a point's 'metrics' is not an object"),
         (at_point(metrics={"other": 7}), "metric 'other' has neither samples nor a reason"),
         (
@@ -119,7 +129,17 @@ def at_metric(**changes: Any) -> Callable[[dict[str, Any]], None]:
         (at_metric(unavailable=7), "metric 'other': 'unavailable' is not a reason"),
         (at_metric(scaled={"median": 1}), "metric 'other' has a median or an interval alone"),
         (at_metric(scaled={"median": 1, "ci95": [1, {}]}), "scaled 'ci95' is not two numbers"),
-        (at_metric(scaled={}), "is damaged: other of a point has no median"),
+        (at_metric(scaled={}), "metric 'other': 'scaled' has no median or no scale"),
+        (at_metric(scaled=scaled(0)), "metric 'other': scaled 'scale' is not a number above 0"),
+        (at_metric(scaled=scaled("2")), "metric 'other': scaled 'scale' is not a number above 0"),
+        (at_point(state="close"), "is damaged: a point's 'state' is not a state of the CPUs"),
+        (at_point(states=["far"] * 3), "'other' has repeats of other states than the point's"),
+        (without_states, "'other' has repeats of other states than the point's 'states'"),
+        (at_point(counters={"nic": 3}), "a point's 'counters' is not an object of counters"),
+        (at_point(per_message={"n": {"x": "1"}}), "'per_message' is not an object of counters"),
+        (at_point(host_costs_ns={"packet": None}), "'host_costs_ns' is not an object of costs"),
+        (lambda r: r.update(seed=-1), "is damaged: 'seed' is not a whole number from 0 on"),
+        (lambda r: r.update(costs={"x": 0}), "is damaged: 'costs' is not an object of costs"),
     ],
 )
 def test_a_damaged_result_is_one_sentence(

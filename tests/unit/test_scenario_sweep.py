@@ -136,6 +136,36 @@ def test_resuming_needs_the_same_sweep(tmp_path: Path) -> None:
         other.run()
 
 
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"params": {"wait": "spin"}}, "its parameters are those of another point"),
+        ({"metrics": {}}, "it has other metrics than the scenario"),
+        ({"state": 7}, "a point's 'state' is not a state of the CPUs"),
+    ],
+)
+def test_a_damaged_run_is_told_before_anything_goes_on(
+    change: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(AgentError):
+        sweep(Fake(fail_at=1), tmp_path / "r").run()
+    [path] = (tmp_path / "r" / "points").iterdir()
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    rest = Fake()
+    with pytest.raises(InputError, match=f"^point {path} is damaged: {sentence}$"):
+        sweep(rest, tmp_path / "r", resume=True).run()
+    assert rest.calls == []
+
+
+def test_a_run_beyond_the_sweep_is_damage(tmp_path: Path) -> None:
+    with pytest.raises(AgentError):
+        sweep(Fake(fail_at=1), tmp_path / "r").run()
+    [path] = (tmp_path / "r" / "points").iterdir()
+    path.rename(path.with_name("0008.json"))
+    with pytest.raises(InputError, match=r"0008\.json is damaged: the sweep has only 8 runs$"):
+        sweep(Fake(), tmp_path / "r", resume=True).run()
+
+
 def test_a_mixed_sample_is_taken_again() -> None:
     states = iter(["near", "far"] * 1000)
     fake = Fake()

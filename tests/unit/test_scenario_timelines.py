@@ -50,7 +50,7 @@ class Tracer:
         return Timeline([TraceRecord(5, 0, "isend", 1 << 32 | 9, 100)], ["rank0"])
 
 
-def run(output: Path | None = None) -> tuple[dict[str, Any], Tracer]:
+def run(output: Path | None = None, dilation: float = 1.0) -> tuple[dict[str, Any], Tracer]:
     tracer = Tracer()
     sweep = Sweep(
         Scenario(**DECLARED),
@@ -59,6 +59,7 @@ def run(output: Path | None = None) -> tuple[dict[str, Any], Tracer]:
         prober=lambda _cpus: ("near", 100.0),
         neighbours=list,
         tracer=tracer,
+        dilation_of=lambda _point: dilation,
     )
     return sweep.run(), tracer
 
@@ -97,6 +98,28 @@ def test_the_report_prints_the_sections_that_were_asked_for() -> None:
     assert "Why each interrupt was raised" in text.getvalue()
     assert "node1: 1 rendezvous, 2 pull replies arrived" in text.getvalue()
     assert "isend: message 9" in text.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("dilation", "heading"),
+    [
+        (1.0, "us since the send, who, what"),
+        (
+            24.0,
+            "us since the send, who, what; times are this machine's, 24 times those of the "
+            "emulated hosts",
+        ),
+    ],
+)
+def test_a_timeline_says_whose_times_it_has(dilation: float, heading: str, tmp_path: Path) -> None:
+    document, _ = run(tmp_path / "r", dilation)
+    text = io.StringIO()
+    print_report(document, Console(file=text, width=80))
+    assert f"marks rndv; {heading}\n" in text.getvalue()
+    for timeline in document["timelines"]:
+        first, second, *_ = Path(timeline["full"]).read_text().splitlines()
+        assert first == heading
+        assert "isend: message 9" in second
 
 
 @pytest.mark.parametrize(
