@@ -61,8 +61,11 @@ def test_a_generators_stream(coalescing: str) -> None:
     result = run(generator_stream(1000, nic=nic(coalescing), host=host))
     assert result.counters["rank0"]["recv_messages"] >= 1000
     received, irq = result.counters["node0.nic"], result.counters["node0.irq0"]
-    assert received["rx_packets"] == irq["recv_packets"]
-    assert received["irq_raised"] == irq["interrupts"] < received["rx_packets"]
+    # The generator sends until the run ends, so that frames may lie in the ring then, and an
+    # interrupt may be on its way.
+    assert 0 <= received["rx_packets"] - irq["recv_packets"] <= NicParameters().rx_ring_entries
+    assert 0 <= received["irq_raised"] - irq["interrupts"] <= 1
+    assert received["irq_raised"] < received["rx_packets"]
 
 
 @pytest.mark.parametrize("coalescing", ["irq-suspend", "watchdog"])
