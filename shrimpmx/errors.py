@@ -46,3 +46,11 @@ class MxError(ShrimpmxError):
     def __init__(self, message: str, status: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+class VmmcError(ShrimpmxError):
+    """A call of VMMC failed; `status` says why in one word, e.g. "not-exported"."""
+
+    def __init__(self, message: str, status: str) -> None:
+        super().__init__(message)
+        self.status = status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from shrimpmx.cluster.outcome import ClusterResult
 from shrimpmx.cluster.placement import place
-from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
+from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec
 from shrimpmx.cluster.supervisor import Cluster
 from shrimpmx.cluster.topology import Topology
 from shrimpmx.errors import InputError
@@ -29,12 +30,26 @@ from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.nic.policy import Policy
 from shrimpmx.platform import PLATFORMS, Costs, Emulated, emulated
 from shrimpmx.point import PointParameters, WorkloadParameters
+from shrimpmx.ranks import (
+    INTERRUPT,
+    T_BLOCK,
+    companions_of,
+    needs_t_block,
+    ranks_of,
+    resolved_wait,
+    t_block_ns,
+)
 from shrimpmx.scenario import Point
 from shrimpmx.wire.tables import WireGeometry, wire_geometry
 from shrimpmx.workloads.anatomy import COUNTED
 
 # What a ping-pong's samples are called.
 HALF_ROUND_TRIP = "half_round_trip_ns"
+# What workloads give beside samples, for metrics of their own.
+FIGURES = {
+    *("spurious", "waits", "arrival_ns", "wait_cpu_ns"),
+    *("bytes", "messages", "blocks", "wall_ns", "user_ns", "system_ns"),
+}
 # What the moments of an anatomy's messages are called.
 SENT, RECEIVED = "sent_ns", "received_ns"
 # Trace records kept per agent with --trace: the last 64 Ki of them, 2 MiB.
@@ -72,11 +87,17 @@ class ClusterExecutor:
             result = Cluster(spec).run(deadline_s(point.parameters, spec))
         if self._traces is not None:
             self._keep_trace(point, seed, result)
-        return outcome_of(spec, result)
+        return outcome_of(spec, result, self._t_block_ns(point))
+
+    def _t_block_ns(self, point: Point) -> float | None:
+        """Of a point that depends on it, whatever else the costs are for."""
+        if not needs_t_block(point.parameters):
+            return None
+        return t_block_ns(self.emulated(point), self._costs)
 
     def emulated(self, point: Point) -> Emulated:
-        """The point's NIC, host and dilation, as the run is made with them."""
-        return emulated(point.parameters, self._costs)
+        """The point's NIC, host, waiting and dilation, as the run is made with them."""
+        return _emulated(point.parameters, self._costs)
 
     def spec_of(self, point: Point, seed: int) -> ClusterSpec:
         """The cluster that a point describes."""
@@ -172,28 +193,32 @@ def cluster_spec(
     """What the cluster has to run for a point's parameters; `made` from them, where they emulate
     a platform.
     """
-    made = made or emulated(parameters, None)
+    made = made or _emulated(parameters, None)
     cluster, faults = parameters.cluster, parameters.faults
-    ranks = 1 if cluster.mode == "generator" else cluster.nodes
-    work = parameters.workload
-    kind = "invalid" if work.frames == "invalid" else work.kind
     return ClusterSpec(
-        ranks=tuple(RankSpec(node, kind, options=_options(work)) for node in range(ranks)),
+        ranks=ranks_of(parameters, made.wait),
         nodes=cluster.nodes,
         mode=cluster.mode,
         nic=made.nic,
         host=made.host,
         mx=made.mx,
         dilation=made.dilation,
-        wait=parameters.wait,
+        wait=made.wait,
         link_faults=faults if faults.active else None,
-        generator=_generator(work, made.dilation),
+        companions=companions_of(parameters),
+        generator=_generator(parameters.workload, made.dilation),
         policy=policy,
         realtime=cluster.realtime,
         clock=cluster.clock,
         trace_entries=trace_entries,
         seed=seed,
     )
+
+
+def _emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
+    """What a run is made with, spin limit included."""
+    made = emulated(parameters, costs)
+    return dataclasses.replace(made, wait=resolved_wait(made, costs))
 
 
 def _generator(work: WorkloadParameters, dilation: float) -> GeneratorSpec:
@@ -213,31 +238,29 @@ def deadline_s(parameters: PointParameters, spec: ClusterSpec) -> float:
 
 
 def machine_costs(points: Iterable[Point]) -> Costs | None:
-    """What this machine charges, by the names that the points' platforms have; None without one.
+    """What this machine charges, by the names that the points' platforms have, and T_block with
+    the interrupt in it if a point depends on that; None if none is needed.
 
     From its calibration, which is taken now if there is none.
     """
-    profiles = {point.parameters.platform.profile for point in points}
+    parameters = [point.parameters for point in points]
+    profiles = {wanted.platform.profile for wanted in parameters}
     used = {name for profile in profiles & PLATFORMS.keys() for name in PLATFORMS[profile].costs}
+    if any(map(needs_t_block, parameters)):
+        used |= {T_BLOCK, INTERRUPT}
     if not used:
         return None
     known = calibration.for_platforms(handler_cost)
     return {name: known[name] for name in sorted(used & known.keys())}
 
 
-def _options(work: WorkloadParameters) -> dict[str, Any]:
-    return {
-        "size_bytes": work.size_bytes,
-        "iterations": work.iterations,
-        "warmup": work.warmup,
-        "count": work.warmup + work.iterations,
-        "window": work.window,
-        "delay_ns": work.delay_us * 1000,
-    }
+def outcome_of(
+    spec: ClusterSpec, result: ClusterResult, t_block_ns: float | None = None
+) -> Outcome:
+    """What a run gave, from the moment when its ranks began to work.
 
-
-def outcome_of(spec: ClusterSpec, result: ClusterResult) -> Outcome:
-    """What a run gave, from the moment when its ranks began to work."""
+    `t_block_ns` is what blocking costs all in all there; None: not known.
+    """
     return Outcome(
         samples=_samples(spec, result),
         per_message=_per_message(result),
@@ -247,11 +270,17 @@ def outcome_of(spec: ClusterSpec, result: ClusterResult) -> Outcome:
         placement=result.placement.as_dict(),
         ranks=tuple(f"rank{number}" for number in range(len(spec.ranks))),
         mis_ordering=mis_ordering(spec),
+        iterations=int(spec.ranks[0].options.get("count", 0)),
+        elapsed_ns=result.elapsed_ns,
+        figures=_figures(result),
+        t_block_ns=t_block_ns,
         dilation=spec.dilation,
         host_costs_ns={
             "interrupt": spec.host.interrupt_time_ns,
             "packet": spec.host.packet_cost_ns,
             "event": spec.mx.event_cost_ns,
+            "reschedule": spec.wait.reschedule_cost_ns,
+            "notification": spec.wait.handler_cost_ns,
         },
     )
 
@@ -282,6 +311,15 @@ def _samples(spec: ClusterSpec, result: ClusterResult) -> Samples:
         if "timestamps_ns" in arrays
     ]
     return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _figures(result: ClusterResult) -> dict[str, Samples]:
+    """What workloads give beside samples, of all ranks one after another."""
+    found: dict[str, list[Samples]] = {}
+    for arrays in result.samples.values():
+        for name in FIGURES & arrays.keys():
+            found.setdefault(name, []).append(arrays[name].astype(np.float64))
+    return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
 def _transfers(result: ClusterResult) -> Samples:

@@ -27,7 +27,18 @@ CoalescingName = Literal[
     "napi-defer",
     "irq-suspend",
 ]
-WaitName = Literal["spin", "sched", "block", "notify", "spin-sched", "spin-block", "spin-notify"]
+WaitName = Literal[
+    "spin",
+    "sched",
+    "block",
+    "notify",
+    "spin-sched",
+    "spin-block",
+    "spin-notify",
+    "adaptive",
+    "conditional",
+    "watchdog",
+]
 
 # The coalescing paper's four; then those that came later or that it leaves for the future.
 PAPER_COALESCING_NAMES: tuple[str, ...] = ("disabled", "timeout", "open-mx", "stream")
@@ -46,7 +57,8 @@ MARK_NAMES: tuple[MarkName, ...] = (
     "pull-reply",
     "notify",
 )
-WAIT_NAMES: tuple[str, ...] = (
+# The waiting paper's seven; then those that came later or that it leaves for the future.
+PAPER_WAIT_NAMES: tuple[str, ...] = (
     "spin",
     "sched",
     "block",
@@ -55,6 +67,7 @@ WAIT_NAMES: tuple[str, ...] = (
     "spin-block",
     "spin-notify",
 )
+WAIT_NAMES: tuple[str, ...] = (*PAPER_WAIT_NAMES, "adaptive", "conditional", "watchdog")
 
 Count = Annotated[int, Field(ge=0)]
 Nanoseconds = Annotated[int, Field(ge=0, le=60_000_000_000)]
@@ -108,6 +121,17 @@ class LinkFaults(_Parameters):
 class NicParameters(_Parameters):
     """The NIC, its link and its interrupts."""
 
+    nic_kind: Literal["ethernet", "vmmc"] = Field(
+        "ethernet",
+        description="'ethernet': Open-MX on a NIC that interrupts; 'vmmc': SHRIMP's, which writes "
+        "into exported memory itself (waiting, 2.1)",
+    )
+    watchdog_ns: Nanoseconds = Field(
+        50_000,
+        ge=1_000,
+        description="with wait 'watchdog' on a vmmc NIC: an update that was not polled for so long "
+        "interrupts, ns (polling watchdog, Maquelin 1996; the time is ours)",
+    )
     mtu: int = Field(
         1500, description="bytes of a frame, head and data (Open-MX counts the Ethernet header)"
     )
@@ -178,6 +202,8 @@ class NicParameters(_Parameters):
                 "mark_resets_timer cannot be false with watchdog coalescing: the timer would raise "
                 "though the packets were polled; it is an option of open-mx and stream"
             )
+        if self.nic_kind == "vmmc" and self.wire_format == "compatible":
+            raise ValueError("wire_format 'compatible' is the MX firmware's, not the vmmc NIC's")
         for name in ("rx_ring_entries", "tx_ring_entries", "link_ring_entries"):
             entries = getattr(self, name)
             if entries & (entries - 1):
@@ -228,6 +254,13 @@ class HostParameters(_Parameters):
         description="'awake' keeps idle cores from sleeping: by PM QoS where permitted, else by a "
         "spinner of the idle class (coalescing, IV-B1)",
     )
+    time_slice_ns: int = Field(
+        0,
+        ge=0,
+        le=100_000_000,
+        description="time slice of ranks and their company, ns, from 100 000 on; 0: as the kernel "
+        "gives (waiting, 7: scheduling effects)",
+    )
     napi_defer_hard_irqs: int = Field(
         10, ge=1, le=10_000, description="empty polls before napi-defer unmasks (Linux: 10 x 20 us)"
     )
@@ -255,6 +288,11 @@ class HostParameters(_Parameters):
             raise ValueError(
                 f"irq_binding must be 'round-robin' or a core from 0 to {self.cores - 1}, "
                 f"not {self.irq_binding!r}"
+            )
+        if 0 < self.time_slice_ns < 100_000:
+            raise ValueError(
+                f"time_slice_ns must be 0 or at least 100000, the kernel's shortest, not "
+                f"{self.time_slice_ns}"
             )
         entries = self.event_ring_entries
         if entries & (entries - 1) or entries % 255 == 0:
@@ -316,10 +354,11 @@ class MxParameters(_Parameters):
 class PlatformParameters(_Parameters):
     """The machine that the emulated cluster stands for."""
 
-    profile: Literal["none", "myri10g-2009"] = Field(
+    profile: Literal["none", "myri10g-2009", "shrimp-1996"] = Field(
         "none",
-        description="'myri10g-2009': hardware times and host costs of the coalescing paper's "
-        "hosts, for whatever is not set itself",
+        description="hardware times and host costs of the coalescing paper's hosts "
+        "('myri10g-2009') or of the waiting paper's ('shrimp-1996'), for whatever is not set "
+        "itself",
     )
     time_dilation: float | Literal["auto"] = Field(
         "auto",
@@ -337,9 +376,25 @@ class PlatformParameters(_Parameters):
 
 
 class WaitParameters(_Parameters):
-    """How a process waits (waiting, 3.3)."""
+    """How a process waits (waiting, 3.3), and what its host takes for that."""
 
     strategy: WaitName = Field("spin", description="waiting strategy")
     spin_ns: Nanoseconds = Field(
         300_000, description="spin limit of the hybrids, ns (T_block of the paper, footnote 2)"
+    )
+    spin_t_block: float = Field(
+        0.0,
+        ge=0,
+        le=100,
+        description="spin limit as a multiple of T_block, this machine's calibrated one and what "
+        "the host is charged beside it, in place of spin_ns; 0: spin_ns counts (0.54, 0.62: Lim "
+        "and Agarwal 1993; 1: waiting, 3.2)",
+    )
+    reschedule_cost_ns: HostCost = Field(
+        0,
+        description="added each time that a rank has the kernel's scheduler run: once for a "
+        "yield, twice for a sleep, ns (ours)",
+    )
+    handler_cost_ns: HostCost = Field(
+        0, description="added to each run of the user-level notification handler, ns (ours)"
     )

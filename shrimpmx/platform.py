@@ -4,7 +4,7 @@ A host of today charges something else for an interrupt, beside the time of a pa
 of the papers did; and that ratio is what their results rest on. A profile has the times of
 the paper's machine. `emulated` gives what a run has to be made with so that the ratios hold: every
 time of the hardware is longer by the dilation, and the host is charged for what it does faster than
-that, dilated alike. Nothing else changes.
+that, dilated alike. Nothing else changes: what an application computes takes as long as it says.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from shrimpmx.errors import InputError
-from shrimpmx.params import HostParameters, MxParameters, NicParameters
+from shrimpmx.params import HostParameters, MxParameters, NicParameters, WaitParameters
 from shrimpmx.point import PointParameters
 
 # Costs of this machine by name, as a calibration has them: {"median": ns} or {"unavailable": why}.
@@ -37,6 +37,29 @@ RATES = ("link_bits_per_second", "dma_bytes_per_second")
 
 
 @dataclass(frozen=True)
+class Charge:
+    """How a run is charged for a cost of the platform: by `parameter`, for each `per`.
+
+    `whole`: the parameter is how long the thing takes at least, this machine's own time included;
+    else it is added, so that this machine's own is taken off.
+    """
+
+    parameter: str
+    per: str
+    whole: bool = False
+
+
+# By the names of costs, which are those of `shrimpmx calibrate` where it measures them.
+CHARGES = {
+    "interrupt_to_handler": Charge("interrupt_time_ns", "interrupt", whole=True),
+    "handler_per_packet": Charge("packet_cost_ns", "packet"),
+    "rank_event": Charge("event_cost_ns", "event"),
+    "context_switch": Charge("reschedule_cost_ns", "reschedule"),
+    "notification_handler": Charge("handler_cost_ns", "notification"),
+}
+
+
+@dataclass(frozen=True)
 class PlatformCost:
     """A cost of the platform's hosts in ns; whether its paper gives it, or how it was found."""
 
@@ -47,12 +70,19 @@ class PlatformCost:
 
 @dataclass(frozen=True)
 class Platform:
-    """A platform: costs by the names of `shrimpmx calibrate`, and parameters of its NIC."""
+    """A platform: costs by the names of CHARGES, and parameters of its NIC and host.
+
+    `dilation` is the one that every machine takes, for the reason `dilation_source`; None: as
+    this machine's calibration proposes.
+    """
 
     name: str
     title: str
     costs: Mapping[str, PlatformCost]
     nic: Mapping[str, Any] = field(default_factory=dict)
+    host: Mapping[str, Any] = field(default_factory=dict)
+    dilation: float | None = None
+    dilation_source: str = ""
 
 
 MYRI10G_2009 = Platform(
@@ -83,15 +113,49 @@ MYRI10G_2009 = Platform(
     },
 )
 
-PLATFORMS = {platform.name: platform for platform in (MYRI10G_2009,)}
+SHRIMP_1996 = Platform(
+    name="shrimp-1996",
+    title="DEC 560ST PCs, 60 MHz Pentium, Linux, SHRIMP NIC, Paragon backplane (waiting, 2.1)",
+    costs={
+        "interrupt_to_handler": PlatformCost(
+            100_000, "derived", "T_block of 300 us: two context switches and this (3.2, footnote 2)"
+        ),
+        "context_switch": PlatformCost(
+            100_000, "derived", "one run of the kernel's scheduler; a block has two (as above)"
+        ),
+        "notification_handler": PlatformCost(
+            160_000,
+            "fitted",
+            "36 % above block with five pairs (figure 3): 162 us in each of five messages that "
+            "take 2250; the paper says 10 us at least (3.1)",
+        ),
+    },
+    nic={
+        # The backplane is far faster than what follows it (ours).
+        "link_bits_per_second": 1_600_000_000,
+        "link_delay_ns": 1000,
+        # The EISA bus of the receiver limits updates; the paper does not say how fast (ours).
+        "dma_bytes_per_second": 23_000_000,
+    },
+    # Linux of that time let a process compute for 200 ms; no kernel of today gives more (ours).
+    host={"time_slice_ns": 100_000_000},
+    dilation=1.0,
+    dilation_source="what ranks compute between messages is not dilated, and its ratio to T_block "
+    "is what the paper's figures are about",
+)
+
+PLATFORMS = {platform.name: platform for platform in (MYRI10G_2009, SHRIMP_1996)}
 
 
 def proposed_dilation(platform: Platform, costs: Costs) -> float:
     """The dilation at which this machine's interrupts leave the platform's ratios standing.
 
     `costs` are a calibration's. The platform's interrupt, dilated, is at least MARGIN times this
-    machine's. InputError if the machine's was not measured.
+    machine's, unless the platform has a dilation of its own. InputError if the machine's interrupt
+    is needed, and was not measured.
     """
+    if platform.dilation is not None:
+        return platform.dilation
     name = "interrupt_to_handler"
     ours = costs.get(name, {})
     if "median" not in ours:
@@ -104,24 +168,17 @@ def proposed_dilation(platform: Platform, costs: Costs) -> float:
     return max(1.0, math.ceil(wished / STEP) * STEP)
 
 
-def host_costs(
-    platform: Platform, costs: Mapping[str, Mapping[str, Any]], dilation: float
-) -> dict[str, int]:
-    """What the host is charged, ns, by parameter: the platform's costs, dilated.
+def host_costs(platform: Platform, costs: Costs, dilation: float) -> dict[str, int]:
+    """What the host is charged, ns, by parameter: the platform's costs, dilated, as CHARGES says.
 
-    An interrupt takes at least so long. Of the others this machine's own are taken off; one that
-    was not measured counts as 0.
+    A cost of this machine that was not measured counts as 0.
     """
-
-    def missing(name: str) -> int:
-        ours = float(costs.get(name, {}).get("median", 0.0))
-        return max(0, round(dilation * platform.costs[name].ns - ours))
-
-    return {
-        "interrupt_time_ns": round(dilation * platform.costs["interrupt_to_handler"].ns),
-        "packet_cost_ns": missing("handler_per_packet"),
-        "event_cost_ns": missing("rank_event"),
-    }
+    charged = {}
+    for name, cost in platform.costs.items():
+        charge = CHARGES[name]
+        ours = 0.0 if charge.whole else float(costs.get(name, {}).get("median", 0.0))
+        charged[charge.parameter] = max(0, round(dilation * cost.ns - ours))
+    return charged
 
 
 @dataclass(frozen=True)
@@ -131,6 +188,7 @@ class Emulated:
     nic: NicParameters
     host: HostParameters
     mx: MxParameters
+    wait: WaitParameters
     dilation: float
 
 
@@ -141,17 +199,19 @@ def emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
     """
     wanted = parameters.platform
     platform = PLATFORMS.get(wanted.profile)
-    nic, host, mx = parameters.nic, parameters.host, parameters.mx
+    nic, host = parameters.nic, parameters.host
+    mx, wait = parameters.mx, parameters.wait
     dilation = 1.0 if wanted.time_dilation == "auto" else float(wanted.time_dilation)
     if platform is not None:
         if costs is None:
             raise InputError(f"platform {platform.name} needs a calibration of this machine")
         if wanted.time_dilation == "auto":
             dilation = proposed_dilation(platform, costs)
-        nic = _with_defaults(nic, platform.nic)
+        nic, host = _with_defaults(nic, platform.nic), _with_defaults(host, platform.host)
         charged = host_costs(platform, costs, dilation)
         host, mx = _with_defaults(host, charged), _with_defaults(mx, charged)
-    return Emulated(_dilated(nic, dilation), _dilated_timers(host, dilation), mx, dilation)
+        wait = _with_defaults(wait, charged)
+    return Emulated(_dilated(nic, dilation), _dilated_timers(host, dilation), mx, wait, dilation)
 
 
 def _with_defaults(given: Any, defaults: Mapping[str, Any]) -> Any:

@@ -18,12 +18,19 @@ from shrimpmx.params import (
     WaitParameters,
 )
 from shrimpmx.shared.geometry import BUSY_POLLS
+from shrimpmx.workloads.file_service.limits import BLOCK_BYTES, refusal
 
 # The largest message that a workload sends: four fill a rank's heap as it is by default (ours).
 MESSAGE_MAX_BYTES = 64 << 20
 # So many of the heap's blocks hold the buffers of both directions and of one bounce, whatever
 # else the rank has there; a block is the message rounded up to a power of two (ours).
 HEAP_BLOCKS = 4
+
+
+# What ranks can run on a vmmc NIC; all but the first there only.
+VMMC_WORKLOADS = ("pingpong", "flags", "arrivals", "ttcp", "file-service")
+# Those of them that send flags and nothing else.
+ONE_WORD_WORKLOADS = ("pingpong", "flags", "arrivals")
 
 
 class Declared(BaseModel):
@@ -37,7 +44,7 @@ class Declared(BaseModel):
 class ClusterParameters(Declared):
     """The emulated nodes and the CPUs they get."""
 
-    nodes: int = Field(2, ge=1, le=64, description="emulated nodes, one rank each")
+    nodes: int = Field(2, ge=1, le=64, description="emulated nodes")
     mode: Literal["two-node", "generator"] = Field(
         "two-node", description="'generator': one node under test, its peer played by the NIC"
     )
@@ -45,6 +52,14 @@ class ClusterParameters(Declared):
     clock: Literal["tsc", "monotonic"] = Field("tsc", description="the clock agents read")
     realtime: bool = Field(True, description="ask for real-time priority for NIC and handlers")
     deadline_s: float = Field(20.0, gt=0, le=3600, description="before a run is given up, s")
+    pairs: int = Field(
+        1, ge=1, le=64, description="ranks of each node, each with a partner (waiting, Fig. 3)"
+    )
+    company: Literal["alone", "nice", "hog"] = Field(
+        "alone",
+        description="a process on each core of each node that burns CPU, at the ranks' priority "
+        "or at niceness 19 (waiting, 5.2)",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -61,9 +76,13 @@ class ClusterParameters(Declared):
 class WorkloadParameters(Declared):
     """What the ranks do."""
 
-    kind: Literal["pingpong", "stream", "anatomy"] = Field(
-        "pingpong",
-        description="the loop that ranks run; 'anatomy': one message at a time, all counted",
+    kind: Literal["pingpong", "stream", "anatomy", "flags", "arrivals", "ttcp", "file-service"] = (
+        Field(
+            "pingpong",
+            description="the loop that ranks run; 'anatomy': one message at a time, all counted; "
+            "with a vmmc NIC also 'flags': any of many, 'arrivals': waits of drawn length, 'ttcp': "
+            "one way by sockets, 'file-service': blocks from the other node's cache",
+        )
     )
     size_bytes: int = Field(0, ge=0, le=MESSAGE_MAX_BYTES, description="bytes of a message")
     iterations: int = Field(
@@ -76,6 +95,24 @@ class WorkloadParameters(Declared):
         le=1_000_000,
         description="computing before each send, us (waiting, Fig. 2); anatomy: quiet after each, "
         "up to half as long again",
+    )
+    delay_max_us: int = Field(
+        0,
+        ge=0,
+        le=1_000_000,
+        description="longest computing before a send, each drawn evenly from delay_us on, us; 0: "
+        "always delay_us (waiting, Fig. 3: 0 to 300)",
+    )
+    arrivals: Literal["fixed", "uniform", "exponential", "bimodal", "adversary"] = Field(
+        "uniform",
+        description="how the arrival delays of workload 'arrivals' are distributed, with mean "
+        "delay_us; 'adversary': each just beyond the spin limit",
+    )
+    flags: int = Field(
+        8, ge=1, le=4096, description="flags that the workload 'flags' waits for any one of"
+    )
+    threads: int = Field(
+        4, ge=1, le=64, description="user-level threads of a process of the file service"
     )
     window: int = Field(
         256, ge=1, le=4096, description="messages of a stream in flight, receives posted"
@@ -111,6 +148,8 @@ class PointParameters(Declared):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        self._check_vmmc()
+        self._check_vmmc_workload()
         if self.cluster.mode == "generator" and self.workload.kind != "stream":
             raise ValueError(
                 f"mode 'generator' plays a stream only, not workload {self.workload.kind!r}"
@@ -142,6 +181,52 @@ class PointParameters(Declared):
             )
         return self
 
+    def _check_vmmc(self) -> None:
+        kind, vmmc = self.workload.kind, self.nic.nic_kind == "vmmc"
+        if vmmc and self.cluster.mode == "generator":
+            raise ValueError("mode 'generator' has no vmmc NIC: use mode 'two-node'")
+        if vmmc and kind not in VMMC_WORKLOADS:
+            raise ValueError(
+                f"workload {kind!r} needs the Open-MX library, which a vmmc NIC does not run; "
+                f"workloads there are {', '.join(VMMC_WORKLOADS)}"
+            )
+        if not vmmc and kind in VMMC_WORKLOADS and kind != "pingpong":
+            raise ValueError(f"workload {kind!r} needs a vmmc NIC: set nic=vmmc")
+        if vmmc and self.faults.active:
+            raise ValueError(
+                "faults need nic 'ethernet': SHRIMP's network neither loses nor changes packets, "
+                "so its protocol repairs nothing"
+            )
+        if vmmc and self.cluster.nodes != 2:
+            raise ValueError(f"a vmmc NIC's workloads run on 2 nodes, not {self.cluster.nodes}")
+        if self.cluster.pairs > 1 and not vmmc:
+            raise ValueError("pairs needs a vmmc NIC: set nic=vmmc, or more nodes")
+        if self.wait.strategy == "watchdog" and not vmmc:
+            raise ValueError(
+                "wait 'watchdog' needs a vmmc NIC, whose timer it is; with nic 'ethernet' use "
+                "coalescing 'watchdog'"
+            )
+
+    def _check_vmmc_workload(self) -> None:
+        work, vmmc = self.workload, self.nic.nic_kind == "vmmc"
+        if vmmc and work.kind in ONE_WORD_WORKLOADS and work.size_bytes:
+            raise ValueError(
+                f"workload {work.kind!r} sends one word on a vmmc NIC: size_bytes must be 0, not "
+                f"{work.size_bytes}"
+            )
+        if work.kind == "ttcp" and work.size_bytes == 0:
+            raise ValueError("workload 'ttcp' sends bytes: size_bytes must be at least 1")
+        file = (work.iterations + work.warmup, work.size_bytes or BLOCK_BYTES)
+        if work.kind == "file-service" and (problem := refusal(*file)):
+            raise ValueError(problem)
+        if work.delay_max_us and not (vmmc and work.kind == "pingpong"):
+            raise ValueError("delay_max_us needs workload 'pingpong' and a vmmc NIC: set nic=vmmc")
+        if 0 < work.delay_max_us < work.delay_us:
+            raise ValueError(
+                f"delay_max_us must be 0 or at least delay_us, {work.delay_us}, not "
+                f"{work.delay_max_us}"
+            )
+
 
 GROUPS: dict[str, type[BaseModel]] = {
     "cluster": ClusterParameters,
@@ -168,6 +253,7 @@ def _parameter_names() -> dict[str, tuple[str, str]]:
             if field not in ("seed", "kind", "strategy", "profile"):
                 names[field] = (group, field)
     names["wait"] = ("wait", "strategy")
+    names["nic"] = ("nic", "nic_kind")
     names["workload"] = ("workload", "kind")
     names["platform"] = ("platform", "profile")
     return names
@@ -175,7 +261,7 @@ def _parameter_names() -> dict[str, tuple[str, str]]:
 
 PARAMETER_NAMES = _parameter_names()
 # Fields that go by another name where they are set.
-SHOWN_NAMES = {"strategy": "wait", "kind": "workload", "profile": "platform"}
+SHOWN_NAMES = {"strategy": "wait", "nic_kind": "nic", "kind": "workload", "profile": "platform"}
 
 
 def parameter_name(given: str) -> str:

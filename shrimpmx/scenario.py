@@ -24,11 +24,12 @@ from shrimpmx.measure.expectation_kinds import (
     Near,
     Order,
     Ratio,
+    Within,
 )
 from shrimpmx.measure.metrics import METRICS
 from shrimpmx.measure.sections import SECTIONS
 from shrimpmx.nic.policy import Policy
-from shrimpmx.params import COALESCING_NAMES, PAPER_COALESCING_NAMES, WAIT_NAMES
+from shrimpmx.params import COALESCING_NAMES, PAPER_COALESCING_NAMES, PAPER_WAIT_NAMES, WAIT_NAMES
 from shrimpmx.point import (
     GROUPS,
     PARAMETER_NAMES,
@@ -42,6 +43,7 @@ from shrimpmx.sentences import validation_sentence
 __all__ = [
     "COALESCING_NAMES",
     "PAPER_COALESCING_NAMES",
+    "PAPER_WAIT_NAMES",
     "WAIT_NAMES",
     "Between",
     "Bound",
@@ -52,6 +54,7 @@ __all__ = [
     "Ratio",
     "RunPlan",
     "Scenario",
+    "Within",
     "plan_runs",
 ]
 

@@ -20,7 +20,7 @@ from shrimpmx.cluster.supervisor import Cluster
 from shrimpmx.errors import ShrimpmxError
 from shrimpmx.params import (
     COALESCING_NAMES,
-    WAIT_NAMES,
+    PAPER_WAIT_NAMES,
     HostParameters,
     LinkFaults,
     MxParameters,
@@ -65,7 +65,7 @@ def random_spec(seed: int) -> ClusterSpec:
             event_ring_entries=entries,
         ),
         mx=MX,
-        wait=WaitParameters(strategy=draw.choice(WAIT_NAMES), spin_ns=20_000),
+        wait=WaitParameters(strategy=draw.choice(PAPER_WAIT_NAMES), spin_ns=20_000),
         link_faults=LinkFaults(
             loss=rate,
             duplicate=rate,

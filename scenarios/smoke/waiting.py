@@ -6,7 +6,7 @@ blocking and notifying pay for a wake-up each time; a hybrid spins while message
 its spin limit and becomes its other half when they do not, so it lies between its pure parts.
 """
 
-from shrimpmx.scenario import WAIT_NAMES, Between, Ratio, Scenario
+from shrimpmx.scenario import PAPER_WAIT_NAMES, Between, Ratio, Scenario
 
 # Well below and well above the spin limit of 300 us (the paper's choice).
 SHORT, LONG = 0, 600
@@ -36,7 +36,7 @@ scenario = Scenario(
     "A spinning rank has context switches too, 1 to 2 per wait: it asks for none, but the "
     "handler, and a NIC on the same CPU, preempt it to bring its message.",
     parameters={"workload": "pingpong", "coalescing": "disabled", "iterations": 60, "warmup": 10},
-    sweep={"delay_us": (SHORT, LONG), "wait": WAIT_NAMES},
+    sweep={"delay_us": (SHORT, LONG), "wait": PAPER_WAIT_NAMES},
     compare="wait",
     rows="wait",
     columns="delay_us",

@@ -6,13 +6,16 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from shrimpmx.claims import coalescing
+from shrimpmx.claims import coalescing, waiting
 from shrimpmx.errors import InputError
 from shrimpmx.measure.claims import Claim
 from shrimpmx.measure.expectation_kinds import Expectation
 from shrimpmx.scenario import Scenario
 
-PAPERS: Mapping[str, Sequence[Claim]] = {"coalescing": coalescing.CLAIMS}
+PAPERS: Mapping[str, Sequence[Claim]] = {
+    "coalescing": coalescing.CLAIMS,
+    "waiting": waiting.CLAIMS,
+}
 
 
 def chosen(names: Iterable[str], papers: Mapping[str, Sequence[Claim]]) -> list[Claim]:
@@ -29,18 +32,18 @@ def chosen(names: Iterable[str], papers: Mapping[str, Sequence[Claim]]) -> list[
             wanted.add(name.upper())
         else:
             raise InputError(
-                f"there is no paper or claim {name!r}; {_hint(name, [*papers, *by_id])} "
+                f"there is no paper or claim {name!r}; {_hint(name, list(papers), list(by_id))} "
                 "(shrimpmx reproduce --list shows them)"
             )
     return [claim for claim in by_id.values() if not wanted or claim.id in wanted]
 
 
-def _hint(name: str, known: Sequence[str]) -> str:
-    spelt = {each.lower(): each for each in known}
+def _hint(name: str, papers: Sequence[str], ids: Sequence[str]) -> str:
+    spelt = {each.lower(): each for each in (*papers, *ids)}
     near = difflib.get_close_matches(name.lower(), spelt, n=3)
     if near:
         return f"did you mean {' or '.join(repr(spelt[each]) for each in near)}?"
-    return f"there are {known[0]} to {known[-1]}"
+    return f"papers are {', '.join(papers)}, claims {ids[0]} to {ids[-1]}"
 
 
 def papers_of(claims: Iterable[Claim], papers: Mapping[str, Sequence[Claim]]) -> list[str]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from shrimpmx.cluster.lending import senders_lend
 from shrimpmx.cluster.memory import RunMemory
 from shrimpmx.cluster.placement import AgentPlan, Placement, ProcessPlan
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.host.interrupts import InterruptAgent
+from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.nic.generator import TrafficGenerator
+from shrimpmx.nic.port import Port
+from shrimpmx.nic.vmmc import VmmcFirmware
 from shrimpmx.shared.agent import Agent
+from shrimpmx.shared.node import Node
 from shrimpmx.wire.link import LinkEgress
 from shrimpmx.workloads.hog import Hog, Spinner
 
@@ -26,10 +31,10 @@ def make_agents(
     spec: ClusterSpec, placement: Placement, plan: ProcessPlan, memory: RunMemory
 ) -> list[Agent]:
     """The step machines of one process; ranks are not agents of a runner."""
-    numbers = agent_numbers(placement)
+    numbers, lends = agent_numbers(placement), senders_lend(spec, placement)
     agents = []
     for wanted in plan.agents:
-        agent = _make(spec, wanted, numbers[wanted.name], memory)
+        agent = _make(spec, wanted, numbers[wanted.name], memory, lends)
         if memory.trace is not None:
             agent.use_trace(memory.trace, numbers[wanted.name])
         agents.append(agent)
@@ -41,29 +46,16 @@ def defers(spec: ClusterSpec) -> bool:
     return spec.nic.coalescing in DEFERRING
 
 
-def _make(spec: ClusterSpec, plan: AgentPlan, number: int, memory: RunMemory) -> Agent:
+def _make(spec: ClusterSpec, plan: AgentPlan, number: int, memory: RunMemory, lends: bool) -> Agent:
     node = memory.nodes[plan.node] if plan.node < len(memory.nodes) else memory.nodes[0]
     if plan.role == "nic":
-        policy = spec.policy(plan.node) if spec.policy is not None else None
-        firmware = Firmware(
-            memory.nodes, plan.node, spec.nic, policy, spec.link_faults, dilation=spec.dilation
-        )
-        _use_gap(spec, plan, firmware.egress)
-        return firmware
+        port = _make_nic(spec, plan, memory, lends)
+        _use_gap(spec, plan, port.egress)
+        return port
     if plan.role == "generator":
         return _make_generator(spec, plan, memory)
     if plan.role == "irq":
-        host = spec.host
-        return InterruptAgent(
-            node,
-            plan.number,
-            number,
-            host.irq_budget,
-            host.irq_demote_after,
-            host.interrupt_time_ns,
-            host.packet_cost_ns,
-            *((host.napi_defer_hard_irqs, host.gro_flush_timeout_ns) if defers(spec) else ()),
-        )
+        return _make_handler(spec, plan, number, node)
     if plan.role == "dma":
         return CopyAgent(node, number)
     if plan.role == "hog":
@@ -71,6 +63,31 @@ def _make(spec: ClusterSpec, plan: AgentPlan, number: int, memory: RunMemory) ->
     if plan.role == "spinner":
         return Spinner(memory.control, number)
     raise ValueError(f"{plan.name} has no step machine; role {plan.role!r}")
+
+
+def _make_nic(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory, lends: bool) -> Port:
+    if spec.nic.nic_kind == "vmmc":
+        return VmmcFirmware(memory.nodes, plan.node, spec.nic, spec.link_faults, lends)
+    policy = spec.policy(plan.node) if spec.policy is not None else None
+    return Firmware(
+        memory.nodes, plan.node, spec.nic, policy, spec.link_faults, dilation=spec.dilation
+    )
+
+
+def _make_handler(spec: ClusterSpec, plan: AgentPlan, number: int, node: Node) -> Agent:
+    host = spec.host
+    if spec.nic.nic_kind == "vmmc":
+        return VmmcInterruptAgent(node, plan.number, number, host.interrupt_time_ns)
+    return InterruptAgent(
+        node,
+        plan.number,
+        number,
+        host.irq_budget,
+        host.irq_demote_after,
+        host.interrupt_time_ns,
+        host.packet_cost_ns,
+        *((host.napi_defer_hard_irqs, host.gro_flush_timeout_ns) if defers(spec) else ()),
+    )
 
 
 def _make_generator(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory) -> Agent:

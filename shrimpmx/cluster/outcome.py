@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shrimpmx.cluster.memory import RunMemory
 from shrimpmx.cluster.placement import Placement
-from shrimpmx.cluster.rank import COUNTERS_BEFORE
+from shrimpmx.cluster.rank_steps import COUNTERS_BEFORE
 from shrimpmx.cluster.trace_text import trace_text
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.shared.counter_texts import LONGEST

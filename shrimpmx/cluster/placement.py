@@ -16,6 +16,7 @@ from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec
 from shrimpmx.cluster.topology import Distance, Topology, format_cpu_list
 from shrimpmx.errors import InputError
 from shrimpmx.host.idle import AWAKE_BY, Idle, idle_rule
+from shrimpmx.native.cores import time_slices_settable
 from shrimpmx.params import WaitParameters
 
 # Real-time priorities, ours: a NIC that shares a CPU acts beside it, so it preempts all; an
@@ -364,6 +365,11 @@ def _notes(
         yield f"normal priority everywhere, so interrupts do not preempt: {realtime[1]}"
     elif not spec.realtime:
         yield "normal priority everywhere, as asked, so interrupts do not preempt"
+    if spec.host.time_slice_ns and not time_slices_settable():
+        yield (
+            "time_slice_ns has no effect: this kernel gives every process the same time slice "
+            "(Linux 6.12 and newer do not)"
+        )
     crowded = [cpu for cpu in sorted(used) if len(set(topology.siblings(cpu)) & used) > 1]
     if crowded:
         yield f"CPUs {format_cpu_list(crowded)} share physical cores (SMT) and slow each other"

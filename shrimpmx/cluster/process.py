@@ -26,6 +26,7 @@ from shrimpmx.native.cores import (
     set_idle,
     set_process_name,
     set_realtime,
+    set_time_slice,
     set_timer_slack,
 )
 from shrimpmx.native.perf import usage
@@ -41,12 +42,13 @@ def process_main(parts: RunParts, index: int) -> None:
     control = parts.memory.control
     try:
         realtime = _settle(parts, plan, index)
-        wait = plan.wait
-        waiter = Waiter(control, index, make_strategy(wait.strategy, wait.spin_ns))
+        strategy = make_strategy(plan.wait.strategy, plan.wait.spin_ns)
         if plan.role == "rank":
-            rank.run_rank(parts, plan, index, waiter)
+            # An emulated host's waiting is charged to its ranks; agents' waiting is the emulator's.
+            costs = plan.wait.reschedule_cost_ns, plan.wait.handler_cost_ns
+            rank.run_rank(parts, plan, index, Waiter(control, index, strategy, *costs))
         else:
-            _run_agents(parts, plan, index, waiter, realtime)
+            _run_agents(parts, plan, index, Waiter(control, index, strategy), realtime)
         control.set_runner_state(index, "done")
     except AbortedError:
         control.set_runner_state(index, "done")
@@ -75,6 +77,8 @@ def _settle(parts: RunParts, plan: ProcessPlan, index: int) -> int:
     set_timer_slack(1)
     if plan.niceness:
         os.nice(plan.niceness)
+    if parts.spec.host.time_slice_ns and plan.role in ("rank", "hog"):
+        set_time_slice(parts.spec.host.time_slice_ns)
     # A NIC writes into the link rings of every node; others keep to their own.
     every = plan.role in ("nic", "generator")
     parts.memory.populate(

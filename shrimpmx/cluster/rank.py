@@ -3,197 +3,58 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from shrimpmx.cluster import vmmc_rank
 from shrimpmx.cluster.agents import agent_numbers
 from shrimpmx.cluster.parts import RunParts
 from shrimpmx.cluster.placement import ProcessPlan
-from shrimpmx.errors import AbortedError, AgentError, InputError
+from shrimpmx.cluster.rank_steps import announce, linger, measure, meet, meter_of
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.cluster.vmmc_workloads import VMMC_WORKLOADS
+from shrimpmx.cluster.workloads import CONNECT_LIMIT_NS, WORKLOADS, RankContext, Samples
+from shrimpmx.errors import InputError
+from shrimpmx.host import endpoint as driver
 from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
-from shrimpmx.native.perf import usage
-from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import BUSY_POLLS
 from shrimpmx.shared.heap import Heap
+from shrimpmx.shared.node import Node
+from shrimpmx.vmmc import closing
 from shrimpmx.wait.waiter import Waiter
-from shrimpmx.workloads.anatomy import Messages, receive_messages, send_messages
-from shrimpmx.workloads.invalid_packets import await_invalid_packets
-from shrimpmx.workloads.pingpong import pingpong
-from shrimpmx.workloads.soak import Plan, Reporter, Soak
-from shrimpmx.workloads.stream import receive_stream, send_stream
-
-Samples = dict[str, NDArray[np.int64]]
-
-# How long ranks wait for each other at the start; a machine that swaps needs a while.
-MEETING_LIMIT_S = 30.0
-CONNECT_LIMIT_NS = 20_000_000_000
-# Between two looks at the other ranks while there is nothing to measure.
-LOOK_S = 0.0002
-# The same while others still measure.
-LINGER_LOOK_S = 0.001
 
 
-@dataclass
-class RankContext:
-    """What a workload gets: its rank, its open endpoint and its partners by rank.
-
-    In generator mode (`generated`) the generator is partner 1. `options` are the rank's own.
-    """
-
-    number: int
-    ranks_count: int
-    endpoint: Endpoint
-    partners: dict[int, Partner]
-    waiter: Waiter
-    control: Control
-    options: Mapping[str, Any]
-    seed: int
-    generated: bool = False
-
-    @property
-    def peer(self) -> int:
-        """The rank it talks to: option `peer`, or its neighbour in pairs 0-1, 2-3, ..."""
-        return int(self.options.get("peer", self.number ^ 1))
-
-    @property
-    def partner(self) -> Partner:
-        """The partner to send to that rank."""
-        return self.partners[self.peer]
+def check_workloads(spec: ClusterSpec) -> None:
+    """InputError if a rank's workload is none of those that its NIC's library has."""
+    table = VMMC_WORKLOADS if spec.nic.nic_kind == "vmmc" else WORKLOADS
+    for rank in spec.ranks:
+        if rank.workload not in table:
+            raise InputError(
+                f"there is no workload {rank.workload!r} with nic {spec.nic.nic_kind!r}; there "
+                f"are {', '.join(sorted(table)) or 'none'}"
+            )
 
 
-Workload = Callable[[RankContext], Samples]
-
-
-def _pingpong(context: RankContext) -> Samples:
-    """Options: size_bytes 0, iterations 1000, warmup 100, delay_ns 0; the lower rank begins."""
-    options = context.options
-    half_ns = pingpong(
-        context.endpoint,
-        context.partner,
-        context.number < context.peer,
-        options.get("size_bytes", 0),
-        options.get("iterations", 1000),
-        options.get("warmup", 100),
-        options.get("delay_ns", 0),
-    )
-    return {"half_round_trip_ns": half_ns}
-
-
-def _stream(context: RankContext) -> Samples:
-    """Options: size_bytes 0, count 10000, window 64; the lower rank sends.
-
-    In generator mode the generator sends, and its data is not checked.
-    """
-    options = context.options
-    size_bytes, count = options.get("size_bytes", 0), options.get("count", 10_000)
-    window = options.get("window", 64)
-    if context.number < context.peer and not context.generated:
-        figures = send_stream(context.endpoint, context.partner, size_bytes, count, window)
+def close_dead(spec: ClusterSpec, node: Node, endpoint: int) -> None:
+    """Close the endpoint of a rank that has died; its peers learn of it from the protocol."""
+    if spec.nic.nic_kind == "vmmc":
+        closing.close_dead(node, endpoint)
     else:
-        figures = receive_stream(
-            context.endpoint,
-            size_bytes,
-            count,
-            window,
-            verify=not context.generated,
-            partner=context.partner,
-        )
-    return {name: np.atleast_1d(np.asarray(value, np.int64)) for name, value in figures.items()}
-
-
-def _anatomy(context: RankContext) -> Samples:
-    """Options: size_bytes 0, iterations 1000, warmup 100, delay_ns 0; the lower rank sends.
-
-    The quiet after a message lasts from delay_ns to half as long again.
-    """
-    options = context.options
-    messages = Messages(
-        options.get("size_bytes", 0),
-        options.get("iterations", 1000),
-        options.get("warmup", 100),
-        options.get("delay_ns", 0),
-        context.seed,
-    )
-    if context.number < context.peer:
-        return send_messages(context.endpoint, context.partner, messages, context.control)
-    return receive_messages(context.endpoint, messages, context.control)
-
-
-def _soak(context: RankContext) -> Samples:
-    """Options: messages 10000 (each way), window 16, report_s 0: between rank 0's reports."""
-    options = context.options
-    plan = Plan(
-        (context.seed - context.number) * 1000 + min(context.number, context.peer),
-        options.get("messages", 10_000),
-        options.get("window", 16),
-    )
-    soak = Soak(context.endpoint, context.partner, int(context.number > context.peer), plan)
-    report = None
-    if options.get("report_s") and context.number == 0:
-        total = plan.messages * context.ranks_count
-        report = Reporter(lambda: _received(context.control), total, options["report_s"])
-    soak.run(report)
-    return {"messages": np.array([soak.received]), "bytes": np.array([soak.bytes_received])}
-
-
-def _received(control: Control) -> int:
-    """Messages that all ranks have received."""
-    return sum(
-        control.agent_counters(number).get("recv_messages", 0)
-        for number in range(control.agents_count)
-    )
-
-
-def _invalid(context: RankContext) -> Samples:
-    """Options: count 10000, warmup 0; the generator sends, from when we connect."""
-    options = context.options
-
-    def begin() -> None:
-        context.endpoint.connect(1, 0, timeout_ns=CONNECT_LIMIT_NS)
-
-    count, warmup = options.get("count", 10_000), options.get("warmup", 0)
-    return await_invalid_packets(context.control, begin, count, warmup)
-
-
-def _idle(context: RankContext) -> Samples:
-    """Does nothing; for the cost of launching and ending."""
-    return {}
-
-
-# By the name that scenarios use.
-WORKLOADS: dict[str, Workload] = {
-    "pingpong": _pingpong,
-    "stream": _stream,
-    "anatomy": _anatomy,
-    "soak": _soak,
-    "invalid": _invalid,
-    "idle": _idle,
-}
-
-
-def workload(name: str) -> Workload:
-    """The workload called `name`; InputError naming those there are."""
-    if name not in WORKLOADS:
-        known = ", ".join(sorted(WORKLOADS)) or "none"
-        raise InputError(f"there is no workload {name!r}; there are {known}")
-    return WORKLOADS[name]
+        driver.close_dead(node, endpoint)
 
 
 def run_rank(parts: RunParts, plan: ProcessPlan, index: int, waiter: Waiter) -> None:
     """The life of the rank process `index`; reports "ready", then "done" with its figures."""
+    if parts.spec.nic.nic_kind == "vmmc":
+        vmmc_rank.run_rank(parts, plan, index, waiter)
+    else:
+        _run_rank(parts, plan, index, waiter)
+
+
+def _run_rank(parts: RunParts, plan: ProcessPlan, index: int, waiter: Waiter) -> None:
     number = plan.agents[0].number
     rank = parts.spec.ranks[number]
     control = parts.memory.control
-    work = workload(rank.workload)
     agent = agent_numbers(parts.placement)[plan.agents[0].name]
     with Endpoint(
         parts.memory.nodes[rank.node],
@@ -206,10 +67,7 @@ def run_rank(parts: RunParts, plan: ProcessPlan, index: int, waiter: Waiter) -> 
     ) as endpoint:
         if parts.memory.trace is not None:
             endpoint.use_trace(parts.memory.trace, agent)
-        control.set_runner_state(index, "ready")
-        parts.channel.send(plan.name, "ready")
-        if not control.wait_started(MEETING_LIMIT_S):
-            raise AgentError(f"{plan.name} was not started within {MEETING_LIMIT_S} s")
+        announce(parts, plan, index)
         with waiter:
             context = RankContext(
                 number,
@@ -222,9 +80,9 @@ def run_rank(parts: RunParts, plan: ProcessPlan, index: int, waiter: Waiter) -> 
                 parts.spec.seed + number,
                 parts.spec.mode == "generator",
             )
-            _meet(parts, index, endpoint)
-            _work(parts, plan, index, work, context)
-        _linger(control, endpoint)
+            meet(parts, index, endpoint.progress)
+            measure(parts, plan, meter_of(parts, plan, index), lambda: _work(parts, context))
+        linger(control, endpoint.progress)
 
 
 def _busy_poll(parts: RunParts, number: int) -> BusyPoll | None:
@@ -253,38 +111,9 @@ def _connect(parts: RunParts, number: int, endpoint: Endpoint) -> dict[int, Part
     return {wanted: partner}
 
 
-def _meet(parts: RunParts, index: int, endpoint: Endpoint) -> None:
-    """Wait until every rank is connected. Others may still need this one's answer."""
-    control = parts.memory.control
-    control.set_runner_state(index, "running")
-    ranks = [i for i, plan in enumerate(parts.placement.processes) if plan.role == "rank"]
-    until = time.monotonic() + MEETING_LIMIT_S
-    while any(control.runner_info(other)["state"] in ("starting", "ready") for other in ranks):
-        if control.stop_state() != "no":
-            raise AbortedError("the run was stopped before its ranks had met")
-        if time.monotonic() > until:
-            raise AgentError(f"the ranks did not meet within {MEETING_LIMIT_S} s")
-        endpoint.progress()
-        time.sleep(LOOK_S)
-
-
-def _work(
-    parts: RunParts, plan: ProcessPlan, index: int, work: Workload, context: RankContext
-) -> None:
-    control = parts.memory.control
-    if context.number == 0:
-        _write_counters(control, parts.directory / COUNTERS_BEFORE)
-    account_before, usage_before = control.runner_account(index), usage()
-    start_ns = control.now_ns()
+def _work(parts: RunParts, context: RankContext) -> Samples:
     with _heap_for_arrays(parts, context.number):
-        samples = work(context)
-    elapsed_ns = control.now_ns() - start_ns
-    used = {name: value - usage_before[name] for name, value in usage().items()}
-    account = {
-        name: value - account_before[name] for name, value in control.runner_account(index).items()
-    }
-    np.savez(parts.directory / f"{plan.name}.npz", allow_pickle=False, **samples)
-    parts.channel.send(plan.name, "done", usage=used, account=account, elapsed_ns=elapsed_ns)
+        return WORKLOADS[parts.spec.ranks[context.number].workload](context)
 
 
 def _heap_for_arrays(parts: RunParts, number: int) -> contextlib.AbstractContextManager[object]:
@@ -293,22 +122,3 @@ def _heap_for_arrays(parts: RunParts, number: int) -> contextlib.AbstractContext
         return contextlib.nullcontext()
     node = parts.memory.nodes[parts.spec.ranks[number].node]
     return Heap.of_process(node, parts.spec.endpoints[number]).use_for_numpy()
-
-
-def _linger(control: Control, endpoint: Endpoint) -> None:
-    """Go on answering until every rank is done: what was lost may have to be sent again."""
-    while control.stop_state() == "no":
-        endpoint.progress()
-        time.sleep(LINGER_LOOK_S)
-
-
-COUNTERS_BEFORE = "counters-before.json"
-
-
-def _write_counters(control: Control, path: Path) -> None:
-    """Every agent's counters as they are when the work begins."""
-    counters = {
-        control.agent_info(number)["name"]: control.agent_counters(number)
-        for number in range(control.agents_count)
-    }
-    path.write_text(json.dumps(counters))

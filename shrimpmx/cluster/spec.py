@@ -24,8 +24,9 @@ FAULT_ACTIONS: tuple[str, ...] = ("kill", "stop")
 class RankSpec:
     """One rank: where it lives, what it does and how it waits.
 
-    `workload` is a name of `shrimpmx.cluster.rank.WORKLOADS`, `options` its keyword
-    arguments; `wait` overrides the cluster's waiting for this rank.
+    `workload` is a name of `shrimpmx.cluster.workloads.WORKLOADS`, or with a vmmc NIC of
+    `shrimpmx.cluster.vmmc_workloads.VMMC_WORKLOADS`; `options` are its keyword arguments; `wait`
+    overrides the cluster's waiting for this rank.
     """
 
     node: int

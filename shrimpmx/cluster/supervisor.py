@@ -31,11 +31,10 @@ from shrimpmx.cluster.outcome import ClusterResult
 from shrimpmx.cluster.parts import RunParts
 from shrimpmx.cluster.placement import Placement, place
 from shrimpmx.cluster.process import process_main
-from shrimpmx.cluster.rank import workload
+from shrimpmx.cluster.rank import check_workloads, close_dead
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec
 from shrimpmx.cluster.topology import Topology
 from shrimpmx.errors import AgentError, InputError, MachineError
-from shrimpmx.host.endpoint import close_dead
 from shrimpmx.host.idle import cores_awake, pm_qos_works
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.native.segment import RunIdentity
@@ -62,8 +61,7 @@ class Cluster:
     ) -> None:
         self.spec = spec
         self.directory = directory
-        for rank in spec.ranks:
-            workload(rank.workload)
+        check_workloads(spec)
         rights = [realtime_permitted()]
         if spec.host.idle == "awake":
             rights.append(pm_qos_works())
@@ -273,7 +271,7 @@ class _Run:
         self.result.lost[name] = why
         number = plan.agents[0].number
         node = self.parts.memory.nodes[self.spec.ranks[number].node]
-        close_dead(node, self.spec.endpoints[number])
+        close_dead(self.spec, node, self.spec.endpoints[number])
         self.parts.memory.control.set_runner_state(index, "failed")
         return True
 
@@ -308,6 +306,7 @@ class _Run:
             index = self.placement.process_index(fault.process)
             LOGGER.info("fault: %s %s", fault.action, fault.process)
             if fault.action == "kill":
+                self._hurry(index)
                 self._signal(index, signal.SIGKILL)
             else:
                 self._signal(index, signal.SIGSTOP)
@@ -331,10 +330,13 @@ class _Run:
         """Let those of the idle class see the stop word soon, also where strangers keep the CPU
         busy. Without the right to it they end when they get their share.
         """
-        for index, plan in enumerate(self.placement.processes[: len(self.processes)]):
-            if plan.idle_class and index not in self.exited:
-                with contextlib.suppress(PermissionError, ProcessLookupError):
-                    os.sched_setscheduler(self._pids()[index], os.SCHED_OTHER, os.sched_param(0))
+        for index in range(len(self.processes)):
+            self._hurry(index)
+
+    def _hurry(self, index: int) -> None:
+        if self.placement.processes[index].idle_class and index not in self.exited:
+            with contextlib.suppress(PermissionError, ProcessLookupError):
+                os.sched_setscheduler(self._pids()[index], os.SCHED_OTHER, os.sched_param(0))
 
     def _end_everyone(self, memory: RunMemory) -> None:
         left = [index for index in range(len(self.pidfds)) if index not in self.exited]

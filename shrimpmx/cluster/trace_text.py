@@ -10,8 +10,10 @@ from shrimpmx.shared.control import counter_names
 from shrimpmx.wire.packets import PACKET_TYPES
 
 MARK = 0x80
-# The type of a packet_word for what is not MXoE: OTHER_WORD_TYPE of wire/packet_word.pxd.
+# The type of a packet_word for what is not MXoE: OTHER_WORD_TYPE of wire/packet_word.pxd, and
+# VMMC_WORD_TYPE with the packets of SHRIMP's NIC.
 OTHER_TYPE = 0x7F
+VMMC_TYPES = {0x79: "update", 0x7A: "map request", 0x7B: "letter"}
 # What waiting ended with: WaitResult + 1, enum in wait/strategy.pxd.
 WAIT_RESULTS = ("stopped", "deadline passed", "ready")
 # Agent kinds whose agents drop packets, by their number in shared/counters.h.
@@ -60,6 +62,8 @@ def words(record: TraceRecord) -> str:
 def packet(word: int) -> str:
     """A packet_word: type, "message.fragment", source and destination, mark."""
     ptype = word & 0x7F
+    if ptype in VMMC_TYPES:
+        return f"{VMMC_TYPES[ptype]} {_vmmc_numbers(word)} {_route(word)}"
     kind = PACKET_TYPES.get(ptype)
     name = kind.NAME if kind is not None else f"type {ptype}"
     name = "another protocol's" if ptype == OTHER_TYPE else SHORT_NAMES.get(name, name)
@@ -74,8 +78,17 @@ def packet(word: int) -> str:
         "nack_mcp": "",
     }
     number = numbers.get(name, f"{seqnum}")
-    route = f"{word >> 32 & 0xFFFF}>{word >> 48}"
-    return " ".join(part for part in (name, number, route, "marked" * bool(word & MARK)) if part)
+    marked = "marked" * bool(word & MARK)
+    return " ".join(part for part in (name, number, _route(word), marked) if part)
+
+
+def _vmmc_numbers(word: int) -> str:
+    endpoint = word >> 8 & 0xFF
+    return f"for endpoint {endpoint}, {word >> 16 & 0xFFFF} bytes of data,"
+
+
+def _route(word: int) -> str:
+    return f"{word >> 32 & 0xFFFF}>{word >> 48}"
 
 
 def message(word: int) -> str:

@@ -17,7 +17,17 @@ from shrimpmx.measure import calibration
 from shrimpmx.measure.environment import unavailable
 from shrimpmx.measure.result import json_place, write_json
 from shrimpmx.measure.words import number_words
-from shrimpmx.platform import PLATFORMS, Costs, Platform, host_costs, proposed_dilation
+from shrimpmx.platform import (
+    CHARGES,
+    PLATFORMS,
+    Costs,
+    Platform,
+    host_costs,
+    proposed_dilation,
+)
+
+# With the costs of the platforms beside ours; on a narrower terminal the columns could not be read.
+TABLE_WIDTH = 120
 
 
 def add_parser(commands: Any) -> None:
@@ -49,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
     document = stored() if options.show else calibration.calibrate(options.seconds, handler_cost)
     costs = document["costs"]
     terminal = console()
+    terminal.width = max(terminal.width, TABLE_WIDTH)
     terminal.print(costs_table(costs))
     terminal.print(f"CPUs are {document['state']}; taken {document['environment']['time']}")
     for platform in PLATFORMS.values():
@@ -94,11 +105,14 @@ def platform_lines(platform: Platform, costs: Costs) -> Iterator[str]:
         yield f"  no proposal: {taken['unavailable']}"
         return
     dilation = taken.pop("time_dilation")
+    charges = {charge.parameter: charge for charge in CHARGES.values()}
     interrupt = number_words(taken.pop("interrupt_time_ns") / 1000)
     added = ", ".join(
-        f"{number_words(ns / 1000)} µs per {name.removesuffix('_cost_ns')}"
-        for name, ns in taken.items()
+        f"{number_words(ns / 1000)} µs per {charges[parameter].per}"
+        for parameter, ns in taken.items()
     )
+    if platform.dilation is not None:
+        yield f"  dilation {dilation:g} on every machine: {platform.dilation_source}"
     yield f"  proposed here: time_dilation={dilation:g}; an interrupt then takes {interrupt} µs,"
     yield f"  and beside its own costs the host is charged {added}"
 

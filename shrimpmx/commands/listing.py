@@ -1,4 +1,4 @@
-"""`shrimpmx list`: scenarios, parameters, metrics and coalescing strategies."""
+"""`shrimpmx list`: scenarios, parameters, metrics and strategies."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from shrimpmx.measure.metrics import METRICS
 from shrimpmx.measure.result import json_place, write_json
 from shrimpmx.nic.names import STRATEGIES
 from shrimpmx.point import GROUPS
+from shrimpmx.wait.names import RULES
 
 
 def add_parser(commands: Any) -> None:
@@ -28,7 +29,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("directory", nargs="?", type=Path, help="where to look for scenarios")
     parser.add_argument("--parameters", action="store_true", help="list what --set can set")
     parser.add_argument("--metrics", action="store_true", help="list what can be measured")
-    parser.add_argument("--strategies", action="store_true", help="list coalescing strategies")
+    parser.add_argument(
+        "--strategies", action="store_true", help="list coalescing and waiting strategies"
+    )
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write the list there")
     parser.set_defaults(function=run)
 
@@ -74,8 +77,14 @@ def _metrics() -> list[dict[str, str]]:
 
 def _strategies() -> list[dict[str, str]]:
     return [
-        {"name": name, "rule": strategy.rule, "wins when": strategy.wins}
-        for name, strategy in STRATEGIES.items()
+        *(
+            {"of": "coalescing", "name": name, "rule": strategy.rule, "wins when": strategy.wins}
+            for name, strategy in STRATEGIES.items()
+        ),
+        *(
+            {"of": "wait", "name": name, "rule": rule, "wins when": wins}
+            for name, (rule, wins) in RULES.items()
+        ),
     ]
 
 

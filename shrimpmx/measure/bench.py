@@ -21,6 +21,7 @@ from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, GeneratorSpec, Ran
 from shrimpmx.cluster.supervisor import Cluster
 from shrimpmx.errors import InputError
 from shrimpmx.measure import copy_offload, host_costs, intra_node
+from shrimpmx.measure.bench_waiting import WaitBenchmark, wait_benchmarks
 from shrimpmx.measure.environment import unavailable
 from shrimpmx.measure.matching import exchange
 from shrimpmx.measure.probe import probe, round_trips
@@ -153,6 +154,8 @@ def benchmarks() -> list[Benchmark]:
         Benchmark("wake_cross_cpu", "us", _wake_cross),
         Benchmark("interrupt_to_handler", "us", _interrupt),
     ]
+    for waiting in wait_benchmarks():
+        found.append(Benchmark(waiting.name, waiting.unit, _waiting(waiting), cpus=waiting.cpus))
     for posted in (1, 100, 10_000):
         name = f"library.match_posted[{posted}]"
         found.append(Benchmark(name, "ns", _match_posted(posted), cpus=1))
@@ -223,6 +226,10 @@ def _interrupt(seconds: float) -> Sample:
     first, second = _cpus()[:2]
     figures = host_costs.interrupt_to_handler(first, second, seconds)
     return Sample(figures / 1000, "the interrupt of a CPU")
+
+
+def _waiting(benchmark: WaitBenchmark) -> Callable[[float], Sample]:
+    return lambda seconds: Sample(benchmark.figures(seconds), benchmark.bound_by)
 
 
 def _match_posted(posted: int) -> Callable[[float], Sample]:

@@ -1,7 +1,8 @@
 """The papers' measured statements as data, and how results decide about each.
 
 A claim's verdict is computed from those of its statistics, and the worst decides: `reproduced`,
-`inconclusive`, `not measurable here`, `opposite`.
+`inconclusive`, `not measurable here`, `opposite`. A statistic may stand beside those that decide:
+it has a verdict of its own, and the claim's is the same with it.
 """
 
 from __future__ import annotations
@@ -46,12 +47,14 @@ class Statistic(_Record):
     """What is measured for a claim: an expectation on the result of `scenario`.
 
     `paper` are the paper's own figures where it gives them: the ratio that a Ratio is about, or
-    the figure of each place of an Order, in the unit of the metric.
+    the figure of each place of an Order, in the unit of the metric. Without `decides` it is shown
+    beside the others, and the claim's verdict does not depend on it.
     """
 
     scenario: str
     expectation: Annotated[Expectation, Field(discriminator="kind")]
     paper: tuple[float, ...] = ()
+    decides: bool = True
 
 
 class Claim(_Record):
@@ -76,6 +79,8 @@ class Claim(_Record):
     def _check(self) -> Self:
         if bool(self.statistics) == bool(self.missing):
             raise ValueError(f"claim {self.id} needs statistics, or else what is missing for them")
+        if self.statistics and not any(each.decides for each in self.statistics):
+            raise ValueError(f"claim {self.id} has no statistic that decides")
         return self
 
     def obstacle(self, cpus: int) -> str:
@@ -110,12 +115,18 @@ class Finding:
     parts: tuple[Verdict, ...] = ()
     obstacle: str = ""
 
+    def _judged(self, decides: bool) -> list[Verdict]:
+        """The verdicts of the statistics that decide, or of those that stand beside them."""
+        pairs = zip(self.claim.statistics, self.parts, strict=False)
+        return [part for statistic, part in pairs if statistic.decides == decides]
+
     @property
     def deciding(self) -> Verdict | None:
         """The first of the worst verdicts; None without any."""
-        if not self.parts:
+        judged = self._judged(decides=True)
+        if not judged:
             return None
-        return max(self.parts, key=lambda part: ORDER_OF_VERDICTS.index(part.verdict))
+        return max(judged, key=lambda part: ORDER_OF_VERDICTS.index(part.verdict))
 
     @property
     def verdict(self) -> str:
@@ -124,12 +135,19 @@ class Finding:
 
     @property
     def reason(self) -> str:
-        """Why it is not reproduced, and the claim's note; '' if there is nothing to say."""
-        why = self.obstacle
-        if self.deciding and self.deciding.verdict != AS_EXPECTED:
-            scope = f" ({self.deciding.scope})" if self.deciding.scope else ""
-            why = f"{self.deciding.text}{scope}: {self.deciding.detail}"
-        return "; ".join(part for part in (why, self.claim.note) if part)
+        """Why it is not reproduced, what does not hold beside it, and the claim's note; '' if
+        there is nothing to say.
+        """
+        deciding = self.deciding
+        why = [self.obstacle]
+        if deciding and deciding.verdict != AS_EXPECTED:
+            why.append(_why(deciding))
+        why += [
+            f"beside it, {CLAIM_WORDS[part.verdict]}: {_why(part)}"
+            for part in self._judged(decides=False)
+            if part.verdict != AS_EXPECTED
+        ]
+        return "; ".join(part for part in (*why, self.claim.note) if part)
 
     def as_dict(self) -> dict[str, Any]:
         """What `reproduce --json` writes; measured is the figure that decides."""
@@ -148,6 +166,7 @@ class Finding:
                 {
                     "text": part.text,
                     "verdict": CLAIM_WORDS[part.verdict],
+                    "decides": statistic.decides,
                     "paper": list(statistic.paper),
                     "measured": part.measured,
                     "ci95": part.ci95,
@@ -159,6 +178,12 @@ class Finding:
                 for statistic, part in zip(self.claim.statistics, self.parts, strict=False)
             ],
         }
+
+
+def _why(part: Verdict) -> str:
+    """What was judged, where, and what came out."""
+    scope = f" ({part.scope})" if part.scope else ""
+    return f"{part.text}{scope}: {part.detail}"
 
 
 def judge(claim: Claim, results: Mapping[str, Document], cpus: int) -> Finding:

@@ -71,14 +71,14 @@ def _rows(finding: Finding) -> list[tuple[str, str, str, str, str]]:
         return [(*head, measured_words(claim.statistics[0], finding.parts[0]), verdict)]
     rows = [(*head, "", f"[bold]{verdict}[/bold]")]
     for statistic, part in zip(claim.statistics, finding.parts, strict=False):
-        word = CLAIM_WORDS[part.verdict]
+        word = _styled(CLAIM_WORDS[part.verdict])
         rows.append(
             (
                 "",
                 f"· {escape(part.text)}",
                 escape(paper_words(statistic)),
                 measured_words(statistic, part),
-                _styled(word),
+                word if statistic.decides else f"(beside: {word})",
             )
         )
     return rows

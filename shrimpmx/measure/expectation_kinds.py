@@ -142,6 +142,17 @@ class Bound(_Bounded):
     kind: Literal["bound"] = "bound"
 
 
+class Within(_Bounded):
+    """The median of `metric` at `of` lies within bounds.
+
+    The whole interval must lie inside; one that covers a border is inconclusive. For a bound that
+    holds in the mean, of which a single sample may be disturbed.
+    """
+
+    of: Place
+    kind: Literal["within"] = "within"
+
+
 class Near(_Expectation):
     """The median of `metric` at `of` is `value`, give or take the share `tolerance` of it.
 
@@ -189,4 +200,4 @@ class Order(_Expectation):
             yield from ((upper, lower, False) for upper, lower in itertools.product(own, below))
 
 
-Expectation = Ratio | Between | Equals | Bound | Near | Order
+Expectation = Ratio | Between | Equals | Bound | Within | Near | Order

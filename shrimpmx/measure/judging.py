@@ -27,6 +27,7 @@ from shrimpmx.measure.expectation_kinds import (
     Place,
     Ratio,
     Verdict,
+    Within,
 )
 from shrimpmx.measure.metrics import METRICS
 from shrimpmx.measure.statistics import (
@@ -55,6 +56,8 @@ def judged(expected: Expectation, runs: Runs, where: str, seed: int) -> Verdict:
             return _equals(expected, runs, where, seed)
         case Bound():
             return _bound(expected, runs, where)
+        case Within():
+            return _within(expected, runs, where, seed)
         case Near():
             return _near(expected, runs, where, seed)
         case Order():
@@ -175,6 +178,12 @@ def _bound(expected: Bound, runs: Runs, where: str) -> Verdict:
     )
     made = _made(expected, runs, OPPOSITE if outside else AS_EXPECTED, detail, None)
     return replace(made, measured=extreme)
+
+
+def _within(expected: Within, runs: Runs, where: str, seed: int) -> Verdict:
+    figure = summarise_runs(runs[0], seed)
+    detail = f"{_words(figure)}, expected {expected.bounds_words()}{where}"
+    return _made(expected, runs, _side(figure, *expected.bounds()), detail, figure)
 
 
 def _near(expected: Near, runs: Runs, where: str, seed: int) -> Verdict:

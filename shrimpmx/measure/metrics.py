@@ -5,76 +5,24 @@ A metric that a run cannot give is a reason, never a blank.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable
 
 import numpy as np
 
+from shrimpmx.measure.metric import (
+    Metric,
+    Outcome,
+    declare,
+    one,
+    ranks_account,
+    ranks_usage,
+    shown_figures,
+    total,
+)
 from shrimpmx.measure.statistics import Samples
+from shrimpmx.measure.waiting_metrics import WAITING_METRICS
 
-Counters = Mapping[str, Mapping[str, int]]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one run in fresh processes gave.
-
-    `samples`, warm-up apart: ns per half round trip (ping-pong), one per iteration; or ns per
-    message (stream), one per receiver, since what follows in a stream is not independent.
-    `counters` by agent, `accounts` (waiting) and `usage` (kernel's view) by process, from the
-    moment when the ranks began to work, warm-up included; `ranks` are the ranks' processes.
-    `per_message[agent][counter]`: what each message behind the warm-up moved (anatomy only).
-    `mis_ordering`: packets of a medium message that come behind its mark.
-    `dilation`: how much longer the hardware's times are than those they emulate; `host_costs_ns`
-    are what the host was charged beside its own, per interrupt and per packet.
-    """
-
-    samples: Samples
-    counters: Counters
-    accounts: Counters = field(default_factory=dict)
-    usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    placement: Mapping[str, object] = field(default_factory=dict)
-    ranks: tuple[str, ...] = ()
-    per_message: Mapping[str, Mapping[str, Samples]] = field(default_factory=dict)
-    mis_ordering: int = 0
-    dilation: float = 1.0
-    host_costs_ns: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One metric: `compute` gives samples, or the reason why there are none.
-
-    `kind` "time" follows the distance of the CPUs and needs agents that run beside each other:
-    it is summarised and compared within one state. A "count" is taken over all runs.
-    """
-
-    name: str
-    title: str
-    unit: str
-    meaning: str
-    compute: Callable[[Outcome], Samples | str]
-    kind: Literal["time", "count"]
-    better: str = "lower"
-
-    def scale(self, dilation: float) -> float:
-        """What a run's figure is multiplied by to be one of the emulated platform."""
-        if self.kind == "count":
-            return 1.0
-        return dilation if self.unit.endswith("/s") else 1.0 / dilation
-
-
-def shown_figures(metric: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Median and interval of a result's metric to show: the emulated platform's, if any."""
-    shown: Mapping[str, Any] = metric.get("scaled", metric)
-    return shown
-
-
-def total(counters: Counters, name: str) -> int:
-    """The sum of one counter over all agents."""
-    return sum(int(values.get(name, 0)) for values in counters.values())
-
+__all__ = ["CAUSES", "METRICS", "Metric", "Outcome", "shown_figures", "total"]
 
 # Packets that carry an acknowledgement and nothing else, as handlers count them.
 ACKS = ("recv_liback",)
@@ -109,13 +57,9 @@ def _mean_by_message(*names: str) -> Callable[[Outcome], Samples | str]:
 
     def compute(outcome: Outcome) -> Samples | str:
         found = each(outcome)
-        return found if isinstance(found, str) else _one(float(found.mean()))
+        return found if isinstance(found, str) else one(float(found.mean()))
 
     return compute
-
-
-def _one(value: float) -> Samples:
-    return np.array([value], dtype=np.float64)
 
 
 def _no_samples(outcome: Outcome) -> str | None:
@@ -133,7 +77,7 @@ def _half_round_trip(outcome: Outcome) -> Samples | str:
 def _message_rate(outcome: Outcome) -> Samples | str:
     if not outcome.samples.size:
         return "the rank returned no samples"
-    return _one(float((1e6 / np.maximum(outcome.samples, 1e-3)).sum()))
+    return one(float((1e6 / np.maximum(outcome.samples, 1e-3)).sum()))
 
 
 def _interrupts_per_message(outcome: Outcome) -> Samples | str:
@@ -142,63 +86,52 @@ def _interrupts_per_message(outcome: Outcome) -> Samples | str:
     messages = total(outcome.counters, "recv_messages")
     if not messages:
         return "no message was received"
-    return _one(total(outcome.counters, "irq_raised") / messages)
+    return one(total(outcome.counters, "irq_raised") / messages)
 
 
 def _packets_per_interrupt(outcome: Outcome) -> Samples | str:
     interrupts = total(outcome.counters, "interrupts")
     if not interrupts:
         return "no interrupt was raised"
-    return _one(total(outcome.counters, "recv_packets") / interrupts)
-
-
-def _ranks_account(outcome: Outcome, name: str) -> int:
-    return sum(int(outcome.accounts.get(rank, {}).get(name, 0)) for rank in outcome.ranks)
-
-
-def _ranks_usage(outcome: Outcome, *names: str) -> float | None:
-    found = [outcome.usage[rank] for rank in outcome.ranks if rank in outcome.usage]
-    if not found or any(name not in usage for usage in found for name in names):
-        return None
-    return float(sum(usage[name] for usage in found for name in names))
+    return one(total(outcome.counters, "recv_packets") / interrupts)
 
 
 def _system_calls_per_wait(outcome: Outcome) -> Samples | str:
-    waits = _ranks_account(outcome, "waits")
+    waits = ranks_account(outcome, "waits")
     if not waits:
         return "no rank waited"
-    return _one(_ranks_account(outcome, "system_calls") / waits)
+    return one(ranks_account(outcome, "system_calls") / waits)
 
 
 def _taken_spinning(outcome: Outcome) -> Samples | str:
-    waits = _ranks_account(outcome, "waits")
+    waits = ranks_account(outcome, "waits")
     if not waits:
         return "no rank waited"
-    found = _ranks_account(outcome, "while_spinning") + _ranks_account(outcome, "at_once")
-    return _one(100 * found / waits)
+    found = ranks_account(outcome, "while_spinning") + ranks_account(outcome, "at_once")
+    return one(100 * found / waits)
 
 
 def _switches_per_wait(outcome: Outcome) -> Samples | str:
-    waits = _ranks_account(outcome, "waits")
-    switches = _ranks_usage(outcome, "voluntary_switches", "involuntary_switches")
+    waits = ranks_account(outcome, "waits")
+    switches = ranks_usage(outcome, "voluntary_switches", "involuntary_switches")
     if not waits or switches is None:
         return "no rank waited" if not waits else "the kernel gave no context switches"
-    return _one(switches / waits)
+    return one(switches / waits)
 
 
 def _cpu_per_message(outcome: Outcome) -> Samples | str:
     messages = total(outcome.counters, "recv_messages")
-    used_ns = _ranks_usage(outcome, "task_clock_ns")
+    used_ns = ranks_usage(outcome, "task_clock_ns")
     if not messages or used_ns is None:
         return "no message was received" if not messages else "the kernel gave no CPU time"
-    return _one(used_ns / 1000 / messages)
+    return one(used_ns / 1000 / messages)
 
 
 def _deferral_longest(outcome: Outcome) -> Samples | str:
     if not total(outcome.counters, "irq_deferred"):
         return "no interrupt was put off"
     name = "irq_deferred_longest_ns"
-    return _one(max(values.get(name, 0) for values in outcome.counters.values()) / 1000)
+    return one(max(values.get(name, 0) for values in outcome.counters.values()) / 1000)
 
 
 def _packet_time(outcome: Outcome) -> Samples | str:
@@ -212,7 +145,7 @@ def _host_cpu_per_message(outcome: Outcome) -> Samples | str:
         return "no message was received"
     if not hosts or any("task_clock_ns" not in outcome.usage[name] for name in hosts):
         return "the kernel gave no CPU time"
-    return _one(sum(outcome.usage[name]["task_clock_ns"] for name in hosts) / 1000 / messages)
+    return one(sum(outcome.usage[name]["task_clock_ns"] for name in hosts) / 1000 / messages)
 
 
 def _handler_cpu_per_packet(outcome: Outcome) -> Samples | str:
@@ -222,14 +155,14 @@ def _handler_cpu_per_packet(outcome: Outcome) -> Samples | str:
         return "no handler found a packet"
     if not handlers or any("task_clock_ns" not in usage for usage in handlers):
         return "the kernel gave no CPU time of the handlers"
-    return _one(sum(usage["task_clock_ns"] for usage in handlers) / packets)
+    return one(sum(usage["task_clock_ns"] for usage in handlers) / packets)
 
 
 def _interrupts_per_packet(outcome: Outcome) -> Samples | str:
     packets = total(outcome.counters, "rx_packets")
     if not packets:
         return "no packet arrived"
-    return _one(total(outcome.counters, "irq_raised") / packets)
+    return one(total(outcome.counters, "irq_raised") / packets)
 
 
 def _unmarked_share(outcome: Outcome) -> Samples | str:
@@ -239,14 +172,14 @@ def _unmarked_share(outcome: Outcome) -> Samples | str:
     if not packets + sunk:
         return "no packet arrived"
     unmarked = packets - total(outcome.counters, "rx_marked") + sunk
-    return _one(100 * unmarked / (packets + sunk))
+    return one(100 * unmarked / (packets + sunk))
 
 
 def _other_delay(outcome: Outcome) -> Samples | str:
     packets = total(outcome.counters, "recv_other")
     if not packets:
         return "no packet of another protocol was received"
-    return _one(total(outcome.counters, "recv_other_delay_ns") / packets / 1000)
+    return one(total(outcome.counters, "recv_other_delay_ns") / packets / 1000)
 
 
 def _deferral_success(outcome: Outcome) -> Samples | str:
@@ -256,7 +189,7 @@ def _deferral_success(outcome: Outcome) -> Samples | str:
         return bridged
     if not outcome.mis_ordering:
         return "no packet comes behind a mark: mark_early and overtake are 0"
-    return _one(100 * float((bridged == outcome.mis_ordering).mean()))
+    return one(100 * float((bridged == outcome.mis_ordering).mean()))
 
 
 # Why a NIC raises an interrupt.
@@ -269,11 +202,7 @@ CAUSES = {
 }
 
 
-def _declare(*metrics: Metric) -> dict[str, Metric]:
-    return {metric.name: metric for metric in metrics}
-
-
-METRICS = _declare(
+METRICS = declare(
     Metric(
         "half_round_trip",
         "Half round trip",
@@ -473,4 +402,5 @@ METRICS = _declare(
         "count",
         "higher",
     ),
+    *WAITING_METRICS,
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shrimpmx.measure.metrics import CAUSES
+from shrimpmx.measure.tipping import tipping_lines
 from shrimpmx.measure.words import heading_words, number_words, place_words
 
 Document = Mapping[str, Any]
@@ -137,8 +138,14 @@ def _values(params: Mapping[str, Any], axes: Any) -> list[str]:
     return [heading_words(axis, params[axis]) for axis in axes]
 
 
+def tipping_point(document: Document) -> str:
+    """At which cost of a reschedule ways to wait change places."""
+    return "\n".join(tipping_lines(document["points"])) or "no two costs of a reschedule were run"
+
+
 # By the name that a scenario gives.
 SECTIONS = {
     "interrupts": Section("Why each interrupt was raised, per message", interrupts),
     "timeline": Section("One message, packet by packet", timeline),
+    "tipping-point": Section("Where the order tips", tipping_point),
 }

@@ -10,6 +10,9 @@ import signal as signals
 import threading
 
 from cpython.exc cimport PyErr_SetFromErrno
+from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.string cimport memset
+
 from shrimpmx.errors import InputError, MachineError
 
 cdef extern from "<sys/prctl.h>":
@@ -27,9 +30,38 @@ cdef extern from *:
     enum:
         RLIMIT_RTTIME
 
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <sys/syscall.h>
+    #include <unistd.h>
+    /* As the kernel has it (sched_setattr(2)); not every C library knows it. */
+    struct sched_attributes {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    };
+    static long scheduler_set(struct sched_attributes *attributes) {
+        return syscall(SYS_sched_setattr, 0, attributes, 0);
+    }
+    static long scheduler_get(int pid, struct sched_attributes *attributes) {
+        return syscall(SYS_sched_getattr, pid, attributes, sizeof *attributes, 0);
+    }
+    """
+    cdef struct sched_attributes:
+        uint32_t size
+        int32_t nice
+        uint64_t runtime
+    long scheduler_set(sched_attributes *attributes) noexcept
+    long scheduler_get(int pid, sched_attributes *attributes) noexcept
+
 # CPU time that a real-time process may use without sleeping before the kernel ends it
 # (SIGXCPU). Long enough for a measured livelock, short enough to save the machine (ours).
 REALTIME_LIMIT_NS = 5_000_000_000
+# To ask whether there are time slices: not the default of any kernel.
+TIME_SLICE_NS = 7_000_000
 
 
 def pin(cpus):
@@ -129,6 +161,37 @@ def set_timer_slack(long ns):
 def timer_slack():
     """The timer slack of the calling thread, ns."""
     return prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
+
+
+def set_time_slice(uint64_t ns):
+    """Ask the kernel's scheduler for time slices of `ns`, 0.1 to 100 ms; what it gives, ns.
+
+    For the calling thread and what it starts, at normal priority; its niceness stays. 0 from
+    kernels that give all the same (before Linux 6.12).
+    """
+    cdef sched_attributes attributes
+    memset(&attributes, 0, sizeof(attributes))
+    attributes.size = sizeof(attributes)
+    attributes.nice = os.getpriority(os.PRIO_PROCESS, 0)
+    attributes.runtime = ns
+    return time_slice() if scheduler_set(&attributes) == 0 else 0
+
+
+def time_slice(int pid=0):
+    """The time slice of thread `pid` (0: the calling one), ns; 0 from kernels that do not tell."""
+    cdef sched_attributes attributes
+    memset(&attributes, 0, sizeof(attributes))
+    return attributes.runtime if scheduler_get(pid, &attributes) == 0 else 0
+
+
+def time_slices_settable():
+    """Whether this kernel takes time slices."""
+    # Tried in a thread of its own, whose slice ends with it.
+    granted = []
+    thread = threading.Thread(target=lambda: granted.append(set_time_slice(TIME_SLICE_NS)))
+    thread.start()
+    thread.join()
+    return granted == [TIME_SLICE_NS]
 
 
 def die_with_parent(int parent_pid):

@@ -80,6 +80,13 @@ static inline int wait_slot_wake(struct wait_slot *slot) {
     return 1;
 }
 
+/* Wakes whoever sleeps on the slot, armed or not: for what must not be missed though another waker
+ * may have died between disarming and waking. A strategy looks again, and sleeps on. */
+static inline void wait_slot_rouse(struct wait_slot *slot) {
+    fetch_add_u32(&slot->word, 1); /* wakers and handlers add to it at the same time */
+    futex_wake(&slot->word, 1 << 30);
+}
+
 /* Waiter's half: arm, then the caller looks once more, then wait_slot_sleep() or
  * wait_slot_disarm(). Returns the word's value to hand to wait_slot_sleep(). */
 static inline uint32_t wait_slot_arm(struct wait_slot *slot) {

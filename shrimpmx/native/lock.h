@@ -36,14 +36,20 @@ static inline int shared_lock_initialise(pthread_mutex_t *lock) {
     return error;
 }
 
-static inline enum shared_lock_result shared_lock_take(pthread_mutex_t *lock) {
-    int error = pthread_mutex_lock(lock);
+static inline enum shared_lock_result shared_lock_result_of(pthread_mutex_t *lock, int error) {
     if (error == 0)
         return SHARED_LOCK_TAKEN;
     if (error != EOWNERDEAD)
         return SHARED_LOCK_BROKEN;
     pthread_mutex_consistent(lock);
     return SHARED_LOCK_REPAIR;
+}
+static inline enum shared_lock_result shared_lock_take(pthread_mutex_t *lock) {
+    return shared_lock_result_of(lock, pthread_mutex_lock(lock));
+}
+/* The same without waiting: BROKEN if somebody else has it, too. */
+static inline enum shared_lock_result shared_lock_try(pthread_mutex_t *lock) {
+    return shared_lock_result_of(lock, pthread_mutex_trylock(lock));
 }
 static inline void shared_lock_give(pthread_mutex_t *lock) { pthread_mutex_unlock(lock); }
 

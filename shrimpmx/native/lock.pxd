@@ -8,4 +8,5 @@ cdef extern from "native/lock.h" nogil:
     # `lock` is a pthread_mutex_t *.
     int shared_lock_initialise(void *lock) noexcept
     int shared_lock_take(void *lock) noexcept
+    int shared_lock_try(void *lock) noexcept
     void shared_lock_give(void *lock) noexcept

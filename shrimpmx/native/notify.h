@@ -6,7 +6,8 @@
  * compiled wait loop does not let it do.
  *
  * Real-time signals queue, so that each notification runs the handler once, as in
- * the waiting paper (section 3.1).
+ * the waiting paper (section 3.1). On an emulated host whose handlers take longer, each run
+ * burns the difference.
  */
 #ifndef SHRIMPMX_NATIVE_NOTIFY_H
 #define SHRIMPMX_NATIVE_NOTIFY_H
@@ -16,6 +17,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "native/burn.h"
+
 struct notify_state {
     uint64_t runs;            /* handler: how often it ran in this process */
     int signal;               /* installer: 0 if not installed */
@@ -23,10 +26,15 @@ struct notify_state {
     /* waiter: a futex word that each run increments too, or NULL. Who sleeps on it needs no
      * change of the signal mask: one system call for a wait instead of three. */
     volatile uint32_t *word;
+    int64_t cost_ns;          /* waiter: CPU time that each run burns, 0 for none */
 };
 
 static inline void notify_handler_add(struct notify_state *state) {
+    static const struct clock monotonic = {.kind = CLOCK_KIND_MONOTONIC};
     volatile uint32_t *word = __atomic_load_n(&state->word, __ATOMIC_RELAXED);
+    int64_t cost_ns = __atomic_load_n(&state->cost_ns, __ATOMIC_RELAXED);
+    if (cost_ns > 0)
+        burn_ns(&monotonic, cost_ns); /* the same signal stays blocked meanwhile, and queues */
     __atomic_fetch_add(&state->runs, 1, __ATOMIC_RELAXED);
     if (word)
         __atomic_fetch_add(word, 1, __ATOMIC_RELEASE);

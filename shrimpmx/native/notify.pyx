@@ -24,6 +24,7 @@ cdef extern from *:
     cdef struct notify_state:
         int signal
         uint32_t *word
+        int64_t cost_ns
     notify_state notify_process
     void notify_handler(int number) noexcept nogil
     uint64_t notify_load(const notify_state *state) noexcept nogil
@@ -56,6 +57,10 @@ cdef int notify_remove() except -1:
 
 cdef void notify_set_word(uint32_t *word) noexcept nogil:
     notify_process.word = word
+
+
+cdef void notify_set_cost(int64_t cost_ns) noexcept nogil:
+    notify_process.cost_ns = cost_ns
 
 
 cdef uint64_t notify_count() noexcept nogil:

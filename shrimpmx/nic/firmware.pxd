@@ -1,56 +1,18 @@
 """The firmware of an Ethernet NIC: one agent per emulated node."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t
 
-from shrimpmx.native.ring cimport ring
 from shrimpmx.nic.coalescing cimport CoalescingPolicy
 from shrimpmx.nic.dma cimport dma_engine
 from shrimpmx.nic.interrupt_line cimport InterruptLine
-from shrimpmx.shared.agent cimport Agent
-from shrimpmx.shared.layout cimport node_header
-from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.link cimport LinkEgress
+from shrimpmx.nic.port cimport Port
 
 
-cdef enum:
-    TX_FRAMES_PER_RING = 32      # taken from one tx ring before the next has its turn (ours)
-    EVENTS_PER_STEP = 256        # so that a step stays short and other agents run (ours)
-
-
-cdef struct incoming_link:
-    ring *frames
-    uint32_t taken           # slots read, not yet handed back
-    uint32_t available       # slots known to be readable, taken ones included
-    int64_t arrival_ns       # of the next frame; NEVER_NS: none known
-
-
-cdef class Firmware(Agent):
-    cdef readonly Node node
+cdef class Firmware(Port):
     cdef readonly CoalescingPolicy policy
-    cdef readonly LinkEgress egress
     cdef readonly InterruptLine line
-    cdef node_header *header
     cdef dma_engine dma
-    cdef int64_t event_ns            # time of the last event: events never go back
-    cdef ring **tx_rings
-    cdef uint32_t tx_rings_count
-    cdef uint32_t tx_first           # whose turn it is
-    cdef bint tx_more                # frames are left that fit
-    cdef int64_t tx_retry_ns         # when to try frames that do not; NEVER_NS: there are none
-    cdef incoming_link *incoming
-    cdef uint32_t incoming_count
-    cdef incoming_link *next_incoming   # where the earliest frame is
-    cdef int64_t arrival_ns             # and when it arrives
 
-    cdef int send(self, int64_t now_ns) noexcept nogil
-    cdef int send_from(self, ring *frames, int64_t now_ns) noexcept nogil
-    cdef bint forward(self, const void *slot, int64_t now_ns) noexcept nogil
     cdef int receive(self, int64_t now_ns) noexcept nogil
-    cdef void look_at_links(self) noexcept nogil
-    cdef void find_earliest(self) noexcept nogil
-    cdef int64_t reached(self, int64_t due_ns) noexcept nogil
-    cdef void trace_drop(self, int64_t time_ns, uint32_t counter) noexcept nogil
     cdef void arrive(self) noexcept nogil
     cdef void complete(self) noexcept nogil
-    cdef void hand_back(self) noexcept nogil
-    cdef int64_t next_due(self, int64_t now_ns, int64_t held_ns) noexcept nogil

@@ -3,15 +3,12 @@ from collections.abc import Sequence
 from shrimpmx.nic.coalescing import CoalescingPolicy
 from shrimpmx.nic.interrupt_line import InterruptLine
 from shrimpmx.nic.policy import Policy
+from shrimpmx.nic.port import Port
 from shrimpmx.params import LinkFaults, NicParameters
-from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.link import LinkEgress
 
-class Firmware(Agent):
-    node: Node
+class Firmware(Port):
     policy: CoalescingPolicy
-    egress: LinkEgress
     line: InterruptLine
     def __init__(
         self,

@@ -5,8 +5,16 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from shrimpmx.native.ring cimport ring
 from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.nic.coalescing cimport Cause, CoalescingPolicy
-from shrimpmx.shared.layout cimport interrupt_vector
+from shrimpmx.shared.layout cimport control_header, control_runner, interrupt_vector
 from shrimpmx.shared.node cimport Node
+
+
+cdef inline bint shares_cpu(Node node, uint32_t runner) noexcept nogil:
+    """Whether the NIC's process and this one, a handler's, are on one CPU."""
+    cdef control_header *control = node.control.header
+    cdef uint32_t own = node.header.nic_runner
+    return (runner < control.runners_count and own < control.runners_count
+            and control_runner(control, runner).cpu == control_runner(control, own).cpu)
 
 
 cdef class InterruptLine:
@@ -28,6 +36,5 @@ cdef class InterruptLine:
     cdef int settle(self, int64_t now_ns) noexcept nogil
     cdef bint take_token(self) noexcept nogil
     cdef bint handler_waits(self) noexcept nogil
-    cdef bint same_cpu(self, uint32_t runner) noexcept nogil
     cdef void deliver(self, int64_t now_ns, Cause cause) noexcept nogil
     cdef void absorb(self, int64_t now_ns, Cause cause) noexcept nogil

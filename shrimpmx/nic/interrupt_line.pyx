@@ -34,8 +34,6 @@ from shrimpmx.shared.layout cimport (
     COUNTER_irq_wished,
     TOKEN_FREE,
     TOKEN_TAKEN,
-    control_header,
-    control_runner,
     core_interrupts,
     node_core,
     node_handled,
@@ -132,15 +130,9 @@ cdef class InterruptLine:
         self.vector.raised_ns = now_ns
         # I2: packets and time are published before the interrupt; pairs with the irq agent's I2'.
         fetch_or_u64(&interrupts.pending, <uint64_t>1 << self.index)
-        self.beside = self.same_cpu(interrupts.runner)
+        self.beside = shares_cpu(self.node, interrupts.runner)
         wait_slot_wake(self.node.control.slot(interrupts.runner))
         self.policy.on_raised(now_ns, cause)
-
-    cdef bint same_cpu(self, uint32_t runner) noexcept nogil:
-        cdef control_header *control = self.node.control.header
-        cdef uint32_t own = self.node.header.nic_runner
-        return (runner < control.runners_count and own < control.runners_count
-                and control_runner(control, runner).cpu == control_runner(control, own).cpu)
 
     cdef void absorb(self, int64_t now_ns, Cause cause) noexcept nogil:
         """The handler has taken the packets of this wish without an interrupt."""

@@ -10,13 +10,12 @@ from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libc.string cimport memset, strncpy
 
 from shrimpmx.native.atomics cimport (
-    fetch_add_u32,
     full_fence,
     load_acquire_u32,
     store_release_u32,
 )
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, Clock, clock_initialise, clock_now_ns
-from shrimpmx.native.futex cimport futex_wait, futex_wake, wait_slot
+from shrimpmx.native.futex cimport futex_wait, futex_wake, wait_slot, wait_slot_rouse
 from shrimpmx.shared.layout cimport (
     AGENT_DMA,
     AGENT_HOG,
@@ -149,13 +148,10 @@ cdef class Control:
 
         Sleepers are woken so that they see it.
         """
-        cdef wait_slot *slot
         store_release_u32(&self.header.stop, STOP_STATES[state])
         full_fence()  # S1: the stop before the word; a sleeper reads the word, then the stop
         for index in range(self.header.runners_count):
-            slot = self.slot(index)
-            fetch_add_u32(&slot.word, 1)  # wakers and handlers add to it at the same time
-            futex_wake(&slot.word, 1 << 30)
+            wait_slot_rouse(self.slot(index))
         futex_wake(&self.header.started, 1 << 30)
 
     def stop_state(self) -> str:
@@ -237,6 +233,7 @@ cdef class Control:
             "system_calls": account.system_calls,
             "interrupts_enabled": account.interrupts_enabled,
             "notifications": account.notifications,
+            "limits_ns": account.limits_ns,
         }
 
     def agent_info(self, uint32_t agent) -> dict:

@@ -42,6 +42,21 @@ NIC = {
     "sunk_acks": "Acknowledgements that a traffic generator received.",
     "steps": "Steps that the firmware made.",
     "irq_deferred_packets": "Packets that came to host memory while an interrupt was put off.",
+    "vmmc_updates": "Updates that the NIC deposited in exported memory (VMMC).",
+    "vmmc_update_bytes": "Bytes that the NIC deposited in exported memory.",
+    "vmmc_map_requests": "Requests to map an export that the NIC answered.",
+    "vmmc_letters": "Letters that the NIC put into mailboxes, its own included.",
+    "vmmc_letters_bounced": "Letters sent back: no such process or port, or its mailbox is full.",
+    "vmmc_gone_letters": "Letters that told a process that a peer has closed or died.",
+    "vmmc_page_interrupts": "Updates and letters to a page whose interrupt was enabled.",
+    "vmmc_page_disabled": "Updates that asked for an interrupt where the receiver had it disabled.",
+    "vmmc_watchdog_polled": "Interrupts that the polling watchdog saved: it was polled in time.",
+    "drop_vmmc_bad_frame": "Frames that are no valid VMMC packet.",
+    "drop_vmmc_no_process": "Updates for a process that is not open.",
+    "drop_vmmc_not_exported": "Updates for memory that is not, or no longer, exported.",
+    "drop_vmmc_out_of_range": "Updates that would have gone past the end of an export.",
+    "drop_vmmc_mailbox_full": "Letters of a NIC that were lost: the mailbox was full, or its "
+    "own queue for the link.",
 }
 
 DRIVER = {
@@ -156,6 +171,9 @@ IRQ = {
     "drop_nosys_type": "A raw packet on a node where no raw endpoint is open.",
     "drop_invalid_type": "A packet type that no host receives: none, or one of the NIC's own.",
     "drop_unknown_type": "A packet type that MXoE does not have.",
+    "vmmc_wakes": "Waiters whose pages were disabled and who were woken (VMMC).",
+    "vmmc_notifications": "Notifications sent to processes (VMMC).",
+    "vmmc_unclaimed": "Interrupts of a page that nobody was waiting for any more (VMMC).",
 }
 
 RANK = {
@@ -196,6 +214,20 @@ RANK = {
     "memory_bounce": "Large messages by way of a buffer in the shared heap.",
     "unexpected_handled": "Messages that the unexpected handler consumed.",
     "match_comparisons": "Waiting receives and messages looked at to match one with another.",
+    "sent_updates": "Packets of deliberate updates sent (VMMC).",
+    "sent_update_bytes": "Bytes sent by deliberate update.",
+    "sent_letters": "Letters and map requests sent.",
+    "sent_update_waits": "Times that an update had to wait for room in the tx ring.",
+    "exports": "Buffers exported.",
+    "imports": "Remote exports mapped.",
+    "sockets_connected": "Stream sockets connected by connect.",
+    "sockets_accepted": "Stream sockets connected by accept.",
+    "sockets_reset": "Stream sockets whose connection was reset.",
+    "socket_bytes_sent": "Bytes sent by stream sockets.",
+    "socket_bytes_received": "Bytes received by stream sockets.",
+    "socket_credit_waits": "Sends that found no room in the peer's buffer and waited.",
+    "socket_credits_returned": "Updates that told a peer how much of its data has been read.",
+    "thread_switches": "Switches from one user-level thread to another.",
 }
 
 HOG = {"loops": "Rounds of burning CPU time."}

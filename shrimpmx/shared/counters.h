@@ -29,7 +29,12 @@ enum agent_kind {
     X(irq_raised_timeout) X(irq_raised_frames) X(irq_wished) X(irq_held_back)               \
     X(irq_absorbed) X(irq_deferred) X(irq_deferred_longest_ns)                              \
     X(generated_packets) X(generated_resent) X(generated_invalid) X(generated_other)        \
-    X(sunk_packets) X(sunk_acks) X(steps) X(irq_deferred_packets)
+    X(sunk_packets) X(sunk_acks) X(steps) X(irq_deferred_packets)                           \
+    X(vmmc_updates) X(vmmc_update_bytes) X(vmmc_map_requests) X(vmmc_letters)               \
+    X(vmmc_letters_bounced) X(vmmc_gone_letters) X(vmmc_page_interrupts)                    \
+    X(vmmc_page_disabled) X(vmmc_watchdog_polled) X(drop_vmmc_bad_frame)                    \
+    X(drop_vmmc_no_process) X(drop_vmmc_not_exported) X(drop_vmmc_out_of_range)             \
+    X(drop_vmmc_mailbox_full)
 
 /* The driver's own, by Open-MX's names where it has one. Its code runs in the rank (send
  * side), in the irq agent (receive handler) and in the dma agent: these come first in all
@@ -66,7 +71,8 @@ enum agent_kind {
     X(drop_pull_reply_duplicate) X(drop_nack_mcp_bad_magic_endpoint)                        \
     X(drop_nack_mcp_bad_wire_handle) X(drop_host_query_bad_magic)                           \
     X(drop_host_reply_bad_magic) X(drop_raw_queue_full) X(drop_raw_too_large)               \
-    X(drop_nosys_type) X(drop_invalid_type) X(drop_unknown_type)
+    X(drop_nosys_type) X(drop_invalid_type) X(drop_unknown_type)                            \
+    X(vmmc_wakes) X(vmmc_notifications) X(vmmc_unclaimed)
 
 #define RANK_COUNTERS(X)                                                                    \
     X(resent_messages) X(recv_events) X(recv_messages)                                      \
@@ -76,7 +82,11 @@ enum agent_kind {
     X(medium_no_assembly) X(nacks_received) X(recv_bad_fragment) X(recv_out_of_window)      \
     X(sent_large) X(sent_self) X(sent_shared) X(pulls_started) X(pulls_waited)              \
     X(pulls_failed) X(recv_bad_notify) X(memory_heap) X(memory_process) X(memory_bounce)    \
-    X(unexpected_handled) X(match_comparisons)
+    X(unexpected_handled) X(match_comparisons)                                              \
+    X(sent_updates) X(sent_update_bytes) X(sent_letters) X(sent_update_waits)               \
+    X(exports) X(imports) X(sockets_connected) X(sockets_accepted) X(sockets_reset)         \
+    X(socket_bytes_sent) X(socket_bytes_received) X(socket_credit_waits)                    \
+    X(socket_credits_returned) X(thread_switches)
 
 #define HOG_COUNTERS(X) X(loops)
 

@@ -10,7 +10,7 @@ from shrimpmx.wire.tables import WireGeometry, marked_types, wire_geometry
 
 CACHE_LINE_BYTES = 64
 # Sizes of the structures of layout.h and ring.h, checked by the node's tests.
-NODE_HEADER_BYTES = 256
+NODE_HEADER_BYTES = 320
 RING_HEADER_BYTES = 320
 EVENT_BYTES = 64
 CORE_INTERRUPTS_BYTES = 320
@@ -24,6 +24,18 @@ ENDPOINT_REGIONS = 256
 ENDPOINT_PULLS = 1024
 RAW_QUEUE_BYTES = 65536
 PEER_NAME_BYTES = 96  # sizeof(struct peer_name) of host/raw.h
+# Of shared/vmmc.h.
+VMMC_NODE_BYTES = 192
+VMMC_PROCESS_BYTES = 448
+VMMC_CORE_BYTES = 64
+VMMC_EXPORT_BYTES = 32
+VMMC_IMPORT_BYTES = 32
+VMMC_LETTER_SLOT_BYTES = 64
+VMMC_EXPORTS = 4096
+VMMC_IMPORTS = 4096
+VMMC_MAILBOX_ENTRIES = 4096
+VMMC_PORTS = 65536
+VMMC_PAGE_BYTES = 4096
 HEAP_START_BYTES = 4096
 # Strategies under which ranks poll rx rings themselves: enum busy_poll of layout.h.
 BUSY_POLLS = {"watchdog": 1, "irq-suspend": 2}
@@ -64,6 +76,7 @@ class NodeLayout:
     link_ring_entries: int = 4096
     event_ring_entries: int = 1024
     event_ring: str = "lock-free"
+    nic_kind: str = "ethernet"
     nic_runner: int = 0
     nic_agent: int = 0
     core_runners: list[int] = field(default_factory=lambda: [0])
@@ -96,6 +109,12 @@ class NodeLayout:
     copy_rings_offset: int = 0
     copy_stride: int = 0
     raw_offset: int = 0
+    vmmc_offset: int = 0
+    vmmc_processes_offset: int = 0
+    vmmc_cores_offset: int = 0
+    vmmc_ports_offset: int = 0
+    vmmc_tables_offset: int = 0
+    vmmc_tables_stride: int = 0
     size_bytes: int = 0
 
     @classmethod
@@ -116,6 +135,7 @@ class NodeLayout:
             nodes_count=nodes_count,
             cores=host.cores,
             mtu=nic.mtu,
+            nic_kind=nic.nic_kind,
             wire_format=nic.wire_format,
             marks=host.marks,
             mark_early=host.mark_early,
@@ -190,8 +210,30 @@ class NodeLayout:
             )
             self.copy_rings_offset = take(self.copy_stride * self.vectors)
         self.raw_offset = take(RAW_QUEUE_BYTES + PEER_NAME_BYTES * self.nodes_count)
+        if self.nic_kind == "vmmc":
+            self.vmmc_offset = take(VMMC_NODE_BYTES)
+            self.vmmc_processes_offset = take(VMMC_PROCESS_BYTES * self.endpoints)
+            self.vmmc_cores_offset = take(VMMC_CORE_BYTES * self.cores)
+            self.vmmc_ports_offset = take(VMMC_PORTS)
+            self.vmmc_tables_stride = sum(self.vmmc_table_bytes)
+            self.vmmc_tables_offset = take(self.vmmc_tables_stride * self.endpoints)
         self.size_bytes = -(-position // 4096) * 4096
         return self
+
+    @property
+    def vmmc_pages(self) -> int:
+        """Pages of a process, and one for its mailbox."""
+        return -(-self.heap_bytes // VMMC_PAGE_BYTES) + 1
+
+    @property
+    def vmmc_table_bytes(self) -> tuple[int, int, int, int]:
+        """Of a process's pages, exports, imports and mailbox, in this order in memory."""
+        return (
+            lines(4 * self.vmmc_pages),
+            VMMC_EXPORT_BYTES * VMMC_EXPORTS,
+            VMMC_IMPORT_BYTES * VMMC_IMPORTS,
+            lines(RING_HEADER_BYTES + VMMC_LETTER_SLOT_BYTES * VMMC_MAILBOX_ENTRIES),
+        )
 
     @property
     def heap_segment_bytes(self) -> int:

@@ -189,12 +189,15 @@ cdef class Heap:
             unit += <uint32_t>1 << order
         return 0
 
+    def __del__(self):
+        # HC2 leaves the part; pairs with HC1. A forked child's copy never had it. Not in
+        # __dealloc__: where a cycle is collected, the segment may be unmapped by then.
+        if self.claim != NULL and self.born == forks_count():
+            compare_exchange_u32(self.claim, <uint32_t>getpid(), 0)
+
     def __dealloc__(self):
         if self.populated != NULL:
             munmap(self.populated, self.metadata_bytes)
-        # HC2 leaves the part; pairs with HC1. A forked child's copy never had it.
-        if self.claim != NULL and self.born == forks_count():
-            compare_exchange_u32(self.claim, <uint32_t>getpid(), 0)
 
     # -- blocks ---------------------------------------------------------------
 

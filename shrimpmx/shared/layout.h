@@ -17,7 +17,7 @@
 #include "wire/wire.h"
 
 #define SEGMENT_MAGIC 0x584d504d49524853ull /* "SHRIMPMX" in memory */
-#define SEGMENT_ABI_VERSION 3
+#define SEGMENT_ABI_VERSION 4
 
 enum segment_kind {
     SEGMENT_CONTROL = 1,
@@ -63,7 +63,8 @@ struct wait_account {          /* writer: the process */
     uint64_t system_calls;     /* all system calls made to wait */
     uint64_t interrupts_enabled; /* times the slot was armed */
     uint64_t notifications;    /* signal handler runs */
-    uint64_t unused[5];
+    uint64_t limits_ns;        /* spin limits that `adaptive` and `conditional` chose, added up */
+    uint64_t unused[4];
 };
 _Static_assert(sizeof(struct wait_account) == 128, "wait account");
 
@@ -274,8 +275,10 @@ struct node_header {                  /* offset; writer: supervisor, before any 
     uint32_t copy_message_bytes;      /* 244  shortest message whose copies are offloaded */
     uint32_t copy_frame_bytes;        /* 248  shortest copy that is */
     uint32_t unused2;                 /* 252 */
+    uint64_t vmmc_offset;             /* 256  struct vmmc_node of shared/vmmc.h; 0: another NIC */
+    uint8_t unused3[56];              /* 264 */
 };
-_Static_assert(sizeof(struct node_header) == 256, "node header");
+_Static_assert(sizeof(struct node_header) == 320, "node header");
 
 #define NODE_PART(node, type, offset) ((type *)((char *)(node) + (offset)))
 

@@ -53,6 +53,20 @@ cdef extern from "shared/counters.h" nogil:
         COUNTER_sunk_acks
         COUNTER_steps
         COUNTER_irq_deferred_packets
+        COUNTER_vmmc_updates
+        COUNTER_vmmc_update_bytes
+        COUNTER_vmmc_map_requests
+        COUNTER_vmmc_letters
+        COUNTER_vmmc_letters_bounced
+        COUNTER_vmmc_gone_letters
+        COUNTER_vmmc_page_interrupts
+        COUNTER_vmmc_page_disabled
+        COUNTER_vmmc_watchdog_polled
+        COUNTER_drop_vmmc_bad_frame
+        COUNTER_drop_vmmc_no_process
+        COUNTER_drop_vmmc_not_exported
+        COUNTER_drop_vmmc_out_of_range
+        COUNTER_drop_vmmc_mailbox_full
     enum:
         BUSY_POLL_NONE
         BUSY_POLL_RANKS
@@ -159,6 +173,9 @@ cdef extern from "shared/counters.h" nogil:
         COUNTER_drop_nosys_type
         COUNTER_drop_invalid_type
         COUNTER_drop_unknown_type
+        COUNTER_vmmc_wakes
+        COUNTER_vmmc_notifications
+        COUNTER_vmmc_unclaimed
     enum:
         COUNTER_resent_messages
         COUNTER_recv_events
@@ -194,6 +211,20 @@ cdef extern from "shared/counters.h" nogil:
         COUNTER_memory_bounce
         COUNTER_unexpected_handled
         COUNTER_match_comparisons
+        COUNTER_sent_updates
+        COUNTER_sent_update_bytes
+        COUNTER_sent_letters
+        COUNTER_sent_update_waits
+        COUNTER_exports
+        COUNTER_imports
+        COUNTER_sockets_connected
+        COUNTER_sockets_accepted
+        COUNTER_sockets_reset
+        COUNTER_socket_bytes_sent
+        COUNTER_socket_bytes_received
+        COUNTER_socket_credit_waits
+        COUNTER_socket_credits_returned
+        COUNTER_thread_switches
     enum:
         COUNTER_loops
     enum:
@@ -276,6 +307,7 @@ cdef extern from "shared/layout.h" nogil:
         uint64_t system_calls
         uint64_t interrupts_enabled
         uint64_t notifications
+        uint64_t limits_ns
     cdef struct runner_record:
         wait_slot slot
         uint32_t state
@@ -389,6 +421,7 @@ cdef extern from "shared/layout.h" nogil:
         uint32_t copy_frame_bytes
         uint32_t mark_early
         uint32_t busy_poll
+        uint64_t vmmc_offset
     cdef struct event_tiny:
         uint16_t checksum
         uint8_t length

@@ -21,3 +21,4 @@ cdef class Node:
     cdef int _write_rings(self, layout) except -1
     cdef int _write_ring(self, ring *r, uint32_t entries) except -1
     cdef int _write_endpoints(self, layout) except -1
+    cdef int _write_vmmc(self, layout) except -1

@@ -7,6 +7,22 @@ from shrimpmx.native.atomics cimport load_relaxed_u64
 from shrimpmx.native.lock cimport shared_lock_initialise
 from shrimpmx.native.ring cimport RING_HEADER_BYTES, ring, ring_depth, ring_initialise
 from shrimpmx.shared.control cimport Control
+from shrimpmx.shared.vmmc cimport (
+    VMMC_EXPORTS,
+    VMMC_IMPORTS,
+    VMMC_MAILBOX_ENTRIES,
+    VMMC_PAGE_BYTES,
+    VMMC_PORTS,
+    vmmc_core,
+    vmmc_export,
+    vmmc_import,
+    vmmc_letter,
+    vmmc_mailbox_of,
+    vmmc_node,
+    vmmc_process,
+    vmmc_process_of,
+    node_vmmc,
+)
 from shrimpmx.shared.layout cimport (
     BINDING_CORE,
     BINDING_ROUND_ROBIN,
@@ -62,6 +78,17 @@ def structure_bytes() -> dict:
         "ENDPOINT_PULLS": ENDPOINT_PULLS,
         "HEAP_START_BYTES": HEAP_START_BYTES,
         "NO_RUNNER": NO_RUNNER,
+        "VMMC_NODE_BYTES": sizeof(vmmc_node),
+        "VMMC_PROCESS_BYTES": sizeof(vmmc_process),
+        "VMMC_CORE_BYTES": sizeof(vmmc_core),
+        "VMMC_EXPORT_BYTES": sizeof(vmmc_export),
+        "VMMC_IMPORT_BYTES": sizeof(vmmc_import),
+        "VMMC_LETTER_SLOT_BYTES": sizeof(vmmc_letter),
+        "VMMC_EXPORTS": VMMC_EXPORTS,
+        "VMMC_IMPORTS": VMMC_IMPORTS,
+        "VMMC_MAILBOX_ENTRIES": VMMC_MAILBOX_ENTRIES,
+        "VMMC_PORTS": VMMC_PORTS,
+        "VMMC_PAGE_BYTES": VMMC_PAGE_BYTES,
     }
 
 
@@ -102,6 +129,8 @@ cdef class Node:
         self._write_interrupts(layout)
         self._write_rings(layout)
         self._write_endpoints(layout)
+        if layout.vmmc_offset:
+            self._write_vmmc(layout)
         # The raw queue of host/raw.h begins with its lock; the rest of it starts as zeros.
         if shared_lock_initialise(<void *><uintptr_t>(segment.address + layout.raw_offset)) != 0:
             raise MachineError("this system has no robust process-shared mutexes")
@@ -221,6 +250,30 @@ cdef class Node:
             )
             endpoint.pulls_offset = layout.pulls_offset + index * (
                 PULL_HANDLE_BYTES * ENDPOINT_PULLS
+            )
+        return 0
+
+    cdef int _write_vmmc(self, layout) except -1:
+        cdef vmmc_process *process
+        cdef uint64_t start
+        self.header.vmmc_offset = layout.vmmc_offset
+        if shared_lock_initialise(&node_vmmc(self.header).lock) != 0:
+            raise MachineError("this system has no robust process-shared mutexes")
+        node_vmmc(self.header).processes_offset = layout.vmmc_processes_offset
+        node_vmmc(self.header).cores_offset = layout.vmmc_cores_offset
+        node_vmmc(self.header).ports_offset = layout.vmmc_ports_offset
+        pages, exports, imports, _ = layout.vmmc_table_bytes
+        for index in range(layout.endpoints):
+            process = vmmc_process_of(self.header, index)
+            start = layout.vmmc_tables_offset + index * layout.vmmc_tables_stride
+            process.pages_offset = start
+            process.pages_count = layout.vmmc_pages
+            process.exports_offset = start + pages
+            process.imports_offset = start + pages + exports
+            process.mailbox_offset = start + pages + exports + imports
+            ring_initialise(
+                vmmc_mailbox_of(self.header, process), VMMC_MAILBOX_ENTRIES,
+                sizeof(vmmc_letter), RING_HEADER_BYTES,
             )
         return 0
 

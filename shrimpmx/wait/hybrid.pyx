@@ -30,6 +30,18 @@ cdef class SpinThen(Strategy):
         self.fallback = fallback
         self.name = f"spin-{fallback.name}"
 
+    @property
+    def sleeps(self):
+        return self.fallback.sleeps
+
+    @property
+    def stands(self):
+        return self.fallback.stands
+
+    @property
+    def uses_signals(self):
+        return self.fallback.uses_signals
+
     cdef int begin(self, WaitEnvironment *environment) except -1:
         return self.fallback.begin(environment)
 

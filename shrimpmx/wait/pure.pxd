@@ -1,8 +1,8 @@
 """The four pure strategies: spin, sched, block, notify."""
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
-from shrimpmx.wait.strategy cimport Strategy
+from shrimpmx.wait.strategy cimport Strategy, WaitEnvironment, WaitResult, ready_function
 
 
 cdef class Spin(Strategy):
@@ -19,3 +19,11 @@ cdef class Block(Strategy):
 
 cdef class Notify(Strategy):
     cdef uint64_t runs_before  # handler runs of this process before begin()
+
+
+# What `block` does after the first look: arm the slot, enable the interrupts, look, sleep.
+# Without `enables` the interrupts are left as they are.
+cdef WaitResult block_until(WaitEnvironment *environment, ready_function ready, void *context,
+                            int64_t deadline_ns, bint enables) noexcept nogil
+# One sched_yield, counted and charged.
+cdef void yield_cpu(WaitEnvironment *environment) noexcept nogil

@@ -10,6 +10,7 @@ from shrimpmx.native.atomics cimport (
     load_relaxed_u32,
     store_relaxed_u32,
 )
+from shrimpmx.native.burn cimport burn_ns
 from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
 from shrimpmx.native.futex cimport (
     WAIT_SLOT_IDLE,
@@ -24,6 +25,7 @@ from shrimpmx.wait.strategy cimport (
     WAIT_READY,
     WAIT_STOPPED,
     WAIT_TIMED_OUT,
+    InterruptGate,
     Strategy,
     WaitEnvironment,
     WaitResult,
@@ -47,6 +49,29 @@ cdef int64_t time_left_ns(WaitEnvironment *environment, int64_t deadline_ns) noe
         return -1
     left_ns = deadline_ns - clock_now_ns(environment.clock)
     return left_ns if left_ns > 0 else 0
+
+
+# What the emulated host takes for so many runs of the kernel's scheduler, beside this one's own.
+cdef inline void charge(WaitEnvironment *environment, int64_t reschedules) noexcept nogil:
+    if environment.reschedule_cost_ns > 0:
+        burn_ns(environment.clock, reschedules * environment.reschedule_cost_ns)
+
+
+cdef void yield_cpu(WaitEnvironment *environment) noexcept nogil:
+    environment.account.yields += 1
+    environment.account.system_calls += 1
+    sched_yield()
+    charge(environment, 1)
+
+
+# Sleeps while the slot's word is `seen`: the kernel's scheduler runs to put the process to sleep,
+# while the message may be on its way, and to bring it back.
+cdef void sleep_once(WaitEnvironment *environment, uint32_t seen, int64_t left_ns) noexcept nogil:
+    environment.account.blocks += 1
+    environment.account.system_calls += 1
+    charge(environment, 1)
+    futex_wait(&environment.slot.word, seen, left_ns)
+    charge(environment, 1)
 
 
 cdef class Spin(Strategy):
@@ -85,15 +110,14 @@ cdef class Sched(Strategy):
                 return WAIT_STOPPED
             if deadline_ns != NEVER_NS and clock_now_ns(environment.clock) >= deadline_ns:
                 return timed_out(environment)
-            environment.account.yields += 1
-            environment.account.system_calls += 1
-            sched_yield()
+            yield_cpu(environment)
             if ready(context):
                 return WAIT_READY
 
 
-cdef void stop_sleeping(WaitEnvironment *environment) noexcept nogil:
-    """Disarms the slot at the end of a wait, and wakes the threads that it disarms with it.
+cdef void stop_sleeping(WaitEnvironment *environment, InterruptGate *gate) noexcept nogil:
+    """At the end of a wait: disables the interrupts of `gate`, unless it is NULL, disarms the
+    slot, and wakes the threads that it disarms with it.
 
     All threads of a process sleep on one wait slot. A wake-up wakes them all (futex.h), and
     those whose thing has not come arm the slot again, look again and sleep on. A thread that
@@ -101,8 +125,11 @@ cdef void stop_sleeping(WaitEnvironment *environment) noexcept nogil:
     what it has not found: until all who sleep have armed again, nothing would wake them. So
     whoever undoes an arming wakes them all, as a waker does. It misses none: a thread whose
     arming the exchange undoes was counted before it armed (L1, in Waiter.enter), the count is
-    read after the exchange (L2), and a thread that arms later stays armed.
+    read after the exchange (L2), and a thread that arms later stays armed. The interrupts go
+    first, so that a thread that arms later enables them later, too.
     """
+    if gate != NULL:
+        gate.disable(gate.context)
     if load_relaxed_u32(&environment.threads) == 0:  # a process whose only thread waits
         wait_slot_disarm(environment.slot)
         return
@@ -114,6 +141,40 @@ cdef void stop_sleeping(WaitEnvironment *environment) noexcept nogil:
         futex_wake(<uint32_t *><void *>&environment.slot.word, 1 << 30)
 
 
+cdef WaitResult block_until(WaitEnvironment *environment, ready_function ready, void *context,
+                            int64_t deadline_ns, bint enables) noexcept nogil:
+    cdef InterruptGate *gate = environment.gate if enables else NULL
+    cdef InterruptGate *enabled
+    cdef uint32_t seen
+    cdef int64_t left_ns
+    while True:
+        seen = wait_slot_arm(environment.slot)  # W2: armed before the looks below
+        if enables:
+            environment.account.interrupts_enabled += 1
+            if gate != NULL:
+                gate.enable(gate.context)  # V2: enabled before the looks below
+        if ready(context):
+            stop_sleeping(environment, gate)
+            environment.account.races += 1
+            return WAIT_READY
+        # The stopper stores the stop word, then bumps slot.word: either it is seen here
+        # or the sleep below finds the word changed.
+        if load_acquire_u32(environment.stop) != 0:
+            stop_sleeping(environment, gate)
+            return WAIT_STOPPED
+        left_ns = time_left_ns(environment, deadline_ns)
+        if left_ns == 0:
+            stop_sleeping(environment, gate)
+            return timed_out(environment)
+        # Woken for another thread it arms again at once, with no disarming in between.
+        sleep_once(environment, seen, left_ns)
+        if ready(context):
+            # The handler disables the interrupts, then disarms the slot: armed still, it was none.
+            enabled = gate if load_acquire_u32(&environment.slot.armed) != WAIT_SLOT_IDLE else NULL
+            stop_sleeping(environment, enabled)
+            return WAIT_READY
+
+
 cdef class Block(Strategy):
     """Enables the interrupt, looks once more, then sleeps until the handler wakes it.
 
@@ -123,36 +184,14 @@ cdef class Block(Strategy):
     takes one wake-up.
     """
 
+    sleeps = True
+
     def __cinit__(self):
         self.name = "block"
 
     cdef WaitResult persist(self, WaitEnvironment *environment, ready_function ready,
                             void *context, int64_t deadline_ns) noexcept nogil:
-        cdef uint32_t seen
-        cdef int64_t left_ns
-        while True:
-            seen = wait_slot_arm(environment.slot)  # W2: armed before the looks below
-            environment.account.interrupts_enabled += 1
-            if ready(context):
-                stop_sleeping(environment)
-                environment.account.races += 1
-                return WAIT_READY
-            # The stopper stores the stop word, then bumps slot.word: either it is seen here
-            # or the sleep below finds the word changed.
-            if load_acquire_u32(environment.stop) != 0:
-                stop_sleeping(environment)
-                return WAIT_STOPPED
-            left_ns = time_left_ns(environment, deadline_ns)
-            if left_ns == 0:
-                stop_sleeping(environment)
-                return timed_out(environment)
-            environment.account.blocks += 1
-            environment.account.system_calls += 1
-            # Woken for another thread it arms again at once, with no disarming in between.
-            futex_wait(&environment.slot.word, seen, left_ns)
-            if ready(context):
-                stop_sleeping(environment)
-                return WAIT_READY
+        return block_until(environment, ready, context, deadline_ns, True)
 
 
 cdef class Notify(Strategy):
@@ -164,6 +203,10 @@ cdef class Notify(Strategy):
     a signal. The handler increments the slot's word, which the sleep compares: with the
     signal let in all the time, a wait takes one system call and loses no notification.
     """
+
+    sleeps = True
+    stands = True
+    uses_signals = True
 
     def __cinit__(self):
         self.name = "notify"
@@ -178,10 +221,14 @@ cdef class Notify(Strategy):
         notify_set_word(<uint32_t *><void *>&environment.slot.word)
         environment.account.interrupts_enabled += 1
         store_relaxed_u32(&environment.slot.armed, WAIT_SLOT_NOTIFY)
-        full_fence()  # W2: armed before any look at data; pairs with W1
+        if environment.gate != NULL:
+            environment.gate.always(environment.gate.context)
+        full_fence()  # W2, V2: armed and enabled before any look at data; pairs with W1, V1
         return 0
 
     cdef int end(self, WaitEnvironment *environment) except -1:
+        if environment.gate != NULL:
+            environment.gate.never(environment.gate.context)
         wait_slot_disarm(environment.slot)
         # A waker that saw the slot armed may still be about to signal, so the handler stays
         # until the process ends: without it the signal would end the process.
@@ -211,7 +258,5 @@ cdef WaitResult sleep_until_notified(WaitEnvironment *environment, ready_functio
         left_ns = time_left_ns(environment, deadline_ns)
         if left_ns == 0:
             return timed_out(environment)
-        environment.account.blocks += 1
-        environment.account.system_calls += 1
-        futex_wait(&environment.slot.word, seen, left_ns)
+        sleep_once(environment, seen, left_ns)
         first = False

@@ -9,8 +9,24 @@ from shrimpmx.shared.layout cimport wait_account
 # Looks whether the awaited thing has come; true if so. Must not block.
 ctypedef bint (*ready_function)(void *context) noexcept nogil
 
+# The interrupts that a wait enables, where a NIC deposits data itself and interrupts only for
+# pages that the receiver chose (waiting paper, 2.1 and section 4). The handler disables them all
+# when it wakes the waiter.
+ctypedef void (*gate_function)(void *context) noexcept nogil
+
+cdef struct InterruptGate:
+    gate_function enable     # before the last look of a wait that may sleep
+    gate_function disable    # the wait ended without an interrupt
+    gate_function always     # from begin() to end(), whoever waits: `notify`
+    gate_function watch      # the same with the NIC's watchdog time: `watchdog`
+    gate_function never      # end() of those two
+    gate_function polled     # a look has found what was awaited: `watchdog`
+    void *context
+
 cdef struct WaitEnvironment:
     wait_slot *slot          # of this process
+    InterruptGate *gate      # NULL: the handler wakes whoever armed its slot
+    int64_t reschedule_cost_ns  # burnt for each run of the kernel's scheduler (platforms)
     wait_account *account    # of this process
     const Clock *clock
     const uint32_t *stop     # the run's stop word (control_header.stop)

@@ -16,7 +16,15 @@ cdef uint32_t LOOKS_PER_CHECK = 16
 
 
 cdef class Strategy:
-    """Base of the waiting strategies; subclasses override the compiled `persist`."""
+    """Base of the waiting strategies; subclasses override the compiled `persist`.
+
+    `sleeps`: waits may arm the wait slot; `stands`: interrupts are enabled from begin() to end(),
+    not by each wait; `uses_signals`: they come as signals.
+    """
+
+    sleeps = False
+    stands = False
+    uses_signals = False
 
     def __cinit__(self, *args, **kwargs):
         self.name = "none"

@@ -3,12 +3,25 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.shared.control cimport Control
-from shrimpmx.wait.strategy cimport Strategy, WaitEnvironment, WaitResult, ready_function
+from shrimpmx.wait.strategy cimport (
+    InterruptGate,
+    Strategy,
+    WaitEnvironment,
+    WaitResult,
+    ready_function,
+)
 
 # One watched flag: a 32-bit word that another process changes, and its value when last seen.
 cdef struct FlagWatch:
     const void *address
     uint32_t seen
+
+cdef struct WatchList:
+    const FlagWatch *watches
+    uint32_t count
+
+# Whether any flag of a WatchList differs from its `seen` value: a ready_function.
+cdef bint any_flag_changed(void *context) noexcept nogil
 
 
 cdef class Waiter:
@@ -17,7 +30,10 @@ cdef class Waiter:
     cdef readonly uint32_t runner_index
     cdef readonly Strategy strategy
     cdef bint begun
+    cdef int64_t handler_cost_ns     # of each notification, see notify.pxd
 
+    # Before begin(): waits enable interrupts through `gate`, which outlives the waiter.
+    cdef void use_gate(self, InterruptGate *gate) noexcept nogil
     # Around the waits of a thread that has company: others of the process may wait at the same
     # time, on the same wait slot. Raises InputError for `notify`, whose signals know no threads.
     cdef int enter(self) except -1
@@ -29,3 +45,11 @@ cdef class Waiter:
     # Waits until any of `count` flags differs from its `seen` value.
     cdef WaitResult wait_flags(self, const FlagWatch *watches, uint32_t count,
                                int64_t deadline_ns) noexcept nogil
+    # The same two with another strategy for this one call, which admit() has let in.
+    cdef WaitResult wait_with(self, Strategy strategy, ready_function ready, void *context,
+                              int64_t deadline_ns) noexcept nogil
+    cdef WaitResult wait_flags_with(self, Strategy strategy, const FlagWatch *watches,
+                                    uint32_t count, int64_t deadline_ns) noexcept nogil
+    # Raises InputError if `strategy` cannot be used for one call beside the waiter's own.
+    cdef int admit(self, Strategy strategy) except -1
+    cdef Strategy chosen(self, Strategy strategy)

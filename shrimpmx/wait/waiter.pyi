@@ -11,7 +11,14 @@ class Waiter:
     control: Control
     runner_index: int
     strategy: Strategy
-    def __init__(self, control: Control, runner_index: int, strategy: Strategy) -> None: ...
+    def __init__(
+        self,
+        control: Control,
+        runner_index: int,
+        strategy: Strategy,
+        reschedule_cost_ns: int = 0,
+        handler_cost_ns: int = 0,
+    ) -> None: ...
     def begin(self) -> None: ...
     def end(self) -> None: ...
     def __enter__(self) -> Waiter: ...
@@ -22,9 +29,15 @@ class Waiter:
         traceback: TracebackType | None,
     ) -> None: ...
     def wait_words(
-        self, watches: Sequence[tuple[int, int]], deadline_ns: int | None = None
+        self,
+        watches: Sequence[tuple[int, int]],
+        deadline_ns: int | None = None,
+        strategy: Strategy | None = None,
     ) -> Outcome: ...
     def wait_until(
-        self, function: Callable[[], object], deadline_ns: int | None = None
+        self,
+        function: Callable[[], object],
+        deadline_ns: int | None = None,
+        strategy: Strategy | None = None,
     ) -> Outcome: ...
     def account(self) -> dict[str, int]: ...

@@ -9,9 +9,11 @@ from libc.stdlib cimport free, malloc
 
 from shrimpmx.native.atomics cimport fetch_add_u32, load_acquire_u32
 from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.notify cimport notify_set_cost
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport runner_record
 from shrimpmx.wait.strategy cimport (
+    InterruptGate,
     Strategy,
     WaitResult,
     ready_function,
@@ -20,12 +22,6 @@ from shrimpmx.wait.strategy cimport (
 from shrimpmx.errors import InputError
 
 RESULTS = {-1: "stopped", 0: "timed out", 1: "ready"}
-
-
-# What any_flag_changed() looks at.
-cdef struct WatchList:
-    const FlagWatch *watches
-    uint32_t count
 
 
 cdef bint any_flag_changed(void *context) noexcept nogil:
@@ -61,10 +57,15 @@ cdef class Waiter:
 
     begin() readies the strategy in the calling process and end() undoes that; a `with`
     statement does both.
+
+    What an emulated host takes beside this one's own time is burnt as CPU time of the process:
+    `reschedule_cost_ns` for each run of the kernel's scheduler, once for a yield and twice for a
+    sleep, and `handler_cost_ns` in each run of the notification handler.
     """
 
     def __cinit__(self, Control control not None, uint32_t runner_index,
-                  Strategy strategy not None):
+                  Strategy strategy not None, int64_t reschedule_cost_ns=0,
+                  int64_t handler_cost_ns=0):
         cdef runner_record *record
         if runner_index >= control.header.runners_count:
             raise IndexError(f"no runner {runner_index}; there are {control.header.runners_count}")
@@ -75,11 +76,14 @@ cdef class Waiter:
         self.environment.slot = &record.slot
         self.environment.account = &record.account
         self.environment.clock = control.clock()
+        self.environment.reschedule_cost_ns = reschedule_cost_ns
+        self.handler_cost_ns = handler_cost_ns
         self.environment.stop = <const uint32_t *><const void *>&control.header.stop
 
     def begin(self) -> None:
         """Ready the strategy; `notify` needs the process registered with its signal."""
         if not self.begun:
+            notify_set_cost(self.handler_cost_ns)
             self.strategy.begin(&self.environment)
             self.begun = True
 
@@ -96,10 +100,13 @@ cdef class Waiter:
     def __exit__(self, *_):
         self.end()
 
+    cdef void use_gate(self, InterruptGate *gate) noexcept nogil:
+        self.environment.gate = gate
+
     cdef int enter(self) except -1:
         # L1: counted before it arms the slot; pairs with L2 in pure.pyx.
         if (fetch_add_u32(&self.environment.threads, 1) > 0
-                and self.strategy.name.endswith("notify")):
+                and self.strategy.uses_signals):
             self.leave()
             raise InputError(
                 "several threads cannot wait by notify: a signal does not say which one it is "
@@ -115,17 +122,42 @@ cdef class Waiter:
 
     cdef WaitResult wait_flags(self, const FlagWatch *watches, uint32_t count,
                                int64_t deadline_ns) noexcept nogil:
+        return self.wait_flags_with(self.strategy, watches, count, deadline_ns)
+
+    cdef WaitResult wait_with(self, Strategy strategy, ready_function ready, void *context,
+                              int64_t deadline_ns) noexcept nogil:
+        return strategy.wait(&self.environment, ready, context, deadline_ns)
+
+    cdef WaitResult wait_flags_with(self, Strategy strategy, const FlagWatch *watches,
+                                    uint32_t count, int64_t deadline_ns) noexcept nogil:
         cdef WatchList watch_list
         watch_list.watches = watches
         watch_list.count = count
-        return self.strategy.wait(&self.environment, any_flag_changed, &watch_list, deadline_ns)
+        return strategy.wait(&self.environment, any_flag_changed, &watch_list, deadline_ns)
 
-    def wait_words(self, watches: list, deadline_ns=None) -> str:
+    cdef int admit(self, Strategy strategy) except -1:
+        if strategy is self.strategy:
+            if strategy.stands and not self.begun:
+                raise InputError(f"{strategy.name} waits only after begin()")
+        elif strategy.stands:
+            raise InputError(
+                f"{strategy.name} cannot be chosen for one call: its interrupts are on from "
+                "begin() to end(), so it has to be the waiter's own strategy")
+        elif self.begun and self.strategy.stands and strategy.sleeps:
+            raise InputError(
+                f"{strategy.name} cannot be chosen for one call while {self.strategy.name} is the "
+                "waiter's own strategy: it would disable its interrupts; choose spin or sched")
+        return 0
+
+    def wait_words(self, watches: list, deadline_ns=None, strategy=None) -> str:
         """Wait until any watched 32-bit word differs from its value when last seen.
 
-        `watches`: (address, seen) pairs; `deadline_ns`: on the run's clock, None for ever.
-        Returns "ready", "timed out" or "stopped".
+        `watches`: (address, seen) pairs; `deadline_ns`: on the run's clock, None for ever;
+        `strategy`: how to wait this time, the waiter's own if None. Returns "ready", "timed out"
+        or "stopped". InputError if the strategy cannot be used for one call: `notify` and
+        `watchdog` have to be the waiter's own, and beside them only those that do not sleep work.
         """
+        cdef Strategy chosen = self.chosen(strategy)
         cdef uint32_t count = len(watches)
         cdef int64_t deadline = NEVER_NS if deadline_ns is None else deadline_ns
         cdef FlagWatch *array = <FlagWatch *>malloc(max(count, 1) * sizeof(FlagWatch))
@@ -138,28 +170,35 @@ cdef class Waiter:
                 array[index].seen = seen
             self.enter()
             with nogil:
-                result = self.wait_flags(array, count, deadline)
+                result = self.wait_flags_with(chosen, array, count, deadline)
             self.leave()
         finally:
             free(array)
         return RESULTS[result]
 
-    def wait_until(self, function, deadline_ns=None) -> str:
+    def wait_until(self, function, deadline_ns=None, strategy=None) -> str:
         """Wait until the Python function `function` returns something true.
 
-        Each look takes the GIL (about 50 ns). Returns "ready", "timed out" or "stopped"; an
-        exception of `function` ends the wait and is raised.
+        Each look takes the GIL (about 50 ns). `strategy`, returned words and InputError: as for
+        wait_words(); an exception of `function` ends the wait and is raised.
         """
+        cdef Strategy chosen = self.chosen(strategy)
         cdef Predicate predicate = Predicate(function)
         cdef int64_t deadline = NEVER_NS if deadline_ns is None else deadline_ns
         cdef WaitResult result
         self.enter()
         with nogil:
-            result = self.wait(predicate_holds, <void *>predicate, deadline)
+            result = self.wait_with(chosen, predicate_holds, <void *>predicate, deadline)
         self.leave()
         if predicate.failure is not None:
             raise predicate.failure
         return RESULTS[result]
+
+    cdef Strategy chosen(self, Strategy strategy):
+        if strategy is None:
+            return self.strategy
+        self.admit(strategy)
+        return strategy
 
     def account(self) -> dict:
         """What waiting has cost this process so far; see struct wait_account."""

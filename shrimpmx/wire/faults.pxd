@@ -31,7 +31,6 @@ cdef class FaultSource:
     cdef readonly uint32_t reorder_degree
     cdef readonly uint32_t overtake
 
-    cdef void spread_seed(self) noexcept
     cdef uint64_t next_random(self) noexcept nogil
     cdef int draw(self, const uint8_t *frame, uint32_t length) noexcept nogil
     cdef overtaking overtaking_of(self, const uint8_t *frame, uint32_t length,

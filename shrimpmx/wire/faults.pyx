@@ -11,6 +11,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.random cimport random_bits, random_state
 from shrimpmx.wire.wire cimport (
     PTYPE_MEDIUM_FRAG,
     WIRE_HEAD_BYTES,
@@ -24,7 +25,6 @@ from shrimpmx.errors import InputError
 from shrimpmx.wire.packets import PTYPE_OF_NAME
 
 cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15u   # 2^64 / golden ratio, as in splitmix64
-cdef uint64_t MULTIPLIER = 0x2545F4914F6CDD1Du  # of xorshift64*
 cdef uint64_t ALL = 0xFFFFFFFFFFFFFFFFu
 cdef uint32_t ADDRESSES_BYTES = 12
 
@@ -62,25 +62,10 @@ cdef class FaultSource:
         self.only = _type_mask(faults.only)
         self.overtake = faults.overtake if (self.only >> PTYPE_MEDIUM_FRAG) & 1 else 0
         self.checked = faults.fcs
-        self.state = (faults.seed & ALL) + GOLDEN * (<uint64_t>source + 1)
-        self.spread_seed()
-
-    cdef void spread_seed(self) noexcept:
-        """Spread the bits of a small seed (splitmix64); xorshift may not start at 0."""
-        cdef uint64_t mixed = self.state
-        mixed = (mixed ^ (mixed >> 30)) * <uint64_t>0xBF58476D1CE4E5B9u
-        mixed = (mixed ^ (mixed >> 27)) * <uint64_t>0x94D049BB133111EBu
-        mixed = mixed ^ (mixed >> 31)
-        self.state = mixed if mixed != 0 else GOLDEN
+        self.state = random_state((faults.seed & ALL) + GOLDEN * (<uint64_t>source + 1))
 
     cdef uint64_t next_random(self) noexcept nogil:
-        """xorshift64*: 64 random bits (Vigna 2016)."""
-        cdef uint64_t x = self.state
-        x ^= x >> 12
-        x ^= x << 25
-        x ^= x >> 27
-        self.state = x
-        return x * MULTIPLIER
+        return random_bits(&self.state)
 
     cdef int draw(self, const uint8_t *frame, uint32_t length) noexcept nogil:
         """The faults of this frame, fault bits OR-ed."""

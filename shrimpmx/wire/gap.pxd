@@ -7,6 +7,8 @@ is interrupted, misses its caches, enters the kernel. Inline, a few ns without t
 from libc.math cimport log
 from libc.stdint cimport int64_t, uint64_t
 
+from shrimpmx.native.random cimport random_share
+
 
 cdef struct host_gap:
     int64_t fixed_ns
@@ -26,14 +28,6 @@ cdef inline void host_gap_initialise(host_gap *gap, int64_t mean_ns, double jitt
 
 cdef inline int64_t host_gap_draw(host_gap *gap) noexcept nogil:
     """The next gap, ns."""
-    cdef uint64_t x = gap.state
-    cdef double uniform
     if gap.mean_ns == 0:
         return gap.fixed_ns
-    x ^= x >> 12             # xorshift64* (Vigna 2016)
-    x ^= x << 25
-    x ^= x >> 27
-    gap.state = x
-    x *= <uint64_t>0x2545F4914F6CDD1D
-    uniform = <double>((x >> 11) + 1) / 9007199254740992.0   # 53 bits, in (0, 1]
-    return gap.fixed_ns + <int64_t>(-gap.mean_ns * log(uniform))
+    return gap.fixed_ns + <int64_t>(-gap.mean_ns * log(random_share(&gap.state)))

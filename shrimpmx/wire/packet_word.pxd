@@ -5,12 +5,14 @@ sequence number (an acknowledgement's: the message awaited next; a pull request'
 frame), 16 of the source node, 16 of the destination. The fragment number of a pull reply is
 that of its frame, modulo 256. A frame may be shorter than its type says: what is read lies in
 a ring slot of at least 192 bytes, and a wrong number in a trace harms nobody. Of another protocol's
-packet only source and destination are told.
+packet only source and destination are told. A packet of SHRIMP's NIC has its kind as type, its
+destination's endpoint in place of the fragment number, and its length in place of the message's.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from shrimpmx.native.trace cimport trace_record, trace_ring
+from shrimpmx.wire.vmmc cimport VMMC_ETHERTYPE, wire_vmmc
 from shrimpmx.wire.wire cimport (
     PTYPE_MEDIUM_FRAG,
     PTYPE_NACK_LIB,
@@ -38,7 +40,9 @@ from shrimpmx.wire.wire cimport (
 
 
 cdef enum:
-    OTHER_WORD_TYPE = 0x7F       # stands where an MXoE packet has its type
+    # Stand where an MXoE packet has its type.
+    VMMC_WORD_TYPE = 0x78        # | enum vmmc_packet
+    OTHER_WORD_TYPE = 0x7F
 
 
 cdef inline uint32_t pull_frame_index(const uint8_t *header) noexcept nogil:
@@ -49,6 +53,11 @@ cdef inline uint32_t pull_frame_index(const uint8_t *header) noexcept nogil:
     return be32((<const wire_pull_request_compatible *>header).frame_index)
 
 
+cdef inline uint64_t vmmc_word(const wire_vmmc *header) noexcept nogil:
+    return (VMMC_WORD_TYPE | header.packet & 3 | <uint64_t>header.dst_endpoint << 8
+            | <uint64_t>be16(header.length) << 16)
+
+
 cdef inline uint64_t packet_word(const uint8_t *frame) noexcept nogil:
     cdef const uint8_t *header = frame + WIRE_HEAD_BYTES
     cdef int ptype = header[0] & ~WIRE_MARK
@@ -56,6 +65,8 @@ cdef inline uint64_t packet_word(const uint8_t *frame) noexcept nogil:
     cdef uint64_t seqnum = be16((<const wire_message *>header).lib_seqnum)
     cdef uint64_t source = <uint64_t>frame[10] << 8 | frame[11]
     cdef uint64_t destination = <uint64_t>frame[4] << 8 | frame[5]
+    if (<const wire_head *>frame).ethertype == be16(VMMC_ETHERTYPE):
+        return vmmc_word(<const wire_vmmc *>header) | source << 32 | destination << 48
     if (<const wire_head *>frame).ethertype != be16(WIRE_ETHERTYPE):
         return OTHER_WORD_TYPE | source << 32 | destination << 48
     if ptype == PTYPE_MEDIUM_FRAG:

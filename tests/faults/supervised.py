@@ -11,8 +11,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.clusters import ENDLESS, pingpong_pair
 
 from shrimpmx.cluster.interrupts import FirstInterrupt
-from shrimpmx.cluster.rank import WORKLOADS, RankContext, Samples
 from shrimpmx.cluster.supervisor import Cluster
+from shrimpmx.cluster.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.errors import ShrimpmxError
 from shrimpmx.params import WaitParameters
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,6 @@ from shrimpmx.cluster.placement import place
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, CompanionSpec
 from shrimpmx.cluster.topology import Topology
 from shrimpmx.errors import AgentError, InputError
-from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.params import HostParameters, WaitParameters
 from shrimpmx.shared.control import Control
 
@@ -122,14 +123,14 @@ def test_ranks_that_are_done_just_in_time_may_end_in_peace(
 
 
 def test_only_those_that_do_not_end_are_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
-    linger = rank._linger
+    linger = rank.linger
 
-    def for_ever(control: Control, endpoint: Endpoint) -> None:
-        linger(control, endpoint)
-        while endpoint.node.index == 1:
+    def for_ever(control: Control, progress: Callable[[], object]) -> None:
+        linger(control, progress)
+        while multiprocessing.current_process().name == "rank1":
             time.sleep(1)
 
-    monkeypatch.setattr(rank, "_linger", for_ever)
+    monkeypatch.setattr(rank, "linger", for_ever)
     monkeypatch.setattr(supervisor, "END_LIMIT_S", 0.5)
     said = r"^the run was done, but did not end within 0\.5 s more because of rank1 \(sleeping\)$"
     with pytest.raises(AgentError, match=said) as caught:

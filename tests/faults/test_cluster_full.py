@@ -11,9 +11,9 @@ import pytest
 from support.clusters import generator_stream, run, stream_pair
 
 from shrimpmx.cluster.memory import SEGMENT_NODE
-from shrimpmx.cluster.rank import WORKLOADS, RankContext, Samples
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
 from shrimpmx.cluster.supervisor import Cluster
+from shrimpmx.cluster.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.segment import Segment, list_segments
 from shrimpmx.params import HostParameters, MxParameters, NicParameters, WaitParameters

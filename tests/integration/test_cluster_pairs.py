@@ -6,7 +6,7 @@ import pytest
 from support.clusters import pingpong_pair, run
 
 from shrimpmx.cluster.outcome import ClusterResult
-from shrimpmx.params import PAPER_COALESCING_NAMES, WAIT_NAMES, NicParameters, WaitParameters
+from shrimpmx.params import PAPER_COALESCING_NAMES, PAPER_WAIT_NAMES, NicParameters, WaitParameters
 
 ITERATIONS, WARMUP = 50, 5
 MESSAGES = ITERATIONS + WARMUP
@@ -42,7 +42,7 @@ def check_account(account: dict[str, int], wait: str) -> None:
 
 
 @pytest.mark.parametrize("coalescing", PAPER_COALESCING_NAMES)
-@pytest.mark.parametrize("wait", WAIT_NAMES)
+@pytest.mark.parametrize("wait", PAPER_WAIT_NAMES)
 def test_pair(wait: str, coalescing: str) -> None:
     result = run(
         pingpong_pair(

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from support.clusters import run
 from support.peer import data, switches
 
-from shrimpmx.cluster.rank import WORKLOADS, RankContext, Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.cluster.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.mx.handles import Request, Status
 from shrimpmx.params import NicParameters, WaitParameters
 

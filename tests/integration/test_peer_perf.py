@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from support.clusters import run
 from support.peer import data
 
-from shrimpmx.cluster.rank import WORKLOADS, RankContext, Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.cluster.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.params import WaitParameters
 
 SIZES = [0, *(1 << power for power in range(23))]

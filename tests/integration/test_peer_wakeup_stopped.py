@@ -15,8 +15,8 @@ from support.clusters import run
 from support.conditions import wait_until
 from support.peer import ALL_BITS, data, woken_until_done
 
-from shrimpmx.cluster.rank import WORKLOADS, RankContext, Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.cluster.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.errors import MxError
 from shrimpmx.params import WaitParameters
 

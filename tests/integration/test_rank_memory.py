@@ -7,8 +7,8 @@ import pytest
 from support.clusters import run
 
 from shrimpmx.cluster.leftovers import find_leftovers, remove_leftovers
-from shrimpmx.cluster.rank import WORKLOADS, RankContext, Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.cluster.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.native.segment import RunIdentity, Segment
 from shrimpmx.params import MxParameters, WaitParameters
 from shrimpmx.shared.heap import Heap

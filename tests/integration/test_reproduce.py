@@ -34,3 +34,22 @@ def test_a_claim_is_run_judged_and_kept(tmp_path: Path, capsys: pytest.CaptureFi
     out = capsys.readouterr().out
     assert "92.4 irq/msg" in out
     assert "1 inconclusive" in out or "1 not measurable here" in out
+
+
+def test_a_claim_of_the_waiting_paper_is_run_with_the_costs_of_its_machine(tmp_path: Path) -> None:
+    arguments = ["reproduce", "WC-4", "--output", str(tmp_path / "r")]
+    for setting in ("iterations=5", "warmup=1", "repeats=1"):
+        arguments += ["--set", setting]
+    assert main(arguments) == 0
+    result = load_result(tmp_path / "r" / "waiting-wake_up")
+    points = {(p["params"]["platform"], p["params"]["wait"]): p for p in result["points"]}
+    assert len(points) == 4
+    for (platform, _), point in points.items():
+        charged = point["host_costs_ns"]
+        costs = (charged["interrupt"], charged["notification"])
+        assert costs == ((100_000, 160_000) if platform == "shrimp-1996" else (0, 0))
+        assert (charged["reschedule"] > 50_000) == (platform == "shrimp-1996")
+        assert point["time_dilation"] == 1.0
+    [claim] = json.loads((tmp_path / "r" / "claims.json").read_text())["claims"]
+    # The handler's cost there is fitted: this machine's own costs decide.
+    assert [part["decides"] for part in claim["parts"]] == [True, False, False]

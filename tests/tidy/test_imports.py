@@ -16,10 +16,11 @@ ORDER = [
     {"native"},
     {"wire", "shared"},
     {"nic", "host", "wait"},
-    {"mx"},
+    {"mx", "vmmc"},
+    {"sockets"},
     {"workloads"},
     {"cluster", "measure"},
-    {"point", "platform", "scenario", "claims", "loading", "sweep", "execute"},
+    {"point", "platform", "ranks", "scenario", "claims", "loading", "sweep", "execute"},
     {"cli", "commands", "__main__"},
 ]
 LEVELS = {part: level for level, parts in enumerate(ORDER) for part in parts}

@@ -83,6 +83,31 @@ def test_what_lacks_is_told_and_nothing_is_run_for_it() -> None:
         claim(4)
 
 
+def beside(way: str, value: float) -> Statistic:
+    return near(way, value).model_copy(update={"decides": False})
+
+
+def test_what_stands_beside_has_a_verdict_and_decides_nothing() -> None:
+    both = claim(1, near("a", 1), beside("b", 2), note="as noted")
+    results = {"s": result(a=[1.0] * 3, b=[3.0] * 3)}
+    found = judge(both, results, 2)
+    assert found.verdict == "reproduced"
+    assert found.reason.startswith("beside it, opposite: b? (way b): 3 (3 to 3), expected 1.7")
+    assert found.reason.endswith("; as noted")
+    kept = found.as_dict()
+    assert kept["measured"] == 1.0
+    assert [(part["verdict"], part["decides"]) for part in kept["parts"]] == [
+        *(("reproduced", True), ("opposite", False))
+    ]
+    assert "(beside: opposite)" in printed(found)
+    # Where it holds as well there is nothing to say.
+    assert judge(both, {"s": result(a=[1.0] * 3, b=[2.0] * 3)}, 2).reason == "as noted"
+    # It is run as what decides is.
+    assert len(scenarios_of([both], 2)["s"]) == 2
+    with pytest.raises(ValidationError, match="XX-1 has no statistic that decides"):
+        claim(1, beside("a", 1))
+
+
 @pytest.mark.parametrize("paper", [0.1, 0.8, 0.997, 1.003, 1.2, 7.5])
 def test_an_effect_has_the_papers_direction_and_order_of_magnitude(paper: float) -> None:
     expected = effect("e", COUNT, {}, {}, paper)
@@ -128,7 +153,7 @@ def test_names_are_papers_or_ids_in_any_order(names: list[str], ids: list[str]) 
     [
         ("XX-3", "there is no paper or claim 'XX-3'; did you mean 'XX-7' or 'XX-2' or 'XX-1'?"),
         ("oen", "did you mean 'one'?"),
-        ("", "there are one to XX-7"),
+        ("", "papers are one, two, claims XX-1 to XX-7 (shrimpmx reproduce --list shows them)"),
     ],
 )
 def test_an_unknown_name_is_told_with_near_ones(name: str, words: str) -> None:

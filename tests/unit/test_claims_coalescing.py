@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
+from support.claims import (
+    check_scenario_of,
+    check_words,
+    named,
+    shown,
+    verdict_on_the_papers_figures,
+)
 
 from shrimpmx.claims.coalescing import CLAIMS
 from shrimpmx.loading import find_scenario, load_scenario
 from shrimpmx.measure.claims import Claim, Statistic
 from shrimpmx.measure.coalescing_paper import PAPER_FIGURES, paper_figure
-from shrimpmx.measure.expectation import evaluate, matching
-from shrimpmx.measure.expectation_kinds import AS_EXPECTED, Place, Ratio
-from shrimpmx.measure.metrics import METRICS
-from shrimpmx.scenario import Scenario
+from shrimpmx.measure.expectation import matching
+from shrimpmx.measure.expectation_kinds import AS_EXPECTED, Ratio
 
 STATISTICS = [(claim, each) for claim in CLAIMS for each in claim.statistics]
-
-
-def named(entry: tuple[Claim, Statistic]) -> str:
-    return f"{entry[0].id}: {entry[1].expectation.text}"
 
 
 def test_each_claim_of_the_paper_is_there_once() -> None:
@@ -31,38 +30,13 @@ def test_each_claim_of_the_paper_is_there_once() -> None:
 
 
 def test_a_sentence_says_what_was_run() -> None:
-    for claim in CLAIMS:
-        assert claim.setup.endswith("."), claim.id
-        assert not claim.paper.endswith("."), claim.id
-        assert claim.source, claim.id
-
-
-def point_of(statistic: Statistic, place: Place, figure: float) -> dict[str, Any]:
-    metric = statistic.expectation.metric
-    data = {
-        "samples": [figure] * 3,
-        "repeats": [{"state": "near", "count": 1}] * 3,
-    }
-    return {"params": place, "metrics": {metric: data}, "states": ["near"] * 3, "limits": []}
+    check_words(CLAIMS)
 
 
 @pytest.mark.parametrize("entry", [entry for entry in STATISTICS if entry[1].paper], ids=named)
 def test_the_papers_own_figures_would_be_reproduced(entry: tuple[Claim, Statistic]) -> None:
     """No predicate asks for more, or for something else, than the paper measured."""
-    _, statistic = entry
-    expected = statistic.expectation
-    first, *others = expected.places()
-    figures: list[float] = list(statistic.paper)
-    if isinstance(expected, Ratio):
-        figures.append(1.0)
-    assert len(figures) == 1 + len(others)
-    axes = {axis for place in (first, *others) for axis in place}
-    points = [
-        # An axis that a place leaves out has the value of the first one.
-        point_of(statistic, {axis: place.get(axis, first.get(axis)) for axis in axes}, figure)
-        for place, figure in zip((first, *others), figures, strict=True)
-    ]
-    assert evaluate(expected, points).verdict == AS_EXPECTED
+    assert verdict_on_the_papers_figures(entry[1]) == AS_EXPECTED
 
 
 def numbers(words: str) -> set[str]:
@@ -97,20 +71,4 @@ def test_the_papers_figures_lie_in_sweeps() -> None:
 
 @pytest.mark.parametrize("entry", STATISTICS, ids=named)
 def test_each_scenario_has_what_its_claims_look_at(entry: tuple[Claim, Statistic]) -> None:
-    _, statistic = entry
-    scenario = load_scenario(find_scenario(statistic.scenario))
-    expected = statistic.expectation
-    assert expected.metric in scenario.metrics
-    assert METRICS[expected.metric].unit
-    assert expected.axes() <= {*scenario.sweep, *scenario.parameters}
-    first, *others = expected.places()
-    found = matching(shown(scenario), first)
-    assert found
-    for point in found:
-        for place in others:
-            assert matching(shown(scenario), {**point["params"], **place}), place
-
-
-def shown(scenario: Scenario) -> list[Mapping[str, Any]]:
-    """The points of a scenario as a result has them."""
-    return [{"params": point.shown} for point in scenario.points()]
+    check_scenario_of(entry[1])

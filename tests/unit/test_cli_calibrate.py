@@ -94,6 +94,30 @@ def test_calibrate_tells_what_a_platform_takes_here(
 
 
 @pytest.mark.usefixtures("quick_calibration")
+def test_calibrate_says_why_a_platform_has_a_dilation_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    costs = {
+        "interrupt_to_handler": PlatformCost(100_000, "derived", "p. 1"),
+        "context_switch": PlatformCost(100_000, "derived", "p. 2"),
+        "notification_handler": PlatformCost(160_000, "fitted", "p. 3"),
+    }
+    toy = Platform("toy", "a toy", costs, dilation=1.0, dilation_source="it computes")
+    monkeypatch.setattr(calibrate_command, "PLATFORMS", {"toy": toy})
+    assert main(["calibrate", "--json", "c.json"]) == 0
+    # A switch takes 5.05 us here.
+    assert json.loads(Path("c.json").read_text())["platforms"]["toy"] == {
+        "time_dilation": 1.0,
+        "interrupt_time_ns": 100_000,
+        "reschedule_cost_ns": 94_950,
+        "handler_cost_ns": 160_000,
+    }
+    out = capsys.readouterr().out
+    assert "\n  dilation 1 on every machine: it computes\n" in out
+    assert "is charged 94.95 µs per reschedule, 160.0 µs per notification\n" in out
+
+
+@pytest.mark.usefixtures("quick_calibration")
 def test_calibrate_without_an_interrupt_proposes_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

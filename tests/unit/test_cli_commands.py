@@ -34,6 +34,7 @@ scenario = Scenario(
 """
 
 
+BLOCKS = ("--set=nic=vmmc", "--set=workload=file-service")
 SMALL_HEAP = ("memory=bounce", "size_bytes=1048577", "heap_bytes=8388607")
 
 
@@ -112,6 +113,8 @@ def good(_point: Point) -> Outcome:
         (["list", "--json", "/proc/x.json"], "--json cannot write /proc/x.json: No such file"),
         (["run", "{tiny}", "--set", "deadline_s=NaN"], "deadline_s must be a finite number"),
         (["run", "{tiny}", "--set", "size_bytes=0,0"], "'size_bytes' has the value 0 twice"),
+        (["run", "{tiny}", *BLOCKS, "--set=size_bytes=15"], "at least 16 bytes, not"),
+        (["run", "{tiny}", *BLOCKS, "--set=iterations=70000"], "at most 65536, not"),
         (["run", ""], "the name of the scenario is empty"),
         (["run", "pingpng"], "does not exist; did you mean 'smoke/pingpong'?"),
         (["run", "smoke/waitin"], "does not exist; did you mean 'smoke/waiting'?"),

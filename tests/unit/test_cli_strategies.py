@@ -1,4 +1,4 @@
-"""Coalescing strategies on the command line: the list, and settings that make no sense."""
+"""Strategies on the command line: the list, and settings that make no sense."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shrimpmx.cli import main
-from shrimpmx.params import COALESCING_NAMES
+from shrimpmx.params import COALESCING_NAMES, WAIT_NAMES
 
 
 def test_list_shows_each_strategy_and_when_it_wins(
@@ -18,7 +18,9 @@ def test_list_shows_each_strategy_and_when_it_wins(
     assert main(["list", "--strategies", "--json", str(kept)]) == 0
     out = capsys.readouterr().out
     rows = json.loads(kept.read_text())["strategies"]
-    assert [row["name"] for row in rows] == list(COALESCING_NAMES)
+    of_waiting = [row["name"] for row in rows if row["of"] == "wait"]
+    assert [row["name"] for row in rows if row["of"] == "coalescing"] == list(COALESCING_NAMES)
+    assert of_waiting == list(WAIT_NAMES)
     assert "wins when" in out
     for row in rows:
         assert row["name"] in out

@@ -139,6 +139,17 @@ def test_real_time_can_be_declined() -> None:
     assert any("as asked" in note for note in placement.notes)
 
 
+@pytest.mark.parametrize("settable", [True, False])
+def test_a_kernel_without_time_slices_is_noted(
+    monkeypatch: pytest.MonkeyPatch, settable: bool
+) -> None:
+    monkeypatch.setattr("shrimpmx.cluster.placement.time_slices_settable", lambda: settable)
+    placement = place(pair(host=HostParameters(time_slice_ns=10_000_000)), CLOVERTOWNS)
+    noted = [note for note in placement.notes if note.startswith("time_slice_ns has no effect")]
+    assert bool(noted) == placement.degraded == (not settable)
+    assert not place(pair(), CLOVERTOWNS).notes
+
+
 def test_cpus_can_be_chosen() -> None:
     wishes = {"nic": 1, "node0.core0": 1, "node1.core0": 0}
     assert cpus(place(pair(cpus=wishes), TWO_CPUS))["nic"] == 1

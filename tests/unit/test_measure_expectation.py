@@ -20,6 +20,7 @@ from shrimpmx.measure.expectation_kinds import (
     Near,
     Order,
     Ratio,
+    Within,
 )
 from shrimpmx.measure.runs import NORMAL_PRIORITY, ONE_CPU, OVERSUBSCRIBED, limits_of
 
@@ -382,3 +383,21 @@ def test_no_effect_is_inconclusive_and_a_wrong_size_is_called_one(
     assert found.verdict == verdict
     assert words in found.detail
     assert ("direction" in found.detail) == ("direction" in words)
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict"),
+    [
+        ([1.90, 1.93, 1.98], AS_EXPECTED),
+        ([1.95, 1.97, 2.02], INCONCLUSIVE),
+        ([2.01, 2.02, 2.03], OPPOSITE),
+    ],
+)
+def test_within_is_decided_by_where_the_whole_interval_lies(
+    runs: list[float], verdict: str
+) -> None:
+    expected = Within(text="w", metric=COUNT, of={"way": "a"}, at_most=2.0)
+    found = evaluate(expected, [made("a", {"near": [[run] for run in runs]}, COUNT)])
+    assert found.verdict == verdict
+    assert "expected at most 2" in found.detail
+    assert found.ci95 is not None

@@ -84,3 +84,46 @@ def test_the_first_timeline_is_printed_and_all_are_named() -> None:
     assert "text of timeout" not in text
     assert "timeout: t, and for ui.perfetto.dev j" in text
     assert SECTIONS["timeline"].text(DOCUMENT) == "no message was traced"
+
+
+def timed(reschedule_us: int, interrupt_us: int, **wall: float) -> list[dict[str, Any]]:
+    return [
+        {
+            "params": {
+                "reschedule_cost_ns": 1000 * reschedule_us,
+                "interrupt_time_ns": 1000 * interrupt_us,
+                "wait": wait.replace("_", "-"),
+            },
+            "metrics": {"wall_time": {"median": us}},
+        }
+        for wait, us in wall.items()
+    ]
+
+
+def test_the_tipping_point_lies_between_the_costs_that_were_run() -> None:
+    points = [
+        *timed(0, 0, sched=80, block=100, spin_block=90),
+        *timed(10, 0, sched=90, block=110, spin_block=120),
+        *timed(0, 100, sched=80, block=100, spin_block=110),
+        *timed(10, 100, sched=90, block=130, spin_block=110),
+        *timed(30, 100, sched=190, block=140, spin_block=150),
+    ]
+    # Block: 10 above at 0 and 10 below at 10 us; 10 below, 20 above, 10 below; sched 40 below at
+    # 10 us and 50 above at 30.
+    assert SECTIONS["tipping-point"].text({"points": points}).splitlines() == [
+        "interrupt 0 µs: block takes longer than spin-block up to 5 µs per reschedule; "
+        "sched takes longer than block at no cost up to 10 µs",
+        "interrupt 100 µs: block and spin-block change places at 3.33 µs and 23.3 µs per "
+        "reschedule; sched takes longer than block from 18.9 µs per reschedule",
+    ]
+
+
+def test_without_two_costs_or_a_figure_nothing_tips() -> None:
+    absent = {"unavailable": "no round trips"}
+    missing = [
+        {**point, "metrics": {"wall_time": absent}} for point in timed(10, 0, sched=1, block=2)
+    ]
+    points = [*timed(0, 0, sched=1, block=2), *missing]
+    assert SECTIONS["tipping-point"].text({"points": points}) == (
+        "no two costs of a reschedule were run"
+    )

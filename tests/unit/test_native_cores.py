@@ -200,3 +200,41 @@ def test_who_comes_too_late_to_its_parent_dies_at_once() -> None:
         return True
 
     assert in_child(orphan) == -signal.SIGKILL
+
+
+SLICES = pytest.mark.skipif(
+    not cores.time_slices_settable(), reason="this kernel gives all processes the same time slice"
+)
+
+
+@SLICES
+@pytest.mark.parametrize("slice_ns", [100_000, 3_000_000, 100_000_000])
+def test_a_time_slice_is_granted_and_the_niceness_stays(slice_ns: int) -> None:
+    def granted() -> bool:
+        os.nice(3)
+        return (
+            cores.set_time_slice(slice_ns) == cores.time_slice() == cores.time_slice(os.getpid())
+            and cores.time_slice() == slice_ns
+            and os.getpriority(os.PRIO_PROCESS, 0) == 3
+            and os.sched_getscheduler(0) == os.SCHED_OTHER
+        )
+
+    assert in_child(granted) == 0
+
+
+@SLICES
+def test_a_time_slice_out_of_range_is_told_by_what_is_granted() -> None:
+    def bounded() -> bool:
+        return cores.set_time_slice(1) == 100_000 and cores.set_time_slice(10**9) == 100_000_000
+
+    assert in_child(bounded) == 0
+
+
+def test_to_ask_for_time_slices_leaves_the_own_one_as_it_is() -> None:
+    before = cores.time_slice()
+    cores.time_slices_settable()
+    assert cores.time_slice() == before
+
+
+def test_of_no_process_there_is_no_time_slice() -> None:
+    assert cores.time_slice(2**22 + 1) == 0  # beyond the kernel's largest pid

@@ -9,11 +9,19 @@ import pytest
 
 from shrimpmx import platform
 from shrimpmx.errors import InputError
-from shrimpmx.params import HostParameters, NicParameters, PlatformParameters
+from shrimpmx.params import (
+    HostParameters,
+    MxParameters,
+    NicParameters,
+    PlatformParameters,
+    WaitParameters,
+)
 from shrimpmx.platform import (
+    CHARGES,
     MARGIN,
     PLATFORMS,
     RATES,
+    SHRIMP_1996,
     STEP,
     TIMES,
     Platform,
@@ -130,6 +138,7 @@ def test_without_a_platform_nothing_changes() -> None:
     given = PointParameters(nic=NicParameters(rx_usecs=33), host=HostParameters(cores=2))
     made = emulated(given, None)
     assert (made.nic, made.host, made.mx) == (given.nic, given.host, given.mx)
+    assert made.wait == given.wait
     assert made.dilation == 1.0
 
 
@@ -180,9 +189,73 @@ def test_what_a_scenario_sets_itself_is_kept() -> None:
 
 
 def test_every_profile_has_what_a_run_takes_and_says_where_it_comes_from() -> None:
-    assert set(PLATFORMS) == {"myri10g-2009"}
+    assert set(PLATFORMS) == {"myri10g-2009", "shrimp-1996"}
     for name, profile in PLATFORMS.items():
         assert profile.name == name
-        assert set(profile.costs) == set(TOY.costs)
+        assert "interrupt_to_handler" in profile.costs
+        assert set(profile.costs) <= set(CHARGES)
         assert all(cost.ns > 0 and cost.source for cost in profile.costs.values())
         assert NicParameters(**profile.nic).model_fields_set == set(profile.nic)
+        assert (profile.dilation is None) == (profile.dilation_source == "")
+
+
+def test_every_charge_is_a_parameter_of_one_group() -> None:
+    groups = (HostParameters, MxParameters, WaitParameters)
+    for charge in CHARGES.values():
+        assert sum(charge.parameter in group.model_fields for group in groups) == 1
+
+
+def on_shrimp(dilation: Any = "auto", **wait: Any) -> PointParameters:
+    return PointParameters(
+        wait=WaitParameters(**wait),
+        platform=PlatformParameters(profile="shrimp-1996", time_dilation=dilation),
+    )
+
+
+@pytest.fixture
+def shrimp(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "PLATFORMS", {"shrimp-1996": SHRIMP_1996})
+
+
+@pytest.mark.usefixtures("shrimp")
+@pytest.mark.parametrize("interrupt_ns", [2_000.0, 24_000.0, 90_000.0])
+def test_shrimp_is_not_dilated_since_its_ranks_compute_undilated(interrupt_ns: float) -> None:
+    made = emulated(on_shrimp(), costs(interrupt_ns, context_switch=1_500.0))
+    assert made.dilation == 1.0
+    assert made.nic.link_delay_ns == 1000
+    assert made.nic.dma_bytes_per_second == 23_000_000
+    assert made.host.interrupt_time_ns == 100_000
+    assert made.host.packet_cost_ns == made.mx.event_cost_ns == 0
+    assert made.wait.reschedule_cost_ns == 98_500
+    # This machine's own handler is not measured, and counts as 0.
+    assert made.wait.handler_cost_ns == 160_000
+    assert made.host.time_slice_ns == 100_000_000
+
+
+@pytest.mark.usefixtures("shrimp")
+def test_shrimps_time_slice_is_one_that_a_host_takes_unless_a_scenario_sets_its_own() -> None:
+    assert HostParameters(**SHRIMP_1996.host).time_slice_ns == 100_000_000
+    given = on_shrimp().model_copy(update={"host": HostParameters(time_slice_ns=3_000_000)})
+    assert emulated(given, costs(20_000.0)).host.time_slice_ns == 3_000_000
+
+
+@pytest.mark.usefixtures("shrimp")
+def test_blocking_on_shrimp_costs_its_t_block() -> None:
+    made = emulated(on_shrimp(), {})
+    block_ns = 2 * made.wait.reschedule_cost_ns + made.host.interrupt_time_ns
+    assert block_ns == WaitParameters().spin_ns == 300_000
+
+
+@pytest.mark.usefixtures("shrimp")
+def test_shrimp_is_dilated_if_asked_and_what_a_scenario_sets_is_kept() -> None:
+    given = on_shrimp(3, reschedule_cost_ns=7, strategy="block", spin_ns=5_000)
+    made = emulated(given, costs(24_000.0, context_switch=1_500.0, notification_handler=500_000.0))
+    assert made.dilation == 3
+    assert made.host.interrupt_time_ns == 300_000
+    assert (made.wait.strategy, made.wait.spin_ns) == ("block", 5_000)
+    assert made.wait.reschedule_cost_ns == 7
+    assert made.wait.handler_cost_ns == 0  # never below it
+
+
+def test_wait_parameters_of_a_platform_without_such_costs_stay_as_they_are() -> None:
+    assert emulated(on_platform(2), costs(1000.0)).wait == WaitParameters()

@@ -17,7 +17,18 @@ from matplotlib.text import Text
 from support.results import load_fonts
 
 from shrimpmx.errors import InputError, MachineError
-from shrimpmx.measure.plot.chart import Axis, Chart, MapPanel, Panel, Series, Spot, Value
+from shrimpmx.measure.plot.chart import (
+    AnyPanel,
+    Axis,
+    Cell,
+    Chart,
+    GridPanel,
+    MapPanel,
+    Panel,
+    Series,
+    Spot,
+    Value,
+)
 from shrimpmx.measure.plot.draw import figure_of, save
 from shrimpmx.measure.plot.look import COLOURS, look_of, short_words
 from shrimpmx.params import COALESCING_NAMES
@@ -34,7 +45,7 @@ def panel(axis: Axis, *series: Series, log: bool = False, reason: str = "") -> P
     return Panel("Half round trip", axis, "Half round trip, µs", series, log, None, reason)
 
 
-def chart(*panels: Panel | MapPanel, columns: int = 1, title: str = "What is it?") -> Chart:
+def chart(*panels: AnyPanel, columns: int = 1, title: str = "What is it?") -> Chart:
     return Chart("name", title, panels, columns, ("A paper, figure 5", "Measured on: a machine."))
 
 
@@ -102,6 +113,49 @@ def test_a_bar_per_value_with_its_figure_above() -> None:
     assert axes.get_ylim()[0] == 0
 
 
+def test_parts_of_a_stack_stand_on_each_other_under_one_figure() -> None:
+    user = Series("user", {0: value(30), 1: value(10)}, style=0, stack="time")
+    rest = Series("rest", {0: Value(70, 60, 80), 1: Value(20, 20, 20)}, style=7, stack="time")
+    other = Series("other", {0: value(5)}, style=1)
+    (axes,) = axes_of(figure_of(chart(panel(BARS, user, rest, other))))
+    below, above, alone = (item for item in axes.containers if isinstance(item, BarContainer))
+    assert [(bar.get_y(), bar.get_height()) for bar in below] == [(0, 30), (0, 10)]
+    assert [(bar.get_y(), bar.get_height()) for bar in above] == [(30, 70), (10, 20)]
+    assert [bar.get_x() for bar in below] == [bar.get_x() for bar in above]
+    assert alone[0].get_x() > below[0].get_x()
+    # Only the whole has an interval and a figure.
+    assert below.errorbar is None
+    (bars,) = above.errorbar.lines[2]
+    assert [end[1] for end in bars.get_segments()[0]] == [90, 110]
+    assert [text.get_text() for text in axes.texts] == ["100", "30", "5"]
+
+
+def test_groups_of_places_are_named_above_them() -> None:
+    grouped = Axis("", ("a", "b", "a", "b"), (0.0, 1.0, 2.8, 3.8), groups=(("x", 0.5), ("y", 3.3)))
+    bars = Series("stream", {i: value(5) for i in range(4)})
+    figure = figure_of(chart(panel(grouped, bars)))
+    figure.draw_without_rendering()
+    (above,) = axes_of(figure)[0].child_axes
+    assert [label.get_text() for label in above.get_xticklabels()] == ["x", "y"]
+    assert list(above.get_xticks()) == [0.5, 3.3]
+
+
+def test_a_grid_has_a_colour_and_words_for_each_place() -> None:
+    cells = (Cell(0, 0, 0.5, "sched\n0.5"), Cell(1, 0, 1.0, "block\n1"), Cell(1, 1, 2.0, "spin\n2"))
+    grid = GridPanel("", "x, µs", "y, µs", "a ratio", ("0", "30"), ("0", "50"), cells)
+    figure = figure_of(chart(grid, grid))
+    figure.draw_without_rendering()
+    axes, bar, _, _ = axes_of(figure)
+    assert [text.get_text() for text in axes.texts] == [cell.words for cell in cells]
+    (image,) = axes.images
+    # As far to either side, whatever the figures; what is dark has white words.
+    assert image.get_clim()[0] == -image.get_clim()[1]
+    assert [text.get_color() for text in axes.texts] == ["white", "black", "white"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["0", "50"]
+    assert bar.get_ylabel() == "a ratio"
+    assert [label.get_text() for label in bar.get_yticklabels()][::2] == ["0.5", "1", "2"]
+
+
 def test_what_is_missing_is_said_in_its_place() -> None:
     some = Series("timeout", {0: value(5)}, missing=(1,))
     (axes,) = axes_of(figure_of(chart(panel(BARS, some))))
@@ -164,7 +218,9 @@ def test_words_at_an_axis_stand_aslant_and_apart_where_there_are_many() -> None:
 
 def test_styles_differ_in_colour_or_shape() -> None:
     looks = [look_of(style) for style in range(-1, len(COALESCING_NAMES))]
-    assert len({(look.colour, look.hatch, look.marker) for look in looks}) == len(looks)
+    assert len({(look.colour, look.marker) for look in looks}) == len(looks)
+    # Bars have no marker.
+    assert len({(look.colour, look.hatch) for look in looks}) == len(looks)
     assert len({look.colour for look in looks[1 : len(COLOURS) + 1]}) == len(COLOURS)
 
 

@@ -6,57 +6,22 @@ every figure of the account is known exactly.
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
+from support.waiting import LOOK_NS, LOOKS_PER_CHECK, Scene
 
 from shrimpmx.errors import InputError
 from shrimpmx.native import notify
-from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.native.segment import Segment
 from shrimpmx.params import WAIT_NAMES
-from shrimpmx.shared.control import Control
+from shrimpmx.wait.adaptive import Adaptive
+from shrimpmx.wait.conditional import Conditional
 from shrimpmx.wait.hybrid import SpinThen
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.pure import Block
 from shrimpmx.wait.waiter import Waiter
-
-LOOK_NS = 100
-LOOKS_PER_CHECK = 16
-SLOT_OFFSET = 192  # sizeof(struct control_header): the first runner's record, its slot first
-
-
-class Scene:
-    """A control segment with one process and a virtual clock."""
-
-    def __init__(self) -> None:
-        segment = Segment.anonymous(Control.size_bytes(1, 0), 1)
-        self.control = Control.create(segment, ["rank0"], [], nodes_count=1, clock="virtual")
-        self.control.register_process(0, signal.SIGUSR1)
-        self.slot = WaitSlotView(segment.view(), SLOT_OFFSET)
-        self.looks = 0
-
-    def waiter(self, name: str, spin_ns: int = 10_000) -> Waiter:
-        return Waiter(self.control, 0, make_strategy(name, spin_ns))
-
-    def at_look(
-        self, number: int | None, before: Callable[[int], None] = lambda look: None
-    ) -> Callable[[], bool]:
-        """A function true from look `number` on; each look after the first takes LOOK_NS."""
-
-        def look() -> bool:
-            self.looks += 1
-            if self.looks > 1:
-                self.control.set_virtual_ns(self.control.now_ns() + LOOK_NS)
-            before(self.looks)
-            return number is not None and self.looks >= number
-
-        return look
-
-    def account(self) -> dict[str, int]:
-        """The fields of the account that are not zero."""
-        return {name: value for name, value in self.control.runner_account(0).items() if value}
+from shrimpmx.wait.watchdog import Watchdog
 
 
 @pytest.fixture
@@ -212,6 +177,84 @@ def test_a_hybrid_with_no_limit_is_its_fallback(scene: Scene) -> None:
     assert scene.account() == {"waits": 1, "yields": 2, "system_calls": 2}
 
 
+def test_conditional_spins_longer_while_messages_come_and_starts_over_when_none_did(
+    scene: Scene,
+) -> None:
+    baseline_ns = 2 * LOOKS_PER_CHECK * LOOK_NS
+    strategy = Conditional(baseline_ns)
+    limits = [strategy.limit_ns]
+    with Waiter(scene.control, 0, strategy) as waiter:
+        for _ in range(6):
+            scene.looks = 0
+            assert waiter.wait_until(scene.at_look(3)) == "ready"
+            limits.append(strategy.limit_ns)
+        assert limits == [baseline_ns * times for times in (1, 2, 3, 4, 5, 5, 5)]
+        scene.looks = 0
+        asleep = 5 * 2 * LOOKS_PER_CHECK + 2  # the look that finds the slot armed
+        look = scene.at_look(
+            asleep + 1, lambda number: None if number < asleep else void(scene.slot.wake())
+        )
+        assert waiter.wait_until(look) == "ready"
+    account = scene.account()
+    assert (account["blocks"], account["while_spinning"]) == (1, 6)
+    assert account["limits_ns"] == baseline_ns * (1 + 2 + 3 + 4 + 5 + 5 + 5)
+    assert strategy.limit_ns == baseline_ns
+
+
+def void(_result: object) -> None:
+    """A call for its effect, in a lambda."""
+
+
+@pytest.mark.parametrize("name", ["conditional", "watchdog"])
+def test_those_that_came_later_are_spin_block_at_first(scene: Scene, name: str) -> None:
+    limit_ns = 2 * LOOKS_PER_CHECK * LOOK_NS
+
+    def disturb(look: int) -> None:
+        if scene.slot.armed:
+            scene.slot.wake()
+
+    with scene.waiter(name, limit_ns) as waiter:
+        look = scene.at_look(2 * LOOKS_PER_CHECK + 3, disturb)
+        assert waiter.wait_until(look) == "ready"
+    account = scene.account()
+    account.pop("limits_ns", None)
+    assert account == {
+        "waits": 1,
+        "spin_ns": limit_ns,
+        "interrupts_enabled": 1,
+        "blocks": 1,
+        "system_calls": 1,
+    }
+
+
+def test_another_strategy_can_be_used_for_one_call(scene: Scene) -> None:
+    with scene.waiter("block") as waiter:
+        assert waiter.wait_until(scene.at_look(7), strategy=make_strategy("sched")) == "ready"
+        assert scene.account() == {"waits": 1, "yields": 6, "system_calls": 6}
+        waiter.wait_words([], deadline_ns=0, strategy=make_strategy("spin"))
+        assert "interrupts_enabled" not in scene.account()
+        waiter.wait_words([], deadline_ns=0)
+        assert scene.account()["interrupts_enabled"] == 1
+
+
+@pytest.mark.parametrize("name", ["notify", "spin-notify", "watchdog"])
+def test_interrupts_that_stay_enabled_are_no_choice_for_one_call(scene: Scene, name: str) -> None:
+    with (
+        scene.waiter("block") as waiter,
+        pytest.raises(InputError, match=f"^{name} cannot be chosen for one call: .*own strategy$"),
+    ):
+        waiter.wait_until(lambda: True, strategy=make_strategy(name))
+    waiter = scene.waiter(name)
+    with pytest.raises(InputError, match=f"^{name} waits only after begin"):
+        waiter.wait_until(lambda: True, strategy=waiter.strategy)
+    with waiter:
+        assert waiter.wait_until(lambda: True, strategy=waiter.strategy) == "ready"
+        assert waiter.wait_until(lambda: True, strategy=make_strategy("spin-sched")) == "ready"
+        for sleeper in ("block", "spin-block", "adaptive", "conditional"):
+            with pytest.raises(InputError, match=f"^{sleeper} cannot .* while {name} is"):
+                waiter.wait_words([], strategy=make_strategy(sleeper))
+
+
 def test_any_flag_of_a_set_wakes_the_waiter(scene: Scene) -> None:
     segment = Segment.anonymous(4096, 1)
     view = segment.view()
@@ -247,6 +290,9 @@ def test_an_unknown_name_is_an_input_error(name: str) -> None:
 def test_mistakes_are_told(scene: Scene) -> None:
     with pytest.raises(ValueError, match="must not be negative"):
         SpinThen(-1, Block())
+    for strategy in (Adaptive, Conditional, Watchdog):
+        with pytest.raises(ValueError, match="must not be negative"):
+            strategy(-1)
     with pytest.raises(IndexError, match="no runner 1"):
         Waiter(scene.control, 1, Block())
     scene.control.register_process(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -24,13 +24,15 @@ class Value:
 class Axis:
     """A horizontal axis: where each place lies, and what it is called.
 
-    Places of "bars" are groups of bars; those of "lines" are points of lines.
+    Places of "bars" are groups of bars; those of "lines" are points of lines. `groups` are places
+    that belong together: what they are called, and where their middle lies.
     """
 
     label: str
     words: tuple[str, ...]
     positions: tuple[float, ...]
     kind: Literal["bars", "lines"] = "bars"
+    groups: tuple[tuple[str, float], ...] = ()
 
 
 # The style of a series that is not one of several: all of a panel's, on this machine.
@@ -43,6 +45,8 @@ class Series:
 
     `paper`: figures of a paper, which are drawn hollow in the style of the series they belong to.
     `missing`: places where there should be a figure and is none, with a reason in the caption.
+    Series of bars with one `stack` stand on each other, in their order, and the interval of the
+    last is shown as that of the whole; '': each has a bar of its own.
     """
 
     label: str
@@ -50,6 +54,7 @@ class Series:
     style: int = 0
     paper: bool = False
     missing: tuple[int, ...] = ()
+    stack: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,11 +98,43 @@ class MapPanel:
 
 
 @dataclass(frozen=True)
+class Cell:
+    """A place of a grid by the numbers of its column and row: a figure, and what is written."""
+
+    column: int
+    row: int
+    value: float
+    words: str
+
+
+@dataclass(frozen=True)
+class GridPanel:
+    """A figure over two axes as colours; where it is `even` neither of two is better.
+
+    `columns` and `rows` are the places of the axes, `value_label` says what the figure is.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    value_label: str
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    even: float = 1.0
+    reason: str = ""
+
+
+AnyPanel = Panel | MapPanel | GridPanel
+Panels = Sequence[AnyPanel]
+
+
+@dataclass(frozen=True)
 class Chart:
     """One picture: its file's name, the question it answers, panels, and lines below them."""
 
     name: str
     title: str
-    panels: tuple[Panel | MapPanel, ...]
+    panels: tuple[AnyPanel, ...]
     columns: int = 1
     caption: tuple[str, ...] = field(default=())

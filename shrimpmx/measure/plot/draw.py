@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from shrimpmx.errors import InputError
 from shrimpmx.measure.plot.backend import matplotlib_here
-from shrimpmx.measure.plot.chart import Chart, MapPanel
+from shrimpmx.measure.plot.chart import Chart, GridPanel, MapPanel
+from shrimpmx.measure.plot.draw_grid import draw_grid
 from shrimpmx.measure.plot.draw_map import draw_map, name_spots
 from shrimpmx.measure.plot.draw_panel import draw_panel
 from shrimpmx.measure.plot.look import plain
@@ -111,6 +112,8 @@ def _figure(chart: Chart) -> Figure:
         if isinstance(panel, MapPanel):
             draw_map(axes, panel, handles)
             named.append((axes, panel))
+        elif isinstance(panel, GridPanel):
+            draw_grid(axes, panel)
         else:
             draw_panel(axes, panel, handles)
     if handles:

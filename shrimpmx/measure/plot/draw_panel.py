@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shrimpmx.measure.plot.chart import Panel, Series
+from shrimpmx.measure.plot.chart import Panel, Series, Value
 from shrimpmx.measure.plot.look import begin, look_of, plain, plain_figures, short_words
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def draw_panel(axes: Axes, panel: Panel, handles: dict[str, Artist]) -> None:
     if panel.baseline is not None:
         axes.axhline(panel.baseline, color="#777777", linewidth=0.8, zorder=1)
     _name_places(axes, panel)
+    _name_groups(axes, panel)
     plain_figures(axes.yaxis)
     if not panel.log:
         low, high = axes.get_ylim()
@@ -58,6 +59,19 @@ def _name_places(axes: Axes, panel: Panel) -> None:
     if aslant:
         for label in axes.get_xticklabels():
             label.set(rotation=40, horizontalalignment="right", rotation_mode="anchor")
+
+
+def _name_groups(axes: Axes, panel: Panel) -> None:
+    """What groups of places are called, above them: below stand the places' own words."""
+    if not panel.axis.groups:
+        return
+    above = axes.secondary_xaxis("top")
+    above.set_xticks(
+        [middle for _, middle in panel.axis.groups],
+        [plain(words) for words, _ in panel.axis.groups],
+    )
+    above.tick_params(length=0)
+    above.spines["top"].set_visible(False)
 
 
 def _touch(positions: Sequence[float], words: Sequence[str], length: float) -> bool:
@@ -112,18 +126,24 @@ def _errors(series: Series, indices: Sequence[int]) -> list[list[float]]:
 
 
 def _draw_bars(axes: Axes, panel: Panel, handles: dict[str, Artist]) -> None:
-    width = 0.82 / max(1, len(panel.series))
-    count = sum(len(series.values) for series in panel.series)
-    for slot, series in enumerate(panel.series):
+    slots = _slots(panel.series)
+    width = 0.82 / (max(slots, default=0) + 1)
+    tops = [slot not in slots[index + 1 :] for index, slot in enumerate(slots)]
+    figures = zip(panel.series, tops, strict=True)
+    count = sum(len(series.values) for series, top in figures if top)
+    heights: dict[tuple[int, int], float] = {}
+    for series, slot, top in zip(panel.series, slots, tops, strict=True):
         indices = sorted(series.values)
-        offset = (slot - (len(panel.series) - 1) / 2) * width
+        offset = (slot - max(slots) / 2) * width
         places = [panel.axis.positions[i] + offset for i in indices]
+        below = [heights.get((slot, i), 0.0) for i in indices]
         look = look_of(series.style)
         bars = axes.bar(
             places,
             [series.values[i].y for i in indices],
             width * 0.94,
-            yerr=None if series.paper else _errors(series, indices),
+            below,
+            yerr=_errors(series, indices) if top and not series.paper else None,
             error_kw={"capsize": 2.5, "elinewidth": 1.0},
             facecolor="none" if series.paper else look.colour,
             edgecolor=look.colour if series.paper else "white",
@@ -135,9 +155,10 @@ def _draw_bars(axes: Axes, panel: Panel, handles: dict[str, Artist]) -> None:
         )
         handles.setdefault(series.label, bars)  # type: ignore[arg-type]
         _mark_bounds(axes, series, dict(zip(indices, places, strict=True)))
-        if count <= BARS_WITH_FIGURES:
-            for i, place in zip(indices, places, strict=True):
-                _write_figure(axes, series, i, place)
+        if top and count <= BARS_WITH_FIGURES:
+            for i, place, base in zip(indices, places, below, strict=True):
+                _write_figure(axes, series.values[i], place, base)
+        heights |= {(slot, i): b + series.values[i].y for i, b in zip(indices, below, strict=True)}
         for i in series.missing:
             where = (panel.axis.positions[i] + offset, 0.02)
             axes.annotate(
@@ -145,10 +166,17 @@ def _draw_bars(axes: Axes, panel: Panel, handles: dict[str, Artist]) -> None:
             )
 
 
-def _write_figure(axes: Axes, series: Series, index: int, place: float) -> None:
-    value = series.values[index]
-    words = ("<" if value.bound else "") + short_words(value.y)
-    top = max(value.y, value.high) if value.y >= 0 else 0.0
+def _slots(series: Sequence[Series]) -> list[int]:
+    """The number of each series' bar within a group; those of one stack share theirs."""
+    found: dict[str, int] = {}
+    names = [one.stack or f"{index} alone" for index, one in enumerate(series)]
+    return [found.setdefault(name, len(found)) for name in names]
+
+
+def _write_figure(axes: Axes, value: Value, place: float, base: float) -> None:
+    """The figure above a bar; of a stack, whose last part stands on `base`, that of the whole."""
+    words = ("<" if value.bound else "") + short_words(base + value.y)
+    top = base + max(value.y, value.high) if value.y >= 0 else base
     axes.annotate(
         words,
         (place, top),

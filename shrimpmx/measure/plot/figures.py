@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from shrimpmx.measure.coalescing_paper import PAPER_FIGURES, SAVED_SOURCE, TABLE2
+from shrimpmx.measure.plot import paper_figures, waiting_figures
 from shrimpmx.measure.plot.caption import caption
-from shrimpmx.measure.plot.chart import Chart, MapPanel, Panel
+from shrimpmx.measure.plot.chart import AnyPanel, Chart, Panel, Panels
 from shrimpmx.measure.plot.panels import metric_panel
-from shrimpmx.measure.plot.paper_figures import FIGURES, Panels
 from shrimpmx.measure.plot.reading import Result
+from shrimpmx.measure.waiting_paper import SAID
+
+FIGURES = {**paper_figures.FIGURES, **waiting_figures.FIGURES}
 
 # Panels of one picture; what is more goes into another (ours).
 PANELS_MAX = 12
@@ -42,7 +45,7 @@ def _file_name(scenario: str) -> str:
     return re.sub(r"[^\w.-]+", "-", scenario).strip("-.")[:NAME_LETTERS] or "result"
 
 
-def _has_paper(panel: Panel | MapPanel) -> bool:
+def _has_paper(panel: AnyPanel) -> bool:
     return isinstance(panel, Panel) and any(series.paper for series in panel.series)
 
 
@@ -54,6 +57,7 @@ def _sources(result: Result) -> tuple[str, ...]:
         if figure.scenario == result.scenario and figure.source
     )
     sources = [*found, *([SAVED_SOURCE] if result.scenario == TABLE2 else ())]
+    sources += [SAID[result.scenario]] if result.scenario in SAID else []
     return (f"The paper: {'; '.join(sources)}.",) if sources else ()
 
 

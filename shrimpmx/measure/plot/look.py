@@ -6,7 +6,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shrimpmx.measure.plot.chart import ONLY, MapPanel, Panel
+from shrimpmx.measure.plot.chart import ONLY, AnyPanel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,8 @@ def look_of(style: int) -> Look:
         COLOURS[style % len(COLOURS)],
         MARKERS[style % len(MARKERS)],
         LINES[style % len(LINES)],
-        HATCHES[style % len(HATCHES)],
+        # Another one when colours begin anew: bars have neither marker nor line.
+        HATCHES[(style + style // len(COLOURS)) % len(HATCHES)],
     )
 
 
@@ -52,7 +53,7 @@ def plain(text: str) -> str:
     return shown.replace("$", r"\$")
 
 
-def begin(axes: Axes, panel: Panel | MapPanel, x_label: str) -> bool:
+def begin(axes: Axes, panel: AnyPanel, x_label: str) -> bool:
     """Name a panel and its axes; False if it is empty, and says why."""
     axes.set_title(plain(textwrap.fill(panel.title, 52)), fontsize=9.5, loc="left")
     axes.set_xlabel(plain(x_label))

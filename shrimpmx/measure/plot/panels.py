@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from shrimpmx.measure.coalescing_paper import paper_figure
-from shrimpmx.measure.plot.chart import ONLY, Axis, Panel, Series, Value
+from shrimpmx.measure.plot.chart import ONLY, Axis, Panel, Panels, Series, Value
 from shrimpmx.measure.plot.reading import (
     NOT_RUN,
     Place,
@@ -18,6 +18,9 @@ from shrimpmx.measure.plot.reading import (
 from shrimpmx.measure.words import heading_words, place_words, value_words
 from shrimpmx.params import COALESCING_NAMES, WAIT_NAMES
 
+# A result's panels and how many stand side by side; None if its axes are not those of a figure.
+Figure = Callable[[Result], tuple[Panels, int] | None]
+
 # A panel whose figures are further apart than this has a logarithmic axis (ours).
 LOG_LINES, LOG_BARS = 30.0, 200.0
 # Numbers that lie further apart than this are drawn by their logarithm (ours).
@@ -27,6 +30,10 @@ _TITLES = {
     "size_bytes": "message size",
     "coalescing": "coalescing strategy",
     "wait": "waiting strategy",
+    "delay_us": "computing before each send",
+    "pairs": "pairs of processes",
+    "arrivals": "delays of messages",
+    "company": "company of the processes",
     "irq_binding": "core that interrupts go to",
     "mark_early": "fragments by which the mark came early",
     "overtake": "fragments that the marked one overtook",

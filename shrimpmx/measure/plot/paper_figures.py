@@ -6,14 +6,14 @@ were changed so that the figure cannot be drawn from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from shrimpmx.measure import coalescing_paper as paper
-from shrimpmx.measure.plot.chart import ONLY, Axis, MapPanel, Panel, Series, Value
+from shrimpmx.measure.plot.chart import ONLY, Axis, Panel, Panels, Series, Value
 from shrimpmx.measure.plot.panels import (
     HERE,
+    Figure,
     axis_of,
     metric_panel,
     ours_and_paper,
@@ -24,9 +24,6 @@ from shrimpmx.measure.plot.panels import (
 from shrimpmx.measure.plot.reading import PointData, Result, metric_title
 from shrimpmx.measure.plot.trade_off import trade_off
 from shrimpmx.measure.words import place_words
-
-Panels = Sequence[Panel | MapPanel]
-Figure = Callable[[Result], "tuple[Panels, int] | None"]
 
 _MARK_WORDS = {
     "rndv": "rendezvous",

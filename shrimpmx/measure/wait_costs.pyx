@@ -1,0 +1,190 @@
+"""What waiting itself costs here: a wait that succeeds at once, and waking a blocked process.
+
+The wake-up by a wait slot is compared with the least that any could cost, a bare futex: one store
+and one system call on either side. Both hand a turn to and fro between the same two processes, in
+blocks that alternate, so that whatever changes on the machine changes for both.
+"""
+
+import mmap
+import os
+import signal
+from contextlib import contextmanager
+
+import numpy as np
+
+from libc.stdint cimport int64_t, uint32_t
+
+from shrimpmx.native import cores
+from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
+from shrimpmx.native.clock cimport monotonic_now_ns
+from shrimpmx.native.futex cimport futex_wait, futex_wake, wait_slot, wait_slot_wake
+from shrimpmx.wait.strategy cimport WAIT_READY
+from shrimpmx.wait.waiter cimport FlagWatch, Waiter
+
+from shrimpmx.native.segment import Segment
+from shrimpmx.shared.control import Control
+from shrimpmx.wait.names import make_strategy
+
+cdef enum:
+    BLOCK = 32              # exchanges of one kind in a row
+    WAITS = 1000            # waits of one figure
+    SLEEP_LIMIT_NS = 50_000_000
+
+# Time beyond the measuring after which a process gives up on the other.
+GRACE_S = 2.0
+CONTROL_KIND = 1
+
+cdef struct turn_word:
+    uint32_t turn           # handed over last; a futex word
+    uint32_t unused[15]
+
+# Whose turn is awaited, by whom.
+cdef struct Awaited:
+    turn_word *mine
+    uint32_t turn
+
+
+cdef bint has_come(void *context) noexcept nogil:
+    cdef Awaited *awaited = <Awaited *>context
+    return load_acquire_u32(&awaited.mine.turn) == awaited.turn
+
+
+cdef bint await_bare(turn_word *mine, uint32_t turn, int64_t deadline_ns) noexcept nogil:
+    cdef uint32_t seen = load_acquire_u32(&mine.turn)
+    while seen != turn:
+        if monotonic_now_ns() > deadline_ns:
+            return False
+        futex_wait(&mine.turn, seen, SLEEP_LIMIT_NS)
+        seen = load_acquire_u32(&mine.turn)
+    return True
+
+
+cdef class _Side:
+    """One of the two processes."""
+
+    cdef turn_word *mine
+    cdef turn_word *other
+    cdef wait_slot *others_slot
+    cdef Waiter waiter
+    cdef object memory
+
+    def __cinit__(self, control, memory, uint32_t number):
+        cdef size_t address = memory.ctypes.data
+        self.memory = memory
+        self.mine = <turn_word *>address + number
+        self.other = <turn_word *>address + (1 - number)
+        self.waiter = Waiter(control, number, make_strategy("block"))
+        self.others_slot = self.waiter.control.slot(1 - number)
+
+    cdef bint receive(self, uint32_t turn, int64_t deadline_ns) noexcept nogil:
+        cdef Awaited awaited
+        if uses_bare(turn):
+            return await_bare(self.mine, turn, deadline_ns)
+        awaited.mine = self.mine
+        awaited.turn = turn
+        return self.waiter.wait(has_come, &awaited, deadline_ns) == WAIT_READY
+
+    cdef void send(self, uint32_t turn) noexcept nogil:
+        store_release_u32(&self.other.turn, turn)  # T1: the turn; pairs with has_come's acquire
+        if uses_bare(turn):
+            futex_wake(&self.other.turn, 1)
+        else:
+            wait_slot_wake(self.others_slot)
+
+    cdef void answer(self, int64_t deadline_ns) noexcept nogil:
+        cdef uint32_t turn = 1
+        while self.receive(turn, deadline_ns):
+            self.send(turn)
+            turn += 1
+
+    cdef int64_t exchange(self, uint32_t first, int64_t deadline_ns) noexcept nogil:
+        """A block of exchanges from turn `first` on; the time taken, 0 if it was not finished."""
+        cdef int64_t begin_ns = monotonic_now_ns()
+        cdef uint32_t turn
+        for turn in range(first, first + <uint32_t>BLOCK):
+            self.send(turn)
+            if not self.receive(turn, deadline_ns):
+                return 0
+        return monotonic_now_ns() - begin_ns
+
+
+cdef inline bint uses_bare(uint32_t turn) noexcept nogil:
+    return (turn - 1) // <uint32_t>BLOCK % 2 == 1
+
+
+@contextmanager
+def _two_sides(int cpu_a, int cpu_b, int64_t deadline_ns):
+    """This process on `cpu_a`, and a child on `cpu_b` that answers."""
+    cdef _Side answering
+    control = Control.create(
+        Segment.anonymous(Control.size_bytes(2, 0), CONTROL_KIND), ["a", "b"], [], 1, "monotonic")
+    memory = np.frombuffer(mmap.mmap(-1, mmap.PAGESIZE), np.uint8)
+    before = os.sched_getaffinity(0)
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        try:
+            cores.die_with_parent(parent)
+            cores.pin([cpu_b])
+            answering = _Side(control, memory, 1)
+            with nogil:
+                answering.answer(deadline_ns)
+        finally:
+            os._exit(0)
+    try:
+        os.sched_setaffinity(0, {cpu_a})
+        yield _Side(control, memory, 0)
+    finally:
+        os.sched_setaffinity(0, before)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def wake_ups(int cpu_a, int cpu_b, double seconds):
+    """Waking a process that blocks, from a store to the woken process's next one: ns.
+
+    Returns two float64 arrays of equal length: by wait_slot_wake and the strategy `block`, and by a
+    bare futex; element for element from neighbouring blocks. Each figure is the mean one way of 32
+    exchanges. Fewer on a busy machine.
+    """
+    cdef int64_t end_ns = monotonic_now_ns() + <int64_t>(seconds * 1e9)
+    cdef int64_t deadline_ns = end_ns + <int64_t>(GRACE_S * 1e9)
+    cdef int64_t slot_ns, bare_ns
+    cdef uint32_t turn = 1
+    cdef _Side side
+    by_slot, by_futex = [], []
+    with _two_sides(cpu_a, cpu_b, deadline_ns) as one:
+        side = one
+        while turn == 1 or monotonic_now_ns() < end_ns:
+            with nogil:
+                slot_ns = side.exchange(turn, deadline_ns)
+                bare_ns = side.exchange(turn + BLOCK, deadline_ns) if slot_ns else 0
+            if bare_ns == 0:
+                break
+            if turn > 1:  # the first blocks warm up, and see the child start
+                by_slot.append(slot_ns / (2 * BLOCK))
+                by_futex.append(bare_ns / (2 * BLOCK))
+            turn += 2 * BLOCK
+    return np.array(by_slot, np.float64), np.array(by_futex, np.float64)
+
+
+def at_once(double seconds):
+    """A wait for a flag that has changed already: ns per wait, float64, each the mean of 1000."""
+    control = Control.create(
+        Segment.anonymous(Control.size_bytes(1, 0), CONTROL_KIND), ["a"], [], 1, "tsc")
+    cdef Waiter waiter = Waiter(control, 0, make_strategy("spin-block"))
+    cdef uint32_t flag = 1
+    cdef FlagWatch watch
+    cdef int64_t end_ns = monotonic_now_ns() + <int64_t>(seconds * 1e9)
+    cdef int64_t begin_ns = 0, now_ns = 0
+    watch.address = &flag
+    watch.seen = 0
+    found = []
+    while not found or now_ns < end_ns:
+        with nogil:
+            begin_ns = monotonic_now_ns()
+            for _ in range(WAITS):
+                waiter.wait_flags(&watch, 1, begin_ns)
+            now_ns = monotonic_now_ns()
+        found.append((now_ns - begin_ns) / WAITS)
+    return np.array(found, np.float64)

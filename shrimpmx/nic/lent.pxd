@@ -1,0 +1,40 @@
+"""A sender that acts as the NICs for its own short updates."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from shrimpmx.native.clock cimport Clock
+from shrimpmx.native.ring cimport ring
+from shrimpmx.nic.lending cimport Lending
+from shrimpmx.shared.layout cimport node_header
+from shrimpmx.shared.node cimport Node
+from shrimpmx.shared.vmmc cimport vmmc_import
+
+cdef enum:
+    # A flight that the sender waits for; with a longer one it may do something else (ours).
+    LENT_FLIGHT_MAX_NS = 10_000
+    # The longest update, also where the link takes no time: others wait for the lock (ours).
+    LENT_BYTES_MAX = 65536
+
+
+cdef class LentNic:
+    cdef readonly Node node          # the sender's
+    cdef list updates                # Updates of each node
+    cdef void **updates_of           # the same
+    cdef Lending lending
+    cdef node_header *header
+    cdef Clock *clock
+    cdef ring *tx                    # the sender's
+    cdef uint64_t *counters          # of its NIC's agent
+    cdef uint32_t room               # bytes of data in a packet
+    cdef int64_t fixed_ns            # of a flight: link delay and DMA latency
+    cdef double link_byte_ns
+    cdef double dma_byte_ns
+
+    # Carries out an update; False: not here, the NIC has to.
+    cdef bint update(self, const vmmc_import *target, uint64_t offset, const void *data,
+                     uint64_t length, bint interrupt) noexcept nogil
+    cdef uint64_t frame_bytes(self, uint64_t length) noexcept nogil
+    cdef int64_t flight_ns(self, uint64_t length) noexcept nogil
+    cdef bint way_is_free(self, uint32_t node) noexcept nogil
+    cdef void carry_out(self, const vmmc_import *target, uint64_t offset, const void *data,
+                        uint64_t length, bint interrupt, int64_t now_ns) noexcept nogil

@@ -1,0 +1,10 @@
+from collections.abc import Sequence
+
+from shrimpmx.params import NicParameters
+from shrimpmx.shared.node import Node
+
+class LentNic:
+    node: Node
+    def __init__(
+        self, nodes: Sequence[Node], index: int, endpoint: int, parameters: NicParameters
+    ) -> None: ...

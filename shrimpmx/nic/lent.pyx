@@ -1,0 +1,139 @@
+"""A sender that acts as the NICs for its own short updates.
+
+A NIC works beside the CPUs. Where it has no CPU of its own, a doorbell has to wake its process,
+which takes the CPU from the sender, hands one word on and sleeps again: several times what the
+word costs otherwise, and the kernel's scheduler then picks whom to run next, which it would not
+do for a real NIC. So a sender lends its CPU: it waits for as long as the update is on its way
+and deposits it itself, by the code of the NIC (updates.pyx). The interrupt, if there is to be one,
+is raised as ever.
+
+Updates stay in order. The sender does so only if nothing that it has sent before is under way,
+and holds the lock of the NICs while it deposits (lending.pyx). In every other case, with a long
+flight, for letters, or under a virtual clock, which would stand still while it waits, the NIC's own
+process does the work. Nor does a sender keep the NICs' watchdog timers: whoever plans a run lends
+nothing where a rank waits by them.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+
+from shrimpmx.native.atomics cimport cpu_pause
+from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, clock_now_ns
+from shrimpmx.native.ring cimport ring_depth
+from shrimpmx.nic.lending cimport Lending
+from shrimpmx.nic.updates cimport Updates, update_request
+from shrimpmx.shared.layout cimport (
+    COUNTER_tx_bytes,
+    COUNTER_tx_packets,
+    node_endpoint_tx_ring,
+    node_link_ring,
+)
+from shrimpmx.shared.node cimport Node
+from shrimpmx.shared.vmmc cimport vmmc_import
+from shrimpmx.wire.link cimport LINK_OVERHEAD_BYTES
+from shrimpmx.wire.vmmc cimport VMMC_HEADER_BYTES
+from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES
+
+cdef enum:
+    HEAD_BYTES = WIRE_HEAD_BYTES + VMMC_HEADER_BYTES
+
+
+cdef class LentNic:
+    """What endpoint `endpoint` of node `index` sends with, before it wakes its NIC.
+
+    Args:
+        nodes: every node of the cluster, by index.
+        parameters: `NicParameters`: how long updates are on their way.
+    """
+
+    def __init__(self, nodes, uint32_t index, uint32_t endpoint, parameters):
+        cdef Node node
+        self.node = nodes[index]
+        self.header = self.node.header
+        self.lending = Lending(nodes)
+        self.updates = []
+        for node in nodes:
+            self.updates.append(Updates(node, node.header.nic_agent, parameters.watchdog_ns))
+        free(self.updates_of)
+        self.updates_of = <void **>calloc(len(nodes), sizeof(void *))
+        if self.updates_of == NULL:
+            raise MemoryError()
+        for number, updates in enumerate(self.updates):
+            self.updates_of[number] = <void *>updates
+        self.clock = self.node.control.clock()
+        self.tx = node_endpoint_tx_ring(self.header, endpoint)
+        self.counters = <uint64_t *>self.node.control.agent(self.header.nic_agent).counters
+        self.room = self.header.geometry.mtu_bytes - HEAD_BYTES
+        self.fixed_ns = parameters.link_delay_ns + parameters.dma_latency_ns
+        bits, rate = parameters.link_bits_per_second, parameters.dma_bytes_per_second
+        self.link_byte_ns = 8e9 / bits if bits else 0.0
+        self.dma_byte_ns = 1e9 / rate if rate else 0.0
+
+    def __dealloc__(self):
+        free(self.updates_of)
+
+    cdef bint update(self, const vmmc_import *target, uint64_t offset, const void *data,
+                     uint64_t length, bint interrupt) noexcept nogil:
+        cdef int64_t now_ns, due_ns, flight_ns = self.flight_ns(length)
+        if (length > LENT_BYTES_MAX or flight_ns > LENT_FLIGHT_MAX_NS
+                or self.clock.kind == CLOCK_KIND_VIRTUAL or not self.way_is_free(target.node)):
+            return False
+        now_ns = clock_now_ns(self.clock)
+        due_ns = now_ns + flight_ns
+        while now_ns < due_ns:
+            cpu_pause()
+            now_ns = clock_now_ns(self.clock)
+        if not self.lending.attempt():
+            return False
+        # Once more: the lock makes the NIC's process, too, leave everything as it is.
+        if not self.way_is_free(target.node):
+            self.lending.give()
+            return False
+        self.carry_out(target, offset, data, length, interrupt, due_ns)
+        self.lending.give()
+        return True
+
+    cdef uint64_t frame_bytes(self, uint64_t length) noexcept nogil:
+        """A packet of `length` bytes of data, as its frame is on the link."""
+        return max(length + HEAD_BYTES, <uint64_t>WIRE_FRAME_MIN_BYTES)
+
+    cdef int64_t flight_ns(self, uint64_t length) noexcept nogil:
+        """From sending to the last byte in memory; packets pass link and DMA one behind the other.
+        """
+        cdef uint64_t full = (length - 1) // self.room if length != 0 else 0
+        cdef uint64_t size = (full * self.frame_bytes(self.room)
+                              + self.frame_bytes(length - full * self.room))
+        cdef double link = self.link_byte_ns * (size + (full + 1) * LINK_OVERHEAD_BYTES)
+        cdef double dma = self.dma_byte_ns * size
+        return self.fixed_ns + <int64_t>(max(link, dma) + min(link, dma) / (full + 1))
+
+    cdef bint way_is_free(self, uint32_t node) noexcept nogil:
+        """Nothing that was sent before is under way to `node`."""
+        return (self.tx.reserved == self.tx.head and ring_depth(self.tx) == 0
+                and ring_depth(node_link_ring((<Updates>self.updates_of[node]).header,
+                                              self.header.index)) == 0)
+
+    cdef void carry_out(self, const vmmc_import *target, uint64_t offset, const void *data,
+                        uint64_t length, bint interrupt, int64_t now_ns) noexcept nogil:
+        """Packet by packet: what is dropped, counted and interrupted for is what it would be."""
+        cdef update_request request
+        cdef uint64_t size
+        cdef void *there = self.updates_of[target.node]
+        request.endpoint = target.endpoint
+        request.export_index = target.export_index
+        request.generation = target.generation
+        request.source = self.header.index
+        request.offset = offset
+        request.data = <const uint8_t *>data
+        (<Updates>there).begin()
+        while length > 0:
+            request.length = <uint32_t>min(length, <uint64_t>self.room)
+            length -= request.length
+            request.interrupt = interrupt and length == 0
+            size = self.frame_bytes(request.length)
+            self.counters[COUNTER_tx_packets] += 1
+            self.counters[COUNTER_tx_bytes] += size
+            (<Updates>there).take(&request, size, now_ns)
+            request.offset += request.length
+            request.data += request.length
+        (<Updates>there).end()

@@ -1,0 +1,47 @@
+"""Updates as SHRIMP's NIC carries them out: checked, deposited, announced."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from shrimpmx.nic.page_interrupts cimport PageInterrupts
+from shrimpmx.shared.layout cimport node_header
+from shrimpmx.shared.node cimport Node
+from shrimpmx.shared.vmmc cimport vmmc_export, vmmc_node, vmmc_process
+
+
+# What a sender says of its data. Nothing of it is believed.
+cdef struct update_request:
+    uint32_t endpoint
+    uint32_t export_index
+    uint32_t generation
+    uint32_t source          # the node that it comes from: known, not said
+    uint64_t offset          # in the export
+    uint32_t length
+    bint interrupt           # the sender asks for one
+    const uint8_t *data
+
+
+cdef class Updates:
+    cdef readonly Node node
+    cdef readonly PageInterrupts interrupts
+    cdef node_header *header
+    cdef vmmc_node *shared
+    cdef uint64_t *counters          # the NIC agent's
+    cdef uint64_t heap_bytes         # of the whole node
+    cdef bint depositing             # since begin()
+
+    # Around everything that looks at processes and exports, or writes into their memory.
+    cdef void begin(self) noexcept nogil
+    cdef void end(self) noexcept nogil
+    # Returns 0, or the counter of the reason why it was dropped.
+    cdef uint32_t put(self, const update_request *request, int64_t now_ns) noexcept nogil
+    # The same for one that came as a packet of `size_bytes`; counts that, and the drop.
+    cdef void take(self, const update_request *request, uint64_t size_bytes,
+                   int64_t now_ns) noexcept nogil
+    cdef vmmc_process *open_process(self, uint32_t endpoint) noexcept nogil
+    cdef vmmc_export *find_export(self, vmmc_process *process, uint32_t index) noexcept nogil
+    cdef bint lies_in_heap(self, vmmc_process *process, uint64_t part, uint64_t offset,
+                           uint64_t length) noexcept nogil
+
+
+# Whether a node may map an export and write to it.
+cdef bint may_map(const vmmc_export *export, uint32_t source) noexcept nogil

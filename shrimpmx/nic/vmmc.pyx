@@ -1,0 +1,313 @@
+"""SHRIMP's NIC: it deposits data straight into the receiver's memory (waiting paper, 2.1).
+
+Down: see port.pyx. Up: a packet is dealt with when its DMA is over, in order of arrival. An update
+goes into the memory of the process that exported it; a letter into its mailbox; a map request is
+answered. If the sender asks for an interrupt and the receiver agrees, the words of the pages that
+were written decide; see page_interrupts.pyx.
+
+Nothing that a frame says is believed. Whatever does not fit an export that exists is dropped and
+counted; letters and map requests get an answer that says why.
+
+Where senders lend the NICs their CPU (lent.pyx) a lock says who acts as the NICs.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from shrimpmx.native.atomics cimport (
+    load_acquire_u8,
+    load_relaxed_u32,
+    load_relaxed_u64,
+    store_release_u32,
+)
+from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.ring cimport ring, ring_fill, ring_free, ring_next, ring_publish
+from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, Trace
+from shrimpmx.nic.lending cimport Lending
+from shrimpmx.nic.letters cimport NicLetters, letter_fits, letter_read, nic_letter
+from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port
+from shrimpmx.nic.updates cimport Updates, may_map, update_request
+from shrimpmx.shared.layout cimport (
+    COUNTER_drop_vmmc_bad_frame,
+    COUNTER_drop_vmmc_mailbox_full,
+    COUNTER_drop_vmmc_no_process,
+    COUNTER_rx_bytes,
+    COUNTER_rx_packets,
+    COUNTER_steps,
+    COUNTER_vmmc_letters,
+    COUNTER_vmmc_letters_bounced,
+    COUNTER_vmmc_map_requests,
+    frame_slot,
+)
+from shrimpmx.shared.vmmc cimport (
+    VMMC_LETTER_BOUNCED,
+    VMMC_LETTER_LIBRARY,
+    VMMC_LETTER_MAPPED,
+    VMMC_MAILBOX_FULL,
+    VMMC_NO_ENDPOINT,
+    VMMC_NO_PORT,
+    VMMC_NO_PROCESS,
+    VMMC_NOT_ALLOWED,
+    VMMC_NOT_EXPORTED,
+    VMMC_OK,
+    vmmc_export,
+    vmmc_letter,
+    vmmc_mailbox_of,
+    vmmc_ports_of,
+    vmmc_process,
+)
+from shrimpmx.wire.packet_word cimport trace_packet
+from shrimpmx.wire.rate cimport rate_line_initialise, rate_line_pass
+from shrimpmx.wire.vmmc cimport (
+    VMMC_ETHERTYPE,
+    VMMC_FLAG_INTERRUPT,
+    VMMC_HEADER_BYTES,
+    VMMC_LETTER,
+    VMMC_MAP_REQUEST,
+    VMMC_UPDATE,
+    be64,
+    wire_vmmc,
+)
+from shrimpmx.wire.wire cimport WIRE_HEAD_BYTES, be16, be32, wire_head
+
+
+cdef class VmmcFirmware(Port):
+    """The NIC of node `index`, whose segment has a struct vmmc_node.
+
+    Args:
+        nodes: every node of the cluster, by index; each is a destination, also this one.
+        index: the node that this NIC belongs to.
+        parameters: `NicParameters`; `watchdog_ns`, link and DMA times count.
+        faults: `LinkFaults` of the outgoing link, or None. The protocol repairs nothing.
+        lends: senders may act as the NIC in its stead.
+    """
+
+    def __init__(self, nodes, uint32_t index, parameters, faults=None, bint lends=False):
+        Port.__init__(self, nodes, index, parameters, faults)
+        self.updates = Updates(self.node, self.header.nic_agent, parameters.watchdog_ns)
+        self.interrupts = self.updates.interrupts
+        self.letters = NicLetters(self.node, self.header.nic_agent)
+        self.lending = Lending(nodes) if lends else None
+        self.dma_latency_ns = parameters.dma_latency_ns
+        rate_line_initialise(&self.dma, parameters.dma_bytes_per_second, 1)
+        self.deposit_ns = NEVER_NS
+        free(self.pending)
+        self.pending = <pending_deposit *>calloc(DEPOSITS_MAX, sizeof(pending_deposit))
+        if self.pending == NULL:
+            raise MemoryError()
+
+    def use_trace(self, Trace trace not None, uint32_t number) -> None:
+        """Record from now on what the NIC does, in the ring of agent `number`."""
+        Port.use_trace(self, trace, number)
+        self.interrupts.trace = self.trace
+
+    def __dealloc__(self):
+        free(self.pending)
+
+    cdef int step(self, int64_t now_ns) noexcept nogil:
+        cdef int done
+        if self.lending is None:
+            return self.act(now_ns)
+        self.lending.take()
+        done = self.act(now_ns)
+        self.lending.give()
+        return done
+
+    cdef int act(self, int64_t now_ns) noexcept nogil:
+        cdef int done = self.send(now_ns)
+        cdef int64_t held_ns
+        self.counters[COUNTER_steps] += 1
+        done += self.receive(now_ns)
+        done += self.letters.close_processes(now_ns)
+        done += self.send_from(self.letters.frames, now_ns)
+        self.hand_back()
+        held_ns = self.egress.flush(now_ns)
+        self.next_due_ns = self.next_due(now_ns, held_ns,
+                                         min(self.deposit_ns, self.interrupts.due_ns))
+        self.keeps_waiting = self.interrupts.handler_waits()
+        return done
+
+    # -- arrival, DMA --------------------------------------------------------
+
+    cdef int receive(self, int64_t now_ns) noexcept nogil:
+        """Handle the events that are due, in order of their times; returns how many."""
+        cdef int done = 0
+        cdef int64_t arrival_ns
+        self.look_at_links()
+        while done < EVENTS_PER_STEP:
+            arrival_ns = self.arrival_ns if self.pending_count < DEPOSITS_MAX else NEVER_NS
+            if arrival_ns <= self.deposit_ns and arrival_ns <= self.interrupts.due_ns:
+                if arrival_ns > now_ns:
+                    break
+                self.arrive()
+            elif self.deposit_ns <= self.interrupts.due_ns:
+                if self.deposit_ns > now_ns:
+                    break
+                self.complete()
+            else:
+                if self.interrupts.due_ns > now_ns:
+                    break
+                self.interrupts.expire(self.reached(self.interrupts.due_ns))
+            done += 1
+        self.updates.end()
+        return done
+
+    cdef void arrive(self) noexcept nogil:
+        """A packet is here: its DMA begins. It stays in its link's slot until that is over."""
+        cdef int64_t time_ns = self.reached(self.arrival_ns)
+        cdef pending_deposit *last = &self.pending[
+            (self.pending_first + self.pending_count) & (DEPOSITS_MAX - 1)]
+        last.link = self.next_incoming
+        last.slot = self.take_arrival(time_ns)
+        if last.slot != NULL:
+            trace_packet(self.trace, time_ns, TRACE_rx_frame, last.slot.frame, last.slot.length)
+        last.due_ns = self.dma_latency_ns + rate_line_pass(
+            &self.dma, time_ns, last.slot.length if last.slot != NULL else 0)
+        if self.pending_count == 0:
+            self.deposit_ns = last.due_ns
+        self.pending_count += 1
+
+    cdef void complete(self) noexcept nogil:
+        """The first packet's DMA is over."""
+        cdef pending_deposit *first = &self.pending[self.pending_first & (DEPOSITS_MAX - 1)]
+        cdef int64_t time_ns = self.reached(first.due_ns)
+        if first.slot != NULL:
+            self.counters[COUNTER_rx_packets] += 1
+            self.counters[COUNTER_rx_bytes] += first.slot.length
+            trace_packet(self.trace, time_ns, TRACE_dma_complete, first.slot.frame,
+                         first.slot.length)
+            self.take(first.slot, <uint32_t>(first.link - self.incoming), time_ns)
+        first.link.finished += 1
+        self.pending_first += 1
+        self.pending_count -= 1
+        self.deposit_ns = NEVER_NS
+        if self.pending_count != 0:
+            self.deposit_ns = self.pending[self.pending_first & (DEPOSITS_MAX - 1)].due_ns
+
+    # -- packets -------------------------------------------------------------
+
+    cdef void take(self, const frame_slot *slot, uint32_t source, int64_t now_ns) noexcept nogil:
+        """Do what a packet from node `source` says, if that can be done."""
+        cdef const uint8_t *frame = <const uint8_t *>slot.frame
+        cdef const wire_vmmc *header = <const wire_vmmc *>(frame + WIRE_HEAD_BYTES)
+        if ((<const wire_head *>frame).ethertype != be16(VMMC_ETHERTYPE)
+                or slot.length < WIRE_HEAD_BYTES + VMMC_HEADER_BYTES
+                or be16(header.length) > slot.length - WIRE_HEAD_BYTES - VMMC_HEADER_BYTES):
+            self.drop(now_ns, COUNTER_drop_vmmc_bad_frame)
+            return
+        self.updates.begin()
+        if header.packet == VMMC_UPDATE:
+            self.update(header, source, now_ns)
+        elif header.packet == VMMC_LETTER:
+            self.letter(header, source, now_ns)
+        elif header.packet == VMMC_MAP_REQUEST:
+            self.map_request(header, source, now_ns)
+        else:
+            self.drop(now_ns, COUNTER_drop_vmmc_bad_frame)
+
+    cdef void update(self, const wire_vmmc *header, uint32_t source,
+                     int64_t now_ns) noexcept nogil:
+        cdef update_request request
+        cdef uint32_t dropped
+        request.endpoint = header.dst_endpoint
+        request.export_index = be16(header.export_index)
+        request.generation = be32(header.generation)
+        request.source = source
+        request.offset = be64(header.offset)
+        request.length = be16(header.length)
+        request.interrupt = header.flags & VMMC_FLAG_INTERRUPT != 0
+        request.data = <const uint8_t *>header + VMMC_HEADER_BYTES
+        dropped = self.updates.put(&request, now_ns)
+        if dropped != 0:
+            self.drop(now_ns, dropped)
+
+    cdef void drop(self, int64_t now_ns, uint32_t counter) noexcept nogil:
+        self.counters[counter] += 1
+        self.trace_drop(now_ns, counter)
+
+    # -- letters -------------------------------------------------------------
+
+    cdef void map_request(self, const wire_vmmc *header, uint32_t source,
+                          int64_t now_ns) noexcept nogil:
+        cdef nic_letter answer
+        memset(&answer, 0, sizeof(answer))
+        answer.kind = VMMC_LETTER_MAPPED
+        answer.status = self.mapped(header, source, &answer)
+        self.counters[COUNTER_vmmc_map_requests] += 1
+        self.answer(header, source, &answer, now_ns)
+
+    cdef uint32_t mapped(self, const wire_vmmc *header, uint32_t source,
+                         nic_letter *answer) noexcept nogil:
+        """Look an export up for its asker; returns enum vmmc_status."""
+        cdef vmmc_process *process = self.updates.open_process(header.dst_endpoint)
+        cdef vmmc_export *found
+        if process == NULL:
+            return VMMC_NO_PROCESS
+        found = self.updates.find_export(process, be16(header.export_index))
+        if found == NULL:
+            return VMMC_NOT_EXPORTED
+        if not may_map(found, source):
+            return VMMC_NOT_ALLOWED
+        answer.generation = load_relaxed_u32(&found.generation)
+        answer.length = load_relaxed_u64(&found.length)
+        return VMMC_OK
+
+    cdef void letter(self, const wire_vmmc *header, uint32_t source,
+                     int64_t now_ns) noexcept nogil:
+        """Deliver a letter; one of a library that cannot be delivered goes back."""
+        cdef uint32_t kind = be32(header.generation) & 0xFF
+        cdef uint32_t status
+        cdef nic_letter bounced
+        if not letter_fits(header):
+            self.drop(now_ns, COUNTER_drop_vmmc_bad_frame)
+            return
+        status = self.deliver(header, source, now_ns)
+        if status == VMMC_OK:
+            return
+        if kind < VMMC_LETTER_LIBRARY:
+            self.drop(now_ns, COUNTER_drop_vmmc_mailbox_full if status == VMMC_MAILBOX_FULL
+                      else COUNTER_drop_vmmc_no_process)
+            return
+        memset(&bounced, 0, sizeof(bounced))
+        bounced.kind = VMMC_LETTER_BOUNCED
+        bounced.status = status
+        self.counters[COUNTER_vmmc_letters_bounced] += 1
+        self.answer(header, source, &bounced, now_ns)
+
+    cdef uint32_t deliver(self, const wire_vmmc *header, uint32_t source,
+                          int64_t now_ns) noexcept nogil:
+        """Put a letter into the mailbox that it is for; returns enum vmmc_status."""
+        cdef uint32_t endpoint = header.dst_endpoint
+        cdef vmmc_process *process
+        cdef ring *mailbox
+        if endpoint == VMMC_NO_ENDPOINT:
+            endpoint = load_acquire_u8(
+                <uint8_t *>vmmc_ports_of(self.header) + be16(header.export_index))
+            if endpoint == 0:
+                return VMMC_NO_PORT
+            endpoint -= 1
+        process = self.updates.open_process(endpoint)
+        if process == NULL:
+            return VMMC_NO_PROCESS
+        mailbox = vmmc_mailbox_of(self.header, process)
+        if ring_free(mailbox, 1) == 0:
+            return VMMC_MAILBOX_FULL
+        letter_read(<vmmc_letter *>ring_next(mailbox), header, source)
+        ring_fill(mailbox)
+        ring_publish(mailbox)
+        store_release_u32(&process.mail, load_relaxed_u32(&process.mail) + 1)
+        self.counters[COUNTER_vmmc_letters] += 1
+        self.interrupts.written(endpoint, process.pages_count - 1, process.pages_count - 1,
+                                now_ns)
+        return VMMC_OK
+
+    cdef void answer(self, const wire_vmmc *header, uint32_t source, nic_letter *letter,
+                     int64_t now_ns) noexcept nogil:
+        """Send a letter of the NIC's own to whom a packet came from, with that packet's tag."""
+        letter.node = source
+        letter.endpoint = header.src_endpoint
+        letter.source = header.dst_endpoint
+        letter.tag = <uint32_t>be64(header.offset)
+        if not self.letters.put(letter, now_ns):
+            self.drop(now_ns, COUNTER_drop_vmmc_mailbox_full)

@@ -1,0 +1,3 @@
+from shrimpmx.shared.node import Node
+
+def close_dead(node: Node, endpoint: int) -> None: ...

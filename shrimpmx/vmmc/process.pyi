@@ -1,0 +1,68 @@
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any
+
+from shrimpmx.nic.lent import LentNic
+from shrimpmx.shared.control import Control
+from shrimpmx.shared.heap import Heap
+from shrimpmx.shared.node import Node
+from shrimpmx.vmmc.buffers import Export, Flag, Import, MapRequest
+from shrimpmx.wait.strategy import Strategy
+from shrimpmx.wait.waiter import Waiter
+
+class VmmcProcess:
+    node: Node
+    control: Control
+    waiter: Waiter | None
+    heap: Heap
+    index: int
+    opened: bool
+    def __init__(
+        self,
+        node: Node,
+        endpoint: int,
+        runner: int,
+        *,
+        waiter: Waiter | None = None,
+        core: int = 0,
+        agent: int | None = None,
+        lent: LentNic | None = None,
+    ) -> None: ...
+    def open(self) -> None: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> VmmcProcess: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+    def export(
+        self, length: int, interrupts: bool = True, allowed_node: int | None = None
+    ) -> Export: ...
+    def map_start(self, node: int, endpoint: int, export_index: int) -> MapRequest: ...
+    def map(
+        self, node: int, endpoint: int, export_index: int, timeout_ns: int | None = None
+    ) -> Import: ...
+    def wait(
+        self,
+        flags: Sequence[Flag],
+        timeout_ns: int | None = None,
+        strategy: Strategy | None = None,
+        peers: Iterable[Import] = (),
+    ) -> list[Flag]: ...
+    def letter(
+        self,
+        node: int,
+        endpoint: int,
+        kind: int,
+        data: bytes = b"",
+        *,
+        port: int = 0,
+        tag: int = 0,
+        status: int = 0,
+    ) -> None: ...
+    def take_letter(self) -> dict[str, Any] | None: ...
+    def take_port(self, port: int) -> bool: ...
+    def give_port(self, port: int) -> None: ...
+    def get_info(self) -> dict[str, int | None]: ...

@@ -1,0 +1,490 @@
+"""A process of VMMC: what it exports, what it has mapped, and how it waits for updates.
+
+To send is to put packets into the endpoint's tx ring and to ring the doorbell, which stands
+for a register of the NIC: no system call. To receive is to look at memory. Letters tell what
+updates cannot: that a mapping is made, that a peer has gone, and what the libraries above say.
+
+Sources: Dubnicki and others, "Software support for virtual memory-mapped communication" (1996);
+waiting paper, sections 2.1 and 4.
+"""
+
+import os
+import time
+import warnings
+
+from cpython.pythread cimport PyThread_get_thread_ident
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from shrimpmx.host.transmit cimport transmit_doorbell
+from shrimpmx.native.atomics cimport (
+    compare_exchange_u32, full_fence, load_acquire_u32, load_relaxed_u32, store_release_u32,
+)
+from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL
+from shrimpmx.nic.lent cimport LentNic
+from shrimpmx.shared.heap cimport Heap
+from shrimpmx.shared.layout cimport (
+    COUNTER_exports,
+    COUNTER_imports,
+    runner_record,
+)
+from shrimpmx.shared.node cimport Node
+from shrimpmx.shared.vmmc cimport (
+    VMMC_CLOSED, VMMC_CLOSING, VMMC_EXPORTS, VMMC_IMPORTS, VMMC_LETTER_BYTES, VMMC_LETTER_GONE,
+    VMMC_LETTER_LIBRARY, VMMC_LETTER_MAPPED, VMMC_NO_ENDPOINT, VMMC_OPEN, VMMC_OPENING,
+    VMMC_PAGE_BYTES, VMMC_PORTS, node_vmmc, vmmc_export, vmmc_exports_of, vmmc_import,
+    vmmc_imports_of, vmmc_letter, vmmc_mailbox_of, vmmc_process, vmmc_process_of,
+)
+from shrimpmx.vmmc.closing cimport begin_closing
+from shrimpmx.vmmc.imports cimport (
+    imports_add, imports_drop, imports_find, imports_free, imports_gone, imports_open,
+)
+from shrimpmx.vmmc.mailbox cimport (
+    mailbox_any, mailbox_free, mailbox_keep, mailbox_kept, mailbox_next, mailbox_open,
+    mailbox_room,
+)
+from shrimpmx.vmmc.pages cimport pages_exported, pages_open, pages_watch, pages_withdrawn
+from shrimpmx.vmmc.ports cimport port_give, port_take
+from shrimpmx.vmmc.sender cimport (
+    sender_doorbell, sender_letter, sender_map_request, sender_open, sender_update,
+)
+from shrimpmx.wait.strategy cimport WaitResult, ready_function, spin_until
+from shrimpmx.wait.waiter cimport Waiter
+
+from shrimpmx import errors
+
+cdef extern from "<sched.h>" nogil:
+    int sched_yield() noexcept
+
+cdef:
+    # How long a process that closes waits for its NIC, s (ours), and between two looks.
+    double CLOSE_LIMIT_S = 1.0
+    double CLOSE_LOOK_S = 50e-6
+
+
+cdef class VmmcProcess:
+    """Endpoint `endpoint` of `node`, for the process of `runner`; a context manager.
+
+    `waiter` is how it waits (None: it spins), and has to begin after the process is open; `core`
+    gets its interrupts; `agent` is the index of the rank's record, whose counters are kept (None:
+    the process's own); `lent` carries out short updates where the NIC has no CPU of its own.
+    One thread may use it: the one that opened it. Others get InputError.
+    Raises InputError if there is no such endpoint, core or runner, or the NIC is of another kind.
+    """
+
+    def __dealloc__(self):
+        imports_free(&self.imports)
+        mailbox_free(&self.mailbox)
+
+    def __init__(self, Node node not None, uint32_t endpoint, uint32_t runner, *,
+                 Waiter waiter=None, uint32_t core=0, agent=None, LentNic lent=None):
+        cdef runner_record *record
+        if node.header.vmmc_offset == 0:
+            raise errors.InputError(f"node {node.header.index} has no vmmc NIC")
+        if endpoint >= node.header.endpoints_count:
+            raise errors.InputError(
+                f"node {node.header.index} has no endpoint {endpoint}; its endpoints are 0 to "
+                f"{node.header.endpoints_count - 1}")
+        if runner >= node.control.header.runners_count:
+            raise errors.InputError(f"there is no process {runner} to wake")
+        if core >= node.header.cores_count:
+            raise errors.InputError(
+                f"node {node.header.index} has no core {core}; its cores are 0 to "
+                f"{node.header.cores_count - 1}")
+        self.node = node
+        self.control = node.control
+        self.waiter = waiter
+        self.index = endpoint
+        self.runner = runner
+        self.core = core
+        self.lent = lent
+        self.counters = self.own_counters
+        if agent is not None:
+            self.counters = <uint64_t *>node.control.agent(agent).counters
+        record = node.control.runner(runner)
+        self.environment.slot = &record.slot
+        self.environment.account = &record.account
+        self.environment.clock = node.control.clock()
+        self.environment.gate = &self.pages.gate
+        self.environment.stop = <const uint32_t *><const void *>&node.control.header.stop
+
+    # -- life ---------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Open the endpoint with empty tables. VmmcError "busy" if it is not closed."""
+        if self.opened:
+            raise errors.InputError(f"endpoint {self.index} is open in this process already")
+        if self.waiter is not None and self.waiter.begun:
+            raise errors.InputError("the waiter has begun before its process of VMMC was opened")
+        self.take_over()
+        self.thread = <uint64_t>PyThread_get_thread_ident()
+        self.exported = set()
+        self.mapping = {}
+        self.opened = True
+        if self.waiter is not None:
+            self.waiter.use_gate(&self.pages.gate)
+
+    cdef int take_over(self) except -1:
+        cdef vmmc_process *shared = vmmc_process_of(self.node.header, self.index)
+        if not compare_exchange_u32(&shared.state, VMMC_CLOSED, VMMC_OPENING):
+            raise errors.VmmcError(
+                f"endpoint {self.index} of node {self.node.header.index} is open already (by "
+                f"process {shared.runner}); close it or choose another", "busy")
+        try:
+            self.prepare(shared)
+        except BaseException:
+            store_release_u32(&shared.state, VMMC_CLOSED)
+            raise
+        store_release_u32(&shared.state, VMMC_OPEN)
+        return 0
+
+    cdef int prepare(self, vmmc_process *shared) except -1:
+        """Fill in the shared record and its tables."""
+        self.heap = Heap.of_process(self.node, self.index)
+        self.shared = shared
+        self.memory = self.heap.start
+        self.exports = vmmc_exports_of(self.node.header, shared)
+        if not (imports_open(&self.imports, vmmc_imports_of(self.node.header, shared))
+                and mailbox_open(&self.mailbox, vmmc_mailbox_of(self.node.header, shared))):
+            raise MemoryError("no memory for a process's imports and letters")
+        sender_open(&self.sender, self.node, self.index, self.counters)
+        self.sender.lent = NULL if self.lent is None else <void *>self.lent
+        shared.runner = self.runner
+        shared.core = self.core
+        shared.heap_offset = <uint64_t>(self.heap.start - self.node.heap)
+        shared.heap_bytes = self.heap.size_bytes
+        shared.fired = shared.notifications = shared.mail = shared.polled = 0
+        memset(self.exports, 0, VMMC_EXPORTS * sizeof(vmmc_export))
+        # Generations count from a number drawn at random, so that what was mapped of an earlier
+        # session never fits.
+        shared.session = int.from_bytes(os.urandom(4), "little")
+        self.last_generation = shared.session
+        pages_open(&self.pages, self.node.header, shared)
+        return 0
+
+    def close(self) -> None:
+        """Withdraw what is exported and tell the peers; harmless if closed.
+
+        What was sent before still arrives. Waits up to a second for the NIC to have told them.
+        """
+        cdef uint32_t number
+        if not self.opened:
+            return
+        self.check_caller()
+        self.opened = False
+        if self.waiter is not None:
+            self.waiter.use_gate(NULL)
+        with nogil:
+            self.pages.gate.never(&self.pages)
+            for number in range(<uint32_t>VMMC_EXPORTS):
+                store_release_u32(&self.exports[number].generation, 0)
+            self.await_deposits()
+            transmit_doorbell(&self.sender.port)
+            begin_closing(self.node, self.index)
+        for buffer in self.exported:
+            buffer.forget()
+        self.exported = self.mapping = None
+        until = time.monotonic() + CLOSE_LIMIT_S
+        while (load_acquire_u32(&self.shared.state) == VMMC_CLOSING and not self.stopped()
+               and not self.virtual() and time.monotonic() < until):
+            time.sleep(CLOSE_LOOK_S)
+
+    def __enter__(self):
+        self.open()
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        # A forked child's copy is not the process that peers know.
+        if self.opened and self.control.runner(self.runner).pid in (0, os.getpid()):
+            warnings.warn(f"process of endpoint {self.index} was not closed", ResourceWarning,
+                          source=self)
+            self.close()
+
+    cdef bint stopped(self) noexcept nogil:
+        return load_relaxed_u32(self.environment.stop) != 0
+
+    cdef bint virtual(self) noexcept nogil:
+        return self.environment.clock.kind == CLOCK_KIND_VIRTUAL
+
+    cdef int check_caller(self) except -1:
+        if self.thread != <uint64_t>PyThread_get_thread_ident():
+            raise errors.InputError(
+                "a process of VMMC has one thread, the one that opened it; for more at a time "
+                "use user-level threads in it")
+        if not self.opened:
+            raise errors.VmmcError(f"endpoint {self.index} is closed", "closed")
+        return 0
+
+    # -- memory ---------------------------------------------------------------------
+
+    cdef int64_t export_c(self, uint64_t offset, uint64_t length, uint32_t allowed_node,
+                          bint interrupts) noexcept nogil:
+        cdef uint64_t size_bytes = self.heap.size_bytes
+        cdef vmmc_export *entry
+        cdef uint32_t number = 0
+        if (offset % VMMC_PAGE_BYTES or length == 0 or offset > size_bytes
+                or length > size_bytes - offset):
+            return -1
+        while number < VMMC_EXPORTS and self.exports[number].generation:
+            number += 1
+        if number == VMMC_EXPORTS:
+            return -1
+        entry = &self.exports[number]
+        entry.allowed_node = allowed_node
+        entry.offset = offset
+        entry.length = length
+        entry.interrupts = interrupts
+        if interrupts:
+            pages_exported(&self.pages, offset, length)
+        self.last_generation += 1
+        if self.last_generation == 0:
+            self.last_generation = 1
+        # E1: what is exported before the generation that says so; pairs with the NIC's load.
+        store_release_u32(&entry.generation, self.last_generation)
+        self.counters[COUNTER_exports] += 1
+        return number
+
+    cdef void unexport_c(self, uint32_t export_index) noexcept nogil:
+        cdef vmmc_export *entry
+        if export_index >= VMMC_EXPORTS or self.exports[export_index].generation == 0:
+            return
+        entry = &self.exports[export_index]
+        store_release_u32(&entry.generation, 0)
+        self.await_deposits()
+        pages_withdrawn(&self.pages, entry.offset, entry.length)
+
+    cdef void await_deposits(self) noexcept nogil:
+        """No update that was checked before is still being written when this returns."""
+        cdef uint32_t *depositing = <uint32_t *><void *>&node_vmmc(self.node.header).depositing
+        cdef uint32_t before
+        full_fence()  # V3': withdrawn before the look; pairs with V3, before the NIC's checks
+        before = load_acquire_u32(depositing)
+        if before % 2 == 0:
+            return
+        # Once it has changed, whoever deposits began after our look, and finds the withdrawal.
+        while load_acquire_u32(depositing) == before and not self.stopped():
+            # The NIC sees to it if whoever deposited has died (lending.pyx).
+            transmit_doorbell(&self.sender.port)
+            sched_yield()
+
+    cdef int map_request_c(self, uint32_t node, uint32_t endpoint, uint32_t export_index,
+                           uint32_t tag) noexcept nogil:
+        if (node >= self.node.header.nodes_count or endpoint >= VMMC_NO_ENDPOINT
+                or export_index >= VMMC_EXPORTS):
+            return VMMC_BAD_RANGE
+        if not sender_map_request(&self.sender, node, endpoint, export_index, tag):
+            return VMMC_STOPPED
+        return VMMC_DONE
+
+    cdef int64_t import_c(self, uint32_t node, uint32_t endpoint, uint32_t export_index,
+                          uint32_t generation, uint64_t length) noexcept nogil:
+        cdef vmmc_import wanted
+        cdef int64_t index
+        wanted.node = <uint16_t>node
+        wanted.endpoint = <uint8_t>endpoint
+        wanted.export_index = <uint16_t>export_index
+        wanted.generation = generation
+        wanted.length = length
+        index = imports_add(&self.imports, &wanted)
+        if index >= 0:
+            self.counters[COUNTER_imports] += 1
+        return index
+
+    cdef void unimport_c(self, uint32_t import_index) noexcept nogil:
+        imports_drop(&self.imports, import_index)
+
+    cdef bint import_gone(self, uint32_t import_index) noexcept nogil:
+        return imports_find(&self.imports, import_index) == NULL
+
+    # -- sending --------------------------------------------------------------------
+
+    cdef int update_c(self, uint32_t import_index, uint64_t offset, const void *data,
+                      uint64_t length, uint32_t flags) noexcept nogil:
+        cdef const vmmc_import *entry = imports_find(&self.imports, import_index)
+        if entry == NULL:
+            return VMMC_BAD_IMPORT
+        if offset > entry.length or length > entry.length - offset:
+            return VMMC_BAD_RANGE
+        if not sender_update(&self.sender, entry, offset, data, length,
+                             flags & VMMC_ASK_INTERRUPT != 0):
+            return VMMC_STOPPED
+        return VMMC_DONE
+
+    cdef int letter_c(self, uint32_t node, uint32_t endpoint, uint32_t port, uint32_t kind,
+                      uint32_t tag, uint32_t status, const uint8_t *data) noexcept nogil:
+        if (node >= self.node.header.nodes_count or endpoint > VMMC_NO_ENDPOINT
+                or port >= VMMC_PORTS):
+            return VMMC_BAD_RANGE
+        if not sender_letter(&self.sender, node, endpoint, port, kind, tag, status, data):
+            return VMMC_STOPPED
+        return VMMC_DONE
+
+    cdef void doorbell_c(self) noexcept nogil:
+        sender_doorbell(&self.sender)
+
+    # -- receiving ------------------------------------------------------------------
+
+    cdef bint mail_c(self) noexcept nogil:
+        return mailbox_any(&self.mailbox)
+
+    cdef bint take_letter_c(self, vmmc_letter *letter) noexcept nogil:
+        if mailbox_kept(&self.mailbox, letter):
+            return True
+        while self.next_letter(letter):
+            if letter.kind != VMMC_LETTER_MAPPED or letter.tag < VMMC_MAP_TAGS:
+                return True
+            with gil:
+                self.hand_over(letter)
+        return False
+
+    cdef bint next_letter(self, vmmc_letter *letter) noexcept nogil:
+        """The next one of the mailbox. What it says of imports is noted in this order."""
+        if not mailbox_next(&self.mailbox, letter):
+            return False
+        if letter.kind == VMMC_LETTER_GONE:
+            imports_gone(&self.imports, letter.node, letter.endpoint)
+        return True
+
+    cdef int sort_mail(self) except -1:
+        """Takes what is in the mailbox: answers to map() are its, the rest is put aside."""
+        cdef vmmc_letter letter
+        while mailbox_room(&self.mailbox) and self.next_letter(&letter):
+            if letter.kind == VMMC_LETTER_MAPPED and letter.tag >= VMMC_MAP_TAGS:
+                self.hand_over(&letter)
+            else:
+                mailbox_keep(&self.mailbox, &letter)
+        return 0
+
+    cdef void hand_over(self, const vmmc_letter *letter) noexcept:
+        """The answer to a map() goes to its request; nobody's if that has given up."""
+        request = self.mapping.pop(letter.tag, None)
+        if request is not None:
+            request.answered(letter.status, letter.generation, (<uint64_t *>letter.data)[0])
+
+    cdef bint watch_c(self, uint32_t **addresses, uint32_t count) noexcept nogil:
+        return pages_watch(&self.pages, self.memory, addresses, count)
+
+    cdef WaitResult wait_c(self, ready_function ready, void *context,
+                           int64_t deadline_ns) noexcept nogil:
+        if self.waiter is None:
+            return spin_until(&self.environment, ready, context, deadline_ns)
+        return self.waiter.wait(ready, context, deadline_ns)
+
+    # -- ports ----------------------------------------------------------------------
+
+    cdef bint take_port_c(self, uint32_t port) noexcept nogil:
+        return port_take(self.node.header, port, self.index)
+
+    cdef void give_port_c(self, uint32_t port) noexcept nogil:
+        port_give(self.node.header, port, self.index)
+
+    # -- Python ---------------------------------------------------------------------
+    # The classes behind these calls need this module.
+
+    def export(self, uint64_t length, bint interrupts=True, allowed_node=None):
+        """Let others map `length` bytes of memory made for this: an Export.
+
+        `interrupts`: whether this process agrees to be interrupted when they are written;
+        `allowed_node`: the only node that may map it. InputError for a length of 0 or a node that
+        there is not; VmmcError "no-memory", "no-exports".
+        """
+        from shrimpmx.vmmc.buffers import Export
+
+        self.check_caller()
+        if length == 0:
+            raise errors.InputError("a buffer of 0 bytes cannot be exported")
+        if allowed_node is not None and not 0 <= allowed_node < self.node.header.nodes_count:
+            raise errors.InputError(
+                f"there is no node {allowed_node}; nodes are 0 to "
+                f"{self.node.header.nodes_count - 1}")
+        buffer = Export(self, length, interrupts, allowed_node)
+        self.exported.add(buffer)
+        return buffer
+
+    def map_start(self, uint32_t node, uint32_t endpoint, uint32_t export_index):
+        """Ask for a remote export: a MapRequest to `test` or `wait` for, as `map` does."""
+        from shrimpmx.vmmc.buffers import MapRequest
+
+        self.check_caller()
+        return MapRequest(self, node, endpoint, export_index)
+
+    def map(self, uint32_t node, uint32_t endpoint, uint32_t export_index, timeout_ns=None):
+        """Map a remote export: an Import.
+
+        VmmcError "not-exported", "not-allowed", "no-process", "timeout" after `timeout_ns`, or
+        "no-imports"; InputError if there is no such node. A strategy that sleeps has to have begun.
+        """
+        return self.map_start(node, endpoint, export_index).wait(timeout_ns)
+
+    def wait(self, flags, timeout_ns=None, strategy=None, peers=()) -> list:
+        """Wait until any of `flags` differs from its `seen`; those that do, updated.
+
+        Empty after `timeout_ns`. `strategy`: in place of the process's, for this wait. `peers`:
+        Imports; VmmcError "gone" when the process behind one closes or dies, once no flag has
+        changed. A peer is heard of if it had mapped a buffer of this process. InputError for flags
+        on more pages than one wait can watch.
+        """
+        from shrimpmx.vmmc.flags import wait_for_flags
+
+        self.check_caller()
+        return wait_for_flags(self, flags, timeout_ns, strategy, peers)
+
+    def letter(self, uint32_t node, uint32_t endpoint, uint32_t kind, bytes data=b"", *,
+               uint32_t port=0, uint32_t tag=0, uint32_t status=0) -> None:
+        """Send a library's letter with up to 48 bytes of data; see letter_c in process.pxd."""
+        cdef uint8_t[VMMC_LETTER_BYTES] padded
+        cdef int result
+        self.check_caller()
+        if len(data) > VMMC_LETTER_BYTES or not VMMC_LETTER_LIBRARY <= kind <= 255:
+            raise errors.InputError(
+                f"a letter has at most {VMMC_LETTER_BYTES} bytes and a kind of "
+                f"{VMMC_LETTER_LIBRARY} to 255")
+        memset(padded, 0, VMMC_LETTER_BYTES)
+        memcpy(padded, <const uint8_t *>data, len(data))
+        with nogil:
+            result = self.letter_c(node, endpoint, port, kind, tag, status, padded)
+            self.doorbell_c()
+        if result == VMMC_BAD_RANGE:
+            raise errors.InputError(f"there is no endpoint {endpoint} of node {node}")
+        if result == VMMC_STOPPED:
+            raise errors.AbortedError("the run was stopped while a letter was sent")
+
+    def take_letter(self) -> dict | None:
+        """The next letter, its fields by name; None if there is none."""
+        cdef vmmc_letter letter
+        self.check_caller()
+        if not self.take_letter_c(&letter):
+            return None
+        return {
+            "node": letter.node, "endpoint": letter.endpoint, "kind": letter.kind,
+            "tag": letter.tag, "status": letter.status, "generation": letter.generation,
+            "data": bytes(letter.data[:VMMC_LETTER_BYTES]),
+        }
+
+    def take_port(self, uint32_t port) -> bool:
+        """Have the letters to `port` of this node delivered here; False if somebody has it."""
+        self.check_caller()
+        return self.take_port_c(port)
+
+    def give_port(self, uint32_t port) -> None:
+        """Let others have the port; harmless if it is not this process's."""
+        self.check_caller()
+        self.give_port_c(port)
+
+    def get_info(self) -> dict:
+        """Where it is, and its limits, by name. Lengths are bytes."""
+        return {
+            "node": self.node.header.index,
+            "nodes": self.node.header.nodes_count,
+            "endpoint": self.index,
+            "endpoints": self.node.header.endpoints_count,
+            "session": self.shared.session if self.opened else None,
+            "mtu": self.node.header.geometry.mtu_bytes,
+            "page": VMMC_PAGE_BYTES,
+            "exports_max": VMMC_EXPORTS,
+            "imports_max": VMMC_IMPORTS,
+            "letter_max": VMMC_LETTER_BYTES,
+        }

@@ -1,0 +1,5 @@
+from shrimpmx.wait.strategy import Strategy
+
+class Watchdog(Strategy):
+    limit_ns: int
+    def __init__(self, limit_ns: int) -> None: ...

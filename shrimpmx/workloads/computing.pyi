@@ -1,0 +1,3 @@
+from shrimpmx.shared.control import Control
+
+def compute(control: Control, duration_ns: int) -> None: ...

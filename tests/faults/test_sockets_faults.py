@@ -1,0 +1,145 @@
+"""A peer that dies or closes: what a socket user expects, within a second, and never a hang."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+from support.socket_programs import PORT, reach, recv_exactly, run_programs
+
+from shrimpmx.sockets.api import create_server
+from shrimpmx.sockets.network import Network
+from shrimpmx.sockets.selector import select
+from shrimpmx.sockets.socket import Socket
+
+LIMIT_S = 1.0
+STRATEGIES = ["spin", "block", "notify", "spin-block"]
+
+
+def killed(network: Network) -> None:
+    """Lets one connect, and dies a little later."""
+    with create_server(network, ("", PORT)) as listener:
+        one, _ = listener.accept()
+        one.sendall(b"last words" + time.monotonic_ns().to_bytes(8, "little"))
+        time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def since_ns(of: Socket) -> int:
+    """Reads what the killed one said; when it said so."""
+    words = recv_exactly(of, 18)
+    assert words[:10] == b"last words"
+    return int.from_bytes(words[10:], "little")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_peer_that_is_killed_resets_who_blocks_in_recv(strategy: str) -> None:
+    def survivor(network: Network) -> dict[str, int]:
+        one = reach(network)
+        started = since_ns(one)
+        with pytest.raises(ConnectionResetError):
+            one.recv(1)
+        took_ns = time.monotonic_ns() - started
+        assert one.recv(1) == b""
+        return {"took_ns": took_ns}
+
+    result = run_programs(killed, survivor, strategy=strategy, survive=True)
+    assert result.samples["rank1"]["took_ns"] < (0.1 + LIMIT_S) * 1e9
+    assert result.counters["rank1"]["sockets_reset"] == 1
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_peer_that_is_killed_resets_who_blocks_in_send(strategy: str) -> None:
+    def survivor(network: Network) -> dict[str, int]:
+        one = reach(network)
+        started = since_ns(one)
+        with pytest.raises(ConnectionResetError):
+            one.sendall(bytes(1 << 20))
+        took_ns = time.monotonic_ns() - started
+        with pytest.raises(BrokenPipeError):
+            one.send(b"x")
+        return {"took_ns": took_ns}
+
+    result = run_programs(killed, survivor, strategy=strategy, survive=True)
+    assert result.samples["rank1"]["took_ns"] < (0.1 + LIMIT_S) * 1e9
+    assert result.counters["rank1"]["socket_credit_waits"] == 1
+
+
+def test_a_peer_that_is_killed_ends_a_select() -> None:
+    def survivor(network: Network) -> dict[str, int]:
+        one = reach(network)
+        started = since_ns(one)
+        assert select(network, [one], [], [], 5.0) == ([one], [], [])
+        took_ns = time.monotonic_ns() - started
+        with pytest.raises(ConnectionResetError):
+            one.recv(1)
+        return {"took_ns": took_ns}
+
+    result = run_programs(killed, survivor, strategy="block", survive=True)
+    assert result.samples["rank1"]["took_ns"] < (0.1 + LIMIT_S) * 1e9
+
+
+def test_a_listener_that_is_killed_refuses() -> None:
+    def silent(network: Network) -> None:
+        """Has a port, and never looks at its mail."""
+        with create_server(network, ("", PORT)):
+            time.sleep(0.3)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def survivor(network: Network) -> dict[str, int]:
+        started = time.monotonic_ns()
+        with pytest.raises(ConnectionRefusedError):
+            reach_patiently(network)
+        return {"took_ns": time.monotonic_ns() - started}
+
+    def reach_patiently(network: Network) -> None:
+        time.sleep(0.1)
+        with Socket(network) as one:
+            one.connect(("node0", PORT))
+
+    result = run_programs(silent, survivor, strategy="block", survive=True)
+    assert result.samples["rank1"]["took_ns"] < (0.3 + LIMIT_S) * 1e9
+
+
+@pytest.mark.parametrize("strategy", ["block", "spin-block"])
+def test_a_peer_that_closes_ends_who_blocks(strategy: str) -> None:
+    def closing(network: Network) -> None:
+        with create_server(network, ("", PORT)) as listener:
+            one, _ = listener.accept()
+            time.sleep(0.1)
+            one.close()
+            two, _ = listener.accept()
+            time.sleep(0.1)
+            two.close()  # without having read
+
+    def other(network: Network) -> dict[str, int]:
+        with reach(network) as one:
+            assert one.recv(1) == b""
+            with pytest.raises(BrokenPipeError):
+                one.sendall(b"x")
+        with reach(network) as two, pytest.raises(ConnectionResetError):
+            two.sendall(bytes(1 << 20))
+        return {"done": 1}
+
+    assert run_programs(closing, other, strategy=strategy).samples["rank1"]["done"] == 1
+
+
+def test_a_process_that_ends_with_open_sockets_resets_them() -> None:
+    kept = []
+
+    def careless(network: Network) -> None:
+        listener = create_server(network, ("", PORT))
+        kept.append(listener.accept()[0])
+        kept[0].sendall(b"bye")
+        network.process.close()
+
+    def other(network: Network) -> dict[str, bytes]:
+        one = reach(network)
+        said = recv_exactly(one, 3)
+        with pytest.raises(ConnectionResetError):
+            one.recv(1)
+        return {"said": said}
+
+    assert run_programs(careless, other).samples["rank1"]["said"] == b"bye"

@@ -1,0 +1,82 @@
+"""Ranks with SHRIMP's NIC that die: their peers hear of it, and nothing is left behind."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from support.clusters import ENDLESS, run
+from support.vmmc_programs import (
+    LIMIT_NS,
+    PAGE,
+    VMMC,
+    cluster,
+    flag_pingpong,
+    map_when_exported,
+)
+
+from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
+from shrimpmx.cluster.vmmc_workloads import VmmcContext
+from shrimpmx.errors import AgentError, VmmcError
+from shrimpmx.params import WaitParameters
+
+KILLED = (AgentFault("rank1", "kill", 0.1),)
+
+
+def wait_for_ever(context: VmmcContext) -> dict[str, list[int]]:
+    """Rank 1 never sets the flag that rank 0 waits for."""
+    process = context.process
+    buffer = process.export(PAGE)
+    partner = map_when_exported(process, context.peer_node, context.peer_endpoint)
+    if context.number == 1:
+        while True:
+            time.sleep(1)
+    with pytest.raises(VmmcError) as caught:
+        process.wait([buffer.flag(0)], timeout_ns=LIMIT_NS, peers=[partner])
+    assert caught.value.status == "gone"
+    with pytest.raises(VmmcError) as caught:
+        partner.update(b"x")
+    assert caught.value.status == "gone"
+    return {"ended": [1]}
+
+
+@pytest.mark.parametrize("strategy", ["spin", "block", "notify", "spin-block", "watchdog"])
+def test_who_waits_for_a_flag_of_a_killed_rank_is_told(strategy: str) -> None:
+    wait = WaitParameters(strategy=strategy, spin_ns=20_000)  # type: ignore[arg-type]
+    result = run(cluster(wait_for_ever, wait=wait, survive=True, agent_faults=KILLED))
+    assert set(result.lost) == {"rank1"}
+    assert "was killed by SIGKILL" in result.lost["rank1"]
+    assert "ended" in result.samples["rank0"]
+
+
+def test_other_pairs_go_on() -> None:
+    ranks = tuple(
+        RankSpec(number % 2, "program", options={"function": flag_pingpong(rounds)})
+        for number, rounds in enumerate((ENDLESS, ENDLESS, 300, 300))
+    )
+    wait = WaitParameters(strategy="block")
+    result = run(ClusterSpec(ranks=ranks, nic=VMMC, wait=wait, survive=True, agent_faults=KILLED))
+    assert set(result.lost) == {"rank0", "rank1"}
+    assert "has gone away" in result.lost["rank0"]
+    assert all(result.samples[f"rank{n}"]["rounds"] == 300 for n in (2, 3))
+
+
+def test_without_survive_the_run_ends_and_names_it() -> None:
+    with pytest.raises(AgentError, match=r"^rank1 .* was killed by SIGKILL") as caught:
+        run(cluster(wait_for_ever, wait=WaitParameters(strategy="block"), agent_faults=KILLED))
+    assert caught.value.agent == "rank1"
+
+
+def test_a_rank_that_fails_is_gone_for_its_peer_too() -> None:
+    def play(context: VmmcContext) -> None:
+        process = context.process
+        buffer = process.export(PAGE)
+        partner = map_when_exported(process, context.peer_node, context.peer_endpoint)
+        if context.number == 1:
+            raise RuntimeError("this rank has had enough")
+        with pytest.raises(VmmcError, match="has gone away"):
+            process.wait([buffer.flag(0)], timeout_ns=LIMIT_NS, peers=[partner])
+
+    result = run(cluster(play, wait=WaitParameters(strategy="block"), survive=True))
+    assert set(result.lost) == {"rank1"}
+    assert "had enough" in result.lost["rank1"]

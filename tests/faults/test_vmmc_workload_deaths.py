@@ -1,0 +1,78 @@
+"""A partner that dies ends its peer's work on SHRIMP's NIC with an error, whatever it waits for."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any
+
+import pytest
+from support.clusters import run
+
+from shrimpmx.cluster.spec import AgentFault
+from shrimpmx.execute import cluster_spec
+from shrimpmx.point import PointParameters
+
+ENDLESS = 10_000_000
+KILLED_S = 0.2
+
+
+def survivor(work: dict[str, Any], wait: str, victim: int, after_s: float) -> tuple[str, float]:
+    """Why the partner of a rank that was killed has ended, and how long the run took, s."""
+    parameters = PointParameters.model_validate(
+        {
+            "nic": {"nic_kind": "vmmc"},
+            "wait": {"strategy": wait},
+            "workload": {"iterations": ENDLESS, **work},
+        }
+    )
+    spec = dataclasses.replace(
+        cluster_spec(parameters, 1),
+        survive=True,
+        agent_faults=(AgentFault(f"rank{victim}", after_s=after_s),),
+    )
+    begun = time.monotonic()
+    result = run(spec)
+    assert "SIGKILL" in result.lost[f"rank{victim}"]
+    return result.lost[f"rank{1 - victim}"], time.monotonic() - begun
+
+
+@pytest.mark.parametrize("wait", ["block", "spin", "notify"])
+@pytest.mark.parametrize(
+    ("work", "words"),
+    [
+        ({"kind": "pingpong", "delay_us": 100}, "has closed"),
+        ({"kind": "flags", "flags": 100}, "has closed"),
+        ({"kind": "arrivals", "delay_us": 100}, "has closed"),
+        ({"kind": "ttcp", "size_bytes": 100}, "connection was lost"),
+    ],
+)
+@pytest.mark.parametrize("victim", [0, 1])
+def test_who_is_left_hears_of_it_within_a_second(
+    work: dict[str, Any], words: str, victim: int, wait: str
+) -> None:
+    why, took_s = survivor(work, wait, victim, KILLED_S)
+    assert words in why
+    # A second from the kill on; launching and ending are in it.
+    assert took_s < KILLED_S + 1 + 3
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.001, 0.002, 0.004])
+@pytest.mark.parametrize("victim", [0, 1])
+def test_who_dies_before_the_partners_have_met_is_not_waited_for(
+    victim: int, after_s: float
+) -> None:
+    why, took_s = survivor({"kind": "pingpong", "delay_us": 100}, "block", victim, after_s)
+    assert "has closed" in why
+    assert took_s < 1 + 3
+
+
+@pytest.mark.parametrize("wait", ["block", "spin"])
+@pytest.mark.parametrize("after_s", [0.0, 0.001, 0.002, 0.004])
+@pytest.mark.parametrize("victim", [0, 1])
+def test_who_dies_before_it_is_connected_is_not_waited_for(
+    victim: int, after_s: float, wait: str
+) -> None:
+    why, took_s = survivor({"kind": "ttcp", "size_bytes": 100}, wait, victim, after_s)
+    assert "before it was connected" in why or "connection was lost" in why
+    assert took_s < 1 + 3

@@ -1,0 +1,74 @@
+"""Claims against results made by hand, and against the scenarios that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from shrimpmx.loading import find_scenario, load_scenario
+from shrimpmx.measure.claims import Claim, Statistic
+from shrimpmx.measure.expectation import evaluate, matching
+from shrimpmx.measure.expectation_kinds import Place, Ratio
+from shrimpmx.measure.metrics import METRICS
+from shrimpmx.scenario import Scenario
+
+RUNS = 3
+
+
+def named(entry: tuple[Claim, Statistic]) -> str:
+    """What a test of one statistic is called."""
+    return f"{entry[0].id}: {entry[1].expectation.text}"
+
+
+def point_of(place: Place, **figures: float) -> dict[str, Any]:
+    """A point of a result: each metric with one sample in each run, all alike."""
+    repeats = [{"state": "near", "count": 1}] * RUNS
+    metrics = {name: {"samples": [y] * RUNS, "repeats": repeats} for name, y in figures.items()}
+    return {"params": place, "metrics": metrics, "states": ["near"] * RUNS, "limits": []}
+
+
+def verdict_on_the_papers_figures(statistic: Statistic) -> str:
+    """The verdict if the paper's own figures had been measured."""
+    expected = statistic.expectation
+    first, *others = expected.places()
+    figures = list(statistic.paper)
+    if isinstance(expected, Ratio):
+        figures.append(1.0)
+    assert len(figures) == 1 + len(others)
+    axes = {axis for place in (first, *others) for axis in place}
+    points = [
+        # An axis that a place leaves out has the value of the first one.
+        point_of(
+            {axis: place.get(axis, first.get(axis)) for axis in axes}, **{expected.metric: figure}
+        )
+        for place, figure in zip((first, *others), figures, strict=True)
+    ]
+    return evaluate(expected, points).verdict
+
+
+def check_scenario_of(statistic: Statistic) -> None:
+    """The scenario has the metric, the axes and all points that the statistic compares."""
+    scenario = load_scenario(find_scenario(statistic.scenario))
+    expected = statistic.expectation
+    assert expected.metric in scenario.metrics
+    assert METRICS[expected.metric].unit
+    assert expected.axes() <= {*scenario.sweep, *scenario.parameters}
+    first, *others = expected.places()
+    found = matching(shown(scenario), first)
+    assert found
+    for point in found:
+        for place in others:
+            assert matching(shown(scenario), {**point["params"], **place}), place
+
+
+def shown(scenario: Scenario) -> list[Mapping[str, Any]]:
+    """The points of a scenario as a result has them."""
+    return [{"params": point.shown} for point in scenario.points()]
+
+
+def check_words(claims: Iterable[Claim]) -> None:
+    """A set-up is a sentence; what came out is none; and each says where the paper says it."""
+    for claim in claims:
+        assert claim.setup.endswith("."), claim.id
+        assert not claim.paper.endswith("."), claim.id
+        assert claim.source, claim.id

@@ -1,0 +1,96 @@
+"""A sender that lends its NIC the CPU, or does not, and whom it sends to, under the real clock."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import time
+from collections.abc import Iterator
+
+from shrimpmx.nic.lent import LentNic
+from shrimpmx.params import NicParameters
+from shrimpmx.vmmc.buffers import Export, Import
+from shrimpmx.vmmc.process import VmmcProcess
+from support.vmmc import PLAIN_VMMC, VmmcNodes
+
+LOCK_AT, LOCK_BYTES = 128, 40  # in struct vmmc_node
+SETTLE_LIMIT_S = 10.0
+PAGE = 4096
+LIBC = ctypes.CDLL(None)
+
+
+class LentPair:
+    """Node 1's process sends to node 0's buffer; `lends`: by itself where it can."""
+
+    def __init__(
+        self,
+        lends: bool = True,
+        pages: int = 4,
+        parameters: NicParameters = PLAIN_VMMC,
+        clock: str = "monotonic",
+        senders: int = 1,
+    ) -> None:
+        self.virtual = clock == "virtual"
+        self.rig = VmmcNodes(
+            endpoints=senders, heap_bytes=1 << 20, parameters=parameters, clock=clock, lends=lends
+        )
+        self.parameters, self.lends = parameters, lends
+        self.receiver = VmmcProcess(self.rig.nodes[0], 0, self.rig.rank_runner(0))
+        self.receiver.open()
+        self.buffer: Export = self.receiver.export(pages * PAGE)
+        self.senders = [self.open_sender(endpoint) for endpoint in range(senders)]
+        self.sender, self.out = self.senders[0]
+
+    def open_sender(self, endpoint: int) -> tuple[VmmcProcess, Import]:
+        """A process of node 1, and the buffer that it has mapped."""
+        lent = LentNic(self.rig.nodes, 1, endpoint, self.parameters) if self.lends else None
+        runner, agent = self.rig.rank_runner(1, endpoint), self.rig.rank_agent(1, endpoint)
+        sender = VmmcProcess(self.rig.nodes[1], endpoint, runner, agent=agent, lent=lent)
+        sender.open()
+        return sender, self.map(sender)
+
+    def map(self, sender: VmmcProcess) -> Import:
+        request = sender.map_start(0, 0, self.buffer.index)
+        self.settle()
+        mapped = request.test()
+        assert mapped is not None
+        return mapped
+
+    def settle(self) -> None:
+        """Let everything arrive that is under way."""
+        if self.virtual:
+            self.rig.advance(1_000_000)
+            return
+        end_s = time.monotonic() + SETTLE_LIMIT_S
+        while self.rig.step(*self.rig.nics) or any(nic.due_ns for nic in self.rig.nics):
+            assert time.monotonic() < end_s, "the NICs do not come to rest"
+
+    def arrived(self) -> int:
+        """Packets that have come to node 0 so far."""
+        return self.rig.nic_counters(0).get("rx_packets", 0)
+
+    def counters(self) -> list[dict[str, int]]:
+        """Those of both NICs and of the sender that are not 0."""
+        return [self.rig.nic_counters(node) for node in (0, 1)]
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Somebody else acts as the NICs meanwhile."""
+        lock = lock_of(self.rig)
+        assert LIBC.pthread_mutex_lock(lock) == 0
+        try:
+            yield
+        finally:
+            LIBC.pthread_mutex_unlock(lock)
+
+    def close(self) -> None:
+        self.rig.control.set_stop("abort")  # nobody steps the NICs that they would wait for
+        for sender, _ in self.senders:
+            sender.close()
+        self.receiver.close()
+
+
+def lock_of(rig: VmmcNodes) -> ctypes.Array[ctypes.c_char]:
+    """The lock of whoever acts as the NICs, as pthreads know it."""
+    place = rig.layouts[0].vmmc_offset + LOCK_AT
+    return (ctypes.c_char * LOCK_BYTES).from_address(rig.nodes[0].segment.address + place)

@@ -1,0 +1,48 @@
+"""One process that waits, under a virtual clock that its own looks move."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+from shrimpmx.native.futex import WaitSlotView
+from shrimpmx.native.segment import Segment
+from shrimpmx.shared.control import Control
+from shrimpmx.wait.names import make_strategy
+from shrimpmx.wait.waiter import Waiter
+
+LOOK_NS = 100
+LOOKS_PER_CHECK = 16
+SLOT_OFFSET = 192  # sizeof(struct control_header): the first runner's record, its slot first
+
+
+class Scene:
+    """A control segment with one process and a virtual clock."""
+
+    def __init__(self, clock: str = "virtual") -> None:
+        segment = Segment.anonymous(Control.size_bytes(1, 0), 1)
+        self.control = Control.create(segment, ["rank0"], [], nodes_count=1, clock=clock)
+        self.control.register_process(0, signal.SIGUSR1)
+        self.slot = WaitSlotView(segment.view(), SLOT_OFFSET)
+        self.looks = 0
+
+    def waiter(self, name: str, spin_ns: int = 10_000, **costs: int) -> Waiter:
+        return Waiter(self.control, 0, make_strategy(name, spin_ns), **costs)
+
+    def at_look(
+        self, number: int | None, before: Callable[[int], None] = lambda look: None
+    ) -> Callable[[], bool]:
+        """A function true from look `number` on; each look after the first takes LOOK_NS."""
+
+        def look() -> bool:
+            self.looks += 1
+            if self.looks > 1:
+                self.control.set_virtual_ns(self.control.now_ns() + LOOK_NS)
+            before(self.looks)
+            return number is not None and self.looks >= number
+
+        return look
+
+    def account(self) -> dict[str, int]:
+        """The fields of the account that are not zero."""
+        return {name: value for name, value in self.control.runner_account(0).items() if value}
