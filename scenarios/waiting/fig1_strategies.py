@@ -30,7 +30,7 @@ scenario = Scenario(
     sweep={"wait": PAPER_WAIT_NAMES},
     compare="wait",
     rows="wait",
-    repeats=3,
+    repeats=5,
     metrics=(
         CALLS,
         "reschedules_per_call",

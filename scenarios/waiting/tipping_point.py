@@ -23,6 +23,7 @@ scenario = Scenario(
         "pairs": 5,
         "delay_us": 0,
         "delay_max_us": 300,
+        "time_slice_ns": 100_000_000,
         "iterations": 150,
         "warmup": 10,
         "deadline_s": 60,

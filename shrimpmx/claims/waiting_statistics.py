@@ -52,6 +52,8 @@ COUNT_TOLERANCE = 0.15
 # An interrupt in a hundred waits is none: another process of the machine may hold a message up
 # beyond the spin limit (ours).
 NO_INTERRUPTS = 0.01
+# The spin limit of the scenarios, and how late a sleeper of the paper's machine answers, us.
+SPIN_LIMIT_US, WAKE_LATENCY_US = 300, 200
 FITTED = "fitted: what a notification's handler takes, to the 36 % of figure 3"
 # The delay of messages in the scenario of WC-4 at the costs of the paper's machine, us.
 WAKE_UP_DELAY_US = 200.0
@@ -208,12 +210,15 @@ def share_found() -> tuple[Statistic, Statistic]:
 
 
 def without_interrupts(delay_us: int) -> Statistic:
-    """spin-block takes no interrupt where messages come within its spin limit (figure 2)."""
+    """spin-block takes no interrupt where messages come within its spin limit (figure 2).
+
+    Where a partner that sleeps would answer too late, two who have slept once go on doing so: the
+    delay and a wake-up, an interrupt and a reschedule, then exceed the limit. That stands beside.
+    """
     of = {**SPIN_BLOCK, "delay_us": delay_us}
     text = f"interrupts of spin-block, delay {delay_us} µs"
-    return on(
-        FIG2, Bound(text=text, metric="interrupts_per_wait", of=of, at_most=NO_INTERRUPTS), 0.0
-    )
+    expected = Bound(text=text, metric="interrupts_per_wait", of=of, at_most=NO_INTERRUPTS)
+    return on(FIG2, expected, 0.0, decides=delay_us + WAKE_LATENCY_US <= SPIN_LIMIT_US)
 
 
 # What figure 4 shows of the file service with each company: of a hog's the CPU time only (5.2).

@@ -275,6 +275,8 @@ def _nic_processes(spec: ClusterSpec, seats: _Seats, realtime: bool) -> Iterator
     priority = NIC_PRIORITY if realtime and not seats.nic_alone else 0
     why = "preempts, as hardware would" if realtime else "takes turns with what runs there"
     why = "alone on its CPU, so it spins" if seats.nic_alone else why
+    if spec.nic.nic_kind == "vmmc" and not seats.nic_alone and len(seats.nic_cpus) == 1:
+        why += "; senders do short updates themselves"
     agents = [AgentPlan(f"node{node}.nic", "nic", node) for node in range(spec.full_nodes)]
     if spec.mode == "generator":
         agents.append(AgentPlan("node1.generator", "generator", 1))

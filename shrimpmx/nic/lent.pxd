@@ -12,6 +12,8 @@ from shrimpmx.shared.vmmc cimport vmmc_import
 cdef enum:
     # A flight that the sender waits for; with a longer one it may do something else (ours).
     LENT_FLIGHT_MAX_NS = 10_000
+    # How long a sender waits for another that acts (ours: waking a handler takes up to 20 us).
+    LENT_PATIENCE_NS = 30_000
     # The longest update, also where the link takes no time: others wait for the lock (ours).
     LENT_BYTES_MAX = 65536
 

@@ -83,8 +83,12 @@ cdef class LentNic:
         while now_ns < due_ns:
             cpu_pause()
             now_ns = clock_now_ns(self.clock)
-        if not self.lending.attempt():
-            return False
+        while not self.lending.attempt():
+            # Another sender deposits, and perhaps wakes a handler: soon over, unless it was
+            # preempted on this very CPU.
+            if clock_now_ns(self.clock) > due_ns + LENT_PATIENCE_NS:
+                return False
+            cpu_pause()
         # Once more: the lock makes the NIC's process, too, leave everything as it is.
         if not self.way_is_free(target.node):
             self.lending.give()

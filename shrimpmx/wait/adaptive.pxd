@@ -21,6 +21,7 @@ cdef class Adaptive(Strategy):
     cdef uint32_t known                      # delays remembered
     cdef uint32_t oldest                     # index of the next one to forget
     cdef uint64_t waits                      # by this strategy
+    cdef uint32_t unseen                     # waits since one spun for T_block
     # Of the epoch: when it began, and the waits then; 0 waits: there is none yet.
     cdef int64_t epoch_ns
     cdef uint64_t epoch_waits
@@ -28,6 +29,7 @@ cdef class Adaptive(Strategy):
     cdef uint32_t rest                       # epochs left before the next trial
     cdef uint32_t pause                      # rest after it
 
+    cdef int64_t next_limit(self) noexcept nogil
     cdef void observe(self, int64_t delay_ns) noexcept nogil
     cdef void look_at_epoch(self, int64_t now_ns) noexcept nogil
     cdef void end_epoch(self, double pace_ns) noexcept nogil

@@ -33,6 +33,8 @@ EPOCH = ADAPTIVE_EPOCH
 # by this, the other way is tried.
 cdef uint64_t TRIAL_MIN = 16
 cdef double HOPELESS = 1.3
+# With a limit below T_block one wait in so many spins for T_block, to see the delays.
+cdef uint32_t SAMPLE_WAITS = 8
 # Epochs between two trials.
 cdef uint32_t PAUSE_MIN = 8
 cdef uint32_t PAUSE_MAX = 64
@@ -52,8 +54,9 @@ cdef class Adaptive(Strategy):
     1. *Learn a limit.* Eight limits from 0 to 2 T_block compete. Each one's cost for the last 16
        delays is kept up to date, by subtracting the cost for the delay that is forgotten and adding
        that for the last one; the cheapest is the limit of the next wait, the shorter of two
-       equals. Delays count in epochs that spin only: who blocks sees them too long. Until 16 are
-       known the limit is T_block, which costs at most twice the optimum whatever comes.
+       equals. Delays count only of waits that spin for T_block or more: who sleeps sees them too
+       long. With a shorter limit one wait in eight does. Until 16 are known the limit is T_block,
+       which costs at most twice the optimum whatever comes.
     2. *Compare.* Waits go in epochs of 64, and an epoch either spins up to that limit or blocks at
        once. The first one spins, the second one blocks; then the way is preferred by which the
        process came from wait to wait faster, spinning only if by 3 %. With others on its CPU a
@@ -106,16 +109,26 @@ cdef class Adaptive(Strategy):
             self.look_at_epoch(start_ns)
         else:
             self.epoch_waits = 0  # others' waits would count
-        limit_ns = self.limit_ns if self.spins else 0
+        limit_ns = 0
+        if self.spins:
+            limit_ns = self.next_limit() if alone else self.limit_ns
         environment.account.limits_ns += limit_ns
         if limit_ns > 0:
             result = spin_until(environment, ready, context,
                                 min(start_ns + limit_ns, deadline_ns))
         if result == WAIT_TIMED_OUT:
             result = block_until(environment, ready, context, deadline_ns, True)
-        if self.spins and alone and result == WAIT_READY:
+        # After a shorter spin a sleep's own time would count as delay.
+        if self.spins and alone and result == WAIT_READY and limit_ns >= self.t_block_ns:
             self.observe(clock_now_ns(environment.clock) - start_ns)
         return result
+
+    cdef int64_t next_limit(self) noexcept nogil:
+        """The limit of the next wait of an epoch that spins."""
+        if self.limit_ns >= self.t_block_ns:
+            return self.limit_ns
+        self.unseen = (self.unseen + 1) % SAMPLE_WAITS
+        return self.limit_ns if self.unseen != 0 else self.t_block_ns
 
     cdef void observe(self, int64_t delay_ns) noexcept nogil:
         cdef int64_t forgotten_ns = self.delays[self.oldest]

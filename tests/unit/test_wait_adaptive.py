@@ -119,11 +119,12 @@ def test_short_delays_are_spun_for_and_long_ones_are_not() -> None:
     course.limits([3_000] * HISTORY)
     assert course.strategy.limit_ns == T_BLOCK_NS // 2
     assert not course.wait(3_000)
-    course.limits([10 * T_BLOCK_NS] * HISTORY)
+    for _ in range(HISTORY):
+        course.strategy.learn(10 * T_BLOCK_NS)
     assert course.strategy.limit_ns == 0
-    spun_ns = course.waiter.account()["spin_ns"]
-    assert course.wait(10 * T_BLOCK_NS)
-    assert course.waiter.account()["spin_ns"] == spun_ns
+    # With a short limit one wait in eight looks how long they take.
+    limits = course.limits([10 * T_BLOCK_NS] * 8)
+    assert sorted(limits) == [0] * 7 + [T_BLOCK_NS]
 
 
 def test_one_long_delay_in_many_does_not_change_the_limit() -> None:
@@ -146,7 +147,9 @@ def test_a_wait_without_a_message_teaches_nothing() -> None:
 @pytest.mark.parametrize("t_block_ns", [0, 1])
 def test_a_block_that_costs_nothing_is_never_spun_for(t_block_ns: int) -> None:
     course = Course(t_block_ns)
-    assert course.limits([1_000] * (HISTORY + 2 * EPOCH))[HISTORY:] == [0] * 2 * EPOCH
+    limits = course.limits([1_000] * (HISTORY + 2 * EPOCH))[HISTORY:]
+    assert max(limits) <= t_block_ns
+    assert limits.count(0) >= 7 * 2 * EPOCH // 8, "but for one wait in eight that looks"
 
 
 # -- spinning or not -------------------------------------------------------------------------
