@@ -149,8 +149,8 @@ def test_impossible_runs_are_refused_before_anything_starts() -> None:
         Cluster(pingpong_pair(cpus={"node0.core0": 99}))
     with pytest.raises(
         InputError,
-        match="no workload 'dance' with nic 'ethernet'; there are anatomy, idle, invalid, pingpong, "
-        "soak, stream",
+        match="no workload 'dance' with nic 'ethernet'; there are anatomy, idle, invalid, "
+        "pingpong, soak, stream",
     ):
         Cluster(ClusterSpec(ranks=(RankSpec(0, "dance"),)))
 
