@@ -180,8 +180,8 @@ def test_the_tipping_point_is_a_grid_that_names_the_best() -> None:
     assert (best.columns, best.rows) == (("0", "30", "100"), ("0", "50"))
     cells = {(cell.column, cell.row): cell for cell in best.cells}
     assert len(cells) == 6
-    assert (cells[0, 0].value, cells[0, 0].words) == (pytest.approx(0.6), "sched\n0.6")
-    assert (cells[2, 1].value, cells[2, 1].words) == (pytest.approx(1.6), "spin-block\n1.6")
+    assert (cells[0, 0].value, cells[0, 0].words) == (pytest.approx(0.8), "sched\n0.8")
+    assert (cells[2, 1].value, cells[2, 1].words) == (pytest.approx(1.8), "spin-block\n1.8")
     assert pure.title.startswith("sched against block")
     assert [cell.value for cell in pure.cells if cell.row == 0] == pytest.approx([0.75] * 3)
     tips = "block takes longer than spin-block from 10 µs per reschedule"

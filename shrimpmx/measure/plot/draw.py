@@ -100,7 +100,7 @@ def _figure(chart: Chart) -> Figure:
     inches = ONE_PANEL_INCHES if len(chart.panels) == 1 else inches
     width = inches[0] * columns + LEGEND_INCHES
     letters = int(width * CAPTION_LETTERS)
-    caption = "\n".join(textwrap.fill(line, letters) for line in chart.caption)
+    caption = "\n".join(textwrap.fill(plain(line), letters) for line in chart.caption)
     height = inches[1] * rows + 0.5 + 0.16 * (caption.count("\n") + 1)
     figure = Figure(figsize=(width, height), layout="constrained")
     title = textwrap.fill(chart.title, int((width - LEGEND_INCHES) * TITLE_LETTERS))
@@ -128,7 +128,7 @@ def _figure(chart: Chart) -> Figure:
             labelspacing=0.8,
         )
     if caption:
-        figure.supxlabel(plain(caption), x=0.01, ha="left", fontsize=7.5, color="#333333")
+        figure.supxlabel(caption, x=0.01, ha="left", fontsize=7.5, color="#333333")
     if named:
         figure.draw_without_rendering()  # lays it out
     for axes, panel in named:
