@@ -114,15 +114,14 @@ def summarise_runs(runs: Sequence[Samples], seed: int = 1) -> Summary:
 
 def ratio_of_medians(over: Sequence[Samples], under: Sequence[Samples], seed: int = 1) -> Summary:
     """median(over) / median(under), both given by run, with the 95 % interval of independent
-    bootstraps. Raises ValueError if the median of `under` is not above zero.
+    bootstraps. A resampled median of zero counts as a millionth of the median: beyond any bound,
+    and finite. Raises ValueError if the median of `under` is not above zero.
     """
     divisor = median_of(under)
     if divisor <= 0:
         raise ValueError("a ratio needs a median above zero below the line")
     ratio = median_of(over) / divisor
-    ratios = run_medians(over, seed) / np.maximum(
-        run_medians(under, seed + 1), np.finfo(np.float64).tiny
-    )
+    ratios = run_medians(over, seed) / np.maximum(run_medians(under, seed + 1), divisor / 1e6)
     low, high = interval_of(ratios, ratio)
     return Summary(ratio, low, high, min(sum(run.size for run in runs) for runs in (over, under)))
 

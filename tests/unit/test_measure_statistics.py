@@ -96,3 +96,10 @@ def test_advice_when_unstable() -> None:
     assert few is not None
     assert few.startswith("only 2 samples")
     assert "repeats=5" in few
+
+
+def test_a_ratio_to_runs_of_which_some_are_zero_is_finite() -> None:
+    runs = [np.array([0.0]), np.array([1.0]), np.array([2.0])]
+    found = ratio_of_medians([np.array([3.0])] * 3, runs)
+    assert found.median == 3
+    assert 3 <= found.high <= 3e6
