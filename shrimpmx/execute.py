@@ -47,7 +47,7 @@ from shrimpmx.workloads.anatomy import COUNTED
 HALF_ROUND_TRIP = "half_round_trip_ns"
 # What workloads give beside samples, for metrics of their own.
 FIGURES = {
-    *("spurious", "waits", "arrival_ns", "wait_cpu_ns"),
+    *("wrong_flags", "waits", "arrival_ns", "wait_cpu_ns"),
     *("bytes", "messages", "blocks", "wall_ns", "user_ns", "system_ns"),
 }
 # What the moments of an anatomy's messages are called.

@@ -119,7 +119,7 @@ def many_yields(wait: Place) -> Statistic:
     """
     least = RESCHEDULES_LEAST[wait["wait"]]
     text = f"runs of the scheduler per wait with {wait['wait']}"
-    expected = Bound(text=text, metric="system_calls_per_wait", of=wait, at_least=least)
+    expected = Within(text=text, metric="system_calls_per_wait", of=wait, at_least=least)
     return on(FIG1, expected, least)
 
 

@@ -68,15 +68,15 @@ class Meter:
         """Begin here; what was before does not count."""
         if self._counting:
             self.counters = all_counters(self._control)
-        self._account, self._usage = self._control.runner_account(self._index), usage()
+        # The clock around the kernel's account: no rank uses more CPU time than has passed.
         self._start_ns = self._control.now_ns()
+        self._account, self._usage = self._control.runner_account(self._index), usage()
 
     def read(self) -> dict[str, Any]:
         """The fields of a rank's report: elapsed_ns, usage and account."""
-        elapsed_ns = self._control.now_ns() - self._start_ns
         used, account = usage(), self._control.runner_account(self._index)
         return {
-            "elapsed_ns": elapsed_ns,
+            "elapsed_ns": self._control.now_ns() - self._start_ns,
             "usage": {name: value - self._usage[name] for name, value in used.items()},
             "account": {name: value - self._account[name] for name, value in account.items()},
         }

@@ -108,11 +108,11 @@ def _figures(outcome: Outcome, *names: str) -> list[Samples] | None:
 
 
 def _wrong_flags(outcome: Outcome) -> Samples | str:
-    found = _figures(outcome, "spurious", "waits")
+    found = _figures(outcome, "wrong_flags", "waits")
     if found is None:
         return "only the workload flags counts them"
-    spurious, waits = found
-    return one(float(spurious.sum() / waits.sum()))
+    wrong, waits = found
+    return one(float(wrong.sum() / waits.sum()))
 
 
 def _waiters(outcome: Outcome) -> Sequence[str]:

@@ -20,7 +20,7 @@ from shrimpmx.wait.strategy cimport (
     WaitEnvironment,
     WaitResult,
     ready_function,
-    spin_until,
+    spin_for,
 )
 
 # The numbers are ours; Karlin et al. learn from the last 3 or 5.
@@ -103,7 +103,7 @@ cdef class Adaptive(Strategy):
                             void *context, int64_t deadline_ns) noexcept nogil:
         cdef int64_t start_ns = clock_now_ns(environment.clock)
         cdef int64_t limit_ns
-        cdef WaitResult result = WAIT_TIMED_OUT
+        cdef WaitResult result
         cdef bint alone = load_relaxed_u32(&environment.threads) <= 1
         if alone:
             self.look_at_epoch(start_ns)
@@ -113,9 +113,7 @@ cdef class Adaptive(Strategy):
         if self.spins:
             limit_ns = self.next_limit() if alone else self.limit_ns
         environment.account.limits_ns += limit_ns
-        if limit_ns > 0:
-            result = spin_until(environment, ready, context,
-                                min(start_ns + limit_ns, deadline_ns))
+        result = spin_for(environment, ready, context, limit_ns, deadline_ns)
         if result == WAIT_TIMED_OUT:
             result = block_until(environment, ready, context, deadline_ns, True)
         # After a shorter spin a sleep's own time would count as delay.

@@ -2,7 +2,6 @@
 
 from libc.stdint cimport int64_t
 
-from shrimpmx.native.clock cimport clock_now_ns
 from shrimpmx.wait.pure cimport block_until
 from shrimpmx.wait.strategy cimport (
     WAIT_READY,
@@ -11,7 +10,7 @@ from shrimpmx.wait.strategy cimport (
     WaitEnvironment,
     WaitResult,
     ready_function,
-    spin_until,
+    spin_for,
 )
 
 # The published method has no constants that we know of; these are ours. Each message found while
@@ -45,12 +44,9 @@ cdef class Conditional(Strategy):
 
     cdef WaitResult persist(self, WaitEnvironment *environment, ready_function ready,
                             void *context, int64_t deadline_ns) noexcept nogil:
-        cdef int64_t limit_ns = self.limit_ns
-        cdef WaitResult result = WAIT_TIMED_OUT
-        environment.account.limits_ns += limit_ns
-        if limit_ns > 0:
-            limit_ns += clock_now_ns(environment.clock)
-            result = spin_until(environment, ready, context, min(limit_ns, deadline_ns))
+        cdef WaitResult result
+        environment.account.limits_ns += self.limit_ns
+        result = spin_for(environment, ready, context, self.limit_ns, deadline_ns)
         if result == WAIT_READY:
             self.limit_ns = min(self.limit_ns + self.baseline_ns, BASELINES_MAX * self.baseline_ns)
         if result != WAIT_TIMED_OUT:

@@ -2,14 +2,13 @@
 
 from libc.stdint cimport int64_t
 
-from shrimpmx.native.clock cimport clock_now_ns
 from shrimpmx.wait.strategy cimport (
     WAIT_TIMED_OUT,
     Strategy,
     WaitEnvironment,
     WaitResult,
     ready_function,
-    spin_until,
+    spin_for,
 )
 
 
@@ -50,11 +49,7 @@ cdef class SpinThen(Strategy):
 
     cdef WaitResult persist(self, WaitEnvironment *environment, ready_function ready,
                             void *context, int64_t deadline_ns) noexcept nogil:
-        cdef int64_t limit_ns
-        cdef WaitResult result
-        if self.limit_ns > 0:
-            limit_ns = clock_now_ns(environment.clock) + self.limit_ns
-            result = spin_until(environment, ready, context, min(limit_ns, deadline_ns))
-            if result != WAIT_TIMED_OUT:
-                return result
+        cdef WaitResult result = spin_for(environment, ready, context, self.limit_ns, deadline_ns)
+        if result != WAIT_TIMED_OUT:
+            return result
         return self.fallback.persist(environment, ready, context, deadline_ns)

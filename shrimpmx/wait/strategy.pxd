@@ -52,6 +52,9 @@ cdef class Strategy:
                             void *context, int64_t deadline_ns) noexcept nogil
 
 
+# The first half of a hybrid: spins for `spin_ns`, if that is not 0, but not beyond the deadline.
+cdef WaitResult spin_for(WaitEnvironment *environment, ready_function ready, void *context,
+                         int64_t spin_ns, int64_t deadline_ns) noexcept nogil
 # Spins until ready, `limit_ns` or a stop; keeps the account's spin_ns and while_spinning.
 cdef WaitResult spin_until(WaitEnvironment *environment, ready_function ready,
                            void *context, int64_t limit_ns) noexcept nogil

@@ -51,6 +51,14 @@ cdef class Strategy:
         return WAIT_TIMED_OUT
 
 
+cdef WaitResult spin_for(WaitEnvironment *environment, ready_function ready, void *context,
+                         int64_t spin_ns, int64_t deadline_ns) noexcept nogil:
+    if spin_ns <= 0:
+        return WAIT_TIMED_OUT
+    return spin_until(environment, ready, context,
+                      min(clock_now_ns(environment.clock) + spin_ns, deadline_ns))
+
+
 cdef WaitResult spin_until(WaitEnvironment *environment, ready_function ready,
                            void *context, int64_t limit_ns) noexcept nogil:
     cdef int64_t start_ns = clock_now_ns(environment.clock)

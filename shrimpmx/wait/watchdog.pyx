@@ -3,7 +3,6 @@
 from libc.stdint cimport int64_t
 
 from shrimpmx.native.atomics cimport full_fence
-from shrimpmx.native.clock cimport clock_now_ns
 from shrimpmx.wait.pure cimport block_until
 from shrimpmx.wait.strategy cimport (
     WAIT_READY,
@@ -12,7 +11,7 @@ from shrimpmx.wait.strategy cimport (
     WaitEnvironment,
     WaitResult,
     ready_function,
-    spin_until,
+    spin_for,
 )
 
 
@@ -61,11 +60,7 @@ cdef class Watchdog(Strategy):
 
     cdef WaitResult persist(self, WaitEnvironment *environment, ready_function ready,
                             void *context, int64_t deadline_ns) noexcept nogil:
-        cdef int64_t limit_ns
-        cdef WaitResult result
-        if self.limit_ns > 0:
-            limit_ns = clock_now_ns(environment.clock) + self.limit_ns
-            result = spin_until(environment, ready, context, min(limit_ns, deadline_ns))
-            if result != WAIT_TIMED_OUT:
-                return result
+        cdef WaitResult result = spin_for(environment, ready, context, self.limit_ns, deadline_ns)
+        if result != WAIT_TIMED_OUT:
+            return result
         return block_until(environment, ready, context, deadline_ns, environment.gate == NULL)

@@ -47,7 +47,7 @@ def any_of_flags(Peer peer not None, bint initiator, uint32_t count, uint32_t it
     waits for all of them, checks that this one has changed and no other, and answers.
 
     Returns three arrays (int64): "half_round_trip_ns", one per round behind the warm-up; "waits",
-    how often this process has waited; "spurious", how many of these waits ended without the flag
+    how often this process has waited; "wrong_flags", how many of these waits ended without the flag
     that was written or with another one. Raises as pingpong() does.
     """
     cdef int64_t[::1] samples
@@ -68,7 +68,7 @@ def any_of_flags(Peer peer not None, bint initiator, uint32_t count, uint32_t it
     return {
         "half_round_trip_ns": measured[warmup:] // 2,
         "waits": np.array([peer.waits]),
-        "spurious": np.array([peer.spurious]),
+        "wrong_flags": np.array([peer.spurious]),
     }
 
 

@@ -70,7 +70,7 @@ def test_a_message_that_was_there_at_once_was_not_found_spinning() -> None:
 
 
 def test_wrong_flags_are_per_wait_for_flags() -> None:
-    figures = {"spurious": np.array([0.0, 3.0]), "waits": np.array([20.0, 40.0])}
+    figures = {"wrong_flags": np.array([0.0, 3.0]), "waits": np.array([20.0, 40.0])}
     assert figure("wrong_flags", outcome(figures=figures)) == 0.05
 
 
