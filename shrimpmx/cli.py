@@ -1,5 +1,5 @@
-"""The command line: `shrimpmx run`, `reproduce`, `list`, `plot`, `counters`, `bench`, `calibrate`,
-`doctor`, `clean`.
+"""The command line: `shrimpmx run`, `reproduce`, `list`, `plot`, `counters`, `top`, `place`,
+`affinity`, `binding`, `bench`, `caches`, `calibrate`, `doctor`, `clean`.
 
 Exit codes: 0 done; 2 bad input, or something that this machine cannot do; 3 an agent failed,
 or the run was interrupted (what was measured is kept).
@@ -19,22 +19,30 @@ from typing import Any, NoReturn, TextIO
 
 from shrimpmx.cluster.interrupts import FirstInterrupt, what_interrupted
 from shrimpmx.commands import (
+    affinity,
     bench,
+    binding,
+    caches,
     calibrate,
     clean,
     counters,
     doctor,
     listing,
+    place,
     plot,
     reproduce,
     run,
+    top,
 )
 from shrimpmx.commands.terminal import console, let_output_degrade
 from shrimpmx.errors import AgentError, InputError, ShrimpmxError
 
 EXIT_BAD_INPUT = 2
 EXIT_AGENT_FAILED = 3
-COMMANDS = (run, reproduce, listing, plot, counters, bench, calibrate, doctor, clean)
+COMMANDS = (
+    *(run, reproduce, listing, plot, counters, top),
+    *(place, affinity, binding, bench, caches, calibrate, doctor, clean),
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -46,16 +54,16 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    top = _Parser(
+    line = _Parser(
         prog="shrimpmx",
         description="Emulates the receive path of message passing over Ethernet with real "
         "processes: when the NIC interrupts, where a packet is handled, how a rank waits.",
     )
-    top.add_argument("--version", action="version", version=f"shrimpmx {_version()}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    line.add_argument("--version", action="version", version=f"shrimpmx {_version()}")
+    commands = line.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add_parser(commands)
-    return top
+    return line
 
 
 def _version() -> str:

@@ -21,6 +21,10 @@ class MachineError(ShrimpmxError):
     exit_code = 2
 
 
+class PlacementError(MachineError):
+    """This machine has no CPUs at the distance that was asked for."""
+
+
 class SegmentError(MachineError):
     """A shared segment cannot be created, attached or verified."""
 

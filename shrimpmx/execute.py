@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shrimpmx.cluster.outcome import ClusterResult
-from shrimpmx.cluster.placement import place
+from shrimpmx.cluster.placement import Placement, place
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec
 from shrimpmx.cluster.supervisor import Cluster
 from shrimpmx.cluster.topology import Topology
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, PlacementError
 from shrimpmx.host.idle import pm_qos_works
 from shrimpmx.measure import calibration
 from shrimpmx.measure.calibration import metric
@@ -115,15 +115,31 @@ class ClusterExecutor:
             made=self.emulated(point),
         )
 
-    def placement_maps(self, points: Sequence[Point]) -> list[str]:
-        """The distinct placement maps of the points, as text, each headed by whose it is."""
+    def placement_of(self, point: Point, topology: Topology | None = None) -> Placement:
+        """Where the processes of a point run, on this machine or on another `topology`.
+
+        PlacementError if there are no CPUs for it.
+        """
+        spec, cpus = self.spec_of(point, 1), point.parameters.cluster.cpus
+        if topology is not None:
+            return place(spec, topology.only(cpus) if cpus else topology)
+        with limited_to(cpus):
+            here = Topology.of_this_machine()
+        return place(spec, here, realtime_permitted(), pm_qos_works())
+
+    def placement_maps(
+        self, points: Sequence[Point], topology: Topology | None = None
+    ) -> list[str]:
+        """The distinct placement maps of the points, as text, each headed by whose it is; why there
+        is none where this machine, or another `topology`, has no CPUs for them.
+        """
         tables: dict[str, list[Point]] = {}
         for point in points:
-            with limited_to(point.parameters.cluster.cpus):
-                topology = Topology.of_this_machine()
-            rights = realtime_permitted(), pm_qos_works()
-            placement = place(self.spec_of(point, 1), topology, *rights)
-            tables.setdefault(placement.table(), []).append(point)
+            try:
+                table = self.placement_of(point, topology).table()
+            except PlacementError as error:
+                table = f"no placement: {error}"
+            tables.setdefault(table, []).append(point)
         return [f"{_whose(some, points)}:\n{table}" for table, some in tables.items()]
 
     def _keep_trace(self, point: Point, seed: int, result: ClusterResult) -> None:
@@ -211,6 +227,8 @@ def cluster_spec(
         realtime=cluster.realtime,
         clock=cluster.clock,
         trace_entries=trace_entries,
+        distance=cluster.distance,
+        hardware_counters=cluster.hardware_counters,
         seed=seed,
     )
 
@@ -273,7 +291,10 @@ def outcome_of(
         iterations=int(spec.ranks[0].options.get("count", 0)),
         elapsed_ns=result.elapsed_ns,
         figures=_figures(result),
+        hardware=result.hardware,
+        hardware_absent=result.hardware_absent,
         t_block_ns=t_block_ns,
+        message_bytes=int(spec.ranks[0].options.get("size_bytes", 0)),
         dilation=spec.dilation,
         host_costs_ns={
             "interrupt": spec.host.interrupt_time_ns,
@@ -296,12 +317,13 @@ def mis_ordering(spec: ClusterSpec) -> int:
 
 
 def _samples(spec: ClusterSpec, result: ClusterResult) -> Samples:
-    """ns per half round trip as the first rank saw it, per message at each receiver, or from
-    send to receive.
+    """ns per half round trip as who began it saw it, per message at each receiver, or from send
+    to receive.
     """
     first = result.samples.get("rank0", {})
     if HALF_ROUND_TRIP in first:
-        return first[HALF_ROUND_TRIP].astype(np.float64)
+        began = [result.samples[name][HALF_ROUND_TRIP] for name in _beginners(spec)]
+        return np.concatenate(began).astype(np.float64)
     if SENT in first:
         return _transfers(result)
     warmup = int(spec.ranks[0].options["warmup"])
@@ -311,6 +333,13 @@ def _samples(spec: ClusterSpec, result: ClusterResult) -> Samples:
         if "timestamps_ns" in arrays
     ]
     return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _beginners(spec: ClusterSpec) -> list[str]:
+    """The ranks that begin round trips: those of node 0; with a vmmc NIC the first one counts."""
+    if spec.nic.nic_kind == "vmmc":
+        return ["rank0"]
+    return [f"rank{number}" for number, rank in enumerate(spec.ranks) if rank.node == 0]
 
 
 def _figures(result: ClusterResult) -> dict[str, Samples]:

@@ -14,6 +14,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from shrimpmx.core_lists import AUTO, PER_QUEUE, ROUND_ROBIN, checked_affinity
+
 CoalescingName = Literal[
     "disabled",
     "timeout",
@@ -121,10 +123,20 @@ class LinkFaults(_Parameters):
 class NicParameters(_Parameters):
     """The NIC, its link and its interrupts."""
 
-    nic_kind: Literal["ethernet", "vmmc"] = Field(
+    nic_kind: Literal["ethernet", "mx", "vmmc"] = Field(
         "ethernet",
-        description="'ethernet': Open-MX on a NIC that interrupts; 'vmmc': SHRIMP's, which writes "
-        "into exported memory itself (waiting, 2.1)",
+        description="'ethernet': Open-MX on a NIC that interrupts; 'mx': native MX, whose NIC "
+        "handles packets itself; 'vmmc': SHRIMP's, which writes into exported memory itself "
+        "(waiting, 2.1)",
+    )
+    rx_queues: int = Field(
+        1, ge=1, le=32, description="rx queues of a NIC, an interrupt vector each (multiqueue, 3.1)"
+    )
+    steering: Literal["endpoint", "rss", "rps", "arfs"] = Field(
+        "endpoint",
+        description="which queue a packet goes to: 'endpoint', the destination's number modulo "
+        "queues (multiqueue, 3.1); 'rss', a hash that knows IP only; 'rps', by software from one "
+        "queue to other cores; 'arfs', the queue of the core that the process runs on (Linux)",
     )
     watchdog_ns: Nanoseconds = Field(
         50_000,
@@ -202,6 +214,15 @@ class NicParameters(_Parameters):
                 "mark_resets_timer cannot be false with watchdog coalescing: the timer would raise "
                 "though the packets were polled; it is an option of open-mx and stream"
             )
+        if self.nic_kind != "ethernet" and self.rx_queues > 1:
+            raise ValueError(
+                f"rx_queues needs nic 'ethernet': the {self.nic_kind} NIC has no rx queues"
+            )
+        if self.steering == "rps" and self.rx_queues > 1:
+            raise ValueError(
+                "steering 'rps' spreads the packets of one rx queue: rx_queues must be 1, not "
+                f"{self.rx_queues}"
+            )
         if self.nic_kind == "vmmc" and self.wire_format == "compatible":
             raise ValueError("wire_format 'compatible' is the MX firmware's, not the vmmc NIC's")
         for name in ("rx_ring_entries", "tx_ring_entries", "link_ring_entries"):
@@ -216,7 +237,14 @@ class HostParameters(_Parameters):
 
     cores: int = Field(1, ge=1, le=64, description="emulated cores of a node")
     irq_binding: str = Field(
-        "round-robin", description="'round-robin' over the node's cores, or one core's number"
+        "auto",
+        description="cores that interrupts go to: 'round-robin' over all of a node; 'per-queue', "
+        "queue q to core q; 'auto', the first with one queue, else the second; or a list as "
+        "smp_affinity_list has it, for all queues or one for each: 0/1/2-3 (multiqueue, 2.3 and "
+        "3.1); + stands for a comma",
+    )
+    rps_cpus: str = Field(
+        "", description="cores that steering 'rps' hands packets to, a list; empty: all (Linux)"
     )
     irq_budget: int = Field(64, ge=1, le=1024, description="packets per poll (NAPI weight)")
     irq_demote_after: Count = Field(
@@ -282,13 +310,7 @@ class HostParameters(_Parameters):
 
     @model_validator(mode="after")
     def _check(self) -> HostParameters:
-        if self.irq_binding != "round-robin" and not (
-            self.irq_binding.isdigit() and int(self.irq_binding) < self.cores
-        ):
-            raise ValueError(
-                f"irq_binding must be 'round-robin' or a core from 0 to {self.cores - 1}, "
-                f"not {self.irq_binding!r}"
-            )
+        self._check_lists()
         if 0 < self.time_slice_ns < 100_000:
             raise ValueError(
                 f"time_slice_ns must be 0 or at least 100000, the kernel's shortest, not "
@@ -304,9 +326,32 @@ class HostParameters(_Parameters):
             )
         return self
 
+    def _check_lists(self) -> None:
+        if self.irq_binding not in (AUTO, ROUND_ROBIN, PER_QUEUE):
+            for part in self.irq_binding.split("/"):
+                try:
+                    checked_affinity(part, self.cores)
+                except ValueError as error:
+                    raise ValueError(
+                        f"irq_binding is {AUTO}, {ROUND_ROBIN}, {PER_QUEUE} or a list of cores, "
+                        f"not {self.irq_binding!r}: {error}"
+                    ) from None
+        if self.rps_cpus:
+            try:
+                checked_affinity(self.rps_cpus, self.cores)
+            except ValueError as error:
+                raise ValueError(f"rps_cpus: {error}") from None
+
 
 class MxParameters(_Parameters):
     """The MX library; defaults are Open-MX's."""
+
+    process_binding: str = Field(
+        "none",
+        description="where opening an endpoint moves its process: 'none'; 'auto', to the core of "
+        "its queue (multiqueue, 3.2); a core per endpoint, with + between them: 0+2+4; 'all:x'; "
+        "'file' or 'file:PATH' (OMX_PROCESS_BINDING)",
+    )
 
     event_cost_ns: HostCost = Field(
         0, description="added to what a rank takes per event of its rings, ns (ours)"

@@ -8,7 +8,9 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from shrimpmx.core_lists import AUTO, affinities
 from shrimpmx.errors import InputError
+from shrimpmx.mx.binding import bound_cores, parse_binding
 from shrimpmx.params import (
     HostParameters,
     LinkFaults,
@@ -61,6 +63,18 @@ class ClusterParameters(Declared):
         "or at niceness 19 (waiting, 5.2)",
     )
 
+    rank_core: int = Field(
+        0, ge=0, le=63, description="core of a node's first rank; those of further pairs follow"
+    )
+    distance: Literal["any", "SC", "S$", "SP", "OP"] = Field(
+        "any",
+        description="how far the CPU of a rank is from that of its interrupts: the same, one that "
+        "shares a cache, one of the same package, one of another (multiqueue, 4.1)",
+    )
+    hardware_counters: bool = Field(
+        False, description="count cache references and misses of each process, where the CPU does"
+    )
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         allowed = sorted(os.sched_getaffinity(0))
@@ -108,6 +122,13 @@ class WorkloadParameters(Declared):
         description="how the arrival delays of workload 'arrivals' are distributed, with mean "
         "delay_us; 'adversary': each just beyond the spin limit",
     )
+    move_every: int = Field(
+        0,
+        ge=0,
+        le=100_000_000,
+        description="round trips of a ping-pong after which a rank moves to its node's next core; "
+        "0: it stays",
+    )
     flags: int = Field(
         8, ge=1, le=4096, description="flags that the workload 'flags' waits for any one of"
     )
@@ -150,6 +171,10 @@ class PointParameters(Declared):
     def _check(self) -> Self:
         self._check_vmmc()
         self._check_vmmc_workload()
+        self._check_queues()
+        self._check_steering()
+        self._check_native_mx()
+        self._check_ranks()
         if self.cluster.mode == "generator" and self.workload.kind != "stream":
             raise ValueError(
                 f"mode 'generator' plays a stream only, not workload {self.workload.kind!r}"
@@ -199,12 +224,118 @@ class PointParameters(Declared):
             )
         if vmmc and self.cluster.nodes != 2:
             raise ValueError(f"a vmmc NIC's workloads run on 2 nodes, not {self.cluster.nodes}")
-        if self.cluster.pairs > 1 and not vmmc:
-            raise ValueError("pairs needs a vmmc NIC: set nic=vmmc, or more nodes")
+        if vmmc and self.mx.process_binding != "none":
+            raise ValueError(
+                "process_binding is the Open-MX library's, which a vmmc NIC does not run: use "
+                "rank_core"
+            )
         if self.wait.strategy == "watchdog" and not vmmc:
             raise ValueError(
                 "wait 'watchdog' needs a vmmc NIC, whose timer it is; with nic 'ethernet' use "
                 "coalescing 'watchdog'"
+            )
+
+    def _check_queues(self) -> None:
+        nic, host = self.nic, self.host
+        if nic.rx_queues > host.cores:
+            raise ValueError(
+                f"rx_queues is {nic.rx_queues}, a queue count above the cores of a node: set cores "
+                f"to at least {nic.rx_queues}, not {host.cores}"
+            )
+        try:
+            affinities(host.irq_binding, nic.rx_queues, host.cores)
+        except ValueError as error:
+            raise ValueError(f"irq_binding: {error}") from None
+        if nic.coalescing in BUSY_POLLS and nic.rx_queues > 1 and nic.steering != "endpoint":
+            raise ValueError(
+                f"coalescing {nic.coalescing!r} lets a rank poll the queue of its endpoint, which "
+                f"steering {nic.steering!r} does not give it: set steering=endpoint or rx_queues=1"
+            )
+
+    def _check_steering(self) -> None:
+        nic, host = self.nic, self.host
+        if nic.steering != "endpoint" and nic.nic_kind != "ethernet":
+            raise ValueError(
+                f"steering {nic.steering!r} needs nic 'ethernet': the {nic.nic_kind} NIC has no rx "
+                "queues"
+            )
+        if nic.steering == "rps" and host.copy_offload:
+            raise ValueError(
+                "steering 'rps' hands frames to other cores, copy_offload leaves them to the dma "
+                "agent: choose one of them"
+            )
+        if nic.steering == "rps" and nic.coalescing in BUSY_POLLS:
+            raise ValueError(
+                f"steering 'rps' hands frames to other cores, coalescing {nic.coalescing!r} leaves "
+                "them to ranks that poll: choose one of them"
+            )
+        if host.rps_cpus and nic.steering != "rps":
+            raise ValueError("rps_cpus needs steering 'rps', which hands packets to those cores")
+        if nic.steering in ("rps", "arfs") and self.cluster.distance != "any":
+            raise ValueError(
+                f"distance is that from a rank to its interrupts, which steering {nic.steering!r} "
+                "moves: set distance=any"
+            )
+
+    def _check_native_mx(self) -> None:
+        nic, host = self.nic, self.host
+        if nic.nic_kind != "mx":
+            return
+        alone = "nic 'mx' handles packets itself, without interrupts"
+        if host.copy_offload:
+            raise ValueError(f"{alone} and receive copies: copy_offload needs nic 'ethernet'")
+        if nic.coalescing in BUSY_POLLS:
+            raise ValueError(
+                f"{alone}, and ranks have no rx ring to poll: coalescing {nic.coalescing!r} needs "
+                "nic 'ethernet'"
+            )
+        if self.workload.frames == "invalid" or self.workload.other_rate:
+            raise ValueError(
+                f"{alone}: frames 'invalid' and other_rate, which measure a handler, need nic "
+                "'ethernet'"
+            )
+        if host.irq_binding != AUTO:
+            raise ValueError(f"{alone}: irq_binding needs nic 'ethernet'")
+        if self.cluster.distance != "any":
+            raise ValueError(f"{alone}: distance, which is that to them, needs nic 'ethernet'")
+
+    def _check_ranks(self) -> None:
+        cluster, work, cores = self.cluster, self.workload, self.host.cores
+        if cluster.rank_core >= cores:
+            raise ValueError(
+                f"rank_core is {cluster.rank_core}, but a node's cores are 0 to {cores - 1}: set "
+                f"cores to at least {cluster.rank_core + 1}"
+            )
+        if cluster.pairs > 1 and cluster.mode == "generator":
+            raise ValueError("mode 'generator' has one rank: pairs must be 1")
+        if cluster.pairs > 1 and cluster.nodes != 2:
+            raise ValueError(f"pairs are on 2 nodes, not {cluster.nodes}: set nodes=2 or pairs=1")
+        if cluster.pairs > 1 and work.kind == "anatomy":
+            raise ValueError(
+                "workload 'anatomy' counts what one message at a time costs: pairs must be 1, not "
+                f"{cluster.pairs}"
+            )
+        binding = parse_binding(self.mx.process_binding)
+        if binding.kind != "file":  # files are read when there is something to run
+            for endpoint in range(cluster.pairs):
+                bound_cores(binding, 0, endpoint, cores)
+        if work.move_every:
+            self._check_moves()
+
+    def _check_moves(self) -> None:
+        if self.workload.kind != "pingpong" or self.nic.nic_kind == "vmmc":
+            raise ValueError(
+                "move_every needs workload 'pingpong' and nic 'ethernet' or 'mx': only its ranks "
+                "move"
+            )
+        if self.host.cores == 1:
+            raise ValueError("move_every needs cores to move to: set cores to at least 2, not 1")
+        if self.cluster.distance != "any":
+            raise ValueError("move_every changes how far ranks are: set distance=any")
+        if self.nic.coalescing in BUSY_POLLS:
+            raise ValueError(
+                f"coalescing {self.nic.coalescing!r} has ranks poll as the handler of the core "
+                "that they began on: move_every must be 0"
             )
 
     def _check_vmmc_workload(self) -> None:

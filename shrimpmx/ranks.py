@@ -16,25 +16,23 @@ T_BLOCK, INTERRUPT = "t_block", "interrupt_to_handler"
 
 
 def ranks_of(parameters: PointParameters, wait: WaitParameters) -> tuple[RankSpec, ...]:
-    """The ranks: on a vmmc NIC `pairs` of them, 2p on node 0 and 2p + 1 on node 1; else one per
-    node, or the one that a generator sends to. `wait` is how the run's ranks wait.
+    """The ranks of a point: one on each node, or on each of two `pairs` of them, 2p on node 0 and
+    2p + 1 on node 1; or the one that a generator sends to. `wait` is how the run's ranks wait.
     """
     cluster, work = parameters.cluster, parameters.workload
+    options = _options(work)
     if parameters.nic.nic_kind == "vmmc":
-        options = {**_options(work), **_vmmc_options(work, wait)}
-        return tuple(
-            RankSpec(
-                number % 2,
-                work.kind,
-                number // 2 % parameters.host.cores,
-                options,
-                _own_wait(work, number, wait),
-            )
-            for number in range(2 * cluster.pairs)
+        options |= _vmmc_options(work, wait)
+    return tuple(
+        RankSpec(
+            number % cluster.nodes,
+            "invalid" if work.frames == "invalid" else work.kind,
+            (cluster.rank_core + number // cluster.nodes) % parameters.host.cores,
+            options,
+            _own_wait(work, number, wait),
         )
-    count = 1 if cluster.mode == "generator" else cluster.nodes
-    kind = "invalid" if work.frames == "invalid" else work.kind
-    return tuple(RankSpec(node, kind, options=_options(work)) for node in range(count))
+        for number in range(1 if cluster.mode == "generator" else cluster.nodes * cluster.pairs)
+    )
 
 
 def _options(work: WorkloadParameters) -> dict[str, Any]:
@@ -45,6 +43,7 @@ def _options(work: WorkloadParameters) -> dict[str, Any]:
         "count": work.warmup + work.iterations,
         "window": work.window,
         "delay_ns": work.delay_us * 1000,
+        "move_every": work.move_every,
     }
 
 

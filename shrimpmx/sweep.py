@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from shrimpmx.errors import InputError
+import numpy as np
+
+from shrimpmx.errors import InputError, PlacementError
 from shrimpmx.measure.environment import environment, other_runs
 from shrimpmx.measure.expectation import evaluate
 from shrimpmx.measure.metrics import METRICS, Outcome
@@ -38,7 +40,9 @@ RunData = dict[str, Any]
 
 
 class Executor(Protocol):
-    """Runs one point in fresh processes; raises AgentError if an agent fails."""
+    """Runs one point in fresh processes; raises AgentError if an agent fails, PlacementError if
+    this machine has no CPUs for it.
+    """
 
     def __call__(self, point: Point, seed: int) -> Outcome: ...
 
@@ -147,6 +151,7 @@ class Sweep:
     def run(self) -> dict[str, Any]:
         """Run what is not there yet and return the result document.
 
+        A point that this machine has no CPUs for is kept as not measurable here, with the reason.
         An error or an interrupt leaves a result with the finished points behind.
         """
         head = self._head()
@@ -187,8 +192,10 @@ class Sweep:
                 points.append(merged(point, runs))
         placement: dict[str, Any] = {}
         for run in self._runs.values():
-            placement.setdefault(run["mode"], run["placement"])
+            if "impossible" not in run:
+                placement.setdefault(run["mode"], run["placement"])
         only = len(placement) == 1
+        axes, cpus = list(self.scenario.sweep), len(os.sched_getaffinity(0))
         return {
             "schema": 1,
             **head,
@@ -197,9 +204,7 @@ class Sweep:
             "sections": list(self.scenario.sections),
             "timelines": self._timelines,
             "expectations": [
-                dataclasses.asdict(
-                    evaluate(expectation, points, self.seed, list(self.scenario.sweep))
-                )
+                dataclasses.asdict(evaluate(expectation, points, self.seed, axes, cpus))
                 for expectation in self.scenario.expectations
             ],
         }
@@ -245,6 +250,8 @@ class Sweep:
     def _trace_messages(self) -> None:
         """One message of each point that the scenario wants a timeline of, traced and kept."""
         for point in self.scenario.traced_points(self.points) if self.tracer else ():
+            if "impossible" in self._runs[point.index * self.scenario.repeats]:
+                continue
             assert self.tracer is not None
             timeline = self.tracer(point, self.seed)
             head = heading(self._dilations[point.index])
@@ -269,7 +276,10 @@ class Sweep:
         disturbed = bool(self.neighbours())
         for attempt in range(MIXED_RETRIES + 1):
             before, before_ns = self.prober(cpus)
-            outcome = self.executor(plan.point, self.seed + plan.index)
+            try:
+                outcome = self.executor(plan.point, self.seed + plan.index)
+            except PlacementError as error:
+                return impossible_run(plan.point, self.scenario.metrics, str(error))
             after, after_ns = self.prober(cpus)
             state = before if before == after else "mixed"
             if outcome.dilation >= DISTANCE_DILATION:
@@ -321,6 +331,14 @@ def run_data(
     }
 
 
+def impossible_run(point: Point, metrics: Iterable[str], reason: str) -> RunData:
+    """What is kept of a run that this machine has no CPUs for: why, for each metric."""
+    nothing = Outcome(np.empty(0), {})
+    kept = run_data(point, nothing, (), ANY, [])
+    return {**kept, "metrics": {name: {"unavailable": reason} for name in metrics},
+            "impossible": reason}  # fmt: skip
+
+
 def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
     """One point of the result from its repeats: samples joined, counters summed.
 
@@ -328,6 +346,7 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
     times of such a placement cannot be judged; `disturbed` runs had others beside them.
     """
     metrics = {name: _merged_metric(name, runs) for name in runs[0]["metrics"]}
+    impossible = {"impossible": runs[0]["impossible"]} if "impossible" in runs[0] else {}
     return {
         "params": point.shown,
         "time_dilation": runs[0].get("time_dilation", 1.0),
@@ -343,6 +362,7 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
         "limits": limits_of(run["placement"] for run in runs),
         "cache_line_round_trip_ns": [run["cache_line_round_trip_ns"] for run in runs],
         "disturbed": sum(bool(run.get("disturbed")) for run in runs),
+        **impossible,
     }
 
 

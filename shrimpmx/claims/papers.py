@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from shrimpmx.claims import coalescing, waiting
+from shrimpmx.claims import coalescing, multiqueue, waiting
 from shrimpmx.errors import InputError
 from shrimpmx.measure.claims import Claim
 from shrimpmx.measure.expectation_kinds import Expectation
@@ -14,6 +14,7 @@ from shrimpmx.scenario import Scenario
 
 PAPERS: Mapping[str, Sequence[Claim]] = {
     "coalescing": coalescing.CLAIMS,
+    "multiqueue": multiqueue.CLAIMS,
     "waiting": waiting.CLAIMS,
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from shrimpmx.cluster.lending import senders_lend
 from shrimpmx.cluster.memory import RunMemory
 from shrimpmx.cluster.placement import AgentPlan, Placement, ProcessPlan
@@ -11,6 +13,7 @@ from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.nic.generator import TrafficGenerator
+from shrimpmx.nic.mx import MxFirmware
 from shrimpmx.nic.port import Port
 from shrimpmx.nic.vmmc import VmmcFirmware
 from shrimpmx.shared.agent import Agent
@@ -30,10 +33,14 @@ def agent_numbers(placement: Placement) -> dict[str, int]:
 def make_agents(
     spec: ClusterSpec, placement: Placement, plan: ProcessPlan, memory: RunMemory
 ) -> list[Agent]:
-    """The step machines of one process; ranks are not agents of a runner."""
+    """The step machines of one process; ranks are not agents of a runner, and what the handler of
+    a native MX NIC counts is a record of its own but no step machine.
+    """
     numbers, lends = agent_numbers(placement), senders_lend(spec, placement)
     agents = []
     for wanted in plan.agents:
+        if wanted.role == "mx":
+            continue
         agent = _make(spec, wanted, numbers[wanted.name], memory, lends)
         if memory.trace is not None:
             agent.use_trace(memory.trace, numbers[wanted.name])
@@ -50,7 +57,9 @@ def _make(spec: ClusterSpec, plan: AgentPlan, number: int, memory: RunMemory, le
     node = memory.nodes[plan.node] if plan.node < len(memory.nodes) else memory.nodes[0]
     if plan.role == "nic":
         port = _make_nic(spec, plan, memory, lends)
-        _use_gap(spec, plan, port.egress)
+        # Native MX's host hands whole messages over: its NIC cuts them into frames.
+        if spec.nic.nic_kind != "mx":
+            _use_gap(spec, plan, port.egress)
         return port
     if plan.role == "generator":
         return _make_generator(spec, plan, memory)
@@ -68,7 +77,10 @@ def _make(spec: ClusterSpec, plan: AgentPlan, number: int, memory: RunMemory, le
 def _make_nic(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory, lends: bool) -> Port:
     if spec.nic.nic_kind == "vmmc":
         return VmmcFirmware(memory.nodes, plan.node, spec.nic, spec.link_faults, lends)
-    policy = spec.policy(plan.node) if spec.policy is not None else None
+    if spec.nic.nic_kind == "mx":
+        return MxFirmware(memory.nodes, plan.node, spec.nic, spec.link_faults)
+    # Policies have state: one is made for each rx queue.
+    policy = partial(spec.policy, plan.node) if spec.policy is not None else None
     return Firmware(
         memory.nodes, plan.node, spec.nic, policy, spec.link_faults, dilation=spec.dilation
     )

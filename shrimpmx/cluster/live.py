@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from shrimpmx.errors import InputError
 from shrimpmx.native.segment import RunIdentity, Segment, list_segments
 from shrimpmx.shared.control import Control
@@ -15,27 +17,45 @@ def live_runs() -> list[RunIdentity]:
     return sorted((o for o in found if o.is_alive()), key=lambda one: (one.start_ticks, one.pid))
 
 
-def choose_run(run_id: str | None) -> RunIdentity:
+def choose_run(run_id: str | None, *, or_result: bool = False) -> RunIdentity:
     """The live run whose id begins with `run_id`; None: the newest.
 
-    InputError if there is none, or more than one.
+    InputError if there is none, or more than one; `or_result`: the user might have named a result.
     """
     runs = live_runs()
     known = ", ".join(run.run_id for run in runs) or "none"
     if run_id is None:
         if not runs:
-            raise InputError("no run is live on this machine; give a result directory to look at")
+            advice = "give a result directory to look at" if or_result else "start one first"
+            raise InputError(f"no run is live on this machine; {advice}")
         return runs[-1]
     fitting = [run for run in runs if run.run_id.startswith(run_id)]
     exact = [run for run in fitting if run.run_id == run_id]
     fitting = exact or fitting
     if not fitting:
-        raise InputError(
-            f"there is no result {run_id!r} and no live run of that id (live: {known})"
-        )
+        missing = f"no result {run_id!r} and no live run of that id"
+        if not or_result:
+            missing = f"no live run whose id begins with {run_id!r}"
+        raise InputError(f"there is {missing} (live: {known})")
     if len(fitting) > 1:
         raise InputError(f"{run_id!r} fits {len(fitting)} live runs; give the whole id ({known})")
     return fitting[0]
+
+
+def next_run(run: RunIdentity, patience_s: float) -> RunIdentity | None:
+    """The run that the supervisor of `run` has gone on to, as in a sweep.
+
+    None if there is none after `patience_s` seconds, or the supervisor has ended.
+    """
+    limit = time.monotonic() + patience_s
+    while run.is_alive():
+        for one in live_runs():
+            if one != run and (one.pid, one.start_ticks) == (run.pid, run.start_ticks):
+                return one
+        if time.monotonic() > limit:
+            break
+        time.sleep(0.02)
+    return None
 
 
 def counters_now(run: RunIdentity) -> dict[str, dict[str, int]]:

@@ -93,11 +93,13 @@ def node_layout(spec: ClusterSpec, placement: Placement, index: int) -> NodeLayo
     played = index >= spec.full_nodes
     host = HostParameters(event_ring_entries=16) if played else spec.host
     nic_agent, nic_runner = places[f"node{index}.generator" if played else f"node{index}.nic"]
-    cores = (
-        [(nic_agent, nic_runner)]
-        if played
-        else [places[f"node{index}.irq{core}"] for core in range(host.cores)]
-    )
+    if played:
+        cores = [(nic_agent, nic_runner)]
+    elif spec.nic.nic_kind == "mx":
+        # The NIC is the handler of every core; its counters have a record of their own.
+        cores = [places[f"node{index}.mx"]] * host.cores
+    else:
+        cores = [places[f"node{index}.irq{core}"] for core in range(host.cores)]
     # None if copies are not offloaded, and for a generator's node.
     dma_agent, dma_runner = places.get(f"node{index}.dma", (0, NO_RUNNER))
     return NodeLayout.from_parameters(
@@ -113,4 +115,5 @@ def node_layout(spec: ClusterSpec, placement: Placement, index: int) -> NodeLayo
         dma_runner=dma_runner,
         core_agents=[agent for agent, _ in cores],
         core_runners=[runner for _, runner in cores],
+        **({"vectors": 1, "steering": "endpoint"} if played else {}),
     )

@@ -24,7 +24,8 @@ class ClusterResult:
 
     `samples[process][name]`: what each rank's workload returned. `counters[agent]`: at the
     end; `counters_before[agent]`: when rank 0 began to work. `accounts[process]`: what waiting
-    cost, for ranks during the work only. `usage[process]`: the kernel's view of the same time.
+    cost, for ranks during the work only. `usage[process]`: the kernel's view of the same time;
+    `hardware[process]`: what the CPU counted in it, and `hardware_absent` why not, where asked for.
     `interrupts[node][core][vector]`, `handovers[node][endpoint]`: whole run. `lost[rank]`: why a
     rank did not end its work, in a run that survives that. `records`: the binary trace, whose
     `agents` are named by their numbers; `trace` is it in words.
@@ -36,6 +37,8 @@ class ClusterResult:
     counters_before: dict[str, dict[str, int]] = field(default_factory=dict)
     accounts: dict[str, dict[str, int]] = field(default_factory=dict)
     usage: dict[str, dict[str, int]] = field(default_factory=dict)
+    hardware: dict[str, dict[str, int]] = field(default_factory=dict)
+    hardware_absent: dict[str, dict[str, str]] = field(default_factory=dict)
     elapsed_ns: dict[str, int] = field(default_factory=dict)
     realtime: dict[str, int] = field(default_factory=dict)
     interrupts: list[list[list[int]]] = field(default_factory=list)
@@ -89,7 +92,7 @@ class ClusterResult:
 
     def note_report(self, message: dict[str, Any]) -> None:
         """Take over the figures in a process's last message."""
-        for name in ("usage", "account", "elapsed_ns"):
+        for name in ("usage", "account", "elapsed_ns", "hardware", "hardware_absent"):
             if name in message:
                 target = getattr(self, "accounts" if name == "account" else name)
                 target[message["from"]] = message[name]

@@ -2,7 +2,7 @@
 
 On many CPUs each NIC and each emulated core has a CPU of its own. On few, the NICs share
 one process, and on two CPUs that process shares CPU 0 with node 0 and preempts it, as
-hardware would (real-time priority 80; interrupts have 50).
+hardware would (real-time priority 80; interrupts have 50). Which CPU a core gets: seats.py.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from shrimpmx.cluster.seats import ALONE, Seats, places_words
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec
-from shrimpmx.cluster.topology import Distance, Topology, format_cpu_list
+from shrimpmx.cluster.topology import Distance, Topology
+from shrimpmx.core_lists import format_core_list
 from shrimpmx.errors import InputError
 from shrimpmx.host.idle import AWAKE_BY, Idle, idle_rule
 from shrimpmx.native.cores import time_slices_settable
@@ -32,8 +34,8 @@ TABLE_WIDTH = 80
 class AgentPlan:
     """One agent. `number` is its core, rank or companion number, by kind.
 
-    `role`: "nic", "generator", "irq", "dma", "rank", "hog" or "spinner"; `kind` is the kind of its
-    counters.
+    `role`: "nic", "generator", "mx", "irq", "dma", "rank", "hog" or "spinner"; `kind` is the kind
+    of its counters.
     """
 
     name: str
@@ -43,8 +45,11 @@ class AgentPlan:
 
     @property
     def kind(self) -> str:
-        """The kind of its counters: a generator counts as the NIC that it is part of."""
-        return {"generator": "nic", "spinner": "hog"}.get(self.role, self.role)
+        """The kind of its counters: a generator counts as the NIC that it is part of, and what
+        native MX's firmware handles as a handler does.
+        """
+        kinds = {"generator": "nic", "mx": "irq", "spinner": "hog"}
+        return kinds.get(self.role, self.role)
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,8 @@ class ProcessPlan:
 class Placement:
     """The map of a run. `notes` says what this machine cannot do, and what follows.
 
-    `idle`: whether idle cores sleep, or what keeps them awake; `idle_why`: why that.
+    `idle`: whether idle cores sleep, or what keeps them awake; `idle_why`: why that. `core_uses`:
+    of each emulated core, whether it is "busy", and else whether something shares its CPU.
     """
 
     topology: Topology
@@ -86,6 +92,7 @@ class Placement:
     notes: tuple[str, ...] = ()
     idle: Idle = "sleep"
     idle_why: str = ""
+    core_uses: dict[tuple[int, int], str] = field(default_factory=dict)
 
     @property
     def degraded(self) -> bool:
@@ -108,6 +115,10 @@ class Placement:
     def distance(self, first: tuple[int, int], second: tuple[int, int]) -> Distance:
         """How far apart two emulated cores (node, core) run."""
         return self.topology.distance(self.core_cpus[first], self.core_cpus[second])
+
+    def idle_core(self, node: int, core: int) -> bool:
+        """Whether only interrupts of that core run on its CPU, so that it can sleep otherwise."""
+        return self.core_uses[node, core] == ALONE
 
     def table(self) -> str:
         """The map as text: a line per process with its CPU, priority, waiting and reason."""
@@ -140,6 +151,7 @@ class Placement:
                 }
                 for process in self.processes
             ],
+            "cores": {f"node{n}.core{c}": use for (n, c), use in self.core_uses.items()},
             "nic_alone": self.nic_alone,
             "oversubscribed": self.oversubscribed,
             "realtime": self.realtime,
@@ -158,9 +170,9 @@ def place(
 
     `realtime`: whether real-time priority is permitted, and if not, why; `pm_qos`: whether PM
     QoS works, and why. Raises InputError when `spec.cpus` names a place or a CPU that there is
-    not.
+    not, PlacementError when there are no CPUs at the spec's distance.
     """
-    seats = _Seats(spec, topology)
+    seats = Seats(spec, topology)
     permitted = realtime[0] and spec.realtime
     idle = idle_rule(spec.host.idle, pm_qos[0])
     processes = [
@@ -181,126 +193,46 @@ def place(
         notes=tuple(_notes(spec, seats, topology, realtime)),
         idle=idle,
         idle_why="" if idle == "sleep" else pm_qos[1],
+        core_uses={core: seats.use_of(core) for core in seats.cores},
     )
 
 
-class _Seats:
-    """Which CPU each emulated core and each NIC process gets."""
-
-    def __init__(self, spec: ClusterSpec, topology: Topology) -> None:
-        self.cores = [
-            (node, core) for node in range(spec.full_nodes) for core in range(spec.host.cores)
-        ]
-        self.cpus = list(topology.by_preference())
-        self.nics_count = 1 if spec.mode == "generator" else spec.nodes
-        self.core_cpus: dict[tuple[int, int], int] = {}
-        self.nic_cpus: list[int] = []
-        self.dma_cpus: dict[int, int] = {}
-        self.reason = ""
-        self._assign(spec)
-        self._seat_dma(spec)
-        self._apply_wishes(spec, topology)
-        used = list(self.core_cpus.values())
-        self.nic_alone = not set(self.nic_cpus) & set(used)
-        self.oversubscribed = len(set(used)) < len(used)
-
-    def _assign(self, spec: ClusterSpec) -> None:
-        count, cores = len(self.cpus), self.cores
-        if count >= len(cores) + self.nics_count:
-            self.reason = "each NIC and each core has a CPU of its own"
-            free = iter(self.cpus)
-            for node in range(spec.full_nodes):
-                self.nic_cpus.append(next(free))
-                self.core_cpus.update({(node, c): next(free) for c in range(spec.host.cores)})
-        elif count > len(cores) or (spec.mode == "generator" and count > 1):
-            self.reason = "all NICs share one CPU, which nothing else uses"
-            self.nic_cpus = [self.cpus[0]]
-            self._share_out(self.cpus[1:])
-        else:
-            self.reason = f"only {count} CPU{'s' if count > 1 else ''}: the NICs share CPU "
-            self.reason += f"{self.cpus[0]} with a core"
-            self.nic_cpus = [self.cpus[0]]
-            self._share_out(self.cpus)
-
-    def _share_out(self, cpus: list[int]) -> None:
-        # In turn, so that nodes 0 and 1 are on different CPUs, and a node's cores too.
-        for position, core in enumerate(self.cores):
-            self.core_cpus[core] = cpus[position % len(cpus)]
-
-    def _seat_dma(self, spec: ClusterSpec) -> None:
-        """The dma agents: on CPUs that are left over, else with their nodes' core 0."""
-        if not spec.host.copy_offload:
-            return
-        used = {*self.core_cpus.values(), *self.nic_cpus}
-        free = [cpu for cpu in self.cpus if cpu not in used]
-        for node in range(spec.full_nodes):
-            self.dma_cpus[node] = free.pop(0) if free else self.core_cpus[node, 0]
-
-    def dma_alone(self, node: int) -> bool:
-        """Whether nothing else uses the CPU of the node's dma agent."""
-        cpu = self.dma_cpus[node]
-        others = [*self.core_cpus.values(), *self.nic_cpus, *self.dma_cpus.values()]
-        return others.count(cpu) == 1
-
-    def _apply_wishes(self, spec: ClusterSpec, topology: Topology) -> None:
-        names = {f"node{node}.core{core}": (node, core) for node, core in self.cores}
-        dma_names = {f"node{node}.dma": node for node in self.dma_cpus}
-        for name, wished in spec.cpus.items():
-            cpu = topology.cpu(wished).number
-            if name in names:
-                self.core_cpus[names[name]] = cpu
-            elif name in dma_names:
-                self.dma_cpus[dma_names[name]] = cpu
-            elif name == "nic":
-                self.nic_cpus = [cpu]
-            elif name.endswith(".nic") and name[4:-4].isdigit() and self._has_nic(name):
-                self._part_nics()
-                self.nic_cpus[int(name[4:-4])] = cpu
-            else:
-                nics = [f"node{node}.nic" for node in range(self.nics_count)]
-                places = ", ".join(["nic", *nics, *names, *dma_names])
-                raise InputError(f"there is no place {name!r} to put on a CPU; places: {places}")
-
-    def _has_nic(self, name: str) -> bool:
-        return name.startswith("node") and int(name[4:-4]) < self.nics_count
-
-    def _part_nics(self) -> None:
-        """One NIC process per node, also where one for all was chosen."""
-        if len(self.nic_cpus) < self.nics_count:
-            self.nic_cpus = self.nic_cpus * self.nics_count
-
-
-def _nic_processes(spec: ClusterSpec, seats: _Seats, realtime: bool) -> Iterator[ProcessPlan]:
+def _nic_processes(spec: ClusterSpec, seats: Seats, realtime: bool) -> Iterator[ProcessPlan]:
     wait = spec.nic_wait or WaitParameters(strategy="spin" if seats.nic_alone else "block")
     priority = NIC_PRIORITY if realtime and not seats.nic_alone else 0
     why = "preempts, as hardware would" if realtime else "takes turns with what runs there"
     why = "alone on its CPU, so it spins" if seats.nic_alone else why
     if spec.nic.nic_kind == "vmmc" and not seats.nic_alone and len(seats.nic_cpus) == 1:
         why += "; senders do short updates themselves"
-    agents = [AgentPlan(f"node{node}.nic", "nic", node) for node in range(spec.full_nodes)]
-    if spec.mode == "generator":
-        agents.append(AgentPlan("node1.generator", "generator", 1))
+    reason = f"{seats.reason}; {why}"
+    nics = [_nic_agents(spec, node) for node in range(spec.full_nodes)]
     if len(seats.nic_cpus) == 1:
-        yield ProcessPlan(
-            "nic", seats.nic_cpus[0], tuple(agents), f"{seats.reason}; {why}", priority, wait=wait
-        )
+        agents = [agent for each in nics for agent in each]
+        if spec.mode == "generator":
+            agents.append(AgentPlan("node1.generator", "generator", 1))
+        yield ProcessPlan("nic", seats.nic_cpus[0], tuple(agents), reason, priority, wait=wait)
         return
-    for agent, cpu in zip(agents, seats.nic_cpus, strict=True):
-        reason = f"{seats.reason}; {why}"
-        yield ProcessPlan(agent.name, cpu, (agent,), reason, priority, wait=wait)
+    for each, cpu in zip(nics, seats.nic_cpus, strict=True):
+        yield ProcessPlan(each[0].name, cpu, each, reason, priority, wait=wait)
 
 
-def _irq_processes(spec: ClusterSpec, seats: _Seats, realtime: bool) -> Iterator[ProcessPlan]:
+def _nic_agents(spec: ClusterSpec, node: int) -> tuple[AgentPlan, ...]:
+    """A node's NIC; native MX's has a record of its own for what it handles itself."""
+    nic = AgentPlan(f"node{node}.nic", "nic", node)
+    return (nic, AgentPlan(f"node{node}.mx", "mx", node)) if spec.nic.nic_kind == "mx" else (nic,)
+
+
+def _irq_processes(spec: ClusterSpec, seats: Seats, realtime: bool) -> Iterator[ProcessPlan]:
     wait = spec.irq_wait or WaitParameters(strategy="block")
     priority = IRQ_PRIORITY if realtime else 0
-    for (node, core), cpu in seats.core_cpus.items():
+    for (node, core), cpu in seats.core_cpus.items() if spec.nic.nic_kind != "mx" else ():
         agent = AgentPlan(f"node{node}.irq{core}", "irq", node, core)
         why = f"interrupts of node {node}, core {core}: they "
         why += "preempt its ranks" if realtime else "take turns with its ranks"
         yield ProcessPlan(agent.name, cpu, (agent,), why, priority, wait=wait)
 
 
-def _dma_processes(spec: ClusterSpec, seats: _Seats, realtime: bool) -> Iterator[ProcessPlan]:
+def _dma_processes(spec: ClusterSpec, seats: Seats, realtime: bool) -> Iterator[ProcessPlan]:
     for node, cpu in seats.dma_cpus.items():
         agent = AgentPlan(f"node{node}.dma", "dma", node)
         why = f"copies for node {node}, "
@@ -316,22 +248,34 @@ def _dma_processes(spec: ClusterSpec, seats: _Seats, realtime: bool) -> Iterator
         yield ProcessPlan(agent.name, cpu, (agent,), why, priority, wait=wait)
 
 
-def _rank_processes(spec: ClusterSpec, seats: _Seats) -> Iterator[ProcessPlan]:
+def _rank_processes(spec: ClusterSpec, seats: Seats) -> Iterator[ProcessPlan]:
     for number, rank in enumerate(spec.ranks):
         agent = AgentPlan(f"rank{number}", "rank", rank.node, number)
-        why = f"node {rank.node}, core {rank.core}"
+        why = f"node {rank.node}, core {rank.core}{_binding_words(spec, seats, number)}"
         cpu = seats.core_cpus[rank.node, rank.core]
         yield ProcessPlan(agent.name, cpu, (agent,), why, wait=spec.wait_of(number))
 
 
-def _spinners(seats: _Seats) -> Iterator[CompanionSpec]:
+def _binding_words(spec: ClusterSpec, seats: Seats, number: int) -> str:
+    """Where a rank goes when it opens its endpoint, and how far its interrupts are from there."""
+    node, home = spec.ranks[number].node, spec.home_core(number)
+    words = "" if home == spec.ranks[number].core else f", then core {home}"
+    cpus = sorted({seats.core_cpus[node, core] for core in spec.interrupt_cores(number)})
+    if not cpus:
+        return words
+    far = [seats.topology.distance(seats.core_cpus[node, home], cpu).value for cpu in cpus]
+    listed = f"CPU{'s' if len(cpus) > 1 else ''} {format_core_list(cpus)}"
+    return f"{words}; interrupts on {listed} ({', '.join(dict.fromkeys(far))})"
+
+
+def _spinners(seats: Seats) -> Iterator[CompanionSpec]:
     """One for each CPU that runs emulated cores."""
     first = {cpu: core for core, cpu in reversed(seats.core_cpus.items())}
     for node, core in sorted(first.values()):
         yield CompanionSpec(node, core, "spinner")
 
 
-def _companion_processes(spec: ClusterSpec, seats: _Seats, idle: Idle) -> Iterator[ProcessPlan]:
+def _companion_processes(spec: ClusterSpec, seats: Seats, idle: Idle) -> Iterator[ProcessPlan]:
     spinners = _spinners(seats) if idle == "spinner" else ()
     for number, companion in enumerate((*spec.companions, *spinners)):
         spins = companion.kind == "spinner"
@@ -351,17 +295,23 @@ def _companion_processes(spec: ClusterSpec, seats: _Seats, idle: Idle) -> Iterat
 
 
 def _notes(
-    spec: ClusterSpec, seats: _Seats, topology: Topology, realtime: tuple[bool, str]
+    spec: ClusterSpec, seats: Seats, topology: Topology, realtime: tuple[bool, str]
 ) -> Iterator[str]:
     used = {*seats.core_cpus.values(), *seats.nic_cpus}
     if len(topology.cpus) == 1:
         yield "degraded: everything shares one CPU, so nothing runs in parallel"
     elif seats.oversubscribed:
-        cpus = format_cpu_list(seats.core_cpus.values())
+        cpus = format_core_list(seats.core_cpus.values())
         yield (
             f"oversubscribed: {len(seats.cores)} emulated cores on CPUs {cpus}; "
             "counts of messages and packets hold, those of interrupts depend on who runs when, "
             "and times are not measurable here"
+        )
+    elif guests := list(seats.guests()):
+        verb = "preempt" if realtime[0] and spec.realtime else "take turns with"
+        yield (
+            f"fewer CPUs than cores: interrupts of {places_words(guests)} {verb} what else runs "
+            "there"
         )
     if not realtime[0]:
         yield f"normal priority everywhere, so interrupts do not preempt: {realtime[1]}"
@@ -374,7 +324,7 @@ def _notes(
         )
     crowded = [cpu for cpu in sorted(used) if len(set(topology.siblings(cpu)) & used) > 1]
     if crowded:
-        yield f"CPUs {format_cpu_list(crowded)} share physical cores (SMT) and slow each other"
+        yield f"CPUs {format_core_list(crowded)} share physical cores (SMT) and slow each other"
 
 
 def _wrapped(head: str, text: str) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 from shrimpmx.cluster import rank
 from shrimpmx.cluster.agents import defers, make_agents
 from shrimpmx.cluster.channel import ControlChannel
+from shrimpmx.cluster.hardware import HardwareMeter
 from shrimpmx.cluster.interrupts import ENDING_SIGNALS
 from shrimpmx.cluster.parts import DUMP_SIGNAL, RunParts
 from shrimpmx.cluster.placement import ProcessPlan
@@ -104,9 +105,11 @@ def _run_agents(
     parts.channel.send(plan.name, "ready")
     if plan.idle_class:
         set_idle()  # only now: a busy CPU would have kept it from getting ready
+    hardware = HardwareMeter(parts.spec.hardware_counters)
+    hardware.start()
     before = usage()
     runner.run()
-    parts.channel.send(plan.name, "ended", usage=usage_since(before))
+    parts.channel.send(plan.name, "ended", usage=usage_since(before), **hardware.read())
 
 
 def usage_since(before: dict[str, int]) -> dict[str, int]:

@@ -6,6 +6,7 @@ import contextlib
 
 from shrimpmx.cluster import vmmc_rank
 from shrimpmx.cluster.agents import agent_numbers
+from shrimpmx.cluster.moving import Mover, check_binding, cores_at_opening, run_on
 from shrimpmx.cluster.parts import RunParts
 from shrimpmx.cluster.placement import ProcessPlan
 from shrimpmx.cluster.rank_steps import announce, linger, measure, meet, meter_of
@@ -24,8 +25,10 @@ from shrimpmx.vmmc import closing
 from shrimpmx.wait.waiter import Waiter
 
 
-def check_workloads(spec: ClusterSpec) -> None:
-    """InputError if a rank's workload is none of those that its NIC's library has."""
+def check_ranks(spec: ClusterSpec) -> None:
+    """InputError if a rank's workload is none of those that its NIC's library has, or if it could
+    not open its endpoint where `process_binding` wants it.
+    """
     table = VMMC_WORKLOADS if spec.nic.nic_kind == "vmmc" else WORKLOADS
     for rank in spec.ranks:
         if rank.workload not in table:
@@ -33,6 +36,7 @@ def check_workloads(spec: ClusterSpec) -> None:
                 f"there is no workload {rank.workload!r} with nic {spec.nic.nic_kind!r}; there "
                 f"are {', '.join(sorted(table)) or 'none'}"
             )
+    check_binding(spec)
 
 
 def close_dead(spec: ClusterSpec, node: Node, endpoint: int) -> None:
@@ -54,17 +58,21 @@ def run_rank(parts: RunParts, plan: ProcessPlan, index: int, waiter: Waiter) -> 
 def _run_rank(parts: RunParts, plan: ProcessPlan, index: int, waiter: Waiter) -> None:
     number = plan.agents[0].number
     rank = parts.spec.ranks[number]
-    control = parts.memory.control
+    control, node = parts.memory.control, parts.memory.nodes[rank.node]
     agent = agent_numbers(parts.placement)[plan.agents[0].name]
+    cores = cores_at_opening(parts.spec, number, node)
+    if cores != (rank.core,):
+        run_on(parts, index, rank.node, cores)
     with Endpoint(
-        parts.memory.nodes[rank.node],
+        node,
         parts.spec.endpoints[number],
         index,
         waiter=waiter,
         parameters=parts.spec.mx,
         agent=agent,
-        busy_poll=_busy_poll(parts, number),
+        busy_poll=_busy_poll(parts, number, cores[0]),
     ) as endpoint:
+        endpoint.process_core = cores[0] if len(cores) == 1 else None
         if parts.memory.trace is not None:
             endpoint.use_trace(parts.memory.trace, agent)
         announce(parts, plan, index)
@@ -79,19 +87,22 @@ def _run_rank(parts: RunParts, plan: ProcessPlan, index: int, waiter: Waiter) ->
                 rank.options,
                 parts.spec.seed + number,
                 parts.spec.mode == "generator",
+                Mover(parts, index, number, cores[0], endpoint),
             )
             meet(parts, index, endpoint.progress)
             measure(parts, plan, meter_of(parts, plan, index), lambda: _work(parts, context))
         linger(control, endpoint.progress)
 
 
-def _busy_poll(parts: RunParts, number: int) -> BusyPoll | None:
-    """What the rank polls its node's rx ring with, if ranks do so under the run's strategy."""
+def _busy_poll(parts: RunParts, number: int, core: int) -> BusyPoll | None:
+    """What a rank on `core` polls the rx ring of its endpoint's queue with, if ranks do so under
+    the run's strategy.
+    """
     if parts.spec.nic.coalescing not in BUSY_POLLS:
         return None
-    rank, host = parts.spec.ranks[number], parts.spec.host
-    node = parts.memory.nodes[rank.node]
-    return BusyPoll(node, rank.core, host.irq_suspend_timeout_ns, host.packet_cost_ns)
+    host, node = parts.spec.host, parts.memory.nodes[parts.spec.ranks[number].node]
+    queue = parts.spec.endpoints[number] % node.vectors_count
+    return BusyPoll(node, core, host.irq_suspend_timeout_ns, host.packet_cost_ns, queue)
 
 
 def _connect(parts: RunParts, number: int, endpoint: Endpoint) -> dict[int, Partner]:
@@ -100,6 +111,8 @@ def _connect(parts: RunParts, number: int, endpoint: Endpoint) -> dict[int, Part
     if spec.ranks[number].workload == "invalid":
         return {}  # to connect is to let the packets come: they are counted from the first on
     if spec.mode == "generator":
+        if spec.ranks[number].workload == "idle":
+            return {}  # the generator sends to who connected last
         return {1: endpoint.connect(1, 0, timeout_ns=CONNECT_LIMIT_NS)}
     wanted = spec.ranks[number].options.get("peer", number ^ 1)
     if not 0 <= wanted < len(spec.ranks):

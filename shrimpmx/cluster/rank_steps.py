@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from shrimpmx.cluster.hardware import HardwareMeter
 from shrimpmx.cluster.parts import RunParts
 from shrimpmx.cluster.placement import ProcessPlan
 from shrimpmx.cluster.workloads import Samples
@@ -21,8 +22,10 @@ from shrimpmx.workloads.anatomy import all_counters
 MEETING_LIMIT_S = 30.0
 # Between two looks at the other ranks while there is nothing to measure.
 LOOK_S = 0.0002
-# The same while others still measure.
+# The same while others still measure: twice as long after each, so that those who are done do not
+# take CPUs from them.
 LINGER_LOOK_S = 0.001
+LINGER_LOOK_MAX_S = 0.016
 COUNTERS_BEFORE = "counters-before.json"
 
 
@@ -57,26 +60,32 @@ def meet(parts: RunParts, index: int, progress: Callable[[], object] = _nothing)
 class Meter:
     """What the rank process `index` uses and waits, from start() to read(), and how long it takes.
 
-    `counting`: start() notes the counters of all agents, too.
+    `counting`: start() notes the counters of all agents, too. `hardware`: what the CPU counts.
     """
 
-    def __init__(self, control: Control, index: int, counting: bool) -> None:
+    def __init__(
+        self, control: Control, index: int, counting: bool, hardware: HardwareMeter
+    ) -> None:
         self._control, self._index, self._counting = control, index, counting
+        self._hardware = hardware
         self.counters: dict[str, dict[str, int]] = {}
 
     def start(self) -> None:
         """Begin here; what was before does not count."""
         if self._counting:
             self.counters = all_counters(self._control)
+        self._hardware.start()
         # The clock around the kernel's account: no rank uses more CPU time than has passed.
         self._start_ns = self._control.now_ns()
         self._account, self._usage = self._control.runner_account(self._index), usage()
 
     def read(self) -> dict[str, Any]:
-        """The fields of a rank's report: elapsed_ns, usage and account."""
+        """The fields of a rank's report: elapsed_ns, usage, account and what the CPU counted."""
         used, account = usage(), self._control.runner_account(self._index)
+        elapsed_ns = self._control.now_ns() - self._start_ns
         return {
-            "elapsed_ns": self._control.now_ns() - self._start_ns,
+            **self._hardware.read(),
+            "elapsed_ns": elapsed_ns,
             "usage": {name: value - self._usage[name] for name, value in used.items()},
             "account": {name: value - self._account[name] for name, value in account.items()},
         }
@@ -84,7 +93,8 @@ class Meter:
 
 def meter_of(parts: RunParts, plan: ProcessPlan, index: int) -> Meter:
     """The meter of a rank. Rank 0 notes the counters for all."""
-    return Meter(parts.memory.control, index, plan.agents[0].number == 0)
+    hardware = HardwareMeter(parts.spec.hardware_counters)
+    return Meter(parts.memory.control, index, plan.agents[0].number == 0, hardware)
 
 
 def measure(parts: RunParts, plan: ProcessPlan, meter: Meter, work: Callable[[], Samples]) -> None:
@@ -103,6 +113,7 @@ def measure(parts: RunParts, plan: ProcessPlan, meter: Meter, work: Callable[[],
 
 def linger(control: Control, progress: Callable[[], object] = _nothing) -> None:
     """Stay, and go on answering, until every rank is done."""
+    look_s = LINGER_LOOK_S
     while control.stop_state() == "no":
-        progress()
-        time.sleep(LINGER_LOOK_S)
+        look_s = LINGER_LOOK_S if progress() else min(2 * look_s, LINGER_LOOK_MAX_S)
+        time.sleep(look_s)

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from shrimpmx.cluster.runner import EARLY_WAKE_NS
+from shrimpmx.core_lists import affinities, format_core_list, parse_core_list
 from shrimpmx.errors import InputError
+from shrimpmx.mx.binding import bound_cores, parse_binding
 from shrimpmx.params import HostParameters, LinkFaults, MxParameters, NicParameters, WaitParameters
 
 Mode = Literal["two-node", "generator"]
+# How far a process is from its interrupts (multiqueue, 4.1), by the names of topology.Distance.
+DistanceName = Literal["any", "SC", "S$", "SP", "OP"]
+DISTANCES: tuple[str, ...] = get_args(DistanceName)
 MODES: tuple[str, ...] = ("two-node", "generator")
 COMPANION_KINDS: tuple[str, ...] = ("hog", "nice", "spinner")
 FAULT_ACTIONS: tuple[str, ...] = ("kill", "stop")
@@ -93,6 +98,8 @@ class ClusterSpec:
     `survive`: a rank that dies or fails does not end the run; its endpoint is closed, which its
     partners learn from the protocol, and the result says who it was. `dilation`: how much longer
     the hardware's times are than those of what they emulate, for policies that reckon in rates.
+    `distance`: how far a rank's CPU is to be from that of its interrupts. `hardware_counters`: each
+    process counts cache references and misses, where the CPU does.
     """
 
     ranks: tuple[RankSpec, ...]
@@ -115,6 +122,8 @@ class ClusterSpec:
     clock: Literal["tsc", "monotonic"] = "tsc"
     trace_entries: int = 0
     early_wake_ns: int = EARLY_WAKE_NS
+    distance: DistanceName = "any"
+    hardware_counters: bool = False
     dilation: float = 1.0
     seed: int = 1
 
@@ -139,6 +148,36 @@ class ClusterSpec:
     def endpoints_on(self, node: int) -> int:
         """Endpoints that `node` must have room for (at least one)."""
         return max(1, sum(rank.node == node for rank in self.ranks))
+
+    def interrupt_cores(self, rank: int) -> tuple[int, ...]:
+        """The cores of its node on which what comes for a rank is handled, in turn.
+
+        With steering 'arfs' those at first; none with native MX, whose NIC handles packets itself.
+        """
+        if self.nic.nic_kind == "mx":
+            return ()
+        endpoint = self.endpoints[rank]
+        if self.nic.steering == "rps":
+            cores = parse_core_list(self.host.rps_cpus) or tuple(range(self.host.cores))
+            return (cores[endpoint % len(cores)],)
+        # Open-MX is no IP, so a hash of that has all of it in queue 0.
+        queue = 0 if self.nic.steering == "rss" else endpoint % self.nic.rx_queues
+        return affinities(self.host.irq_binding, self.nic.rx_queues, self.host.cores)[queue]
+
+    def home_core(self, rank: int) -> int:
+        """The core that a rank runs on: the one where it begins, or where opening its endpoint
+        moves it.
+        """
+        begins = self.ranks[rank].core
+        if self.nic.nic_kind == "vmmc":
+            return begins
+        binding = parse_binding(self.mx.process_binding)
+        if binding.kind == "auto":
+            cores = () if self.nic.steering == "arfs" else self.interrupt_cores(rank)
+        else:
+            node, endpoint = self.ranks[rank].node, self.endpoints[rank]
+            cores = bound_cores(binding, node, endpoint, self.host.cores)
+        return cores[0] if cores else begins
 
     def wait_of(self, rank: int) -> WaitParameters:
         """How rank `rank` waits."""
@@ -173,6 +212,59 @@ def _check(spec: ClusterSpec) -> None:
         if fault.action not in FAULT_ACTIONS:
             raise InputError(
                 f"an agent fault is one of {', '.join(FAULT_ACTIONS)}, not {fault.action!r}"
+            )
+    _check_queues(spec)
+    _check_distance(spec)
+
+
+def _check_queues(spec: ClusterSpec) -> None:
+    queues, cores = spec.nic.rx_queues, spec.host.cores
+    if queues > cores:
+        raise InputError(
+            f"rx_queues is {queues}, more than the node's {cores} "
+            f"core{'s' if cores > 1 else ''}: each queue interrupts a core of its own"
+        )
+    try:
+        affinities(spec.host.irq_binding, queues, cores)
+    except ValueError as error:
+        raise InputError(f"irq_binding: {error}") from None
+    try:
+        parse_binding(spec.mx.process_binding)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def _check_distance(spec: ClusterSpec) -> None:
+    """A distance is between a rank and the one core of its interrupts."""
+    if spec.distance not in DISTANCES:
+        raise InputError(f"distance is one of {', '.join(DISTANCES)}, not {spec.distance!r}")
+    if spec.distance == "any":
+        return
+    if spec.nic.nic_kind == "mx":
+        raise InputError(f"distance {spec.distance} needs interrupts, and nic 'mx' has none")
+    if spec.nic.steering == "arfs":
+        raise InputError(
+            f"distance {spec.distance} needs interrupts that stay where they are, but with "
+            "steering 'arfs' they follow the process"
+        )
+    for number, rank in enumerate(spec.ranks):
+        if rank.options.get("move_every", 0):
+            raise InputError(
+                f"distance {spec.distance} needs ranks that stay on their cores, but with "
+                "move_every they go from one to the next"
+            )
+        cores, home = spec.interrupt_cores(number), spec.home_core(number)
+        if len(cores) != 1:
+            raise InputError(
+                f"distance {spec.distance} needs all interrupts of a rank on one core, but those "
+                f"of rank {number} go to cores {format_core_list(cores)} in turn; bind them with "
+                "irq_binding"
+            )
+        if spec.distance != "SC" and cores[0] == home:
+            raise InputError(
+                f"distance {spec.distance} is one between two cores, but rank {number} and its "
+                f"interrupts are both on core {home} of node {rank.node}; set rank_core or "
+                "irq_binding"
             )
 
 

@@ -31,7 +31,7 @@ from shrimpmx.cluster.outcome import ClusterResult
 from shrimpmx.cluster.parts import RunParts
 from shrimpmx.cluster.placement import Placement, place
 from shrimpmx.cluster.process import process_main
-from shrimpmx.cluster.rank import check_workloads, close_dead
+from shrimpmx.cluster.rank import check_ranks, close_dead
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec
 from shrimpmx.cluster.topology import Topology
 from shrimpmx.errors import AgentError, InputError, MachineError
@@ -61,7 +61,7 @@ class Cluster:
     ) -> None:
         self.spec = spec
         self.directory = directory
-        check_workloads(spec)
+        check_ranks(spec)
         rights = [realtime_permitted()]
         if spec.host.idle == "awake":
             rights.append(pm_qos_works())

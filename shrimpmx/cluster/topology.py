@@ -1,7 +1,7 @@
 """The machine's CPUs: packages, shared caches, SMT, and how far apart two CPUs are.
 
-Read from sysfs on the machine at hand, or made from a description (a dict) so that any
-machine can be reasoned about.
+Read from sysfs on the machine at hand, or made from a description (a dict, or hwloc's synthetic
+form) so that any machine can be reasoned about.
 """
 
 from __future__ import annotations
@@ -13,8 +13,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from shrimpmx.cluster.synthetic import parse_synthetic
+from shrimpmx.core_lists import format_core_list, parse_core_list
 from shrimpmx.errors import InputError
 
+# So many caches are listed one by one; more are counted.
+CACHES_LISTED = 8
 SYSFS_CPUS = Path("/sys/devices/system/cpu")
 
 
@@ -25,27 +29,6 @@ class Distance(Enum):
     SHARED_CACHE = "S$"
     SAME_PACKAGE = "SP"
     OTHER_PACKAGE = "OP"
-
-
-def parse_cpu_list(text: str) -> tuple[int, ...]:
-    """The CPUs of a list as the kernel writes it: "0-3,8" -> (0, 1, 2, 3, 8)."""
-    cpus: list[int] = []
-    for part in text.strip().split(","):
-        first, _, last = part.partition("-")
-        if part:
-            cpus.extend(range(int(first), int(last or first) + 1))
-    return tuple(cpus)
-
-
-def format_cpu_list(cpus: Iterable[int]) -> str:
-    """The reverse of parse_cpu_list: (0, 1, 2, 3, 8) -> "0-3,8"."""
-    ranges: list[list[int]] = []
-    for cpu in sorted(set(cpus)):
-        if ranges and ranges[-1][1] == cpu - 1:
-            ranges[-1][1] = cpu
-        else:
-            ranges.append([cpu, cpu])
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in ranges)
 
 
 @dataclass(frozen=True)
@@ -113,6 +96,20 @@ class Topology:
         cpus.sort(key=lambda cpu: cpu.number)
         return cls(tuple(cpus), tuple(caches), "description")
 
+    @classmethod
+    def from_synthetic(cls, text: str) -> Topology:
+        """A machine in hwloc's form, "package:2 l2:2 core:2 pu:1"; InputError if it is none."""
+        found = parse_synthetic(text)
+        cpus = sorted((Cpu(*each) for each in found.cpus), key=lambda cpu: cpu.number)
+        return cls(tuple(cpus), found.caches, text)
+
+    def only(self, numbers: Iterable[int]) -> Topology:
+        """The same machine, of which no other CPUs may be used. InputError if one is not there."""
+        kept = tuple(sorted({self.cpu(number) for number in numbers}, key=lambda cpu: cpu.number))
+        left = frozenset(cpu.number for cpu in kept)
+        caches = tuple(cache & left for cache in self.caches if len(cache & left) > 1)
+        return Topology(kept, caches, self.source)
+
     @property
     def numbers(self) -> tuple[int, ...]:
         """The CPUs' numbers, ascending."""
@@ -135,7 +132,7 @@ class Topology:
         except KeyError:
             raise InputError(
                 f"there is no CPU {number} here; the usable CPUs are "
-                f"{format_cpu_list(self.numbers)}"
+                f"{format_core_list(self.numbers)}"
             ) from None
 
     def distance(self, first: int, second: int) -> Distance:
@@ -148,6 +145,20 @@ class Topology:
         if one.package == other.package:
             return Distance.SAME_PACKAGE
         return Distance.OTHER_PACKAGE
+
+    def shared_by(self, first: int, second: int) -> int:
+        """How many CPUs share the smallest cache that two CPUs share; 0 if they share none."""
+        return min((len(c) for c in self.caches if first in c and second in c), default=0)
+
+    def examples(self) -> dict[Distance, tuple[int, int]]:
+        """For each distance that there is, two CPUs that are so far apart; the first such pair."""
+        found: dict[Distance, tuple[int, int]] = {}
+        for first in self.numbers:
+            for second in self.numbers:
+                found.setdefault(self.distance(first, second), (first, second))
+            if len(found) == len(Distance):
+                break
+        return {distance: found[distance] for distance in Distance if distance in found}
 
     def siblings(self, number: int) -> tuple[int, ...]:
         """All CPUs on the physical core of CPU `number`, itself included."""
@@ -169,9 +180,14 @@ class Topology:
 
     def describe(self) -> str:
         """One line: how many CPUs, cores and packages, and what is shared."""
-        shared = "; ".join(format_cpu_list(cache) for cache in self.caches) or "none"
+        shared = "; ".join(format_core_list(cache) for cache in self.caches) or "none"
+        if len(self.caches) > CACHES_LISTED:
+            sizes = sorted({len(cache) for cache in self.caches})
+            counts = [sum(len(cache) == size for cache in self.caches) for size in sizes]
+            pairs = zip(counts, sizes, strict=True)
+            shared = ", ".join(f"{count} of {size} CPUs" for count, size in pairs)
         return (
-            f"{_count(len(self.cpus), 'CPU')} ({format_cpu_list(self.numbers)}), "
+            f"{_count(len(self.cpus), 'CPU')} ({format_core_list(self.numbers)}), "
             f"{_count(self.cores_count, 'core')}, {_count(self.packages_count, 'package')}, "
             f"shared caches: {shared}"
         )
@@ -196,4 +212,4 @@ def _read_number(path: Path, default: int) -> int:
 
 def _read_list(path: Path, default: tuple[int, ...]) -> tuple[int, ...]:
     text = _read_text(path)
-    return parse_cpu_list(text) if text else default
+    return parse_core_list(text) if text else default

@@ -10,6 +10,8 @@ from shrimpmx.shared.control import counter_names
 from shrimpmx.wire.packets import PACKET_TYPES
 
 MARK = 0x80
+# The ring of frames that other cores hand to one: its bit of a core's interrupts, in host/rps.pyx.
+BACKLOG = 63
 # The type of a packet_word for what is not MXoE: OTHER_WORD_TYPE of wire/packet_word.pxd, and
 # VMMC_WORD_TYPE with the packets of SHRIMP's NIC.
 OTHER_TYPE = 0x7F
@@ -109,8 +111,12 @@ def _dropped(counter: int, kind: int) -> str:
     return f"packet dropped: {names[counter] if counter < len(names) else counter}"
 
 
-def _vectors(mask: int) -> str:
-    return ", ".join(str(number) for number in range(mask.bit_length()) if mask >> number & 1)
+def _ring(number: int) -> str:
+    return "backlog" if number == BACKLOG else f"vector {number}"
+
+
+def _rings(mask: int) -> str:
+    return ", ".join(_ring(number) for number in range(mask.bit_length()) if mask >> number & 1)
 
 
 def _again(after_timeout: int) -> str:
@@ -134,9 +140,9 @@ WORDS: dict[str, Callable[[int, int], str]] = {
     "irq_held_back": lambda a, b: f"interrupt held back, vector {a}: the last one is not over",
     "irq_absorbed": lambda a, b: f"interrupt absorbed, vector {a}: handler took the packets",
     "irq_deferred": lambda a, b: f"interrupt deferred, vector {a}: {_count(b, 'DMA')} pending",
-    "interrupt": lambda a, b: f"interrupt taken on core {b}, vector {_vectors(a)}",
-    "poll_begin": lambda a, b: f"poll begins, vector {a}, budget {b}",
-    "poll_end": lambda a, b: f"poll ends, vector {a}: {_count(b, 'packet')}",
+    "interrupt": lambda a, b: f"interrupt taken on core {b}, {_rings(a)}",
+    "poll_begin": lambda a, b: f"poll begins, {_ring(a)}, budget {b}",
+    "poll_end": lambda a, b: f"poll ends, {_ring(a)}: {_count(b, 'packet')}",
     "event": lambda a, b: f"event for endpoint {b}: {packet(a)}",
     "rank_wake": lambda a, b: f"process {a} {'notified' if b else 'woken'}",
     "isend": lambda a, b: f"isend: {message(a)}, {b} bytes",

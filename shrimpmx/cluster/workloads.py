@@ -28,7 +28,8 @@ CONNECT_LIMIT_NS = 20_000_000_000
 class RankContext:
     """What a workload gets: its rank, its open endpoint and its partners by rank.
 
-    In generator mode (`generated`) the generator is partner 1. `options` are the rank's own.
+    In generator mode (`generated`) the generator is partner 1. `options` are the rank's own;
+    `move` moves its process to another core.
     """
 
     number: int
@@ -40,6 +41,7 @@ class RankContext:
     options: Mapping[str, Any]
     seed: int
     generated: bool = False
+    move: Callable[[], None] | None = None
 
     @property
     def peer(self) -> int:
@@ -56,7 +58,9 @@ Workload = Callable[[RankContext], Samples]
 
 
 def _pingpong(context: RankContext) -> Samples:
-    """Options: size_bytes 0, iterations 1000, warmup 100, delay_ns 0; the lower rank begins."""
+    """Options: size_bytes 0, iterations 1000, warmup 100, delay_ns 0, move_every 0 (round trips
+    after which both ranks move to their next cores); the lower rank begins.
+    """
     options = context.options
     half_ns = pingpong(
         context.endpoint,
@@ -66,6 +70,8 @@ def _pingpong(context: RankContext) -> Samples:
         options.get("iterations", 1000),
         options.get("warmup", 100),
         options.get("delay_ns", 0),
+        context.move,
+        options.get("move_every", 0),
     )
     return {"half_round_trip_ns": half_ns}
 

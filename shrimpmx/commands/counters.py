@@ -17,6 +17,7 @@ from rich.table import Table
 from shrimpmx.cluster.live import choose_run, counters_now
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError, SegmentError
+from shrimpmx.measure.live_view import is_drop
 from shrimpmx.measure.result import RUN_FILE, json_place, load_result, write_json
 from shrimpmx.measure.words import place_words
 from shrimpmx.native.segment import RunIdentity
@@ -24,8 +25,6 @@ from shrimpmx.shared.counter_texts import TEXTS
 
 Counts = Mapping[str, Mapping[str, int]]  # counts[agent][counter]
 ALL = "all"
-# What a received packet was dropped for: in the host, in the NIC, for a full event ring.
-DROPS = ("drop_*", "rx_drop_*", "rx_bad_*", "tx_bad_*", "tx_no_route", "*_eventq_full")
 
 
 def add_parser(commands: Any) -> None:
@@ -79,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
             _print(choice.of(counts), options, words)
         _write(options, {"points": [{"point": w, "counters": choice.of(c)} for w, c in points]})
         return 0
-    identity = choose_run(options.target)
+    identity = choose_run(options.target, or_result=True)
     counts = counters_now(identity)
     _print(choice.of(counts), options, f"run {identity.run_id}")
     if options.watch is not None:
@@ -123,7 +122,7 @@ class Choice:
             name: count
             for name, count in counters.items()
             if (self.only is None or fnmatchcase(name, self.only))
-            and (not self.drops or any(fnmatchcase(name, drop) for drop in DROPS))
+            and (not self.drops or is_drop(name))
         }
 
 

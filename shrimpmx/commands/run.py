@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
 from shrimpmx.cluster.logs import run_log
@@ -18,7 +19,7 @@ from shrimpmx.commands.sweeping import (
     sweep_of,
 )
 from shrimpmx.commands.terminal import console
-from shrimpmx.errors import AgentError
+from shrimpmx.errors import AgentError, PlacementError
 from shrimpmx.loading import find_scenario, load_scenario
 from shrimpmx.measure.report import print_report
 from shrimpmx.measure.result import ResultDirectory, write_json
@@ -42,8 +43,17 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(function=run)
 
 
+def check_possible(document: Mapping[str, Any]) -> None:
+    """PlacementError with the first reason if no point of a result could be measured here."""
+    reasons = [point.get("impossible") for point in document["points"]]
+    if reasons and all(reasons):
+        raise PlacementError(str(reasons[0]))
+
+
 def run(options: argparse.Namespace) -> int:
-    """Run a scenario; returns 0. Raises InputError, MachineError, AgentError."""
+    """Run a scenario; returns 0. Raises InputError, MachineError (a PlacementError if this machine
+    has CPUs for none of its points), AgentError.
+    """
     check_sweep_options(options)
     scenario = load_scenario(find_scenario(options.scenario)).changed(options.settings)
     points = scenario.points()
@@ -68,6 +78,7 @@ def run(options: argparse.Namespace) -> int:
     finally:
         if options.json and sweep.last_document is not None:
             write_json(options.json, sweep.last_document)
+    check_possible(document)
     print_report(document, console())
     print(f"\nresult: {output}")
     return 0

@@ -24,7 +24,7 @@ cdef class BusyPoll:
     cdef wait_slot *nic_slot
     cdef wait_slot *own_slot         # of the rank; NULL: it never sleeps
     cdef uint32_t mine               # the token while this rank has it
-    cdef uint64_t *irq_counters      # of the core's irq agent; written with the token only
+    cdef uint64_t *irq_counters      # of the core's irq agent; added to with the token only
     cdef uint64_t *rank_counters
     cdef uint64_t[COUNTERS_MAX] counts  # since they were last added to those two
 

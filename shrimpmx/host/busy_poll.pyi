@@ -6,7 +6,12 @@ class BusyPoll:
     packet_cost_ns: int
     found: bool
     def __init__(
-        self, node: Node, core: int, suspend_timeout_ns: int = 0, packet_cost_ns: int = 0
+        self,
+        node: Node,
+        core: int,
+        suspend_timeout_ns: int = 0,
+        packet_cost_ns: int = 0,
+        vector: int = 0,
     ) -> None: ...
     def look_at(self, now_ns: int) -> int: ...
     def is_ready(self) -> bool: ...

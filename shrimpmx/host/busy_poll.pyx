@@ -12,9 +12,10 @@ its priority, so what it uses is the rank's:
   more frames than their answers have room there: nothing waits in a backlog that only this rank
   would look after.
 - *counters*: the driver's count for the rank. Those of the receive handler (`recv_*`, `drop_*`) and
-  of polls count for the irq agent of its core. Whoever has the token writes them, so there is one
-  writer at a time; an irq agent writes no other counters of its record without it but `timer_ticks`
-  and the driver's.
+  of polls count for the irq agent of its core. With one rx queue whoever has the token writes them,
+  so there is one writer at a time; an irq agent writes no other counters of its record without it
+  but `timer_ticks` and the driver's. With several queues the irq agent may preempt the rank, with
+  another one's token: both are on one CPU, and one instruction that adds is not torn there.
 
 A rank that is preempted in the middle of a poll keeps the token until it runs again, as a kernel's
 busy poll would not, which cannot be preempted: frames wait for so long. A rank that dies in the
@@ -37,6 +38,7 @@ from shrimpmx.host.token cimport (
 from shrimpmx.host.transmit cimport transmit_open
 from shrimpmx.native.atomics cimport (
     cpu_pause,
+    fetch_add_u64,
     load_acquire_u32,
     load_relaxed_u32,
     store_relaxed_u64,
@@ -69,7 +71,7 @@ cdef enum:
 
 
 cdef class BusyPoll:
-    """What a rank on `core` of `node` needs to poll the node's rx ring.
+    """What a rank on `core` of `node` needs to poll the rx ring of `vector`, that of its endpoint.
 
     `suspend_timeout_ns`: how long frames may wait for a rank that has found some before
     (irq_suspend_timeout_ns); `packet_cost_ns`: added to what a frame takes, as in the
@@ -78,7 +80,7 @@ cdef class BusyPoll:
     """
 
     def __init__(self, Node node not None, uint32_t core, int64_t suspend_timeout_ns=0,
-                 int64_t packet_cost_ns=0):
+                 int64_t packet_cost_ns=0, uint32_t vector=0):
         cdef uint32_t agent
         if node.header.dma_runner != NO_RUNNER:
             raise InputError(
@@ -89,6 +91,11 @@ cdef class BusyPoll:
                 f"node {node.header.index} has no core {core}; its cores are 0 to "
                 f"{node.header.cores_count - 1}"
             )
+        if vector >= node.header.vectors_count:
+            raise InputError(
+                f"node {node.header.index} has no vector {vector}; its vectors are 0 to "
+                f"{node.header.vectors_count - 1}"
+            )
         agent = node_core(node.header, core).agent
         self.node = node
         self.suspend_timeout_ns = suspend_timeout_ns
@@ -97,13 +104,14 @@ cdef class BusyPoll:
             self.packet_cost_ns = 0  # nobody moves the clock while a rank works
         self.suspends = node.header.busy_poll == BUSY_POLL_SUSPEND
         self.handler = ReceiveHandler(node, core, agent)
-        self.vector = node_vector(node.header, 0)
-        self.rx = node_rx_ring(node.header, 0)
+        self.handler.vector = vector
+        self.vector = node_vector(node.header, vector)
+        self.rx = node_rx_ring(node.header, vector)
         self.watcher = token_watcher(node, self.vector)
         self.nic_slot = node.control.slot(node.header.nic_runner)
         self.irq_counters = <uint64_t *>node.control._checked_agent(agent).counters
         memset(self.counts, 0, sizeof(self.counts))
-        self.handler.counters = self.handler.context.counters = self.counts
+        self.handler.count_into(self.counts)
 
     cdef void bind(self, uint32_t runner, ring *tx, uint64_t *counters, wait_slot *slot) noexcept:
         self.mine = <uint32_t>TOKEN_RANK + runner
@@ -190,7 +198,7 @@ cdef class BusyPoll:
             if index < <uint32_t>COUNTER_interrupts:   # the first of the irq agent's own
                 self.rank_counters[index] += self.counts[index]
             else:
-                self.irq_counters[index] += self.counts[index]
+                fetch_add_u64(&self.irq_counters[index], self.counts[index])
             self.counts[index] = 0
 
     cdef void _hand_on(self, int64_t now_ns, uint32_t seen) noexcept nogil:

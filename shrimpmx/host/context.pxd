@@ -1,6 +1,7 @@
 """What a part of the driver works with while it holds an endpoint's lock.
 
-Handlers and ranks both run the driver: a handler's context names its core, a rank's has core 0.
+Handlers and ranks both run the driver: a handler's context names its core, a rank's has core 0,
+and so has that of a NIC or dma agent, which is no core.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -15,7 +16,8 @@ cdef struct DriverContext:
     node_header *node
     endpoint_descriptor *endpoint    # locked
     uint32_t endpoint_index
-    uint32_t core                    # that it runs on, + 1; 0: a rank
+    uint32_t core                    # that it runs on, + 1; 0: a rank, or no core
+    uint32_t process_core            # of the endpoint, + 1; 0: not known, or `core` is 0
     TransmitPort *port               # where its frames go
     pull_backlog *backlog            # of a handler: replies that wait for room there
     copy_queue *copies               # of the vector polled; NULL: copies are not offloaded

@@ -38,7 +38,12 @@ from shrimpmx.host.transmit cimport (
     transmit_open,
     transmit_prepare,
 )
-from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
+from shrimpmx.native.atomics cimport (
+    load_acquire_u32,
+    load_relaxed_u32,
+    store_relaxed_u32,
+    store_release_u32,
+)
 from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.shared.layout cimport (
@@ -180,6 +185,16 @@ cdef class DriverEndpoint:
         """Session id of the current or last opening."""
         return self.descriptor.session_id
 
+    @property
+    def process_core(self):
+        """The core that its process runs on, for the ledger and for steering; None: not told."""
+        cdef uint32_t core = load_relaxed_u32(&self.descriptor.process_core)
+        return core - 1 if core else None
+
+    @process_core.setter
+    def process_core(self, core):
+        store_relaxed_u32(&self.descriptor.process_core, 0 if core is None else core + 1)
+
     cdef int _open(self, uint32_t session, uint32_t start, uint32_t pid) noexcept nogil:
         cdef endpoint_descriptor *descriptor = self.descriptor
         if not endpoint_lock_take(self.node.header, descriptor):
@@ -197,6 +212,7 @@ cdef class DriverEndpoint:
         descriptor.session_id = session
         descriptor.runner = self.runner
         descriptor.pid = pid
+        store_relaxed_u32(&descriptor.process_core, 0)
         store_release_u32(&descriptor.state, ENDPOINT_OPEN)
         shared_lock_give(&descriptor.lock)
         return 0

@@ -7,15 +7,20 @@ interrupt per vector is outstanding, as in the myri10ge driver.
 
 With `defer_hard_irqs` a handler that has emptied the ring does not hand the token back at once:
 interrupts stay off, and a timer polls, until that many polls in a row have found nothing (Linux:
-napi_defer_hard_irqs and gro_flush_timeout). Where ranks poll too, the agent of a vector's bound
+napi_defer_hard_irqs and gro_flush_timeout). Where ranks poll too, the agent of a vector's timer
 core also has the timer that ends a suspension. Of the token's ways see token.pxd.
+
+With software steering (RPS) the handler that polls the rx ring hands frames on to other cores, and
+each core polls its backlog, too; see rps.pyx.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.host.copy_queue cimport copy_queue_end_batch, copy_queue_open
 from shrimpmx.host.pull_backlog cimport backlog_empty
+from shrimpmx.host.pull_tick cimport pull_tick_ns
 from shrimpmx.host.receive_handler cimport ReceiveHandler
+from shrimpmx.host.rps cimport PacketSteering
 from shrimpmx.host.token cimport token_free, token_take
 from shrimpmx.native.atomics cimport (
     exchange_u64,
@@ -28,7 +33,7 @@ from shrimpmx.native.atomics cimport (
 )
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport wait_slot_wake
-from shrimpmx.native.ring cimport ring, ring_available_from, ring_consume
+from shrimpmx.native.ring cimport ring, ring_available_from, ring_consume, ring_slot
 from shrimpmx.native.trace cimport (
     TRACE_interrupt,
     TRACE_poll_begin,
@@ -39,6 +44,7 @@ from shrimpmx.native.trace cimport (
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
     BUSY_POLL_NONE,
+    CORE_PENDING_BACKLOG,
     COUNTER_budget_exhausted,
     COUNTER_demotions,
     COUNTER_dma_ring_full,
@@ -48,14 +54,18 @@ from shrimpmx.shared.layout cimport (
     COUNTER_reclaims,
     COUNTER_timer_ticks,
     NO_RUNNER,
+    STEERING_RPS,
     TOKEN_DEFERRED,
     TOKEN_FREE,
     TOKEN_RESUMED,
     TOKEN_SUSPENDED,
     TOKEN_TAKEN,
+    frame_slot,
     interrupt_vector,
+    node_backlog,
     node_core,
     node_handled,
+    node_rx_ring,
     node_vector,
 )
 from shrimpmx.shared.node cimport Node
@@ -66,11 +76,6 @@ cdef extern from *:
     int __builtin_ctzll(unsigned long long) noexcept nogil
     int __builtin_popcountll(unsigned long long) noexcept nogil
 
-# Between two looks at the timers of pulls: a quarter of their resend delay, at least this.
-cdef enum:
-    TICK_MIN_NS = 1_000_000
-    TICKS_PER_RESEND_DELAY = 4
-
 # Between two looks for room in the tx ring while pull replies wait for it: the ring goes on
 # holding frames for 1 ms at 10 Gb/s, so that the link does not run dry (ours).
 cdef enum:
@@ -80,6 +85,10 @@ cdef enum:
 # full rx ring is relieved before the poll ends.
 cdef enum:
     CONSUME_BATCH_PACKETS = 16
+
+# Polled beside the vectors' rings, as if it were one more: the bit of CORE_PENDING_BACKLOG.
+cdef enum:
+    BACKLOG = 63
 
 
 cdef class InterruptAgent(Agent):
@@ -121,11 +130,13 @@ cdef class InterruptAgent(Agent):
         self.nic_slot = node.control.slot(node.header.nic_runner)
         if node.header.dma_runner != NO_RUNNER:
             self.handler.context.copies = &self.handler.copies
+        self.steers = node.header.steering == STEERING_RPS
+        if self.steers:
+            self.steering = PacketSteering(node, core, agent)
         self.record = node.control.agent(agent)
         self.counters = <uint64_t *>self.record.counters
         self.name = node.control.agent_info(agent)["name"]
-        self.tick_ns = max(node.header.pull_resend_delay_ns / TICKS_PER_RESEND_DELAY,
-                           <int64_t>TICK_MIN_NS)
+        self.tick_ns = pull_tick_ns(node.header)
         # Core 0 ticks from its first step on, the others never.
         self.next_due_ns = self.next_tick_ns = 0 if core == 0 else NEVER_NS
 
@@ -137,13 +148,11 @@ cdef class InterruptAgent(Agent):
     @property
     def scheduled_vectors(self):
         """Bit mask of the vectors that it is polling."""
-        return self.scheduled
+        return self.scheduled & ~CORE_PENDING_BACKLOG
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
-        cdef uint64_t vectors, taken = 0
-        cdef interrupt_vector *vector
+        cdef uint64_t taken = 0
         cdef uint32_t done = 0, handled, number
-        cdef bint exhausted = False
         if now_ns < self.busy_until_ns:
             return 0
         self.handler.now_ns = now_ns
@@ -152,36 +161,33 @@ cdef class InterruptAgent(Agent):
         if self.keeps_timers:
             done = self._look_at_timers(now_ns)
         if load_relaxed_u64(&self.interrupts.pending) != 0:
-            # I2': takes all interrupts at once; pairs with I2, the NIC's fetch_or
-            taken = exchange_u64(&self.interrupts.pending, 0)
-            self.counters[COUNTER_interrupts] += __builtin_popcountll(taken)
-            self.scheduled |= taken
+            taken = self._take_interrupts(now_ns)
             done += __builtin_popcountll(taken)
-            trace_record(self.trace, now_ns, TRACE_interrupt, taken, self.core)
         if done != 0 and self._interrupted_until(taken, done, now_ns) > now_ns:
             self.next_due_ns = self.busy_until_ns
             return <int>done
-        vectors = self.scheduled
-        while vectors != 0:
-            # A poll that has paid for its next frame goes on; others wait for their turn.
-            number = self.polling if self.paid else <uint32_t>__builtin_ctzll(vectors)
-            vector = node_vector(self.header, number)
-            vectors &= ~(<uint64_t>1 << number)
+        if self.left == 0:
+            self.left = self.scheduled
+            self.exhausted = False
+        while self.left != 0:
+            number = <uint32_t>__builtin_ctzll(self.left)
             if self.packet_cost_ns == 0:
-                handled = self._poll(vector)
-            elif self._poll_charged(vector, now_ns):
+                handled = self._poll(number)
+            elif self._poll_charged(number, now_ns):
                 handled = self.polled
             else:
                 self.next_due_ns = self.busy_until_ns
                 return <int>done + 1
+            self.left &= self.left - 1
             done += handled
             if handled >= self.budget:
-                exhausted = True
-                self.defers_left[number] = self.defer_hard_irqs
-            elif self._complete(vector, handled):
+                self.exhausted = True
+                if number != BACKLOG:
+                    self.defers_left[number] = self.defer_hard_irqs
+            elif self._complete(number, handled):
                 self.scheduled &= ~(<uint64_t>1 << number)
-            if vectors == 0:
-                self._note_exhausted(exhausted)
+            if self.left == 0:
+                self._note_exhausted()
         self.next_due_ns = (
             now_ns if self.scheduled != 0 else min(self.next_tick_ns, self.next_poll_ns))
         if not backlog_empty(&self.handler.backlog):
@@ -197,14 +203,48 @@ cdef class InterruptAgent(Agent):
             self.handler.tick(now_ns)
         self.next_tick_ns = now_ns + self.tick_ns
 
-    cdef uint32_t _poll(self, interrupt_vector *vector) noexcept nogil:
-        """Handles up to `budget` frames; fewer only if the ring is empty."""
-        cdef ring *rx = <ring *>(<char *>self.header + vector.rx_ring_offset)
-        cdef uint32_t handled = 0, batch
-        cdef uint32_t number = <uint32_t>(vector - node_vector(self.header, 0))
-        cdef uint32_t position = load_relaxed_u32(node_handled(self.header, number))
+    cdef uint64_t _take_interrupts(self, int64_t now_ns) noexcept nogil:
+        """Takes all interrupts at once: those of the NIC, and other cores' for the backlog."""
+        # I2': pairs with I2, the fetch_or of NIC and other cores
+        cdef uint64_t taken = exchange_u64(&self.interrupts.pending, 0)
+        self.counters[COUNTER_interrupts] += __builtin_popcountll(taken & ~CORE_PENDING_BACKLOG)
+        self.scheduled |= taken
+        trace_record(self.trace, now_ns, TRACE_interrupt, taken, self.core)
+        return taken
+
+    cdef int64_t _interrupted_until(self, uint64_t taken, uint32_t count,
+                                    int64_t now_ns) noexcept nogil:
+        """When `count` interrupts are over, of which the NIC raised those in `taken`; the
+        handler's own timer and other cores' the others, which began now.
+        """
+        cdef int64_t began_ns = now_ns
+        taken &= ~CORE_PENDING_BACKLOG
+        while taken != 0:
+            began_ns = min(began_ns, node_vector(self.header, __builtin_ctzll(taken)).raised_ns)
+            taken &= taken - 1
+        self.busy_until_ns = began_ns + <int64_t>count * self.interrupt_time_ns
+        return self.busy_until_ns
+
+    cdef ring *_ring(self, uint32_t number) noexcept nogil:
+        """A vector's rx ring, or the core's backlog."""
+        if number == BACKLOG:
+            return node_backlog(self.header, self.core)
+        return node_rx_ring(self.header, number)
+
+    cdef uint32_t _open(self, uint32_t number, ring *rx) noexcept nogil:
+        """Lets the handler know which ring its next frames are from; where they begin."""
+        if number == BACKLOG:
+            return rx.tail
+        self.handler.vector = number
         if self.handler.context.copies != NULL:
             copy_queue_open(&self.handler.copies, self.header, number)
+        return load_relaxed_u32(node_handled(self.header, number))
+
+    cdef uint32_t _poll(self, uint32_t number) noexcept nogil:
+        """Handles up to `budget` frames; fewer only if the ring is empty."""
+        cdef ring *rx = self._ring(number)
+        cdef uint32_t position = self._open(number, rx)
+        cdef uint32_t handled = 0, batch
         self.counters[COUNTER_polls] += 1
         trace_record(self.trace, self.handler.now_ns, TRACE_poll_begin, number,
                      self.budget)
@@ -213,80 +253,86 @@ cdef class InterruptAgent(Agent):
             batch = min(batch, min(<uint32_t>CONSUME_BATCH_PACKETS, self.budget - handled))
             if batch == 0:
                 break
-            self.handler.handle_slots(rx, position, batch)
+            if self.steers and number != BACKLOG:
+                self._spread(rx, position, batch)
+            else:
+                self.handler.handle_slots(rx, position, batch)
             position += batch
-            self._hand_back(vector, rx, position)
+            self._hand_back(number, rx, position)
             handled += batch
-        self.handler.finish_batch()
-        trace_record(self.trace, self.handler.now_ns, TRACE_poll_end, number, handled)
+        self._end_poll(number, handled)
         return handled
 
-    cdef int64_t _interrupted_until(self, uint64_t taken, uint32_t count,
-                                    int64_t now_ns) noexcept nogil:
-        """When `count` interrupts are over, of which the NIC raised those in `taken`, the
-        handler's own timer the others, which began now.
-        """
-        cdef int64_t began_ns = now_ns
-        while taken != 0:
-            began_ns = min(began_ns, node_vector(self.header, __builtin_ctzll(taken)).raised_ns)
-            taken &= taken - 1
-        self.busy_until_ns = began_ns + <int64_t>count * self.interrupt_time_ns
-        return self.busy_until_ns
+    cdef void _spread(self, ring *rx, uint32_t position, uint32_t count) noexcept nogil:
+        """Handles those of `count` frames that are not handed on to other cores."""
+        cdef uint32_t index
+        for index in range(position, position + count):
+            if not self.steering.hand_on(<const frame_slot *>ring_slot(rx, index)):
+                self.handler.handle_slots(rx, index, 1)
 
-    cdef bint _poll_charged(self, interrupt_vector *vector, int64_t now_ns) noexcept nogil:
+    cdef void _end_poll(self, uint32_t number, uint32_t handled) noexcept nogil:
+        if self.steers:
+            self.steering.end_poll()
+        self.handler.finish_batch()
+        trace_record(self.trace, self.handler.now_ns, TRACE_poll_end, number, handled)
+
+    cdef bint _poll_charged(self, uint32_t number, int64_t now_ns) noexcept nogil:
         """A poll of a host that takes its time: a frame is handled once its cost is over.
 
-        A step pays for one frame at most. True when the poll has ended: `polled` frames.
+        A step pays for one frame at most; what is handed on to other cores is theirs to pay. True
+        when the poll has ended: `polled` frames.
         """
-        cdef ring *rx = <ring *>(<char *>self.header + vector.rx_ring_offset)
-        cdef uint32_t number = <uint32_t>(vector - node_vector(self.header, 0))
-        cdef uint32_t position = load_relaxed_u32(node_handled(self.header, number))
+        cdef ring *rx = self._ring(number)
+        cdef uint32_t position = self._open(number, rx)
         if self.paid:
             self.paid = False
-            if self.handler.context.copies != NULL:
-                copy_queue_open(&self.handler.copies, self.header, number)
             self.handler.handle_slots(rx, position, 1)
             position += 1
-            self._hand_back(vector, rx, position)
+            self._hand_back(number, rx, position)
             self.handler.finish_batch()
             self.polled += 1
         else:
             self.polled = 0
             self.counters[COUNTER_polls] += 1
             trace_record(self.trace, now_ns, TRACE_poll_begin, number, self.budget)
-        if self.polled < self.budget and ring_available_from(rx, position, 1) != 0:
-            self.paid = True
-            self.polling = number
-            self.busy_until_ns = now_ns + self.packet_cost_ns
-            return False
-        trace_record(self.trace, now_ns, TRACE_poll_end, number, self.polled)
+        while self.polled < self.budget and ring_available_from(rx, position, 1) != 0:
+            if (number == BACKLOG or not self.steers
+                    or not self.steering.hand_on(<const frame_slot *>ring_slot(rx, position))):
+                self.paid = True
+                self.busy_until_ns = now_ns + self.packet_cost_ns
+                return False
+            position += 1
+            self._hand_back(number, rx, position)
+            self.polled += 1
+        self._end_poll(number, self.polled)
         return True
 
-    cdef void _hand_back(self, interrupt_vector *vector, ring *rx,
-                         uint32_t position) noexcept nogil:
+    cdef void _hand_back(self, uint32_t number, ring *rx, uint32_t position) noexcept nogil:
         """The slots up to `position` are the NIC's again, or once the dma agent has copied."""
         if self.handler.context.copies == NULL:
             ring_consume(rx, position - rx.tail)
             return
         # H1: for the NIC's and other handlers' look; the token carries the order of all else
-        store_relaxed_u32(&vector.handled, position)
+        store_relaxed_u32(&node_vector(self.header, number).handled, position)
         if not copy_queue_end_batch(&self.handler.copies, position):
             self.counters[COUNTER_dma_ring_full] += 1
 
-    cdef bint _complete(self, interrupt_vector *vector, uint32_t polled) noexcept nogil:
+    cdef bint _complete(self, uint32_t number, uint32_t polled) noexcept nogil:
         """After a poll of `polled` frames hands the token back, or sets a timer instead.
 
         False if frames came meanwhile and it was claimed again.
         """
-        cdef ring *rx = <ring *>(<char *>self.header + vector.rx_ring_offset)
-        cdef uint32_t number = <uint32_t>(vector - node_vector(self.header, 0))
-        cdef const uint32_t *handled = node_handled(self.header, number)
+        cdef interrupt_vector *vector
+        if number == BACKLOG:
+            return True  # what comes from now on interrupts
+        vector = node_vector(self.header, number)
         if self.defer_hard_irqs != 0 and self._defer(vector, number, polled):
             return True
         if not token_free(vector):
             return True
         # Only a third party's look: without the token the ring's consumer may be another core.
-        if (load_acquire_u32(&rx.head) != load_relaxed_u32(handled)  # H1': pairs with H1
+        if (load_acquire_u32(&node_rx_ring(self.header, number).head)
+                != load_relaxed_u32(node_handled(self.header, number))  # H1': pairs with H1
                 and token_take(vector, TOKEN_FREE, TOKEN_TAKEN)):
             self.counters[COUNTER_reclaims] += 1
             return False
@@ -310,7 +356,7 @@ cdef class InterruptAgent(Agent):
         self.timers |= <uint64_t>1 << number
         self.poll_ns[number] = due_ns
         self.next_poll_ns = min(self.next_poll_ns, due_ns)
-        if self.watches and vector.bound_core == self.core:
+        if self.watches and vector.timer_core == self.core:
             store_relaxed_u32(&vector.watched, 1)
 
     cdef uint32_t _look_at_timers(self, int64_t now_ns) noexcept nogil:
@@ -340,7 +386,7 @@ cdef class InterruptAgent(Agent):
         cdef int64_t until_ns
         if seen == TOKEN_DEFERRED + self.core:
             return now_ns >= self.poll_ns[number]
-        if not self.watches or vector.bound_core != self.core:
+        if not self.watches or vector.timer_core != self.core:
             self.timers &= ~bit  # a rank has taken it: the watching core's from now on
             return False
         if seen == TOKEN_SUSPENDED:
@@ -363,15 +409,16 @@ cdef class InterruptAgent(Agent):
                                 uint32_t seen) noexcept nogil:
         """With the token in hand, which was `seen`."""
         self.timers &= ~(<uint64_t>1 << number)
-        if self.watches and vector.bound_core == self.core:
+        if self.watches and vector.timer_core == self.core:
             store_relaxed_u32(&vector.watched, 0)
         if seen != TOKEN_DEFERRED + self.core:
             self.defers_left[number] = self.defer_hard_irqs
         self.scheduled |= <uint64_t>1 << number
         self.counters[COUNTER_poll_timers] += 1
 
-    cdef void _note_exhausted(self, bint exhausted) noexcept nogil:
-        if not exhausted:
+    cdef void _note_exhausted(self) noexcept nogil:
+        """At the end of a round."""
+        if not self.exhausted:
             self.exhausted_polls = 0
             self.wants_demotion = False
             return

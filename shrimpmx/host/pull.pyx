@@ -19,6 +19,7 @@ from shrimpmx.host.event_ring cimport (
     event_writer_open_expected,
     event_writer_prepare,
 )
+from shrimpmx.host.ledger cimport ledger_event, ledger_pull
 from shrimpmx.host.local cimport local_pull
 from shrimpmx.host.pull_blocks cimport (
     pull_append_blocks,
@@ -75,13 +76,6 @@ from shrimpmx.wire.wire cimport (
 )
 
 
-cdef inline void note_core(pull_handle *handle, uint32_t core) noexcept nogil:
-    """The ledger: which core touched the handle last, and how often that changed."""
-    if handle.last_core != core:
-        handle.handovers += handle.last_core != 0
-        handle.last_core = core
-
-
 # -- the end ------------------------------------------------------------
 
 cdef void post_done(DriverContext *context, pull_handle *handle) noexcept nogil:
@@ -102,6 +96,7 @@ cdef void post_done(DriverContext *context, pull_handle *handle) noexcept nogil:
     event_writer_commit(&writer, e, fill_pull_done(
         e, handle.peer, handle.dst_endpoint, handle.cookie, handle.received,
         <uint8_t>handle.status))
+    ledger_event(context, writer.kind)
     handle.state = PULL_FREE
     context.endpoint.pulls_active -= 1
     context.event_posted = True
@@ -166,7 +161,7 @@ cdef int pull_start(DriverEndpoint driver, uint32_t peer, uint32_t dst_endpoint,
     context.node = driver.node.header
     context.endpoint = driver.descriptor
     context.endpoint_index = driver.index
-    context.core = 0
+    context.core = context.process_core = 0
     context.port = &driver.port
     context.copies = NULL
     context.counters = driver.counters
@@ -247,7 +242,7 @@ cdef uint32_t pull_reply(DriverContext *context, Node node, const uint8_t *heade
         return COUNTER_drop_pull_reply_duplicate
     handle.blocks[index].missing &= ~bit
     handle.resend_ns = context.now_ns + context.node.pull_resend_delay_ns
-    note_core(handle, context.core)
+    ledger_pull(context, handle)
     # What comes next is asked for before this frame's data is copied: it travels meanwhile.
     if handle.blocks[index].missing == 0:
         trace_record(context.trace, context.now_ns, TRACE_block_done,
@@ -314,7 +309,7 @@ cdef uint32_t pull_nack(DriverContext *context, const uint8_t *header,
                                          be32(nack.src_pull_handle))
     if handle == NULL or handle.peer != peer:
         return COUNTER_drop_nack_mcp_bad_wire_handle
-    note_core(handle, context.core)
+    ledger_pull(context, handle)
     end_pull(context, handle,
              nack.nack_type if NACK_NONE < nack.nack_type <= NACK_BAD_REGION else PULL_ABORTED)
     return 0

@@ -15,15 +15,16 @@ from shrimpmx.shared.node cimport Node
 
 cdef class ReceiveHandler:
     cdef readonly Node node
-    cdef readonly uint32_t core
+    cdef readonly uint32_t core      # 0 if it has none, too
     cdef node_header *header
-    cdef uint64_t *counters          # of the irq agent that runs the handler
+    cdef uint64_t *counters          # of the irq agent that runs the handler; see count_into
     cdef trace_ring *trace           # of the same agent; NULL: tracing is off
     cdef int64_t now_ns              # time of its records, and of the pulls' timers
     cdef int64_t frame_time_ns       # when the frame to be handled came to host memory
     cdef TransmitPort port           # the core's own tx ring: nacks, pull requests and replies
     cdef DriverContext context       # what the pull engine works with
-    cdef copy_queue copies           # of the vector that is polled, if the node has a dma agent
+    cdef uint32_t vector             # that is polled
+    cdef copy_queue copies           # of that vector, if the node has a dma agent
     cdef pull_backlog backlog        # pull replies that wait for room in the tx ring
     # The endpoint whose lock is held, across consecutive frames for it.
     cdef int32_t locked              # its index, -1: none
@@ -35,6 +36,9 @@ cdef class ReceiveHandler:
     cdef uint32_t wakes_count
     cdef uint32_t[256] wakes         # runner indices, each once
 
+    # Counts into `counters`, COUNTERS_MAX of them by the indices of an irq agent, from now on: for
+    # whoever is no irq agent, whose own record has other counters at those indices.
+    cdef void count_into(self, uint64_t *counters) noexcept
     # Handles one received frame. `frame` must lie in memory of at least 192 bytes (a ring
     # slot does): short data is copied in fixed sizes.
     cdef void handle(self, const uint8_t *frame, uint32_t length) noexcept nogil

@@ -21,7 +21,9 @@ from shrimpmx.host.event_ring cimport (
     event_writer_prepare,
     event_writer_recvq_offset,
 )
+from shrimpmx.host.flow_steering cimport flow_follow
 from shrimpmx.host.host_query cimport host_packet
+from shrimpmx.host.ledger cimport ledger_endpoint, ledger_event, ledger_lock
 from shrimpmx.host.nack cimport send_nack_lib, send_nack_mcp
 from shrimpmx.host.other_protocol cimport other_packet
 from shrimpmx.host.packet_counters cimport fault_counter, packet_session, type_counter
@@ -58,6 +60,7 @@ from shrimpmx.shared.layout cimport (
     COUNTER_recv_raw,
     COUNTER_unexp_eventq_full,
     ENDPOINT_OPEN,
+    STEERING_ARFS,
     endpoint_descriptor,
     event,
     frame_slot,
@@ -99,25 +102,30 @@ from shrimpmx.errors import InputError
 
 
 cdef class ReceiveHandler:
-    """The receive handler of one core of `node`; its counters go to agent record `agent`."""
+    """The receive handler of one core of `node`; its counters go to agent record `agent`.
 
-    def __init__(self, Node node not None, uint32_t core, uint32_t agent):
-        if core >= node.header.cores_count:
+    Without a `core` it is a NIC's: the ledger leaves it out, and it sends by core 0's tx ring.
+    """
+
+    def __init__(self, Node node not None, core, uint32_t agent):
+        if core is not None and core >= node.header.cores_count:
             raise InputError(
                 f"node {node.header.index} has no core {core}; its cores are 0 to "
                 f"{node.header.cores_count - 1}"
             )
         self.node = node
-        self.core = core
+        self.core = core or 0
         self.header = node.header
-        self.counters = <uint64_t *>node.control._checked_agent(agent).counters
         self.locked = -1
-        transmit_open(&self.port, node, node_core_tx_ring(node.header, core))
+        transmit_open(&self.port, node, node_core_tx_ring(node.header, self.core))
         self.context.node = node.header
-        self.context.core = core + 1
+        self.context.core = 0 if core is None else core + 1
         self.context.port = &self.port
-        self.context.counters = self.counters
         self.context.backlog = &self.backlog
+        self.count_into(<uint64_t *>node.control._checked_agent(agent).counters)
+
+    cdef void count_into(self, uint64_t *counters) noexcept:
+        self.counters = self.context.counters = counters
 
     def handle_frame(self, bytes frame not None, bint finish=True) -> None:
         """Handle one frame, for tests and tools; `finish`: as a batch of its own.
@@ -298,6 +306,7 @@ cdef class ReceiveHandler:
         type = fill_packet(e, ptype, header, header + sizeof(wire_medium), self.writer.recvq,
                            offset, &self.header.geometry)
         event_writer_commit(&self.writer, e, type)
+        ledger_event(&self.context, self.writer.kind)
         # What comes next is most often like what came now.
         event_writer_prefetch(&self.writer, ptype == PTYPE_SMALL or ptype == PTYPE_MEDIUM_FRAG)
         self.filled = True
@@ -325,12 +334,14 @@ cdef class ReceiveHandler:
     cdef int _enter(self, uint32_t endpoint) noexcept nogil:
         """Locks the endpoint of a packet; NACK_NONE or why it takes no packets."""
         cdef int refused = self._lock(endpoint)
-        # The ledger of claim MQ-6: who touched the endpoint last, and how often that changed.
-        if refused == NACK_NONE and self.descriptor.last_core != self.core + 1:
-            if self.descriptor.last_core != 0:
-                self.descriptor.handovers += 1
-            self.descriptor.last_core = self.core + 1
-        return refused
+        cdef uint32_t process_core = self.context.process_core
+        if refused != NACK_NONE:
+            return refused
+        ledger_endpoint(&self.context)
+        if (process_core != 0 and process_core != self.context.core
+                and self.header.steering == STEERING_ARFS):
+            flow_follow(self.header, endpoint, process_core - 1, self.vector, self.counters)
+        return NACK_NONE
 
     cdef int _lock(self, uint32_t endpoint) noexcept nogil:
         """Locks an endpoint, leaving the last one."""
@@ -350,6 +361,7 @@ cdef class ReceiveHandler:
         self.descriptor = self.context.endpoint = descriptor
         self.context.endpoint_index = endpoint
         self.context.trace = self.trace
+        ledger_lock(&self.context)
         self.session = be32(descriptor.session_id)
         self.filled = False
         self.locked = <int32_t>endpoint

@@ -13,7 +13,7 @@
 Whoever takes the token compares and exchanges it, so one of two wins, and what its last holder
 wrote is seen. While it is out, interrupts are off: the NIC's wish is kept, and frames are found by
 whoever looks. That somebody will look is the promise of a timer. An irq agent keeps that of its
-DEFERRED by itself. SUSPENDED is stored by ranks, whose timer runs in the irq agent of `bound_core`:
+DEFERRED by itself. SUSPENDED is stored by ranks, whose timer runs in the irq agent of `timer_core`:
 
     rank:       token = SUSPENDED ; full fence T1  ; watched? -> go on, else wake the irq agent
     irq agent:  watched = 0       ; full fence T1' ; SUSPENDED? -> watched = 1, set the timer
@@ -81,7 +81,7 @@ cdef inline bint token_resume(interrupt_vector *vector, uint32_t seen,
 
 cdef inline wait_slot *token_watcher(Node node, const interrupt_vector *vector) noexcept nogil:
     """The wait slot of the irq agent that has the timer."""
-    return node.control.slot(node_core(node.header, vector.bound_core).runner)
+    return node.control.slot(node_core(node.header, vector.timer_core).runner)
 
 
 cdef inline void tokens_of_dead(Node node, uint32_t runner) noexcept nogil:

@@ -16,22 +16,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shrimpmx.cluster.outcome import ClusterResult
-from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, GeneratorSpec, RankSpec
+from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.cluster.supervisor import Cluster
 from shrimpmx.errors import InputError
 from shrimpmx.measure import copy_offload, host_costs, intra_node
+from shrimpmx.measure.bench_queues import QueueBenchmark, queue_benchmarks
 from shrimpmx.measure.bench_waiting import WaitBenchmark, wait_benchmarks
 from shrimpmx.measure.environment import unavailable
 from shrimpmx.measure.matching import exchange
 from shrimpmx.measure.probe import probe, round_trips
+from shrimpmx.measure.receive_path import receive_path
 from shrimpmx.measure.ring_pass import ring_pass
 from shrimpmx.measure.runs import DISTANCES
 from shrimpmx.measure.statistics import summarise_runs
 from shrimpmx.measure.throughput import throughput
 from shrimpmx.params import (
     PAPER_COALESCING_NAMES,
-    HostParameters,
     MemoryName,
     NicParameters,
     WaitParameters,
@@ -41,20 +41,7 @@ from shrimpmx.params import (
 ATTEMPTS = 3
 UNSTEADY = "the CPUs changed their distance during every turn; try again on a quieter machine"
 ONE_CPU = "needs two CPUs, this process may use only one"
-# A NIC and a handler on two CPUs pass frames in bursts of up to this many before one waits for
-# the other; larger rings no longer raise the rate (ours, docs/performance.md).
-RING_ENTRIES = 4096
-WINDOW = 2048
-# Receives that the rank posts ahead.
-POSTED = 256
-# Sizes a run of a given time; whatever the rate is, the run is not cut short.
-MESSAGES_PER_SECOND = 4_000_000
-# Preamble, start delimiter, frame check sequence and gap around each frame on the wire.
-WIRE_OVERHEAD_BYTES = 24
-FRAME_128B_BYTES = 16 + 24 + 128
 LINK_BITS_PER_SECOND = 10_000_000_000
-# A part that is busy for this share of the time is what binds (ours).
-BUSY_SHARE = 0.9
 RUN_DEADLINE_S = 60.0
 # How handlers and other ranks reach a rank's buffer (mx.memory).
 MEMORY_KINDS: tuple[MemoryName, ...] = ("heap", "process-vm", "bounce")
@@ -164,6 +151,10 @@ def benchmarks() -> list[Benchmark]:
             for coalescing in PAPER_COALESCING_NAMES:
                 name = f"receive_path_128B[{coalescing},{wait},{limit}]"
                 found.append(Benchmark(name, "msg/s", _receive_path(coalescing, wait, limit), 3))
+    for queued in queue_benchmarks():
+        found.append(
+            Benchmark(queued.name, queued.unit, _of_queues(queued), queued.turns, queued.cpus)
+        )
     for coalescing in PAPER_COALESCING_NAMES:
         found.append(Benchmark(f"pingpong_0B[{coalescing}]", "us", _pingpong(coalescing), 3, 1))
     found += [
@@ -248,54 +239,14 @@ def _receive_path(coalescing: str, wait: str, limit: str) -> Callable[[float], S
     rate = 0 if limit == "no-limit" else LINK_BITS_PER_SECOND
 
     def measure(seconds: float) -> Sample:
-        options = {
-            "size_bytes": 128,
-            "count": max(20_000, int(seconds * MESSAGES_PER_SECOND)),
-            "window": POSTED,
-        }
-        spec = ClusterSpec(
-            mode="generator",
-            ranks=(RankSpec(0, "stream", options=options),),
-            nic=NicParameters(
-                coalescing=coalescing,
-                link_bits_per_second=rate,
-                **({} if rate else {"dma_bytes_per_second": 0}),
-                rx_ring_entries=RING_ENTRIES,
-            ),
-            host=HostParameters(event_ring_entries=RING_ENTRIES),
-            wait=WaitParameters(strategy=wait),
-            generator=GeneratorSpec(size_bytes=128, window=WINDOW),
-        )
-        result = Cluster(spec).run(RUN_DEADLINE_S)
-        arrays = result.samples["rank0"]
-        # The first tenth warms up: page faults, empty caches.
-        stamps_ns = arrays["timestamps_ns"].astype(np.float64)
-        per_message_ns = np.diff(stamps_ns[stamps_ns.size // 10 :]) / float(arrays["batch"][0])
-        # One figure a turn: the batches of a turn follow each other and are not independent.
-        rate_now = float(1e9 / per_message_ns.mean())
-        return Sample(np.array([rate_now]), _what_binds(result, rate_now, rate))
+        found = receive_path(seconds, coalescing, wait, rate)
+        return Sample(np.array([found.messages_per_second]), found.bound_by)
 
     return measure
 
 
-def _what_binds(result: ClusterResult, messages_per_second: float, rate: int) -> str:
-    """The part that had no time left: the link, or the CPU of handler and rank.
-
-    "waiting" if neither: the rank slept or spun, for an interrupt, its coalescing delay, or
-    the NIC's CPU.
-    """
-    if rate:
-        limit = rate / (8 * (FRAME_128B_BYTES + WIRE_OVERHEAD_BYTES))
-        if messages_per_second > BUSY_SHARE * limit:
-            return "the link"
-    elapsed_ns = max(1, result.elapsed_ns.get("rank0", 1))
-    busy_ns = sum(
-        result.usage.get(process, {}).get("task_clock_ns", 0) for process in ("rank0", "node0.irq0")
-    )
-    busy_ns -= result.accounts.get("rank0", {}).get("spin_ns", 0)
-    if busy_ns > BUSY_SHARE * elapsed_ns:
-        return "the receiving CPU"
-    return "waiting"
+def _of_queues(benchmark: QueueBenchmark) -> Callable[[float], Sample]:
+    return lambda seconds: Sample(*benchmark.measure(seconds))
 
 
 def _pingpong(coalescing: str) -> Callable[[float], Sample]:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from shrimpmx.cluster.topology import Topology
+from shrimpmx.cluster.topology import Distance, Topology
 from shrimpmx.host.idle import pm_qos_works
 from shrimpmx.measure.environment import governor, read_text, realtime, virtualised
 from shrimpmx.measure.probe import probe
@@ -74,6 +74,28 @@ def smt(_root: Path) -> Finding:
         f"{siblings} CPUs per core",
         "Two busy siblings slow each other; placement uses one per core while it can.",
         "To switch it off: echo off > /sys/devices/system/cpu/smt/control",
+    )
+
+
+def distances(_root: Path) -> Finding:
+    """Which distances there are between two CPUs, with two that are so far apart."""
+    there = Topology.of_this_machine().examples()
+    found = "; ".join(
+        f"{each.value} CPUs {there[each][0]} and {there[each][1]}"
+        if each is not Distance.SAME_CORE
+        else f"{each.value} CPU {there[each][0]}"
+        for each in there
+    )
+    lacking = [each.value for each in Distance if each not in there]
+    if not lacking:
+        return Finding("binding distances", "good", found)
+    return Finding(
+        "binding distances",
+        "limited",
+        found,
+        f"What asks for {', '.join(lacking)} is not measurable here; docs/placement.md says what "
+        "these are.",
+        "shrimpmx place shows where a scenario would run on another machine.",
     )
 
 
@@ -292,6 +314,7 @@ def tracing(root: Path) -> Finding:
 CHECKS: tuple[Callable[[Path], Finding], ...] = (
     cpus,
     smt,
+    distances,
     distance,
     realtime_priority,
     perf_counters,

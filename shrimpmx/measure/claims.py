@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from shrimpmx.measure.expectation import evaluate
+from shrimpmx.measure.expectation import evaluate, too_few_cpus
 from shrimpmx.measure.expectation_kinds import (
     AS_EXPECTED,
     INCONCLUSIVE,
@@ -88,23 +88,30 @@ class Claim(_Record):
         if self.missing:
             return self.missing
         if cpus < self.cpus:
-            return f"needs {self.cpus} CPUs, and this process may use {cpus}"
+            return too_few_cpus(self.cpus, cpus)
         return ""
 
 
-def effect(text: str, metric: str, of: dict[str, Any], to: dict[str, Any], paper: float) -> Ratio:
+def effect(
+    text: str,
+    metric: str,
+    of: dict[str, Any],
+    to: dict[str, Any],
+    paper: float,
+    cpus: int = 1,
+) -> Ratio:
     """A Ratio that agrees with the paper's in direction and order of magnitude.
 
     The effect is by how much the greater figure exceeds the smaller; it may differ from the
-    paper's by SAME_MAGNITUDE, which never covers 1. ValueError if the paper's ratio is 1: that is
-    no effect.
+    paper's by SAME_MAGNITUDE, which never covers 1. `cpus`: the fewest to judge it with.
+    ValueError if the paper's ratio is 1: that is no effect.
     """
     if paper == 1:
         raise ValueError(f"{text!r} has no effect to compare with")
     excess = max(paper, 1 / paper) - 1
     least, most = 1 + excess / SAME_MAGNITUDE, 1 + excess * SAME_MAGNITUDE
     low, high = (least, most) if paper > 1 else (1 / most, 1 / least)
-    return Ratio(text=text, metric=metric, of=of, to=to, at_least=low, at_most=high)
+    return Ratio(text=text, metric=metric, of=of, to=to, at_least=low, at_most=high, cpus=cpus)
 
 
 @dataclass(frozen=True)
@@ -194,13 +201,13 @@ def judge(claim: Claim, results: Mapping[str, Document], cpus: int) -> Finding:
     obstacle = claim.obstacle(cpus)
     if obstacle:
         return Finding(claim, obstacle=obstacle)
-    return Finding(claim, tuple(_evaluated(each, results) for each in claim.statistics))
+    return Finding(claim, tuple(_evaluated(each, results, cpus) for each in claim.statistics))
 
 
-def _evaluated(statistic: Statistic, results: Mapping[str, Document]) -> Verdict:
+def _evaluated(statistic: Statistic, results: Mapping[str, Document], cpus: int) -> Verdict:
     result = results[statistic.scenario]
     axes = result.get("layout", {}).get("axes", ())
-    return evaluate(statistic.expectation, result["points"], result.get("seed", 1), axes)
+    return evaluate(statistic.expectation, result["points"], result.get("seed", 1), axes, cpus)
 
 
 def scenarios_of(claims: Sequence[Claim], cpus: int) -> dict[str, list[Expectation]]:

@@ -55,16 +55,25 @@ def evaluate(
     points: Sequence[PointData],
     seed: int = 1,
     axes: Sequence[str] = (),
+    cpus: int | None = None,
 ) -> Verdict:
     """Compute the verdict of one expectation on the points of a result.
 
-    `axes` are those of the sweep, of which the verdict says what it covers.
+    `axes` are those of the sweep, of which the verdict says what it covers; `cpus` are those that
+    the runs had, None: not known.
     """
+    if cpus is not None and cpus < expectation.cpus:
+        return Verdict(NOT_HERE, expectation.text, too_few_cpus(expectation.cpus, cpus))
     groups = list(_groups(expectation, points))
     if not groups:
         return Verdict(NOT_HERE, expectation.text, "the points it compares were not run")
     verdicts = [_judged(expectation, group, groups, seed) for group in groups]
     return replace(worst(verdicts), scope=_scope(groups, points, axes))
+
+
+def too_few_cpus(needed: int, cpus: int) -> str:
+    """Why what needs so many CPUs cannot be measured with fewer."""
+    return f"needs {needed} CPUs, and this process may use {cpus}"
 
 
 def _scope(groups: Sequence[Group], points: Sequence[PointData], axes: Sequence[str]) -> str:

@@ -46,7 +46,7 @@ def is_time(metric: str) -> bool:
 
 class _Expectation(BaseModel):
     """`exact`: the figure follows from the protocol alone, so that one run is enough, on any
-    number of CPUs; not for times.
+    number of CPUs; not for times. `cpus`: the fewest that it can be judged with.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -54,6 +54,7 @@ class _Expectation(BaseModel):
     text: str
     metric: str
     exact: bool = False
+    cpus: int = Field(1, ge=1)
 
     @model_validator(mode="after")
     def _check_exact(self) -> Self:

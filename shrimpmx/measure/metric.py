@@ -21,6 +21,7 @@ class Outcome:
     message (stream), one per receiver, since what follows in a stream is not independent.
     `counters` by agent, `accounts` (waiting) and `usage` (kernel's view) by process, from the
     moment when the ranks began to work, warm-up included; `ranks` are the ranks' processes.
+    `hardware`: what the CPU counted by process, `hardware_absent` the reason where it does not.
     `per_message[agent][counter]`: what each message behind the warm-up moved (anatomy only).
     `mis_ordering`: packets of a medium message that come behind its mark.
     `dilation`: how much longer the hardware's times are than those they emulate; `host_costs_ns`
@@ -28,6 +29,7 @@ class Outcome:
     Each rank made as many `iterations`, warm-up included (of a file service: accesses of all its
     threads), and took `elapsed_ns` for them. `figures` are what workloads give beside samples, of
     all ranks, by name; `t_block_ns` is what blocking costs all in all there, None: not known.
+    `message_bytes` are those of each message.
     """
 
     samples: Samples
@@ -43,7 +45,10 @@ class Outcome:
     iterations: int = 0
     elapsed_ns: Mapping[str, int] = field(default_factory=dict)
     figures: Mapping[str, Samples] = field(default_factory=dict)
+    hardware: Counters = field(default_factory=dict)
+    hardware_absent: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     t_block_ns: float | None = None
+    message_bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from shrimpmx.measure.cache_metrics import CACHE_METRICS
 from shrimpmx.measure.metric import (
     Metric,
     Outcome,
@@ -19,6 +20,7 @@ from shrimpmx.measure.metric import (
     shown_figures,
     total,
 )
+from shrimpmx.measure.multiqueue_metrics import MULTIQUEUE_METRICS
 from shrimpmx.measure.statistics import Samples
 from shrimpmx.measure.waiting_metrics import WAITING_METRICS
 
@@ -153,7 +155,9 @@ def _handler_cpu_per_packet(outcome: Outcome) -> Samples | str:
     handlers = [usage for name, usage in outcome.usage.items() if ".irq" in name]
     if not packets:
         return "no handler found a packet"
-    if not handlers or any("task_clock_ns" not in usage for usage in handlers):
+    if not handlers:
+        return "there is no interrupt handler: the NIC handles packets itself"
+    if any("task_clock_ns" not in usage for usage in handlers):
         return "the kernel gave no CPU time of the handlers"
     return one(sum(usage["task_clock_ns"] for usage in handlers) / packets)
 
@@ -403,4 +407,6 @@ METRICS = declare(
         "higher",
     ),
     *WAITING_METRICS,
+    *CACHE_METRICS,
+    *MULTIQUEUE_METRICS,
 )

@@ -86,7 +86,8 @@ def print_report(document: Document, console: Console) -> None:
     if not points:
         console.print("No point was finished.")
         return
-    for line in (*emulation_words(points), *idle_words(points)):
+    measured = [point for point in points if "impossible" not in point]
+    for line in (*emulation_words(measured), *idle_words(measured)):
         console.print(escape(line), highlight=False)
     for metric in points[0]["metrics"]:
         for title, table in metric_tables(document, metric):
@@ -242,6 +243,9 @@ def notes(document: Document) -> list[str]:
     states: dict[str, int] = {}
     runs = 0
     for point in document["points"]:
+        if "impossible" in point:
+            found[f"not measurable here: {point['impossible']}"] = None
+            continue
         for state in point.get("states", ()):
             runs += 1
             if state != ANY:

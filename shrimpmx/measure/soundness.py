@@ -142,6 +142,7 @@ _POINT: dict[str, tuple[_Check, str]] = {
     "limits": (_are_texts, "a list of reasons"),
     "disturbed": (_is_disturbance, "a count, or of one run a yes or no"),
     "time_dilation": (_is_positive, "a number above 0"),
+    "impossible": (_is_text, "a reason"),
 }
 # What a single run has beside that, or in another form than a point.
 _SINGLE: dict[str, tuple[_Check, str]] = {

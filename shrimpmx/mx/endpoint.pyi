@@ -4,6 +4,7 @@ from shrimpmx.mx.completion import CompletionCalls
 from shrimpmx.mx.handles import Partner, Request, Status
 
 class Endpoint(CompletionCalls):
+    process_core: int | None
     def iconnect(
         self, node: int, endpoint: int, key: int = 0, match: int = 0, context: object = None
     ) -> Request: ...

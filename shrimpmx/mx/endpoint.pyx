@@ -17,7 +17,7 @@ from shrimpmx.mx.handles cimport (
     Outcome, Partner, Request, outcome_status, partner_of, request_bind, request_failed,
     request_make,
 )
-from shrimpmx.mx.library cimport Library, open_libraries
+from shrimpmx.mx.library cimport Library, count, open_libraries
 from shrimpmx.mx.lock cimport lock_enter, lock_leave
 from shrimpmx.mx.match cimport match_unexpected
 from shrimpmx.mx.partner cimport partner_die, partner_make
@@ -27,7 +27,7 @@ from shrimpmx.mx.types cimport (
 )
 from shrimpmx.native.atomics cimport load_relaxed_u32
 from shrimpmx.native.clock cimport clock_now_ns
-from shrimpmx.shared.layout cimport SMALL_MAX_BYTES, TINY_MAX_BYTES
+from shrimpmx.shared.layout cimport COUNTER_moves, SMALL_MAX_BYTES, TINY_MAX_BYTES
 
 from shrimpmx.errors import AbortedError, InputError
 from shrimpmx.mx.handles import strerror
@@ -218,6 +218,24 @@ cdef class Endpoint(CompletionCalls):
         self.leave()
 
     # -- addresses, and what there is ------------------------------------------
+
+    @property
+    def process_core(self):
+        """The core of its node that its process runs on, for steering and the ledger; None: not
+        told. Whoever moves the process sets it; to another core than before counts as a move.
+        """
+        return self.library.driver.process_core
+
+    @process_core.setter
+    def process_core(self, core):
+        before = self.library.driver.process_core
+        if core is not None and not 0 <= core < self.node.header.cores_count:
+            raise InputError(
+                f"node {self.node.header.index} has no core {core}; its cores are 0 to "
+                f"{self.node.header.cores_count - 1}")
+        self.library.driver.process_core = core
+        if before is not None and core is not None and core != before:
+            count(self.library, COUNTER_moves)
 
     def get_endpoint_addr(self) -> Partner:
         """This endpoint's own address. MX: get_endpoint_addr. To send to it, connect to it."""

@@ -3,6 +3,7 @@ from types import TracebackType
 from typing import Self
 
 EVENTS: dict[str, tuple[int, int, str]]
+CACHE_EVENTS: dict[str, tuple[int, int, str, bool]]
 
 def usage() -> dict[str, int]: ...
 def usage_of(pid: int) -> dict[str, int] | None: ...

@@ -27,12 +27,16 @@ cdef extern from *:
     """
     enum:
         PERF_TYPE_HARDWARE
+        PERF_TYPE_HW_CACHE
         PERF_TYPE_SOFTWARE
         PERF_COUNT_HW_CPU_CYCLES
         PERF_COUNT_HW_INSTRUCTIONS
         PERF_COUNT_HW_CACHE_REFERENCES
         PERF_COUNT_HW_CACHE_MISSES
         PERF_COUNT_HW_BRANCH_MISSES
+        PERF_COUNT_HW_CACHE_L1D
+        PERF_COUNT_HW_CACHE_OP_READ
+        PERF_COUNT_HW_CACHE_RESULT_MISS
         PERF_COUNT_SW_TASK_CLOCK
         PERF_COUNT_SW_CONTEXT_SWITCHES
         PERF_COUNT_SW_CPU_MIGRATIONS
@@ -44,6 +48,7 @@ cdef extern from *:
         uint32_t size
         uint64_t config
         uint64_t read_format
+        unsigned int exclude_user
         unsigned int exclude_kernel
         unsigned int exclude_hv
     long perf_open(perf_event_attr *event, int pid) noexcept
@@ -59,6 +64,20 @@ EVENTS = {
     "cache_references": (PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES, "references"),
     "cache_misses": (PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, "misses"),
     "branch_misses": (PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, "misses"),
+}
+
+L1D_READ_MISSES = (PERF_COUNT_HW_CACHE_L1D | PERF_COUNT_HW_CACHE_OP_READ << 8
+                   | PERF_COUNT_HW_CACHE_RESULT_MISS << 16)
+# The cache's counters, each in user mode and in the kernel: (type, number, unit, in the kernel).
+# References and misses are those of the last-level cache.
+CACHE_EVENTS = {
+    f"{name}_{mode}": (*event, mode == "kernel")
+    for name, event in {
+        "cache_references": EVENTS["cache_references"],
+        "cache_misses": EVENTS["cache_misses"],
+        "l1d_read_misses": (PERF_TYPE_HW_CACHE, L1D_READ_MISSES, "misses"),
+    }.items()
+    for mode in ("user", "kernel")
 }
 
 
@@ -117,7 +136,7 @@ def explain(int error):
     return f"perf_event_open failed: {os.strerror(error)}"
 
 
-cdef int open_event(uint32_t kind, uint64_t number, int pid, bint with_kernel):
+cdef int open_event(uint32_t kind, uint64_t number, int pid, bint with_user, bint with_kernel):
     """File descriptor of a counter, or minus the errno."""
     cdef perf_event_attr event
     memset(&event, 0, sizeof(event))
@@ -125,6 +144,7 @@ cdef int open_event(uint32_t kind, uint64_t number, int pid, bint with_kernel):
     event.size = sizeof(event)
     event.config = number
     event.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING
+    event.exclude_user = not with_user
     event.exclude_kernel = not with_kernel
     event.exclude_hv = 1
     cdef long descriptor = perf_open(&event, pid)
@@ -134,8 +154,9 @@ cdef int open_event(uint32_t kind, uint64_t number, int pid, bint with_kernel):
 cdef class PerfCounters:
     """Counters of the calling thread (pid 0) or of another process, from now on.
 
+    `names`: of EVENTS, which count in both modes, or of CACHE_EVENTS, which count in one.
     `absent` maps each counter that is not there to the reason, `user_only` names those
-    that leave out the kernel because this user may not count there.
+    of EVENTS that leave out the kernel because this user may not count there.
     """
 
     cdef dict descriptors
@@ -148,15 +169,19 @@ cdef class PerfCounters:
         self.absent = {}
         self.user_only = []
         for name in names:
-            if name not in EVENTS:
-                raise InputError(
-                    f"there is no counter {name!r}; there are {', '.join(sorted(EVENTS))}")
-            kind, number, _ = EVENTS[name]
-            descriptor = open_event(kind, number, pid, True)
-            if descriptor in (-errno.EACCES, -errno.EPERM):
-                descriptor = open_event(kind, number, pid, False)
-                if descriptor >= 0:
-                    self.user_only.append(name)
+            if name in EVENTS:
+                kind, number, _ = EVENTS[name]
+                descriptor = open_event(kind, number, pid, True, True)
+                if descriptor in (-errno.EACCES, -errno.EPERM):
+                    descriptor = open_event(kind, number, pid, True, False)
+                    if descriptor >= 0:
+                        self.user_only.append(name)
+            elif name in CACHE_EVENTS:
+                kind, number, _, in_kernel = CACHE_EVENTS[name]
+                descriptor = open_event(kind, number, pid, not in_kernel, in_kernel)
+            else:
+                raise InputError(f"there is no counter {name!r}; there are "
+                                 f"{', '.join(sorted(EVENTS | CACHE_EVENTS))}")
             if descriptor < 0:
                 self.absent[name] = explain(-descriptor)
             else:

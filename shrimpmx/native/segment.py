@@ -12,7 +12,6 @@ because each segment, of whatever kind, begins with it.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import mmap
 import os
@@ -21,13 +20,14 @@ import secrets
 import struct
 from dataclasses import dataclass
 
+import numpy
 import posix_ipc
 
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
 
 MAGIC = 0x584D504D49524853
-ABI_VERSION = 4
+ABI_VERSION = 5
 KIND_NAMES = {1: "control", 2: "node", 3: "trace", 4: "heap"}
 
 _MADV_POPULATE_WRITE = 23  # <asm-generic/mman-common.h>; the mmap module does not name it
@@ -90,7 +90,7 @@ class Segment:
         self.size_bytes = len(memory)
         self._memory: mmap.mmap | None = memory
         # The export ends with the temporary object; a mapping never moves.
-        self.address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        self.address: int = numpy.frombuffer(memory, numpy.uint8).ctypes.data
 
     def __repr__(self) -> str:
         return f"<Segment {self.name or 'anonymous'} {self.size_bytes} bytes>"
@@ -130,10 +130,13 @@ class Segment:
         return cls(name, kind, memory)
 
     @classmethod
-    def attach(cls, name: str, kind: int) -> Segment:
-        """Map an existing segment and verify magic, ABI version, kind and size."""
+    def attach(cls, name: str, kind: int, *, writable: bool = True) -> Segment:
+        """Map an existing segment and verify magic, ABI version, kind and size.
+
+        `writable` False: for onlookers; who writes to it is killed by SIGSEGV.
+        """
         try:
-            shared = posix_ipc.SharedMemory("/" + name)
+            shared = posix_ipc.SharedMemory("/" + name, read_only=not writable)
         except posix_ipc.ExistentialError:
             raise SegmentError(f"there is no segment {name}; its run may have ended") from None
         except (OSError, ValueError, posix_ipc.Error) as error:
@@ -145,7 +148,8 @@ class Segment:
                     f"segment {name} has {size_bytes} bytes, too few for a header; "
                     "`shrimpmx clean` removes leftovers"
                 )
-            memory = mmap.mmap(shared.fd, size_bytes)
+            access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
+            memory = mmap.mmap(shared.fd, size_bytes, access=access)
         except (OSError, ValueError) as error:
             raise SegmentError(f"segment {name} cannot be mapped: {error}") from None
         finally:

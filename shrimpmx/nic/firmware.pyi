@@ -1,21 +1,21 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from shrimpmx.nic.coalescing import CoalescingPolicy
-from shrimpmx.nic.interrupt_line import InterruptLine
-from shrimpmx.nic.policy import Policy
+from shrimpmx.nic.names import AnyPolicy
 from shrimpmx.nic.port import Port
+from shrimpmx.nic.rx_queue import RxQueue
+from shrimpmx.nic.steering import Steering
 from shrimpmx.params import LinkFaults, NicParameters
 from shrimpmx.shared.node import Node
 
 class Firmware(Port):
-    policy: CoalescingPolicy
-    line: InterruptLine
+    queues: tuple[RxQueue, ...]
+    steering: Steering
     def __init__(
         self,
         nodes: Sequence[Node],
         index: int,
         parameters: NicParameters,
-        policy: CoalescingPolicy | Policy | None = None,
+        policy: AnyPolicy | Callable[[], AnyPolicy] | None = None,
         faults: LinkFaults | None = None,
         dilation: float = 1.0,
     ) -> None: ...

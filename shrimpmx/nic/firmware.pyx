@@ -1,19 +1,23 @@
 """The firmware of an Ethernet NIC: one agent per emulated node.
 
-Down: see port.pyx. Up: frames from the link rings go by DMA into the rx ring, and the coalescing
-policy says when the host is to be interrupted.
+Down: see port.pyx. Up: frames from the link rings are steered to an rx queue and go by DMA into its
+ring, and the queue's coalescing policy says when the host is to be interrupted.
 
-The way up is a discrete-event loop. Arrivals, completed DMAs and the coalescing deadline are
-handled in order of the times at which they are due, and told to the policy with those
+The way up is a discrete-event loop. Arrivals, completed DMAs and the coalescing deadlines are
+handled in order of the times at which they are due, and told to the policies with those
 times: what a policy decides does not depend on when the process happened to run, and is the
 same under a virtual clock. At one time an arrival comes before a completion, which comes
-before the deadline. Frames and slots are published once per step, or before an interrupt.
+before a deadline. Frames and slots are published once per step, or before an interrupt.
+
+Of several queues only those are looked at to which something happens: bit masks say which, the DMA
+engine knows whose packet is next, and of the deadlines the first is kept.
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+cimport cython
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
 
 from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.native.ring cimport ring_publish
 from shrimpmx.native.trace cimport (
     TRACE_dma_complete,
     TRACE_irq_deferred,
@@ -22,28 +26,31 @@ from shrimpmx.native.trace cimport (
     trace_record,
 )
 from shrimpmx.nic.coalescing cimport CAUSE_NONE, Cause
-from shrimpmx.nic.dma cimport dma_complete, dma_has_room, dma_submit
-from shrimpmx.nic.interrupt_line cimport InterruptLine
+from shrimpmx.nic.dma cimport dma_behind, dma_complete, dma_first, dma_has_room, dma_submit
+from shrimpmx.nic.flow_table cimport FlowTable
 from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port
+from shrimpmx.nic.rx_queue cimport RxQueue
+from shrimpmx.nic.steering cimport NO_ENDPOINT, Steering, frame_endpoint
 from shrimpmx.shared.layout cimport (
-    COUNTER_irq_deferred,
-    COUNTER_irq_deferred_longest_ns,
-    COUNTER_irq_deferred_packets,
     COUNTER_rx_bytes,
     COUNTER_rx_drop_ring_full,
     COUNTER_rx_marked,
     COUNTER_rx_packets,
     COUNTER_steps,
+    STEERING_ARFS,
     frame_slot,
-    node_rx_ring,
 )
 from shrimpmx.wire.mark cimport frame_marked
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.rate cimport rate_line_initialise
 
-from shrimpmx.nic.names import make_policy
+from shrimpmx.nic.names import make_policies
+
+cdef extern from *:
+    int __builtin_ctz(unsigned int) noexcept nogil
 
 
+@cython.final
 cdef class Firmware(Port):
     """The NIC of node `index`.
 
@@ -51,8 +58,8 @@ cdef class Firmware(Port):
         nodes: every node of the cluster, by index; each is a destination, also this one.
         index: the node that this NIC belongs to.
         parameters: `NicParameters`.
-        policy: a `CoalescingPolicy`, a user's `Policy`, or None for the one that the
-            parameters name.
+        policy: a `CoalescingPolicy` or a user's `Policy`; or what makes one for each rx queue, of
+            which there must be one only else; or None for the one that the parameters name.
         faults: `LinkFaults` of the outgoing link, or None.
         dilation: how much longer than real hardware's times are that the parameters do not
             give: those of the adaptive policies' rates and profiles.
@@ -60,96 +67,212 @@ cdef class Firmware(Port):
 
     def __init__(self, nodes, uint32_t index, parameters, policy=None, faults=None,
                  double dilation=1.0):
+        cdef RxQueue queue
         Port.__init__(self, nodes, index, parameters, faults)
-        self.policy = make_policy(parameters if policy is None else policy, dilation)
-        self.line = InterruptLine(
-            self.node, 0, self.policy, self.header.nic_agent, not parameters.mark_resets_timer
+        self.queues_count = self.header.vectors_count
+        policies = make_policies(
+            parameters if policy is None else policy, self.queues_count, dilation
         )
-        self.dma.frames = node_rx_ring(self.header, 0)
+        self.queues = tuple(
+            RxQueue(self.node, number, one, not parameters.mark_resets_timer)
+            for number, one in enumerate(policies)
+        )
+        self.steering = Steering(self.node)
+        self.flows = FlowTable(self.node, self.header.nic_agent)
+        self.follows = self.header.steering == STEERING_ARFS
+        self.deadline_ns = NEVER_NS
+        for queue in self.queues:
+            self.queue_at[queue.number] = <void *>queue
+            self.note_policy(queue)
+        self.make_dma(parameters)
+
+    def make_dma(self, parameters):
+        """Set up the DMA engine, with room for the rx rings' slots."""
+        cdef RxQueue queue
+        cdef uint32_t slots = 0
+        cdef uint32_t room = 1
+        for queue in self.queues:
+            self.dma.queues[queue.number].frames = queue.frames
+            slots += queue.frames.entries
+        while room < slots:
+            room *= 2
+        free(self.dma.order)
+        self.dma.order = <uint8_t *>calloc(room, 1)
+        if self.dma.order == NULL:
+            raise MemoryError()
+        self.dma.order_mask = room - 1
         self.dma.latency_ns = parameters.dma_latency_ns
         self.dma.due_ns = NEVER_NS
         rate_line_initialise(&self.dma.line, parameters.dma_bytes_per_second, 1)
 
+    def __dealloc__(self):
+        free(self.dma.order)
+
     def use_trace(self, Trace trace not None, uint32_t number) -> None:
         """Record from now on what the NIC does, in the ring of agent `number`."""
+        cdef RxQueue queue
         Port.use_trace(self, trace, number)
-        self.line.trace = self.trace
+        for queue in self.queues:
+            queue.line.trace = self.trace
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
-        cdef int done = self.line.settle(now_ns)
+        cdef int done = self.settle(now_ns)
         cdef int64_t held_ns
         self.counters[COUNTER_steps] += 1
         done += self.send(now_ns)
         done += self.receive(now_ns)
-        ring_publish(self.dma.frames)
+        self.end_queues()
         self.hand_back()
         held_ns = self.egress.flush(now_ns)
-        self.counters[COUNTER_irq_deferred] = self.policy.deferrals
-        self.counters[COUNTER_irq_deferred_packets] = self.policy.deferred_packets
-        self.counters[COUNTER_irq_deferred_longest_ns] = self.policy.longest_deferral_ns
-        if self.policy.failed:
-            with gil:
-                self.failure = self.policy.failure
-        self.next_due_ns = self.next_due(now_ns, held_ns,
-                                         min(self.dma.due_ns, self.policy.deadline_ns))
-        self.keeps_waiting = self.line.handler_waits()
+        self.next_due_ns = self.next_due(now_ns, held_ns, min(self.dma.due_ns, self.deadline_ns))
+        self.keeps_waiting = self.handler_waits()
         return done
+
+    # -- the way up ------------------------------------------------------------
 
     cdef int receive(self, int64_t now_ns) noexcept nogil:
         """Handle the events that are due, in order of their times; returns how many."""
         cdef int done = 0
-        cdef int64_t time_ns
-        cdef Cause cause
         self.look_at_links()
         while done < EVENTS_PER_STEP:
-            if self.arrival_ns <= self.dma.due_ns and self.arrival_ns <= self.policy.deadline_ns:
+            if self.arrival_ns <= self.dma.due_ns and self.arrival_ns <= self.deadline_ns:
                 if self.arrival_ns > now_ns:
                     break
                 self.arrive()
-            elif self.dma.due_ns <= self.policy.deadline_ns:
+            elif self.dma.due_ns <= self.deadline_ns:
                 if self.dma.due_ns > now_ns:
                     break
-                self.complete()
+                self.complete(<RxQueue>self.queue_at[dma_first(&self.dma)])
             else:
-                if self.policy.deadline_ns > now_ns:
+                if self.deadline_ns > now_ns:
                     break
-                time_ns = self.reached(self.policy.deadline_ns)
-                cause = self.policy.on_deadline(time_ns)
-                if cause != CAUSE_NONE:
-                    self.line.request(time_ns, cause)
+                self.expire(<RxQueue>self.queue_at[self.deadline_queue])
             done += 1
         return done
 
     cdef void arrive(self) noexcept nogil:
-        """A frame is here: reserve its place in the rx ring and start its DMA, or drop it."""
+        """A frame is here: reserve its place in its queue's ring and start its DMA, or drop it."""
         cdef int64_t time_ns = self.reached(self.arrival_ns)
+        cdef int endpoint = NO_ENDPOINT
+        cdef uint32_t number = 0
         cdef frame_slot *slot
         self.next_incoming.finished += 1   # it is copied below
         slot = self.take_arrival(time_ns)
         if slot == NULL:
             return
-        if not dma_has_room(&self.dma):
+        if self.queues_count > 1:
+            endpoint = frame_endpoint(slot.frame, slot.length)
+            number = self.steer(endpoint, slot)
+        if not dma_has_room(&self.dma, number):
             self.counters[COUNTER_rx_drop_ring_full] += 1
             self.trace_drop(time_ns, COUNTER_rx_drop_ring_full)
             return
         trace_packet(self.trace, time_ns, TRACE_rx_frame, slot.frame, slot.length)
-        dma_submit(&self.dma, time_ns, slot.frame, slot.length)
-        self.policy.on_arrival(time_ns, frame_marked(slot.frame), slot.length)
+        dma_submit(&self.dma, number, time_ns, slot.frame, slot.length)
+        if endpoint != NO_ENDPOINT:
+            self.flows.passed(endpoint, number, dma_behind(&self.dma, number))
+        (<RxQueue>self.queue_at[number]).policy.on_arrival(
+            time_ns, frame_marked(slot.frame), slot.length
+        )
+        self.note_policy(<RxQueue>self.queue_at[number])
 
-    cdef void complete(self) noexcept nogil:
+    cdef uint32_t steer(self, int endpoint, const frame_slot *slot) noexcept nogil:
+        """The queue that a frame goes to."""
+        if self.follows and endpoint != NO_ENDPOINT:
+            self.flows.follow(endpoint)
+        return self.steering.queue(endpoint, slot.frame, slot.length)
+
+    cdef void complete(self, RxQueue queue) noexcept nogil:
         """A frame is in host memory: ask the policy whether to say so."""
         cdef int64_t time_ns = self.reached(self.dma.due_ns)
         cdef frame_slot *slot = dma_complete(&self.dma)
+        cdef uint32_t pending = self.dma.queues[queue.number].pending
         cdef bint marked = frame_marked(slot.frame)
-        cdef uint64_t deferrals = self.policy.deferrals
+        cdef uint64_t deferrals = queue.policy.deferrals
         cdef Cause cause
         self.counters[COUNTER_rx_packets] += 1
         self.counters[COUNTER_rx_bytes] += slot.length
         self.counters[COUNTER_rx_marked] += marked
         trace_packet(self.trace, time_ns, TRACE_dma_complete, slot.frame, slot.length)
-        cause = self.policy.on_dma_complete(time_ns, marked, self.dma.pending)
-        if self.trace != NULL and self.policy.deferrals != deferrals:
-            trace_record(self.trace, time_ns, TRACE_irq_deferred, self.line.index,
-                         self.dma.pending)
+        cause = queue.policy.on_dma_complete(time_ns, marked, pending)
+        if self.trace != NULL and queue.policy.deferrals != deferrals:
+            trace_record(self.trace, time_ns, TRACE_irq_deferred, queue.number, pending)
         if cause != CAUSE_NONE:
-            self.line.request(time_ns, cause)
+            queue.line.request(time_ns, cause)
+            self.note_line(queue)
+        self.note_policy(queue)
+
+    cdef void expire(self, RxQueue queue) noexcept nogil:
+        """The first of the coalescing deadlines has come."""
+        cdef int64_t time_ns = self.reached(self.deadline_ns)
+        cdef Cause cause = queue.policy.on_deadline(time_ns)
+        if cause != CAUSE_NONE:
+            queue.line.request(time_ns, cause)
+            self.note_line(queue)
+        self.note_policy(queue)
+
+    # -- the queues --------------------------------------------------------------
+
+    cdef int settle(self, int64_t now_ns) noexcept nogil:
+        """See what became of remembered wishes; returns how many have ended."""
+        cdef int done = 0
+        cdef uint32_t left = self.wishing
+        cdef uint32_t number
+        while left != 0:
+            number = __builtin_ctz(left)
+            left &= left - 1
+            done += (<RxQueue>self.queue_at[number]).line.settle(now_ns)
+            self.note_line(<RxQueue>self.queue_at[number])
+            self.note_policy(<RxQueue>self.queue_at[number])
+        return done
+
+    cdef void note_line(self, RxQueue queue) noexcept nogil:
+        """A queue's line was called, and may have called its policy."""
+        cdef uint32_t bit = <uint32_t>1 << queue.number
+        self.wishing = self.wishing & ~bit | (bit if queue.line.wished else 0)
+        self.beside = self.beside & ~bit | (bit if queue.line.beside else 0)
+
+    cdef void note_policy(self, RxQueue queue) noexcept nogil:
+        """A queue's policy was called."""
+        self.touched |= <uint32_t>1 << queue.number
+        if queue.policy.deadline_ns != self.deadlines_ns[queue.number]:
+            self.note_deadline(queue)
+
+    cdef void note_deadline(self, RxQueue queue) noexcept nogil:
+        """Keep the first deadline. Only if it was this queue's, and is later now, others are
+        looked at."""
+        cdef int64_t due_ns = queue.policy.deadline_ns
+        cdef uint32_t number
+        self.deadlines_ns[queue.number] = due_ns
+        if due_ns <= self.deadline_ns:
+            self.deadline_ns = due_ns
+            self.deadline_queue = queue.number
+        elif queue.number == self.deadline_queue:
+            self.deadline_ns = due_ns
+            for number in range(self.queues_count):
+                if self.deadlines_ns[number] < self.deadline_ns:
+                    self.deadline_ns = self.deadlines_ns[number]
+                    self.deadline_queue = number
+
+    cdef void end_queues(self) noexcept nogil:
+        """End the step for the queues to which something happened."""
+        cdef uint32_t left = self.touched
+        cdef uint32_t number
+        self.touched = 0
+        while left != 0:
+            number = __builtin_ctz(left)
+            left &= left - 1
+            (<RxQueue>self.queue_at[number]).end_step(self.counters)
+            if (<RxQueue>self.queue_at[number]).policy.failed:
+                with gil:
+                    if self.failure is None:
+                        self.failure = self.queues[number].policy.failure
+
+    cdef bint handler_waits(self) noexcept nogil:
+        """Whether the handler of some queue has work that it cannot do while the NIC runs."""
+        cdef uint32_t left = self.beside
+        while left != 0:
+            if (<RxQueue>self.queue_at[__builtin_ctz(left)]).line.handler_waits():
+                return True
+            left &= left - 1
+        return False

@@ -333,18 +333,21 @@ cdef class TrafficGenerator(Agent):
         return sent
 
     cdef uint32_t receiver_room(self) noexcept nogil:
-        """Frames that the receiver takes before it asks for a pause: half its rx ring."""
+        """Frames that the receiver takes before it asks for a pause: half an rx ring, as if all
+        that wait lay in one; where its NIC steers them is not known here."""
         cdef node_header *node = self.receiver.header
         cdef const uint64_t *dropped = <const uint64_t *>self.node.control.agent(
             node.nic_agent).counters
         cdef uint32_t half = node_rx_ring(node, 0).entries // 2
         # Every frame that we put on the link is on its way, or dropped by the NIC, or handled.
+        cdef uint32_t queue
         cdef uint32_t ahead = (
             node_link_ring(node, self.header.index).reserved
-            - load_relaxed_u32(node_handled(node, 0))
             - <uint32_t>(dropped[COUNTER_rx_bad_fcs] + dropped[COUNTER_rx_bad_frame]
                          + dropped[COUNTER_rx_drop_ring_full])
         )
+        for queue in range(node.vectors_count):
+            ahead -= load_relaxed_u32(node_handled(node, queue))
         return half - ahead if ahead < half else 0
 
     cdef uint32_t sendable(self) noexcept nogil:

@@ -36,5 +36,6 @@ cdef class InterruptLine:
     cdef int settle(self, int64_t now_ns) noexcept nogil
     cdef bint take_token(self) noexcept nogil
     cdef bint handler_waits(self) noexcept nogil
+    cdef uint32_t next_core(self) noexcept nogil
     cdef void deliver(self, int64_t now_ns, Cause cause) noexcept nogil
     cdef void absorb(self, int64_t now_ns, Cause cause) noexcept nogil

@@ -17,7 +17,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.atomics cimport (
     compare_exchange_u32, fetch_or_u64, full_fence, load_acquire_u32, load_relaxed_u32,
-    store_relaxed_u32,
+    load_relaxed_u64, store_relaxed_u32,
 )
 from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.ring cimport ring_publish
@@ -26,7 +26,6 @@ from shrimpmx.native.trace cimport (
 )
 from shrimpmx.nic.coalescing cimport CAUSE_PACKET, CAUSE_TIMEOUT, Cause, CoalescingPolicy
 from shrimpmx.shared.layout cimport (
-    BINDING_CORE,
     COUNTER_irq_absorbed,
     COUNTER_irq_held_back,
     COUNTER_irq_raised,
@@ -41,6 +40,9 @@ from shrimpmx.shared.layout cimport (
     node_vector,
 )
 from shrimpmx.shared.node cimport Node
+
+cdef extern from *:
+    int __builtin_ctzll(unsigned long long) noexcept nogil
 
 
 cdef class InterruptLine:
@@ -112,13 +114,18 @@ cdef class InterruptLine:
         """A handler has work that it cannot do while the NIC runs: both are on one CPU."""
         return self.beside and load_relaxed_u32(&self.vector.token) == TOKEN_TAKEN
 
+    cdef uint32_t next_core(self) noexcept nogil:
+        """The core whose turn it is, of those that the vector's interrupts may go to."""
+        cdef uint64_t mask = load_relaxed_u64(&self.vector.affinity)
+        cdef uint64_t later = mask >> self.vector.next_core << self.vector.next_core
+        cdef uint32_t core = __builtin_ctzll(later if later != 0 else mask)
+        self.vector.next_core = (core + 1) & 63
+        return core
+
     cdef void deliver(self, int64_t now_ns, Cause cause) noexcept nogil:
         """With the token in hand: count, tell the core, wake its irq agent."""
-        cdef uint32_t core = self.vector.bound_core
+        cdef uint32_t core = self.next_core()
         cdef core_interrupts *interrupts
-        if self.vector.binding != BINDING_CORE:
-            core = self.vector.next_core
-            self.vector.next_core = (core + 1) % self.node.header.cores_count
         if self.wished:
             self.wished = False
             store_relaxed_u32(&self.vector.wish, 0)

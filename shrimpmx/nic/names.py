@@ -15,6 +15,8 @@ from shrimpmx.nic.strategies import Disabled, OpenMx, Stream, Timeout
 from shrimpmx.nic.watchdog import Watchdog
 from shrimpmx.params import NicParameters
 
+AnyPolicy = NicParameters | Policy | CoalescingPolicy
+
 
 @dataclass(frozen=True)
 class Strategy:
@@ -96,12 +98,10 @@ STRATEGIES: dict[str, Strategy] = {
 }
 
 
-def make_policy(
-    choice: NicParameters | Policy | CoalescingPolicy, dilation: float = 1.0
-) -> CoalescingPolicy:
+def make_policy(choice: AnyPolicy, dilation: float = 1.0) -> CoalescingPolicy:
     """The policy that NIC parameters name, or an adapter around a user's own one.
 
-    A policy has state: make one for each NIC. Times in the parameters are taken as they are;
+    A policy has state: make one for each rx queue. Times in the parameters are taken as they are;
     rates and profiles that a policy brings along are those of real hardware, and `dilation` is how
     much longer times are here.
     """
@@ -115,3 +115,25 @@ def make_policy(
             f"shrimpmx.nic.policy.Policy; {choice!r} is neither"
         )
     return STRATEGIES[choice.coalescing].make(choice, dilation)
+
+
+def make_policies(
+    choice: AnyPolicy | Callable[[], AnyPolicy], queues: int, dilation: float = 1.0
+) -> list[CoalescingPolicy]:
+    """A policy for each of a NIC's rx queues, as `make_policy` makes one.
+
+    `choice` may also be a function that makes a user's policy, called once for each queue.
+    InputError if one policy is to serve several queues.
+    """
+    if isinstance(choice, NicParameters):
+        return [make_policy(choice, dilation) for _ in range(queues)]
+    if callable(choice) and not isinstance(choice, Policy | CoalescingPolicy):
+        choices = [choice() for _ in range(queues)]
+    else:
+        choices = [choice] * queues
+    if len({id(one) for one in choices}) < queues:
+        raise InputError(
+            f"a coalescing policy has state and serves one rx queue, but there are {queues}: give "
+            "a function that makes a new one each time it is called"
+        )
+    return [make_policy(one, dilation) for one in choices]

@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
-from shrimpmx.native.atomics cimport prefetch_read
+from shrimpmx.native.atomics cimport load_relaxed_u32, prefetch_read
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
 from shrimpmx.native.trace cimport TRACE_drop, TRACE_tx_frame, trace_record
@@ -102,10 +102,14 @@ cdef class Port(Agent):
         """Take frames from each tx ring in turn; returns how many."""
         cdef int done = 0
         cdef uint32_t position = self.tx_first
+        cdef ring *frames
         self.tx_more = False
         self.tx_retry_ns = NEVER_NS
         for _ in range(self.tx_rings_count):
-            done += self.send_from(self.tx_rings[position], now_ns)
+            frames = self.tx_rings[position]
+            # Of many rings most are empty.
+            if load_relaxed_u32(&frames.head) != frames.tail:
+                done += self.send_from(frames, now_ns)
             position += 1
             if position == self.tx_rings_count:
                 position = 0

@@ -12,7 +12,7 @@ Where senders lend the NICs their CPU (lent.pyx) a lock says who acts as the NIC
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from shrimpmx.native.atomics cimport (
@@ -24,9 +24,17 @@ from shrimpmx.native.atomics cimport (
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport ring, ring_fill, ring_free, ring_next, ring_publish
 from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, Trace
+from shrimpmx.nic.held cimport (
+    held_add,
+    held_finish,
+    held_first,
+    held_frame,
+    held_has_room,
+    held_initialise,
+)
 from shrimpmx.nic.lending cimport Lending
 from shrimpmx.nic.letters cimport NicLetters, letter_fits, letter_read, nic_letter
-from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port
+from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port, incoming_link
 from shrimpmx.nic.updates cimport Updates, may_map, update_request
 from shrimpmx.shared.layout cimport (
     COUNTER_drop_vmmc_bad_frame,
@@ -58,7 +66,6 @@ from shrimpmx.shared.vmmc cimport (
     vmmc_process,
 )
 from shrimpmx.wire.packet_word cimport trace_packet
-from shrimpmx.wire.rate cimport rate_line_initialise, rate_line_pass
 from shrimpmx.wire.vmmc cimport (
     VMMC_ETHERTYPE,
     VMMC_FLAG_INTERRUPT,
@@ -89,12 +96,9 @@ cdef class VmmcFirmware(Port):
         self.interrupts = self.updates.interrupts
         self.letters = NicLetters(self.node, self.header.nic_agent)
         self.lending = Lending(nodes) if lends else None
-        self.dma_latency_ns = parameters.dma_latency_ns
-        rate_line_initialise(&self.dma, parameters.dma_bytes_per_second, 1)
-        self.deposit_ns = NEVER_NS
-        free(self.pending)
-        self.pending = <pending_deposit *>calloc(DEPOSITS_MAX, sizeof(pending_deposit))
-        if self.pending == NULL:
+        free(self.held.frames)
+        if not held_initialise(&self.held, parameters.dma_latency_ns,
+                               parameters.dma_bytes_per_second):
             raise MemoryError()
 
     def use_trace(self, Trace trace not None, uint32_t number) -> None:
@@ -103,7 +107,7 @@ cdef class VmmcFirmware(Port):
         self.interrupts.trace = self.trace
 
     def __dealloc__(self):
-        free(self.pending)
+        free(self.held.frames)
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
         cdef int done
@@ -124,7 +128,7 @@ cdef class VmmcFirmware(Port):
         self.hand_back()
         held_ns = self.egress.flush(now_ns)
         self.next_due_ns = self.next_due(now_ns, held_ns,
-                                         min(self.deposit_ns, self.interrupts.due_ns))
+                                         min(self.held.due_ns, self.interrupts.due_ns))
         self.keeps_waiting = self.interrupts.handler_waits()
         return done
 
@@ -136,13 +140,13 @@ cdef class VmmcFirmware(Port):
         cdef int64_t arrival_ns
         self.look_at_links()
         while done < EVENTS_PER_STEP:
-            arrival_ns = self.arrival_ns if self.pending_count < DEPOSITS_MAX else NEVER_NS
-            if arrival_ns <= self.deposit_ns and arrival_ns <= self.interrupts.due_ns:
+            arrival_ns = self.arrival_ns if held_has_room(&self.held) else NEVER_NS
+            if arrival_ns <= self.held.due_ns and arrival_ns <= self.interrupts.due_ns:
                 if arrival_ns > now_ns:
                     break
                 self.arrive()
-            elif self.deposit_ns <= self.interrupts.due_ns:
-                if self.deposit_ns > now_ns:
+            elif self.held.due_ns <= self.interrupts.due_ns:
+                if self.held.due_ns > now_ns:
                     break
                 self.complete()
             else:
@@ -156,21 +160,15 @@ cdef class VmmcFirmware(Port):
     cdef void arrive(self) noexcept nogil:
         """A packet is here: its DMA begins. It stays in its link's slot until that is over."""
         cdef int64_t time_ns = self.reached(self.arrival_ns)
-        cdef pending_deposit *last = &self.pending[
-            (self.pending_first + self.pending_count) & (DEPOSITS_MAX - 1)]
-        last.link = self.next_incoming
-        last.slot = self.take_arrival(time_ns)
-        if last.slot != NULL:
-            trace_packet(self.trace, time_ns, TRACE_rx_frame, last.slot.frame, last.slot.length)
-        last.due_ns = self.dma_latency_ns + rate_line_pass(
-            &self.dma, time_ns, last.slot.length if last.slot != NULL else 0)
-        if self.pending_count == 0:
-            self.deposit_ns = last.due_ns
-        self.pending_count += 1
+        cdef incoming_link *link = self.next_incoming
+        cdef frame_slot *slot = self.take_arrival(time_ns)
+        if slot != NULL:
+            trace_packet(self.trace, time_ns, TRACE_rx_frame, slot.frame, slot.length)
+        held_add(&self.held, link, slot, time_ns)
 
     cdef void complete(self) noexcept nogil:
         """The first packet's DMA is over."""
-        cdef pending_deposit *first = &self.pending[self.pending_first & (DEPOSITS_MAX - 1)]
+        cdef held_frame *first = held_first(&self.held)
         cdef int64_t time_ns = self.reached(first.due_ns)
         if first.slot != NULL:
             self.counters[COUNTER_rx_packets] += 1
@@ -178,12 +176,7 @@ cdef class VmmcFirmware(Port):
             trace_packet(self.trace, time_ns, TRACE_dma_complete, first.slot.frame,
                          first.slot.length)
             self.take(first.slot, <uint32_t>(first.link - self.incoming), time_ns)
-        first.link.finished += 1
-        self.pending_first += 1
-        self.pending_count -= 1
-        self.deposit_ns = NEVER_NS
-        if self.pending_count != 0:
-            self.deposit_ns = self.pending[self.pending_first & (DEPOSITS_MAX - 1)].due_ns
+        held_finish(&self.held)
 
     # -- packets -------------------------------------------------------------
 

@@ -57,6 +57,9 @@ NIC = {
     "drop_vmmc_out_of_range": "Updates that would have gone past the end of an export.",
     "drop_vmmc_mailbox_full": "Letters of a NIC that were lost: the mailbox was full, or its "
     "own queue for the link.",
+    "rx_queue_changes": "Frames for an endpoint that went to another queue than its frame before.",
+    "flow_moves": "Endpoints whose frames the NIC sent to another queue from then on (aRFS).",
+    "mx_handled": "Frames that the NIC handled itself, without the host (native MX).",
 }
 
 DRIVER = {
@@ -174,6 +177,18 @@ IRQ = {
     "vmmc_wakes": "Waiters whose pages were disabled and who were woken (VMMC).",
     "vmmc_notifications": "Notifications sent to processes (VMMC).",
     "vmmc_unclaimed": "Interrupts of a page that nobody was waiting for any more (VMMC).",
+    "handover_endpoint": "Frames that found the endpoint's descriptor with another core (ledger).",
+    "handover_pull": "Frames that found their pull handle with another core (ledger).",
+    "handover_event": "Events written on another core than the one that their process runs on "
+    "(ledger).",
+    "handover_event_back": "Events whose slot their process had written last, on another core: "
+    "the ring that both papers used (ledger).",
+    "recv_at_process": "Events written on the core that their process runs on.",
+    "rps_steered": "Frames handed on to another core (RPS).",
+    "rps_interrupts": "Interrupts of other cores, to look at what was handed on to them (RPS).",
+    "rps_backlog_full": "Frames dropped since the other core's backlog was full (RPS).",
+    "flow_requests": "Times that the NIC was asked to send an endpoint's frames to its process's "
+    "core (aRFS).",
 }
 
 RANK = {
@@ -228,6 +243,7 @@ RANK = {
     "socket_credit_waits": "Sends that found no room in the peer's buffer and waited.",
     "socket_credits_returned": "Updates that told a peer how much of its data has been read.",
     "thread_switches": "Switches from one user-level thread to another.",
+    "moves": "Times that the process went to another core while it ran.",
 }
 
 HOG = {"loops": "Rounds of burning CPU time."}

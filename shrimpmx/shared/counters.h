@@ -34,7 +34,7 @@ enum agent_kind {
     X(vmmc_letters_bounced) X(vmmc_gone_letters) X(vmmc_page_interrupts)                    \
     X(vmmc_page_disabled) X(vmmc_watchdog_polled) X(drop_vmmc_bad_frame)                    \
     X(drop_vmmc_no_process) X(drop_vmmc_not_exported) X(drop_vmmc_out_of_range)             \
-    X(drop_vmmc_mailbox_full)
+    X(drop_vmmc_mailbox_full) X(rx_queue_changes) X(flow_moves) X(mx_handled)
 
 /* The driver's own, by Open-MX's names where it has one. Its code runs in the rank (send
  * side), in the irq agent (receive handler) and in the dma agent: these come first in all
@@ -72,7 +72,10 @@ enum agent_kind {
     X(drop_nack_mcp_bad_wire_handle) X(drop_host_query_bad_magic)                           \
     X(drop_host_reply_bad_magic) X(drop_raw_queue_full) X(drop_raw_too_large)               \
     X(drop_nosys_type) X(drop_invalid_type) X(drop_unknown_type)                            \
-    X(vmmc_wakes) X(vmmc_notifications) X(vmmc_unclaimed)
+    X(vmmc_wakes) X(vmmc_notifications) X(vmmc_unclaimed)                                   \
+    X(handover_endpoint) X(handover_pull) X(handover_event) X(handover_event_back)          \
+    X(recv_at_process) X(rps_steered) X(rps_interrupts) X(rps_backlog_full)                 \
+    X(flow_requests)
 
 #define RANK_COUNTERS(X)                                                                    \
     X(resent_messages) X(recv_events) X(recv_messages)                                      \
@@ -86,7 +89,7 @@ enum agent_kind {
     X(sent_updates) X(sent_update_bytes) X(sent_letters) X(sent_update_waits)               \
     X(exports) X(imports) X(sockets_connected) X(sockets_accepted) X(sockets_reset)         \
     X(socket_bytes_sent) X(socket_bytes_received) X(socket_credit_waits)                    \
-    X(socket_credits_returned) X(thread_switches)
+    X(socket_credits_returned) X(thread_switches) X(moves)
 
 #define HOG_COUNTERS(X) X(loops)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from shrimpmx.core_lists import affinities, parse_core_list
 from shrimpmx.errors import InputError
 from shrimpmx.params import HostParameters, MxParameters, NicParameters
 from shrimpmx.wire.tables import WireGeometry, marked_types, wire_geometry
@@ -40,6 +41,12 @@ HEAP_START_BYTES = 4096
 # Strategies under which ranks poll rx rings themselves: enum busy_poll of layout.h.
 BUSY_POLLS = {"watchdog": 1, "irq-suspend": 2}
 NO_RUNNER = 0xFFFFFFFF
+NODE_FLOWS = 256
+STEERING_FLOW_BYTES = 8
+# Frames that another core's backlog holds (Linux: netdev_max_backlog is 1000).
+BACKLOG_ENTRIES = 1024
+# enum steering_kind of layout.h.
+STEERINGS = {"endpoint": 0, "rss": 1, "rps": 2, "arfs": 3}
 
 
 def lines(size_bytes: int) -> int:
@@ -81,7 +88,9 @@ class NodeLayout:
     nic_agent: int = 0
     core_runners: list[int] = field(default_factory=lambda: [0])
     core_agents: list[int] = field(default_factory=lambda: [0])
-    irq_binding: str = "round-robin"
+    irq_binding: str = "auto"
+    steering: str = "endpoint"
+    rps_cpus: str = ""
     heap_bytes: int = 0
     pull_resend_delay_ns: int = 1_000_000_000
     pull_resends_max: int = 1000
@@ -109,6 +118,9 @@ class NodeLayout:
     copy_rings_offset: int = 0
     copy_stride: int = 0
     raw_offset: int = 0
+    flows_offset: int = 0
+    backlogs_offset: int = 0
+    backlog_stride: int = 0
     vmmc_offset: int = 0
     vmmc_processes_offset: int = 0
     vmmc_cores_offset: int = 0
@@ -146,6 +158,9 @@ class NodeLayout:
             event_ring_entries=host.event_ring_entries,
             event_ring=host.event_ring,
             irq_binding=host.irq_binding,
+            vectors=nic.rx_queues,
+            steering=nic.steering,
+            rps_cpus=host.rps_cpus,
             heap_bytes=mx.heap_bytes,
             pull_resend_delay_ns=host.pull_resend_delay_ns,
             pull_resends_max=mx.resends_max,
@@ -210,6 +225,10 @@ class NodeLayout:
             )
             self.copy_rings_offset = take(self.copy_stride * self.vectors)
         self.raw_offset = take(RAW_QUEUE_BYTES + PEER_NAME_BYTES * self.nodes_count)
+        self.flows_offset = take(STEERING_FLOW_BYTES * NODE_FLOWS)
+        if self.steering == "rps":
+            self.backlog_stride = lines(RING_HEADER_BYTES + BACKLOG_ENTRIES * self.frame_slot_bytes)
+            self.backlogs_offset = take(self.backlog_stride * self.cores)
         if self.nic_kind == "vmmc":
             self.vmmc_offset = take(VMMC_NODE_BYTES)
             self.vmmc_processes_offset = take(VMMC_PROCESS_BYTES * self.endpoints)
@@ -219,6 +238,19 @@ class NodeLayout:
             self.vmmc_tables_offset = take(self.vmmc_tables_stride * self.endpoints)
         self.size_bytes = -(-position // 4096) * 4096
         return self
+
+    @property
+    def affinities(self) -> tuple[tuple[int, ...], ...]:
+        """For each vector the cores that its interrupts go to. InputError if they do not fit."""
+        try:
+            return affinities(self.irq_binding, self.vectors, self.cores)
+        except ValueError as error:
+            raise InputError(f"irq_binding: {error}") from None
+
+    @property
+    def rps_cores(self) -> tuple[int, ...]:
+        """The cores that software steering hands frames to."""
+        return parse_core_list(self.rps_cpus) or tuple(range(self.cores))
 
     @property
     def vmmc_pages(self) -> int:

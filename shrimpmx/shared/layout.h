@@ -17,7 +17,7 @@
 #include "wire/wire.h"
 
 #define SEGMENT_MAGIC 0x584d504d49524853ull /* "SHRIMPMX" in memory */
-#define SEGMENT_ABI_VERSION 4
+#define SEGMENT_ABI_VERSION 5
 
 enum segment_kind {
     SEGMENT_CONTROL = 1,
@@ -127,10 +127,12 @@ _Static_assert(sizeof(struct frame_slot) == 16, "frame slot header");
 #define NODE_VECTORS_MAX 32
 #define NODE_ENDPOINTS_MAX 255
 #define NODE_PEERS_MAX 1024
+#define NODE_FLOWS 256 /* one per endpoint number that a frame can name */
 
 /* A core's interrupt context: what its irq agent serves. */
 struct core_interrupts {              /* offset; writer */
-    volatile uint64_t pending;        /*   0  NICs set bits, the irq agent takes all: vectors */
+    volatile uint64_t pending;        /*   0  NICs set bits, the irq agent takes all: vectors, and
+                                       *      CORE_PENDING_BACKLOG by other irq agents */
     uint32_t runner;                  /*   8  supervisor: the irq agent's process */
     uint32_t agent;                   /*  12  supervisor: its agent record */
     uint8_t unused[48];               /*  16 */
@@ -138,8 +140,8 @@ struct core_interrupts {              /* offset; writer */
 };
 _Static_assert(sizeof(struct core_interrupts) == 320, "core interrupts");
 
-/* Where a vector's interrupts go. */
-enum binding_kind { BINDING_ROUND_ROBIN = 0, BINDING_CORE = 1 };
+/* Another core has put frames into this core's backlog (software steering, RPS). */
+#define CORE_PENDING_BACKLOG ((uint64_t)1 << 63)
 
 /* A vector's claim token: who may handle its frames. One word says who has it, so that the token
  * of a rank that was killed can be taken from it. Transitions: host/token.pxd. */
@@ -147,17 +149,18 @@ enum vector_token {
     TOKEN_TAKEN = 0,       /* an irq agent has it, from the NIC's interrupt on */
     TOKEN_FREE = 1,        /* interrupts are on: the NIC takes it to raise one */
     /* Interrupts are off and nobody has it: any irq agent or rank as told may take it. */
-    TOKEN_SUSPENDED = 2,   /* a rank polls; the irq agent of `bound_core` has a timer */
-    TOKEN_RESUMED = 3,     /* no rank polls any more; the irq agent of `bound_core` is awake */
+    TOKEN_SUSPENDED = 2,   /* a rank polls; the irq agent of `timer_core` has a timer */
+    TOKEN_RESUMED = 3,     /* no rank polls any more; the irq agent of `timer_core` is awake */
     TOKEN_DEFERRED = 256,  /* + core: the irq agent of that core has a timer */
     TOKEN_RANK = 65536,    /* + runner: a rank has it, in the middle of a poll */
 };
 
 struct interrupt_vector {             /* offset; writer */
     volatile uint32_t token;          /*   0  enum vector_token; by compare and exchange */
-    uint32_t binding;                 /*   4  supervisor; enum binding_kind */
-    uint32_t bound_core;              /*   8  supervisor; 0 with round-robin binding */
-    uint32_t next_core;               /*  12  NIC: round-robin position */
+    uint32_t timer_core;              /*   4  supervisor: whose irq agent has its timers; the first
+                                       *      core of its affinity, as that was at the start */
+    volatile uint64_t affinity;       /*   8  supervisor, and whoever changes it while the run goes
+                                       *      on: bit n: interrupts may go to core n; never 0 */
     uint64_t rx_ring_offset;          /*  16  supervisor: struct ring of frame_slot */
     volatile uint32_t wish;           /*  24  NIC: 1 while it waits for the token */
     uint32_t handled;                 /*  28  handler, with the token: frames handled so far,
@@ -165,8 +168,8 @@ struct interrupt_vector {             /* offset; writer */
                                        *      the dma agent copies from its slots */
     uint64_t copy_ring_offset;        /*  32  supervisor: struct ring of copy_descriptor, 0: none */
     volatile uint64_t suspended_until_ns; /* 40  ranks: when the irq agent polls, if suspended */
-    volatile uint32_t watched;        /*  48  irq agent of bound_core: 1 while its timer runs */
-    uint8_t unused[4];                /*  52 */
+    volatile uint32_t watched;        /*  48  irq agent of timer_core: 1 while its timer runs */
+    uint32_t next_core;               /*  52  NIC: from here on it looks for the next core */
     int64_t raised_ns;                /*  56  NIC, with the token: time of the last interrupt */
 };
 _Static_assert(sizeof(struct interrupt_vector) == 64, "interrupt vector");
@@ -211,7 +214,7 @@ struct endpoint_descriptor {          /* offset; writer */
     uint32_t unexpected_next;         /* 104  next unexpected event, free-running */
     uint32_t expected_next;           /* 108  next expected event, free-running */
     uint32_t last_core;               /* 112  core that touched it last, + 1 */
-    uint32_t unused1;                 /* 116 */
+    volatile uint32_t process_core;   /* 116  the rank: core that it runs on, + 1; 0: not known */
     volatile uint64_t handovers;      /* 120  times another core than the last took it */
     /* Consumer's side: the owning rank. */
     volatile uint32_t unexpected_released; /* 128  free-running; in batches of entries / 4 */
@@ -234,6 +237,21 @@ _Static_assert(sizeof(struct endpoint_descriptor) == 192 + (sizeof(pthread_mutex
 /* Heaps begin one page into their segment. */
 #define HEAP_START_BYTES 4096
 #define NO_RUNNER 0xFFFFFFFFu
+
+/* Which rx queue a frame goes to. */
+enum steering_kind {
+    STEERING_ENDPOINT = 0, /* Open-MX by destination endpoint, others by hash (multiqueue) */
+    STEERING_RSS = 1,      /* by hash; what is not IP, Open-MX's too, to queue 0 */
+    STEERING_RPS = 2,      /* one queue; its handler hands frames on to other cores, by endpoint */
+    STEERING_ARFS = 3,     /* by a table that follows the processes */
+};
+
+/* Where the frames of an endpoint go (aRFS). */
+struct steering_flow {     /* offset; writer */
+    volatile uint32_t wanted; /* 0  handlers, under the endpoint's lock: queue + 1; 0: as it is */
+    volatile uint32_t queue;  /* 4  NIC; at the start endpoint modulo queues */
+};
+_Static_assert(sizeof(struct steering_flow) == 8, "steering flow");
 
 /* Who takes frames from the rx rings beside the interrupt handler. */
 enum busy_poll {
@@ -276,7 +294,13 @@ struct node_header {                  /* offset; writer: supervisor, before any 
     uint32_t copy_frame_bytes;        /* 248  shortest copy that is */
     uint32_t unused2;                 /* 252 */
     uint64_t vmmc_offset;             /* 256  struct vmmc_node of shared/vmmc.h; 0: another NIC */
-    uint8_t unused3[56];              /* 264 */
+    uint32_t steering;                /* 264  enum steering_kind */
+    uint32_t unused3;                 /* 268 */
+    uint64_t flows_offset;            /* 272  struct steering_flow[NODE_FLOWS] */
+    uint64_t backlogs_offset;         /* 280  struct ring of frame_slot, one per core; 0: no RPS */
+    uint64_t backlog_stride;          /* 288 */
+    uint64_t rps_cores;               /* 296  bit n: RPS may hand frames to core n */
+    uint8_t unused4[16];              /* 304 */
 };
 _Static_assert(sizeof(struct node_header) == 320, "node header");
 
@@ -316,6 +340,14 @@ static inline struct ring *node_endpoint_tx_ring(struct node_header *node, uint3
 }
 static inline struct ring *node_link_ring(struct node_header *node, uint32_t source) {
     return NODE_PART(node, struct ring, node->link_rings_offset + source * node->link_stride);
+}
+
+static inline struct steering_flow *node_flow(struct node_header *node, uint32_t endpoint) {
+    return NODE_PART(node, struct steering_flow, node->flows_offset) + endpoint;
+}
+/* Frames that other cores have handed to this one. Call only with STEERING_RPS. */
+static inline struct ring *node_backlog(struct node_header *node, uint32_t core) {
+    return NODE_PART(node, struct ring, node->backlogs_offset + core * node->backlog_stride);
 }
 
 /* A node's hardware address: locally administered, the node's index in its last bytes. */

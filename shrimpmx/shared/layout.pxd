@@ -20,217 +20,85 @@ cdef extern from "shared/counters.h" nogil:
         AGENT_HOG
         AGENT_DMA
     enum:
-        COUNTER_tx_packets
-        COUNTER_tx_bytes
-        COUNTER_tx_bad_frame
-        COUNTER_tx_no_route
-        COUNTER_link_lost
-        COUNTER_link_duplicated
-        COUNTER_link_reordered
-        COUNTER_link_corrupted
-        COUNTER_rx_packets
-        COUNTER_rx_bytes
-        COUNTER_rx_marked
-        COUNTER_rx_drop_ring_full
-        COUNTER_rx_bad_frame
-        COUNTER_rx_bad_fcs
-        COUNTER_irq_raised
-        COUNTER_irq_raised_packet
-        COUNTER_irq_raised_marked
-        COUNTER_irq_raised_deferred
-        COUNTER_irq_raised_timeout
-        COUNTER_irq_raised_frames
-        COUNTER_irq_wished
-        COUNTER_irq_held_back
-        COUNTER_irq_absorbed
-        COUNTER_irq_deferred
-        COUNTER_irq_deferred_longest_ns
-        COUNTER_generated_packets
-        COUNTER_generated_resent
-        COUNTER_generated_invalid
-        COUNTER_generated_other
-        COUNTER_sunk_packets
-        COUNTER_sunk_acks
-        COUNTER_steps
-        COUNTER_irq_deferred_packets
-        COUNTER_vmmc_updates
-        COUNTER_vmmc_update_bytes
-        COUNTER_vmmc_map_requests
-        COUNTER_vmmc_letters
-        COUNTER_vmmc_letters_bounced
-        COUNTER_vmmc_gone_letters
-        COUNTER_vmmc_page_interrupts
-        COUNTER_vmmc_page_disabled
-        COUNTER_vmmc_watchdog_polled
-        COUNTER_drop_vmmc_bad_frame
-        COUNTER_drop_vmmc_no_process
-        COUNTER_drop_vmmc_not_exported
-        COUNTER_drop_vmmc_out_of_range
-        COUNTER_drop_vmmc_mailbox_full
+        COUNTER_tx_packets, COUNTER_tx_bytes, COUNTER_tx_bad_frame, COUNTER_tx_no_route
+        COUNTER_link_lost, COUNTER_link_duplicated, COUNTER_link_reordered, COUNTER_link_corrupted
+        COUNTER_rx_packets, COUNTER_rx_bytes, COUNTER_rx_marked, COUNTER_rx_drop_ring_full
+        COUNTER_rx_bad_frame, COUNTER_rx_bad_fcs, COUNTER_irq_raised, COUNTER_irq_raised_packet
+        COUNTER_irq_raised_marked, COUNTER_irq_raised_deferred, COUNTER_irq_raised_timeout
+        COUNTER_irq_raised_frames, COUNTER_irq_wished, COUNTER_irq_held_back, COUNTER_irq_absorbed
+        COUNTER_irq_deferred, COUNTER_irq_deferred_longest_ns, COUNTER_generated_packets
+        COUNTER_generated_resent, COUNTER_generated_invalid, COUNTER_generated_other
+        COUNTER_sunk_packets, COUNTER_sunk_acks, COUNTER_steps, COUNTER_irq_deferred_packets
+        COUNTER_vmmc_updates, COUNTER_vmmc_update_bytes, COUNTER_vmmc_map_requests
+        COUNTER_vmmc_letters, COUNTER_vmmc_letters_bounced, COUNTER_vmmc_gone_letters
+        COUNTER_vmmc_page_interrupts, COUNTER_vmmc_page_disabled, COUNTER_vmmc_watchdog_polled
+        COUNTER_drop_vmmc_bad_frame, COUNTER_drop_vmmc_no_process, COUNTER_drop_vmmc_not_exported
+        COUNTER_drop_vmmc_out_of_range, COUNTER_drop_vmmc_mailbox_full, COUNTER_rx_queue_changes
+        COUNTER_flow_moves, COUNTER_mx_handled
     enum:
         BUSY_POLL_NONE
         BUSY_POLL_RANKS
         BUSY_POLL_SUSPEND
     enum:
-        COUNTER_send_tiny
-        COUNTER_send_small
-        COUNTER_send_mediumsq_frag
-        COUNTER_send_mediumva_frag
-        COUNTER_send_rndv
-        COUNTER_send_notify
-        COUNTER_send_connect_request
-        COUNTER_send_connect_reply
-        COUNTER_send_liback
-        COUNTER_send_nack_lib
-        COUNTER_send_nack_mcp
-        COUNTER_send_pull_request
-        COUNTER_send_pull_reply
-        COUNTER_send_raw
-        COUNTER_send_host_query
-        COUNTER_send_host_reply
-        COUNTER_send_no_tx_slot
-        COUNTER_send_nomem_nack_lib
-        COUNTER_send_nomem_nack_mcp
-        COUNTER_send_nomem_pull_request
-        COUNTER_send_nomem_pull_reply
-        COUNTER_send_nomem_host_reply
-        COUNTER_pull_reply_fill_failed
-        COUNTER_pull_nonfirst_block_done_early
-        COUNTER_pull_request_notonlyfirst_blocks
-        COUNTER_pull_timeout_handler_first_block
-        COUNTER_pull_timeout_handler_nonfirst_block
-        COUNTER_pull_timeout_abort
-        COUNTER_pull_done
-        COUNTER_exp_eventq_full
-        COUNTER_unexp_eventq_full
-        COUNTER_rank_wakes
-        COUNTER_rank_notifications
-        COUNTER_shared_tiny
-        COUNTER_shared_small
-        COUNTER_shared_medium_frag
-        COUNTER_shared_rndv
-        COUNTER_shared_notify
-        COUNTER_shared_connect_request
-        COUNTER_shared_connect_reply
-        COUNTER_shared_liback
-        COUNTER_shared_nack_lib
-        COUNTER_shared_pull
-        COUNTER_shared_eventq_full
-        COUNTER_dmarecv_pull_reply
-        COUNTER_dmarecv_bytes
+        COUNTER_send_tiny, COUNTER_send_small, COUNTER_send_mediumsq_frag
+        COUNTER_send_mediumva_frag, COUNTER_send_rndv, COUNTER_send_notify
+        COUNTER_send_connect_request, COUNTER_send_connect_reply, COUNTER_send_liback
+        COUNTER_send_nack_lib, COUNTER_send_nack_mcp, COUNTER_send_pull_request
+        COUNTER_send_pull_reply, COUNTER_send_raw, COUNTER_send_host_query, COUNTER_send_host_reply
+        COUNTER_send_no_tx_slot, COUNTER_send_nomem_nack_lib, COUNTER_send_nomem_nack_mcp
+        COUNTER_send_nomem_pull_request, COUNTER_send_nomem_pull_reply
+        COUNTER_send_nomem_host_reply, COUNTER_pull_reply_fill_failed
+        COUNTER_pull_nonfirst_block_done_early, COUNTER_pull_request_notonlyfirst_blocks
+        COUNTER_pull_timeout_handler_first_block, COUNTER_pull_timeout_handler_nonfirst_block
+        COUNTER_pull_timeout_abort, COUNTER_pull_done, COUNTER_exp_eventq_full
+        COUNTER_unexp_eventq_full, COUNTER_rank_wakes, COUNTER_rank_notifications
+        COUNTER_shared_tiny, COUNTER_shared_small, COUNTER_shared_medium_frag, COUNTER_shared_rndv
+        COUNTER_shared_notify, COUNTER_shared_connect_request, COUNTER_shared_connect_reply
+        COUNTER_shared_liback, COUNTER_shared_nack_lib, COUNTER_shared_pull
+        COUNTER_shared_eventq_full, COUNTER_dmarecv_pull_reply, COUNTER_dmarecv_bytes
         COUNTER_dma_ring_full
     enum:
-        COUNTER_interrupts
-        COUNTER_polls
-        COUNTER_budget_exhausted
-        COUNTER_demotions
-        COUNTER_reclaims
-        COUNTER_timer_ticks
-        COUNTER_poll_timers
-        COUNTER_suspensions
-        COUNTER_busy_polls
-        COUNTER_recv_other
-        COUNTER_recv_other_bytes
-        COUNTER_recv_other_delay_ns
-        COUNTER_recv_packets
-        COUNTER_recv_tiny
-        COUNTER_recv_small
-        COUNTER_recv_medium_frag
-        COUNTER_recv_rndv
-        COUNTER_recv_notify
-        COUNTER_recv_connect_request
-        COUNTER_recv_connect_reply
-        COUNTER_recv_liback
-        COUNTER_recv_nack_lib
-        COUNTER_recv_nack_mcp
-        COUNTER_recv_pull_request
-        COUNTER_recv_pull_reply
-        COUNTER_recv_raw
-        COUNTER_recv_host_query
-        COUNTER_recv_host_reply
-        COUNTER_drop_bad_header_datalen
-        COUNTER_drop_bad_datalen
-        COUNTER_drop_bad_skblen
-        COUNTER_drop_bad_ethertype
-        COUNTER_drop_bad_peer_addr
-        COUNTER_drop_bad_peer_index
-        COUNTER_drop_bad_endpoint
-        COUNTER_drop_bad_session
-        COUNTER_drop_pull_bad_replies
-        COUNTER_drop_pull_bad_region
-        COUNTER_drop_pull_bad_offset_length
-        COUNTER_drop_pull_reply_bad_magic_endpoint
-        COUNTER_drop_pull_reply_bad_wire_handle
-        COUNTER_drop_pull_reply_bad_seqnum_wraparound
-        COUNTER_drop_pull_reply_bad_seqnum
-        COUNTER_drop_pull_reply_duplicate
-        COUNTER_drop_nack_mcp_bad_magic_endpoint
-        COUNTER_drop_nack_mcp_bad_wire_handle
-        COUNTER_drop_host_query_bad_magic
-        COUNTER_drop_host_reply_bad_magic
-        COUNTER_drop_raw_queue_full
-        COUNTER_drop_raw_too_large
-        COUNTER_drop_nosys_type
-        COUNTER_drop_invalid_type
-        COUNTER_drop_unknown_type
-        COUNTER_vmmc_wakes
-        COUNTER_vmmc_notifications
-        COUNTER_vmmc_unclaimed
+        COUNTER_interrupts, COUNTER_polls, COUNTER_budget_exhausted, COUNTER_demotions
+        COUNTER_reclaims, COUNTER_timer_ticks, COUNTER_poll_timers, COUNTER_suspensions
+        COUNTER_busy_polls, COUNTER_recv_other, COUNTER_recv_other_bytes
+        COUNTER_recv_other_delay_ns, COUNTER_recv_packets, COUNTER_recv_tiny, COUNTER_recv_small
+        COUNTER_recv_medium_frag, COUNTER_recv_rndv, COUNTER_recv_notify
+        COUNTER_recv_connect_request, COUNTER_recv_connect_reply, COUNTER_recv_liback
+        COUNTER_recv_nack_lib, COUNTER_recv_nack_mcp, COUNTER_recv_pull_request
+        COUNTER_recv_pull_reply, COUNTER_recv_raw, COUNTER_recv_host_query, COUNTER_recv_host_reply
+        COUNTER_drop_bad_header_datalen, COUNTER_drop_bad_datalen, COUNTER_drop_bad_skblen
+        COUNTER_drop_bad_ethertype, COUNTER_drop_bad_peer_addr, COUNTER_drop_bad_peer_index
+        COUNTER_drop_bad_endpoint, COUNTER_drop_bad_session, COUNTER_drop_pull_bad_replies
+        COUNTER_drop_pull_bad_region, COUNTER_drop_pull_bad_offset_length
+        COUNTER_drop_pull_reply_bad_magic_endpoint, COUNTER_drop_pull_reply_bad_wire_handle
+        COUNTER_drop_pull_reply_bad_seqnum_wraparound, COUNTER_drop_pull_reply_bad_seqnum
+        COUNTER_drop_pull_reply_duplicate, COUNTER_drop_nack_mcp_bad_magic_endpoint
+        COUNTER_drop_nack_mcp_bad_wire_handle, COUNTER_drop_host_query_bad_magic
+        COUNTER_drop_host_reply_bad_magic, COUNTER_drop_raw_queue_full, COUNTER_drop_raw_too_large
+        COUNTER_drop_nosys_type, COUNTER_drop_invalid_type, COUNTER_drop_unknown_type
+        COUNTER_vmmc_wakes, COUNTER_vmmc_notifications, COUNTER_vmmc_unclaimed
+        COUNTER_handover_endpoint, COUNTER_handover_pull, COUNTER_handover_event
+        COUNTER_handover_event_back, COUNTER_recv_at_process, COUNTER_rps_steered
+        COUNTER_rps_interrupts, COUNTER_rps_backlog_full, COUNTER_flow_requests
     enum:
-        COUNTER_resent_messages
-        COUNTER_recv_events
-        COUNTER_recv_messages
-        COUNTER_recv_unexpected
-        COUNTER_recv_early
-        COUNTER_recv_duplicate
-        COUNTER_recv_bad_session
-        COUNTER_recv_stale_ack
-        COUNTER_acks_piggybacked
-        COUNTER_acks_delayed
-        COUNTER_acks_immediate
-        COUNTER_zombies
-        COUNTER_truncated
-        COUNTER_cancelled
-        COUNTER_partners_dead
-        COUNTER_pool_grown
-        COUNTER_progress_calls
-        COUNTER_unexpected_no_buffer
-        COUNTER_medium_no_assembly
-        COUNTER_nacks_received
-        COUNTER_recv_bad_fragment
-        COUNTER_recv_out_of_window
-        COUNTER_sent_large
-        COUNTER_sent_self
-        COUNTER_sent_shared
-        COUNTER_pulls_started
-        COUNTER_pulls_waited
-        COUNTER_pulls_failed
-        COUNTER_recv_bad_notify
-        COUNTER_memory_heap
-        COUNTER_memory_process
-        COUNTER_memory_bounce
-        COUNTER_unexpected_handled
-        COUNTER_match_comparisons
-        COUNTER_sent_updates
-        COUNTER_sent_update_bytes
-        COUNTER_sent_letters
-        COUNTER_sent_update_waits
-        COUNTER_exports
-        COUNTER_imports
-        COUNTER_sockets_connected
-        COUNTER_sockets_accepted
-        COUNTER_sockets_reset
-        COUNTER_socket_bytes_sent
-        COUNTER_socket_bytes_received
-        COUNTER_socket_credit_waits
-        COUNTER_socket_credits_returned
-        COUNTER_thread_switches
+        COUNTER_resent_messages, COUNTER_recv_events, COUNTER_recv_messages, COUNTER_recv_unexpected
+        COUNTER_recv_early, COUNTER_recv_duplicate, COUNTER_recv_bad_session, COUNTER_recv_stale_ack
+        COUNTER_acks_piggybacked, COUNTER_acks_delayed, COUNTER_acks_immediate, COUNTER_zombies
+        COUNTER_truncated, COUNTER_cancelled, COUNTER_partners_dead, COUNTER_pool_grown
+        COUNTER_progress_calls, COUNTER_unexpected_no_buffer, COUNTER_medium_no_assembly
+        COUNTER_nacks_received, COUNTER_recv_bad_fragment, COUNTER_recv_out_of_window
+        COUNTER_sent_large, COUNTER_sent_self, COUNTER_sent_shared, COUNTER_pulls_started
+        COUNTER_pulls_waited, COUNTER_pulls_failed, COUNTER_recv_bad_notify, COUNTER_memory_heap
+        COUNTER_memory_process, COUNTER_memory_bounce, COUNTER_unexpected_handled
+        COUNTER_match_comparisons, COUNTER_sent_updates, COUNTER_sent_update_bytes
+        COUNTER_sent_letters, COUNTER_sent_update_waits, COUNTER_exports, COUNTER_imports
+        COUNTER_sockets_connected, COUNTER_sockets_accepted, COUNTER_sockets_reset
+        COUNTER_socket_bytes_sent, COUNTER_socket_bytes_received, COUNTER_socket_credit_waits
+        COUNTER_socket_credits_returned, COUNTER_thread_switches, COUNTER_moves
     enum:
         COUNTER_loops
     enum:
-        COUNTER_copies
-        COUNTER_copied_bytes
-        COUNTER_copies_refused
+        COUNTER_copies, COUNTER_copied_bytes, COUNTER_copies_refused
     const char *counter_name(uint32_t kind, uint32_t index) noexcept
 
 cdef extern from "shared/layout.h" nogil:
@@ -265,8 +133,13 @@ cdef extern from "shared/layout.h" nogil:
         RUNNER_DONE
         RUNNER_FAILED
     enum:
-        BINDING_ROUND_ROBIN
-        BINDING_CORE
+        NODE_FLOWS
+    uint64_t CORE_PENDING_BACKLOG
+    enum:
+        STEERING_ENDPOINT
+        STEERING_RSS
+        STEERING_RPS
+        STEERING_ARFS
     enum:
         ENDPOINT_CLOSED
         ENDPOINT_OPEN
@@ -350,15 +223,15 @@ cdef extern from "shared/layout.h" nogil:
         TOKEN_RANK
     cdef struct interrupt_vector:
         uint32_t token
-        uint32_t binding
-        uint32_t bound_core
-        uint32_t next_core
+        uint32_t timer_core
+        uint64_t affinity
         uint64_t rx_ring_offset
         uint32_t wish
         uint32_t handled
         uint64_t copy_ring_offset
         uint64_t suspended_until_ns
         uint32_t watched
+        uint32_t next_core
         int64_t raised_ns
     cdef struct copy_descriptor:
         uint64_t source_offset
@@ -384,12 +257,16 @@ cdef extern from "shared/layout.h" nogil:
         uint32_t unexpected_next
         uint32_t expected_next
         uint32_t last_core
+        uint32_t process_core
         uint64_t handovers
         uint32_t unexpected_released
         uint32_t expected_released
         uint64_t pulls_offset
         uint32_t pid
         uint32_t pulls_active
+    cdef struct steering_flow:
+        uint32_t wanted
+        uint32_t queue
     cdef struct node_header:
         segment_header segment
         uint32_t index
@@ -422,6 +299,11 @@ cdef extern from "shared/layout.h" nogil:
         uint32_t mark_early
         uint32_t busy_poll
         uint64_t vmmc_offset
+        uint32_t steering
+        uint64_t flows_offset
+        uint64_t backlogs_offset
+        uint64_t backlog_stride
+        uint64_t rps_cores
     cdef struct event_tiny:
         uint16_t checksum
         uint8_t length
@@ -487,5 +369,7 @@ cdef extern from "shared/layout.h" nogil:
     ring *node_core_tx_ring(node_header *node, uint32_t core) noexcept
     ring *node_endpoint_tx_ring(node_header *node, uint32_t endpoint) noexcept
     ring *node_link_ring(node_header *node, uint32_t source) noexcept
+    steering_flow *node_flow(node_header *node, uint32_t endpoint) noexcept
+    ring *node_backlog(node_header *node, uint32_t core) noexcept
     void node_address(uint32_t index, uint8_t address[6]) noexcept
     uint8_t event_id(uint32_t index) noexcept

@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t, uint32_t
 
 from shrimpmx.native.ring cimport ring
 from shrimpmx.shared.control cimport Control
-from shrimpmx.shared.layout cimport node_header
+from shrimpmx.shared.layout cimport interrupt_vector, node_header
 
 
 cdef class Node:
@@ -22,3 +22,4 @@ cdef class Node:
     cdef int _write_ring(self, ring *r, uint32_t entries) except -1
     cdef int _write_endpoints(self, layout) except -1
     cdef int _write_vmmc(self, layout) except -1
+    cdef interrupt_vector *_vector(self, uint32_t vector) except NULL

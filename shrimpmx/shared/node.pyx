@@ -3,7 +3,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memset
 
-from shrimpmx.native.atomics cimport load_relaxed_u64
+from shrimpmx.native.atomics cimport load_relaxed_u32, load_relaxed_u64, store_relaxed_u64
 from shrimpmx.native.lock cimport shared_lock_initialise
 from shrimpmx.native.ring cimport RING_HEADER_BYTES, ring, ring_depth, ring_initialise
 from shrimpmx.shared.control cimport Control
@@ -24,17 +24,18 @@ from shrimpmx.shared.vmmc cimport (
     node_vmmc,
 )
 from shrimpmx.shared.layout cimport (
-    BINDING_CORE,
-    BINDING_ROUND_ROBIN,
     ENDPOINT_CLOSED,
+    ENDPOINT_OPEN,
     ENDPOINT_PULLS,
     ENDPOINT_REGIONS,
     EVENT_RING_LOCK_FREE,
     EVENT_RING_RESET,
     HEAP_START_BYTES,
     MEMORY_REGION_BYTES,
+    NODE_FLOWS,
     NO_RUNNER,
     PULL_HANDLE_BYTES,
+    STEERING_RSS,
     copy_descriptor,
     core_interrupts,
     endpoint_descriptor,
@@ -42,18 +43,22 @@ from shrimpmx.shared.layout cimport (
     frame_slot,
     interrupt_vector,
     node_copy_ring,
+    node_backlog,
     node_core,
     node_core_tx_ring,
     node_endpoint,
     node_endpoint_tx_ring,
+    node_flow,
     node_header,
     node_link_ring,
     node_rx_ring,
     node_vector,
+    steering_flow,
 )
 
+from shrimpmx.core_lists import checked_affinity, format_core_list
 from shrimpmx.errors import InputError, MachineError
-from shrimpmx.shared.geometry import lines
+from shrimpmx.shared.geometry import BACKLOG_ENTRIES, STEERINGS, lines
 
 # Twice what the dma agent hands back at a time (copy_offload.pyx): while it does so the handler
 # can handle as many frames without a descriptor, and the next frame's releases them. In a shorter
@@ -78,6 +83,8 @@ def structure_bytes() -> dict:
         "ENDPOINT_PULLS": ENDPOINT_PULLS,
         "HEAP_START_BYTES": HEAP_START_BYTES,
         "NO_RUNNER": NO_RUNNER,
+        "NODE_FLOWS": NODE_FLOWS,
+        "STEERING_FLOW_BYTES": sizeof(steering_flow),
         "VMMC_NODE_BYTES": sizeof(vmmc_node),
         "VMMC_PROCESS_BYTES": sizeof(vmmc_process),
         "VMMC_CORE_BYTES": sizeof(vmmc_core),
@@ -178,6 +185,13 @@ cdef class Node:
         header.endpoint_tx_stride = layout.endpoint_tx_stride
         header.link_rings_offset = layout.link_rings_offset
         header.link_stride = layout.link_stride
+        header.steering = STEERINGS[layout.steering]
+        header.flows_offset = layout.flows_offset
+        header.backlogs_offset = layout.backlogs_offset
+        header.backlog_stride = layout.backlog_stride
+        header.rps_cores = sum(1 << core for core in layout.rps_cores)
+        for index in range(NODE_FLOWS):
+            node_flow(header, index).queue = index % layout.vectors
         return 0
 
     cdef int _write_interrupts(self, layout) except -1:
@@ -192,11 +206,9 @@ cdef class Node:
             vector = node_vector(self.header, index)
             memset(vector, 0, sizeof(interrupt_vector))
             vector.token = 1
-            if layout.irq_binding == "round-robin":
-                vector.binding = BINDING_ROUND_ROBIN
-            else:
-                vector.binding = BINDING_CORE
-                vector.bound_core = int(layout.irq_binding)
+            cores = layout.affinities[index]
+            vector.affinity = sum(1 << core for core in cores)
+            vector.timer_core = cores[0]
             vector.rx_ring_offset = layout.rx_rings_offset + index * layout.rx_stride
             if layout.copy_stride:
                 vector.copy_ring_offset = layout.copy_rings_offset + index * layout.copy_stride
@@ -206,6 +218,8 @@ cdef class Node:
         cdef node_header *header = self.header
         for index in range(layout.cores):
             self._write_ring(node_core_tx_ring(header, index), layout.tx_ring_entries)
+            if layout.backlog_stride:
+                self._write_ring(node_backlog(header, index), BACKLOG_ENTRIES)
         for index in range(layout.endpoints):
             self._write_ring(node_endpoint_tx_ring(header, index), layout.tx_ring_entries)
         for index in range(layout.nodes_count):
@@ -328,6 +342,66 @@ cdef class Node:
             rows.append(f"{vector:>4}:{cells}  shrimpmx-edge  node{self.index}-rx-{vector}")
         return "\n".join(rows)
 
+    @property
+    def vectors_count(self):
+        """Rx queues, and interrupt vectors, of this node."""
+        return self.header.vectors_count
+
+    def affinity(self, uint32_t vector) -> tuple:
+        """The cores that interrupts of `vector` go to, ascending."""
+        cdef uint64_t mask = load_relaxed_u64(&self._vector(vector).affinity)
+        return tuple(core for core in range(self.header.cores_count) if mask >> core & 1)
+
+    def set_affinity(self, uint32_t vector, str cores not None) -> None:
+        """Let interrupts of `vector` go to the cores of a list such as "0-3,8", from now on.
+
+        Also while the node is in use, as a write to smp_affinity_list. InputError if the list is
+        empty or names a core that there is not, IndexError without such a vector.
+        """
+        cdef interrupt_vector *found = self._vector(vector)
+        try:
+            wanted = checked_affinity(cores, self.header.cores_count)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        store_relaxed_u64(&found.affinity, sum(1 << core for core in wanted))
+
+    def affinity_table(self) -> str:
+        """A line per vector: its number, and its cores as smp_affinity_list has them."""
+        return "\n".join(
+            f"{vector}: {format_core_list(self.affinity(vector))}"
+            for vector in range(self.header.vectors_count)
+        )
+
+    cdef interrupt_vector *_vector(self, uint32_t vector) except NULL:
+        if vector >= self.header.vectors_count:
+            raise IndexError(f"no vector {vector}; there are {self.header.vectors_count}")
+        return node_vector(self.header, vector)
+
+    def process_core(self, uint32_t endpoint) -> int | None:
+        """The core that the process of `endpoint` runs on; None: it has not told."""
+        if endpoint >= self.header.endpoints_count:
+            raise IndexError(f"no endpoint {endpoint}; there are {self.header.endpoints_count}")
+        core = load_relaxed_u32(&node_endpoint(self.header, endpoint).process_core)
+        return core - 1 if core else None
+
+    def endpoint_runner(self, uint32_t endpoint) -> int | None:
+        """The process that has opened `endpoint`, as an Ethernet host's; None: it is closed."""
+        if endpoint >= self.header.endpoints_count:
+            raise IndexError(f"no endpoint {endpoint}; there are {self.header.endpoints_count}")
+        cdef endpoint_descriptor *found = node_endpoint(self.header, endpoint)
+        return found.runner if load_relaxed_u32(&found.state) == ENDPOINT_OPEN else None
+
+    def endpoint_queue(self, uint32_t endpoint) -> int:
+        """The rx queue that Open-MX's frames for `endpoint` go to now."""
+        if self.header.steering == STEERING_RSS:
+            return 0
+        return load_relaxed_u32(&node_flow(self.header, endpoint % NODE_FLOWS).queue)
+
+    @property
+    def has_vmmc(self):
+        """Whether the node has SHRIMP's NIC in place of an Ethernet NIC."""
+        return self.header.vmmc_offset != 0
+
     def endpoint_handovers(self, uint32_t endpoint) -> int:
         """Packets for `endpoint` that another core handled than the packet before."""
         if endpoint >= self.header.endpoints_count:
@@ -342,6 +416,8 @@ cdef class Node:
             if self.header.dma_runner != NO_RUNNER:
                 depths["copy", index] = ring_depth(node_copy_ring(self.header, index))
         for index in range(self.header.cores_count):
+            if self.header.backlogs_offset:
+                depths["backlog", index] = ring_depth(node_backlog(self.header, index))
             depths["core_tx", index] = ring_depth(node_core_tx_ring(self.header, index))
         for index in range(self.header.endpoints_count):
             depths["endpoint_tx", index] = ring_depth(node_endpoint_tx_ring(self.header, index))

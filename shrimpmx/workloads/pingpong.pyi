@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,4 +14,6 @@ def pingpong(
     iterations: int,
     warmup: int,
     delay_ns: int = 0,
+    move: Callable[[], object] | None = None,
+    move_every: int = 0,
 ) -> NDArray[np.int64]: ...

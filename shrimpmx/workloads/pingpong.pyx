@@ -31,22 +31,25 @@ cdef struct Exchange:
     uint32_t size_bytes
     int64_t delay_ns
     MxRequest *receive       # posted for the next message
+    int64_t before_ns        # who responds: the reply before
     LoopFailure failure
 
 
 def pingpong(Endpoint endpoint not None, Partner partner not None, bint initiator,
-             uint32_t size_bytes, uint32_t iterations, uint32_t warmup, int64_t delay_ns=0):
+             uint32_t size_bytes, uint32_t iterations, uint32_t warmup, int64_t delay_ns=0,
+             move=None, uint64_t move_every=0):
     """Exchange `warmup` + `iterations` messages of `size_bytes` with `partner`.
 
-    Returns half the round trip of each iteration after the warm-up, ns (int64, one per
-    iteration; it contains `delay_ns` once). The rank that is not the initiator measures
-    from reply to reply. Raises MxError if a message is lost or damaged, AbortedError if the
-    run is stopped.
+    After each `move_every` round trips but the last `move()` is called (0: never). Returns half the
+    round trip of each iteration after the warm-up, ns (int64, one per iteration; it contains
+    `delay_ns` once). The rank that is not the initiator measures from reply to reply.
+    Raises MxError if a message is lost or damaged, AbortedError if the run is stopped.
     """
     cdef Exchange exchange
     cdef uint8_t[::1] outgoing, incoming
     cdef int64_t[::1] samples
-    cdef LoopResult result
+    cdef uint64_t first, last, total
+    cdef LoopResult result = LOOP_DONE
     check_partner(endpoint, partner)
     if iterations == 0:
         raise InputError("a ping-pong needs at least one iteration")
@@ -59,13 +62,33 @@ def pingpong(Endpoint endpoint not None, Partner partner not None, bint initiato
     exchange.incoming = &incoming[0]
     exchange.size_bytes = size_bytes
     exchange.delay_ns = delay_ns
-    with nogil:
-        if initiator:
-            result = initiate(endpoint, &exchange, samples)
-        else:
-            result = respond(endpoint, &exchange, samples)
-    check_loop(endpoint, result, &exchange.failure, (outgoing, incoming))
+    exchange.receive = NULL
+    total = <uint64_t>samples.shape[0]
+    first = 0
+    if move is None or move_every == 0:
+        move_every = total
+    while first < total:
+        if first > 0:
+            make_move(endpoint, move, (outgoing, incoming))
+        last = min(total, first + move_every)
+        with nogil:
+            if initiator:
+                result = initiate(endpoint, &exchange, samples, first, last)
+            else:
+                result = respond(endpoint, &exchange, samples, first, last)
+        check_loop(endpoint, result, &exchange.failure, (outgoing, incoming))
+        first = last
     return measured[warmup:] // 2
+
+
+cdef int make_move(Endpoint endpoint, object move, object buffers) except -1:
+    try:
+        move()
+    except BaseException:
+        # A receive that is posted may still write to them.
+        endpoint.library.abandoned.append(buffers)
+        raise
+    return 0
 
 
 cdef inline bint post(Endpoint endpoint, Exchange *exchange, uint64_t number) noexcept nogil:
@@ -105,12 +128,13 @@ cdef inline bint intact(Exchange *exchange, uint64_t number) noexcept nogil:
         exchange.incoming + (number & 1) * exchange.size_bytes, exchange.size_bytes, number)
 
 
-cdef LoopResult initiate(Endpoint endpoint, Exchange *exchange,
-                         int64_t[::1] samples) noexcept nogil:
+cdef LoopResult initiate(Endpoint endpoint, Exchange *exchange, int64_t[::1] samples,
+                         uint64_t first, uint64_t last) noexcept nogil:
+    """The round trips from `first` on, `last` excluded."""
     cdef uint64_t number
     cdef int64_t start_ns
     cdef LoopResult result
-    for number in range(<uint64_t>samples.shape[0]):
+    for number in range(first, last):
         exchange.failure.message = number
         stamp(exchange.outgoing, exchange.size_bytes, number)
         if not post(endpoint, exchange, number):
@@ -125,20 +149,23 @@ cdef LoopResult initiate(Endpoint endpoint, Exchange *exchange,
         samples[number] = clock_now_ns(endpoint.control.clock()) - start_ns
         if not intact(exchange, number):
             return LOOP_CORRUPT
-    endpoint.flush_c()
+    if last == <uint64_t>samples.shape[0]:
+        endpoint.flush_c()
     return LOOP_DONE
 
 
-cdef LoopResult respond(Endpoint endpoint, Exchange *exchange,
-                        int64_t[::1] samples) noexcept nogil:
+cdef LoopResult respond(Endpoint endpoint, Exchange *exchange, int64_t[::1] samples,
+                        uint64_t first, uint64_t last) noexcept nogil:
+    """The same. A receive is posted ahead, so that it is there for the next round trip, too."""
     cdef uint64_t number
     cdef uint64_t count = <uint64_t>samples.shape[0]
     cdef int64_t now_ns
-    cdef int64_t before_ns = clock_now_ns(endpoint.control.clock())
     cdef LoopResult result
-    if not post(endpoint, exchange, 0):
-        return LOOP_NO_MEMORY
-    for number in range(count):
+    if first == 0:
+        exchange.before_ns = clock_now_ns(endpoint.control.clock())
+        if not post(endpoint, exchange, 0):
+            return LOOP_NO_MEMORY
+    for number in range(first, last):
         exchange.failure.message = number
         stamp(exchange.outgoing, exchange.size_bytes, number)
         result = await_message(endpoint, exchange)
@@ -151,8 +178,8 @@ cdef LoopResult respond(Endpoint endpoint, Exchange *exchange,
         if result != LOOP_DONE:
             return result
         now_ns = clock_now_ns(endpoint.control.clock())
-        samples[number] = now_ns - before_ns
-        before_ns = now_ns
+        samples[number] = now_ns - exchange.before_ns
+        exchange.before_ns = now_ns
         if not intact(exchange, number):
             return LOOP_CORRUPT
     return LOOP_DONE

@@ -135,6 +135,21 @@ def test_a_users_policy_decides() -> None:
     assert nic["irq_raised"] == nic["irq_raised_packet"] > 0
 
 
+def test_a_users_policy_is_made_for_each_rx_queue() -> None:
+    nic, host = NicParameters(rx_queues=2), HostParameters(cores=2)
+    ranks = tuple(
+        RankSpec(number % 2, "pingpong", options={"iterations": 30, "warmup": 0})
+        for number in range(4)
+    )
+    spec = {"ranks": ranks, "wait": BLOCK, "nic": nic, "host": host}
+    result = run(ClusterSpec(**spec, policy=lambda index: Every()))  # type: ignore[arg-type]
+    assert result.counters["node0.nic"]["irq_raised"] > 0
+    assert all(result.interrupts[0][core][core] > 0 for core in (0, 1))
+    shared = Every()
+    with pytest.raises(AgentError, match="nic failed: a coalescing policy has state and serves"):
+        run(ClusterSpec(**spec, policy=lambda index: shared))  # type: ignore[arg-type]
+
+
 def test_a_users_policy_that_raises_ends_the_run_with_its_traceback() -> None:
     with pytest.raises(
         AgentError, match=r"nic failed: ZeroDivisionError: my own mistake"

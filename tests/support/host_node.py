@@ -32,6 +32,7 @@ NIC, CORE0, CORE1, RANK = 0, 1, 2, 3  # runners, and agents
 RUNNERS_OFFSET_AT, RUNNER_BYTES = 152, 256
 AGENTS_OFFSET_AT, AGENT_BYTES, AGENT_COUNTERS_AT = 160, 64 + 8 * 144, 64
 CORE_BYTES, VECTOR_BYTES, WISH_AT, RAISED_AT, PID_AT = 320, 64, 24, 56, 144
+RING_TAIL_AT = 64
 SESSION = 0x1234
 PEER = 1  # the node that the frames come from
 PACKETS: dict[str, type[Packet]] = {
@@ -53,6 +54,11 @@ def node_address(index: int) -> bytes:
     return bytes([0x02, 0x5A, 0, 0, index >> 8, index & 0xFF])
 
 
+def core_agent(core: int) -> int:
+    """The runner, and agent, of a core's interrupts: those beyond the second follow the rank."""
+    return CORE0 + core if core < 2 else RANK + core - 1
+
+
 def frame(kind: str, peer: int = PEER, **fields: Any) -> bytes:
     """A frame for node 0 from `peer`; for endpoint 0 and SESSION unless told otherwise."""
     fields = {"source": node_address(peer), "peer_index": peer, "src_endpoint": 3, **fields}
@@ -63,7 +69,7 @@ def frame(kind: str, peer: int = PEER, **fields: Any) -> bytes:
 
 @dataclass
 class HostNode:
-    """A node of a cluster under test, 0 by default: two cores, and the driver's parts on it."""
+    """A node of a cluster under test, 0 by default: two cores, or `cores`, and the driver on it."""
 
     control: Control
     layout: NodeLayout
@@ -72,21 +78,25 @@ class HostNode:
     handlers: list[ReceiveHandler]
 
     @classmethod
-    def make(cls, *, start_index: int = 0, opened: bool = True, **layout: Any) -> HostNode:
-        runners = ["nic", "irq0", "irq1", "rank0"]
+    def make(
+        cls, *, start_index: int = 0, opened: bool = True, cores: int = 2, **layout: Any
+    ) -> HostNode:
+        further = range(2, cores)
+        runners = ["nic", "irq0", "irq1", "rank0", *[f"irq{core}" for core in further]]
         agents = [
             ("node0.nic", "nic", NIC),
             ("node0.irq0", "irq", CORE0),
             ("node0.irq1", "irq", CORE1),
             ("rank0", "rank", RANK),
+            *[(f"node0.irq{core}", "irq", core_agent(core)) for core in further],
         ]
         memory = Segment.anonymous(Control.size_bytes(len(runners), len(agents)), CONTROL_KIND)
         settings: dict[str, Any] = {
             "nodes_count": 3,
-            "cores": 2,
+            "cores": cores,
             "endpoints": 2,
-            "core_runners": [CORE0, CORE1],
-            "core_agents": [CORE0, CORE1],
+            "core_runners": [core_agent(core) for core in range(cores)],
+            "core_agents": [core_agent(core) for core in range(cores)],
             "rx_ring_entries": 256,
             "tx_ring_entries": 16,
             "link_ring_entries": 16,
@@ -100,7 +110,7 @@ class HostNode:
         endpoints = [DriverEndpoint(node, i, RANK, RANK) for i in range(place.endpoints)]
         if opened:
             endpoints[0].open(SESSION, start_index)
-        handlers = [ReceiveHandler(node, core, CORE0 + core) for core in range(place.cores)]
+        handlers = [ReceiveHandler(node, core, core_agent(core)) for core in range(place.cores)]
         return cls(control, place, node, endpoints, handlers)
 
     @property
@@ -122,7 +132,7 @@ class HostNode:
     def irq(
         self, core: int = 0, budget: int = 64, demote_after: int = 10, **costs: int
     ) -> InterruptAgent:
-        return InterruptAgent(self.node, core, CORE0 + core, budget, demote_after, **costs)
+        return InterruptAgent(self.node, core, core_agent(core), budget, demote_after, **costs)
 
     # -- words of the segments that a test plays the other side of ----
 
@@ -162,6 +172,12 @@ class HostNode:
     def set_token(self, value: int, vector: int = 0) -> None:
         place = self.layout.vectors_offset + VECTOR_BYTES * vector
         struct.pack_into("<I", self.node.segment.view(), place, value)
+
+    def ring_tail(self, vector: int = 0) -> int:
+        """Frames that have been taken from a vector's rx ring so far."""
+        place = self.layout.rx_rings_offset + self.layout.rx_stride * vector + RING_TAIL_AT
+        value: int = struct.unpack_from("<I", self.node.segment.view(), place)[0]
+        return value
 
     def set_wish(self, value: int, vector: int = 0) -> None:
         place = self.layout.vectors_offset + VECTOR_BYTES * vector + WISH_AT

@@ -9,7 +9,7 @@ from shrimpmx.nic.firmware import Firmware
 from shrimpmx.params import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
-from shrimpmx.shared.geometry import NodeLayout
+from shrimpmx.shared.geometry import INTERRUPT_VECTOR_BYTES, STEERING_FLOW_BYTES, NodeLayout
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packets import SmallPacket, TinyPacket, encode, node_address
@@ -17,6 +17,7 @@ from shrimpmx.wire.packets import SmallPacket, TinyPacket, encode, node_address
 CONTROL_KIND, NODE_KIND = 1, 2
 TOKEN_OFFSET, WISH_OFFSET = 0, 24  # in struct interrupt_vector
 PENDING_OFFSET, CORE_BYTES = 0, 320  # in struct core_interrupts
+WANTED_OFFSET, QUEUE_OFFSET = 0, 4  # in struct steering_flow
 
 # A link and a DMA engine whose times can be added up in one's head.
 PLAIN = NicParameters(
@@ -65,43 +66,61 @@ class Nodes:
     def _word(self, index: int, offset: int) -> ctypes.c_uint32:
         return ctypes.c_uint32.from_address(self.nodes[index].segment.address + offset)
 
-    def token(self, index: int = 0) -> ctypes.c_uint32:
-        """Claim token of vector 0: 1 while the NIC may raise."""
-        return self._word(index, self.layouts[index].vectors_offset + TOKEN_OFFSET)
+    def _vector_word(self, index: int, vector: int, offset: int) -> ctypes.c_uint32:
+        start = self.layouts[index].vectors_offset + vector * INTERRUPT_VECTOR_BYTES
+        return self._word(index, start + offset)
 
-    def wish(self, index: int = 0) -> int:
-        """Whether the NIC waits for the token of vector 0."""
-        return self._word(index, self.layouts[index].vectors_offset + WISH_OFFSET).value
+    def _flow_word(self, index: int, endpoint: int, offset: int) -> ctypes.c_uint32:
+        start = self.layouts[index].flows_offset + endpoint * STEERING_FLOW_BYTES
+        return self._word(index, start + offset)
 
-    def take_interrupts(self, index: int = 0) -> list[int]:
-        """Cores that are interrupted; their pending words are cleared."""
+    def token(self, index: int = 0, vector: int = 0) -> ctypes.c_uint32:
+        """Claim token of a vector: 1 while the NIC may raise."""
+        return self._vector_word(index, vector, TOKEN_OFFSET)
+
+    def wish(self, index: int = 0, vector: int = 0) -> int:
+        """Whether the NIC waits for the token of a vector."""
+        return self._vector_word(index, vector, WISH_OFFSET).value
+
+    def wanted(self, endpoint: int, index: int = 0) -> ctypes.c_uint32:
+        """The queue, + 1, that handlers want an endpoint's frames in; 0: as it is."""
+        return self._flow_word(index, endpoint, WANTED_OFFSET)
+
+    def flow(self, endpoint: int, index: int = 0) -> int:
+        """The queue that an endpoint's frames go to by the flow table."""
+        return self._flow_word(index, endpoint, QUEUE_OFFSET).value
+
+    def take_interrupts(self, index: int = 0, vector: int | None = None) -> list[int]:
+        """Cores that are interrupted, by `vector` if one is named; that is no longer pending."""
+        mask = 0xFFFFFFFF if vector is None else 1 << vector
         interrupted = []
         for core in range(self.cores):
             offset = self.layouts[index].cores_offset + core * CORE_BYTES + PENDING_OFFSET
             pending = self._word(index, offset)
-            if pending.value:
+            if pending.value & mask:
                 interrupted.append(core)
-                pending.value = 0
+                pending.value &= ~mask
         return interrupted
 
 
 class Handler:
-    """An interrupt handler in slow motion: the test says when it polls and when it ends."""
+    """A vector's interrupt handler in slow motion: the test says when it polls and when it ends."""
 
-    def __init__(self, nodes: Nodes, index: int = 0) -> None:
+    def __init__(self, nodes: Nodes, index: int = 0, vector: int = 0) -> None:
         self.nodes = nodes
         self.index = index
+        self.vector = vector
         self.running = False
         self.interrupts = 0
         self.frames: list[tuple[int, bytes]] = []
 
     def see_interrupt(self) -> bool:
         """Start if the NIC raised; there is never more than one interrupt outstanding."""
-        cores = self.nodes.take_interrupts(self.index)
+        cores = self.nodes.take_interrupts(self.index, self.vector)
         assert len(cores) <= 1
         if cores:
             assert not self.running, "an interrupt although the handler holds the token"
-            assert self.nodes.token(self.index).value == 0
+            assert self.nodes.token(self.index, self.vector).value == 0
             self.running = True
             self.interrupts += 1
         return self.running
@@ -109,7 +128,7 @@ class Handler:
     def poll(self, budget: int = 64) -> int:
         """Take up to `budget` frames; returns how many."""
         assert self.running
-        taken = take_frames(self.nodes[self.index], "rx", 0, budget)
+        taken = take_frames(self.nodes[self.index], "rx", self.vector, budget)
         self.frames += taken
         return len(taken)
 
@@ -117,7 +136,7 @@ class Handler:
         """Hand the token back."""
         assert self.running
         self.running = False
-        self.nodes.token(self.index).value = 1
+        self.nodes.token(self.index, self.vector).value = 1
 
     def serve(self) -> bool:
         """Handle an interrupt from start to end; False if there is none."""
@@ -129,10 +148,17 @@ class Handler:
         return True
 
 
-def frame(number: int = 0, destination: int = 0, source: int = 1, marked: bool = True) -> bytes:
-    """A tiny message whose data is its number."""
+def frame(
+    number: int = 0,
+    destination: int = 0,
+    source: int = 1,
+    marked: bool = True,
+    endpoint: int = 0,
+) -> bytes:
+    """A tiny message for `endpoint` whose data is its number."""
     return encode(
         TinyPacket(
+            dst_endpoint=endpoint,
             destination=node_address(destination),
             source=node_address(source),
             peer_index=source,

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from shrimpmx.cluster.topology import Distance, Topology, format_cpu_list, parse_cpu_list
+from shrimpmx.cluster.topology import Distance, Topology
+from shrimpmx.core_lists import format_core_list, parse_core_list
 from shrimpmx.errors import InputError
 
 # The multiqueue paper's hosts: two quad-core Xeon 5345 (Clovertown), an L2 for each two cores.
@@ -24,8 +25,8 @@ ONE_CPU = {"packages": [[[0]]]}
     [("0", (0,)), ("0-3", (0, 1, 2, 3)), ("0,2-3,9\n", (0, 2, 3, 9)), ("", ())],
 )
 def test_cpu_lists(text: str, cpus: tuple[int, ...]) -> None:
-    assert parse_cpu_list(text) == cpus
-    assert format_cpu_list(reversed(cpus)) == text.strip()
+    assert parse_core_list(text) == cpus
+    assert format_core_list(reversed(cpus)) == text.strip()
 
 
 def test_distances_on_the_papers_machine() -> None:
@@ -102,3 +103,31 @@ def test_this_machine_has_a_topology() -> None:
     machine = Topology.of_this_machine()
     assert machine.source == "sysfs"
     assert machine.cpu(machine.numbers[0]).number == machine.numbers[0]
+
+
+def test_the_smallest_cache_that_two_cpus_share() -> None:
+    machine = Topology.from_synthetic("package:2 l3:1 l2:2 core:2 pu:1")
+    assert [machine.shared_by(0, other) for other in (1, 2, 4)] == [2, 4, 0]
+
+
+def test_a_part_of_a_machine_has_its_distances() -> None:
+    machine = Topology.from_description(CLOVERTOWNS)
+    part = machine.only([5, 0, 1])
+    assert part.numbers == (0, 1, 5)
+    assert part.caches == (frozenset({0, 1}),)
+    assert part.distance(0, 5) is Distance.OTHER_PACKAGE
+    with pytest.raises(InputError, match="no CPU 9 here"):
+        machine.only([9])
+
+
+def test_examples_are_the_first_pairs_of_each_distance_that_there_is() -> None:
+    assert Topology.from_description(ONE_CPU).examples() == {Distance.SAME_CORE: (0, 0)}
+    assert Topology.from_description(TWO_CPUS).examples() == {
+        Distance.SAME_CORE: (0, 0),
+        Distance.SHARED_CACHE: (0, 1),
+    }
+
+
+def test_of_many_caches_the_sizes_are_told() -> None:
+    words = Topology.from_synthetic("package:2 l3:1 core:8 pu:2").describe()
+    assert words.endswith("shared caches: 16 of 2 CPUs, 2 of 16 CPUs")

@@ -252,7 +252,7 @@ def test_events_do_not_take_the_token_from_a_handler_at_work() -> None:
     assert polled.host.token() == TAKEN
 
 
-def test_a_deferral_of_another_core_that_a_rank_ends_is_watched_by_the_bound_core() -> None:
+def test_a_deferral_of_another_core_that_a_rank_ends_is_watched_by_the_timer_core() -> None:
     polled = Polled.make(frames=1)
     other = InterruptAgent(polled.host.node, 1, CORE1, 64, 10, 0, 0, DEFERS, FLUSH_NS)
     polled.host.raise_interrupt(core=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from support.host_node import HostNode, frame
 
 from shrimpmx.host.interrupts import InterruptAgent
@@ -93,13 +94,53 @@ def test_a_poll_that_has_paid_goes_on_when_another_vector_interrupts() -> None:
     irq.step_at(0)
     host.raise_interrupt(0)
     seen = []
-    for number in range(1, 7):
-        irq.step_at(700 * number)
+    for now_ns in (700, 1_400, 2_100, 2_100, 2_800, 3_500):
+        assert irq.due_ns == now_ns
+        irq.step_at(now_ns)
         depths = host.node.ring_depths()
         seen.append((depths["rx", 0], depths["rx", 1]))
-    assert seen == [(2, 2), (2, 1), (2, 0), (1, 0), (0, 0), (0, 0)]
+    assert seen == [(2, 2), (2, 1), (2, 0), (2, 0), (1, 0), (0, 0)]
     assert (host.token(0), host.token(1)) == (1, 1)
     assert host.counters()["polls"] == 2
+
+
+def flooded(vectors: int, steps: int, **costs: Any) -> tuple[HostNode, InterruptAgent]:
+    """A core on whose every vector there is always more than a poll's budget of 2 takes."""
+    host = HostNode.make(event_ring_entries=1024, rx_ring_entries=1024, vectors=vectors)
+    irq = host.irq(budget=2, **costs)
+    for vector in range(vectors):
+        host.raise_interrupt(vector)
+    now_ns = 0
+    for _ in range(steps):
+        for vector in range(vectors):
+            while host.node.ring_depths()["rx", vector] < 4:
+                assert put_frame(host.node, "rx", vector, TINY)
+        irq.step_at(now_ns)
+        assert irq.due_ns is not None
+        now_ns = irq.due_ns
+        host.events()
+    return host, irq
+
+
+@pytest.mark.parametrize("vectors", [1, 2, 3])
+@pytest.mark.parametrize("cost_ns", [0, 700])
+def test_polls_that_use_up_the_budget_lead_to_demotion(vectors: int, cost_ns: int) -> None:
+    """Whichever of the vectors they were on."""
+    steps = 40 if cost_ns == 0 else 40 * 3 * vectors
+    host, irq = flooded(vectors, steps, packet_cost_ns=cost_ns, demote_after=10)
+    assert irq.wants_demotion
+    assert host.counters()["demotions"] == 1
+    rounds = host.counters()["budget_exhausted"]
+    assert rounds in (host.counters()["polls"] // vectors, host.counters()["polls"] // vectors - 1)
+
+
+@pytest.mark.parametrize("cost_ns", [0, 700])
+def test_no_vector_starves_behind_busier_ones(cost_ns: int) -> None:
+    host, _ = flooded(3, 200, packet_cost_ns=cost_ns, demote_after=0)
+    ring = host.node.ring_depths()
+    assert all(ring["rx", vector] <= 4 for vector in range(3))
+    tails = [host.ring_tail(vector) for vector in range(3)]
+    assert max(tails) - min(tails) <= 2, "as many packets of each, but for the poll going on"
 
 
 def test_a_late_step_pays_from_its_own_time() -> None:

@@ -6,7 +6,7 @@
 4. No wake-up is lost, and a race between looking and sleeping is never told as an interrupt.
 5. Every message arrives once and in matching order under every fault of every packet type.
 6. A full unexpected ring loses packets, counts them, and the messages come with the resend.
-7. All packets of an endpoint are in one queue: the NIC has one, and handlers agree on a core.
+7. All packets of an endpoint are in one queue, whatever their type, and stay in their order.
 8. One interrupt of a vector is outstanding at most; under a stream there are fewer than packets.
 9. Algorithm 2 never leaves a deferred mark without an interrupt or the timer.
 10. A peer that restarts in mid-traffic gets nothing of the old session, and begins afresh.
@@ -54,7 +54,10 @@ HELD_BY: dict[int, tuple[tuple[str, str], ...]] = {
         ("unit/test_mx_reliability.py", "test_a_full_event_ring_is_repaired_by_resends"),
         ("faults/test_full_rings.py", "test_unexpected_events_and_recvq"),
     ),
-    7: (("unit/test_nic_firmware.py", "test_interrupts_go_to_the_bound_core"),),
+    7: (
+        ("unit/test_nic_steering.py", "test_all_packets_of_an_endpoint_go_to_one_queue"),
+        ("unit/test_host_rps.py", "test_an_endpoints_order_is_kept_and_no_frame_is_lost"),
+    ),
     8: (
         ("unit/test_nic_firmware.py", "test_one_interrupt_is_outstanding_and_the_wish_is_kept"),
         (

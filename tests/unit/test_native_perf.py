@@ -57,6 +57,14 @@ def test_the_task_clock_runs_where_it_is() -> None:
     assert counters.read() == {}
 
 
+def test_the_caches_counters_are_there_for_either_mode() -> None:
+    assert {name.rpartition("_")[2] for name in perf.CACHE_EVENTS} == {"user", "kernel"}
+    with perf.PerfCounters(perf.CACHE_EVENTS) as counters:
+        counts = counters.read()
+        assert set(counts) | set(counters.absent) == set(perf.CACHE_EVENTS)
+        assert counters.user_only == []
+
+
 def test_an_unknown_counter_is_an_input_error() -> None:
     with pytest.raises(InputError, match="no counter 'tea'; there are branch_misses"):
         perf.PerfCounters(["tea"])

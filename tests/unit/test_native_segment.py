@@ -107,6 +107,17 @@ def test_both_sides_see_the_same_bytes(segment: Segment) -> None:
     other.close()
 
 
+def test_an_onlooker_sees_what_is_written_and_cannot_write(segment: Segment) -> None:
+    other = Segment.attach(segment.name, NODE, writable=False)
+    overwrite(segment, 4096, b"seen")
+    with other.view() as view:
+        assert view[4096:4100] == b"seen"
+        with pytest.raises(TypeError, match="read-only"):
+            view[4096] = 0
+    assert other.address != segment.address
+    other.close()
+
+
 def test_attaching_nothing_says_so() -> None:
     with pytest.raises(SegmentError, match="there is no segment shrimpmx-run-1-2-x"):
         Segment.attach("shrimpmx-run-1-2-x", NODE)

@@ -198,5 +198,5 @@ def test_a_nic_keeps_the_rate() -> None:
 def test_the_firmware_passes_its_dilation_on() -> None:
     nodes = Nodes()
     nic = Firmware(nodes.nodes, 0, NicParameters(coalescing="adaptive"), dilation=6.0)
-    assert isinstance(nic.policy, Adaptive)
-    assert nic.policy.interval_ns == 6 * MIDDLE_NS
+    assert isinstance(nic.queues[0].policy, Adaptive)
+    assert nic.queues[0].policy.interval_ns == 6 * MIDDLE_NS

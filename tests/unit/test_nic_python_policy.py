@@ -120,7 +120,7 @@ def test_a_policy_that_raises_fails_the_agent(method: str) -> None:
         run([nic], 2000, 30_000, [])
     # The user's own line is in the traceback.
     assert caught.traceback[-1].name == "broken"
-    assert nic.failure is nic.policy.failure
+    assert nic.failure is nic.queues[0].policy.failure
     calls = len(policy.calls)
     with pytest.raises(ZeroDivisionError):
         nic.step_at(40_000)

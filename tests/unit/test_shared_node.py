@@ -23,7 +23,8 @@ def make_control(clock: str = "virtual") -> Control:
 
 
 def make_node(control: Control, **changes: object) -> Node:
-    layout = NodeLayout(core_runners=[1], core_agents=[1], **changes)  # type: ignore[arg-type]
+    settings = {"core_runners": [1], "core_agents": [1], **changes}
+    layout = NodeLayout(**settings)  # type: ignore[arg-type]
     return Node.create(Segment.anonymous(Node.size_bytes(layout), NODE_KIND), control, layout)
 
 
@@ -75,8 +76,9 @@ def test_slot_stride_is_an_odd_number_of_lines(size: int) -> None:
 
 def test_parts_of_a_node_do_not_overlap() -> None:
     layout = NodeLayout(
-        cores=3, vectors=2, endpoints=4, core_runners=[0] * 3, core_agents=[0] * 3, nodes_count=2
-    ).place()
+        cores=3, vectors=2, endpoints=4, core_runners=[0] * 3, core_agents=[0] * 3, nodes_count=2,
+        steering="rps",
+    ).place()  # fmt: skip
     starts = sorted(
         (
             layout.cores_offset,
@@ -87,12 +89,16 @@ def test_parts_of_a_node_do_not_overlap() -> None:
             layout.link_rings_offset,
             layout.rx_rings_offset,
             layout.event_rings_offset,
+            layout.flows_offset,
+            layout.backlogs_offset,
             layout.size_bytes,
         )
     )
     assert starts[0] >= 192
     assert len(set(starts)) == len(starts)
     assert layout.event_rings_offset + 4 * layout.event_stride <= layout.size_bytes
+    assert layout.flows_offset + 256 * 8 <= layout.backlogs_offset
+    assert layout.backlogs_offset + 3 * layout.backlog_stride <= layout.size_bytes
     assert layout.rx_rings_offset + 2 * layout.rx_stride <= layout.event_rings_offset
 
 
@@ -119,6 +125,35 @@ def test_layout_refuses_numbers_out_of_range(name: str) -> None:
         NodeLayout(**{name: 0}).place()  # type: ignore[arg-type]
     with pytest.raises(InputError, match=f"{name} must be from 1"):
         NodeLayout(**{name: 5000}).place()  # type: ignore[arg-type]
+
+
+def test_a_node_has_a_vector_per_queue_and_a_backlog_per_core_with_rps() -> None:
+    layout = NodeLayout.from_parameters(
+        NicParameters(rx_queues=2, steering="arfs"), HostParameters(cores=2, irq_binding="1/0"),
+        index=0, nodes_count=1, core_runners=[1, 1], core_agents=[1, 1],
+    )  # fmt: skip
+    assert (layout.vectors, layout.steering, layout.affinities) == (2, "arfs", ((1,), (0,)))
+    node = Node.create(
+        Segment.anonymous(Node.size_bytes(layout), NODE_KIND), make_control(), layout
+    )
+    assert node.vectors_count == 2
+    assert [node.affinity(vector) for vector in (0, 1)] == [(1,), (0,)]
+    assert "backlog" not in {name for name, _ in node.ring_depths()}
+    steered = make_node(make_control(), cores=1, steering="rps")
+    assert steered.ring_depths()["backlog", 0] == 0
+
+
+def test_an_affinity_can_be_changed_and_nothing_else_is_accepted() -> None:
+    node = make_node(make_control(), cores=3, core_runners=[1] * 3, core_agents=[1] * 3)
+    assert node.affinity_table() == "0: 0-2"
+    node.set_affinity(0, "0,2")
+    assert node.affinity(0) == (0, 2)
+    for bad in ("", "3", "0-", "x"):
+        with pytest.raises(InputError):
+            node.set_affinity(0, bad)
+    assert node.affinity_table() == "0: 0,2"
+    with pytest.raises(IndexError, match="no vector 1"):
+        node.set_affinity(1, "0")
 
 
 def test_layout_takes_its_numbers_from_the_parameters() -> None:

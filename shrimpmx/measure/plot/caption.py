@@ -56,7 +56,8 @@ def _dilation(point: PointData) -> float:
 def _states(result: Result) -> str:
     """How far apart the CPUs were while the points were taken."""
     counts: dict[str, int] = {}
-    for point in result.points:
+    measured = [point for point in result.points if "impossible" not in point]
+    for point in measured:
         if "state" in point:
             counts[point["state"]] = counts.get(point["state"], 0) + 1
     no_matter = counts.pop(ANY, 0)
@@ -66,7 +67,7 @@ def _states(result: Result) -> str:
     words = ", ".join(f"{state} at {count}" for state, count in sorted(counts.items()))
     line = f"Distance of the CPUs, by a cache line's round trip: {words} of"
     rest = "; at the others times are dilated so much that it is no matter" if no_matter else ""
-    return f"{line} {len(result.points)} points{rest}."
+    return f"{line} {len(measured)} points{rest}."
 
 
 def _marks(paper: bool) -> str:

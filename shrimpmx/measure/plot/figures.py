@@ -6,15 +6,21 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from shrimpmx.measure import multiqueue_paper, waiting_paper
 from shrimpmx.measure.coalescing_paper import PAPER_FIGURES, SAVED_SOURCE, TABLE2
-from shrimpmx.measure.plot import paper_figures, waiting_figures
+from shrimpmx.measure.plot import multiqueue_figures, paper_figures, waiting_figures
 from shrimpmx.measure.plot.caption import caption
 from shrimpmx.measure.plot.chart import AnyPanel, Chart, Panel, Panels
 from shrimpmx.measure.plot.panels import metric_panel
 from shrimpmx.measure.plot.reading import Result
-from shrimpmx.measure.waiting_paper import SAID
 
-FIGURES = {**paper_figures.FIGURES, **waiting_figures.FIGURES}
+FIGURES = {
+    **paper_figures.FIGURES,
+    **waiting_figures.FIGURES,
+    **multiqueue_figures.FIGURES,
+}
+# What papers say of their scenarios, where no figure of theirs can be drawn.
+SAID = {**waiting_paper.SAID, **multiqueue_paper.SAID}
 
 # Panels of one picture; what is more goes into another (ours).
 PANELS_MAX = 12

@@ -35,6 +35,8 @@ _TITLES = {
     "arrivals": "delays of messages",
     "company": "company of the processes",
     "irq_binding": "core that interrupts go to",
+    "rank_core": "core that the process runs on",
+    "steering": "what chooses the queue",
     "mark_early": "fragments by which the mark came early",
     "overtake": "fragments that the marked one overtook",
 }
@@ -42,6 +44,8 @@ _WORDS = {
     ("idle", "sleep"): "cores may sleep",
     ("idle", "awake"): "cores kept awake",
     ("irq_binding", "round-robin"): "interrupts to all cores in turn",
+    ("irq_binding", "per-queue"): "a queue and a core for each",
+    ("move_every", 0): "processes stay",
 }
 # A strategy looks the same in every picture.
 _STYLES = {"coalescing": COALESCING_NAMES, "wait": WAIT_NAMES}
@@ -54,9 +58,11 @@ def axis_words(axis: str) -> str:
 
 def series_words(axis: str, value: Any) -> str:
     """A value of an axis in a legend."""
-    known = _WORDS.get((axis, value)) if isinstance(value, str) else None
+    known = _WORDS.get((axis, value)) if isinstance(value, str | int) else None
     if known is None and axis == "irq_binding":
         return f"interrupts to core {value}"
+    if known is None and axis == "move_every":
+        return f"processes move every {value} round trips"
     return known or heading_words(axis, value)
 
 

@@ -1,0 +1,80 @@
+"""One process per node, its other cores idle: what if an idle core gets the interrupt?
+
+Paper: Goglin 2010 (multiqueue), 4.3.
+What must come out: an idle core sleeps, and must wake up before it handles a packet: half a round
+trip rises from 11 to 15 to 20 us, and the throughput falls by 20 %. The core whose process polls
+never sleeps, so that interrupts of its queue are best bound to it.
+
+The second core of each node has to be idle, so that two nodes need five CPUs: four for their cores
+and one for the NICs. With fewer the figures are there, but say nothing: the interrupt then goes to
+the CPU where the other node's process polls. multiqueue/sleeping_core shows the same for one node.
+"""
+
+from shrimpmx.scenario import Ratio, Scenario
+
+CPUS = 5
+POLLING, IDLE = {"irq_binding": "0"}, {"irq_binding": "1"}
+ASLEEP, AWAKE = {"idle": "sleep"}, {"idle": "awake"}
+EMPTY, LARGE = {"size_bytes": 0}, {"size_bytes": 4 << 20}
+
+
+def ratio(text: str, metric: str, of: dict, to: dict, **bounds: float) -> Ratio:
+    """What is compared where the second core is idle."""
+    return Ratio(text=text, metric=metric, of=of, to=to, cpus=CPUS, **bounds)
+
+
+scenario = Scenario(
+    name="multiqueue/idle_cores",
+    title="Idle cores: what does an interrupt cost that wakes one?",
+    source="Goglin 2010, section 4.3",
+    shows="Two nodes of two cores send a message to and fro; each node has one process, which polls"
+    " on core 0. Its interrupts go to core 0, or to core 1, where nothing runs: that core may"
+    " sleep, or is kept awake. An interrupt for each packet.",
+    parameters={
+        "workload": "pingpong",
+        "coalescing": "disabled",
+        "cores": 2,
+        "rank_core": 0,
+        "wait": "spin",
+        "deadline_s": 60,
+    },
+    sweep={
+        "size_bytes": (0, 4 << 20),
+        "idle": ("sleep", "awake"),
+        "irq_binding": ("0", "1"),
+    },
+    adjusted=(
+        (EMPTY, {"iterations": 5000, "warmup": 500}),
+        (LARGE, {"iterations": 40, "warmup": 5}),
+    ),
+    compare="irq_binding",
+    rows="size_bytes",
+    columns="irq_binding",
+    repeats=5,
+    metrics=("half_round_trip", "bandwidth"),
+    expectations=(
+        ratio(
+            "an interrupt to an idle core takes longer (paper: 1.36 to 1.82)",
+            "half_round_trip",
+            *({**IDLE, **EMPTY, **ASLEEP}, POLLING),
+            at_least=1.01,
+        ),
+        ratio(
+            "and gives less throughput (paper: 0.8)",
+            "bandwidth",
+            *({**IDLE, **LARGE, **ASLEEP}, POLLING),
+            at_most=0.99,
+        ),
+        ratio(
+            "since that core sleeps (ours)",
+            "half_round_trip",
+            *({**IDLE, **EMPTY, **ASLEEP}, AWAKE),
+            at_least=1.01,
+        ),
+    ),
+)
+
+if __name__ == "__main__":
+    from shrimpmx.cli import run_file
+
+    raise SystemExit(run_file(__file__))

@@ -1,0 +1,58 @@
+"""Which core of its node a rank's process is on: when its endpoint is opened, and when it moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shrimpmx.cluster.parts import RunParts
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.mx.binding import bound_cores, hinted_core, parse_binding
+from shrimpmx.mx.endpoint import Endpoint
+from shrimpmx.native.cores import pin
+from shrimpmx.shared.node import Node
+
+
+def check_binding(spec: ClusterSpec) -> None:
+    """InputError if a rank's endpoint could not be opened where `process_binding` wants it."""
+    binding = parse_binding(spec.mx.process_binding)
+    for rank, endpoint in zip(spec.ranks, spec.endpoints, strict=True):
+        bound_cores(binding, rank.node, endpoint, spec.host.cores)
+
+
+def cores_at_opening(spec: ClusterSpec, number: int, node: Node) -> tuple[int, ...]:
+    """The cores that rank `number` runs on once its endpoint is open; `node` is its node."""
+    rank, endpoint = spec.ranks[number], spec.endpoints[number]
+    binding = parse_binding(spec.mx.process_binding)
+    if binding.kind == "auto":
+        hint = hinted_core(spec.nic, spec.host, node, endpoint)
+        return (rank.core if hint is None else hint,)
+    return bound_cores(binding, rank.node, endpoint, spec.host.cores) or (rank.core,)
+
+
+def run_on(parts: RunParts, index: int, node: int, cores: Sequence[int]) -> None:
+    """Let this process, number `index` of the run, run on these cores of `node` only.
+
+    InputError if the CPU of one has gone off line.
+    """
+    cpus = [parts.placement.core_cpus[node, core] for core in cores]
+    pin(cpus)
+    parts.memory.control.set_placement(index, cpus[0], 0)
+
+
+class Mover:
+    """Moves a rank's process to the next core of its node each time that it is called.
+
+    After the last core comes the first one. `core` is where it is now.
+    """
+
+    def __init__(
+        self, parts: RunParts, index: int, number: int, core: int, endpoint: Endpoint
+    ) -> None:
+        self._parts, self._index = parts, index
+        self._node = parts.spec.ranks[number].node
+        self._core, self._endpoint = core, endpoint
+
+    def __call__(self) -> None:
+        self._core = (self._core + 1) % self._parts.spec.host.cores
+        run_on(self._parts, self._index, self._node, (self._core,))
+        self._endpoint.process_core = self._core

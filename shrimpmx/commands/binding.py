@@ -1,0 +1,66 @@
+"""`shrimpmx binding`: make the file that process_binding=file reads, from a proc tree."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.cluster.binding_file import prepare
+from shrimpmx.errors import InputError
+from shrimpmx.mx.binding import default_file, parse_board
+
+ENDPOINTS_MAX = 255
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command's options."""
+    parser = commands.add_parser(
+        "binding",
+        help="make a process binding file from an interface's interrupts",
+        description="For each endpoint, write the cores that the interrupts of its rx queue go "
+        "to, as omx_prepare_binding does; process_binding=file:PATH then moves each process there. "
+        "The tree may be a real one or that of an emulated node.",
+    )
+    parser.add_argument(
+        "--root", type=Path, default=Path("/"), metavar="DIR", help="what holds proc; default: /"
+    )
+    parser.add_argument(
+        "--interface", required=True, metavar="NAME", help="as in proc/interrupts: eth2, node0"
+    )
+    parser.add_argument(
+        "--mac", required=True, type=_board, metavar="MAC", help="hardware address of its board"
+    )
+    parser.add_argument(
+        "--endpoints",
+        type=_endpoints,
+        metavar="N",
+        help="endpoints that are used, 0 to N - 1; default: one per rx queue",
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help=f"default: {default_file()}")
+    parser.set_defaults(function=run)
+
+
+def _board(text: str) -> str:
+    try:
+        return parse_board(text)
+    except ValueError as error:
+        raise InputError(f"--mac: {error}") from None
+
+
+def _endpoints(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= ENDPOINTS_MAX:
+        raise InputError(f"--endpoints must be from 1 to {ENDPOINTS_MAX}, not {text!r}")
+    return int(text)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file and say where it is; returns 0. InputError as `prepare` raises it."""
+    lines = prepare(options.root, options.interface, options.mac, options.endpoints)
+    path = options.output or default_file()
+    try:
+        path.write_text("".join(f"{line.text()}\n" for line in lines), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    print(f"wrote the bindings of {len(lines)} endpoints of {options.interface} to {path}")
+    return 0

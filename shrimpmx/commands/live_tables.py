@@ -1,0 +1,213 @@
+"""A live run as tables: as many lines as there is room for, the most important ones first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from shrimpmx.core_lists import format_core_list
+from shrimpmx.measure.live_view import CoreView, EndpointReading, LiveView, ProcessView, QueueView
+
+# Above the sections: which run, and what it drops.
+HEAD_LINES = 2
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen of a run: its id, its age, its number of nodes, what it did meanwhile."""
+
+    run: str
+    age_s: float
+    nodes: int
+    view: LiveView
+
+
+@dataclass
+class Section:
+    """A table of one kind of things. `weights`: which rows matter most where not all have room.
+
+    `left`: columns aligned to the left; one that is last takes what the others leave of the line.
+    """
+
+    columns: tuple[str, ...]
+    left: frozenset[str]
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    weights: list[tuple[float, ...]] = field(default_factory=list)
+
+    def add(self, weight: tuple[float, ...], *cells: str) -> None:
+        """One more row."""
+        self.rows.append(cells)
+        self.weights.append(weight)
+
+    def table(self, lines: int) -> Table:
+        """The section with at most so many lines below its head, at least one."""
+        widest = self.columns[-1] if self.columns[-1] in self.left else None
+        table = Table(box=None, pad_edge=False, expand=widest is not None, header_style="bold")
+        for column in self.columns:
+            table.add_column(
+                column,
+                justify="left" if column in self.left else "right",
+                no_wrap=True,
+                overflow="ellipsis",
+                ratio=1 if column == widest else None,
+            )
+        shown = self._shown(lines)
+        for index in shown:
+            table.add_row(*(Text(cell) for cell in self.rows[index]))
+        if len(shown) < len(self.rows):
+            table.add_row(Text(f"+ {len(self.rows) - len(shown)} more", style="dim"))
+        return table
+
+    def _shown(self, lines: int) -> list[int]:
+        if len(self.rows) <= lines:
+            return list(range(len(self.rows)))
+        by_weight = sorted(range(len(self.rows)), key=lambda row: self.weights[row], reverse=True)
+        return sorted(by_weight[: max(0, lines - 1)])
+
+
+def share_out(wanted: Sequence[int], room: int) -> list[int]:
+    """Lines for each of several sections: as many as it wants where there is `room`.
+
+    Else those that want least get all, and the others what is left in equal parts.
+    """
+    given = [0] * len(wanted)
+    open_sections = sorted(range(len(wanted)), key=lambda section: wanted[section])
+    while open_sections:
+        section, *rest = open_sections
+        given[section] = min(wanted[section], max(1, room // len(open_sections)))
+        room -= given[section]
+        open_sections = rest
+    return given
+
+
+def live_tables(look: Look, height: int | None) -> RenderableType:
+    """A run's cores, rx queues and processes in at most `height` lines; None: in all it takes."""
+    view = look.view
+    sections = [
+        section
+        for section in (_cores(view.cores), _queues(view.queues), _processes(view.processes))
+        if section.rows
+    ]
+    wanted = [len(section.rows) for section in sections]
+    least = HEAD_LINES + len(sections)
+    given = wanted if height is None else share_out(wanted, height - least)
+    roomy = height is None or least + sum(given) + len(sections) <= height
+    parts: list[RenderableType] = [
+        _line(
+            f"run {look.run}  {_age_words(look.age_s)} old  "
+            f"{look.nodes} node{'s' if look.nodes > 1 else ''}  "
+            f"rates over {view.seconds:.1f} s"
+        ),
+        _line(f"drops/s  {_drop_words(view)}"),
+    ]
+    for section, lines in zip(sections, given, strict=True):
+        parts += ([Text("")] if roomy else []) + [section.table(lines)]
+    return Group(*parts)
+
+
+def seats_words(endpoints: Iterable[EndpointReading]) -> str:
+    """Processes with their emulated cores: "rank0@0 rank2@3"; a core that is not told is "?"."""
+    return " ".join(
+        f"{seat.process}@{'?' if seat.core is None else seat.core}" for seat in endpoints
+    )
+
+
+def rate_words(rate: float) -> str:
+    """A rate in at most six characters."""
+    if rate == 0:
+        return "0"
+    if rate < 9.95:
+        return f"{rate:.1f}"
+    if rate < 99_999.5:
+        return f"{rate:,.0f}"
+    if rate < 999_500:
+        return f"{rate / 1e3:.0f}k"
+    return f"{rate / 1e6:.2f}M"
+
+
+def share_words(share: float | None) -> str:
+    """A share of the time or of packets in per cent."""
+    return "-" if share is None else f"{100 * share:.0f}%"
+
+
+def _cores(cores: Iterable[CoreView]) -> Section:
+    section = Section(
+        ("core", "cpu", "busy", "irq/s", "packets/s", "handovers/s", "at rank", "by vector"),
+        frozenset({"core", "by vector"}),
+    )
+    for core in cores:
+        section.add(
+            (core.packets, core.interrupts),
+            f"node{core.node}.core{core.core}",
+            str(core.cpu),
+            share_words(core.busy),
+            rate_words(core.interrupts),
+            rate_words(core.packets),
+            rate_words(core.handovers),
+            share_words(core.at_process),
+            " ".join(f"{vector}:{rate_words(rate)}" for vector, rate in core.by_vector.items()),
+        )
+    return section
+
+
+def _queues(queues: Iterable[QueueView]) -> Section:
+    section = Section(
+        ("rx queue", "frames", "irq/s", "to cores", "for process@core"),
+        frozenset({"rx queue", "to cores", "for process@core"}),
+    )
+    for queue in queues:
+        section.add(
+            (queue.depth, queue.interrupts),
+            f"node{queue.node}.rx{queue.queue}",
+            str(queue.depth),
+            rate_words(queue.interrupts),
+            format_core_list(queue.affinity),
+            seats_words(queue.endpoints),
+        )
+    return section
+
+
+def _processes(processes: Iterable[ProcessView]) -> Section:
+    section = Section(
+        (
+            *("process", "cpu", "state", "busy", "queued", "spins", "asleep"),
+            *("waits/s", "received/s"),
+        ),
+        frozenset({"process", "state"}),
+    )
+    for process in processes:
+        section.add(
+            (process.kind == "rank", process.received, process.busy or 0.0),
+            process.name,
+            str(process.cpu),
+            process.state,
+            share_words(process.busy),
+            share_words(process.queued),
+            share_words(process.spinning),
+            share_words(process.asleep),
+            rate_words(process.waits),
+            rate_words(process.received),
+        )
+    return section
+
+
+def _line(words: str) -> Text:
+    return Text(words, no_wrap=True, overflow="ellipsis")
+
+
+def _drop_words(view: LiveView) -> str:
+    if not view.drops:
+        return "none"
+    each = ", ".join(f"{name} {rate_words(rate)}" for name, rate in view.drops.items())
+    return f"{rate_words(sum(view.drops.values()))}  {each}"
+
+
+def _age_words(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes = int(seconds // 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,116 @@
+"""`shrimpmx place`: where a scenario's processes run, here or on another machine; runs none."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from shrimpmx.cluster.machines import MACHINES, machine
+from shrimpmx.cluster.topology import Distance, Topology
+from shrimpmx.commands.sweeping import executor_for
+from shrimpmx.core_lists import format_core_list
+from shrimpmx.errors import PlacementError
+from shrimpmx.execute import ClusterExecutor
+from shrimpmx.loading import find_scenario, load_scenario
+from shrimpmx.measure.result import json_place, write_json
+from shrimpmx.platform import PLATFORMS, Costs
+from shrimpmx.ranks import INTERRUPT, T_BLOCK
+from shrimpmx.scenario import Point
+
+# Placement depends on no cost, so a platform's points need no calibration here.
+ANY_COSTS: Costs = {
+    name: {"median": 1.0}
+    for names in (*(platform.costs for platform in PLATFORMS.values()), (T_BLOCK, INTERRUPT))
+    for name in names
+}
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command's options."""
+    parser = commands.add_parser(
+        "place",
+        help="show on which CPUs a scenario runs, without running it",
+        description="Print the distances between CPUs, and which agent of a scenario runs where.",
+    )
+    parser.add_argument("scenario", help="a scenario file, or a name such as smoke/pingpong")
+    parser.add_argument(
+        "--machine",
+        metavar="NAME|SYNTHETIC",
+        help=f"another machine: {', '.join(MACHINES)}, or hwloc's synthetic form, such as "
+        '"package:2 l2:2 core:2 pu:1"',
+    )
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="set a parameter, or the values of an axis (a,b,c); repeatable",
+    )
+    parser.add_argument("--json", type=json_place, metavar="PATH", help="write it all there")
+    parser.set_defaults(function=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the distances and the maps; returns 0, also where a point has none.
+
+    Raises InputError.
+    """
+    topology = machine(options.machine) if options.machine else None
+    scenario = load_scenario(find_scenario(options.scenario)).changed(options.settings)
+    points = scenario.points()
+    executor = executor_for(scenario, costs=ANY_COSTS)
+    shown = topology or Topology.of_this_machine()
+    maps = executor.placement_maps(points, topology)
+    if options.json:
+        write_json(options.json, _document(executor, points, topology, shown))
+    print(f"distances between {shown.describe()}")
+    print(distance_table(shown))
+    for lines in maps:
+        print(f"\n{lines}")
+    return 0
+
+
+def far_from(topology: Topology, number: int) -> dict[str, list[int]]:
+    """The CPUs at each distance from CPU `number`, by the distance's name."""
+    found: dict[str, list[int]] = {distance.value: [] for distance in Distance}
+    for other in topology.numbers:
+        found[topology.distance(number, other).value].append(other)
+    return found
+
+
+def distance_table(topology: Topology) -> str:
+    """For each CPU those at each distance from it, a line each."""
+    names = [distance.value for distance in Distance if distance is not Distance.SAME_CORE]
+    rows = [["SC", *names]]
+    for number in topology.numbers:
+        found = far_from(topology, number)
+        rows.append([str(number), *(format_core_list(found[name]) or "-" for name in names)])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  "
+        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def _document(
+    executor: ClusterExecutor,
+    points: Sequence[Point],
+    topology: Topology | None,
+    shown: Topology,
+) -> dict[str, Any]:
+    placed = []
+    for point in points:
+        found: dict[str, Any]
+        try:
+            found = {"placement": executor.placement_of(point, topology).as_dict()}
+        except PlacementError as error:
+            found = {"impossible": str(error)}
+        placed.append({"params": point.shown, **found})
+    return {
+        "topology": shown.describe(),
+        "distances": {str(number): far_from(shown, number) for number in shown.numbers},
+        "points": placed,
+    }

@@ -1,0 +1,156 @@
+"""`shrimpmx top`: what a live run does, second by second."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import math
+import time
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+
+from shrimpmx.cluster.attach import AttachedRun
+from shrimpmx.cluster.live import choose_run, live_runs, next_run
+from shrimpmx.commands.live_tables import Look, live_tables
+from shrimpmx.commands.terminal import console
+from shrimpmx.errors import InputError, SegmentError
+from shrimpmx.measure.live_view import live_view
+from shrimpmx.measure.result import json_place, write_json
+from shrimpmx.native.segment import RunIdentity
+
+# How soon the end of a run is seen within a long interval.
+LOOK_S = 0.25
+# How long the next run of a sweep may take to begin.
+FOLLOW_S = 3.0
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command's options."""
+    parser = commands.add_parser(
+        "top",
+        help="watch what a live run does",
+        description="Show per second what a live run does, until it ends or Ctrl-C is typed: "
+        "interrupts and packets of each core, rx queues and their affinities, processes and how "
+        "they wait. docs/counters.md explains the columns.",
+    )
+    parser.add_argument(
+        "target",
+        nargs="?",
+        metavar="RUN-ID",
+        help="id of a live run (its beginning is enough); default: the newest, and "
+        "those that follow it in its sweep",
+    )
+    parser.add_argument(
+        "--interval", type=_seconds, default=1.0, metavar="SECONDS", help="between two looks (1)"
+    )
+    times = parser.add_mutually_exclusive_group()
+    times.add_argument("--once", action="store_true", help="print one table and end")
+    times.add_argument("--count", type=_count, metavar="N", help="end after so many tables")
+    parser.add_argument(
+        "--json", type=json_place, metavar="PATH", help="write all that was shown there, at the end"
+    )
+    parser.set_defaults(function=run)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0.01 <= seconds <= 86400:
+        raise InputError(f"--interval takes seconds from 0.01 to 86400, not {text!r}")
+    return seconds
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise InputError(f"--count takes a whole number from 1 on, not {text!r}")
+    return int(text)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Watch a run; returns 0, also when the run ends or Ctrl-C is typed meanwhile."""
+    identity = choose_run(options.target)
+    shown: list[Look] = []
+    looks = _looks(identity, options.interval, follow=options.target is None)
+    with contextlib.closing(looks), contextlib.suppress(KeyboardInterrupt):
+        _watch(looks, options, shown)
+    if options.json:
+        write_json(options.json, {"looks": [asdict(look) for look in shown]})
+    return 0
+
+
+def _watch(looks: Iterator[Look], options: argparse.Namespace, shown: list[Look]) -> None:
+    """Show the looks, as many as are asked for, and keep them in `shown`."""
+    terminal = console()
+    count = 1 if options.once else options.count
+    if terminal.is_terminal and not terminal.is_dumb_terminal and not options.once:
+        with contextlib.suppress(OSError):  # the terminal was closed: nobody looks any more
+            _fill_screen(terminal, itertools.islice(looks, count), shown)
+            _say_end(terminal, count, shown)
+    else:
+        for look in itertools.islice(looks, count):
+            if shown:
+                terminal.print()
+            shown.append(look)
+            terminal.print(live_tables(look, None))
+        _say_end(terminal, count, shown)
+
+
+def _fill_screen(terminal: Console, looks: Iterable[Look], shown: list[Look]) -> None:
+    """Draw each look over the one before; the last one stays behind."""
+    try:
+        with Live(
+            "reading; Ctrl-C ends this view", console=terminal, screen=True, auto_refresh=False
+        ) as screen:
+            for look in looks:
+                shown.append(look)
+                screen.update(live_tables(look, terminal.height), refresh=True)
+    finally:
+        if shown:
+            terminal.print(live_tables(shown[-1], None))
+
+
+def _say_end(terminal: Console, count: int | None, shown: list[Look]) -> None:
+    if len(shown) != count:
+        name = f"run {shown[-1].run}" if shown else "the run"
+        terminal.print(f"{name} has ended")
+
+
+def _looks(run: RunIdentity, interval_s: float, *, follow: bool) -> Generator[Look, None, None]:
+    """What a run does in each interval until it ends; `follow`: then the next one of a sweep."""
+    going_on: RunIdentity | None = run
+    while going_on is not None:
+        try:
+            with AttachedRun(going_on) as attached:
+                yield from _looks_at(attached, interval_s)
+        except SegmentError:
+            if going_on in live_runs():
+                raise
+        going_on = next_run(going_on, FOLLOW_S) if follow else None
+
+
+def _looks_at(attached: AttachedRun, interval_s: float) -> Iterator[Look]:
+    before = attached.reading()
+    while _still_live_after(interval_s, attached):
+        after = attached.reading()
+        yield Look(
+            attached.run.run_id, attached.age_s(), len(attached.nodes), live_view(before, after)
+        )
+        before = after
+
+
+def _still_live_after(seconds: float, attached: AttachedRun) -> bool:
+    """Wait; False as soon as the run has ended."""
+    limit = time.monotonic() + seconds
+    while attached.is_live():
+        left = limit - time.monotonic()
+        if left <= 0:
+            return True
+        time.sleep(min(left, LOOK_S))
+    return False

@@ -1,0 +1,179 @@
+"""Where opening an endpoint moves its process: the forms of OMX_PROCESS_BINDING, and its file.
+
+Open-MX moves the process that opens an endpoint to CPUs that a list, a file or its driver names
+(multiqueue, 3.2 and 3.3). Here they are cores of the endpoint's emulated node. A line of the file
+is `board 02:5a:00:00:00:01 ep 3 irq 27 mask 0000000f`.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from shrimpmx.core_lists import format_core_list, format_core_mask, parse_core_list, parse_core_mask
+from shrimpmx.errors import InputError
+from shrimpmx.params import HostParameters, NicParameters
+from shrimpmx.shared.node import Node
+from shrimpmx.wire.packets import node_address
+
+# Open-MX: /tmp/open-mx.bindings.dat.
+FILE_NAME = "open-mx.bindings.dat"
+FORMS = "none, auto, a core per endpoint such as 0+2+4, all:x, file or file:PATH"
+_LINE = re.compile(r"board\s+(\S+)\s+ep\s+(\d+)\s+irq\s+(\d+)\s+mask\s+(\S+)", re.ASCII)
+_MAC = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}")
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What `process_binding` asks for. `cores`: one per endpoint ("list"), or the one of all."""
+
+    kind: Literal["none", "auto", "list", "all", "file"]
+    cores: tuple[int, ...] = ()
+    path: Path | None = None
+
+
+@dataclass(frozen=True)
+class BindingLine:
+    """A line of a binding file: an endpoint of a board, its interrupt, and that one's cores."""
+
+    board: str
+    endpoint: int
+    irq: int
+    cores: tuple[int, ...]
+
+    def text(self) -> str:
+        """The line as it stands in the file."""
+        mask = format_core_mask(self.cores)
+        return f"board {self.board} ep {self.endpoint} irq {self.irq} mask {mask}"
+
+
+def default_file() -> Path:
+    """The binding file if none is named: in the system's directory for temporary files."""
+    return Path(tempfile.gettempdir()) / FILE_NAME
+
+
+def parse_binding(text: str) -> Binding:
+    """A value of `process_binding`; ValueError of one sentence if it is of no known form."""
+    form, _, rest = text.strip().partition(":")
+    if text.strip() == "none":
+        return Binding("none")
+    if text.strip() == "auto":
+        return Binding("auto")
+    if form == "file":
+        return Binding("file", path=Path(rest) if rest else default_file())
+    if form == "all" and _is_core(rest):
+        return Binding("all", (int(rest),))
+    numbers = re.split(r"[,+]", text)
+    if all(_is_core(number) for number in numbers):
+        return Binding("list", tuple(int(number) for number in numbers))
+    raise ValueError(f"process_binding is {FORMS}, not {text!r}")
+
+
+def _is_core(text: str) -> bool:
+    return re.fullmatch(r"\s*\d{1,5}\s*", text, re.ASCII) is not None
+
+
+def parse_board(text: str) -> str:
+    """A hardware address in small letters; ValueError if it is none."""
+    board = text.strip().lower()
+    if not _MAC.fullmatch(board):
+        raise ValueError(f"{text!r} is no hardware address such as 02:5a:00:00:00:01")
+    return board
+
+
+def board_of(node: int) -> str:
+    """The hardware address of an emulated node's board, as text."""
+    return node_address(node).hex(":")
+
+
+def read_binding_file(path: Path) -> tuple[BindingLine, ...]:
+    """The lines of a binding file; blank ones and those that begin with # are none.
+
+    InputError with the line's number if the file cannot be read or understood.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"the binding file {path} cannot be read: {error.strerror}; `shrimpmx binding` makes "
+            "one, process_binding=file:PATH names another"
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError(f"the binding file {path} is no text file") from None
+    lines = enumerate(text.splitlines(), 1)
+    wanted = [(number, line) for number, line in lines if line.strip() and line.strip()[0] != "#"]
+    return tuple(_parse_line(path, number, line) for number, line in wanted)
+
+
+def _parse_line(path: Path, number: int, line: str) -> BindingLine:
+    where = f"line {number} of the binding file {path}"
+    match = _LINE.fullmatch(line.strip())
+    if match is None:
+        raise InputError(
+            f"{where} is not of the form 'board 02:5a:00:00:00:01 ep 0 irq 24 mask 00000001'"
+        )
+    try:
+        board, cores = parse_board(match[1]), parse_core_mask(match[4])
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from None
+    if not cores:
+        raise InputError(f"{where}: its mask is empty, so the process could run nowhere")
+    return BindingLine(board, int(match[2]), int(match[3]), cores)
+
+
+def bound_cores(binding: Binding, node: int, endpoint: int, cores: int) -> tuple[int, ...]:
+    """The cores that the process of `endpoint` moves to, of a node that has `cores` of them.
+
+    None if it stays where it is, as with "auto", which takes the driver's hint, and without a line
+    of the file for the endpoint (Open-MX takes the first one). InputError if the list ends before
+    the endpoint, a core is none of the node's, or the file cannot be used.
+    """
+    if binding.kind == "file":
+        wanted = _line_for(binding, node, endpoint)
+    elif binding.kind == "list":
+        if endpoint >= len(binding.cores):
+            raise InputError(
+                f"process_binding ends before endpoint {endpoint} of node {node}: name a core for "
+                "each endpoint, or use all:x"
+            )
+        wanted = (binding.cores[endpoint],)
+    else:
+        wanted = binding.cores
+    _check_cores(wanted, binding, node, cores)
+    return wanted
+
+
+def _line_for(binding: Binding, node: int, endpoint: int) -> tuple[int, ...]:
+    assert binding.path is not None
+    wanted = board_of(node), endpoint
+    lines = read_binding_file(binding.path)
+    return next((line.cores for line in lines if (line.board, line.endpoint) == wanted), ())
+
+
+def _check_cores(wanted: Iterable[int], binding: Binding, node: int, cores: int) -> None:
+    beyond = [core for core in wanted if core >= cores]
+    if beyond:
+        origin = f"the binding file {binding.path}" if binding.kind == "file" else "process_binding"
+        raise InputError(
+            f"{origin} names core {beyond[0]}, but node {node} has cores "
+            f"{format_core_list(range(cores))}"
+        )
+
+
+def hinted_core(nic: NicParameters, host: HostParameters, node: Node, endpoint: int) -> int | None:
+    """The driver's hint: the core that handles what comes for an endpoint (multiqueue, 3.3).
+
+    None if there is none: with steering 'arfs' the queue follows the process, and native MX does
+    not interrupt.
+    """
+    if nic.nic_kind != "ethernet" or nic.steering == "arfs":
+        return None
+    if nic.steering == "rps":
+        cores = parse_core_list(host.rps_cpus) or range(host.cores)
+        return cores[endpoint % len(cores)]
+    queue = endpoint % node.vectors_count if nic.steering == "endpoint" else 0
+    return node.affinity(queue)[0]

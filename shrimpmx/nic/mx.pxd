@@ -1,0 +1,23 @@
+"""Native MX's NIC: one agent per emulated node."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from shrimpmx.host.receive_handler cimport ReceiveHandler
+from shrimpmx.native.futex cimport wait_slot
+from shrimpmx.nic.held cimport held_frames
+from shrimpmx.nic.port cimport Port
+
+
+cdef class MxFirmware(Port):
+    cdef readonly ReceiveHandler handler
+    cdef uint64_t *handled           # its counters
+    cdef wait_slot doorbell          # of the handler's tx ring: nobody sleeps on it
+    cdef held_frames held            # whose DMA is under way
+    cdef int64_t tick_ns             # between two looks at the timers of pulls
+    cdef int64_t next_tick_ns
+    cdef bint told_beside            # a rank on the NIC's CPU has got events of this burst
+
+    cdef int receive(self, int64_t now_ns) noexcept nogil
+    cdef void complete(self, int64_t now_ns) noexcept nogil
+    cdef void tick(self, int64_t now_ns) noexcept nogil
+    cdef bint tells_beside(self) noexcept nogil

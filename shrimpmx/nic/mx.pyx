@@ -1,0 +1,146 @@
+"""Native MX's NIC: the firmware handles packets itself, without the host.
+
+Down: see port.pyx. Up: a frame is dealt with when its DMA is over, in order of arrival, by the
+receive handler that hosts run under Open-MX: it posts the event and puts the data into the
+receive queue or the region, answers pull requests, and wakes the ranks. There is no rx ring, no
+interrupt and no copy by a driver.
+
+What the handler counts goes to the agent record that the node's cores name, of kind irq: nobody
+but the NIC drives it. What it sends goes through the tx ring of core 0, which the NIC empties in
+the same step.
+"""
+
+from libc.stdint cimport int64_t, uint32_t
+from libc.stdlib cimport free
+
+from shrimpmx.host.pull_tick cimport pull_tick_ns
+from shrimpmx.host.receive_handler cimport ReceiveHandler
+from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, Trace
+from shrimpmx.nic.held cimport (
+    held_add,
+    held_finish,
+    held_first,
+    held_frame,
+    held_has_room,
+    held_initialise,
+)
+from shrimpmx.nic.interrupt_line cimport shares_cpu
+from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port, incoming_link
+from shrimpmx.shared.layout cimport (
+    COUNTER_mx_handled,
+    COUNTER_rx_bytes,
+    COUNTER_rx_marked,
+    COUNTER_rx_packets,
+    COUNTER_steps,
+    COUNTER_timer_ticks,
+    frame_slot,
+    node_core,
+)
+from shrimpmx.wire.mark cimport frame_marked
+from shrimpmx.wire.packet_word cimport trace_packet
+
+
+cdef class MxFirmware(Port):
+    """The NIC of node `index`, whose cores' agent record counts what its handler does.
+
+    Args:
+        nodes: every node of the cluster, by index; each is a destination, also this one.
+        index: the node that this NIC belongs to.
+        parameters: `NicParameters`; those of link and DMA count.
+        faults: `LinkFaults` of the outgoing link, or None.
+    """
+
+    def __init__(self, nodes, uint32_t index, parameters, faults=None):
+        Port.__init__(self, nodes, index, parameters, faults)
+        self.handler = ReceiveHandler(self.node, None, node_core(self.header, 0).agent)
+        self.handled = self.handler.counters
+        # The NIC is awake when its handler sends.
+        self.handler.port.doorbell = &self.doorbell
+        self.tick_ns = pull_tick_ns(self.header)
+        self.next_due_ns = self.next_tick_ns = 0
+        free(self.held.frames)
+        if not held_initialise(&self.held, parameters.dma_latency_ns,
+                               parameters.dma_bytes_per_second):
+            raise MemoryError()
+
+    def __dealloc__(self):
+        free(self.held.frames)
+
+    def use_trace(self, Trace trace not None, uint32_t number) -> None:
+        """Record from now on what the NIC does, in the ring of agent `number`, and what its
+        handler does, in that of the agent that counts for it."""
+        Port.use_trace(self, trace, number)
+        self.handler.trace = trace.checked_ring(node_core(self.header, 0).agent)
+
+    cdef int step(self, int64_t now_ns) noexcept nogil:
+        cdef int done = self.send(now_ns)
+        cdef int64_t held_ns
+        self.counters[COUNTER_steps] += 1
+        self.handler.now_ns = now_ns
+        done += self.receive(now_ns)
+        self.hand_back()
+        self.keeps_waiting = self.tells_beside()
+        if now_ns >= self.next_tick_ns:
+            self.tick(now_ns)
+        # Also pull replies that wait for room: the ring may have been emptied above.
+        self.handler.finish_batch()
+        done += self.send_from(self.tx_rings[0], now_ns)
+        held_ns = self.egress.flush(now_ns)
+        self.next_due_ns = self.next_due(now_ns, held_ns,
+                                         min(self.held.due_ns, self.next_tick_ns))
+        return done
+
+    cdef int receive(self, int64_t now_ns) noexcept nogil:
+        """Handle the events that are due, in order of their times; returns how many."""
+        cdef int done = 0
+        cdef int64_t arrival_ns, time_ns
+        cdef incoming_link *link
+        cdef frame_slot *slot
+        self.look_at_links()
+        while done < EVENTS_PER_STEP:
+            arrival_ns = self.arrival_ns if held_has_room(&self.held) else NEVER_NS
+            if min(arrival_ns, self.held.due_ns) > now_ns:
+                break
+            if arrival_ns <= self.held.due_ns:
+                time_ns = self.reached(arrival_ns)
+                link = self.next_incoming
+                slot = self.take_arrival(time_ns)
+                if slot != NULL:
+                    trace_packet(self.trace, time_ns, TRACE_rx_frame, slot.frame, slot.length)
+                held_add(&self.held, link, slot, time_ns)
+            else:
+                self.complete(now_ns)
+            done += 1
+        return done
+
+    cdef void complete(self, int64_t now_ns) noexcept nogil:
+        """The first frame's DMA is over: the firmware handles it."""
+        cdef held_frame *first = held_first(&self.held)
+        cdef int64_t time_ns = self.reached(first.due_ns)
+        cdef frame_slot *slot = first.slot
+        if slot != NULL:
+            self.counters[COUNTER_rx_packets] += 1
+            self.counters[COUNTER_rx_bytes] += slot.length
+            self.counters[COUNTER_rx_marked] += frame_marked(slot.frame)
+            self.counters[COUNTER_mx_handled] += 1
+            trace_packet(self.trace, time_ns, TRACE_dma_complete, slot.frame, slot.length)
+            self.handler.frame_time_ns = time_ns
+            self.handler.handle(slot.frame, slot.length)
+        held_finish(&self.held)
+
+    cdef void tick(self, int64_t now_ns) noexcept nogil:
+        """The firmware's clock: it looks after pulls whose replies do not come."""
+        if self.next_tick_ns != 0:
+            self.handled[COUNTER_timer_ticks] += 1
+            self.handler.tick(now_ns)
+        self.next_tick_ns = now_ns + self.tick_ns
+
+    cdef bint tells_beside(self) noexcept nogil:
+        """A rank on the NIC's CPU has got events, which it cannot look at while the NIC goes on
+        with the burst that brought them."""
+        if self.held.count == 0 and self.arrival_ns == NEVER_NS:
+            self.told_beside = False
+        elif self.handler.locked >= 0 and self.handler.filled and not self.told_beside:
+            self.told_beside = shares_cpu(self.node, self.handler.descriptor.runner)
+        return self.told_beside

@@ -1,0 +1,9 @@
+from shrimpmx.shared.node import Node
+
+class Steering:
+    node: Node
+    queues: int
+    def __init__(self, node: Node) -> None: ...
+    def queue_of(self, frame: bytes) -> int: ...
+
+def endpoint_of(frame: bytes) -> int | None: ...

@@ -1,0 +1,220 @@
+"""`shrimpmx top`: exact rates of a run whose clock the test moves, its end, and bad input."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.live_run import RUN, LiveRun, only_our_runs
+
+from shrimpmx.cli import main
+from shrimpmx.cluster import attach
+from shrimpmx.commands import top
+from shrimpmx.commands.terminal import console
+
+INTERVAL = ("--interval", "0.01")
+Happens = Callable[[int], None]
+
+
+@pytest.fixture(autouse=True)
+def _ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    only_our_runs(monkeypatch)
+    monkeypatch.setattr(top, "FOLLOW_S", 0.0)  # this process lives on after its runs
+
+
+@pytest.fixture
+def live() -> Iterator[LiveRun]:
+    run = LiveRun()
+    run.open_endpoint(core=1)
+    yield run
+    run.close()
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Happens) -> None:
+    """Let `happens(number)` be what the run does in each interval, counted from 1."""
+    sleep, calls = time.sleep, [0]
+
+    def sleeps(seconds: float) -> None:
+        calls[0] += 1
+        happens(calls[0])
+        sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", sleeps)
+
+
+@pytest.fixture
+def busy(live: LiveRun, monkeypatch: pytest.MonkeyPatch) -> LiveRun:
+    """Each interval is two seconds of the run's clock, and the same happens in each."""
+
+    def happens(number: int) -> None:
+        live.pass_time(2)
+        live.interrupt(0, 0, 100 * number)
+        live.interrupt(1, 1, 7 * number)
+        live.count("node0.nic", rx_packets=500 * number, rx_drop_ring_full=4 * number)
+        live.count(
+            "node0.irq0",
+            recv_packets=1000 * number,
+            handover_event=30 * number,
+            recv_at_process=10 * number,
+            drop_bad_session=2 * number,
+        )
+        live.count("rank0", recv_messages=640 * number)
+
+    meanwhile(monkeypatch, happens)
+    return live
+
+
+def words_of(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines() if line]
+
+
+def test_one_table_of_exact_rates(busy: LiveRun, capsys: pytest.CaptureFixture[str]) -> None:
+    before = busy.mappings()
+    assert main(["top", "--once", *INTERVAL]) == 0
+    lines = words_of(capsys.readouterr().out)
+    assert lines[0][:2] == ["run", RUN]
+    assert " ".join(lines[1]) == "drops/s 3.0 rx_drop_ring_full 2.0, drop_bad_session 1.0"
+    rows = {line[0]: line[1:] for line in lines[2:]}
+    assert rows["node0.core0"] == ["0", "-", "50", "500", "15", "25%", "0:50"]
+    assert rows["node0.core1"] == ["0", "-", "3.5", "0", "0", "-", "1:3.5"]
+    assert rows["node0.rx0"] == ["0", "50", "0", "rank0@1"]
+    assert rows["node0.rx1"] == ["0", "3.5", "1"]
+    assert rows["rank0"][-1] == "320"
+    assert rows["nic"][-1] == "250"
+    assert list(rows)[-2:] == ["rank0", "nic"]
+    assert busy.mappings() == before
+
+
+def test_the_same_as_a_document(
+    busy: LiveRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "top.json"
+    assert main(["top", RUN[:6], "--count", "3", "--json", str(path), *INTERVAL]) == 0
+    assert capsys.readouterr().out.count("drops/s") == 3
+    document = json.loads(path.read_text())
+    assert [look["run"] for look in document["looks"]] == [RUN] * 3
+    for view in (look["view"] for look in document["looks"]):
+        assert view["seconds"] == 2
+        assert view["cores"][0]["interrupts"] == 50
+        assert view["cores"][0]["at_process"] == 0.25
+        assert view["queues"][1]["affinity"] == [1]
+        assert view["drops"] == {"rx_drop_ring_full": 2, "drop_bad_session": 1}
+
+
+def test_looking_changes_nothing(live: LiveRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    meanwhile(monkeypatch, lambda _: live.pass_time(1))
+    before = bytes(live.node.segment.view())
+    assert main(["top", "--once", *INTERVAL]) == 0
+    assert bytes(live.node.segment.view()) == before
+
+
+def test_a_run_that_ends_ends_the_view(
+    live: LiveRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def happens(number: int) -> None:
+        live.pass_time(1)
+        if number == 3:
+            live.end()
+
+    before = live.mappings()
+    meanwhile(monkeypatch, happens)
+    assert main(["top", *INTERVAL]) == 0
+    out = capsys.readouterr().out
+    assert out.count("drops/s") == 2
+    assert out.endswith(f"run {RUN} has ended\n")
+    assert live.mappings() == before
+
+
+def test_the_next_run_of_a_sweep_is_followed_unless_one_was_named(
+    live: LiveRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    following: list[LiveRun] = []
+
+    def happens(number: int) -> None:
+        for each in (live, *following):
+            each.pass_time(1)
+        if number == 2:
+            live.end()
+            following.append(LiveRun(RUN + "_next"))
+        if number == 4:
+            following[0].end()
+
+    meanwhile(monkeypatch, happens)
+    assert main(["top", *INTERVAL]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[1] for line in out.splitlines() if " old " in line] == [
+        *(RUN, f"{RUN}_next"),
+    ]
+    assert out.endswith(f"run {RUN}_next has ended\n")
+    following[0].close()
+
+
+def test_ctrl_c_ends_the_view_and_the_document_is_written(
+    live: LiveRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def happens(number: int) -> None:
+        live.pass_time(1)
+        if number == 2:
+            raise KeyboardInterrupt
+
+    meanwhile(monkeypatch, happens)
+    path = tmp_path / "top.json"
+    assert main(["top", "--json", str(path), *INTERVAL]) == 0
+    assert len(json.loads(path.read_text())["looks"]) == 1
+
+
+def test_a_terminal_is_filled_and_given_back(
+    live: LiveRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = io.StringIO()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(
+        top, "console", lambda: console(file=screen, force_terminal=True, width=80, height=24)
+    )
+    meanwhile(monkeypatch, lambda _: live.pass_time(1))
+    assert main(["top", "--count", "2", *INTERVAL]) == 0
+    text = screen.getvalue()
+    assert text.count("\x1b[?1049h") == text.count("\x1b[?1049l") == 1
+    left = text.partition("\x1b[?1049l")[2]
+    assert f"run {RUN}" in left
+    assert "node0.core1" in left
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["top", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert "Traceback" not in captured.err
+    return captured.err
+
+
+def test_bad_input_is_one_sentence(
+    live: LiveRun, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert f"whose id begins with 'nobody' (live: {RUN})" in refusal(capsys, "nobody")
+    for seconds in ("0", "nan", "x", "-1", "1e9"):
+        assert "seconds from 0.01" in refusal(capsys, f"--interval={seconds}")
+    for count in ("0", "-1", "1.5", "x"):
+        assert "whole number from 1" in refusal(capsys, f"--count={count}")
+    assert "not allowed with" in refusal(capsys, "--once", "--count", "2")
+    assert "is a directory" in refusal(capsys, "--json", str(tmp_path))
+
+
+def test_without_a_live_run_there_is_nothing_to_watch(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no run is live on this machine; start one first" in refusal(capsys)
+
+
+def test_a_run_that_never_gets_a_process_is_told_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attach, "SETTLE_S", 0.0)
+    run = LiveRun(begun=False)
+    try:
+        assert f"run {RUN} has no process yet" in refusal(capsys, "--once")
+    finally:
+        run.close()

@@ -1,0 +1,55 @@
+"""The benchmarks of rx queues: their names, what they run, and that steering gives figures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shrimpmx.measure import bench, bench_queues
+from shrimpmx.measure.receive_path import ReceiveRate, receive_spec
+from shrimpmx.measure.steering_costs import per_packet
+
+SECONDS = 0.01
+
+
+def test_one_queue_is_beside_eight() -> None:
+    names = [benchmark.name for benchmark in bench_queues.queue_benchmarks()]
+    assert names == [
+        "steering.endpoint",
+        "steering.rss",
+        "steering.arfs",
+        "queues.receive_path_128B[1]",
+        "queues.receive_path_128B[8]",
+    ]
+    known = [b.name for b in bench.benchmarks() if b.name.startswith(("steering", "queues"))]
+    assert known == names
+
+
+@pytest.mark.parametrize("kind", bench_queues.STEERINGS)
+def test_steering_is_timed(kind: str) -> None:
+    figures = per_packet(kind, SECONDS)
+    assert figures.size > 0
+    assert np.all(figures > 0)
+
+
+def test_seven_of_eight_ranks_are_idle_each_with_a_queue_and_a_core() -> None:
+    spec = receive_spec(1.0, "stream", "block", 0, 8)
+    assert (spec.nic.rx_queues, spec.host.cores) == (8, 8)
+    assert [(rank.workload, rank.core) for rank in spec.ranks] == [
+        ("stream", 0),
+        *(("idle", core) for core in range(1, 8)),
+    ]
+
+
+def test_a_turn_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[int] = []
+
+    def run(_seconds: float, _coalescing: str, _wait: str, *, queues: int) -> ReceiveRate:
+        runs.append(queues)
+        return ReceiveRate(1e6 * queues, "waiting")
+
+    monkeypatch.setattr(bench_queues, "receive_path", run)
+    for benchmark in bench_queues.queue_benchmarks()[3:]:
+        figures, bound_by = benchmark.measure(SECONDS)
+        assert (figures.tolist(), bound_by) == ([1e6 * runs[-1]], "waiting")
+    assert runs == [1, 8]
