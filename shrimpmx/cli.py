@@ -9,40 +9,49 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
+import importlib
 import os
 import signal
 import sys
 import threading
 from collections.abc import Sequence
-from importlib import metadata
 from typing import Any, NoReturn, TextIO
 
 from shrimpmx.cluster.interrupts import FirstInterrupt, what_interrupted
-from shrimpmx.commands import (
-    affinity,
-    bench,
-    binding,
-    caches,
-    calibrate,
-    clean,
-    counters,
-    doctor,
-    listing,
-    place,
-    plot,
-    reproduce,
-    run,
-    top,
-)
 from shrimpmx.commands.terminal import console, let_output_degrade
 from shrimpmx.errors import AgentError, InputError, ShrimpmxError
 
 EXIT_BAD_INPUT = 2
 EXIT_AGENT_FAILED = 3
-COMMANDS = (
-    *(run, reproduce, listing, plot, counters, top),
-    *(place, affinity, binding, bench, caches, calibrate, doctor, clean),
-)
+# Each command's module in shrimpmx.commands, in the order of the help. Loaded on use: together
+# they pull in most of the project.
+COMMANDS = {
+    "run": "run",
+    "reproduce": "reproduce",
+    "list": "listing",
+    "plot": "plot",
+    "counters": "counters",
+    "top": "top",
+    "place": "place",
+    "affinity": "affinity",
+    "binding": "binding",
+    "bench": "bench",
+    "caches": "caches",
+    "calibrate": "calibrate",
+    "doctor": "doctor",
+    "clean": "clean",
+}
+# What a full disk, and a full quota, answer.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
+class _Version(argparse.Action):
+    """`--version`; to find it takes a module that nothing else needs."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        print(f"shrimpmx {_version()}")
+        parser.exit()
 
 
 class _Parser(argparse.ArgumentParser):
@@ -52,23 +61,27 @@ class _Parser(argparse.ArgumentParser):
         raise InputError(f"{message} (see {self.prog} --help)")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+def parser(command: str | None = None) -> argparse.ArgumentParser:
+    """The whole command line; with only that `command`, if there is one of that name."""
     line = _Parser(
         prog="shrimpmx",
         description="Emulates the receive path of message passing over Ethernet with real "
         "processes: when the NIC interrupts, where a packet is handled, how a rank waits.",
     )
-    line.add_argument("--version", action="version", version=f"shrimpmx {_version()}")
+    line.add_argument(
+        "--version", action=_Version, nargs=0, help="show program's version number and exit"
+    )
     commands = line.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add_parser(commands)
+    wanted = {name: module for name, module in COMMANDS.items() if name == command} or COMMANDS
+    for module in wanted.values():
+        importlib.import_module(f"shrimpmx.commands.{module}").add_parser(commands)
     return line
 
 
 def _version() -> str:
+    metadata = importlib.import_module("importlib.metadata")
     try:
-        return metadata.version("shrimpmx")
+        return str(metadata.version("shrimpmx"))
     except metadata.PackageNotFoundError:
         return "of a checkout that is not installed"
 
@@ -94,10 +107,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(arguments: Sequence[str] | None) -> int:
     let_output_degrade()
+    code = 0
     try:
-        chosen = parser().parse_args(arguments)
+        try:
+            code = _exit_code(sys.argv[1:] if arguments is None else arguments)
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of our output has gone, and so has the reason to write more.
+        _give_up(sys.stdout)
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        _give_up(sys.stdout)
+        _say(f"shrimpmx: the output cannot be written: {error.strerror}")
+        code = code or EXIT_BAD_INPUT
+    return code
+
+
+def _exit_code(arguments: Sequence[str]) -> int:
+    """Run the command of these arguments; an error becomes its sentence."""
+    try:
+        chosen = parser(next(iter(arguments), None)).parse_args(arguments)
         code: int = chosen.function(chosen)
-        sys.stdout.flush()
         return code
     except AgentError as error:
         if error.traceback and not _says_enough(error):
@@ -113,10 +146,6 @@ def _main(arguments: Sequence[str] | None) -> int:
             "the points already measured are kept"
         )
         return EXIT_AGENT_FAILED
-    except BrokenPipeError:
-        # The reader of our output has gone, and so has the reason to write more.
-        _give_up(sys.stdout)
-        return 0
 
 
 def _give_up(stream: TextIO) -> None:

@@ -75,6 +75,20 @@ def checked_affinity(text: str, cores: int) -> tuple[int, ...]:
     return found
 
 
+def queue_affinities(binding: str, queues: int, cores: int) -> tuple[tuple[int, ...], ...]:
+    """What `affinities` gives for irq_binding, rx_queues and cores; ValueError by these names."""
+    if queues > cores:
+        raise ValueError(
+            f"rx_queues is {queues}, more than the node's {cores} "
+            f"core{'s' if cores > 1 else ''}, and each queue interrupts a core of its own: set "
+            f"cores to at least {queues}"
+        )
+    try:
+        return affinities(binding, queues, cores)
+    except ValueError as error:
+        raise ValueError(f"irq_binding: {error}") from None
+
+
 def affinities(binding: str, queues: int, cores: int) -> tuple[tuple[int, ...], ...]:
     """For each rx queue the cores that its interrupts go to, in turn.
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from shrimpmx.cluster.outcome import ClusterResult
 from shrimpmx.cluster.placement import Placement, place
+from shrimpmx.cluster.rank import check_ranks
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec
 from shrimpmx.cluster.supervisor import Cluster
 from shrimpmx.cluster.topology import Topology
@@ -233,6 +234,12 @@ def cluster_spec(
     )
 
 
+def check_points(points: Iterable[Point], costs: Costs) -> None:
+    """InputError if a point's cluster could be run nowhere, or its binding file cannot be used."""
+    for point in points:
+        check_ranks(cluster_spec(point.parameters, 1, made=_emulated(point.parameters, costs)))
+
+
 def _emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
     """What a run is made with, spin limit included."""
     made = emulated(parameters, costs)
@@ -295,6 +302,7 @@ def outcome_of(
         hardware_absent=result.hardware_absent,
         t_block_ns=t_block_ns,
         message_bytes=int(spec.ranks[0].options.get("size_bytes", 0)),
+        steered=tuple(result.steered),
         dilation=spec.dilation,
         host_costs_ns={
             "interrupt": spec.host.interrupt_time_ns,

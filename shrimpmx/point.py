@@ -8,8 +8,9 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from shrimpmx.core_lists import AUTO, affinities
+from shrimpmx.core_lists import AUTO, queue_affinities
 from shrimpmx.errors import InputError
+from shrimpmx.host.polling_ranks import move_problem, queue_problem
 from shrimpmx.mx.binding import bound_cores, parse_binding
 from shrimpmx.params import (
     HostParameters,
@@ -237,20 +238,9 @@ class PointParameters(Declared):
 
     def _check_queues(self) -> None:
         nic, host = self.nic, self.host
-        if nic.rx_queues > host.cores:
-            raise ValueError(
-                f"rx_queues is {nic.rx_queues}, a queue count above the cores of a node: set cores "
-                f"to at least {nic.rx_queues}, not {host.cores}"
-            )
-        try:
-            affinities(host.irq_binding, nic.rx_queues, host.cores)
-        except ValueError as error:
-            raise ValueError(f"irq_binding: {error}") from None
-        if nic.coalescing in BUSY_POLLS and nic.rx_queues > 1 and nic.steering != "endpoint":
-            raise ValueError(
-                f"coalescing {nic.coalescing!r} lets a rank poll the queue of its endpoint, which "
-                f"steering {nic.steering!r} does not give it: set steering=endpoint or rx_queues=1"
-            )
+        queue_affinities(host.irq_binding, nic.rx_queues, host.cores)
+        if problem := queue_problem(nic):
+            raise ValueError(problem)
 
     def _check_steering(self) -> None:
         nic, host = self.nic, self.host
@@ -315,10 +305,9 @@ class PointParameters(Declared):
                 "workload 'anatomy' counts what one message at a time costs: pairs must be 1, not "
                 f"{cluster.pairs}"
             )
-        binding = parse_binding(self.mx.process_binding)
-        if binding.kind != "file":  # files are read when there is something to run
-            for endpoint in range(cluster.pairs):
-                bound_cores(binding, 0, endpoint, cores)
+        binding = parse_binding(self.mx.process_binding)  # its file is read for what is to run
+        for endpoint in range(cluster.pairs):
+            bound_cores(binding, 0, endpoint, cores)
         if work.move_every:
             self._check_moves()
 
@@ -332,11 +321,8 @@ class PointParameters(Declared):
             raise ValueError("move_every needs cores to move to: set cores to at least 2, not 1")
         if self.cluster.distance != "any":
             raise ValueError("move_every changes how far ranks are: set distance=any")
-        if self.nic.coalescing in BUSY_POLLS:
-            raise ValueError(
-                f"coalescing {self.nic.coalescing!r} has ranks poll as the handler of the core "
-                "that they began on: move_every must be 0"
-            )
+        if problem := move_problem(self.nic, self.workload.move_every):
+            raise ValueError(problem)
 
     def _check_vmmc_workload(self) -> None:
         work, vmmc = self.workload, self.nic.nic_kind == "vmmc"

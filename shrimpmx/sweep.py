@@ -19,7 +19,14 @@ from shrimpmx.measure.expectation import evaluate
 from shrimpmx.measure.metrics import METRICS, Outcome
 from shrimpmx.measure.probe import probe
 from shrimpmx.measure.result import ResultDirectory
-from shrimpmx.measure.runs import ANY, DISTANCE_DILATION, limits_of, main_state, runs_of
+from shrimpmx.measure.runs import (
+    ANY,
+    DISTANCE_DILATION,
+    limits_of,
+    main_state,
+    runs_of,
+    steered_words,
+)
 from shrimpmx.measure.statistics import summarise_runs
 from shrimpmx.measure.timeline import Timeline, heading, write_chrome
 from shrimpmx.scenario import Point, RunPlan, Scenario, plan_runs
@@ -325,6 +332,7 @@ def run_data(
             for agent, values in outcome.per_message.items()
         },
         "placement": dict(outcome.placement),
+        "steered": list(outcome.steered),
         "time_dilation": outcome.dilation,
         "host_costs_ns": dict(outcome.host_costs_ns),
         "mode": point.parameters.cluster.mode,
@@ -343,8 +351,10 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
     """One point of the result from its repeats: samples joined, counters summed.
 
     `state` is the one that its times are summarised from, that of most runs; `limits` say why
-    times of such a placement cannot be judged; `disturbed` runs had others beside them.
+    times of such a placement cannot be judged; `disturbed` runs had others beside them. Of the
+    nodes `steered` interrupts went elsewhere in one of the runs: nothing is judged by them.
     """
+    steered = sorted({node for run in runs for node in run.get("steered", ())})
     metrics = {name: _merged_metric(name, runs) for name in runs[0]["metrics"]}
     impossible = {"impossible": runs[0]["impossible"]} if "impossible" in runs[0] else {}
     return {
@@ -359,7 +369,8 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
         "per_message": _means([run.get("per_message", {}) for run in runs]),
         "state": main_state([run["state"] for run in runs]),
         "states": [run["state"] for run in runs],
-        "limits": limits_of(run["placement"] for run in runs),
+        "limits": steered_words(steered) + limits_of(run["placement"] for run in runs),
+        "steered": steered,
         "cache_line_round_trip_ns": [run["cache_line_round_trip_ns"] for run in runs],
         "disturbed": sum(bool(run.get("disturbed")) for run in runs),
         **impossible,

@@ -39,7 +39,7 @@ scenario = Scenario(
     metrics=("other_delay", "handler_cpu_per_packet"),
     expectations=(
         Ratio(
-            text="a sleeping core's handler is later than a polling core's (paper: 1.36 to 1.82)",
+            text="a sleeping core's handler is later than a polling core's",
             metric="other_delay",
             of={**SLEEPS, **ASLEEP},
             to=POLLS,

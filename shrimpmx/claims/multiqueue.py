@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from shrimpmx.claims.coalescing_statistics import NO_MPI
 from shrimpmx.claims.multiqueue_statistics import (
+    OFFLOAD_CPUS,
     all_in_one_queue,
     cache_misses,
     handed_over,
@@ -20,7 +21,15 @@ from shrimpmx.claims.multiqueue_statistics import (
 from shrimpmx.measure.claims import Claim
 
 # What is left to the other distances is said by the placement.
-OF_TWO = "SP and OP stand beside what two CPUs can show"
+OTHER_DISTANCES = "SP and OP stand beside"
+OF_TWO = (
+    "in turn means over a node's two cores here, one of two events handed over; over eight in the "
+    "paper, seven of eight"
+)
+AT_ONCE = (
+    "both nodes' handlers work at once, and in turn they meet on one CPU unless there is one for "
+    "each core and one for the NICs"
+)
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
@@ -33,7 +42,8 @@ CLAIMS: tuple[Claim, ...] = (
         paper="in turn 11.4 µs, slower than any other; one core 10.96 (SC), 9.34 (S$), 10.32 (SP), "
         "10.25 (OP): best where a cache is shared; multiqueue 10.10, between",
         statistics=latencies(),
-        note=OF_TWO,
+        note=f"{OTHER_DISTANCES} what two CPUs can show; {OF_TWO}: but for what hand-overs "
+        "cost, in turn over two cores is half SC and half S$",
     ),
     Claim(
         id="MQ-2",
@@ -42,7 +52,7 @@ CLAIMS: tuple[Claim, ...] = (
         setup="Ping-pong of 4 MiB by binding: throughput.",
         paper="in turn 646 MiB/s; one core 719 (SC), 723 (S$), 721 (SP), 714 (OP); multiqueue 707",
         statistics=throughputs(copy_offload=False),
-        note=OF_TWO,
+        note=f"{AT_ONCE}; {OTHER_DISTANCES}; {OF_TWO}",
     ),
     Claim(
         id="MQ-3",
@@ -52,7 +62,9 @@ CLAIMS: tuple[Claim, ...] = (
         paper="in turn 905 MiB/s; one core 1056 (SC), 1059 (S$), 1048 (SP), 1026 (OP); multiqueue "
         "965",
         statistics=throughputs(copy_offload=True),
-        note=OF_TWO,
+        cpus=OFFLOAD_CPUS,
+        note=f"{AT_ONCE}; the agents that copy need CPUs of their own as well; {OTHER_DISTANCES}; "
+        f"{OF_TWO}",
     ),
     Claim(
         id="MQ-4",
@@ -75,7 +87,10 @@ CLAIMS: tuple[Claim, ...] = (
         "same core; 128 B: 26.8 and 17.9 %, 14.2 and 0.5 %; no fewer at 32 KiB",
         statistics=cache_misses(),
         note="needs a CPU that counts cache references and misses, and for two nodes of two cores "
-        "five CPUs; the ledger counts anywhere what goes from core to core",
+        "five CPUs; its counters are those of the last level, the paper's of an L2 that two of "
+        "eight cores share: where all cores share the last level, what another core has written "
+        "is a hit there; the first level's misses stand beside, and the ledger counts anywhere "
+        "what goes from core to core",
     ),
     Claim(
         id="MQ-6",
@@ -122,6 +137,8 @@ CLAIMS: tuple[Claim, ...] = (
         paper="all packets of an endpoint in one queue on one core, and the process moved there "
         "when it opens the endpoint, always",
         statistics=all_in_one_queue(),
+        note="where a process runs is what it says itself; tests/integration/"
+        "test_process_binding.py looks at its affinity",
     ),
     Claim(
         id="MQ-11",

@@ -44,8 +44,9 @@ class AttachedRun:
         self.run = run
         self.nodes: dict[int, Node] = {}
         self._segments: list[Segment] = []
+        self._control: Control | None = None
         try:
-            self.control = Control.attach(self._control_segment())
+            self._control = Control.attach(self._control_segment())
             self._await_processes()
             for number in node_numbers(run):
                 segment = self._map(f"node{number}", SEGMENT_NODE)
@@ -68,10 +69,17 @@ class AttachedRun:
     def close(self) -> None:
         """Unmap everything."""
         self.nodes.clear()
-        self.__dict__.pop("control", None)  # its view would keep the memory
+        self._control = None  # its view would keep the memory
         for segment in self._segments:
             segment.close()
         self._segments.clear()
+
+    @property
+    def control(self) -> Control:
+        """The run's control segment; SegmentError once this is closed."""
+        if self._control is None:
+            raise SegmentError(f"the memory of run {self.run.run_id} is not mapped any more")
+        return self._control
 
     def is_live(self) -> bool:
         """Whether the run goes on."""
@@ -195,8 +203,8 @@ def node_numbers(run: RunIdentity) -> list[int]:
 def steer(attached: AttachedRun, node: int, vector: int, cores: str) -> tuple[int, ...]:
     """Send the interrupts of a vector to the cores of a list such as "0-3,8" from now on.
 
-    Returns those that they went to before. InputError, with what there is, if there is no such
-    node, vector or core; nothing changes then.
+    Returns those that they went to before; the run's result will say that it was steered.
+    InputError, with what there is, if there is no such node, vector or core; nothing changes then.
     """
     why = no_vectors(attached, attached.checked_node(node))
     if why:

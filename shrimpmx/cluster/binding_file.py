@@ -13,7 +13,7 @@ from pathlib import Path
 
 from shrimpmx.core_lists import parse_core_mask
 from shrimpmx.errors import InputError
-from shrimpmx.mx.binding import BindingLine
+from shrimpmx.mx.binding import ENDPOINTS_MAX, BindingLine
 
 # What names of interrupts for tx only have in them (Linux; the second is virtio's).
 _TX = ("tx", "output")
@@ -54,7 +54,8 @@ def prepare(
     """A line for each of `endpoints` (None: one per queue) of the board with address `board`.
 
     `root` holds the directory `proc`. An endpoint without a queue has no line. InputError if the
-    interface has no rx queues there, or a file is missing or cannot be understood.
+    interface has no rx queues there, there would be more endpoints than a board has, or a file is
+    missing or cannot be understood.
     """
     queues = rx_interrupts(_read(root / "proc" / "interrupts"), interface)
     if not queues:
@@ -62,8 +63,14 @@ def prepare(
             f"{root / 'proc' / 'interrupts'} has no rx interrupt of {interface!r}, such as "
             f"{interface}-rx-0"
         )
+    wanted = max(queues) + 1 if endpoints is None else endpoints
+    if wanted > ENDPOINTS_MAX:
+        raise InputError(
+            f"{interface} would need {wanted} endpoints, but a board has {ENDPOINTS_MAX}: say with "
+            "--endpoints how many are used"
+        )
     lines = []
-    for endpoint in range(max(queues) + 1 if endpoints is None else endpoints):
+    for endpoint in range(wanted):
         queue = queue_of(endpoint, queues)
         if queue is not None:
             irq = queues[queue]

@@ -1,15 +1,18 @@
-"""CPUs for ranks and for the cores that take their interrupts, so far apart as was asked for.
+"""CPUs for busy cores and, so far from them as was asked for, the cores of their interrupts.
 
 What must share a CPU is one spot. Spots are given CPUs one after another, and taken back where it
-does not work out; at first each spot and each NIC is to have a CPU of its own, then less is asked.
+does not work out; at first each spot is to have a CPU of its own, then less is asked. Busy cores
+of different nodes are as far apart as they can be, whatever the distance.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.cluster.spec import ClusterSpec, DistanceName
 from shrimpmx.cluster.topology import Distance, Topology
 from shrimpmx.core_lists import format_core_list
 from shrimpmx.errors import PlacementError
@@ -28,10 +31,13 @@ NEEDS = {
 
 @dataclass(frozen=True)
 class Apart:
-    """CPUs of cores and of NICs, of which there is one CPU, or one for each."""
+    """CPUs of cores and of NICs: one for each NIC, one for all, or none. `spots`: the cores that
+    were seated, those together that must share a CPU.
+    """
 
     cores: dict[Core, int]
     nics: list[int]
+    spots: list[tuple[Core, ...]]
 
 
 @dataclass(frozen=True)
@@ -45,24 +51,27 @@ class _Wish:
     closeness: tuple[bool, int] | None = None
 
 
-def seat_apart(spec: ClusterSpec, topology: Topology, busy: set[Core], nics: int) -> Apart:
-    """CPUs for all busy cores and those that take ranks' interrupts, at the spec's distance.
+def seat_apart(
+    spec: ClusterSpec, distance: DistanceName, topology: Topology, busy: set[Core], nics: int
+) -> Apart:
+    """CPUs for all busy cores and, unless `distance` is "any", those that take ranks' interrupts,
+    at that distance; `nics` CPUs are left to the NICs, or fewer if it must be.
 
     Raises PlacementError if the topology has none.
     """
-    wished = Distance(spec.distance)
+    wished = None if distance == "any" else Distance(distance)
     there = topology.examples()
-    if wished not in there:
+    if wished is not None and wished not in there:
         raise PlacementError(
             f"distance {wished.value} needs {NEEDS[wished]}; {_cpus_words(topology)} "
             f"only {', '.join(distance.value for distance in there)}"
         )
-    search = _Search(topology, wished, _pairs(spec), busy)
+    search = _Search(topology, wished, _pairs(spec) if wished else [], busy, nics)
     for wish in _wishes(wished, topology, nics):
         if search.fits(wish):
-            return Apart(search.core_cpus(), search.nic_cpus(wish.nics))
+            return Apart(search.core_cpus(), search.nic_cpus(wish.nics), search.spots)
     raise PlacementError(
-        f"distance {wished.value} cannot be had for {len(spec.ranks)} ranks at once: "
+        f"distance {distance} cannot be had for {len(spec.ranks)} ranks at once: "
         f"{_cpus_words(topology)} it for fewer"
     )
 
@@ -80,14 +89,16 @@ def _pairs(spec: ClusterSpec) -> list[tuple[Core, Core]]:
     ]
 
 
-def _wishes(wished: Distance, topology: Topology, nics: int) -> Iterator[_Wish]:
-    """From what is best to what will do."""
+def _wishes(wished: Distance | None, topology: Topology, nics: int) -> Iterator[_Wish]:
+    """From what is best to what will do. The NICs' CPUs are the last to be given up, since runs at
+    different distances are compared.
+    """
     sizes = sorted({len(cache) for cache in topology.caches})
     # SMT siblings slow each other, so they come last, whatever they share.
     closest = [*((False, size) for size in sizes), None] if wished is Distance.SHARED_CACHE else ()
-    for apart, left in dict.fromkeys(
-        (("all", nics), ("all", 1), ("busy", 1), ("all", 0), ("busy", 0), ("none", 0))
-    ):
+    lefts = dict.fromkeys((nics, min(nics, 1), 0))
+    steps = [(apart, left) for left in lefts for apart in ("all", "busy")]
+    for apart, left in (*steps, ("none", 0)):
         for closeness in closest or (None,):
             yield _Wish(apart, left, closeness)
 
@@ -97,15 +108,20 @@ class _Search:
     """The search for CPUs of spots, with what it found last."""
 
     topology: Topology
-    wished: Distance
+    wished: Distance | None
     pairs: Sequence[tuple[Core, Core]]
     busy: set[Core]
+    nics: int
     found: list[int] = field(default_factory=list)
     _known: dict[tuple[int, int], tuple[Distance, bool, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.cpus = self.topology.by_preference()
+        by_preference = self.topology.by_preference()
+        # A CPU that all NICs share is the first one.
+        ahead = int(self.nics == 1)
+        self.cpus = (*by_preference[ahead:], *by_preference[:ahead])
         self.spots = _spots(self.pairs, sorted(self.busy), self.wished is Distance.SAME_CORE)
+        self.are_busy = [not self.busy.isdisjoint(spot) for spot in self.spots]
         place = {core: number for number, spot in enumerate(self.spots) for core in spot}
         self.place: Mapping[Core, int] = place
         self.partners: list[set[int]] = [set() for _ in self.spots]
@@ -119,18 +135,20 @@ class _Search:
         return {core: self.found[number] for core, number in self.place.items()}
 
     def nic_cpus(self, count: int) -> list[int]:
-        """CPUs for NICs: of those that are left, in the package of the node; else the first."""
+        """CPUs for NICs, of those that are left, in the package of the node; first for one NIC."""
         chosen: list[int] = []
         for node in range(count):
             chosen.append(self._nic_cpu({*self.found, *chosen}, self._package_of(node)))
-        return chosen or [self.cpus[0]]
+        return chosen
 
     def _nic_cpu(self, used: set[int], package: int) -> int:
         def order(cpu: int) -> tuple[bool, bool]:
             siblings = set(self.topology.siblings(cpu))
-            return (bool(siblings & used), self.topology.cpu(cpu).package != package)
+            away = self.nics > 1 and self.topology.cpu(cpu).package != package
+            return (bool(siblings & used), away)
 
-        return min((cpu for cpu in self.cpus if cpu not in used), key=order)
+        left = (cpu for cpu in self.topology.by_preference() if cpu not in used)
+        return min(left, key=order)
 
     def _package_of(self, node: int) -> int:
         """Where a node's first rank is; without one, where the first node's is."""
@@ -161,15 +179,13 @@ class _Search:
 
     def _candidates(self, number: int, wish: _Wish) -> list[int]:
         """The CPUs that a spot may have, those first that are farther from other nodes."""
-        used = set(self.found)
+        used = Counter(self.found)
         room = len(self.cpus) - wish.nics - len(used)
-        taken = used if wish.apart == "all" else set()
-        if wish.apart == "busy" and self._is_busy(number):
-            taken = {cpu for other, cpu in enumerate(self.found) if self._is_busy(other)}
+        busy = set(itertools.compress(self.found, self.are_busy))
+        taken = set(used) if wish.apart == "all" else set()
+        if wish.apart == "busy" and self.are_busy[number]:
+            taken = busy
         partners = [self.found[other] for other in self.partners[number] if other < number]
-        node = self.spots[number][0][0]
-        seats = zip(self.spots, self.found, strict=False)
-        others = [cpu for spot, cpu in seats if spot[0][0] != node]
         fit = [
             cpu
             for cpu in self.cpus
@@ -177,22 +193,37 @@ class _Search:
             and (room > 0 or cpu in used)
             and all(self._is_fit(cpu, partner, wish) for partner in partners)
         ]
-        return sorted(fit, key=lambda cpu: self._order(cpu, partners, others, used))
+        # The ranks' distance first: that must not depend on where interrupts went.
+        others = self._others(number, only_busy=True), self._others(number, only_busy=False)
+        siblings = {sibling for cpu in used for sibling in self.topology.siblings(cpu)}
 
-    def _order(
-        self, cpu: int, partners: Sequence[int], others: Sequence[int], used: set[int]
-    ) -> tuple[object, ...]:
-        far = [self._between(cpu, other)[0] for other in others]
-        return (
-            cpu in used,
-            [self._between(cpu, partner)[1:] for partner in partners],
-            far.count(Distance.SAME_CORE) + far.count(Distance.SHARED_CACHE),
-            len(far) - far.count(Distance.OTHER_PACKAGE),
-            bool(set(self.topology.siblings(cpu)) & used),
+        def order(cpu: int) -> tuple[object, ...]:
+            close = [self._between(cpu, partner)[1:] for partner in partners]
+            nearness = [self._nearness(cpu, each) for each in others]
+            return (used[cpu], cpu in busy, close, nearness, cpu in siblings)
+
+        return sorted(fit, key=order)
+
+    def _others(self, number: int, only_busy: bool) -> Counter[int]:
+        """The CPUs of other nodes' spots, and how many spots are on each."""
+        node = self.spots[number][0][0]
+        return Counter(
+            cpu
+            for other, cpu in enumerate(self.found)
+            if self.spots[other][0][0] != node and (self.are_busy[other] or not only_busy)
         )
 
-    def _is_busy(self, number: int) -> bool:
-        return any(core in self.busy for core in self.spots[number])
+    def _nearness(self, cpu: int, others: Counter[int]) -> tuple[int, int, int]:
+        """More is nearer: spots that share a cache with `cpu`, and those in its package; then,
+        negative, how many CPUs share the smallest of these caches.
+        """
+        seen = [(*self._between(cpu, other), spots) for other, spots in others.items()]
+        cached = (Distance.SAME_CORE, Distance.SHARED_CACHE)
+        return (
+            sum(spots for distance, *_, spots in seen if distance in cached),
+            sum(spots for distance, *_, spots in seen if distance is not Distance.OTHER_PACKAGE),
+            -sum(shared * spots for _, _, shared, spots in seen),
+        )
 
     def _is_fit(self, cpu: int, partner: int, wish: _Wish) -> bool:
         distance, *closeness = self._between(cpu, partner)

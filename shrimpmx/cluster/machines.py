@@ -11,10 +11,15 @@ from shrimpmx.errors import InputError
 
 @dataclass(frozen=True)
 class Machine:
-    """`synthetic` is its hwloc description, `what` says in a few words what it stands for."""
+    """`synthetic` is its hwloc description, `what` says in a few words what it stands for.
+
+    `cache_bytes`: a core's first level, for code and for data each, and the last level that it
+    has (perhaps with others); None: not known, so that they cannot be simulated.
+    """
 
     synthetic: str
     what: str
+    cache_bytes: tuple[int, int] | None = None
 
 
 MACHINES = {
@@ -22,6 +27,7 @@ MACHINES = {
     "clovertown-2007": Machine(
         "package:2 l2:2(size=4MB) core:2 pu:1(indexes=0,4,2,6,1,5,3,7)",
         "2 quad-core Xeon E5345, an L2 for each two cores (multiqueue, Figure 4)",
+        cache_bytes=(32 << 10, 4 << 20),
     ),
     "one-l3-8": Machine("package:1 l3:1 core:8 pu:1", "8 cores that share an L3, no SMT"),
     "two-socket-32": Machine(

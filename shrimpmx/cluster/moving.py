@@ -1,32 +1,12 @@
-"""Which core of its node a rank's process is on: when its endpoint is opened, and when it moves."""
+"""Takes a rank's process to a core of its node: where its endpoint is opened, and when it moves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from shrimpmx.cluster.parts import RunParts
-from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.mx.binding import bound_cores, hinted_core, parse_binding
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.native.cores import pin
-from shrimpmx.shared.node import Node
-
-
-def check_binding(spec: ClusterSpec) -> None:
-    """InputError if a rank's endpoint could not be opened where `process_binding` wants it."""
-    binding = parse_binding(spec.mx.process_binding)
-    for rank, endpoint in zip(spec.ranks, spec.endpoints, strict=True):
-        bound_cores(binding, rank.node, endpoint, spec.host.cores)
-
-
-def cores_at_opening(spec: ClusterSpec, number: int, node: Node) -> tuple[int, ...]:
-    """The cores that rank `number` runs on once its endpoint is open; `node` is its node."""
-    rank, endpoint = spec.ranks[number], spec.endpoints[number]
-    binding = parse_binding(spec.mx.process_binding)
-    if binding.kind == "auto":
-        hint = hinted_core(spec.nic, spec.host, node, endpoint)
-        return (rank.core if hint is None else hint,)
-    return bound_cores(binding, rank.node, endpoint, spec.host.cores) or (rank.core,)
 
 
 def run_on(parts: RunParts, index: int, node: int, cores: Sequence[int]) -> None:

@@ -26,9 +26,10 @@ class ClusterResult:
     end; `counters_before[agent]`: when rank 0 began to work. `accounts[process]`: what waiting
     cost, for ranks during the work only. `usage[process]`: the kernel's view of the same time;
     `hardware[process]`: what the CPU counted in it, and `hardware_absent` why not, where asked for.
-    `interrupts[node][core][vector]`, `handovers[node][endpoint]`: whole run. `lost[rank]`: why a
-    rank did not end its work, in a run that survives that. `records`: the binary trace, whose
-    `agents` are named by their numbers; `trace` is it in words.
+    `interrupts[node][core][vector]`, `handovers[node][endpoint]`: whole run. `steered`: nodes whose
+    interrupts were sent to other cores while it ran. `lost[rank]`: why a rank did not end its work,
+    in a run that survives that. `records`: the binary trace, whose `agents` are named by their
+    numbers; `trace` is it in words.
     """
 
     placement: Placement
@@ -43,6 +44,7 @@ class ClusterResult:
     realtime: dict[str, int] = field(default_factory=dict)
     interrupts: list[list[list[int]]] = field(default_factory=list)
     handovers: list[list[int]] = field(default_factory=list)
+    steered: list[int] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
     launch_s: float = 0.0
     stop_s: float = 0.0
@@ -75,6 +77,8 @@ class ClusterResult:
             self.interrupts.append(node.interrupt_counts())
             endpoints = range(node.endpoints_count)
             self.handovers.append([node.endpoint_handovers(number) for number in endpoints])
+            if node.affinity_changes:
+                self.steered.append(node.index)
         if memory.trace is not None:
             self.records = memory.trace.records()
             self.trace = trace_text(memory.trace, names)

@@ -313,6 +313,8 @@ def _notes(
             f"fewer CPUs than cores: interrupts of {places_words(guests)} {verb} what else runs "
             "there"
         )
+    if seats.otherwise:
+        yield f"distance {spec.distance} is not seated as other bindings are: {seats.otherwise}"
     if not realtime[0]:
         yield f"normal priority everywhere, so interrupts do not preempt: {realtime[1]}"
     elif not spec.realtime:

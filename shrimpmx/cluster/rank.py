@@ -6,7 +6,7 @@ import contextlib
 
 from shrimpmx.cluster import vmmc_rank
 from shrimpmx.cluster.agents import agent_numbers
-from shrimpmx.cluster.moving import Mover, check_binding, cores_at_opening, run_on
+from shrimpmx.cluster.moving import Mover, run_on
 from shrimpmx.cluster.parts import RunParts
 from shrimpmx.cluster.placement import ProcessPlan
 from shrimpmx.cluster.rank_steps import announce, linger, measure, meet, meter_of
@@ -26,9 +26,7 @@ from shrimpmx.wait.waiter import Waiter
 
 
 def check_ranks(spec: ClusterSpec) -> None:
-    """InputError if a rank's workload is none of those that its NIC's library has, or if it could
-    not open its endpoint where `process_binding` wants it.
-    """
+    """InputError if a rank's workload is none of those that its NIC's library has."""
     table = VMMC_WORKLOADS if spec.nic.nic_kind == "vmmc" else WORKLOADS
     for rank in spec.ranks:
         if rank.workload not in table:
@@ -36,7 +34,6 @@ def check_ranks(spec: ClusterSpec) -> None:
                 f"there is no workload {rank.workload!r} with nic {spec.nic.nic_kind!r}; there "
                 f"are {', '.join(sorted(table)) or 'none'}"
             )
-    check_binding(spec)
 
 
 def close_dead(spec: ClusterSpec, node: Node, endpoint: int) -> None:
@@ -60,7 +57,7 @@ def _run_rank(parts: RunParts, plan: ProcessPlan, index: int, waiter: Waiter) ->
     rank = parts.spec.ranks[number]
     control, node = parts.memory.control, parts.memory.nodes[rank.node]
     agent = agent_numbers(parts.placement)[plan.agents[0].name]
-    cores = cores_at_opening(parts.spec, number, node)
+    cores = parts.spec.home_cores(number)
     if cores != (rank.core,):
         run_on(parts, index, rank.node, cores)
     with Endpoint(

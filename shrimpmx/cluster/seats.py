@@ -1,5 +1,7 @@
 """Which CPU each emulated core, each NIC and each dma agent gets.
 
+How many CPUs the NICs have depends on how many CPUs, nodes and emulated cores there are, and on how
+many of the cores ranks can keep busy: neither on bindings nor on distances, which are compared.
 Busy cores come first, each on a CPU of its own where possible; then those that take a rank's
 interrupts, each on a CPU that no core of its node has, if there is one; then the rest.
 """
@@ -9,8 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from shrimpmx.cluster.distances import Core, seat_apart
-from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.cluster.distances import Apart, Core, seat_apart
+from shrimpmx.cluster.spec import ClusterSpec, DistanceName
 from shrimpmx.cluster.topology import Topology
 from shrimpmx.core_lists import affinities, format_core_list
 from shrimpmx.errors import InputError
@@ -50,9 +52,29 @@ def interrupted_cores(spec: ClusterSpec) -> set[Core]:
     return found | {(node, core) for node in nodes for cores in through for core in cores}
 
 
+def nic_cpus_count(spec: ClusterSpec, cpus: int) -> int:
+    """How many of `cpus` CPUs the NICs have for themselves: one each, one for all, or none."""
+    nics, cores = spec.nodes, spec.host.cores
+    if spec.mode == "generator":
+        return 1 if cpus > 1 else 0
+    if cpus >= nics * (1 + cores):
+        return nics
+    return 1 if cpus > max(cores, _kept_busy(spec)) else 0
+
+
+def _kept_busy(spec: ClusterSpec) -> int:
+    """How many cores ranks and company can keep busy, wherever a binding moves the ranks."""
+    ranks = Counter(rank.node for rank in spec.ranks)
+    begun = {(rank.node, rank.core) for rank in spec.ranks}
+    begun |= {(companion.node, companion.core) for companion in spec.companions}
+    places = Counter(node for node, _ in begun | visited_cores(spec))
+    return sum(min(spec.host.cores, max(ranks[node], places[node])) for node in places)
+
+
 class Seats:
     """The seats of a run. `oversubscribed`: times mean nothing, since two busy cores share a CPU,
-    or two cores of one node of which one takes interrupts.
+    or two cores of one node of which one takes interrupts. `otherwise`: what the distance has
+    seated otherwise than runs are that ask for none, with which it is compared; "" if nothing.
     """
 
     def __init__(self, spec: ClusterSpec, topology: Topology) -> None:
@@ -65,16 +87,16 @@ class Seats:
         self.busy = busy_cores(spec)
         self.visited = visited_cores(spec)
         self.active = self.busy | self.visited | interrupted_cores(spec)
-        self.core_cpus: dict[Core, int] = {}
-        self.nic_cpus: list[int] = []
         self.dma_cpus: dict[int, int] = {}
-        self.reason = ""
+        self.nics_apart = nic_cpus_count(spec, len(self.cpus))
+        found = self._apart(spec, spec.distance)
+        self.core_cpus, self.nic_cpus = dict(found.cores), found.nics
         # A rank and its interrupts share a CPU where that was asked for.
-        self.together = spec.distance == "SC"
-        if spec.distance == "any":
-            self._assign(spec)
-        else:
-            self._assign_apart(spec)
+        self.spot = {core: spot for spot in found.spots for core in spot}
+        self.reason = self._nics_words()
+        self._seat_others([cpu for cpu in self.cpus if cpu not in found.nics])
+        self.nic_cpus = found.nics or [self.cpus[0]]
+        self.otherwise = self._otherwise(spec, found)
         self.core_cpus = {core: self.core_cpus[core] for core in self.cores}
         self._seat_dma(spec)
         self._apply_wishes(spec)
@@ -82,75 +104,78 @@ class Seats:
         self.nic_alone = not set(self.nic_cpus) & set(self.core_cpus.values())
         self.oversubscribed = self._is_oversubscribed()
 
-    def _assign(self, spec: ClusterSpec) -> None:
-        count, cores = len(self.cpus), self.cores
-        if count >= len(cores) + self.nics_count:
-            self.reason = "each NIC and each core has a CPU of its own"
-            free = iter(self.cpus)
-            for node in range(spec.full_nodes):
-                self.nic_cpus.append(next(free))
-                self.core_cpus.update({(node, c): next(free) for c in range(spec.host.cores)})
-        elif self._can_spare_one(spec):
-            self.reason = "all NICs share one CPU, which nothing else uses"
-            self.nic_cpus = [self.cpus[0]]
-            self._share_out(self.cpus[1:])
-        else:
-            self._share_with_nics()
-            self._share_out(self.cpus)
+    def _apart(self, spec: ClusterSpec, distance: DistanceName) -> Apart:
+        busy = self.busy | self.visited
+        return seat_apart(spec, distance, self.topology, busy, self.nics_apart)
 
-    def _share_with_nics(self) -> None:
-        count = len(self.cpus)
-        self.nic_cpus = [self.cpus[0]]
-        self.reason = f"only {count} CPU{'s' if count > 1 else ''}: the NICs share CPU "
-        self.reason += f"{self.cpus[0]} with a core"
+    def _nics_words(self) -> str:
+        if not self.nic_cpus:
+            count = len(self.cpus)
+            only = f"only {count} CPU{'s' if count > 1 else ''}"
+            if self.nics_apart:
+                only = "no CPU is left"
+            return f"{only}: the NICs share CPU {self.cpus[0]} with a core"
+        if len(self.nic_cpus) < self.nics_count:
+            return "all NICs share one CPU, which nothing else uses"
+        if len(self.cpus) < len(self.cores) + self.nics_count:
+            return "each NIC has a CPU of its own"
+        return "each NIC and each core has a CPU of its own"
 
-    def _can_spare_one(self, spec: ClusterSpec) -> bool:
-        """Whether the NICs can have a CPU that cores then lack."""
-        if spec.mode == "generator":
-            return len(self.cpus) > 1
-        of_a_node = Counter(node for node, _ in self.active)
-        return len(self.cpus) > max(len(self.busy | self.visited), *of_a_node.values())
+    def _otherwise(self, spec: ClusterSpec, found: Apart) -> str:
+        if spec.distance == "any":
+            return ""
+        usual = self._apart(spec, "any")
+        words = []
+        if len(found.nics) != len(usual.nics):
+            words.append("the NICs have fewer CPUs")
+        now, then = (self._between_nodes(spec, each) for each in (found, usual))
+        if now != then:
+            words.append(f"the nodes' first ranks are {now} apart, not {then}")
+        return " and ".join(words)
 
-    def _share_out(self, cpus: list[int]) -> None:
-        # In turn, so that nodes 0 and 1 are on different CPUs, and a node's cores too.
-        enough = len(cpus) >= len(self.cores)
-        first = self.cores if enough else [core for core in self.cores if core in self.busy]
-        for position, core in enumerate(first):
-            self.core_cpus[core] = cpus[position % len(cpus)]
-        self._seat_others(cpus)
+    def _between_nodes(self, spec: ClusterSpec, found: Apart) -> str:
+        """The distances from the first node's first rank to that of each other node."""
+        first = {
+            rank.node: found.cores[rank.node, spec.home_core(number)]
+            for number, rank in reversed(list(enumerate(spec.ranks)))
+        }
+        cpus = [first[node] for node in sorted(first)]
+        far = [self.topology.distance(cpus[0], cpu).value for cpu in cpus[1:]]
+        return ", ".join(dict.fromkeys(far))
 
     def _seat_others(self, cpus: list[int]) -> None:
-        """Cores without a seat: where the fewest of their node are, then the fewest at all."""
+        """Cores without a seat: where the fewest of their node are, then the fewest at all; of
+        CPUs that are alike in that, those in the package of their node's first core.
+        """
         crowd = Counter(self.core_cpus.values())
         own = Counter((node, cpu) for (node, _), cpu in self.core_cpus.items())
         busy = {cpu for core, cpu in self.core_cpus.items() if core in self.busy}
+        home = {node: self._package(cpu) for (node, _), cpu in reversed(self.core_cpus.items())}
+
+        def order(node: int, cpu: int) -> tuple[int, int, bool, bool]:
+            away = home.get(node) != self._package(cpu)
+            return (own[node, cpu], crowd[cpu], cpu in busy, away)
+
         left = [core for core in self.cores if core not in self.core_cpus]
         for core in sorted(left, key=lambda core: core not in self.active):
             node = core[0]
-            cpu = min(cpus, key=lambda cpu: (own[node, cpu], crowd[cpu], cpu in busy))
+            cpu = min(cpus, key=lambda cpu: order(node, cpu))
             self.core_cpus[core] = cpu
             crowd[cpu] += 1
             own[node, cpu] += 1
 
-    def _assign_apart(self, spec: ClusterSpec) -> None:
-        found = seat_apart(spec, self.topology, self.busy, self.nics_count)
-        self.core_cpus, self.nic_cpus = dict(found.cores), found.nics
-        alone = not set(found.nics) & set(found.cores.values())
-        if not alone:
-            self._share_with_nics()
-        elif len(found.nics) < self.nics_count:
-            self.reason = "all NICs share one CPU, which nothing else uses"
-        else:
-            self.reason = "each NIC has a CPU of its own"
-        self._seat_others([cpu for cpu in self.cpus if not (alone and cpu in found.nics)])
+    def _package(self, cpu: int) -> int:
+        return self.topology.cpu(cpu).package
 
     def _is_oversubscribed(self) -> bool:
         busy = [self.core_cpus[core] for core in sorted(self.busy | self.visited)]
         if len(set(busy)) < len(busy):
             return True
-        if self.together:
-            return False
-        seats = [(node, self.core_cpus[node, core]) for node, core in sorted(self.active)]
+        # Of each node the CPUs of active cores, each spot once.
+        spots = {
+            (core[0], self.spot.get(core, (core,))): self.core_cpus[core] for core in self.active
+        }
+        seats = [(node, cpu) for (node, _), cpu in spots.items()]
         return len(set(seats)) < len(seats)
 
     def guests(self) -> Iterator[tuple[Core, int]]:
@@ -159,8 +184,8 @@ class Seats:
         """
         for core in sorted(self.active - self.busy - self.visited):
             cpu = self.core_cpus[core]
-            beside = [other for other in self.active - {core} if self.core_cpus[other] == cpu]
-            if any(not self.together or node != core[0] for node, _ in beside):
+            others = self.active - set(self.spot.get(core, (core,)))
+            if any(self.core_cpus[other] == cpu for other in others):
                 yield core, cpu
 
     def use_of(self, core: Core) -> str:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from shrimpmx.cluster.runner import EARLY_WAKE_NS
-from shrimpmx.core_lists import affinities, format_core_list, parse_core_list
+from shrimpmx.core_lists import affinities, format_core_list, parse_core_list, queue_affinities
 from shrimpmx.errors import InputError
-from shrimpmx.mx.binding import bound_cores, parse_binding
+from shrimpmx.host.polling_ranks import binding_problem, move_problem, queue_problem
+from shrimpmx.mx.binding import ENDPOINTS_MAX, Binding, bound_cores, parse_binding
 from shrimpmx.params import HostParameters, LinkFaults, MxParameters, NicParameters, WaitParameters
 
 Mode = Literal["two-node", "generator"]
@@ -99,7 +100,8 @@ class ClusterSpec:
     partners learn from the protocol, and the result says who it was. `dilation`: how much longer
     the hardware's times are than those of what they emulate, for policies that reckon in rates.
     `distance`: how far a rank's CPU is to be from that of its interrupts. `hardware_counters`: each
-    process counts cache references and misses, where the CPU does.
+    process counts cache references and misses, where the CPU does. `binding` is the
+    `process_binding` of `mx`, whose file is read here only: all of a run goes by the same lines.
     """
 
     ranks: tuple[RankSpec, ...]
@@ -126,8 +128,10 @@ class ClusterSpec:
     hardware_counters: bool = False
     dilation: float = 1.0
     seed: int = 1
+    binding: Binding = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "binding", _binding(self))
         _check(self)
 
     @property
@@ -165,19 +169,22 @@ class ClusterSpec:
         return affinities(self.host.irq_binding, self.nic.rx_queues, self.host.cores)[queue]
 
     def home_core(self, rank: int) -> int:
-        """The core that a rank runs on: the one where it begins, or where opening its endpoint
-        moves it.
+        """The first of the cores that a rank runs on."""
+        return self.home_cores(rank)[0]
+
+    def home_cores(self, rank: int) -> tuple[int, ...]:
+        """The cores that a rank runs on: the one where it begins, or those where opening its
+        endpoint moves it; with process_binding "auto" by the driver's hint, the core that handles
+        what comes for the endpoint (multiqueue, 3.3).
         """
-        begins = self.ranks[rank].core
+        node, begins, endpoint = self.ranks[rank].node, self.ranks[rank].core, self.endpoints[rank]
         if self.nic.nic_kind == "vmmc":
-            return begins
-        binding = parse_binding(self.mx.process_binding)
-        if binding.kind == "auto":
-            cores = () if self.nic.steering == "arfs" else self.interrupt_cores(rank)
-        else:
-            node, endpoint = self.ranks[rank].node, self.endpoints[rank]
-            cores = bound_cores(binding, node, endpoint, self.host.cores)
-        return cores[0] if cores else begins
+            return (begins,)
+        if self.binding.kind == "auto":
+            # With steering 'arfs' the queue follows the process.
+            hint = () if self.nic.steering == "arfs" else self.interrupt_cores(rank)[:1]
+            return hint or (begins,)
+        return bound_cores(self.binding, node, endpoint, self.host.cores) or (begins,)
 
     def wait_of(self, rank: int) -> WaitParameters:
         """How rank `rank` waits."""
@@ -200,8 +207,10 @@ def _check(spec: ClusterSpec) -> None:
     for number, rank in enumerate(spec.ranks):
         _check_place(spec, f"rank {number}", rank.node, rank.core)
     for node in range(spec.full_nodes):
-        if spec.endpoints_on(node) > 255:
-            raise InputError(f"node {node} has {spec.endpoints_on(node)} ranks; 255 is the most")
+        if spec.endpoints_on(node) > ENDPOINTS_MAX:
+            raise InputError(
+                f"node {node} has {spec.endpoints_on(node)} ranks; {ENDPOINTS_MAX} is the most"
+            )
     for companion in spec.companions:
         _check_place(spec, f"companion {companion.kind!r}", companion.node, companion.core)
         if companion.kind not in COMPANION_KINDS:
@@ -213,25 +222,26 @@ def _check(spec: ClusterSpec) -> None:
             raise InputError(
                 f"an agent fault is one of {', '.join(FAULT_ACTIONS)}, not {fault.action!r}"
             )
-    _check_queues(spec)
+    try:
+        queue_affinities(spec.host.irq_binding, spec.nic.rx_queues, spec.host.cores)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    problems = [queue_problem(spec.nic)]
+    for number, rank in enumerate(spec.ranks):
+        problems.append(binding_problem(spec.nic, number, spec.home_cores(number)))
+        problems.append(move_problem(spec.nic, rank.options.get("move_every", 0)))
+    for problem in filter(None, problems):
+        raise InputError(problem)
     _check_distance(spec)
 
 
-def _check_queues(spec: ClusterSpec) -> None:
-    queues, cores = spec.nic.rx_queues, spec.host.cores
-    if queues > cores:
-        raise InputError(
-            f"rx_queues is {queues}, more than the node's {cores} "
-            f"core{'s' if cores > 1 else ''}: each queue interrupts a core of its own"
-        )
+def _binding(spec: ClusterSpec) -> Binding:
     try:
-        affinities(spec.host.irq_binding, queues, cores)
-    except ValueError as error:
-        raise InputError(f"irq_binding: {error}") from None
-    try:
-        parse_binding(spec.mx.process_binding)
+        binding = parse_binding(spec.mx.process_binding)
     except ValueError as error:
         raise InputError(str(error)) from None
+    # Ranks of a vmmc NIC open no endpoint that moves them.
+    return binding if spec.nic.nic_kind == "vmmc" else binding.read()
 
 
 def _check_distance(spec: ClusterSpec) -> None:

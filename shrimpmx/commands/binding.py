@@ -8,9 +8,7 @@ from typing import Any
 
 from shrimpmx.cluster.binding_file import prepare
 from shrimpmx.errors import InputError
-from shrimpmx.mx.binding import default_file, parse_board
-
-ENDPOINTS_MAX = 255
+from shrimpmx.mx.binding import ENDPOINTS_MAX, default_file, parse_board
 
 
 def add_parser(commands: Any) -> None:

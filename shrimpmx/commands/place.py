@@ -8,22 +8,13 @@ from typing import Any
 
 from shrimpmx.cluster.machines import MACHINES, machine
 from shrimpmx.cluster.topology import Distance, Topology
-from shrimpmx.commands.sweeping import executor_for
+from shrimpmx.commands.sweeping import ANY_COSTS, check_possible, checked_points, executor_for
 from shrimpmx.core_lists import format_core_list
 from shrimpmx.errors import PlacementError
 from shrimpmx.execute import ClusterExecutor
 from shrimpmx.loading import find_scenario, load_scenario
 from shrimpmx.measure.result import json_place, write_json
-from shrimpmx.platform import PLATFORMS, Costs
-from shrimpmx.ranks import INTERRUPT, T_BLOCK
 from shrimpmx.scenario import Point
-
-# Placement depends on no cost, so a platform's points need no calibration here.
-ANY_COSTS: Costs = {
-    name: {"median": 1.0}
-    for names in (*(platform.costs for platform in PLATFORMS.values()), (T_BLOCK, INTERRUPT))
-    for name in names
-}
 
 
 def add_parser(commands: Any) -> None:
@@ -53,22 +44,24 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the distances and the maps; returns 0, also where a point has none.
+    """Print the distances and the maps; returns 0, also where one of the points has none.
 
-    Raises InputError.
+    Raises InputError, and PlacementError where none of them has one.
     """
     topology = machine(options.machine) if options.machine else None
     scenario = load_scenario(find_scenario(options.scenario)).changed(options.settings)
-    points = scenario.points()
+    points = checked_points(scenario)
     executor = executor_for(scenario, costs=ANY_COSTS)
     shown = topology or Topology.of_this_machine()
     maps = executor.placement_maps(points, topology)
+    document = _document(executor, points, topology, shown)
     if options.json:
-        write_json(options.json, _document(executor, points, topology, shown))
+        write_json(options.json, document)
     print(f"distances between {shown.describe()}")
     print(distance_table(shown))
     for lines in maps:
         print(f"\n{lines}")
+    check_possible(document)
     return 0
 
 

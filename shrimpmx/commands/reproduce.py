@@ -17,6 +17,7 @@ from shrimpmx.commands.sweeping import (
     add_sweep_options,
     bar_for,
     check_sweep_options,
+    checked_points,
     costs_for,
     costs_to_keep,
     default_output,
@@ -158,7 +159,7 @@ class Reproduction:
 
     def _scenario(self, name: str, expected: Sequence[Any]) -> Scenario:
         scenario = load_scenario(find_scenario(name)).changed(self._options.settings)
-        scenario.points()  # what cannot be used is told, even where no claim needs it
+        checked_points(scenario)  # what cannot be used is told, even where no claim needs it
         whole = is_whole(self._claims, PAPERS)
         return scenario if whole else narrowed(scenario, expected)
 

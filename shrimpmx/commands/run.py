@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import Any
 
 from shrimpmx.cluster.logs import run_log
 from shrimpmx.commands.sweeping import (
     add_sweep_options,
     bar_for,
+    check_possible,
     check_sweep_options,
+    checked_points,
     costs_for,
     default_output,
     executor_for,
@@ -19,7 +20,7 @@ from shrimpmx.commands.sweeping import (
     sweep_of,
 )
 from shrimpmx.commands.terminal import console
-from shrimpmx.errors import AgentError, PlacementError
+from shrimpmx.errors import AgentError
 from shrimpmx.loading import find_scenario, load_scenario
 from shrimpmx.measure.report import print_report
 from shrimpmx.measure.result import ResultDirectory, write_json
@@ -43,20 +44,13 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(function=run)
 
 
-def check_possible(document: Mapping[str, Any]) -> None:
-    """PlacementError with the first reason if no point of a result could be measured here."""
-    reasons = [point.get("impossible") for point in document["points"]]
-    if reasons and all(reasons):
-        raise PlacementError(str(reasons[0]))
-
-
 def run(options: argparse.Namespace) -> int:
     """Run a scenario; returns 0. Raises InputError, MachineError (a PlacementError if this machine
     has CPUs for none of its points), AgentError.
     """
     check_sweep_options(options)
     scenario = load_scenario(find_scenario(options.scenario)).changed(options.settings)
-    points = scenario.points()
+    points = checked_points(scenario)
     output = options.output or default_output(scenario.name)
     # Before anything is measured or printed: nobody should wait for what cannot be kept.
     directory = ResultDirectory(output)

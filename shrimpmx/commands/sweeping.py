@@ -13,16 +13,23 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.commands.progress import Bar
-from shrimpmx.errors import InputError
-from shrimpmx.execute import ClusterExecutor, machine_costs
+from shrimpmx.errors import InputError, PlacementError
+from shrimpmx.execute import ClusterExecutor, check_points, machine_costs
 from shrimpmx.measure.result import json_place
-from shrimpmx.platform import Costs
+from shrimpmx.platform import PLATFORMS, Costs
+from shrimpmx.ranks import INTERRUPT, T_BLOCK
 from shrimpmx.scenario import Point, Scenario
 from shrimpmx.sweep import Progress, Sweep
 
 RESULTS = Path("results")
 # Compiled code takes 64 bits, and each run adds its number to the sweep's seed.
 SEED_MAX = 2**63 - 1
+# Neither placement nor what can be run depends on a cost, so both need no calibration.
+ANY_COSTS: Costs = {
+    name: {"median": 1.0}
+    for names in (*(platform.costs for platform in PLATFORMS.values()), (T_BLOCK, INTERRUPT))
+    for name in names
+}
 
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:
@@ -107,6 +114,20 @@ def executor_for(
 ) -> ClusterExecutor:
     """What runs a scenario's points; `traces` and `costs` as those of ClusterExecutor."""
     return ClusterExecutor(scenario.policies, traces, costs)
+
+
+def checked_points(scenario: Scenario) -> list[Point]:
+    """A scenario's points, each of which could be run on some machine; InputError if not."""
+    points = scenario.points()
+    check_points(points, ANY_COSTS)
+    return points
+
+
+def check_possible(document: Mapping[str, Any]) -> None:
+    """PlacementError with the first reason if no point of a result could be measured here."""
+    reasons = [point.get("impossible") for point in document["points"]]
+    if reasons and all(reasons):
+        raise PlacementError(str(reasons[0]))
 
 
 def sweep_of(

@@ -15,7 +15,9 @@ its priority, so what it uses is the rank's:
   of polls count for the irq agent of its core. With one rx queue whoever has the token writes them,
   so there is one writer at a time; an irq agent writes no other counters of its record without it
   but `timer_ticks` and the driver's. With several queues the irq agent may preempt the rank, with
-  another one's token: both are on one CPU, and one instruction that adds is not torn there.
+  another one's token: both are on one CPU, as no rank that polls is bound to more than one core,
+  and one instruction that adds is not torn there. Nor is what the irq agent adds where the handler
+  has real-time priority; else a count may be lost.
 
 A rank that is preempted in the middle of a poll keeps the token until it runs again, as a kernel's
 busy poll would not, which cannot be preempted: frames wait for so long. A rank that dies in the

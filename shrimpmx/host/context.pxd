@@ -1,7 +1,8 @@
 """What a part of the driver works with while it holds an endpoint's lock.
 
 Handlers and ranks both run the driver: a handler's context names its core, a rank's has core 0,
-and so has that of a NIC or dma agent, which is no core.
+and so has that of a NIC or dma agent, which is no core. A rank that polls an rx ring counts as the
+handler of its core, whose context it has meanwhile.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t

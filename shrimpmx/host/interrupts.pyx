@@ -271,7 +271,7 @@ cdef class InterruptAgent(Agent):
                 self.handler.handle_slots(rx, index, 1)
 
     cdef void _end_poll(self, uint32_t number, uint32_t handled) noexcept nogil:
-        if self.steers:
+        if self.steers and number != BACKLOG:  # a backlog is filled with the token only
             self.steering.end_poll()
         self.handler.finish_batch()
         trace_record(self.trace, self.handler.now_ns, TRACE_poll_end, number, handled)

@@ -2,8 +2,9 @@
 
 What the multiqueue paper counts in cache misses (section 2.3) is counted here in hand-overs, which
 no cache is needed for. Only a handler that runs on a core counts: a rank, a dma agent and a NIC
-have core 0 in their context. One packet that finds its descriptor with another core is one
-hand-over, whatever it writes there; the packets that follow it under the same lock find it here.
+have core 0 in their context. A rank that polls an rx ring counts as the handler of its core. One
+packet that finds its descriptor with another core is one hand-over, whatever it writes there; the
+packets that follow it under the same lock find it here.
 """
 
 from libc.stdint cimport uint32_t

@@ -334,13 +334,12 @@ cdef class ReceiveHandler:
     cdef int _enter(self, uint32_t endpoint) noexcept nogil:
         """Locks the endpoint of a packet; NACK_NONE or why it takes no packets."""
         cdef int refused = self._lock(endpoint)
-        cdef uint32_t process_core = self.context.process_core
         if refused != NACK_NONE:
             return refused
         ledger_endpoint(&self.context)
-        if (process_core != 0 and process_core != self.context.core
-                and self.header.steering == STEERING_ARFS):
-            flow_follow(self.header, endpoint, process_core - 1, self.vector, self.counters)
+        if self.header.steering == STEERING_ARFS and self.context.process_core != 0:
+            flow_follow(self.header, endpoint, self.context.process_core - 1, self.vector,
+                        self.counters)
         return NACK_NONE
 
     cdef int _lock(self, uint32_t endpoint) noexcept nogil:

@@ -6,13 +6,14 @@ rank does. So both are counted in user mode: the real kernel's share is the emul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from shrimpmx.measure.metric import Metric, Outcome, one, total
 from shrimpmx.measure.statistics import Samples
 
 NOT_COUNTED = "the CPU's counters were not read: set hardware_counters"
 REFERENCES, MISSES = "cache_references_user", "cache_misses_user"
+FIRST_LEVEL_MISSES = "l1d_read_misses_user"
 
 
 def _handlers(outcome: Outcome) -> list[str]:
@@ -52,12 +53,17 @@ def _rank_miss_rate(outcome: Outcome) -> Samples | str:
     return _miss_rate(outcome, _ranks(outcome))
 
 
-def _misses_per_packet(outcome: Outcome) -> Samples | str:
-    misses = _sum(outcome, [*_handlers(outcome), *_ranks(outcome)], MISSES)
-    packets = total(outcome.counters, "recv_packets")
-    if isinstance(misses, str):
-        return misses
-    return one(misses / packets) if packets else "no handler found a packet"
+def _per_packet(name: str) -> Callable[[Outcome], Samples | str]:
+    """A counter of handlers and ranks per packet that handlers found."""
+
+    def compute(outcome: Outcome) -> Samples | str:
+        misses = _sum(outcome, [*_handlers(outcome), *_ranks(outcome)], name)
+        packets = total(outcome.counters, "recv_packets")
+        if isinstance(misses, str):
+            return misses
+        return one(misses / packets) if packets else "no handler found a packet"
+
+    return compute
 
 
 CACHE_METRICS = (
@@ -82,7 +88,16 @@ CACHE_METRICS = (
         "Cache misses per packet",
         "misses",
         "misses of the last-level cache, of handlers and ranks, per packet that handlers found",
-        _misses_per_packet,
+        _per_packet(MISSES),
+        "count",
+    ),
+    Metric(
+        "l1_misses_per_packet",
+        "First-level read misses per packet",
+        "misses",
+        "reads that missed the first-level data cache, of handlers and ranks, per packet that "
+        "handlers found",
+        _per_packet(FIRST_LEVEL_MISSES),
         "count",
     ),
 )

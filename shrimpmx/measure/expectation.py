@@ -23,7 +23,7 @@ from shrimpmx.measure.expectation_kinds import (
     is_time,
 )
 from shrimpmx.measure.judging import judged, worst
-from shrimpmx.measure.runs import ANY, DISTANCES, ONE_CPU, runs_of
+from shrimpmx.measure.runs import ANY, DISTANCES, ONE_CPU, runs_of, steered_words
 from shrimpmx.measure.statistics import RUNS_LEAST, Samples
 from shrimpmx.measure.words import place_words, values_words
 
@@ -154,10 +154,11 @@ def _shown_runs(metric: Mapping[str, Any], state: str | None) -> list[Samples]:
 
 def _limits(expected: Expectation, point: PointData) -> list[str]:
     """What keeps a point from being judged here. With one CPU counts change as well: a burst
-    is over before its handler runs.
+    is over before its handler runs; and where interrupts were steered nothing is as declared.
     """
-    if expected.exact:
-        return []
+    steered = steered_words(point.get("steered", ()))
+    if steered or expected.exact:
+        return steered
     limits: list[str] = point.get("limits", [])
     return limits if is_time(expected.metric) else [x for x in limits if x == ONE_CPU]
 

@@ -29,7 +29,8 @@ class Outcome:
     Each rank made as many `iterations`, warm-up included (of a file service: accesses of all its
     threads), and took `elapsed_ns` for them. `figures` are what workloads give beside samples, of
     all ranks, by name; `t_block_ns` is what blocking costs all in all there, None: not known.
-    `message_bytes` are those of each message.
+    `message_bytes` are those of each message. `steered`: nodes whose interrupts an onlooker sent to
+    other cores meanwhile.
     """
 
     samples: Samples
@@ -49,6 +50,7 @@ class Outcome:
     hardware_absent: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     t_block_ns: float | None = None
     message_bytes: int = 0
+    steered: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ MIB = 1 << 20
 # What handlers find with another core than theirs.
 HANDOVERS = ("handover_endpoint", "handover_pull", "handover_event", "handover_event_back")
 NO_PACKET = "no handler found a packet"
+# Messages that are averaged: whole turns of interrupts over up to 16 cores (ours).
+IN_A_ROW = 16
+NO_SAMPLES = "the rank returned no samples"
 
 
 def _per(names: tuple[str, ...], divisor: str, reason: str) -> Callable[[Outcome], Samples | str]:
@@ -50,15 +53,34 @@ def _sum(name: str) -> Callable[[Outcome], Samples | str]:
     return lambda outcome: one(total(outcome.counters, name))
 
 
+def _mean_half_round_trip(outcome: Outcome) -> Samples | str:
+    if not outcome.samples.size:
+        return NO_SAMPLES
+    whole = outcome.samples.size // IN_A_ROW * IN_A_ROW
+    if not whole:
+        return f"fewer than {IN_A_ROW} messages"
+    means: Samples = outcome.samples[:whole].reshape(-1, IN_A_ROW).mean(axis=1) / 1000
+    return means
+
+
 def _bandwidth(outcome: Outcome) -> Samples | str:
     if not outcome.samples.size:
-        return "the rank returned no samples"
+        return NO_SAMPLES
     if not outcome.message_bytes:
         return "messages of 0 B carry nothing"
     return outcome.message_bytes / outcome.samples * (1e9 / MIB)
 
 
 MULTIQUEUE_METRICS = (
+    Metric(
+        "mean_half_round_trip",
+        "Half round trip, mean in a row",
+        "us",
+        f"mean half round trip of {IN_A_ROW} messages in a row: with interrupts in turn they "
+        "alternate between short and long, and a median would be one of them",
+        _mean_half_round_trip,
+        "time",
+    ),
     Metric(
         "bandwidth",
         "Throughput of a ping-pong",

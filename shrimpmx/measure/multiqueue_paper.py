@@ -75,7 +75,7 @@ SAID = {
 
 def paper_value(scenario: str, metric: str, place: Mapping[str, Any]) -> float | None:
     """The figure of Table I at a place of one of its scenarios; None where it has none."""
-    if (scenario, metric) == (LATENCY, "half_round_trip"):
+    if (scenario, metric) == (LATENCY, "mean_half_round_trip"):
         figures = HALF_ROUND_TRIP
     elif (scenario, metric) == (THROUGHPUT, "bandwidth"):
         figures = BANDWIDTH[place["copy_offload"]]

@@ -16,7 +16,7 @@ from shrimpmx.measure.expectation import matching
 from shrimpmx.measure.expectation_kinds import AS_EXPECTED, INCONCLUSIVE, NOT_HERE
 from shrimpmx.measure.layout import Layout, layout_of
 from shrimpmx.measure.metrics import METRICS, shown_figures
-from shrimpmx.measure.runs import ANY, main_state, runs_of
+from shrimpmx.measure.runs import ANY, main_state, runs_of, steered_words
 from shrimpmx.measure.sections import SECTIONS
 from shrimpmx.measure.statistics import SAMPLES_WISHED, Summary, instability
 from shrimpmx.measure.words import (
@@ -246,6 +246,10 @@ def notes(document: Document) -> list[str]:
         if "impossible" in point:
             found[f"not measurable here: {point['impossible']}"] = None
             continue
+        for words in steered_words(point.get("steered", ())):
+            axes = document.get("layout", {}).get("axes", ())
+            where = ", ".join(place_words(axis, point["params"][axis]) for axis in axes)
+            found[f"{words}, so nothing is judged there: {where or 'the only point'}"] = None
         for state in point.get("states", ()):
             runs += 1
             if state != ANY:

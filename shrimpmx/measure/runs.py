@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from shrimpmx.core_lists import format_core_list
 from shrimpmx.measure.statistics import Samples
 
 # Of a run whose times do not depend on the CPUs' distance.
@@ -58,3 +59,16 @@ def limits_of(placements: Iterable[Mapping[str, Any]]) -> list[str]:
         if not placement.get("realtime", True):
             found.add(NORMAL_PRIORITY)
     return [limit for limit in (ONE_CPU, OVERSUBSCRIBED, NORMAL_PRIORITY) if limit in found]
+
+
+def steered_words(nodes: Iterable[int]) -> list[str]:
+    """Why nothing of a run can be judged in which interrupts of these nodes were steered.
+
+    It had neither the affinities of its parameters nor the placement made for them. One reason,
+    or none without nodes.
+    """
+    numbers = sorted(set(nodes))
+    if not numbers:
+        return []
+    node = f"node{'s' if len(numbers) > 1 else ''} {format_core_list(numbers)}"
+    return [f"interrupts of {node} were sent elsewhere while it ran (shrimpmx affinity)"]

@@ -69,6 +69,10 @@ def _is_disturbance(value: Any) -> bool:
     return isinstance(value, bool) or _is_count(value)
 
 
+def _are_counts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_count, value))
+
+
 def _are_figures(value: Any) -> bool:
     return isinstance(value, dict) and all(map(is_number, value.values()))
 
@@ -141,6 +145,7 @@ _POINT: dict[str, tuple[_Check, str]] = {
     "states": (_are_states, "a list of states of the CPUs"),
     "limits": (_are_texts, "a list of reasons"),
     "disturbed": (_is_disturbance, "a count, or of one run a yes or no"),
+    "steered": (_are_counts, "a list of nodes"),
     "time_dilation": (_is_positive, "a number above 0"),
     "impossible": (_is_text, "a reason"),
 }

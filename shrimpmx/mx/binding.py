@@ -10,30 +10,21 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from shrimpmx.core_lists import format_core_list, format_core_mask, parse_core_list, parse_core_mask
+from shrimpmx.core_lists import format_core_list, format_core_mask, parse_core_mask
 from shrimpmx.errors import InputError
-from shrimpmx.params import HostParameters, NicParameters
-from shrimpmx.shared.node import Node
 from shrimpmx.wire.packets import node_address
 
 # Open-MX: /tmp/open-mx.bindings.dat.
 FILE_NAME = "open-mx.bindings.dat"
+# layout.h: NODE_ENDPOINTS_MAX; on the wire 255 is that of raw packets.
+ENDPOINTS_MAX = 255
 FORMS = "none, auto, a core per endpoint such as 0+2+4, all:x, file or file:PATH"
 _LINE = re.compile(r"board\s+(\S+)\s+ep\s+(\d+)\s+irq\s+(\d+)\s+mask\s+(\S+)", re.ASCII)
 _MAC = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}")
-
-
-@dataclass(frozen=True)
-class Binding:
-    """What `process_binding` asks for. `cores`: one per endpoint ("list"), or the one of all."""
-
-    kind: Literal["none", "auto", "list", "all", "file"]
-    cores: tuple[int, ...] = ()
-    path: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +40,22 @@ class BindingLine:
         """The line as it stands in the file."""
         mask = format_core_mask(self.cores)
         return f"board {self.board} ep {self.endpoint} irq {self.irq} mask {mask}"
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What `process_binding` asks for. `cores`: one per endpoint ("list"), or the one of all;
+    `lines`: what the file at `path` says, once it is read.
+    """
+
+    kind: Literal["none", "auto", "list", "all", "file"]
+    cores: tuple[int, ...] = ()
+    path: Path | None = None
+    lines: tuple[BindingLine, ...] = ()
+
+    def read(self) -> Binding:
+        """The same with the lines of its file, if it is one; InputError as read_binding_file's."""
+        return self if self.path is None else replace(self, lines=read_binding_file(self.path))
 
 
 def default_file() -> Path:
@@ -122,7 +129,12 @@ def _parse_line(path: Path, number: int, line: str) -> BindingLine:
         raise InputError(f"{where}: {error}") from None
     if not cores:
         raise InputError(f"{where}: its mask is empty, so the process could run nowhere")
-    return BindingLine(board, int(match[2]), int(match[3]), cores)
+    endpoint, irq = int(match[2]), int(match[3])
+    if endpoint >= ENDPOINTS_MAX:
+        raise InputError(
+            f"{where} is for endpoint {endpoint}, but endpoints are 0 to {ENDPOINTS_MAX - 1}"
+        )
+    return BindingLine(board, endpoint, irq, cores)
 
 
 def bound_cores(binding: Binding, node: int, endpoint: int, cores: int) -> tuple[int, ...]:
@@ -130,10 +142,12 @@ def bound_cores(binding: Binding, node: int, endpoint: int, cores: int) -> tuple
 
     None if it stays where it is, as with "auto", which takes the driver's hint, and without a line
     of the file for the endpoint (Open-MX takes the first one). InputError if the list ends before
-    the endpoint, a core is none of the node's, or the file cannot be used.
+    the endpoint, or a core is none of the node's.
     """
     if binding.kind == "file":
-        wanted = _line_for(binding, node, endpoint)
+        key = board_of(node), endpoint
+        lines = (line.cores for line in binding.lines if (line.board, line.endpoint) == key)
+        wanted = next(lines, ())
     elif binding.kind == "list":
         if endpoint >= len(binding.cores):
             raise InputError(
@@ -147,13 +161,6 @@ def bound_cores(binding: Binding, node: int, endpoint: int, cores: int) -> tuple
     return wanted
 
 
-def _line_for(binding: Binding, node: int, endpoint: int) -> tuple[int, ...]:
-    assert binding.path is not None
-    wanted = board_of(node), endpoint
-    lines = read_binding_file(binding.path)
-    return next((line.cores for line in lines if (line.board, line.endpoint) == wanted), ())
-
-
 def _check_cores(wanted: Iterable[int], binding: Binding, node: int, cores: int) -> None:
     beyond = [core for core in wanted if core >= cores]
     if beyond:
@@ -162,18 +169,3 @@ def _check_cores(wanted: Iterable[int], binding: Binding, node: int, cores: int)
             f"{origin} names core {beyond[0]}, but node {node} has cores "
             f"{format_core_list(range(cores))}"
         )
-
-
-def hinted_core(nic: NicParameters, host: HostParameters, node: Node, endpoint: int) -> int | None:
-    """The driver's hint: the core that handles what comes for an endpoint (multiqueue, 3.3).
-
-    None if there is none: with steering 'arfs' the queue follows the process, and native MX does
-    not interrupt.
-    """
-    if nic.nic_kind != "ethernet" or nic.steering == "arfs":
-        return None
-    if nic.steering == "rps":
-        cores = parse_core_list(host.rps_cpus) or range(host.cores)
-        return cores[endpoint % len(cores)]
-    queue = endpoint % node.vectors_count if nic.steering == "endpoint" else 0
-    return node.affinity(queue)[0]

@@ -27,7 +27,7 @@ from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
 
 MAGIC = 0x584D504D49524853
-ABI_VERSION = 5
+ABI_VERSION = 6
 KIND_NAMES = {1: "control", 2: "node", 3: "trace", 4: "heap"}
 
 _MADV_POPULATE_WRITE = 23  # <asm-generic/mman-common.h>; the mmap module does not name it

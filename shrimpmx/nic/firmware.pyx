@@ -230,7 +230,8 @@ cdef class Firmware(Port):
         """A queue's line was called, and may have called its policy."""
         cdef uint32_t bit = <uint32_t>1 << queue.number
         self.wishing = self.wishing & ~bit | (bit if queue.line.wished else 0)
-        self.beside = self.beside & ~bit | (bit if queue.line.beside else 0)
+        self.beside = self.beside & ~bit | (
+            bit if queue.line.beside or queue.line.backlogs_beside != 0 else 0)
 
     cdef void note_policy(self, RxQueue queue) noexcept nogil:
         """A queue's policy was called."""

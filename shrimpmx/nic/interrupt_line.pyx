@@ -31,9 +31,11 @@ from shrimpmx.shared.layout cimport (
     COUNTER_irq_raised,
     COUNTER_irq_raised_packet,
     COUNTER_irq_wished,
+    STEERING_RPS,
     TOKEN_FREE,
     TOKEN_TAKEN,
     core_interrupts,
+    node_backlog,
     node_core,
     node_handled,
     node_rx_ring,
@@ -64,6 +66,7 @@ cdef class InterruptLine:
         policy.use_ring(self.frames, self.handled)
         self.counters = <uint64_t *>node.control.agent(agent).counters
         self.raise_if_empty = raise_if_empty
+        self.steered = node.header.rps_cores if node.header.steering == STEERING_RPS else 0
 
     cdef void request(self, int64_t now_ns, Cause cause) noexcept nogil:
         """The policy wishes an interrupt for everything that is in host memory now."""
@@ -112,7 +115,29 @@ cdef class InterruptLine:
 
     cdef bint handler_waits(self) noexcept nogil:
         """A handler has work that it cannot do while the NIC runs: both are on one CPU."""
-        return self.beside and load_relaxed_u32(&self.vector.token) == TOKEN_TAKEN
+        cdef uint64_t left = self.backlogs_beside
+        cdef ring *backlog
+        if self.beside and load_relaxed_u32(&self.vector.token) == TOKEN_TAKEN:
+            return True
+        while left != 0:
+            backlog = node_backlog(self.node.header, __builtin_ctzll(left))
+            left &= left - 1
+            if load_relaxed_u32(&backlog.head) != load_relaxed_u32(&backlog.tail):
+                return True
+        return False
+
+    cdef void look_beside(self, uint32_t runner) noexcept nogil:
+        """See who of those that have work now is on the NIC's CPU: `runner`, which was interrupted,
+        and those to whom it hands frames on."""
+        cdef uint64_t left = self.steered
+        cdef uint32_t core
+        self.beside = shares_cpu(self.node, runner)
+        self.backlogs_beside = 0
+        while left != 0:
+            core = __builtin_ctzll(left)
+            left &= left - 1
+            if shares_cpu(self.node, node_core(self.node.header, core).runner):
+                self.backlogs_beside |= <uint64_t>1 << core
 
     cdef uint32_t next_core(self) noexcept nogil:
         """The core whose turn it is, of those that the vector's interrupts may go to."""
@@ -137,7 +162,7 @@ cdef class InterruptLine:
         self.vector.raised_ns = now_ns
         # I2: packets and time are published before the interrupt; pairs with the irq agent's I2'.
         fetch_or_u64(&interrupts.pending, <uint64_t>1 << self.index)
-        self.beside = shares_cpu(self.node, interrupts.runner)
+        self.look_beside(interrupts.runner)
         wait_slot_wake(self.node.control.slot(interrupts.runner))
         self.policy.on_raised(now_ns, cause)
 

@@ -18,6 +18,7 @@ cdef class MxFirmware(Port):
     cdef bint told_beside            # a rank on the NIC's CPU has got events of this burst
 
     cdef int receive(self, int64_t now_ns) noexcept nogil
-    cdef void complete(self, int64_t now_ns) noexcept nogil
+    cdef void complete(self) noexcept nogil
     cdef void tick(self, int64_t now_ns) noexcept nogil
     cdef bint tells_beside(self) noexcept nogil
+    cdef bint fills_beside(self) noexcept nogil

@@ -110,11 +110,11 @@ cdef class MxFirmware(Port):
                     trace_packet(self.trace, time_ns, TRACE_rx_frame, slot.frame, slot.length)
                 held_add(&self.held, link, slot, time_ns)
             else:
-                self.complete(now_ns)
+                self.complete()
             done += 1
         return done
 
-    cdef void complete(self, int64_t now_ns) noexcept nogil:
+    cdef void complete(self) noexcept nogil:
         """The first frame's DMA is over: the firmware handles it."""
         cdef held_frame *first = held_first(&self.held)
         cdef int64_t time_ns = self.reached(first.due_ns)
@@ -141,6 +141,17 @@ cdef class MxFirmware(Port):
         with the burst that brought them."""
         if self.held.count == 0 and self.arrival_ns == NEVER_NS:
             self.told_beside = False
-        elif self.handler.locked >= 0 and self.handler.filled and not self.told_beside:
-            self.told_beside = shares_cpu(self.node, self.handler.descriptor.runner)
+        elif not self.told_beside:
+            self.told_beside = self.fills_beside()
         return self.told_beside
+
+    cdef bint fills_beside(self) noexcept nogil:
+        """Whether a rank on the NIC's CPU has got an event in this step."""
+        cdef uint32_t index
+        if (self.handler.locked >= 0 and self.handler.filled
+                and shares_cpu(self.node, self.handler.descriptor.runner)):
+            return True
+        for index in range(self.handler.wakes_count):
+            if shares_cpu(self.node, self.handler.wakes[index]):
+                return True
+        return False

@@ -39,6 +39,11 @@ cdef class Agent:
         self.tracing = trace
 
     @property
+    def keeps_others_waiting(self):
+        """Whether a process on its CPU has got work from it that is not done; for tests."""
+        return self.keeps_waiting
+
+    @property
     def due_ns(self):
         """When the agent next wants to run by itself, ns; None if only on a wake-up."""
         return None if self.next_due_ns == NEVER_NS else self.next_due_ns

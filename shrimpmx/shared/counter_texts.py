@@ -186,7 +186,7 @@ IRQ = {
     "recv_at_process": "Events written on the core that their process runs on.",
     "rps_steered": "Frames handed on to another core (RPS).",
     "rps_interrupts": "Interrupts of other cores, to look at what was handed on to them (RPS).",
-    "rps_backlog_full": "Frames dropped since the other core's backlog was full (RPS).",
+    "rps_backlog_full": "Frames dropped since the backlog of the frame's core was full (RPS).",
     "flow_requests": "Times that the NIC was asked to send an endpoint's frames to its process's "
     "core (aRFS).",
 }

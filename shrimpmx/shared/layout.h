@@ -17,7 +17,7 @@
 #include "wire/wire.h"
 
 #define SEGMENT_MAGIC 0x584d504d49524853ull /* "SHRIMPMX" in memory */
-#define SEGMENT_ABI_VERSION 5
+#define SEGMENT_ABI_VERSION 6
 
 enum segment_kind {
     SEGMENT_CONTROL = 1,
@@ -300,7 +300,8 @@ struct node_header {                  /* offset; writer: supervisor, before any 
     uint64_t backlogs_offset;         /* 280  struct ring of frame_slot, one per core; 0: no RPS */
     uint64_t backlog_stride;          /* 288 */
     uint64_t rps_cores;               /* 296  bit n: RPS may hand frames to core n */
-    uint8_t unused4[16];              /* 304 */
+    uint32_t affinity_changes;        /* 304  onlookers: times that they steered interrupts */
+    uint8_t unused4[12];              /* 308 */
 };
 _Static_assert(sizeof(struct node_header) == 320, "node header");
 

@@ -304,6 +304,7 @@ cdef extern from "shared/layout.h" nogil:
         uint64_t backlogs_offset
         uint64_t backlog_stride
         uint64_t rps_cores
+        uint32_t affinity_changes
     cdef struct event_tiny:
         uint16_t checksum
         uint8_t length

@@ -3,7 +3,12 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memset
 
-from shrimpmx.native.atomics cimport load_relaxed_u32, load_relaxed_u64, store_relaxed_u64
+from shrimpmx.native.atomics cimport (
+    fetch_add_u32,
+    load_relaxed_u32,
+    load_relaxed_u64,
+    store_relaxed_u64,
+)
 from shrimpmx.native.lock cimport shared_lock_initialise
 from shrimpmx.native.ring cimport RING_HEADER_BYTES, ring, ring_depth, ring_initialise
 from shrimpmx.shared.control cimport Control
@@ -202,11 +207,12 @@ cdef class Node:
             memset(core, 0, sizeof(core_interrupts))
             core.runner = layout.core_runners[index]
             core.agent = layout.core_agents[index]
+        affinities = layout.affinities
         for index in range(layout.vectors):
             vector = node_vector(self.header, index)
             memset(vector, 0, sizeof(interrupt_vector))
             vector.token = 1
-            cores = layout.affinities[index]
+            cores = affinities[index]
             vector.affinity = sum(1 << core for core in cores)
             vector.timer_core = cores[0]
             vector.rx_ring_offset = layout.rx_rings_offset + index * layout.rx_stride
@@ -363,7 +369,17 @@ cdef class Node:
             wanted = checked_affinity(cores, self.header.cores_count)
         except ValueError as error:
             raise InputError(str(error)) from None
-        store_relaxed_u64(&found.affinity, sum(1 << core for core in wanted))
+        cdef uint64_t mask = sum(1 << core for core in wanted)
+        if mask == load_relaxed_u64(&found.affinity):
+            return
+        # First: whoever finds no change has a run that no other affinity has been in force in.
+        fetch_add_u32(&self.header.affinity_changes, 1)
+        store_relaxed_u64(&found.affinity, mask)
+
+    @property
+    def affinity_changes(self):
+        """How often `set_affinity` has sent interrupts of this node elsewhere."""
+        return load_relaxed_u32(&self.header.affinity_changes)
 
     def affinity_table(self) -> str:
         """A line per vector: its number, and its cores as smp_affinity_list has them."""

@@ -42,7 +42,8 @@ def pingpong(Endpoint endpoint not None, Partner partner not None, bint initiato
 
     After each `move_every` round trips but the last `move()` is called (0: never). Returns half the
     round trip of each iteration after the warm-up, ns (int64, one per iteration; it contains
-    `delay_ns` once). The rank that is not the initiator measures from reply to reply.
+    `delay_ns` once). The rank that is not the initiator measures from reply to reply. A sample
+    after a move contains the other rank's move, the responder's also its own.
     Raises MxError if a message is lost or damaged, AbortedError if the run is stopped.
     """
     cdef Exchange exchange

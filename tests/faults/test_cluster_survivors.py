@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from support.clusters import ENDLESS, run
 
@@ -72,6 +74,6 @@ def test_who_is_killed_in_a_stream_ends_the_other_end_alone(
 
 def test_without_survive_the_same_death_ends_the_run() -> None:
     spec = two_pairs(8, (0, 1, 0, 1), agent_faults=(AgentFault("rank1", "kill", 0.05),))
-    doomed = ClusterSpec(**{**spec.__dict__, "survive": False})
+    doomed = dataclasses.replace(spec, survive=False)
     with pytest.raises(AgentError, match=r"rank1 \(pid \d+, rank1\) was killed by SIGKILL"):
         run(doomed)

@@ -16,7 +16,7 @@ from shrimpmx.native.perf import CACHE_EVENTS
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 @pytest.mark.timeout(180)
 def test_a_simulated_run_counts_handler_and_library_apart() -> None:
-    figures = simulate([(128, 10, 40)], simulated_caches("clovertown"), copy_offload=False)
+    figures = simulate([(128, 10, 40)], simulated_caches("clovertown-2007"), copy_offload=False)
     (found,) = figures.sizes
     assert (found.messages, found.packets) == (40, 40)
     for cost in (found.handler, found.library):

@@ -131,9 +131,10 @@ def test_queues_follow_the_processes() -> None:
     nic = NicParameters(rx_queues=CORES, steering="arfs", coalescing="open-mx")
     result = run(streams(apart=1, nic=nic, host=HostParameters(cores=CORES)))
     assert_intact(result)
-    # Each endpoint begins in the queue of its number, and moves once.
-    assert result.counters["node1.nic"]["flow_moves"] == PAIRS
-    assert sum(received(result, "handover_endpoint")) == PAIRS
+    # Each endpoint begins in the queue of its number, and moves; no two cores have frames of it at
+    # once, so that it is handed over no more often than it moves.
+    moves = result.counters["node1.nic"]["flow_moves"]
+    assert PAIRS <= sum(received(result, "handover_endpoint")) <= moves
     assert off_the_diagonal(result) == 0
     assert sum(received(result, "recv_at_process")) > sum(received(result, "handover_event"))
 

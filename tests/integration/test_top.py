@@ -41,7 +41,10 @@ def until_told(context: RankContext) -> Samples:
 
 
 def _cluster(going_on: Path) -> bool:
-    """Run two nodes of two cores until the file is gone; whether all went well."""
+    """Run two nodes of two cores until the file is gone; whether all went well.
+
+    The file steered.json beside it then has the nodes whose interrupts were sent elsewhere.
+    """
     WORKLOADS["until-told"] = until_told
     options = {"while": str(going_on)}
     spec = ClusterSpec(
@@ -50,6 +53,7 @@ def _cluster(going_on: Path) -> bool:
         wait=WaitParameters(strategy="block"),
     )
     result = run(spec)
+    going_on.with_name("steered.json").write_text(json.dumps(result.steered))
     rounds = [result.samples[f"rank{number}"]["rounds"].tolist() for number in (0, 1)]
     return rounds[0] == rounds[1]
 
@@ -76,6 +80,11 @@ class Background:
     def messages(self) -> int:
         with AttachedRun(self.identity) as attached:
             return attached.reading().agents["rank0"].counters["recv_messages"]
+
+    def steered(self) -> list[int]:
+        """The nodes that its result says were steered."""
+        nodes: list[int] = json.loads(self.going_on.with_name("steered.json").read_text())
+        return nodes
 
     def end(self) -> int:
         """Let it end; its exit code."""
@@ -117,6 +126,7 @@ def test_top_shows_a_running_cluster(
         assert view["queues"][node]["endpoints"][0]["process"] == f"rank{node}"
     assert "node1.core0" in capsys.readouterr().out
     assert cluster.end() == 0
+    assert cluster.steered() == []
 
 
 def test_interrupts_go_where_they_are_sent_while_the_run_goes_on(
@@ -141,9 +151,11 @@ def test_interrupts_go_where_they_are_sent_while_the_run_goes_on(
         capsys.readouterr()
         assert main(["affinity", name, "--node", "0"]) == 0
         assert "affinity 1  rank0@0" in capsys.readouterr().out
+        assert main([*change, "--cores", "0"]) == 0
     messages = cluster.messages()
     wait_until(lambda: cluster.messages() > messages, "messages are still exchanged")
     assert cluster.end() == 0
+    assert cluster.steered() == [0], "also if all is as before at the end"
 
 
 def test_a_view_ends_with_its_run_and_keeps_nothing_of_it(

@@ -86,6 +86,15 @@ def test_queues_with_gaps_bind_the_endpoints_of_their_numbers(tmp_path: Path) ->
     assert prepare(root, "eth2", BOARD, 1) == (BindingLine(BOARD, 0, 29, (0,)),)
 
 
+def test_a_board_has_255_endpoints(tmp_path: Path) -> None:
+    table = f"{TABLE}  34:  4  0  0  0   PCI-MSI 524298-edge  eth4-rx-255\n"
+    root = write_tree(tmp_path, table, {0: "2", 24: "1", 34: "1"})
+    assert len(prepare(root, "eth1", BOARD, 255)) == 255
+    for interface, endpoints in (("eth1", 256), ("eth4", None)):
+        with pytest.raises(InputError, match=f"{interface} would need 256 endpoints, but .* 255"):
+            prepare(root, interface, BOARD, endpoints)
+
+
 def test_an_emulated_node_is_read_as_a_real_one(tmp_path: Path) -> None:
     node = HostNode.make(cores=8, vectors=3, irq_binding="0/7/2-3").node
     masks = {queue: format_core_mask(node.affinity(queue)) for queue in range(3)}
@@ -94,7 +103,7 @@ def test_an_emulated_node_is_read_as_a_real_one(tmp_path: Path) -> None:
     assert [line.cores for line in lines] == [(0,), (7,), (2, 3), (0,)]
     path = tmp_path / "bindings"
     path.write_text("".join(f"{line.text()}\n" for line in lines))
-    assert bound_cores(Binding("file", path=path), 0, 2, 8) == (2, 3)
+    assert bound_cores(Binding("file", path=path).read(), 0, 2, 8) == (2, 3)
 
 
 def test_what_is_missing_or_wrong_is_one_sentence(tmp_path: Path) -> None:

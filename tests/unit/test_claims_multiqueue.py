@@ -15,12 +15,13 @@ from shrimpmx.claims.multiqueue import CLAIMS
 from shrimpmx.claims.papers import PAPERS
 from shrimpmx.measure import multiqueue_paper as paper
 from shrimpmx.measure.claims import Claim, Finding, Statistic, judge
-from shrimpmx.measure.expectation_kinds import AS_EXPECTED, Ratio
+from shrimpmx.measure.expectation_kinds import AS_EXPECTED, NOT_HERE, Ratio
 from shrimpmx.measure.runs import OVERSUBSCRIBED
 
 STATISTICS = [(claim, each) for claim in CLAIMS for each in claim.statistics]
 CLAIM = {claim.id: claim for claim in CLAIMS}
 TWO_CPUS = 2
+NO_COUNTER = "cache_misses_user: this CPU offers no counter to a virtual machine"
 WHY = "distance SP needs two CPUs of one package that share no cache"
 
 
@@ -67,7 +68,7 @@ LATENCY = {"round-robin": 17.0, "SC": 15.0, "S$": 12.0, "multiqueue": 15.5}
 
 
 def found_mq_1(**change: float) -> Finding:
-    points = measured({**LATENCY, **change}, "half_round_trip")
+    points = measured({**LATENCY, **change}, "mean_half_round_trip")
     result = {"points": points, "layout": {"axes": ["irq_binding", "distance"]}}
     return judge(CLAIM["MQ-1"], {paper.LATENCY: result}, TWO_CPUS)
 
@@ -96,17 +97,47 @@ def test_mq_1_needs_each_of_the_papers_key_results(change: dict[str, float], wor
     assert words in finding.reason
 
 
-@pytest.mark.parametrize(
-    ("shared_cache", "verdict"), [(730.0, "reproduced"), (718.0, "reproduced"), (700.0, "opposite")]
-)
-@pytest.mark.parametrize(("claim", "offload"), [("MQ-2", False), ("MQ-3", True)])
-def test_throughput_has_a_shared_cache_best_or_equal(
-    claim: str, offload: bool, shared_cache: float, verdict: str
-) -> None:
-    row = {"round-robin": 646.0, "SC": 719.0, "S$": shared_cache, "multiqueue": 690.0}
-    points = measured(row, "bandwidth", copy_offload=offload)
+THROUGHPUT = {"round-robin": 646.0, "SC": 719.0, "S$": 723.0, "multiqueue": 690.0}
+
+
+def found_throughput(claim: str, cpus: int, **change: float) -> Finding:
+    points = measured({**THROUGHPUT, **change}, "bandwidth", copy_offload=claim == "MQ-3")
     result = {"points": points, "layout": {"axes": ["copy_offload", "irq_binding", "distance"]}}
-    assert judge(CLAIM[claim], {paper.THROUGHPUT: result}, TWO_CPUS).verdict == verdict
+    return judge(CLAIM[claim], {paper.THROUGHPUT: result}, cpus)
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ({}, "reproduced"),
+        ({"S$": 730.0}, "reproduced"),
+        ({"S$": 718.0}, "reproduced"),
+        ({"S$": 700.0}, "opposite"),
+        ({"multiqueue": 640.0}, "opposite"),
+        ({"round-robin": 720.0}, "opposite"),
+    ],
+)
+@pytest.mark.parametrize(("claim", "cpus"), [("MQ-2", 5), ("MQ-3", 8)])
+def test_throughput_has_a_shared_cache_best_or_equal_and_in_turn_last(
+    claim: str, cpus: int, change: dict[str, float], verdict: str
+) -> None:
+    assert found_throughput(claim, cpus, **change).verdict == verdict
+
+
+def test_throughput_in_turn_needs_a_cpu_for_each_core_the_rest_does_not() -> None:
+    finding = found_throughput("MQ-2", TWO_CPUS, **{"round-robin": 800.0})
+    assert finding.verdict == "not measurable here"
+    assert "needs 5 CPUs, and this process may use 2" in finding.reason
+    judged = {part.text for part in finding.parts if part.verdict == AS_EXPECTED}
+    assert judged == {"S$ against SC", "multiqueue against SC"}
+    assert found_throughput("MQ-2", TWO_CPUS, **{"S$": 600.0}).verdict == "opposite"
+
+
+@pytest.mark.parametrize("cpus", [TWO_CPUS, 7])
+def test_throughput_with_offload_needs_cpus_for_the_agents_that_copy(cpus: int) -> None:
+    finding = found_throughput("MQ-3", cpus)
+    assert (finding.verdict, finding.parts) == ("not measurable here", ())
+    assert f"needs 8 CPUs, and this process may use {cpus}" in finding.reason
 
 
 def idle_results(idle_us: float) -> dict[str, Any]:
@@ -179,29 +210,72 @@ def test_counts_of_the_ledger_are_exact_on_any_machine(
     assert found == verdicts
 
 
+def found_mq_11(cpus: int, large_us: float = 9000.0, small_us: float = 51.0) -> Finding:
+    """With a queue each 128 B take 50 us, and 1 MiB 5 ms."""
+    points = [
+        point_of(
+            {"pairs": 4, "size_bytes": size, "irq_binding": binding},
+            wall_time=us,
+            busiest_core=100.0 if binding == "0" else 25.1,
+        )
+        for size, binding, us in (
+            (128, "0", small_us),
+            (128, "per-queue", 50.0),
+            (1 << 20, "0", large_us),
+            (1 << 20, "per-queue", 5000.0),
+        )
+    ]
+    return judge(CLAIM["MQ-11"], {paper.MANY_RANKS: {"points": points}}, cpus)
+
+
 @pytest.mark.parametrize(("cpus", "verdict"), [(9, "reproduced"), (2, "not measurable here")])
 def test_mq_11_counts_where_it_cannot_time(cpus: int, verdict: str) -> None:
-    place = {"pairs": 4, "size_bytes": 1 << 20}
-    points = [
-        point_of({**place, "irq_binding": "0"}, wall_time=9000.0, busiest_core=100.0),
-        point_of({**place, "irq_binding": "per-queue"}, wall_time=5000.0, busiest_core=25.1),
-    ]
-    finding = judge(CLAIM["MQ-11"], {paper.MANY_RANKS: {"points": points}}, cpus)
+    finding = found_mq_11(cpus)
     assert finding.verdict == verdict
-    assert [part.verdict for part in finding.parts[1:]] == [AS_EXPECTED] * 2
+    timed = AS_EXPECTED if cpus == 9 else NOT_HERE
+    assert [part.verdict for part in finding.parts[1:]] == [timed, AS_EXPECTED, AS_EXPECTED]
 
 
-def test_mq_5_says_what_is_not_counted_here_and_has_the_ledger_beside() -> None:
-    reason = "cache_misses_user: this CPU offers no counter to a virtual machine"
+def test_mq_11_is_opposite_if_one_core_does_as_well() -> None:
+    assert found_mq_11(9, large_us=4900.0).verdict == "opposite"
+
+
+def test_mq_11_has_beside_it_that_one_core_limits_small_messages_as_well() -> None:
+    finding = found_mq_11(9, small_us=90.0)
+    assert finding.verdict == "reproduced"
+    assert "beside it, opposite: wall time of 4 pairs with 128 B" in finding.reason
+
+
+CACHE_METRICS = ("cache_misses_handler", "cache_misses_rank", "l1_misses_per_packet")
+
+
+def found_mq_5(own: float | None) -> Finding:
+    """Rates of 30 % in turn, and `own` times that on the process's core; None: not counted."""
     points = []
     for size in (0, 128, 32_768):
         for binding in ("round-robin", "0"):
             place = {"size_bytes": size, "irq_binding": binding}
             point = point_of(place, handovers_per_packet=0.0 if binding == "0" else 1.5)
-            for metric in ("cache_misses_handler", "cache_misses_rank"):
-                point["metrics"][metric] = {"unavailable": reason}
+            for metric in CACHE_METRICS:
+                if own is None:
+                    point["metrics"][metric] = {"unavailable": NO_COUNTER}
+                else:
+                    figure = 30.0 * (own if binding == "0" else 1)
+                    point["metrics"] |= point_of(place, **{metric: figure})["metrics"]
             points.append(point)
-    finding = judge(CLAIM["MQ-5"], {paper.CACHES: {"points": points}}, 5)
+    return judge(CLAIM["MQ-5"], {paper.CACHES: {"points": points}}, 5)
+
+
+def test_mq_5_says_what_is_not_counted_here_and_has_the_ledger_beside() -> None:
+    finding = found_mq_5(None)
     assert finding.verdict == "not measurable here"
-    assert reason in finding.reason
+    assert NO_COUNTER in finding.reason
     assert finding.parts[-1].verdict == AS_EXPECTED
+
+
+def test_mq_5_is_opposite_if_the_same_core_misses_more_often() -> None:
+    finding = found_mq_5(1.2)
+    assert finding.verdict == "opposite"
+    assert "misses of the handler, 0 B" in finding.reason
+    for size in ("0 B", "128 B"):
+        assert f"beside it, opposite: first-level misses per packet, {size}" in finding.reason

@@ -40,7 +40,7 @@ def test_the_table_has_handler_and_library_per_packet(capsys: pytest.CaptureFixt
 def test_the_figures_are_kept_as_json(tmp_path: Path) -> None:
     assert main(["caches", "--json", str(tmp_path / "caches.json")]) == 0
     kept = json.loads((tmp_path / "caches.json").read_text())
-    assert kept["machine"] == "clovertown"
+    assert kept["machine"] == "clovertown-2007"
     assert kept["sizes"][0]["handler"]["last_misses"] == 629
 
 
@@ -51,7 +51,7 @@ def test_the_figures_are_kept_as_json(tmp_path: Path) -> None:
         (["--size", "1000000000"], "--size must be 0 to"),
         (["--packets", "0"], "--packets must be at least 1"),
         (["--packets", "1000000"], "do not fit"),
-        (["--machine", "pentium"], "--machine is one of clovertown, this or two sizes"),
+        (["--machine", "clovertown"], "--machine is one of clovertown-2007, this, or two sizes"),
         (["--machine", "3K,4M"], "cannot be simulated"),
     ],
 )

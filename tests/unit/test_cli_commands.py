@@ -301,6 +301,34 @@ def test_a_reader_that_went_away_is_no_error() -> None:
         os.close(writer)
 
 
+@pytest.mark.parametrize("arguments", [["list"], ["list", "--parameters"], ["--version"]])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_one_sentence(arguments: list[str], unbuffered: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        code, said = with_stdout(arguments, full.fileno(), PYTHONUNBUFFERED=unbuffered)
+    said_once = "shrimpmx: the output cannot be written: No space left on device\n"
+    assert (code, said) == (2, said_once)
+
+
+def test_a_command_loads_no_other_one() -> None:
+    program = (
+        "import sys; from shrimpmx.cli import COMMANDS, main\n"
+        "try: main(['top', '--help'])\n"
+        "except SystemExit: pass\n"
+        "names = {f'shrimpmx.commands.{module}' for module in COMMANDS.values()}\n"
+        "print(sorted(names & sys.modules.keys()), 'shrimpmx.sweep' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )
+    assert done.stdout.splitlines()[-1] == "['shrimpmx.commands.top'] False"
+
+
 def test_output_degrades_where_the_locale_is_ascii(tmp_path: Path) -> None:
     ascii_only = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
     with (tmp_path / "out").open("w") as out:

@@ -59,6 +59,47 @@ def test_what_a_machine_has_not_is_said(
     }
 
 
+def test_a_machine_that_has_no_point_ends_with_the_reason(
+    scenario: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = ["--set", "distance=OP,SP", "--machine", "l3:1 core:2 pu:1", "--json", "out.json"]
+    assert main(["place", scenario, *arguments]) == 2
+    said = capsys.readouterr()
+    assert "no placement: distance OP needs CPUs of two packages" in said.out
+    assert said.err.startswith("shrimpmx: distance OP needs CPUs of two packages")
+    assert json.loads((tmp_path / "out.json").read_text())["points"][1]["impossible"]
+
+
+@pytest.mark.parametrize(
+    ("command", "settings", "sentence"),
+    [
+        ("run", ["irq_binding=1,round-robin", "distance=S$"], "go to cores 0-1 in turn"),
+        ("run", ["process_binding=none,file:absent"], "the binding file absent cannot be read"),
+        ("run", ["process_binding=file:there"], "line 1 of the binding file there is not of"),
+        ("reproduce", ["process_binding=file:absent"], "the binding file absent cannot be read"),
+        ("reproduce", ["distance=S$"], "needs all interrupts of a rank on one core"),
+    ],
+)
+def test_what_one_point_cannot_do_is_told_before_anything_is_prepared(
+    command: str,
+    settings: list[str],
+    sentence: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "there").write_text("no line of a binding\n")
+    what = {"run": "smoke/pingpong", "reproduce": "IC-9"}[command]
+    words = [word for setting in ("cores=2", *settings) for word in ("--set", setting)]
+    assert main([command, what, *words, "--output", "kept"]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert len(said.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
 def test_this_machine_without_the_option(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["place", scenario, "--set", "distance=SC"]) == 0
     text = capsys.readouterr().out

@@ -15,6 +15,7 @@ from shrimpmx.cli import main
 from shrimpmx.cluster import attach
 from shrimpmx.commands import top
 from shrimpmx.commands.terminal import console
+from shrimpmx.errors import SegmentError
 
 INTERVAL = ("--interval", "0.01")
 Happens = Callable[[int], None]
@@ -110,6 +111,17 @@ def test_looking_changes_nothing(live: LiveRun, monkeypatch: pytest.MonkeyPatch)
     before = bytes(live.node.segment.view())
     assert main(["top", "--once", *INTERVAL]) == 0
     assert bytes(live.node.segment.view()) == before
+
+
+def test_a_view_that_was_closed_maps_nothing_and_says_so(live: LiveRun) -> None:
+    before = live.mappings()
+    with attach.AttachedRun(live.identity) as attached:
+        assert live.mappings() > before
+        assert attached.control.runners_count == 4
+    assert live.mappings() == before
+    attached.close()
+    with pytest.raises(SegmentError, match=f"run {RUN} is not mapped any more"):
+        attached.reading()
 
 
 def test_a_run_that_ends_ends_the_view(

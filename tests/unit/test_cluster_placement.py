@@ -90,9 +90,9 @@ def test_three_cpus_give_the_nics_one_of_their_own() -> None:
 
 def test_many_cpus_give_each_nic_one_of_its_own() -> None:
     placement = place(pair(host=HostParameters(cores=3)), CLOVERTOWNS)
-    assert placement.nic_cpus == (0, 4)
+    assert placement.nic_cpus == (1, 5)
     assert placement.core_cpus == {
-        (0, 0): 1, (0, 1): 2, (0, 2): 3, (1, 0): 5, (1, 1): 6, (1, 2): 7,
+        (0, 0): 0, (0, 1): 2, (0, 2): 3, (1, 0): 4, (1, 1): 6, (1, 2): 7,
     }  # fmt: skip
     assert [process.name for process in placement.processes[:2]] == ["node0.nic", "node1.nic"]
     assert placement.distance((0, 0), (0, 1)) is Distance.SAME_PACKAGE

@@ -42,7 +42,7 @@ def far(placement: Placement) -> list[str]:
         ("SC", (0, 0), (1, 1), [2, 3]),
         ("S$", (0, 4), (1, 5), [2, 3]),
         ("SP", (0, 2), (1, 3), [4, 5]),
-        ("OP", (0, 1), (2, 3), [4, 6]),
+        ("OP", (0, 1), (3, 2), [4, 5]),
     ],
 )
 def test_the_papers_bindings_on_its_machine(
@@ -90,11 +90,11 @@ def test_the_smallest_cache_comes_first_and_smt_siblings_last() -> None:
 def test_the_nics_keep_a_cpu_of_their_own_as_long_as_there_is_one() -> None:
     five = Topology.from_synthetic("l3:1 core:5 pu:1")
     placement = place(pair(distance="S$"), five)
-    assert (placement.nic_cpus, placement.nic_alone) == ((4,), True)
+    assert (placement.nic_cpus, placement.nic_alone) == ((0,), True)
     assert not placement.notes
     three = place(pair(distance="S$"), THREE_CPUS)
     assert three.nic_alone
-    assert seats(three, "rank0", "node0.irq1", "rank1", "node1.irq1") == [0, 1, 1, 0]
+    assert seats(three, "rank0", "node0.irq1", "rank1", "node1.irq1") == [1, 2, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,9 @@ def test_sixteen_cores_on_eight_cpus() -> None:
 
 def test_a_queue_for_each_core_leaves_the_other_cores_alone() -> None:
     placement = place(pair(8, "auto", nic=NicParameters(rx_queues=8)), CLOVERTOWNS)
-    # Endpoint 0 of each node, queue 0, core 0: nothing happens on the others.
-    assert placement.nic_alone
+    # Endpoint 0 of each node, queue 0, core 0: nothing happens on the others. The NICs have no CPU
+    # all the same, since interrupts in turn leave none.
+    assert not placement.nic_alone
     assert not placement.oversubscribed
     assert not placement.notes
     crowded = place(pair(8, "auto", nic=NicParameters(rx_queues=8)), TWO_CPUS)
@@ -248,6 +249,98 @@ def test_the_other_protocol_interrupts_the_cores_of_all_queues() -> None:
     other = GeneratorSpec(other_rate=1000)
     assert place(pair(2, "auto", generator=other, **one), TWO_CPUS).oversubscribed
     assert not place(pair(2, "auto", generator=other, **one), THREE_CPUS).oversubscribed
+
+
+def test_what_sc_does_not_put_together_is_not_excused() -> None:
+    """Core 1 takes the other protocol of queue 1, on the CPU of the rank and queue 0."""
+    one: dict[str, Any] = {"mode": "generator", "distance": "SC"}
+    one |= {"ranks": (RankSpec(0, "stream"),)}
+    one |= {"nic": NicParameters(rx_queues=2), "mx": MxParameters(process_binding="auto")}
+    assert not place(pair(2, "auto", **one), TWO_CPUS).oversubscribed
+    one["generator"] = GeneratorSpec(other_rate=1000)
+    assert place(pair(2, "auto", **one), TWO_CPUS).oversubscribed
+    assert not place(pair(2, "auto", **one), THREE_CPUS).oversubscribed
+
+
+TABLE_1: dict[str, dict[str, Any]] = {
+    "round-robin": {"irq_binding": "round-robin"},
+    "SC": {"irq_binding": "0", "distance": "SC"},
+    "S$": {"irq_binding": "1", "distance": "S$"},
+    "multiqueue": {
+        "irq_binding": "per-queue",
+        "distance": "SC",
+        "nic": NicParameters(rx_queues=2),
+        "mx": MxParameters(process_binding="auto"),
+    },
+}
+
+
+def nics_and_ranks(topology: Topology) -> dict[str, tuple[int, bool, str]]:
+    """Of each row of table I: CPUs of NICs, whether they are alone there, and how far the nodes'
+    ranks are from each other.
+    """
+    found = {}
+    for name, changes in TABLE_1.items():
+        placed = place(pair(2, **changes), topology)
+        ranks = placed.distance((0, 0), (1, 0)).value
+        found[name] = (len(placed.nic_cpus), placed.nic_alone, ranks)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("topology", "expected"),
+    [
+        (TWO_CPUS, (1, False, "S$")),
+        (THREE_CPUS, (1, True, "S$")),
+        (Topology.from_synthetic("l3:1 core:4 pu:1"), (1, True, "S$")),
+        (Topology.from_synthetic("l3:1 core:5 pu:1"), (1, True, "S$")),
+        (Topology.from_synthetic("l3:1 core:6 pu:1"), (2, True, "S$")),
+        (Topology.from_synthetic("l3:1 core:8 pu:1"), (2, True, "S$")),
+        (CLOVERTOWNS.only((0, 1, 2, 3, 4, 5)), (2, True, "OP")),
+        (CLOVERTOWNS, (2, True, "OP")),
+        (machine("two-socket-32"), (2, True, "OP")),
+        (machine("chiplets-16"), (2, True, "SP")),
+    ],
+)
+def test_the_rows_of_table_1_differ_in_their_binding_only(
+    topology: Topology, expected: tuple[int, bool, str]
+) -> None:
+    assert nics_and_ranks(topology) == dict.fromkeys(TABLE_1, expected)
+    for changes in TABLE_1.values():
+        notes = place(pair(2, **changes), topology).notes
+        assert not any("not seated as other bindings are" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "words"),
+    [
+        ((0, 2, 4, 6), "first ranks are S$ apart, not SP"),
+        ((0, 1, 2, 3, 4), "first ranks are S$ apart, not OP"),
+        ((0, 2, 4, 6, 1, 3), "first ranks are SP apart, not OP"),
+    ],
+)
+def test_where_a_distance_needs_other_seats_a_note_says_so(
+    cpus: tuple[int, ...], words: str
+) -> None:
+    topology = CLOVERTOWNS.only(cpus)
+    note = place(pair(distance="S$"), topology).notes[-1]
+    assert note.startswith("distance S$ is not seated as other bindings are: ")
+    assert note.endswith(words)
+    assert len({found[:2] for found in nics_and_ranks(topology).values()}) == 1
+
+
+def test_company_keeps_its_cores_from_the_nics() -> None:
+    four = Topology.from_synthetic("l3:1 core:4 pu:1")
+    company = (CompanionSpec(0, 1), CompanionSpec(1, 1))
+    crowded = place(pair(companions=company), four)
+    assert not crowded.oversubscribed
+    assert not crowded.nic_alone
+    assert place(pair(), four).nic_alone
+    # A rank that is moved away from its company keeps another core busy.
+    beside = (CompanionSpec(0, 0), CompanionSpec(1, 0))
+    moved = place(pair(companions=beside, mx=MxParameters(process_binding="all:1")), four)
+    assert not moved.oversubscribed
+    assert "no CPU is left: the NICs share CPU 0 with a core" in moved.processes[0].reason
 
 
 def test_native_mx_has_neither_handlers_nor_copies() -> None:

@@ -74,6 +74,22 @@ def test_it_follows_a_process_that_moves_there_and_back() -> None:
         queue = core
 
 
+@pytest.mark.parametrize("core", [0, 1])
+def test_a_wish_ends_when_the_process_comes_back_before_it_is_granted(core: int) -> None:
+    """Whether its own core handles the next frame, or another one of the same queue."""
+    flows = Flows("0-1/1/2/3")
+    flows.host.endpoint.process_core = 2
+    flows.receive(0, core)
+    assert flows.flow() == (3, 0)
+    flows.host.endpoint.process_core = 0
+    flows.receive(0, core)
+    assert flows.flow() == (0, 0)
+    assert flows.requests() == 1
+    flows.host.endpoint.process_core = 2
+    flows.receive(0, core)
+    assert (flows.flow(), flows.requests()) == ((3, 0), 2), "it goes away again"
+
+
 def test_frames_that_were_on_their_way_ask_for_nothing() -> None:
     flows = Flows()
     flows.host.endpoint.process_core = 2

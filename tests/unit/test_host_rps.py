@@ -212,6 +212,28 @@ def test_a_charged_poll_hands_on_up_to_its_budget() -> None:
     assert steered.counters(0, "polls", "budget_exhausted", "recv_packets") == (2, 1, 0)
 
 
+def test_a_core_that_empties_its_backlog_leaves_its_filling_to_who_polls_the_queue() -> None:
+    steered = Steered(packet_cost_ns=700)
+    steered.deliver(1)
+    steered.host.raise_interrupt()
+    steered.steps(0)
+    steered.deliver(1, 0)
+    steered.host.raise_interrupt()
+    steered.steps(0)
+    assert (steered.backlog(1), steered.host.token()) == (1, 0), "the second frame is not told yet"
+    for now_ns in (0, 700):
+        steered.steps(1, now_ns=now_ns)
+    assert steered.seqnums(1) == [0]
+    assert steered.counters(1, "polls") == (1,)
+    assert (steered.backlog(1), steered.host.token()) == (0, 0)
+    assert steered.steps(1, now_ns=700) == 0
+    steered.steps(0, now_ns=700)
+    assert (steered.backlog(1), steered.host.token()) == (1, 1)
+    for now_ns in (700, 1_400):
+        steered.steps(1, now_ns=now_ns)
+    assert steered.seqnums(1) == [1]
+
+
 def test_the_trace_tells_a_vector_from_the_backlog() -> None:
     steered = Steered()
     agents, entries = core_agent(CORES - 1) + 1, 64

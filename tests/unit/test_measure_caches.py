@@ -47,7 +47,7 @@ calls=1 10
 
 
 def test_a_machine_is_a_name_or_two_sizes() -> None:
-    assert simulated_caches("clovertown").options() == [
+    assert simulated_caches("clovertown-2007").options() == [
         "--I1=32768,8,64",
         "--D1=32768,8,64",
         "--LL=4194304,16,64",
@@ -56,7 +56,9 @@ def test_a_machine_is_a_name_or_two_sizes() -> None:
     assert simulated_caches("16k, 1M") == SimulatedCaches(16 << 10, 1 << 20)
 
 
-@pytest.mark.parametrize("text", ["pentium", "32K", "32K,4M,8M", "30K,4M", "0,4M", "100,4M"])
+@pytest.mark.parametrize(
+    "text", ["pentium", "one-l3-8", "32K", "32K,4M,8M", "30K,4M", "0,4M", "100,4M"]
+)
 def test_another_machine_is_one_sentence(text: str) -> None:
     with pytest.raises(InputError):
         simulated_caches(text)
@@ -112,7 +114,7 @@ def play(rounds: list[tuple[int, int, int]], copy_offload: bool) -> list[int]:
         )
         os.close(from_others)
         os.close(to_others)
-        surroundings.play(rounds, from_node, to_node)
+        surroundings.play(rounds, from_node, to_node, deadline_s=20)
         printed, _ = process.communicate(timeout=20)
         assert process.returncode == 0
         return [int(line) for line in printed.split()]
@@ -142,8 +144,23 @@ def test_without_valgrind_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch)
         simulate(ROUNDS, SimulatedCaches(), copy_offload=False)
 
 
-HANDLER = {"cache_references_user": 200, "cache_misses_user": 50}
-RANK = {"cache_references_user": 100, "cache_misses_user": 1}
+def test_a_simulated_run_that_stands_still_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulation, "START_S", 0.2)
+    monkeypatch.setattr(simulation, "PACKET_S", 0)
+    told = tmp_path / "pid"
+    valgrind = tmp_path / "valgrind"
+    valgrind.write_text(f"#!/bin/sh\necho $$ > {told}\nexec /bin/sleep 600\n")
+    valgrind.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(AgentError, match="has not ended after 0 s, so valgrind was stopped"):
+        simulate(ROUNDS, SimulatedCaches(), copy_offload=False)
+    assert not Path("/proc", told.read_text().strip()).exists()
+
+
+HANDLER = {"cache_references_user": 200, "cache_misses_user": 50, "l1d_read_misses_user": 90}
+RANK = {"cache_references_user": 100, "cache_misses_user": 1, "l1d_read_misses_user": 30}
 REASON = "this CPU or its virtual machine does not give the counter"
 
 
@@ -154,9 +171,12 @@ def outcome(**more: object) -> Outcome:
 
 def test_handler_and_rank_have_miss_rates_of_their_own() -> None:
     given = outcome(hardware={"node0.irq0": HANDLER, "rank0": RANK, "node0.nic": {}})
-    names = ("cache_misses_handler", "cache_misses_rank", "cache_misses_per_packet")
+    names = (
+        *("cache_misses_handler", "cache_misses_rank"),
+        *("cache_misses_per_packet", "l1_misses_per_packet"),
+    )
     figures = [METRICS[name].compute(given) for name in names]
-    assert [float(np.asarray(figure)[0]) for figure in figures] == [25, 1, 5.1]
+    assert [float(np.asarray(figure)[0]) for figure in figures] == [25, 1, 5.1, 12]
 
 
 @pytest.mark.parametrize("name", ["cache_misses_handler", "cache_misses_rank"])

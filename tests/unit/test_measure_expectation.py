@@ -205,6 +205,17 @@ def test_the_placement_can_forbid_a_verdict_on_times(limit: str) -> None:
     assert verdict_of(counts[0], counts[1], metric="switches_per_wait")[0] == wanted
 
 
+def test_nothing_is_judged_by_a_point_whose_interrupts_were_steered() -> None:
+    expected = Equals(text="e", metric="packets_per_message", of={"way": "a"}, value=2)
+    counted = made("a", {"near": [[2.0]] * 3}, "packets_per_message")
+    assert evaluate(expected, [counted]).verdict == AS_EXPECTED
+    found = evaluate(expected, [{**counted, "steered": [1, 0]}])
+    assert (found.verdict, found.detail) == (
+        NOT_HERE,
+        "interrupts of nodes 0-1 were sent elsewhere while it ran (shrimpmx affinity)",
+    )
+
+
 def test_limits_follow_from_the_placement() -> None:
     two: dict[str, Any] = {"processes": [{"cpu": 0}, {"cpu": 1}], "realtime": True}
     one = {"processes": [{"cpu": 0}, {"cpu": 0}], "realtime": True}

@@ -71,6 +71,7 @@ def test_counts_are_summed_over_all_agents(name: str, value: float) -> None:
         ("queue_changes", "no packet arrived"),
         ("busiest_core", "no handler found a packet"),
         ("bandwidth", "the rank returned no samples"),
+        ("mean_half_round_trip", "the rank returned no samples"),
     ],
 )
 def test_what_a_run_cannot_give_is_a_reason(name: str, reason: str) -> None:
@@ -91,6 +92,15 @@ def test_throughput_is_a_message_over_half_the_round_trip() -> None:
     assert METRICS["bandwidth"].scale(8.0) == 8.0
     empty = outcome(samples=np.array([4e6]))
     assert METRICS["bandwidth"].compute(empty) == "messages of 0 B carry nothing"
+
+
+def test_interrupts_in_turn_have_a_mean_where_a_median_is_one_of_two_kinds() -> None:
+    in_turn = METRICS["mean_half_round_trip"].compute(outcome(samples=np.array([17e3, 33e3] * 20)))
+    assert not isinstance(in_turn, str)
+    # Of 40 messages 32 are whole turns.
+    assert in_turn.tolist() == [25, 25]
+    few = METRICS["mean_half_round_trip"].compute(outcome(samples=np.array([17e3] * 15)))
+    assert few == "fewer than 16 messages"
 
 
 @pytest.mark.parametrize(

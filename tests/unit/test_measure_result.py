@@ -112,6 +112,7 @@ def without(key: str) -> dict[str, Any]:
         ({**RUN, "placement": []}, "'placement' is not a placement of processes on CPUs"),
         ({**RUN, "placement": {"processes": [{}]}}, "'placement' is not a placement"),
         ({**RUN, "cache_line_round_trip_ns": 3}, "ns' is not a list of times"),
+        ({**RUN, "steered": [-1]}, "'steered' is not a list of nodes"),
         ({**RUN, "mode": None}, "'mode' is not a mode"),
         ({**RUN, "time_dilation": "2"}, "'time_dilation' is not a number above 0"),
         ({**RUN, "metrics": {"x": {"samples": []}}}, "metric 'x' has no samples"),

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from support.host_node import HostNode
 
-from shrimpmx.cluster.moving import check_binding, cores_at_opening
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import InputError
 from shrimpmx.mx.binding import (
@@ -17,7 +16,6 @@ from shrimpmx.mx.binding import (
     board_of,
     bound_cores,
     default_file,
-    hinted_core,
     parse_binding,
     read_binding_file,
 )
@@ -68,7 +66,7 @@ def test_what_is_of_no_form_is_one_sentence(text: str) -> None:
 def test_the_first_line_for_an_endpoint_of_a_board_counts(tmp_path: Path) -> None:
     path = tmp_path / "bindings"
     path.write_text(FILE)
-    binding = Binding("file", path=path)
+    binding = Binding("file", path=path).read()
     assert bound_cores(binding, 0, 0, 64) == (1,)
     assert bound_cores(binding, 1, 0, 64) == (2,)
     assert bound_cores(binding, 1, 1, 64) == ()  # no line: the process stays
@@ -82,7 +80,7 @@ def test_masks_of_more_than_32_cores_and_interrupt_0_are_understood(tmp_path: Pa
     assert lines[2].cores == (2, 3, 32)
     assert lines[2].text() == "board 02:5a:00:00:00:00 ep 1 irq 25 mask 00000001,0000000c"
     with pytest.raises(InputError, match=r"bindings names core 32, but node 0 has cores 0-3$"):
-        bound_cores(Binding("file", path=path), 0, 1, 4)
+        bound_cores(Binding("file", path=path).read(), 0, 1, 4)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +92,8 @@ def test_masks_of_more_than_32_cores_and_interrupt_0_are_understood(tmp_path: Pa
         ("board 02:5a:00:00:00:00 ep 0 irq 24 mask g", "line 2 .*'g' is no mask"),
         ("board 02:5a:00:00:00:00 ep 0 irq 24 mask 123456789", "line 2 .* is no mask"),
         ("board 02:5a:00:00:00:00 ep 0 irq 24 mask 0", "line 2 .*its mask is empty"),
+        ("board 02:5a:00:00:00:00 ep 255 irq 24 mask 1", "line 2 .*255, but .* 0 to 254$"),
+        ("board 02:5a:00:00:00:00 ep 300 irq 24 mask 1", "line 2 .*300, but .* 0 to 254$"),
     ],
 )
 def test_a_bad_line_is_named_by_its_number(line: str, words: str, tmp_path: Path) -> None:
@@ -122,16 +122,6 @@ def test_a_list_that_ends_too_early_and_cores_that_there_are_not_are_refused() -
         bound_cores(Binding("all", (4,)), 1, 0, 4)
 
 
-def node_of(nic: NicParameters, host: HostParameters) -> Any:
-    return HostNode.make(
-        cores=host.cores,
-        vectors=nic.rx_queues,
-        irq_binding=host.irq_binding,
-        steering=nic.steering,
-        rps_cpus=host.rps_cpus,
-    ).node
-
-
 @pytest.mark.parametrize(
     ("nic", "host", "hints"),
     [
@@ -142,23 +132,30 @@ def node_of(nic: NicParameters, host: HostParameters) -> Any:
         ({"rx_queues": 4, "steering": "rss"}, {"cores": 4, "irq_binding": "3/2/1/0"}, [3] * 5),
         ({"steering": "rps"}, {"cores": 4}, [0, 1, 2, 3, 0]),
         ({"steering": "rps"}, {"cores": 4, "rps_cpus": "1,3"}, [1, 3, 1, 3, 1]),
-        ({"rx_queues": 4, "steering": "arfs"}, {"cores": 4}, [None] * 5),
-        ({"nic_kind": "mx"}, {"cores": 4}, [None] * 5),
+        ({"rx_queues": 4, "steering": "arfs"}, {"cores": 4}, [1] * 5),
+        ({"nic_kind": "mx"}, {"cores": 4}, [1] * 5),
     ],
 )
 def test_the_drivers_hint_is_the_core_that_handles_the_endpoint(
-    nic: dict[str, Any], host: dict[str, Any], hints: list[int | None]
+    nic: dict[str, Any], host: dict[str, Any], hints: list[int]
 ) -> None:
-    some_nic, some_host = NicParameters(**nic), HostParameters(**host)
-    node = node_of(some_nic, some_host)
-    assert [hinted_core(some_nic, some_host, node, number) for number in range(5)] == hints
-
-
-def test_the_hint_follows_an_affinity_that_was_changed() -> None:
-    nic, host = NicParameters(rx_queues=2), HostParameters(cores=4)
-    node = node_of(nic, host)
-    node.set_affinity(1, "2-3")
-    assert [hinted_core(nic, host, node, number) for number in range(2)] == [0, 2]
+    """Without one a rank stays on the core where it begins, here 1."""
+    spec = ClusterSpec(
+        ranks=(RankSpec(0, "idle", 1),) * 5,
+        nic=NicParameters(**nic),
+        host=HostParameters(**host),
+        mx=MxParameters(process_binding="auto"),
+    )
+    assert [spec.home_core(number) for number in range(5)] == hints
+    node = HostNode.make(
+        cores=spec.host.cores,
+        vectors=spec.nic.rx_queues,
+        irq_binding=spec.host.irq_binding,
+        steering=spec.nic.steering,
+        rps_cpus=spec.host.rps_cpus,
+    ).node
+    if spec.nic.steering == "endpoint" and spec.nic.nic_kind == "ethernet":
+        assert [node.affinity(number % node.vectors_count)[0] for number in range(5)] == hints
 
 
 def spec_of(process_binding: str, **nic: Any) -> ClusterSpec:
@@ -185,17 +182,15 @@ def test_ranks_open_their_endpoints_where_the_binding_wants_them(
     process_binding: str, nic: dict[str, Any], cores: list[tuple[int, ...]]
 ) -> None:
     spec = spec_of(process_binding, **nic)
-    check_binding(spec)
-    node = node_of(spec.nic, spec.host)
-    assert [cores_at_opening(spec, number, node) for number in (0, 1)] == cores
+    assert [spec.home_cores(number) for number in (0, 1)] == cores
 
 
 def test_a_file_moves_a_rank_to_all_cores_of_its_mask(tmp_path: Path) -> None:
     path = tmp_path / "bindings"
     path.write_text(f"board {board_of(0)} ep 1 irq 5 mask c\n")
     spec = spec_of(f"file:{path}")
-    node = node_of(spec.nic, spec.host)
-    assert [cores_at_opening(spec, number, node) for number in (0, 1)] == [(1,), (2, 3)]
+    path.unlink()  # it was read, once
+    assert [spec.home_cores(number) for number in (0, 1)] == [(1,), (2, 3)]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +206,7 @@ def test_what_cannot_be_bound_is_refused_before_anything_runs(
     process_binding: str, words: str
 ) -> None:
     with pytest.raises(InputError, match=words):
-        check_binding(spec_of(process_binding))
+        spec_of(process_binding)
 
 
 def test_an_endpoint_tells_its_core_and_counts_moves() -> None:

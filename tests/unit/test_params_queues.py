@@ -30,7 +30,7 @@ def parameters(settings: str) -> PointParameters:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ("rx_queues=3 cores=2", "rx_queues is 3, a queue count above the cores of a node"),
+        ("rx_queues=3 cores=2", "rx_queues is 3, more than the node's 2 cores, and each"),
         ("rx_queues=33", "rx_queues must be at most 32, not 33"),
         (f"{EIGHT} rx_queues=3 irq_binding=0/1", "'0/1' has 2 affinity lists, but there are 3"),
         (f"{EIGHT} irq_binding=0/1", "'0/1' has 2 affinity lists, but there is 1 rx queue"),

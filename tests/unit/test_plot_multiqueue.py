@@ -52,7 +52,7 @@ def test_table_1_has_the_papers_figures_beside_ours_in_its_order() -> None:
     def ours(name: str) -> Any:
         return NOT_THERE if name in ("SP", "OP") else 10.0 + len(name)
 
-    points = by_binding("half_round_trip", ours)
+    points = by_binding("mean_half_round_trip", ours)
     chart = chart_of(paper.LATENCY, points, "irq_binding", "distance")
     latency, handovers = panels_of(chart)
     assert latency.axis.words == ("round-robin", "SC", "S$", "SP", "OP", "multiqueue")

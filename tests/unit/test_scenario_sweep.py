@@ -286,6 +286,22 @@ def test_placement_limits_reach_point_and_verdict() -> None:
     assert document["expectations"][0]["detail"].startswith(ONE_CPU)
 
 
+def test_a_point_whose_interrupts_were_steered_is_not_judged() -> None:
+    class Steered(Fake):
+        def __call__(self, point: Point, seed: int) -> Outcome:
+            outcome = super().__call__(point, seed)
+            return dataclasses.replace(outcome, steered=(0,) if len(self.calls) == 1 else ())
+
+    document = sweep(Steered()).run()
+    words = "interrupts of node 0 were sent elsewhere while it ran (shrimpmx affinity)"
+    assert sorted(point["steered"] for point in document["points"]) == [[], [], [], [0]]
+    [point] = [point for point in document["points"] if point["steered"]]
+    assert point["limits"] == [words]
+    assert document["expectations"][0]["verdict"] == "not measurable here"
+    assert document["expectations"][0]["detail"].startswith(words)
+    assert f"{words}, so nothing is judged there: messages of" in "\n".join(notes(document))
+
+
 def test_dilated_times_are_given_raw_and_scaled() -> None:
     class Slow(Fake):
         def __call__(self, point: Point, seed: int) -> Outcome:

@@ -146,12 +146,17 @@ def test_a_node_has_a_vector_per_queue_and_a_backlog_per_core_with_rps() -> None
 def test_an_affinity_can_be_changed_and_nothing_else_is_accepted() -> None:
     node = make_node(make_control(), cores=3, core_runners=[1] * 3, core_agents=[1] * 3)
     assert node.affinity_table() == "0: 0-2"
+    assert node.affinity_changes == 0
     node.set_affinity(0, "0,2")
     assert node.affinity(0) == (0, 2)
     for bad in ("", "3", "0-", "x"):
         with pytest.raises(InputError):
             node.set_affinity(0, bad)
     assert node.affinity_table() == "0: 0,2"
+    node.set_affinity(0, "2,0")
+    assert node.affinity_changes == 1, "only what sends interrupts elsewhere is a change"
+    node.set_affinity(0, "0-2")
+    assert node.affinity_changes == 2, "also one that is taken back"
     with pytest.raises(IndexError, match="no vector 1"):
         node.set_affinity(1, "0")
 

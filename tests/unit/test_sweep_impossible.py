@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from shrimpmx.commands.run import check_possible
+from shrimpmx.commands.sweeping import check_possible
 from shrimpmx.errors import AgentError, PlacementError
 from shrimpmx.measure.metrics import Outcome
 from shrimpmx.measure.report import notes, print_report

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from shrimpmx.cluster import machines
 from shrimpmx.errors import InputError
 
 LINE_BYTES = 64
@@ -32,9 +33,15 @@ class SimulatedCaches:
         return [f"--I1={first}", f"--D1={first}", f"--LL={last}"]
 
 
-# The paper's platform (multiqueue, 4.1): a Clovertown core's own caches, and the second-level cache
-# that two cores share.
-MACHINES = {"clovertown": SimulatedCaches(32 << 10, 4 << 20), "this": SimulatedCaches()}
+# The machines that placement knows by name, as far as their caches are known, and the one at hand.
+MACHINES = {
+    **{
+        name: SimulatedCaches(*known.cache_bytes)
+        for name, known in machines.MACHINES.items()
+        if known.cache_bytes
+    },
+    "this": SimulatedCaches(),
+}
 
 
 def simulated_caches(text: str) -> SimulatedCaches:
@@ -47,8 +54,7 @@ def simulated_caches(text: str) -> SimulatedCaches:
     parts = [_SIZE.fullmatch(part.strip()) for part in text.split(",")]
     if len(parts) != 2 or None in parts:
         raise InputError(
-            f"--machine is one of {', '.join(sorted(MACHINES))} or two sizes as 32K,4M, "
-            f"not {text!r}"
+            f"--machine is one of {', '.join(MACHINES)}, or two sizes as 32K,4M, not {text!r}"
         )
     first, last = (int(part[1]) * _UNITS[part[2].upper()] for part in parts if part is not None)
     for size_bytes, ways in ((first, FIRST_WAYS), (last, LAST_WAYS)):

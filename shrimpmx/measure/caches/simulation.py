@@ -29,6 +29,9 @@ WARM_MESSAGES, WARM_PACKETS = 2, 1100
 # memory: the ring has to hold all packets of a run.
 RX_RING_MIN, RX_RING_MAX = 1024, 65536
 LOG_LINES = 5
+# How long a simulated run may take: some ten times what it needs on a machine that has nothing
+# else to do (ours). At its end callgrind writes its files.
+START_S, PACKET_S, END_S = 180.0, 0.02, 60.0
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,11 @@ def plan(sizes: Sequence[int], packets: int) -> list[tuple[int, int, int]]:
     return rounds
 
 
+def _packets(rounds: Sequence[tuple[int, int, int]]) -> int:
+    """Packets that come to the node in all rounds, at most."""
+    return sum((warm + measured) * (packets_of(size) + 1) for size, warm, measured in rounds)
+
+
 def packets_of(size_bytes: int) -> int:
     """Packets that a ping-pong brings to one node per message of that size, but for an
     acknowledgement that finds no message to go with.
@@ -94,10 +102,10 @@ def simulate(
 ) -> CacheFigures:
     """Run the rounds of plan() under valgrind.
 
-    Raises MachineError without valgrind, AgentError if the simulated process fails.
+    Raises MachineError without valgrind, AgentError if the simulated process fails or does not end.
     """
     check_valgrind()
-    needed = sum((warm + measured) * (packets_of(size) + 1) for size, warm, measured in rounds)
+    needed = _packets(rounds)
     entries = max(RX_RING_MIN, 1 << (needed - 1).bit_length())
     surroundings = Surroundings(entries, copy_offload)
     try:
@@ -135,9 +143,15 @@ def _run(
     )
     os.close(from_others)
     os.close(to_others)
+    deadline_s = START_S + PACKET_S * _packets(rounds)
     try:
-        surroundings.play(rounds, from_node, to_node)
-        printed, errors = process.communicate()
+        surroundings.play(rounds, from_node, to_node, deadline_s)
+        printed, errors = process.communicate(timeout=END_S)
+    except (TimeoutError, subprocess.TimeoutExpired):
+        raise AgentError(
+            f"the simulated run has not ended after {deadline_s:.0f} s, so valgrind was stopped; "
+            "on a busy machine try again later, or with fewer --packets"
+        ) from None
     finally:
         process.kill()
         process.wait()

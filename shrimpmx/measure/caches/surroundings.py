@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import struct
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -107,11 +109,15 @@ class Surroundings:
             "runner": 1 + UNDER_TEST,
         }
 
-    def play(self, rounds: Rounds, from_node: int, to_node: int) -> None:
-        """Take turns with the node under test until its process ends."""
+    def play(self, rounds: Rounds, from_node: int, to_node: int, deadline_s: float) -> None:
+        """Take turns with the node under test until its process ends.
+
+        Raises TimeoutError if it has not ended after `deadline_s` seconds.
+        """
+        limit = time.monotonic() + deadline_s
         with self._far_rank() as endpoint:
             exchange = Exchange(endpoint, rounds)
-            while len(report := os.read(from_node, REPORT.size)) == REPORT.size:
+            while len(report := _read_until(limit, from_node)) == REPORT.size:
                 due_ns, worked = REPORT.unpack(report)
                 if not self._work(exchange) and not worked:
                     self._advance(endpoint, due_ns)
@@ -153,6 +159,14 @@ class Surroundings:
         for segment in self._segments:
             segment.unlink()
             segment.close()
+
+
+def _read_until(limit: float, descriptor: int) -> bytes:
+    """A report, empty at the end; TimeoutError if there is neither at the time `limit`."""
+    left = limit - time.monotonic()
+    if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+        raise TimeoutError
+    return os.read(descriptor, REPORT.size)
 
 
 class Exchange:
