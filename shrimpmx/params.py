@@ -333,8 +333,8 @@ class HostParameters(_Parameters):
                     checked_affinity(part, self.cores)
                 except ValueError as error:
                     raise ValueError(
-                        f"irq_binding is {AUTO}, {ROUND_ROBIN}, {PER_QUEUE} or a list of cores, "
-                        f"not {self.irq_binding!r}: {error}"
+                        f"irq_binding: {error}; it is {AUTO}, {ROUND_ROBIN}, {PER_QUEUE} or a list "
+                        "of cores"
                     ) from None
         if self.rps_cpus:
             try:

@@ -278,7 +278,11 @@ class Sweep:
             self._directory.add_point(plan.index, run)
 
     def _measure(self, plan: RunPlan) -> RunData:
-        """One run between two cache-line probes; taken again if they disagree."""
+        """One run between two cache-line probes; taken again if they disagree.
+
+        Not if its interrupts were steered: who did that has done it to this run, and no verdict
+        is taken from it whatever its state.
+        """
         cpus = probed_cpus(plan.point)
         disturbed = bool(self.neighbours())
         for attempt in range(MIXED_RETRIES + 1):
@@ -291,7 +295,7 @@ class Sweep:
             state = before if before == after else "mixed"
             if outcome.dilation >= DISTANCE_DILATION:
                 state = ANY
-            if state != "mixed" or attempt == MIXED_RETRIES:
+            if state != "mixed" or outcome.steered or attempt == MIXED_RETRIES:
                 break
         run = run_data(plan.point, outcome, self.scenario.metrics, state, [before_ns, after_ns])
         return {**run, "disturbed": disturbed or bool(self.neighbours())}
@@ -353,6 +357,7 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
     `state` is the one that its times are summarised from, that of most runs; `limits` say why
     times of such a placement cannot be judged; `disturbed` runs had others beside them. Of the
     nodes `steered` interrupts went elsewhere in one of the runs: nothing is judged by them.
+    `binding_notes` say that a binding file moved nothing.
     """
     steered = sorted({node for run in runs for node in run.get("steered", ())})
     metrics = {name: _merged_metric(name, runs) for name in runs[0]["metrics"]}
@@ -371,6 +376,7 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
         "states": [run["state"] for run in runs],
         "limits": steered_words(steered) + limits_of(run["placement"] for run in runs),
         "steered": steered,
+        "binding_notes": sorted({run["placement"].get("binding_note", "") for run in runs} - {""}),
         "cache_line_round_trip_ns": [run["cache_line_round_trip_ns"] for run in runs],
         "disturbed": sum(bool(run.get("disturbed")) for run in runs),
         **impossible,

@@ -24,7 +24,7 @@ scenario = Scenario(
     name="multiqueue/ledger",
     title="The ledger: what does each packet move from core to core?",
     source="Goglin 2010, sections 2.1, 3.1 and 4.2",
-    shows="Two nodes of 8 cores, with an interrupt for each packet, which go to all cores in turn"
+    shows="Two nodes of 8 cores, without coalescing: interrupts go to all cores in turn"
     " (round-robin), to core 0, or those of 8 queues to a core each (per-queue). Processes begin on"
     " core 3 and those behind it; with per-queue, opening an endpoint moves its process to the"
     " core of its queue. Counted is what a handler found with another core: the endpoint's"

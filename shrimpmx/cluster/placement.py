@@ -18,6 +18,7 @@ from shrimpmx.cluster.topology import Distance, Topology
 from shrimpmx.core_lists import format_core_list
 from shrimpmx.errors import InputError
 from shrimpmx.host.idle import AWAKE_BY, Idle, idle_rule
+from shrimpmx.mx.binding import unfitting_file
 from shrimpmx.native.cores import time_slices_settable
 from shrimpmx.params import WaitParameters
 
@@ -80,6 +81,7 @@ class Placement:
 
     `idle`: whether idle cores sleep, or what keeps them awake; `idle_why`: why that. `core_uses`:
     of each emulated core, whether it is "busy", and else whether something shares its CPU.
+    `binding_note`: the one of `notes` that says that the binding file fits no NIC, or "".
     """
 
     topology: Topology
@@ -90,6 +92,7 @@ class Placement:
     oversubscribed: bool
     realtime: bool
     notes: tuple[str, ...] = ()
+    binding_note: str = ""
     idle: Idle = "sleep"
     idle_why: str = ""
     core_uses: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -157,6 +160,7 @@ class Placement:
             "realtime": self.realtime,
             "idle": self.idle,
             "notes": list(self.notes),
+            "binding_note": self.binding_note,
         }
 
 
@@ -182,6 +186,8 @@ def place(
         *_rank_processes(spec, seats),
         *_companion_processes(spec, seats, idle),
     ]
+    binding_note = unfitting_file(spec.binding, spec.full_nodes)
+    notes = [*_notes(spec, seats, topology, realtime), binding_note]
     return Placement(
         topology=topology,
         processes=tuple(processes),
@@ -190,7 +196,8 @@ def place(
         nic_alone=seats.nic_alone,
         oversubscribed=seats.oversubscribed,
         realtime=permitted,
-        notes=tuple(_notes(spec, seats, topology, realtime)),
+        notes=tuple(filter(None, notes)),
+        binding_note=binding_note,
         idle=idle,
         idle_why="" if idle == "sleep" else pm_qos[1],
         core_uses={core: seats.use_of(core) for core in seats.cores},
@@ -225,10 +232,15 @@ def _nic_agents(spec: ClusterSpec, node: int) -> tuple[AgentPlan, ...]:
 def _irq_processes(spec: ClusterSpec, seats: Seats, realtime: bool) -> Iterator[ProcessPlan]:
     wait = spec.irq_wait or WaitParameters(strategy="block")
     priority = IRQ_PRIORITY if realtime else 0
+    homes = ((spec.ranks[each].node, spec.home_cores(each)) for each in range(len(spec.ranks)))
+    with_ranks = {(node, core) for node, cores in homes for core in cores} | seats.visited
     for (node, core), cpu in seats.core_cpus.items() if spec.nic.nic_kind != "mx" else ():
         agent = AgentPlan(f"node{node}.irq{core}", "irq", node, core)
-        why = f"interrupts of node {node}, core {core}: they "
-        why += "preempt its ranks" if realtime else "take turns with its ranks"
+        why = f"interrupts of node {node}, core {core}: "
+        if (node, core) not in with_ranks:
+            why += "no rank is there"
+        else:
+            why += "they preempt its ranks" if realtime else "they take turns with its ranks"
         yield ProcessPlan(agent.name, cpu, (agent,), why, priority, wait=wait)
 
 

@@ -174,8 +174,8 @@ def _queues(queues: Iterable[QueueView]) -> Section:
 def _processes(processes: Iterable[ProcessView]) -> Section:
     section = Section(
         (
-            *("process", "cpu", "state", "busy", "queued", "spins", "asleep"),
-            *("waits/s", "received/s"),
+            *("process", "cpu", "state", "busy", "queued", "asleep"),
+            *("waits/s", "received/s", "spins"),
         ),
         frozenset({"process", "state"}),
     )
@@ -187,10 +187,10 @@ def _processes(processes: Iterable[ProcessView]) -> Section:
             process.state,
             share_words(process.busy),
             share_words(process.queued),
-            share_words(process.spinning),
             share_words(process.asleep),
             rate_words(process.waits),
             rate_words(process.received),
+            share_words(process.spinning),
         )
     return section
 

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
 
     Raises InputError, and PlacementError where none of them has one.
     """
-    topology = machine(options.machine) if options.machine else None
+    topology = machine(options.machine) if options.machine is not None else None
     scenario = load_scenario(find_scenario(options.scenario)).changed(options.settings)
     points = checked_points(scenario)
     executor = executor_for(scenario, costs=ANY_COSTS)

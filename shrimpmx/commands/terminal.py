@@ -11,7 +11,7 @@ from rich.console import Console
 
 _HANDLER = "shrimpmx-degrade"
 # One for one, so that tables stay aligned.
-_PLAIN = {"µ": "u", "±": "~", "—": "-", "→": ">", "…": "."}
+_PLAIN = {"µ": "u", "±": "~", "—": "-", "→": ">", "…": ".", "†": "#"}
 
 
 class _Console(Console):

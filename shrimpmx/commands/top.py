@@ -23,10 +23,13 @@ from shrimpmx.measure.live_view import live_view
 from shrimpmx.measure.result import json_place, write_json
 from shrimpmx.native.segment import RunIdentity
 
-# How soon the end of a run is seen within a long interval.
+# How often a run is read within a long interval: its end is seen this soon.
 LOOK_S = 0.25
+LEAST_S = 0.01
 # How long the next run of a sweep may take to begin.
 FOLLOW_S = 3.0
+# How long an asked number of tables waits for its next one while runs end too soon for any.
+PATIENCE_S = 5.0
 
 
 def add_parser(commands: Any) -> None:
@@ -62,8 +65,8 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = math.nan
-    if not 0.01 <= seconds <= 86400:
-        raise InputError(f"--interval takes seconds from 0.01 to 86400, not {text!r}")
+    if not LEAST_S <= seconds <= 86400:
+        raise InputError(f"--interval takes seconds from {LEAST_S} to 86400, not {text!r}")
     return seconds
 
 
@@ -74,14 +77,25 @@ def _count(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Watch a run; returns 0, also when the run ends or Ctrl-C is typed meanwhile."""
+    """Watch a run; returns 0, also when the run ends or Ctrl-C is typed meanwhile.
+
+    InputError if a number of tables is asked for, and the runs of a sweep end too soon for one.
+    """
     identity = choose_run(options.target)
     shown: list[Look] = []
-    looks = _looks(identity, options.interval, follow=options.target is None)
-    with contextlib.closing(looks), contextlib.suppress(KeyboardInterrupt):
-        _watch(looks, options, shown)
-    if options.json:
-        write_json(options.json, {"looks": [asdict(look) for look in shown]})
+    asked = options.once or options.count is not None
+    looks = _looks(
+        identity,
+        options.interval,
+        follow=options.target is None,
+        patience_s=PATIENCE_S if asked else math.inf,
+    )
+    try:
+        with contextlib.closing(looks), contextlib.suppress(KeyboardInterrupt):
+            _watch(looks, options, shown)
+    finally:
+        if options.json:
+            write_json(options.json, {"looks": [asdict(look) for look in shown]})
     return 0
 
 
@@ -122,35 +136,54 @@ def _say_end(terminal: Console, count: int | None, shown: list[Look]) -> None:
         terminal.print(f"{name} has ended")
 
 
-def _looks(run: RunIdentity, interval_s: float, *, follow: bool) -> Generator[Look, None, None]:
-    """What a run does in each interval until it ends; `follow`: then the next one of a sweep."""
+def _looks(
+    run: RunIdentity, interval_s: float, *, follow: bool, patience_s: float
+) -> Generator[Look, None, None]:
+    """What a run does in each interval until it ends; `follow`: then the next one of a sweep.
+
+    InputError if no run gives anything to show for `patience_s` because each ends too soon.
+    """
     going_on: RunIdentity | None = run
+    limit = time.monotonic() + patience_s
     while going_on is not None:
         try:
             with AttachedRun(going_on) as attached:
-                yield from _looks_at(attached, interval_s)
+                for look in _looks_at(attached, interval_s):
+                    yield look
+                    limit = time.monotonic() + patience_s
         except SegmentError:
             if going_on in live_runs():
                 raise
         going_on = next_run(going_on, FOLLOW_S) if follow else None
+        if going_on is not None and time.monotonic() > limit:
+            raise InputError(_too_soon(interval_s))
 
 
 def _looks_at(attached: AttachedRun, interval_s: float) -> Iterator[Look]:
-    before = attached.reading()
-    while _still_live_after(interval_s, attached):
+    """One look after each interval; if the run ends within one, what was read of that so far."""
+    before, look = attached.reading(), None
+    ends = time.monotonic() + interval_s
+    while _still_live_after(min(LOOK_S, ends - time.monotonic()), attached):
         after = attached.reading()
-        yield Look(
+        look = Look(
             attached.run.run_id, attached.age_s(), len(attached.nodes), live_view(before, after)
         )
-        before = after
+        if time.monotonic() >= ends:
+            yield look
+            before, look = after, None
+            ends = time.monotonic() + interval_s
+    if look is not None:
+        yield look
 
 
 def _still_live_after(seconds: float, attached: AttachedRun) -> bool:
-    """Wait; False as soon as the run has ended."""
-    limit = time.monotonic() + seconds
-    while attached.is_live():
-        left = limit - time.monotonic()
-        if left <= 0:
-            return True
-        time.sleep(min(left, LOOK_S))
-    return False
+    time.sleep(max(0.0, seconds))
+    return attached.is_live()
+
+
+def _too_soon(interval_s: float) -> str:
+    step = min(interval_s, LOOK_S)
+    if step <= LEAST_S:
+        return "runs end too soon to be watched: let them take longer"
+    shorter = f"{max(LEAST_S, step / 5):.2f}"
+    return f"runs end within the interval: use a shorter one, --interval {shorter}"

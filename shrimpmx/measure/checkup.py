@@ -311,6 +311,20 @@ def tracing(root: Path) -> Finding:
     )
 
 
+def valgrind(_root: Path) -> Finding:
+    """Whether `shrimpmx caches` can simulate."""
+    path = shutil.which("valgrind")
+    if path is not None:
+        return Finding("valgrind", "good", path)
+    return Finding(
+        "valgrind",
+        "missing",
+        "not installed",
+        "shrimpmx caches cannot simulate a machine's caches (docs/caches.md).",
+        "Debian: apt install valgrind",
+    )
+
+
 CHECKS: tuple[Callable[[Path], Finding], ...] = (
     cpus,
     smt,
@@ -326,6 +340,7 @@ CHECKS: tuple[Callable[[Path], Finding], ...] = (
     hypervisor,
     process_memory,
     tracing,
+    valgrind,
 )
 
 

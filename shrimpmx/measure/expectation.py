@@ -67,8 +67,10 @@ def evaluate(
     groups = list(_groups(expectation, points))
     if not groups:
         return Verdict(NOT_HERE, expectation.text, "the points it compares were not run")
-    verdicts = [_judged(expectation, group, groups, seed) for group in groups]
-    return replace(worst(verdicts), scope=_scope(groups, points, axes))
+    verdicts = [_judged(expectation, group, seed) for group in groups]
+    shown = worst(verdicts)
+    where = _shown_words(groups, verdicts, shown)
+    return replace(shown, detail=shown.detail + where, scope=_scope(groups, points, axes))
 
 
 def too_few_cpus(needed: int, cpus: int) -> str:
@@ -105,15 +107,13 @@ def _groups(expected: Expectation, points: Sequence[PointData]) -> Iterator[Grou
             yield (point, *(there[0] for there in found))
 
 
-def _judged(expected: Expectation, group: Group, groups: Sequence[Group], seed: int) -> Verdict:
+def _judged(expected: Expectation, group: Group, seed: int) -> Verdict:
     """The verdict on one group; what it cannot be judged by is told first."""
-    where = _place_words(group, groups)
     compared = _compared(expected, group, seed)
     if isinstance(compared, Verdict):
-        return replace(compared, detail=compared.detail + where)
+        return compared
     runs, state = compared
-    where = f"; CPUs {state}{where}" if state not in (None, ANY) else where
-    return judged(expected, runs, where, seed)
+    return judged(expected, runs, f"; CPUs {state}" if state not in (None, ANY) else "", seed)
 
 
 def _compared(
@@ -175,6 +175,18 @@ def _too_few(runs: int, state: str | None) -> str:
     return f"only {runs} run{'s' if runs > 1 else ''}{while_state}: --set repeats=5"
 
 
+def _shown_words(groups: Sequence[Group], verdicts: Sequence[Verdict], shown: Verdict) -> str:
+    """Where the verdict shown comes from, and whether the others say the same."""
+    place = _place_words(groups[verdicts.index(shown)], groups)
+    if not place:
+        return ""
+    if all(verdict.detail == shown.detail for verdict in verdicts):
+        return f"; the same at all {len(groups)} points"
+    if all(verdict.verdict == shown.verdict for verdict in verdicts):
+        return f"; shown: {place}, one of {len(groups)} points that agree"
+    return f"; at {place}"
+
+
 def _place_words(group: Group, groups: Sequence[Group]) -> str:
     """Where among `groups` this one stands: the parameters that differ between them."""
     mine = group[0]["params"]
@@ -183,4 +195,4 @@ def _place_words(group: Group, groups: Sequence[Group]) -> str:
         for name, value in mine.items()
         if any(other[0]["params"].get(name) != value for other in groups)
     ]
-    return f"; at {', '.join(differ)}" if differ else ""
+    return ", ".join(differ)

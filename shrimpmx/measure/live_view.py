@@ -18,7 +18,8 @@ Counts = Mapping[str, int]
 class ProcessReading:
     """A process: CPU, state, account of waiting, and what the kernel says of its time, ns.
 
-    `ran_ns` and `queued_ns`: on a CPU, and ready for one; None if the process is gone.
+    `ran_ns` and `queued_ns`: on a CPU, and ready for one; None before the process begins and
+    once it is gone.
     """
 
     name: str
@@ -163,10 +164,13 @@ class _Between:
         return sum(new.get(name, 0) - old.get(name, 0) for name in counters) / self.seconds
 
     def share(self, earlier: int | None, later: int | None) -> float | None:
-        """The share of the time that went to what two clocks, ns, have measured."""
-        if earlier is None or later is None:
+        """The share of the time that went to what two clocks, ns, have measured.
+
+        A process without the earlier one has begun meanwhile: its clock began at 0.
+        """
+        if later is None:
             return None
-        return (later - earlier) / 1e9 / self.seconds
+        return (later - (earlier or 0)) / 1e9 / self.seconds
 
     def cores(self) -> Iterator[CoreView]:
         for index, node in self.after.nodes.items():

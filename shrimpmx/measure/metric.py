@@ -58,7 +58,8 @@ class Metric:
     """One metric: `compute` gives samples, or the reason why there are none.
 
     `kind` "time" follows the distance of the CPUs and needs agents that run beside each other:
-    it is summarised and compared within one state. A "count" is taken over all runs.
+    it is summarised and compared within one state. A "count" is taken over all runs. `better` is
+    empty where neither more nor less of it is good.
     """
 
     name: str
@@ -67,7 +68,7 @@ class Metric:
     meaning: str
     compute: Callable[[Outcome], Samples | str]
     kind: Literal["time", "count"]
-    better: str = "lower"
+    better: Literal["lower", "higher", ""] = "lower"
 
     def scale(self, dilation: float) -> float:
         """What a run's figure is multiplied by to be one of the emulated platform."""

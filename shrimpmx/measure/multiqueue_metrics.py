@@ -139,6 +139,7 @@ MULTIQUEUE_METRICS = (
         "per run",
         _sum("flow_moves"),
         "count",
+        "",
     ),
     Metric(
         "moves",
@@ -147,6 +148,7 @@ MULTIQUEUE_METRICS = (
         "times that ranks went to another core while they ran; one figure per run",
         _sum("moves"),
         "count",
+        "",
     ),
     Metric(
         "busiest_core",

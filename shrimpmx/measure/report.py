@@ -15,6 +15,7 @@ from shrimpmx.host.idle import AWAKE_BY
 from shrimpmx.measure.expectation import matching
 from shrimpmx.measure.expectation_kinds import AS_EXPECTED, INCONCLUSIVE, NOT_HERE
 from shrimpmx.measure.layout import Layout, layout_of
+from shrimpmx.measure.limited import MARK, is_limited, limit_notes
 from shrimpmx.measure.metrics import METRICS, shown_figures
 from shrimpmx.measure.runs import ANY, main_state, runs_of, steered_words
 from shrimpmx.measure.sections import SECTIONS
@@ -24,6 +25,7 @@ from shrimpmx.measure.words import (
     heading_words,
     number_words,
     place_words,
+    titled,
     unit_words,
     value_words,
 )
@@ -45,10 +47,13 @@ def summary_of(metric: Mapping[str, Any]) -> Summary | None:
     return Summary(shown["median"], low, high, count)
 
 
-def cell_words(metric: Mapping[str, Any] | None, usual_state: str | None = None) -> str:
+def cell_words(
+    metric: Mapping[str, Any] | None, usual_state: str | None = None, limited: bool = False
+) -> str:
     """A table cell: the median, and half of its 95 % interval if it is more than nothing.
 
-    A star follows what was measured in another state of the CPUs than the usual one.
+    A star follows what was measured in another state of the CPUs than the usual one, a mark of
+    its own a time that is `limited`: that the placement does not allow.
     """
     summary = summary_of(metric) if metric is not None else None
     if summary is None:
@@ -58,7 +63,8 @@ def cell_words(metric: Mapping[str, Any] | None, usual_state: str | None = None)
     least = max(0.005 * abs(summary.median), 0.5 * 10**-decimals)
     if summary.half_width >= least:
         words += f" ±{summary.half_width:,.{decimals}f}"
-    return words + ("*" if metric is not None and _unusual(metric, usual_state) else "")
+    star = "*" if metric is not None and _unusual(metric, usual_state) else ""
+    return words + star + (MARK if limited else "")
 
 
 def _unusual(metric: Mapping[str, Any], usual_state: str | None) -> bool:
@@ -176,8 +182,8 @@ def _table(metric: str, points: Sequence[PointData], layout: Layout, usual: str 
             where = {rows: row} if rows else {}
             where |= {columns: value} if columns else {}
             found = matching(points, {str(k): v for k, v in where.items()})
-            cells.append(found[0]["metrics"].get(metric) if found else None)
-        if not any(cells):
+            cells.append(found[0] if found else None)
+        if not any(point and point["metrics"].get(metric) for point in cells):
             continue  # the sweep leaves these points out
         heading = value_words(rows, row) if rows else ""
         table.add_row(escape(heading), *_highlighted(metric, cells, usual))
@@ -191,27 +197,29 @@ def _unit(metric: str) -> str:
 
 def _title(metric: str, place: Mapping[str, Any]) -> str:
     known = METRICS.get(metric)
-    title = known.title if known else metric
-    parts = [title if "per" in title.split() else f"{title}, {_unit(metric)}"]
+    parts = [titled(known.title if known else metric, _unit(metric))]
     parts += [place_words(axis, value) for axis, value in place.items()]
-    if known:
+    if known and known.better:
         parts.append(f"{known.better} is better")
     return escape(" — ".join(parts))
 
 
-def _highlighted(
-    metric: str, cells: Sequence[Mapping[str, Any] | None], usual: str | None
-) -> list[str]:
-    """The cells of a row, the best figure bold; one of another state is no rival."""
-    words = [cell_words(cell, usual) for cell in cells]
+def _highlighted(metric: str, points: Sequence[PointData | None], usual: str | None) -> list[str]:
+    """The cells of a row, the best figure bold; one of another state is no rival, nor one that
+    is limited.
+    """
+    cells = [point and point["metrics"].get(metric) for point in points]
+    limited = [point is not None and is_limited(point, metric) for point in points]
+    words = [cell_words(cell, usual, mark) for cell, mark in zip(cells, limited, strict=True)]
     rivals = {
         index: shown_figures(cell)["median"]
-        for index, cell in enumerate(cells)
-        if cell is not None and "median" in cell and not _unusual(cell, usual)
+        for index, (cell, mark) in enumerate(zip(cells, limited, strict=True))
+        if cell is not None and "median" in cell and not mark and not _unusual(cell, usual)
     }
-    if len(rivals) < 2 or metric not in METRICS:
+    better = METRICS[metric].better if metric in METRICS else ""
+    if len(rivals) < 2 or not better:
         return words
-    best = (max if METRICS[metric].better == "higher" else min)(rivals.values())
+    best = (max if better == "higher" else min)(rivals.values())
     return [
         f"[bold]{word}[/bold]" if rivals.get(index) == best else word
         for index, word in enumerate(words)
@@ -250,6 +258,7 @@ def notes(document: Document) -> list[str]:
             axes = document.get("layout", {}).get("axes", ())
             where = ", ".join(place_words(axis, point["params"][axis]) for axis in axes)
             found[f"{words}, so nothing is judged there: {where or 'the only point'}"] = None
+        found.update(dict.fromkeys(point.get("binding_notes", ())))
         for state in point.get("states", ()):
             runs += 1
             if state != ANY:
@@ -264,6 +273,7 @@ def notes(document: Document) -> list[str]:
             if summary and sentence and summary.count >= SAMPLES_WISHED:
                 share = summary.half_width / abs(summary.median or 1.0)
                 unstable.append((share, name, sentence))
+    found |= dict.fromkeys(limit_notes(document))
     if unstable:
         _, name, sentence = max(unstable)
         found[f"{len(unstable)} figure(s) unstable, the worst {name}: {sentence}"] = None

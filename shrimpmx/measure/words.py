@@ -53,6 +53,14 @@ def unit_words(unit: str) -> str:
     return "µs" if unit == "us" else unit
 
 
+def titled(title: str, unit: str) -> str:
+    """A metric's title with its unit, unless it says it: interrupts are per message in words, of
+    a time per packet they do not tell in what it is measured.
+    """
+    said = unit in title or ("per" in title.split() and unit not in _UNITS.values())
+    return title if said else f"{title}, {unit}"
+
+
 def axis_title(axis: str) -> str:
     """What an axis is called at the head of a row or a column."""
     return _TITLES.get(_field(axis), _field(axis))

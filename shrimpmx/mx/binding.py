@@ -22,6 +22,8 @@ from shrimpmx.wire.packets import node_address
 FILE_NAME = "open-mx.bindings.dat"
 # layout.h: NODE_ENDPOINTS_MAX; on the wire 255 is that of raw packets.
 ENDPOINTS_MAX = 255
+# So many addresses are named in a note; of more the first ones and the last.
+BOARDS_NAMED = 4
 FORMS = "none, auto, a core per endpoint such as 0+2+4, all:x, file or file:PATH"
 _LINE = re.compile(r"board\s+(\S+)\s+ep\s+(\d+)\s+irq\s+(\d+)\s+mask\s+(\S+)", re.ASCII)
 _MAC = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}")
@@ -142,7 +144,8 @@ def bound_cores(binding: Binding, node: int, endpoint: int, cores: int) -> tuple
 
     None if it stays where it is, as with "auto", which takes the driver's hint, and without a line
     of the file for the endpoint (Open-MX takes the first one). InputError if the list ends before
-    the endpoint, or a core is none of the node's.
+    the endpoint, or a core is none of the node's; of a list any core, also of an endpoint that
+    the node has not.
     """
     if binding.kind == "file":
         key = board_of(node), endpoint
@@ -154,11 +157,24 @@ def bound_cores(binding: Binding, node: int, endpoint: int, cores: int) -> tuple
                 f"process_binding ends before endpoint {endpoint} of node {node}: name a core for "
                 "each endpoint, or use all:x"
             )
-        wanted = (binding.cores[endpoint],)
+        _check_cores(binding.cores, binding, node, cores)
+        return (binding.cores[endpoint],)
     else:
         wanted = binding.cores
     _check_cores(wanted, binding, node, cores)
     return wanted
+
+
+def unfitting_file(binding: Binding, nodes: int) -> str:
+    """One sentence if `binding` is a file without a line for a NIC of `nodes` nodes; else ""."""
+    boards = [board_of(node) for node in range(nodes)]
+    if binding.kind != "file" or any(line.board in boards for line in binding.lines):
+        return ""
+    named = boards if nodes <= BOARDS_NAMED else [*boards[: BOARDS_NAMED - 1], "...", boards[-1]]
+    return (
+        f"the binding file {binding.path} has no line for a NIC of this run ({', '.join(named)}): "
+        "processes stay where they are"
+    )
 
 
 def _check_cores(wanted: Iterable[int], binding: Binding, node: int, cores: int) -> None:

@@ -78,7 +78,7 @@ cdef uint16_t header_checksum(const uint8_t *header) noexcept nogil:
     """The checksum of an IPv4 header in which that field is 0, as it is sent (RFC 791)."""
     cdef uint32_t total = 0
     cdef uint32_t word
-    for word in range(HEADER_WORDS):
+    for word in range(<uint32_t>HEADER_WORDS):
         total += <uint32_t>header[2 * word] << 8 | header[2 * word + 1]
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)

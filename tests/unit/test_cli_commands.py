@@ -333,11 +333,11 @@ def test_output_degrades_where_the_locale_is_ascii(tmp_path: Path) -> None:
     ascii_only = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
     with (tmp_path / "out").open("w") as out:
         path = tmp_path / "odd.py"
-        path.write_text(SCENARIO.replace("Tiny", "5 µs ± 1 — €").replace("(0, 32)", "(0,)"))
+        path.write_text(SCENARIO.replace("Tiny", "5 µs ± 1 — † €").replace("(0, 32)", "(0,)"))
         arguments = ["run", str(path), "--set", "iterations=5", "--set", "wait=block"]
         assert with_stdout(arguments, out.fileno(), **ascii_only) == (0, "")
     text = (tmp_path / "out").read_bytes().decode("ascii")
-    assert "5 us ~ 1 - ?" in text
+    assert "5 us ~ 1 - # ?" in text
     assert "Half round trip, us" in text
 
 

@@ -84,8 +84,9 @@ def test_one_table_of_exact_rates(busy: LiveRun, capsys: pytest.CaptureFixture[s
     assert rows["node0.core1"] == ["0", "-", "3.5", "0", "0", "-", "1:3.5"]
     assert rows["node0.rx0"] == ["0", "50", "0", "rank0@1"]
     assert rows["node0.rx1"] == ["0", "3.5", "1"]
-    assert rows["rank0"][-1] == "320"
-    assert rows["nic"][-1] == "250"
+    assert rows["process"][-2:] == ["received/s", "spins"]
+    assert rows["rank0"][-2:] == ["320", "0%"]
+    assert rows["nic"][-2:] == ["250", "0%"]
     assert list(rows)[-2:] == ["rank0", "nic"]
     assert busy.mappings() == before
 
@@ -163,6 +164,58 @@ def test_the_next_run_of_a_sweep_is_followed_unless_one_was_named(
     ]
     assert out.endswith(f"run {RUN}_next has ended\n")
     following[0].close()
+
+
+def test_a_run_that_ends_within_the_interval_is_shown_as_far_as_it_was_read(
+    live: LiveRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def happens(number: int) -> None:
+        live.pass_time(2)
+        live.interrupt(0, 0, 100 * number)
+        if number == 4:
+            live.interrupt(0, 0, 10**9)
+            live.end()
+
+    monkeypatch.setattr(top, "LOOK_S", 0.01)
+    meanwhile(monkeypatch, happens)
+    assert main(["top", "--once", "--interval", "60"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("rates over 6.0 s")
+    assert sum(line.startswith("run ") for line in lines) == 1
+    [core] = [line.split() for line in lines if line.startswith("node0.core0")]
+    assert core[3] == "50"
+
+
+def runs_that_end_at_once(live: LiveRun, monkeypatch: pytest.MonkeyPatch) -> list[LiveRun]:
+    """Let each run end before it is read twice, and another one follow it."""
+    runs = [live]
+
+    def happens(number: int) -> None:
+        runs[-1].end()
+        runs.append(LiveRun(f"{RUN}_{number}"))
+
+    monkeypatch.setattr(top, "LOOK_S", 0.1)
+    meanwhile(monkeypatch, happens)
+    return runs
+
+
+def test_one_table_is_not_waited_for_endlessly_while_runs_end_too_soon(
+    live: LiveRun,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    runs = runs_that_end_at_once(live, monkeypatch)
+    monkeypatch.setattr(top, "PATIENCE_S", 0.25)
+    path = tmp_path / "top.json"
+    advice = "runs end within the interval: use a shorter one, --interval 0.02\n"
+    for asked in (("--once",), ("--count", "2")):
+        assert refusal(capsys, *asked, "--json", str(path)).endswith(advice)
+        assert json.loads(path.read_text()) == {"looks": []}
+    monkeypatch.setattr(top, "PATIENCE_S", 0.0)
+    assert "too soon to be watched" in refusal(capsys, "--once", *INTERVAL)
+    for run in runs[1:]:
+        run.close()
 
 
 def test_ctrl_c_ends_the_view_and_the_document_is_written(

@@ -51,3 +51,5 @@ def test_an_unknown_name_is_refused_with_those_there_are() -> None:
         machine("clovertown")
     with pytest.raises(InputError, match="did you mean clovertown-2007"):
         machine("clovertown-2008")
+    with pytest.raises(InputError, match=r"no machine ''; there are clovertown-2007, "):
+        machine("")

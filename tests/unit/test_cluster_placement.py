@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from shrimpmx.cluster.placement import Placement, place
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.cluster.topology import Distance, Topology
 from shrimpmx.errors import InputError
-from shrimpmx.params import HostParameters, WaitParameters
+from shrimpmx.params import HostParameters, MxParameters, WaitParameters
 
 CLOVERTOWNS = Topology.from_description(
     {
@@ -197,6 +199,26 @@ def test_the_table_gives_a_reason_for_every_process() -> None:
     assert text.count("they preempt its ranks") == 2
     for process in place(pair(), TWO_CPUS).processes:
         assert sum(line.startswith(f"  {process.name} ") for line in lines) == 1
+
+
+def test_interrupts_preempt_ranks_only_where_there_are_some() -> None:
+    spec = pair(host=HostParameters(cores=2), mx=MxParameters(process_binding="all:1"))
+    for realtime, verb in ((True, "preempt its"), (False, "take turns with its")):
+        processes = place(replace(spec, realtime=realtime), TWO_CPUS).processes
+        reasons = {process.name: process.reason for process in processes}
+        assert reasons["node0.irq0"] == "interrupts of node 0, core 0: no rank is there"
+        assert reasons["node0.irq1"] == f"interrupts of node 0, core 1: they {verb} ranks"
+
+
+def test_a_binding_file_for_other_boards_is_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "bindings"
+    path.write_text("")
+    note = f"the binding file {path} has no line for a NIC of this run (02:5a:00:00:00:00, "
+    spec = pair(mx=MxParameters(process_binding=f"file:{path}"))
+    assert any(text.startswith(note) for text in place(spec, TWO_CPUS).notes)
+    path.write_text("board 02:5a:00:00:00:01 ep 0 irq 24 mask 1\n")
+    spec = replace(spec)  # reads it again
+    assert not any("binding file" in text for text in place(spec, TWO_CPUS).notes)
 
 
 def test_without_real_time_priority_nothing_is_said_to_preempt() -> None:

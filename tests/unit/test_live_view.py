@@ -87,6 +87,9 @@ def test_shares_of_time_of_a_process() -> None:
     assert (rank.spinning, rank.waits) == (0.125, 20)
     gone = live_view(before, a_reading(4, ran_s=None, queued_s=None)).processes[0]
     assert (gone.busy, gone.queued, gone.asleep) == (None, None, None)
+    unborn = a_reading(0, ran_s=None, queued_s=None)
+    begun = live_view(unborn, a_reading(4, ran_s=1, queued_s=2)).processes[0]
+    assert (begun.busy, begun.queued, begun.asleep) == (0.25, 0.5, 0.25)
 
 
 def test_drops_are_those_that_go_up_the_most_frequent_first() -> None:

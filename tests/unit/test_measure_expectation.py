@@ -259,6 +259,30 @@ def test_the_scope_names_what_is_fixed_and_what_was_all_tried() -> None:
     assert evaluate(SLOW, points).scope == ""
 
 
+@pytest.mark.parametrize(
+    ("found", "verdict", "where"),
+    [
+        ((5.0, 5.0, 5.0), AS_EXPECTED, "5 to 5 in 2 samples, {}; the same at all 3 points"),
+        ((5.0, 6.0, 7.0), AS_EXPECTED, "5 to 5 in 2 samples, {}; shown: pairs 1, one of 3 points "
+         "that agree"),
+        ((5.0, 6.0, 9.0), OPPOSITE, "9 to 9 in 2 samples, {}; at pairs 4"),
+    ],
+)  # fmt: skip
+def test_a_verdict_over_several_points_says_whether_they_agree(
+    found: tuple[float, ...], verdict: str, where: str
+) -> None:
+    expected = Bound(text="b", metric="moves", of={"way": "a"}, at_most=8)
+    points = [
+        made("a", {"near": [[value], [value]]}, "moves", pairs=pairs)
+        for pairs, value in zip((1, 2, 4), found, strict=True)
+    ]
+    judged = evaluate(expected.model_copy(update={"exact": True}), points, axes=("pairs",))
+    outside = sum(value > 8 for value in found) * 2
+    words = f"{outside} of them outside; expected at most 8"
+    assert (judged.verdict, judged.detail) == (verdict, where.format(words))
+    assert judged.scope == "all values of pairs"
+
+
 COUNT = "interrupts_per_message"
 
 

@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
+from support.results import a_document, a_point
 
 from shrimpmx.measure.expectation import evaluate
 from shrimpmx.measure.expectation_kinds import AS_EXPECTED, NOT_HERE, Ratio
 from shrimpmx.measure.metrics import METRICS, Outcome
+from shrimpmx.measure.plot.reading import metric_label
+from shrimpmx.measure.report import print_report
 
 
 def outcome(**given: Any) -> Outcome:
@@ -81,6 +85,22 @@ def test_what_a_run_cannot_give_is_a_reason(name: str, reason: str) -> None:
 def test_nobody_moved_is_a_count() -> None:
     assert figure("moves", outcome()) == 0
     assert figure("flow_moves", outcome()) == 0
+
+
+def test_a_move_is_neither_good_nor_bad_and_a_time_per_packet_has_its_unit() -> None:
+    names = ("moves", "flow_moves", "queue_changes", "handler_cpu_per_packet")
+    document = a_document("x", [a_point({"wait": "spin"}, dict.fromkeys(names, 5.0))], "wait")
+    console = Console(width=100)
+    with console.capture() as capture:
+        print_report(document, console)
+    titles = [line for line in capture.get().splitlines() if line[:1].isalpha()]
+    assert titles[2:] == [
+        "Processes moved, moves",
+        "Endpoints sent to another queue, moves",
+        "Changes of queue per packet — lower is better",
+        "CPU time of the handlers per packet, ns — lower is better",
+    ]
+    assert metric_label("moves") == "Processes moved, moves"
 
 
 def test_throughput_is_a_message_over_half_the_round_trip() -> None:

@@ -18,6 +18,7 @@ from shrimpmx.mx.binding import (
     default_file,
     parse_binding,
     read_binding_file,
+    unfitting_file,
 )
 from shrimpmx.mx.sandbox import sandbox
 from shrimpmx.params import HostParameters, MxParameters, NicParameters
@@ -120,6 +121,26 @@ def test_a_list_that_ends_too_early_and_cores_that_there_are_not_are_refused() -
         bound_cores(Binding("list", (2, 0)), 1, 2, 4)
     with pytest.raises(InputError, match=r"process_binding names core 4, but node 1 has cores 0-3"):
         bound_cores(Binding("all", (4,)), 1, 0, 4)
+    with pytest.raises(
+        InputError, match=r"process_binding names core 99, but node 0 has cores 0-3"
+    ):
+        bound_cores(Binding("list", (0, 99)), 0, 0, 4)  # the node has no endpoint 1
+
+
+def test_a_file_that_fits_no_nic_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "bindings"
+    path.write_text(FILE)
+    assert unfitting_file(Binding("file", path=path).read(), 1) == ""
+    path.write_text("board 00:60:dd:47:00:01 ep 0 irq 24 mask 00000001\n")
+    for binding in (Binding("file", path=path).read(), Binding("file", path=path)):
+        assert unfitting_file(binding, 2) == (
+            f"the binding file {path} has no line for a NIC of this run (02:5a:00:00:00:00, "
+            "02:5a:00:00:00:01): processes stay where they are"
+        )
+    assert "(02:5a:00:00:00:00, 02:5a:00:00:00:01, 02:5a:00:00:00:02, ..., 02:5a:00:00:00:08)" in (
+        unfitting_file(Binding("file", path=path), 9)
+    )
+    assert unfitting_file(Binding("all", (0,)), 2) == ""
 
 
 @pytest.mark.parametrize(
@@ -198,6 +219,7 @@ def test_a_file_moves_a_rank_to_all_cores_of_its_mask(tmp_path: Path) -> None:
     [
         ("3", "process_binding ends before endpoint 1 of node 0"),
         ("0+4", "process_binding names core 4, but node 0 has cores 0-3"),
+        ("0+1+99", "process_binding names core 99, but node 0 has cores 0-3"),
         ("file:/absent", "the binding file /absent cannot be read"),
         ("any", "process_binding is none, auto"),
     ],

@@ -286,6 +286,22 @@ def test_placement_limits_reach_point_and_verdict() -> None:
     assert document["expectations"][0]["detail"].startswith(ONE_CPU)
 
 
+def test_a_binding_file_that_fits_no_nic_is_a_note_of_the_result() -> None:
+    class Unbound(Fake):
+        def __call__(self, point: Point, seed: int) -> Outcome:
+            outcome = super().__call__(point, seed)
+            words = "the binding file fits none" if len(self.calls) == 1 else ""
+            return dataclasses.replace(
+                outcome, placement={**outcome.placement, "binding_note": words}
+            )
+
+    document = sweep(Unbound()).run()
+    assert sorted(point["binding_notes"] for point in document["points"]) == [
+        [], [], [], ["the binding file fits none"],
+    ]  # fmt: skip
+    assert notes(document).count("the binding file fits none") == 1
+
+
 def test_a_point_whose_interrupts_were_steered_is_not_judged() -> None:
     class Steered(Fake):
         def __call__(self, point: Point, seed: int) -> Outcome:
@@ -300,6 +316,22 @@ def test_a_point_whose_interrupts_were_steered_is_not_judged() -> None:
     assert document["expectations"][0]["verdict"] == "not measurable here"
     assert document["expectations"][0]["detail"].startswith(words)
     assert f"{words}, so nothing is judged there: messages of" in "\n".join(notes(document))
+
+
+def test_a_steered_run_is_kept_although_its_sample_is_mixed() -> None:
+    class Steered(Fake):
+        def __call__(self, point: Point, seed: int) -> Outcome:
+            outcome = super().__call__(point, seed)
+            return dataclasses.replace(outcome, steered=(1,) if len(self.calls) == 2 else ())
+
+    states, fake = iter(["near", "far"] * 1000), Steered()
+    document = Sweep(SCENARIO, fake, prober=lambda _cpus: (next(states), 100.0)).run()
+    assert len(fake.calls) == 2 + 7 * (MIXED_RETRIES + 1), "not measured again once it was steered"
+    assert sorted(point["steered"] for point in document["points"]) == [[], [], [], [1]]
+    [point] = [point for point in document["points"] if point["steered"]]
+    assert point["limits"] == [
+        "interrupts of node 1 were sent elsewhere while it ran (shrimpmx affinity)"
+    ]
 
 
 def test_dilated_times_are_given_raw_and_scaled() -> None:

@@ -19,6 +19,7 @@ from shrimpmx.measure.statistics import (
     ratio_of_medians,
     run_medians,
 )
+from shrimpmx.measure.words import titled
 
 Place = Mapping[str, Any]
 PointData = Mapping[str, Any]
@@ -148,8 +149,6 @@ def metric_title(metric: str) -> str:
 
 def metric_label(metric: str) -> str:
     """A metric at an axis: what it is, its unit, and which way is better."""
-    title, unit = metric_title(metric), unit_at_axis(metric)
-    # Of "interrupts per message" the title says the unit, of "time per packet" it does not.
-    said = unit in title or ("per" in title.split() and unit not in ("ns", "µs"))
-    words = title if said else f"{title}, {unit}"
-    return f"{words}\n({METRICS[metric].better} is better)" if metric in METRICS else words
+    words = titled(metric_title(metric), unit_at_axis(metric))
+    better = METRICS[metric].better if metric in METRICS else ""
+    return f"{words}\n({better} is better)" if better else words
