@@ -18,7 +18,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, NoReturn, TextIO
 
-from shrimpmx.cluster.interrupts import FirstInterrupt, what_interrupted
+from shrimpmx.cluster.engine.ending import FirstInterrupt, what_interrupted
 from shrimpmx.commands.terminal import console, let_output_degrade
 from shrimpmx.errors import AgentError, InputError, ShrimpmxError
 

@@ -16,11 +16,11 @@ import argparse
 import sys
 import time
 
-from shrimpmx.cluster.outcome import ClusterResult
+from shrimpmx.cluster.engine.forked import Cluster
+from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.cluster.supervisor import Cluster
 from shrimpmx.errors import ShrimpmxError
-from shrimpmx.params import HostParameters, LinkFaults, MxParameters, WaitParameters
+from shrimpmx.settings.parameters import HostParameters, LinkFaults, MxParameters, WaitParameters
 
 # Short, so that a lost packet costs milliseconds; the defaults are half a second and a second.
 RESEND_DELAY_NS = 10_000_000

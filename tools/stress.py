@@ -14,11 +14,11 @@ import argparse
 import random
 import time
 
-from shrimpmx.cluster.leftovers import find_leftovers
+from shrimpmx.cluster.engine.forked import Cluster
+from shrimpmx.cluster.engine.leftovers import find_leftovers
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.cluster.supervisor import Cluster
 from shrimpmx.errors import ShrimpmxError
-from shrimpmx.params import (
+from shrimpmx.settings.parameters import (
     COALESCING_NAMES,
     PAPER_WAIT_NAMES,
     HostParameters,

@@ -7,7 +7,7 @@ about 40 ns less if all interrupts go to one core.
 This machine's own costs are the question here, so no platform is emulated.
 """
 
-from shrimpmx.scenario import Ratio, Scenario
+from shrimpmx.study.scenario import Ratio, Scenario
 
 DISABLED, TIMEOUT = {"coalescing": "disabled"}, {"coalescing": "timeout"}
 

@@ -7,7 +7,7 @@ a bit better (171 and 174 us), since it defers some of the interrupts to the end
 degree 1, 15 % at degree 3.
 """
 
-from shrimpmx.scenario import Ratio, Scenario
+from shrimpmx.study.scenario import Ratio, Scenario
 
 DEGREES = (0, 1, 3)
 OPEN_MX, STREAM = {"coalescing": "open-mx"}, {"coalescing": "stream"}

@@ -11,7 +11,7 @@ the CPU where the other node's process polls. multiqueue/sleeping_core shows the
 Event ring and frames are those of the paper's Open-MX, 0.9.2.
 """
 
-from shrimpmx.scenario import Ratio, Scenario
+from shrimpmx.study.scenario import Ratio, Scenario
 
 CPUS = 5
 POLLING, IDLE = {"irq_binding": "0"}, {"irq_binding": "1"}

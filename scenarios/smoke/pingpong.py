@@ -7,7 +7,7 @@ as no coalescing for small messages, and needs as few interrupts as the timeout 
 ones, because only a message's last packet is marked.
 """
 
-from shrimpmx.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
+from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
 
 SMALL = {"size_bytes": 0}
 LARGE = {"size_bytes": 32768}

@@ -6,7 +6,7 @@ What must come out: whichever flag changes wakes the waiter, once, however many 
 woken and finds nothing would sleep again before its wait ends: each wait sleeps at most once.
 """
 
-from shrimpmx.scenario import Bound, Scenario
+from shrimpmx.study.scenario import Bound, Scenario
 
 scenario = Scenario(
     name="waiting/flags",

@@ -10,12 +10,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from shrimpmx.cluster.runner import EARLY_WAKE_NS
-from shrimpmx.core_lists import affinities, format_core_list, parse_core_list, queue_affinities
 from shrimpmx.errors import InputError
 from shrimpmx.host.polling_ranks import binding_problem, move_problem, queue_problem
 from shrimpmx.mx.binding import ENDPOINTS_MAX, Binding, bound_cores, parse_binding
-from shrimpmx.params import HostParameters, LinkFaults, MxParameters, NicParameters, WaitParameters
+from shrimpmx.settings.core_lists import (
+    affinities,
+    format_core_list,
+    parse_core_list,
+    queue_affinities,
+)
+from shrimpmx.settings.parameters import (
+    HostParameters,
+    LinkFaults,
+    MxParameters,
+    NicParameters,
+    WaitParameters,
+)
+
+# A timer wakes a sleeper so late: 10 to 15 us in a virtual machine (ours).
+EARLY_WAKE_NS = 15_000
 
 Mode = Literal["two-node", "generator"]
 # How far a process is from its interrupts (multiqueue, 4.1), by the names of topology.Distance.
@@ -30,9 +43,8 @@ FAULT_ACTIONS: tuple[str, ...] = ("kill", "stop")
 class RankSpec:
     """One rank: where it lives, what it does and how it waits.
 
-    `workload` is a name of `shrimpmx.cluster.workloads.WORKLOADS`, or with a vmmc NIC of
-    `shrimpmx.cluster.vmmc_workloads.VMMC_WORKLOADS`; `options` are its keyword arguments; `wait`
-    overrides the cluster's waiting for this rank.
+    `workload` is the name of one that the NIC's library runs; `options` are its keyword arguments;
+    `wait` overrides the cluster's waiting for this rank.
     """
 
     node: int

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from shrimpmx.cluster.attach import AttachedRun, no_vectors, steer
-from shrimpmx.cluster.live import choose_run
+from shrimpmx.cluster.live.attach import AttachedRun, no_vectors, steer
+from shrimpmx.cluster.live.runs import choose_run
 from shrimpmx.commands.live_tables import seats_words
 from shrimpmx.commands.terminal import console
-from shrimpmx.core_lists import format_core_list, parse_core_mask
 from shrimpmx.errors import InputError
+from shrimpmx.settings.core_lists import format_core_list, parse_core_mask
 
 
 def add_parser(commands: Any) -> None:

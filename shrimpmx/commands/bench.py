@@ -12,8 +12,8 @@ from rich.table import Table
 
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
-from shrimpmx.measure.report import cell_words
-from shrimpmx.measure.result import json_place, write_json
+from shrimpmx.report.report import cell_words
+from shrimpmx.results.result import json_place, write_json
 
 SECONDS = 0.5
 TABLE_WIDTH = 100
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     if not 0 < options.seconds <= 600:
         raise InputError(f"--seconds must be more than 0 and at most 600, not {options.seconds}")
     # Loaded on use: it pulls in every compiled part, which no other command needs.
-    measure = importlib.import_module("shrimpmx.measure.bench")
+    measure = importlib.import_module("shrimpmx.bench.run")
     results: Sequence[dict[str, Any]] = measure.run_bench(options.only, options.seconds)
     if options.json:
         write_json(options.json, {"results": list(results)})

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.cluster.binding_file import prepare
+from shrimpmx.cluster.place.binding_file import prepare
 from shrimpmx.errors import InputError
 from shrimpmx.mx.binding import ENDPOINTS_MAX, default_file, parse_board
 

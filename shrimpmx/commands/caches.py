@@ -11,7 +11,7 @@ from rich.table import Table
 
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
-from shrimpmx.measure.result import json_place, write_json
+from shrimpmx.results.result import json_place, write_json
 
 SIZES = (0, 128, 32768)
 PACKETS = 1000
@@ -58,8 +58,8 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Simulate and print; returns 0. InputError for bad sizes, MachineError without valgrind."""
     # Loaded on use: it pulls in every compiled part, which no other command needs.
-    machine = importlib.import_module("shrimpmx.measure.caches.machine")
-    simulation = importlib.import_module("shrimpmx.measure.caches.simulation")
+    machine = importlib.import_module("shrimpmx.bench.caches.machine")
+    simulation = importlib.import_module("shrimpmx.bench.caches.simulation")
     sizes = options.size or list(SIZES)
     for size_bytes in sizes:
         if not 0 <= size_bytes <= MESSAGE_MAX_BYTES:

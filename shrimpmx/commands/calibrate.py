@@ -10,14 +10,14 @@ from typing import Any
 
 from rich.table import Table
 
+from shrimpmx.bench import calibration
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
-from shrimpmx.execute import handler_cost
-from shrimpmx.measure import calibration
-from shrimpmx.measure.environment import unavailable
-from shrimpmx.measure.result import json_place, write_json
-from shrimpmx.measure.words import number_words
-from shrimpmx.platform import (
+from shrimpmx.results.environment import unavailable
+from shrimpmx.results.result import json_place, write_json
+from shrimpmx.results.words import number_words
+from shrimpmx.study.execute import handler_cost
+from shrimpmx.study.platform import (
     CHARGES,
     PLATFORMS,
     Costs,

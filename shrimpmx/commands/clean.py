@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from shrimpmx.cluster.leftovers import find_leftovers, remove_leftovers
-from shrimpmx.measure.result import json_place, write_json
+from shrimpmx.cluster.engine.leftovers import find_leftovers, remove_leftovers
+from shrimpmx.results.result import json_place, write_json
 
 
 def add_parser(commands: Any) -> None:

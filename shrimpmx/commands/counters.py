@@ -14,13 +14,13 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from shrimpmx.cluster.live import choose_run, counters_now
+from shrimpmx.cluster.live.runs import choose_run, counters_now
+from shrimpmx.cluster.live.view import is_drop
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError, SegmentError
-from shrimpmx.measure.live_view import is_drop
-from shrimpmx.measure.result import RUN_FILE, json_place, load_result, write_json
-from shrimpmx.measure.words import place_words
 from shrimpmx.native.segment import RunIdentity
+from shrimpmx.results.result import RUN_FILE, json_place, load_result, write_json
+from shrimpmx.results.words import place_words
 from shrimpmx.shared.counter_texts import TEXTS
 
 Counts = Mapping[str, Mapping[str, int]]  # counts[agent][counter]

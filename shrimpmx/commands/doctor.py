@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.markup import escape
 
+from shrimpmx.bench.checkup import Finding, checkup
 from shrimpmx.commands.terminal import console
-from shrimpmx.measure.checkup import Finding, checkup
-from shrimpmx.measure.result import json_place, write_json
+from shrimpmx.results.result import json_place, write_json
 
 _STYLE = {"good": "green", "limited": "yellow", "missing": "red"}
 

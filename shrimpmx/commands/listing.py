@@ -11,11 +11,11 @@ from rich.table import Table
 
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
-from shrimpmx.loading import docstring_of, list_scenarios, scenario_directories
-from shrimpmx.measure.metrics import METRICS
-from shrimpmx.measure.result import json_place, write_json
 from shrimpmx.nic.names import STRATEGIES
-from shrimpmx.point import GROUPS
+from shrimpmx.results.metrics import METRICS
+from shrimpmx.results.result import json_place, write_json
+from shrimpmx.study.loading import docstring_of, list_scenarios, scenario_directories
+from shrimpmx.study.point import GROUPS
 from shrimpmx.wait.names import RULES
 
 

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from shrimpmx.core_lists import format_core_list
-from shrimpmx.measure.live_view import CoreView, EndpointReading, LiveView, ProcessView, QueueView
+from shrimpmx.cluster.live.view import CoreView, EndpointReading, LiveView, ProcessView, QueueView
+from shrimpmx.settings.core_lists import format_core_list
 
 # Above the sections: which run, and what it drops.
 HEAD_LINES = 2

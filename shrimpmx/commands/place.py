@@ -6,15 +6,15 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from shrimpmx.cluster.machines import MACHINES, machine
-from shrimpmx.cluster.topology import Distance, Topology
+from shrimpmx.cluster.place.machines import MACHINES, machine
+from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.commands.sweeping import ANY_COSTS, check_possible, checked_points, executor_for
-from shrimpmx.core_lists import format_core_list
 from shrimpmx.errors import PlacementError
-from shrimpmx.execute import ClusterExecutor
-from shrimpmx.loading import find_scenario, load_scenario
-from shrimpmx.measure.result import json_place, write_json
-from shrimpmx.scenario import Point
+from shrimpmx.results.result import json_place, write_json
+from shrimpmx.settings.core_lists import format_core_list
+from shrimpmx.study.execute import ClusterExecutor
+from shrimpmx.study.loading import find_scenario, load_scenario
+from shrimpmx.study.scenario import Point
 
 
 def add_parser(commands: Any) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import InputError
-from shrimpmx.measure.plot.draw import FORMATS, save
-from shrimpmx.measure.plot.figures import charts_of
-from shrimpmx.measure.result import RUN_FILE, load_result
+from shrimpmx.papers.charts import charts_of
+from shrimpmx.report.plot.draw import FORMATS, save
+from shrimpmx.results.result import RUN_FILE, load_result
 
 PLOTS_DIRECTORY = "plots"
 

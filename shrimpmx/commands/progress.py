@@ -17,10 +17,10 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from shrimpmx.cluster.interrupts import interrupts_held
+from shrimpmx.cluster.engine.ending import interrupts_held
 from shrimpmx.commands.terminal import console
-from shrimpmx.measure.words import place_words
-from shrimpmx.scenario import RunPlan
+from shrimpmx.results.words import place_words
+from shrimpmx.study.scenario import RunPlan
 
 # Columns of a terminal that leave room for a bar of rich's usual width beside the words.
 WIDE = 100

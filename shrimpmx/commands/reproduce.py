@@ -11,8 +11,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from shrimpmx.claims.papers import PAPERS, chosen, is_whole, narrowed, papers_of
-from shrimpmx.cluster.logs import run_log
+from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.commands.sweeping import (
     add_sweep_options,
     bar_for,
@@ -29,20 +28,21 @@ from shrimpmx.commands.sweeping import (
 )
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError
-from shrimpmx.loading import find_scenario, load_scenario
-from shrimpmx.measure.claims import Claim, Finding, judge, scenarios_of
-from shrimpmx.measure.claims_report import print_claims, print_findings
-from shrimpmx.measure.result import (
+from shrimpmx.papers.claim import Claim, Finding, judge, scenarios_of
+from shrimpmx.papers.claims_report import print_claims, print_findings
+from shrimpmx.papers.known import PAPERS, chosen, is_whole, narrowed, papers_of
+from shrimpmx.results.result import (
     SCHEMA,
     ResultDirectory,
     check_schema,
     read_json,
     write_json,
 )
-from shrimpmx.measure.soundness import COSTS_WORDS, are_costs
-from shrimpmx.platform import Costs
-from shrimpmx.scenario import Scenario
-from shrimpmx.sweep import Sweep
+from shrimpmx.results.soundness import COSTS_WORDS, are_costs
+from shrimpmx.study.loading import find_scenario, load_scenario
+from shrimpmx.study.platform import Costs
+from shrimpmx.study.scenario import Scenario
+from shrimpmx.study.sweep import Sweep
 
 # What lies beside the results of the scenarios: which claims they are for, and the findings.
 CLAIMS_FILE = "claims.json"

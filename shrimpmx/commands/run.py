@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from shrimpmx.cluster.logs import run_log
+from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.commands.sweeping import (
     add_sweep_options,
     bar_for,
@@ -21,9 +21,9 @@ from shrimpmx.commands.sweeping import (
 )
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError
-from shrimpmx.loading import find_scenario, load_scenario
-from shrimpmx.measure.report import print_report
-from shrimpmx.measure.result import ResultDirectory, write_json
+from shrimpmx.report.report import print_report
+from shrimpmx.results.result import ResultDirectory, write_json
+from shrimpmx.study.loading import find_scenario, load_scenario
 
 
 def add_parser(commands: Any) -> None:

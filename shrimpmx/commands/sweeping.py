@@ -14,12 +14,12 @@ from typing import Any
 
 from shrimpmx.commands.progress import Bar
 from shrimpmx.errors import InputError, PlacementError
-from shrimpmx.execute import ClusterExecutor, check_points, machine_costs
-from shrimpmx.measure.result import json_place
-from shrimpmx.platform import PLATFORMS, Costs
-from shrimpmx.ranks import INTERRUPT, T_BLOCK
-from shrimpmx.scenario import Point, Scenario
-from shrimpmx.sweep import Progress, Sweep
+from shrimpmx.results.result import json_place
+from shrimpmx.study.execute import ClusterExecutor, check_points, machine_costs
+from shrimpmx.study.platform import PLATFORMS, Costs
+from shrimpmx.study.ranks import INTERRUPT, T_BLOCK
+from shrimpmx.study.scenario import Point, Scenario
+from shrimpmx.study.sweep import Progress, Sweep
 
 RESULTS = Path("results")
 # Compiled code takes 64 bits, and each run adds its number to the sweep's seed.

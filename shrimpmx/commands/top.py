@@ -14,14 +14,14 @@ from typing import Any
 from rich.console import Console
 from rich.live import Live
 
-from shrimpmx.cluster.attach import AttachedRun
-from shrimpmx.cluster.live import choose_run, live_runs, next_run
+from shrimpmx.cluster.live.attach import AttachedRun
+from shrimpmx.cluster.live.runs import choose_run, live_runs, next_run
+from shrimpmx.cluster.live.view import live_view
 from shrimpmx.commands.live_tables import Look, live_tables
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError, SegmentError
-from shrimpmx.measure.live_view import live_view
-from shrimpmx.measure.result import json_place, write_json
 from shrimpmx.native.segment import RunIdentity
+from shrimpmx.results.result import json_place, write_json
 
 # How often a run is read within a long interval: its end is seen this soon.
 LOOK_S = 0.25

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shrimpmx.core_lists import format_core_list
-from shrimpmx.params import NicParameters
+from shrimpmx.settings.core_lists import format_core_list
+from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.shared.geometry import BUSY_POLLS
 
 

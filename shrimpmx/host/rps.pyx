@@ -18,7 +18,6 @@ from libc.string cimport memcpy
 from shrimpmx.native.atomics cimport fetch_or_u64
 from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.ring cimport ring, ring_fill, ring_free, ring_next, ring_publish
-from shrimpmx.nic.steering cimport frame_endpoint
 from shrimpmx.shared.layout cimport (
     BUSY_POLL_NONE,
     CORE_PENDING_BACKLOG,
@@ -32,6 +31,7 @@ from shrimpmx.shared.layout cimport (
     node_core,
 )
 from shrimpmx.shared.node cimport Node
+from shrimpmx.wire.frame_endpoint cimport frame_endpoint
 
 from shrimpmx.errors import InputError
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from shrimpmx.core_lists import format_core_list, format_core_mask, parse_core_mask
 from shrimpmx.errors import InputError
+from shrimpmx.settings.core_lists import format_core_list, format_core_mask, parse_core_mask
 from shrimpmx.wire.packets import node_address
 
 # Open-MX: /tmp/open-mx.bindings.dat.

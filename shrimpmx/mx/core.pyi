@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.native.trace import Trace
-from shrimpmx.params import MxParameters
+from shrimpmx.settings.parameters import MxParameters
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.node import Node
 from shrimpmx.wait.waiter import Waiter

@@ -37,7 +37,7 @@ from shrimpmx.wait.strategy cimport (
 from shrimpmx.wait.waiter cimport Waiter
 
 from shrimpmx.errors import AbortedError, InputError, MxError
-from shrimpmx.params import MxParameters
+from shrimpmx.settings.parameters import MxParameters
 
 cdef extern from "<sched.h>" nogil:
     int sched_yield() noexcept

@@ -1,5 +1,5 @@
 from shrimpmx.host.endpoint import DriverEndpoint
-from shrimpmx.params import MxParameters
+from shrimpmx.settings.parameters import MxParameters
 from shrimpmx.shared.node import Node
 
 class Library:

@@ -4,7 +4,7 @@ from shrimpmx.nic.names import AnyPolicy
 from shrimpmx.nic.port import Port
 from shrimpmx.nic.rx_queue import RxQueue
 from shrimpmx.nic.steering import Steering
-from shrimpmx.params import LinkFaults, NicParameters
+from shrimpmx.settings.parameters import LinkFaults, NicParameters
 from shrimpmx.shared.node import Node
 
 class Firmware(Port):

@@ -30,7 +30,7 @@ from shrimpmx.nic.dma cimport dma_behind, dma_complete, dma_first, dma_has_room,
 from shrimpmx.nic.flow_table cimport FlowTable
 from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port
 from shrimpmx.nic.rx_queue cimport RxQueue
-from shrimpmx.nic.steering cimport NO_ENDPOINT, Steering, frame_endpoint
+from shrimpmx.nic.steering cimport Steering
 from shrimpmx.shared.layout cimport (
     COUNTER_rx_bytes,
     COUNTER_rx_drop_ring_full,
@@ -40,6 +40,7 @@ from shrimpmx.shared.layout cimport (
     STEERING_ARFS,
     frame_slot,
 )
+from shrimpmx.wire.frame_endpoint cimport NO_ENDPOINT, frame_endpoint
 from shrimpmx.wire.mark cimport frame_marked
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.rate cimport rate_line_initialise

@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 
 from shrimpmx.nic.other_flow import OtherFlow
-from shrimpmx.params import LinkFaults, NicParameters
+from shrimpmx.settings.parameters import LinkFaults, NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.link import LinkEgress

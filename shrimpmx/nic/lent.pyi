@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from shrimpmx.params import NicParameters
+from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.shared.node import Node
 
 class LentNic:

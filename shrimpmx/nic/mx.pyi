@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 from shrimpmx.host.receive_handler import ReceiveHandler
 from shrimpmx.nic.port import Port
-from shrimpmx.params import LinkFaults, NicParameters
+from shrimpmx.settings.parameters import LinkFaults, NicParameters
 from shrimpmx.shared.node import Node
 
 class MxFirmware(Port):

@@ -13,7 +13,7 @@ from shrimpmx.nic.policy import Policy
 from shrimpmx.nic.python_policy import PythonPolicy
 from shrimpmx.nic.strategies import Disabled, OpenMx, Stream, Timeout
 from shrimpmx.nic.watchdog import Watchdog
-from shrimpmx.params import NicParameters
+from shrimpmx.settings.parameters import NicParameters
 
 AnyPolicy = NicParameters | Policy | CoalescingPolicy
 

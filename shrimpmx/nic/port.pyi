@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from shrimpmx.params import LinkFaults, NicParameters
+from shrimpmx.settings.parameters import LinkFaults, NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.link import LinkEgress

@@ -19,6 +19,7 @@ from libc.string cimport memcpy
 from shrimpmx.nic.toeplitz cimport TOEPLITZ_BYTES, Toeplitz
 from shrimpmx.shared.layout cimport STEERING_RPS, STEERING_RSS, node_flow
 from shrimpmx.shared.node cimport Node
+from shrimpmx.wire.frame_endpoint cimport NO_ENDPOINT, frame_endpoint
 from shrimpmx.wire.other_packet cimport OTHER_ETHERTYPE, OTHER_HEAD_BYTES, wire_other
 from shrimpmx.wire.wire cimport be16
 

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from shrimpmx.nic.letters import NicLetters
 from shrimpmx.nic.page_interrupts import PageInterrupts
 from shrimpmx.nic.port import Port
-from shrimpmx.params import LinkFaults, NicParameters
+from shrimpmx.settings.parameters import LinkFaults, NicParameters
 from shrimpmx.shared.node import Node
 
 class VmmcFirmware(Port):

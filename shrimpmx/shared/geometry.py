@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from shrimpmx.core_lists import affinities, parse_core_list
 from shrimpmx.errors import InputError
-from shrimpmx.params import HostParameters, MxParameters, NicParameters
+from shrimpmx.settings.core_lists import affinities, parse_core_list
+from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters
 from shrimpmx.wire.tables import WireGeometry, marked_types, wire_geometry
 
 CACHE_LINE_BYTES = 64

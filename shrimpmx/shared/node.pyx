@@ -61,7 +61,7 @@ from shrimpmx.shared.layout cimport (
     steering_flow,
 )
 
-from shrimpmx.core_lists import checked_affinity, format_core_list
+from shrimpmx.settings.core_lists import checked_affinity, format_core_list
 from shrimpmx.errors import InputError, MachineError
 from shrimpmx.shared.geometry import BACKLOG_ENTRIES, STEERINGS, lines
 

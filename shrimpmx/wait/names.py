@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shrimpmx.errors import InputError
-from shrimpmx.params import WAIT_NAMES, WaitParameters
+from shrimpmx.settings.parameters import WAIT_NAMES, WaitParameters
 from shrimpmx.wait.adaptive import Adaptive
 from shrimpmx.wait.conditional import Conditional
 from shrimpmx.wait.hybrid import SpinThen
@@ -47,7 +47,7 @@ def make_strategy(name: str, spin_ns: int = WaitParameters().spin_ns) -> Strateg
 
     `spin_ns` (ns) is the spin limit of the hybrids and of `watchdog`, the cost of blocking for
     `adaptive` and the baseline for `conditional`. Raises InputError for a name that is not in
-    `shrimpmx.params.WAIT_NAMES`.
+    `shrimpmx.settings.parameters.WAIT_NAMES`.
     """
     if name in PURE:
         return PURE[name]()

@@ -1,4 +1,4 @@
-from shrimpmx.params import LinkFaults
+from shrimpmx.settings.parameters import LinkFaults
 
 class FaultSource:
     reorder_degree: int

@@ -1,4 +1,4 @@
-from shrimpmx.params import LinkFaults
+from shrimpmx.settings.parameters import LinkFaults
 from shrimpmx.shared.node import Node
 
 class LinkEgress:

@@ -10,11 +10,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.clusters import ENDLESS, pingpong_pair
 
-from shrimpmx.cluster.interrupts import FirstInterrupt
-from shrimpmx.cluster.supervisor import Cluster
-from shrimpmx.cluster.workloads import WORKLOADS, RankContext, Samples
+from shrimpmx.cluster.engine.ending import FirstInterrupt
+from shrimpmx.cluster.engine.forked import Cluster
+from shrimpmx.cluster.engine.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.errors import ShrimpmxError
-from shrimpmx.params import WaitParameters
+from shrimpmx.settings.parameters import WaitParameters
 
 
 def announced(context: RankContext) -> Samples:

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from support.clusters import ENDLESS, generator_stream, pingpong_pair, run, run_until_killed
 
-from shrimpmx.cluster import rank, supervisor
-from shrimpmx.cluster.placement import place
+from shrimpmx.cluster.engine import forked as supervisor
+from shrimpmx.cluster.engine import rank
+from shrimpmx.cluster.place.placement import place
+from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, CompanionSpec
-from shrimpmx.cluster.topology import Topology
 from shrimpmx.errors import AgentError, InputError
-from shrimpmx.params import HostParameters, WaitParameters
+from shrimpmx.settings.parameters import HostParameters, WaitParameters
 from shrimpmx.shared.control import Control
 
 # A second is what is promised (tests/timing holds it to that). No time is measured here: this

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from support.clusters import generator_stream, run, stream_pair
 
-from shrimpmx.cluster.memory import SEGMENT_NODE
+from shrimpmx.cluster.engine.forked import Cluster
+from shrimpmx.cluster.engine.memory import SEGMENT_NODE
+from shrimpmx.cluster.engine.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
-from shrimpmx.cluster.supervisor import Cluster
-from shrimpmx.cluster.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.segment import Segment, list_segments
-from shrimpmx.params import HostParameters, MxParameters, NicParameters, WaitParameters
+from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters, WaitParameters
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.node import Node
 

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 from support.conditions import wait_until
 
-from shrimpmx.cluster.channel import unlink_queue
-from shrimpmx.cluster.interrupts import FirstInterrupt, interrupts_held
-from shrimpmx.cluster.leftovers import find_leftovers, remove_leftovers
+from shrimpmx.cluster.engine.channel import unlink_queue
+from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held
+from shrimpmx.cluster.engine.leftovers import find_leftovers, remove_leftovers
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.segment import RunIdentity, Segment, list_segments
 

@@ -9,7 +9,7 @@ from support.clusters import ENDLESS, run
 
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError
-from shrimpmx.params import MxParameters, WaitParameters
+from shrimpmx.settings.parameters import MxParameters, WaitParameters
 
 BLOCK = WaitParameters(strategy="block")
 # Short, so that a message to a rank that says nothing any more is given up soon.

@@ -15,10 +15,10 @@ from support.vmmc_programs import (
     map_when_exported,
 )
 
+from shrimpmx.cluster.engine.vmmc_workloads import VmmcContext
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
-from shrimpmx.cluster.vmmc_workloads import VmmcContext
 from shrimpmx.errors import AgentError, VmmcError
-from shrimpmx.params import WaitParameters
+from shrimpmx.settings.parameters import WaitParameters
 
 KILLED = (AgentFault("rank1", "kill", 0.1),)
 

@@ -10,8 +10,8 @@ import pytest
 from support.clusters import run
 
 from shrimpmx.cluster.spec import AgentFault
-from shrimpmx.execute import cluster_spec
-from shrimpmx.point import PointParameters
+from shrimpmx.study.execute import cluster_spec
+from shrimpmx.study.point import PointParameters
 
 ENDLESS = 10_000_000
 KILLED_S = 0.2

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from support.clusters import ENDLESS, generator_stream, pingpong_pair, run, stream_pair
 
-from shrimpmx.cluster.outcome import ClusterResult
+from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
-from shrimpmx.params import HostParameters, MxParameters, NicParameters, WaitParameters
+from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters, WaitParameters
 
 STRATEGIES = ("napi-defer", "irq-suspend", "watchdog")
 ITERATIONS = 60

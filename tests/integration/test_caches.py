@@ -6,10 +6,10 @@ import shutil
 
 import pytest
 
+from shrimpmx.bench.caches.machine import simulated_caches
+from shrimpmx.bench.caches.simulation import simulate
+from shrimpmx.cluster.engine.forked import Cluster
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.cluster.supervisor import Cluster
-from shrimpmx.measure.caches.machine import simulated_caches
-from shrimpmx.measure.caches.simulation import simulate
 from shrimpmx.native.perf import CACHE_EVENTS
 
 

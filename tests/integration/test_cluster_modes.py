@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from support.clusters import generator_stream, pingpong_pair, run, sixteen_agents, stream_pair
 
-from shrimpmx.cluster.logs import run_log
+from shrimpmx.cluster.engine.forked import Cluster
+from shrimpmx.cluster.engine.logs import run_log
+from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
-from shrimpmx.cluster.supervisor import Cluster
-from shrimpmx.cluster.topology import Topology
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.nic.policy import Policy
-from shrimpmx.params import (
+from shrimpmx.settings.parameters import (
     PAPER_COALESCING_NAMES,
     HostParameters,
     LinkFaults,

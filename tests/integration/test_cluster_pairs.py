@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 from support.clusters import pingpong_pair, run
 
-from shrimpmx.cluster.outcome import ClusterResult
-from shrimpmx.params import PAPER_COALESCING_NAMES, PAPER_WAIT_NAMES, NicParameters, WaitParameters
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.settings.parameters import (
+    PAPER_COALESCING_NAMES,
+    PAPER_WAIT_NAMES,
+    NicParameters,
+    WaitParameters,
+)
 
 ITERATIONS, WARMUP = 50, 5
 MESSAGES = ITERATIONS + WARMUP

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.clusters import pingpong_pair, run
 
-from shrimpmx.cluster.outcome import ClusterResult
-from shrimpmx.params import HostParameters, NicParameters
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.settings.parameters import HostParameters, NicParameters
 
 ITERATIONS, WARMUP = 20, 2
 SIZE_BYTES = 256 << 10

@@ -9,9 +9,9 @@ import pytest
 from support.clusters import run
 from support.file_service import file_service_pair
 
-from shrimpmx.cluster.outcome import ClusterResult
+from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.errors import AgentError
-from shrimpmx.params import WaitParameters
+from shrimpmx.settings.parameters import WaitParameters
 from shrimpmx.workloads.file_service import benchmark
 from shrimpmx.workloads.file_service.plan import Plan
 from shrimpmx.workloads.file_service.service import FileService

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from support.clusters import run
 
-from shrimpmx.execute import cluster_spec, outcome_of
-from shrimpmx.measure.metrics import METRICS, Outcome
-from shrimpmx.point import PointParameters
-from shrimpmx.sentences import validation_sentence
+from shrimpmx.results.metrics import METRICS, Outcome
+from shrimpmx.settings.sentences import validation_sentence
+from shrimpmx.study.execute import cluster_spec, outcome_of
+from shrimpmx.study.point import PointParameters
 
 
 def point(coalescing: str, **work: Any) -> PointParameters:

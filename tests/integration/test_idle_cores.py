@@ -14,11 +14,11 @@ import pytest
 from support.clusters import generator_stream, pingpong_pair, run
 
 from shrimpmx.cli import main
-from shrimpmx.cluster import supervisor
-from shrimpmx.cluster.outcome import ClusterResult
+from shrimpmx.cluster.engine import forked as supervisor
+from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.host.idle import LATENCY_FILE, pm_qos_works
-from shrimpmx.params import HostParameters, WaitParameters
+from shrimpmx.settings.parameters import HostParameters, WaitParameters
 
 AWAKE = HostParameters(idle="awake")
 BLOCK = WaitParameters(strategy="block")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from support.clusters import run
 
-from shrimpmx.cluster.outcome import ClusterResult
+from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.params import HostParameters, MxParameters, NicParameters, WaitParameters
+from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters, WaitParameters
 
 BLOCK = WaitParameters(strategy="block")
 CORES = 4

@@ -7,11 +7,17 @@ import os
 import pytest
 from support.clusters import ENDLESS, generator_stream, pingpong_pair, run, stream_pair
 
-from shrimpmx.cluster.outcome import ClusterResult
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
-from shrimpmx.cluster.topology import Topology
 from shrimpmx.errors import AgentError
-from shrimpmx.params import HostParameters, LinkFaults, MxParameters, NicParameters, WaitParameters
+from shrimpmx.settings.parameters import (
+    HostParameters,
+    LinkFaults,
+    MxParameters,
+    NicParameters,
+    WaitParameters,
+)
 
 MX_NIC = NicParameters(nic_kind="mx")
 BLOCK = WaitParameters(strategy="block")

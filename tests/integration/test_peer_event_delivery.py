@@ -10,7 +10,7 @@ import pytest
 from support.clusters import run
 
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.params import HostParameters, WaitParameters
+from shrimpmx.settings.parameters import HostParameters, WaitParameters
 
 PAIRS, COUNT = 3, 2000
 SENDERS, RECEIVERS = 0, 1  # cores

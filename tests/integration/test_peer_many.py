@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from support.clusters import run
 from support.peer import data, switches
 
+from shrimpmx.cluster.engine.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.cluster.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.mx.handles import Request, Status
-from shrimpmx.params import NicParameters, WaitParameters
+from shrimpmx.settings.parameters import NicParameters, WaitParameters
 
 SIZES = (13, 111, 1234, 12_345, 123_456, 1_234_567)
 COUNT = 1000

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from support.clusters import run
 from support.peer import data
 
+from shrimpmx.cluster.engine.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.cluster.workloads import WORKLOADS, RankContext, Samples
-from shrimpmx.params import WaitParameters
+from shrimpmx.settings.parameters import WaitParameters
 
 SIZES = [0, *(1 << power for power in range(23))]
 TURNS = 6

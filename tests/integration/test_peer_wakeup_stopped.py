@@ -15,10 +15,10 @@ from support.clusters import run
 from support.conditions import wait_until
 from support.peer import ALL_BITS, data, woken_until_done
 
+from shrimpmx.cluster.engine.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.cluster.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.errors import MxError
-from shrimpmx.params import WaitParameters
+from shrimpmx.settings.parameters import WaitParameters
 
 PID, MESSAGE, NEVER = 1, 2, 3
 PID_BYTES = 8

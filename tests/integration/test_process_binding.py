@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from support.clusters import run
 
-from shrimpmx.cluster import moving
-from shrimpmx.cluster.outcome import ClusterResult
+from shrimpmx.cluster.engine import moving
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.engine.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.cluster.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.errors import AgentError, InputError
-from shrimpmx.execute import cluster_spec, outcome_of
 from shrimpmx.mx.binding import board_of
-from shrimpmx.params import HostParameters, MxParameters, NicParameters
-from shrimpmx.point import PointParameters
+from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters
+from shrimpmx.study.execute import cluster_spec, outcome_of
+from shrimpmx.study.point import PointParameters
 
 CORES, ITERATIONS, WARMUP = 4, 40, 10
 MESSAGES = ITERATIONS + WARMUP

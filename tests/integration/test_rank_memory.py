@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from support.clusters import run
 
-from shrimpmx.cluster.leftovers import find_leftovers, remove_leftovers
+from shrimpmx.cluster.engine.leftovers import find_leftovers, remove_leftovers
+from shrimpmx.cluster.engine.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.cluster.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.native.segment import RunIdentity, Segment
-from shrimpmx.params import MxParameters, WaitParameters
+from shrimpmx.settings.parameters import MxParameters, WaitParameters
 from shrimpmx.shared.heap import Heap
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shrimpmx.cli import main
-from shrimpmx.measure.result import load_result
+from shrimpmx.results.result import load_result
 
 
 def test_a_claim_is_run_judged_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from shrimpmx.cli import main
 REPOSITORY = Path(__file__).parents[2]
 POLICY = """\
 from shrimpmx.nic.policy import Policy
-from shrimpmx.scenario import Scenario
+from shrimpmx.study.scenario import Scenario
 
 class Mine(Policy):
     seen = 0

@@ -6,10 +6,10 @@ import pytest
 from support.clusters import run
 from support.vmmc_programs import VMMC, ranks
 
+from shrimpmx.cluster.engine.vmmc_workloads import VmmcContext
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.cluster.vmmc_workloads import VmmcContext
 from shrimpmx.native import cores
-from shrimpmx.params import HostParameters, WaitParameters
+from shrimpmx.settings.parameters import HostParameters, WaitParameters
 
 SLICE_NS = 20_000_000
 

@@ -14,12 +14,12 @@ from support.clusters import DEADLINE_S, run
 from support.conditions import wait_until
 
 from shrimpmx.cli import main
-from shrimpmx.cluster.attach import AttachedRun
-from shrimpmx.cluster.live import live_runs
+from shrimpmx.cluster.engine.workloads import WORKLOADS, RankContext, Samples
+from shrimpmx.cluster.live.attach import AttachedRun
+from shrimpmx.cluster.live.runs import live_runs
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.cluster.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.native.segment import RunIdentity
-from shrimpmx.params import HostParameters, WaitParameters
+from shrimpmx.settings.parameters import HostParameters, WaitParameters
 
 MESSAGE, GO_ON, LAST = 1, b"\1", b"\0"
 

@@ -7,10 +7,15 @@ import pytest
 from support.clusters import run
 from support.vmmc_programs import LIMIT_NS, PAGE, VMMC, cluster, flag_pingpong, map_when_exported
 
+from shrimpmx.cluster.engine.vmmc_workloads import VmmcContext
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.cluster.vmmc_workloads import VmmcContext
 from shrimpmx.errors import AgentError, InputError, VmmcError
-from shrimpmx.params import PAPER_WAIT_NAMES, WAIT_NAMES, HostParameters, WaitParameters
+from shrimpmx.settings.parameters import (
+    PAPER_WAIT_NAMES,
+    WAIT_NAMES,
+    HostParameters,
+    WaitParameters,
+)
 
 ROUNDS = 100
 SLEEPING = [name for name in WAIT_NAMES if name not in ("spin", "sched", "spin-sched")]

@@ -11,10 +11,10 @@ import pytest
 from support.clusters import run
 
 from shrimpmx.cli import main
-from shrimpmx.execute import cluster_spec, outcome_of
-from shrimpmx.measure.metrics import METRICS, Outcome
-from shrimpmx.params import PAPER_WAIT_NAMES
-from shrimpmx.point import PointParameters
+from shrimpmx.results.metrics import METRICS, Outcome
+from shrimpmx.settings.parameters import PAPER_WAIT_NAMES
+from shrimpmx.study.execute import cluster_spec, outcome_of
+from shrimpmx.study.point import PointParameters
 
 ITERATIONS, WARMUP = 50, 5
 ROUNDS = ITERATIONS + WARMUP
@@ -124,7 +124,7 @@ def test_a_stream_of_bytes_arrives_whole(wait: str, size_bytes: int) -> None:
 
 
 SCENARIO = """
-from shrimpmx.scenario import Scenario
+from shrimpmx.study.scenario import Scenario
 
 scenario = Scenario(
     name="scratch/vmmc", title="t", source="s", shows="s",

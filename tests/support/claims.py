@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from shrimpmx.loading import find_scenario, load_scenario
-from shrimpmx.measure.claims import Claim, Statistic
-from shrimpmx.measure.expectation import evaluate, matching
-from shrimpmx.measure.expectation_kinds import Place, Ratio
-from shrimpmx.measure.metrics import METRICS
-from shrimpmx.scenario import Scenario
+from shrimpmx.papers.claim import Claim, Statistic
+from shrimpmx.results.expectation import evaluate, matching
+from shrimpmx.results.expectation_kinds import Place, Ratio
+from shrimpmx.results.metrics import METRICS
+from shrimpmx.study.loading import find_scenario, load_scenario
+from shrimpmx.study.scenario import Scenario
 
 RUNS = 3
 

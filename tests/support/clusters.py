@@ -6,11 +6,11 @@ import logging
 import time
 from typing import Any
 
-from shrimpmx.cluster.outcome import ClusterResult
+from shrimpmx.cluster.engine.forked import LOGGER, Cluster
+from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
-from shrimpmx.cluster.supervisor import LOGGER, Cluster
 from shrimpmx.errors import AgentError
-from shrimpmx.params import HostParameters, WaitParameters
+from shrimpmx.settings.parameters import HostParameters, WaitParameters
 
 # Longer than any test lives: for runs that something else ends.
 ENDLESS = 100_000_000

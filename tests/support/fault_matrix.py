@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from shrimpmx.host import pull
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request, Status
-from shrimpmx.params import LinkFaults, MxParameters, NicParameters
+from shrimpmx.settings.parameters import LinkFaults, MxParameters, NicParameters
 from support.virtual_cluster import MILLISECOND, NicCluster
 
 TYPES = (

@@ -13,11 +13,11 @@ import json
 import sys
 import threading
 
-from shrimpmx.cluster.runner import Runner
+from shrimpmx.cluster.engine.runner import Runner
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.nic.generator import TrafficGenerator
-from shrimpmx.params import NicParameters
+from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter

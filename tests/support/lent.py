@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 from shrimpmx.nic.lent import LentNic
-from shrimpmx.params import NicParameters
+from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.vmmc.buffers import Export, Import
 from shrimpmx.vmmc.process import VmmcProcess
 from support.vmmc import PLAIN_VMMC, VmmcNodes

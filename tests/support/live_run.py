@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shrimpmx.cluster import attach, live
+from shrimpmx.cluster.live import attach
+from shrimpmx.cluster.live import runs as live
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.native.segment import RunIdentity, Segment, list_segments
 from shrimpmx.shared.control import Control, counter_names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shrimpmx.nic.mx import MxFirmware
-from shrimpmx.params import LinkFaults, NicParameters
+from shrimpmx.settings.parameters import LinkFaults, NicParameters
 from support.virtual_cluster import MILLISECOND, VirtualCluster
 
 

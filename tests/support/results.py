@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.measure.plot.chart import Axis, Chart, Panel
-from shrimpmx.measure.plot.draw import figure_of
+from shrimpmx.report.plot.chart import Axis, Chart, Panel
+from shrimpmx.report.plot.draw import figure_of
 
 ENVIRONMENT: dict[str, Any] = {
     "cpu_model": "Test CPU",

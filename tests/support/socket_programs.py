@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from shrimpmx.cluster.outcome import ClusterResult
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.engine.vmmc_workloads import VmmcContext
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.cluster.vmmc_workloads import VmmcContext
-from shrimpmx.params import NicParameters, WaitParameters
+from shrimpmx.settings.parameters import NicParameters, WaitParameters
 from shrimpmx.sockets.api import create_connection
 from shrimpmx.sockets.network import Network
 from shrimpmx.sockets.socket import Socket

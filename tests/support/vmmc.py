@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
 from shrimpmx.native.segment import Segment
 from shrimpmx.nic.vmmc import VmmcFirmware
-from shrimpmx.params import NicParameters
+from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import HEAP_START_BYTES, NodeLayout

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from shrimpmx.cluster.engine.vmmc_workloads import VmmcContext
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.cluster.vmmc_workloads import VmmcContext
 from shrimpmx.errors import VmmcError
-from shrimpmx.params import NicParameters
+from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.vmmc.buffers import Import
 from shrimpmx.vmmc.process import VmmcProcess
 

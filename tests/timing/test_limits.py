@@ -12,10 +12,10 @@ from support.clusters import (
     sixteen_agents,
 )
 
-from shrimpmx.cluster.placement import place
+from shrimpmx.cluster.place.placement import place
+from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import AgentFault, CompanionSpec
-from shrimpmx.cluster.topology import Topology
-from shrimpmx.params import WaitParameters
+from shrimpmx.settings.parameters import WaitParameters
 
 pytestmark = pytest.mark.timing
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.clusters import generator_stream, pingpong_pair, run
 
-from shrimpmx.params import NicParameters, WaitParameters
+from shrimpmx.settings.parameters import NicParameters, WaitParameters
 
 pytestmark = pytest.mark.timing
 

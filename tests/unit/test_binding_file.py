@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from support.host_node import HostNode
 
-from shrimpmx.cluster.binding_file import prepare, queue_of, rx_interrupts
-from shrimpmx.core_lists import format_core_mask
+from shrimpmx.cluster.place.binding_file import prepare, queue_of, rx_interrupts
 from shrimpmx.errors import InputError
 from shrimpmx.mx.binding import Binding, BindingLine, board_of, bound_cores
+from shrimpmx.settings.core_lists import format_core_mask
 
 BOARD = "00:60:dd:47:00:01"
 # As Linux prints it; the interface's name stands in others' names, too.

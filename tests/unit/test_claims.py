@@ -9,12 +9,12 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from shrimpmx.claims.papers import PAPERS, chosen, is_whole, narrowed, papers_of
 from shrimpmx.errors import InputError
-from shrimpmx.measure.claims import Claim, Finding, Statistic, effect, judge, scenarios_of
-from shrimpmx.measure.claims_report import paper_words, print_findings, summary_words
-from shrimpmx.measure.expectation_kinds import Expectation, Near, Order, Ratio
-from shrimpmx.scenario import Scenario
+from shrimpmx.papers.claim import Claim, Finding, Statistic, effect, judge, scenarios_of
+from shrimpmx.papers.claims_report import paper_words, print_findings, summary_words
+from shrimpmx.papers.known import PAPERS, chosen, is_whole, narrowed, papers_of
+from shrimpmx.results.expectation_kinds import Expectation, Near, Order, Ratio
+from shrimpmx.study.scenario import Scenario
 
 COUNT = "interrupts_per_message"
 

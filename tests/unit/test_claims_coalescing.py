@@ -13,12 +13,13 @@ from support.claims import (
     verdict_on_the_papers_figures,
 )
 
-from shrimpmx.claims.coalescing import CLAIMS
-from shrimpmx.loading import find_scenario, load_scenario
-from shrimpmx.measure.claims import Claim, Statistic
-from shrimpmx.measure.coalescing_paper import PAPER_FIGURES, paper_figure
-from shrimpmx.measure.expectation import matching
-from shrimpmx.measure.expectation_kinds import AS_EXPECTED, Ratio
+from shrimpmx.papers.claim import Claim, Statistic
+from shrimpmx.papers.coalescing2009.claims import CLAIMS
+from shrimpmx.papers.coalescing2009.figures import PAPER_FIGURES
+from shrimpmx.report.plot.reading import published_figure
+from shrimpmx.results.expectation import matching
+from shrimpmx.results.expectation_kinds import AS_EXPECTED, Ratio
+from shrimpmx.study.loading import find_scenario, load_scenario
 
 STATISTICS = [(claim, each) for claim in CLAIMS for each in claim.statistics]
 
@@ -53,7 +54,7 @@ def test_a_sentence_says_the_figures_that_decide() -> None:
         # Of a ratio, what it is divided by need not be said again.
         places = expected.places()[:1] if isinstance(expected, Ratio) else expected.places()
         for place in places if statistic.paper else ():
-            figure = paper_figure(statistic.scenario, expected.metric, place)
+            figure = published_figure(PAPER_FIGURES, statistic.scenario, expected.metric, place)
             # What lies below another figure is said as a share of it.
             if figure is not None and not figure.bound:
                 said += 1

@@ -11,12 +11,12 @@ import pytest
 from support.claims import check_scenario_of, check_words, named, point_of
 from support.claims import verdict_on_the_papers_figures as verdict_on_paper
 
-from shrimpmx.claims.multiqueue import CLAIMS
-from shrimpmx.claims.papers import PAPERS
-from shrimpmx.measure import multiqueue_paper as paper
-from shrimpmx.measure.claims import Claim, Finding, Statistic, judge
-from shrimpmx.measure.expectation_kinds import AS_EXPECTED, NOT_HERE, Ratio
-from shrimpmx.measure.runs import OVERSUBSCRIBED
+from shrimpmx.papers.claim import Claim, Finding, Statistic, judge
+from shrimpmx.papers.known import PAPERS
+from shrimpmx.papers.multiqueue2010 import figures as paper
+from shrimpmx.papers.multiqueue2010.claims import CLAIMS
+from shrimpmx.results.expectation_kinds import AS_EXPECTED, NOT_HERE, Ratio
+from shrimpmx.results.runs import OVERSUBSCRIBED
 
 STATISTICS = [(claim, each) for claim in CLAIMS for each in claim.statistics]
 CLAIM = {claim.id: claim for claim in CLAIMS}

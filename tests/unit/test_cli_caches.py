@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from shrimpmx.bench.caches import simulation
+from shrimpmx.bench.caches.callgrind import Cost
+from shrimpmx.bench.caches.simulation import CacheFigures, SizeFigures
 from shrimpmx.cli import main
-from shrimpmx.measure.caches import simulation
-from shrimpmx.measure.caches.callgrind import Cost
-from shrimpmx.measure.caches.simulation import CacheFigures, SizeFigures
 
 FIGURES = CacheFigures(
     ["D1 cache: 32768 B, 64 B, 8-way associative"],

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shrimpmx.bench import calibration
 from shrimpmx.cli import main
 from shrimpmx.commands import calibrate as calibrate_command
-from shrimpmx.measure import calibration
-from shrimpmx.platform import Platform, PlatformCost
+from shrimpmx.study.platform import Platform, PlatformCost
 
 
 @pytest.fixture(autouse=True)

@@ -15,19 +15,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shrimpmx import sweep
+from shrimpmx.bench import calibration
+from shrimpmx.bench import run as bench
 from shrimpmx.cli import main
 from shrimpmx.commands import sweeping
 from shrimpmx.commands.progress import Bar, point_words
 from shrimpmx.errors import AgentError, MachineError
-from shrimpmx.measure import bench, calibration
-from shrimpmx.measure.metrics import Outcome
-from shrimpmx.scenario import Point, Scenario, plan_runs
+from shrimpmx.results.metrics import Outcome
+from shrimpmx.study import sweep
+from shrimpmx.study.scenario import Point, Scenario, plan_runs
 
 REPOSITORY = Path(__file__).parents[2]
 
 SCENARIO = """\
-from shrimpmx.scenario import Scenario
+from shrimpmx.study.scenario import Scenario
 scenario = Scenario(
     name="tiny", title="Tiny", metrics=("half_round_trip",), sweep={"size_bytes": (0, 32)},
 )
@@ -316,7 +317,7 @@ def test_a_command_loads_no_other_one() -> None:
         "try: main(['top', '--help'])\n"
         "except SystemExit: pass\n"
         "names = {f'shrimpmx.commands.{module}' for module in COMMANDS.values()}\n"
-        "print(sorted(names & sys.modules.keys()), 'shrimpmx.sweep' in sys.modules)"
+        "print(sorted(names & sys.modules.keys()), 'shrimpmx.study.sweep' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],

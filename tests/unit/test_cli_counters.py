@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shrimpmx.cli import main
-from shrimpmx.cluster import live as live_module
+from shrimpmx.cluster.live import runs as live_module
 from shrimpmx.native.segment import RunIdentity, Segment, list_segments
 from shrimpmx.shared.control import Control, counter_names
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from shrimpmx.bench.checkup import distances
 from shrimpmx.cli import main
-from shrimpmx.cluster.machines import machine
+from shrimpmx.cluster.place.machines import machine
 from shrimpmx.commands.place import distance_table
-from shrimpmx.measure.checkup import distances
 
 SCENARIO = """\
-from shrimpmx.scenario import Scenario
+from shrimpmx.study.scenario import Scenario
 scenario = Scenario(
     name="far", title="Far", metrics=("half_round_trip",),
     parameters={"cores": 2, "irq_binding": "1"}, sweep={"distance": ("SC", "S$", "SP", "OP")},

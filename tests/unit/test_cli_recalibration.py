@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shrimpmx.bench import calibration
 from shrimpmx.cli import main
 from shrimpmx.commands import reproduce, sweeping
-from shrimpmx.execute import ClusterExecutor
-from shrimpmx.measure import calibration
-from shrimpmx.measure.claims import Claim, Statistic
-from shrimpmx.measure.expectation_kinds import Near
-from shrimpmx.measure.metrics import Outcome
-from shrimpmx.scenario import Point
-from shrimpmx.sweep import Sweep
+from shrimpmx.papers.claim import Claim, Statistic
+from shrimpmx.results.expectation_kinds import Near
+from shrimpmx.results.metrics import Outcome
+from shrimpmx.study.execute import ClusterExecutor
+from shrimpmx.study.scenario import Point
+from shrimpmx.study.sweep import Sweep
 
 SCENARIO = """\
-from shrimpmx.scenario import Scenario
+from shrimpmx.study.scenario import Scenario
 scenario = Scenario(
     name="{name}", title="T", metrics=("interrupts_per_message",), repeats=3,
     parameters={{"platform": "{platform}"}}, sweep={{"coalescing": ("disabled", "stream")}},

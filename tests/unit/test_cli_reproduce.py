@@ -17,14 +17,14 @@ from shrimpmx.cli import main
 from shrimpmx.commands import reproduce, sweeping
 from shrimpmx.commands.progress import Bar
 from shrimpmx.errors import AgentError
-from shrimpmx.measure.claims import Claim, Statistic
-from shrimpmx.measure.expectation_kinds import Near, Ratio
-from shrimpmx.measure.metrics import Outcome
-from shrimpmx.scenario import Point
-from shrimpmx.sweep import Sweep
+from shrimpmx.papers.claim import Claim, Statistic
+from shrimpmx.results.expectation_kinds import Near, Ratio
+from shrimpmx.results.metrics import Outcome
+from shrimpmx.study.scenario import Point
+from shrimpmx.study.sweep import Sweep
 
 SCENARIO = """\
-from shrimpmx.scenario import Scenario
+from shrimpmx.study.scenario import Scenario
 scenario = Scenario(
     name="paper/{name}", title="{name}", metrics=("interrupts_per_message",), repeats=3,
     sweep={{"size_bytes": (0, 32, 64), "coalescing": ("disabled", "stream")}},

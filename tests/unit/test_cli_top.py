@@ -12,7 +12,7 @@ import pytest
 from support.live_run import RUN, LiveRun, only_our_runs
 
 from shrimpmx.cli import main
-from shrimpmx.cluster import attach
+from shrimpmx.cluster.live import attach
 from shrimpmx.commands import top
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import SegmentError

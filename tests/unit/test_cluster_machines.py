@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shrimpmx.cluster.machines import MACHINES, machine
-from shrimpmx.cluster.topology import Distance
+from shrimpmx.cluster.place.machines import MACHINES, machine
+from shrimpmx.cluster.place.topology import Distance
 from shrimpmx.errors import InputError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shrimpmx.cluster.outcome import ClusterResult
+from shrimpmx.cluster.engine.result import ClusterResult
 
 NOWHERE: Any = None
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from shrimpmx.cluster.placement import Placement, place
+from shrimpmx.cluster.place.placement import Placement, place
+from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, CompanionSpec, RankSpec
-from shrimpmx.cluster.topology import Distance, Topology
 from shrimpmx.errors import InputError
-from shrimpmx.params import HostParameters, MxParameters, WaitParameters
+from shrimpmx.settings.parameters import HostParameters, MxParameters, WaitParameters
 
 CLOVERTOWNS = Topology.from_description(
     {
@@ -145,7 +145,7 @@ def test_real_time_can_be_declined() -> None:
 def test_a_kernel_without_time_slices_is_noted(
     monkeypatch: pytest.MonkeyPatch, settable: bool
 ) -> None:
-    monkeypatch.setattr("shrimpmx.cluster.placement.time_slices_settable", lambda: settable)
+    monkeypatch.setattr("shrimpmx.cluster.place.placement.time_slices_settable", lambda: settable)
     placement = place(pair(host=HostParameters(time_slice_ns=10_000_000)), CLOVERTOWNS)
     noted = [note for note in placement.notes if note.startswith("time_slice_ns has no effect")]
     assert bool(noted) == placement.degraded == (not settable)

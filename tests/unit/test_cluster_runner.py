@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from support.host_node import CORE0, HostNode, frame
 
-from shrimpmx.cluster.python_agent import PythonAgent
-from shrimpmx.cluster.runner import EARLY_WAKE_NS, Runner
+from shrimpmx.cluster.engine.python_agent import PythonAgent
+from shrimpmx.cluster.engine.runner import Runner
+from shrimpmx.cluster.spec import EARLY_WAKE_NS
 from shrimpmx.native.segment import Segment
 from shrimpmx.shared.control import Control
 from shrimpmx.wait.names import make_strategy

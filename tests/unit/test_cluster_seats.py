@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from shrimpmx.cluster.machines import machine
-from shrimpmx.cluster.placement import Placement, place
+from shrimpmx.cluster.place.machines import machine
+from shrimpmx.cluster.place.placement import Placement, place
+from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, GeneratorSpec, RankSpec
-from shrimpmx.cluster.topology import Topology
 from shrimpmx.errors import InputError, PlacementError
-from shrimpmx.params import HostParameters, MxParameters, NicParameters
+from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters
 
 CLOVERTOWNS = machine("clovertown-2007")
 TWO_CPUS = Topology.from_synthetic("l3:1 core:2 pu:1")

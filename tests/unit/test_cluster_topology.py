@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shrimpmx.cluster.topology import Distance, Topology
-from shrimpmx.core_lists import format_core_list, parse_core_list
+from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.errors import InputError
+from shrimpmx.settings.core_lists import format_core_list, parse_core_list
 
 # The multiqueue paper's hosts: two quad-core Xeon 5345 (Clovertown), an L2 for each two cores.
 CLOVERTOWNS = {

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from support.virtual_cluster import NicCluster, pattern
 
-from shrimpmx.cluster.trace_text import WORDS, line, trace_text, words
+from shrimpmx.cluster.engine.trace_text import WORDS, line, trace_text, words
 from shrimpmx.errors import AbortedError
 from shrimpmx.native.segment import Segment
 from shrimpmx.native.trace import SEGMENT_TRACE, Trace, TraceRecord, kind_names
 from shrimpmx.nic.generator import TrafficGenerator
-from shrimpmx.params import LinkFaults, MxParameters, NicParameters
+from shrimpmx.settings.parameters import LinkFaults, MxParameters, NicParameters
 from shrimpmx.shared.control import counter_names
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shrimpmx.core_lists import (
+from shrimpmx.settings.core_lists import (
     affinities,
     checked_affinity,
     format_core_list,

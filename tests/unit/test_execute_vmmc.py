@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shrimpmx.cluster.outcome import ClusterResult
-from shrimpmx.cluster.placement import place
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.place.placement import place
+from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.cluster.topology import Topology
 from shrimpmx.errors import InputError
-from shrimpmx.execute import ClusterExecutor, cluster_spec, machine_costs, outcome_of
-from shrimpmx.platform import emulated
-from shrimpmx.point import PointParameters
-from shrimpmx.ranks import companions_of, needs_t_block, resolved_wait, t_block_ns
-from shrimpmx.scenario import Point, Scenario
+from shrimpmx.study.execute import ClusterExecutor, cluster_spec, machine_costs, outcome_of
+from shrimpmx.study.platform import emulated
+from shrimpmx.study.point import PointParameters
+from shrimpmx.study.ranks import companions_of, needs_t_block, resolved_wait, t_block_ns
+from shrimpmx.study.scenario import Point, Scenario
 
 # Two context switches of 500 ns and an interrupt.
 T_BLOCK = {"t_block": {"median": 20_000.0}, "interrupt_to_handler": {"median": 19_000.0}}
@@ -166,7 +166,7 @@ def test_only_points_that_need_t_block_have_the_machine_calibrated(
         asked.append(True)
         return {**T_BLOCK, "rank_event": {"median": 1.0}}
 
-    monkeypatch.setattr("shrimpmx.measure.calibration.for_platforms", for_platforms)
+    monkeypatch.setattr("shrimpmx.bench.calibration.for_platforms", for_platforms)
     assert machine_costs([point_of(), point_of(wait="block")]) is None
     assert not asked
     assert machine_costs([point_of(), point_of(spin_t_block=1.0)]) == T_BLOCK

@@ -16,7 +16,7 @@ from shrimpmx.host import pull, regions
 from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.mx.endpoint import Endpoint
-from shrimpmx.params import LinkFaults, MxParameters, NicParameters
+from shrimpmx.settings.parameters import LinkFaults, MxParameters, NicParameters
 
 SENDER, RECEIVER = 0, 1
 SESSION = 7

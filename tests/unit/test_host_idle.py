@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from shrimpmx.bench.checkup import idle_cores
 from shrimpmx.host.idle import DRIVER_FILE, LATENCY_FILE, cores_awake, idle_rule, pm_qos_works
-from shrimpmx.measure.checkup import idle_cores
 
 
 def machine(root: Path, driver: str | None, latency: bool = True) -> Path:

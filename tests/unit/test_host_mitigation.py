@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.virtual_cluster import MILLISECOND, NicCluster, pattern
 
-from shrimpmx.params import LinkFaults, NicParameters
+from shrimpmx.settings.parameters import LinkFaults, NicParameters
 from shrimpmx.shared.geometry import BUSY_POLLS
 
 DEFER = {"defer_hard_irqs": 10, "flush_timeout_ns": 20_000}

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import InputError
 from shrimpmx.mx.binding import board_of
-from shrimpmx.params import HostParameters, MxParameters, NicParameters
-from shrimpmx.point import PointParameters, WorkloadParameters
+from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters
+from shrimpmx.study.point import PointParameters, WorkloadParameters
 
 TWO_CORES = HostParameters(cores=2)
 COALESCING = ["watchdog", "irq-suspend"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.host_node import NIC, SESSION, HostNode, core_agent, frame
 
-from shrimpmx.cluster.trace_text import words
+from shrimpmx.cluster.engine.trace_text import words
 from shrimpmx.errors import InputError
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.native.segment import Segment

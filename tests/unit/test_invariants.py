@@ -21,7 +21,7 @@ import pytest
 from support.tree import ROOT
 from support.virtual_cluster import NicCluster, frame_type, pattern
 
-from shrimpmx.params import COALESCING_NAMES, NicParameters
+from shrimpmx.settings.parameters import COALESCING_NAMES, NicParameters
 from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packets import FRAME_MIN_BYTES
 

@@ -10,10 +10,10 @@ from support.virtual_cluster import NicCluster
 
 from shrimpmx.host import pull, regions
 from shrimpmx.host.endpoint import DriverEndpoint
-from shrimpmx.measure.timeline import Timeline, message_timeline
 from shrimpmx.native.segment import Segment
 from shrimpmx.native.trace import SEGMENT_TRACE, Trace
-from shrimpmx.params import NicParameters
+from shrimpmx.report.timeline import Timeline, message_timeline
+from shrimpmx.settings.parameters import NicParameters
 
 LENGTH = 234_880
 SESSION = 7

@@ -7,8 +7,7 @@ import dataclasses
 import pytest
 from rich.console import Console
 
-from shrimpmx.commands.live_tables import Look, live_tables, rate_words, share_out
-from shrimpmx.measure.live_view import (
+from shrimpmx.cluster.live.view import (
     AgentReading,
     EndpointReading,
     LiveView,
@@ -18,6 +17,7 @@ from shrimpmx.measure.live_view import (
     is_drop,
     live_view,
 )
+from shrimpmx.commands.live_tables import Look, live_tables, rate_words, share_out
 
 SEAT = EndpointReading("rank0", 1, 1)
 IRQ0 = {"recv_packets": 0, "handover_event": 0, "recv_at_process": 0, "drop_bad_session": 5}

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pytest
 
-from shrimpmx.measure import bench
-from shrimpmx.measure.bench import Benchmark, Sample
+from shrimpmx.bench import run as bench
+from shrimpmx.bench.run import Benchmark, Sample
 
 TURNS = 2
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shrimpmx.measure import bench, bench_queues
-from shrimpmx.measure.receive_path import ReceiveRate, receive_spec
-from shrimpmx.measure.steering_costs import per_packet
+from shrimpmx.bench import queues as bench_queues
+from shrimpmx.bench import run as bench
+from shrimpmx.bench.receive_path import ReceiveRate, receive_spec
+from shrimpmx.bench.steering_costs import per_packet
 
 SECONDS = 0.01
 

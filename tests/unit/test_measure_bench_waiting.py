@@ -7,7 +7,9 @@ import os
 import numpy as np
 import pytest
 
-from shrimpmx.measure import bench, bench_waiting, wait_costs
+from shrimpmx.bench import run as bench
+from shrimpmx.bench import wait_costs
+from shrimpmx.bench import waiting as bench_waiting
 
 SECONDS = 0.02
 

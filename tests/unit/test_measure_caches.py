@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shrimpmx.bench.caches import callgrind, simulation
+from shrimpmx.bench.caches.callgrind import Cost, caches_of, cost_of
+from shrimpmx.bench.caches.machine import SimulatedCaches, simulated_caches
+from shrimpmx.bench.caches.simulation import plan, simulate
+from shrimpmx.bench.caches.surroundings import Surroundings
 from shrimpmx.errors import AgentError, InputError, MachineError
-from shrimpmx.measure.cache_metrics import NOT_COUNTED
-from shrimpmx.measure.caches import callgrind, simulation
-from shrimpmx.measure.caches.callgrind import Cost, caches_of, cost_of
-from shrimpmx.measure.caches.machine import SimulatedCaches, simulated_caches
-from shrimpmx.measure.caches.simulation import plan, simulate
-from shrimpmx.measure.caches.surroundings import Surroundings
-from shrimpmx.measure.metrics import METRICS, Outcome
+from shrimpmx.results.cache_metrics import NOT_COUNTED
+from shrimpmx.results.metrics import METRICS, Outcome
 
 ROUNDS = [(0, 5, 20), (128, 5, 20), (32_768, 2, 3), (1 << 20, 2, 1)]
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shrimpmx.measure import calibration
-from shrimpmx.measure.calibration import HOST_COSTS, HostCost, for_platforms, measure_host
+from shrimpmx.bench import calibration
+from shrimpmx.bench.calibration import HOST_COSTS, HostCost, for_platforms, measure_host
 
 HANDLER = {"unit": "ns", "median": 40.0, "ci95": [39.0, 41.0], "samples": [40.0], "meaning": "h"}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shrimpmx.measure.checkup import CHECKS, valgrind
+from shrimpmx.bench.checkup import CHECKS, valgrind
 
 
 def test_valgrind_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shrimpmx.errors import InputError
-from shrimpmx.measure.competitive import (
+from shrimpmx.results.competitive import (
     LIM_AGARWAL,
     best_fixed_limit,
     competitive_ratio,

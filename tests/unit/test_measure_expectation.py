@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from shrimpmx.measure.expectation import common_state, evaluate
-from shrimpmx.measure.expectation_kinds import (
+from shrimpmx.results.expectation import common_state, evaluate
+from shrimpmx.results.expectation_kinds import (
     AS_EXPECTED,
     INCONCLUSIVE,
     NOT_HERE,
@@ -22,7 +22,7 @@ from shrimpmx.measure.expectation_kinds import (
     Ratio,
     Within,
 )
-from shrimpmx.measure.runs import NORMAL_PRIORITY, ONE_CPU, OVERSUBSCRIBED, limits_of
+from shrimpmx.results.runs import NORMAL_PRIORITY, ONE_CPU, OVERSUBSCRIBED, limits_of
 
 
 def point(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shrimpmx.measure.layout import layout_of
+from shrimpmx.report.layout import layout_of
 
 # n and wait vary, mode does not.
 POINTS = [

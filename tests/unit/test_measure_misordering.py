@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.execute import mis_ordering
-from shrimpmx.measure.metrics import METRICS, Outcome
-from shrimpmx.measure.statistics import Samples
-from shrimpmx.params import HostParameters, LinkFaults
+from shrimpmx.results.metrics import METRICS, Outcome
+from shrimpmx.results.statistics import Samples
+from shrimpmx.settings.parameters import HostParameters, LinkFaults
+from shrimpmx.study.execute import mis_ordering
 
 BRIDGED = np.array([3.0, 0.0, 2.0, 3.0])
 COUNTED = {"node1.nic": {"irq_deferred_packets": BRIDGED}, "node0.nic": {"irq_raised": BRIDGED}}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shrimpmx.measure.metrics import METRICS, Outcome
+from shrimpmx.results.metrics import METRICS, Outcome
 
 
 def outcome(**agents: dict[str, int]) -> Outcome:

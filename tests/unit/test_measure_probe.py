@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from shrimpmx.measure.probe import classify, probe, round_trips
+from shrimpmx.bench.probe import classify, probe, round_trips
 
 NEAR, FAR = 110.0, 490.0
 

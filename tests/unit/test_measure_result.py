@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shrimpmx.errors import InputError, MachineError
-from shrimpmx.measure.result import ResultDirectory, json_place, load_result, read_json, write_json
+from shrimpmx.results.result import ResultDirectory, json_place, load_result, read_json, write_json
 
 POINT: dict[str, Any] = {
     "params": {"size_bytes": 0},

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shrimpmx.measure.sections import SECTIONS
+from shrimpmx.report.sections import SECTIONS
 
 DOCUMENT: dict[str, Any] = {
     "layout": {"axes": ["coalescing"]},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shrimpmx.measure.statistics import (
+from shrimpmx.results.statistics import (
     Summary,
     bootstrap_medians,
     instability,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from shrimpmx.errors import InputError
-from shrimpmx.measure.timeline import Timeline, message_timeline, write_chrome
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.nic.coalescing import CAUSE_NAMES
+from shrimpmx.report.timeline import Timeline, message_timeline, write_chrome
 from shrimpmx.wire.tables import wire_geometry
 
 AGENTS = ["rank0", "node0.nic", "node0.irq0", "node1.nic", "node1.irq0", "rank1"]

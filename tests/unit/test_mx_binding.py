@@ -21,7 +21,7 @@ from shrimpmx.mx.binding import (
     unfitting_file,
 )
 from shrimpmx.mx.sandbox import sandbox
-from shrimpmx.params import HostParameters, MxParameters, NicParameters
+from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters
 
 FILE = """\
 # board, endpoint, interrupt, mask

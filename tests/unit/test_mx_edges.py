@@ -16,7 +16,7 @@ from support.virtual_cluster import (
 
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request
-from shrimpmx.params import LinkFaults, MxParameters, NicParameters
+from shrimpmx.settings.parameters import LinkFaults, MxParameters, NicParameters
 
 EARLY_WINDOW, THROTTLE, ZOMBIES = 255, 8191, 512  # Open-MX's
 SHORT = MxParameters(

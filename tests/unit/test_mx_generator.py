@@ -6,7 +6,7 @@ import pytest
 from support.virtual_cluster import NicCluster
 
 from shrimpmx.nic.generator import TrafficGenerator
-from shrimpmx.params import LinkFaults, NicParameters
+from shrimpmx.settings.parameters import LinkFaults, NicParameters
 
 COUNT = 1000
 

@@ -12,7 +12,7 @@ from support.virtual_cluster import (
     pattern,
 )
 
-from shrimpmx.params import MxParameters, NicParameters
+from shrimpmx.settings.parameters import MxParameters, NicParameters
 
 # Bytes: replies, blocks at MTU 1500 (1468 B in a reply, 32 in a block), MTU 9000 (8968, 32) and
 # in the format of MX (4096, 8). Total packets are replies + blocks + 2.

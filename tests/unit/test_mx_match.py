@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from support.virtual_cluster import VirtualCluster
 
+from shrimpmx.bench.matching import Matcher, exchange
 from shrimpmx.errors import InputError, MxError
-from shrimpmx.measure.matching import Matcher, exchange
-from shrimpmx.params import MxParameters
+from shrimpmx.settings.parameters import MxParameters
 
 ALL = (1 << 64) - 1
 SHIFT, BITS = 4, 2

@@ -11,7 +11,7 @@ from shrimpmx.mx import library as library_module
 from shrimpmx.mx.library import Library
 from shrimpmx.mx.memory import reach_buffer
 from shrimpmx.native.process_memory import process_memory_permitted
-from shrimpmx.params import MxParameters
+from shrimpmx.settings.parameters import MxParameters
 from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.node import Node
 

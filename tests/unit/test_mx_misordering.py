@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.virtual_cluster import NicCluster, VirtualCluster, frame_type, is_marked, pattern
 
-from shrimpmx.params import LinkFaults, MxParameters, NicParameters
+from shrimpmx.settings.parameters import LinkFaults, MxParameters, NicParameters
 
 MILLISECOND = 1_000_000
 FRAGMENT_BYTE = 42  # frag_seqnum in a frame of wire_medium

@@ -6,7 +6,7 @@ import pytest
 from support.exchange import exchange
 from support.virtual_cluster import NicCluster, pattern
 
-from shrimpmx.params import COALESCING_NAMES, LinkFaults, NicParameters
+from shrimpmx.settings.parameters import COALESCING_NAMES, LinkFaults, NicParameters
 
 FAULTS = {
     "loss": LinkFaults(loss=0.1),

@@ -15,7 +15,7 @@ from support.virtual_cluster import (
     perfect_wire,
 )
 
-from shrimpmx.params import MxParameters
+from shrimpmx.settings.parameters import MxParameters
 from shrimpmx.wire.packets import SmallPacket, TinyPacket, TrucPacket
 
 

@@ -7,7 +7,7 @@ from support.nic import Handler, Nodes, frame, make_firmware, run
 
 from shrimpmx.nic.adaptive import Adaptive, MarksAdaptive
 from shrimpmx.nic.firmware import Firmware
-from shrimpmx.params import NicParameters
+from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.wire.frames import put_frame
 
 SLOW_NS = 250_000  # 4000 interrupts per second

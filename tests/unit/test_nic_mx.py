@@ -10,7 +10,7 @@ from support.virtual_cluster import MILLISECOND, pattern
 
 from shrimpmx.native.segment import Segment
 from shrimpmx.native.trace import Trace
-from shrimpmx.params import LinkFaults, MxParameters
+from shrimpmx.settings.parameters import LinkFaults, MxParameters
 from shrimpmx.wire.frames import put_frame
 from shrimpmx.wire.packets import TinyPacket, encode, node_address
 

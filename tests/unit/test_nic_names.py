@@ -12,7 +12,7 @@ from shrimpmx.nic.dim import Dim, DimCqe
 from shrimpmx.nic.names import STRATEGIES, make_policy
 from shrimpmx.nic.strategies import Disabled, OpenMx, Stream, TimedPolicy, Timeout
 from shrimpmx.nic.watchdog import Watchdog
-from shrimpmx.params import COALESCING_NAMES, NicParameters
+from shrimpmx.settings.parameters import COALESCING_NAMES, NicParameters
 
 KINDS = {
     "disabled": Disabled,

@@ -7,13 +7,13 @@ import struct
 import pytest
 from support.nic import PLAIN, Handler, Nodes, frame, make_firmware, run
 
-from shrimpmx.cluster.trace_text import words
+from shrimpmx.cluster.engine.trace_text import words
 from shrimpmx.errors import InputError
 from shrimpmx.native.segment import Segment
 from shrimpmx.native.trace import SEGMENT_TRACE, Trace
 from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.nic.other_flow import OtherFlow
-from shrimpmx.params import NicParameters
+from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.wire.frames import put_frame, take_frames
 from shrimpmx.wire.packets import ConnectPacket, encode, node_address
 

@@ -9,7 +9,7 @@ import pytest
 from support.vmmc import DMA_NS, LINK_NS, PLAIN_VMMC, VmmcNodes
 from support.vmmc_layout import CLOSED, PAGE_BYTES, UPDATE, vmmc_frame
 
-from shrimpmx.cluster.trace_text import trace_text
+from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.errors import InputError
 from shrimpmx.native.segment import Segment
 from shrimpmx.native.trace import Trace

@@ -11,7 +11,7 @@ import os
 
 import pytest
 
-from shrimpmx.measure import bench
+from shrimpmx.bench import run as bench
 
 # From the ring between two agents to a message between two processes.
 LADDER = [

@@ -11,7 +11,7 @@ import pytest
 from support.host_node import node_address
 from support.virtual_cluster import MARK, NicCluster, pattern
 
-from shrimpmx.params import COALESCING_NAMES, NicParameters
+from shrimpmx.settings.parameters import COALESCING_NAMES, NicParameters
 from shrimpmx.wire.frames import put_frame
 
 COUNT, BATCH = 10_000, 200

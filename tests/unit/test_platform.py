@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from shrimpmx import platform
 from shrimpmx.errors import InputError
-from shrimpmx.params import (
+from shrimpmx.settings.parameters import (
     HostParameters,
     MxParameters,
     NicParameters,
     PlatformParameters,
     WaitParameters,
 )
-from shrimpmx.platform import (
+from shrimpmx.study import platform
+from shrimpmx.study.platform import (
     CHARGES,
     MARGIN,
     PLATFORMS,
@@ -30,7 +30,7 @@ from shrimpmx.platform import (
     host_costs,
     proposed_dilation,
 )
-from shrimpmx.point import PointParameters
+from shrimpmx.study.point import PointParameters
 
 INTERRUPT_NS, PACKET_NS, EVENT_NS = 4000, 800, 1000
 TOY = Platform(

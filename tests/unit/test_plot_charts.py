@@ -9,9 +9,9 @@ import pytest
 from support.results import a_document, a_metric, a_point
 
 from shrimpmx.errors import InputError
-from shrimpmx.measure.coalescing_paper import ALL_MARKS
-from shrimpmx.measure.plot.chart import Chart, MapPanel, Panel, Series, Value
-from shrimpmx.measure.plot.figures import PANELS_MAX, charts_of
+from shrimpmx.papers.charts import PANELS_MAX, charts_of
+from shrimpmx.papers.coalescing2009.figures import ALL_MARKS
+from shrimpmx.report.plot.chart import Chart, MapPanel, Panel, Series, Value
 
 SIZES = (0, 128, 32768)
 REASON = {"unavailable": "the kernel gave none"}

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from support.results import a_document, a_point, load_fonts
 
-from shrimpmx.measure import multiqueue_paper as paper
-from shrimpmx.measure.plot.chart import Chart, GridPanel, Panel
-from shrimpmx.measure.plot.draw import figure_of
-from shrimpmx.measure.plot.figures import charts_of
+from shrimpmx.papers.charts import charts_of
+from shrimpmx.papers.multiqueue2010 import figures as paper
+from shrimpmx.report.plot.chart import Chart, GridPanel, Panel
+from shrimpmx.report.plot.draw import figure_of
 
 NOT_THERE = {"unavailable": "distance SP needs two CPUs of one package that share no cache"}
 

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 from support.results import load_fonts
 
 from shrimpmx.errors import InputError, MachineError
-from shrimpmx.measure.plot.chart import (
+from shrimpmx.report.plot.chart import (
     AnyPanel,
     Axis,
     Cell,
@@ -29,9 +29,9 @@ from shrimpmx.measure.plot.chart import (
     Spot,
     Value,
 )
-from shrimpmx.measure.plot.draw import figure_of, save
-from shrimpmx.measure.plot.look import COLOURS, look_of, short_words
-from shrimpmx.params import COALESCING_NAMES
+from shrimpmx.report.plot.draw import figure_of, save
+from shrimpmx.report.plot.look import COLOURS, look_of, short_words
+from shrimpmx.settings.parameters import COALESCING_NAMES
 
 LINES = Axis("message size", ("0 B", "1 KiB", "32 KiB"), (9.0, 10.0, 15.0), "lines")
 BARS = Axis("strategy", ("disabled", "timeout"), (0.0, 1.0))
@@ -271,7 +271,7 @@ def test_without_matplotlib_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyP
 def in_a_process_of_its_own(home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Draws in a fresh process with `home` as home; it prints where matplotlib keeps its cache."""
     code = (
-        "from shrimpmx.measure.plot.backend import matplotlib_here\n"
+        "from shrimpmx.report.plot.backend import matplotlib_here\n"
         "m = matplotlib_here(); print(m.get_configdir(), m.get_cachedir(), m.get_backend())"
     )
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from support.results import a_document, a_point, load_fonts
 
-from shrimpmx.measure import waiting_paper as paper
-from shrimpmx.measure.plot.chart import Chart, GridPanel, Panel
-from shrimpmx.measure.plot.draw import figure_of
-from shrimpmx.measure.plot.figures import charts_of
+from shrimpmx.papers.charts import charts_of
+from shrimpmx.papers.waiting1997 import figures as paper
+from shrimpmx.report.plot.chart import Chart, GridPanel, Panel
+from shrimpmx.report.plot.draw import figure_of
 
 WAITS = ("spin", "block", "spin-block")
 NO_ACCOUNT = {"unavailable": "the kernel gave no account"}

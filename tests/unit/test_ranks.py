@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shrimpmx.cluster.outcome import ClusterResult
-from shrimpmx.cluster.placement import place
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.place.placement import place
+from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.cluster.topology import Topology
-from shrimpmx.execute import cluster_spec, outcome_of
-from shrimpmx.point import PointParameters
+from shrimpmx.study.execute import cluster_spec, outcome_of
+from shrimpmx.study.point import PointParameters
 
 ONE_CPU = Topology.from_description({"packages": [[[0]]]})
 

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 
 from shrimpmx.errors import InputError
 from shrimpmx.nic.policy import Policy
-from shrimpmx.point import parameter_name
-from shrimpmx.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario, plan_runs
-from shrimpmx.sentences import validation_sentence
+from shrimpmx.settings.sentences import validation_sentence
+from shrimpmx.study.point import parameter_name
+from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario, plan_runs
 
 BASE: dict[str, Any] = {
     "name": "x",

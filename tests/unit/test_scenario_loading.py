@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from shrimpmx.errors import InputError
-from shrimpmx.loading import docstring_of, find_scenario, list_scenarios, load_scenario
+from shrimpmx.study.loading import docstring_of, find_scenario, list_scenarios, load_scenario
 
 REPOSITORY = Path(__file__).parents[2]
-IMPORT = "from shrimpmx.scenario import Scenario\n"
+IMPORT = "from shrimpmx.study.scenario import Scenario\n"
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -25,7 +25,7 @@ def written(tmp_path: Path, text: str) -> Path:
         ("def (:", "does not parse: invalid syntax at line 1"),
         ("\0", "does not parse: "),
         ("x = 1", "has no object named `scenario`; end it with scenario = Scenario(...)"),
-        ("scenario = 3", "must be a shrimpmx.scenario.Scenario, not int"),
+        ("scenario = 3", "must be a shrimpmx.study.scenario.Scenario, not int"),
         ("import nothing_of_that_name", "fails at line 1: ModuleNotFoundError: "),
         ("x = 1\nraise RuntimeError('no')", "fails at line 2: RuntimeError: no"),
         (IMPORT + "scenario = Scenario(name='x')", "title is missing and has no default"),

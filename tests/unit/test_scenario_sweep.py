@@ -15,13 +15,13 @@ import pytest
 from rich.console import Console
 
 from shrimpmx.errors import AgentError, InputError
-from shrimpmx.execute import per_message_ns
-from shrimpmx.measure.metrics import METRICS, Outcome, shown_figures
-from shrimpmx.measure.report import notes, print_report
-from shrimpmx.measure.result import load_result
-from shrimpmx.measure.runs import DISTANCE_DILATION, ONE_CPU
-from shrimpmx.scenario import Point, Ratio, Scenario
-from shrimpmx.sweep import MIXED_RETRIES, Sweep, merged, run_data
+from shrimpmx.report.report import notes, print_report
+from shrimpmx.results.metrics import METRICS, Outcome, shown_figures
+from shrimpmx.results.result import load_result
+from shrimpmx.results.runs import DISTANCE_DILATION, ONE_CPU
+from shrimpmx.study.execute import per_message_ns
+from shrimpmx.study.scenario import Point, Ratio, Scenario
+from shrimpmx.study.sweep import MIXED_RETRIES, Sweep, merged, run_data
 
 SCENARIO = Scenario(
     name="x",

@@ -12,12 +12,12 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from shrimpmx.measure.metrics import METRICS, Outcome
-from shrimpmx.measure.report import print_report
-from shrimpmx.measure.timeline import Timeline
 from shrimpmx.native.trace import TraceRecord
-from shrimpmx.scenario import Equals, Point, Scenario
-from shrimpmx.sweep import Sweep
+from shrimpmx.report.report import print_report
+from shrimpmx.report.timeline import Timeline
+from shrimpmx.results.metrics import METRICS, Outcome
+from shrimpmx.study.scenario import Equals, Point, Scenario
+from shrimpmx.study.sweep import Sweep
 
 DECLARED: dict[str, Any] = {
     "name": "x",

@@ -6,7 +6,7 @@ import pytest
 
 from shrimpmx.errors import InputError
 from shrimpmx.native.segment import Segment
-from shrimpmx.params import HostParameters, NicParameters
+from shrimpmx.settings.parameters import HostParameters, NicParameters
 from shrimpmx.shared import geometry
 from shrimpmx.shared.control import Control, counter_names
 from shrimpmx.shared.geometry import NodeLayout, slot_stride

@@ -14,11 +14,11 @@ from rich.console import Console
 
 from shrimpmx.commands.sweeping import check_possible
 from shrimpmx.errors import AgentError, PlacementError
-from shrimpmx.measure.metrics import Outcome
-from shrimpmx.measure.report import notes, print_report
-from shrimpmx.measure.result import load_result
-from shrimpmx.scenario import Point, Ratio, Scenario
-from shrimpmx.sweep import Sweep
+from shrimpmx.report.report import notes, print_report
+from shrimpmx.results.metrics import Outcome
+from shrimpmx.results.result import load_result
+from shrimpmx.study.scenario import Point, Ratio, Scenario
+from shrimpmx.study.sweep import Sweep
 
 REASON = "distance OP needs CPUs of two packages; CPUs 0-1 have only SC, S$"
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.waiting import LOOK_NS, Scene
 
-from shrimpmx.measure.competitive import best_fixed_limit, cost_of_limit
+from shrimpmx.results.competitive import best_fixed_limit, cost_of_limit
 from shrimpmx.wait.adaptive import EPOCH, HISTORY, SHARES, Adaptive
 from shrimpmx.wait.waiter import Waiter
 

@@ -14,7 +14,7 @@ from support.waiting import LOOK_NS, LOOKS_PER_CHECK, Scene
 from shrimpmx.errors import InputError
 from shrimpmx.native import notify
 from shrimpmx.native.segment import Segment
-from shrimpmx.params import WAIT_NAMES
+from shrimpmx.settings.parameters import WAIT_NAMES
 from shrimpmx.wait.adaptive import Adaptive
 from shrimpmx.wait.conditional import Conditional
 from shrimpmx.wait.hybrid import SpinThen

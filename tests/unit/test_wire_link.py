@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.nic import Nodes, frame, small_frame
 
 from shrimpmx.errors import InputError
-from shrimpmx.params import LinkFaults
+from shrimpmx.settings.parameters import LinkFaults
 from shrimpmx.wire.faults import FaultSource
 from shrimpmx.wire.frames import put_frame, take_frames
 from shrimpmx.wire.link import LinkEgress

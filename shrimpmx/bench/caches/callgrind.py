@@ -1,0 +1,102 @@
+"""What callgrind says: its command line, and the costs of a function in what it writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from shrimpmx.bench.caches.machine import SimulatedCaches
+from shrimpmx.errors import AgentError
+
+CLASS = "shrimpmx.bench.caches.receive_rounds.ReceiveRounds"
+# What Cython puts before the name of a compiled method. Whole names: callgrind follows one only of
+# several patterns that begin alike.
+METHOD = "__pyx_f_" + "".join(f"{len(part)}{part}_" for part in CLASS.split("."))
+HANDLER, LIBRARY = "handler_side", "library_side"
+WARM, MEASURED = "warm_rounds", "measured_rounds"
+NOTHING_COUNTED = (
+    "callgrind found no function of the simulated receive path: "
+    "is shrimpmx installed with its symbols (not stripped)?"
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a function and all that it calls did. Misses are of code and data together.
+
+    What misses the first level is what the last level is asked for.
+    """
+
+    instructions: int = 0
+    data_references: int = 0
+    first_misses: int = 0
+    last_misses: int = 0
+
+    @property
+    def miss_rate(self) -> float | None:
+        """% of the references to the last level that missed; None: there was none."""
+        return 100 * self.last_misses / self.first_misses if self.first_misses else None
+
+
+def command(caches: SimulatedCaches, out: Path, log: Path) -> list[str]:
+    """Valgrind and its options, without the program.
+
+    It dumps after each warm_rounds() and each measured_rounds(), and counts from zero behind a
+    dump. (Its --zero-before and --dump-before do nothing here.)
+    """
+    return [
+        "valgrind",
+        "--tool=callgrind",
+        "--cache-sim=yes",
+        *caches.options(),
+        "--collect-atstart=no",
+        *(f"--toggle-collect={METHOD}{name}" for name in (HANDLER, LIBRARY)),
+        *(f"--dump-after={METHOD}{name}" for name in (WARM, MEASURED)),
+        f"--callgrind-out-file={out}",
+        f"--log-file={log}",
+    ]
+
+
+def dump_of(out: Path, number: int) -> Path:
+    """What callgrind wrote after the measured_rounds() of that number, from 0."""
+    return out.with_name(f"{out.name}.{2 * number + 2}")
+
+
+def caches_of(dump: Path) -> list[str]:
+    """The caches that were simulated, in callgrind's words."""
+    lines = dump.read_text(encoding="utf-8", errors="replace").splitlines()
+    return [line.removeprefix("desc: ") for line in lines if " cache: " in line[:20]]
+
+
+def cost_of(dump: Path, method: str) -> Cost:
+    """The inclusive cost of the calls of a method of ReceiveRounds.
+
+    Raises AgentError if callgrind did not find any.
+    """
+    events: list[str] = []
+    totals: list[int] = []
+    names: dict[str, str] = {}
+    callee = ""
+    is_call = False
+    for line in dump.read_text(encoding="utf-8", errors="replace").splitlines():
+        if line.startswith("events:"):
+            events = line.split()[1:]
+            totals = [0] * len(events)
+        elif line.startswith(("fn=", "cfn=")):
+            number, _, name = line.partition("=")[2].partition(" ")
+            callee = names.setdefault(number, name)
+        elif line.startswith("calls="):
+            is_call = callee == METHOD + method
+        elif is_call:
+            for index, value in enumerate(line.split()[1:]):
+                totals[index] += int(value)
+            is_call = False
+    counts = dict(zip(events, totals, strict=True))
+    if not counts.get("Ir"):
+        raise AgentError(NOTHING_COUNTED)
+    return Cost(
+        counts["Ir"],
+        sum(counts.get(name, 0) for name in ("Dr", "Dw")),
+        sum(counts.get(name, 0) for name in ("I1mr", "D1mr", "D1mw")),
+        sum(counts.get(name, 0) for name in ("ILmr", "DLmr", "DLmw")),
+    )

@@ -1,0 +1,229 @@
+"""What this machine charges, measured once and stored for it: `shrimpmx calibrate`.
+
+Each cost is measured in several short turns, all costs in each turn: a figure is the median of
+its turns, and its interval says how they differ.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shrimpmx.bench import host_costs
+from shrimpmx.bench.probe import probe, round_trips
+from shrimpmx.errors import InputError, MachineError
+from shrimpmx.results.environment import environment, fingerprint, unavailable
+from shrimpmx.results.result import NewerSchemaError, check_schema, read_json, write_json
+from shrimpmx.results.soundness import is_number
+from shrimpmx.results.statistics import summarise
+
+# Of stored calibrations. 2: figures are medians of turns, the handler's cost is always there.
+SCHEMA = 2
+# Measuring per cost, s; the whole takes about ten times as long (ours).
+SECONDS = 0.3
+# So many turns, unless that would make one shorter than a child needs to start (ours).
+TURNS = 9
+TURN_LEAST_S = 0.01
+# A cache line's round trips need no longer to be told apart (ours).
+LINE_S = 0.05
+ONE_CPU = "needs two CPUs, this process may use only one"
+
+Figures = npt.NDArray[np.float64]
+Document = dict[str, Any]
+# Measures a cost for so many seconds: its metric, or why there is none.
+Measure = Callable[[float], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class HostCost:
+    """A cost of the host: `samples(cpu, other, seconds)` are figures in ns.
+
+    `across`: it is one between two CPUs, else `other` is not looked at.
+    """
+
+    meaning: str
+    samples: Callable[[int, int, float], Figures]
+    across: bool = True
+
+
+HOST_COSTS = {
+    "wake_same_cpu": HostCost(
+        "waking a process on the same CPU, switch included",
+        lambda cpu, _, seconds: host_costs.wake_up(cpu, cpu, seconds),
+        across=False,
+    ),
+    "wake_cross_cpu": HostCost(
+        "waking a process that sleeps on another CPU",
+        lambda cpu, other, seconds: host_costs.wake_up(cpu, other, seconds),
+    ),
+    "interrupt_to_handler": HostCost(
+        "from raising an interrupt until its handler runs in place of a busy rank",
+        lambda cpu, other, seconds: host_costs.interrupt_to_handler(cpu, other, seconds),
+    ),
+    "context_switch": HostCost(
+        "handing one CPU from process to process",
+        lambda cpu, _, seconds: host_costs.context_switch(cpu, seconds),
+        across=False,
+    ),
+    "cache_line_round_trip": HostCost(
+        "a cache line to another CPU and back",
+        lambda cpu, other, seconds: round_trips(cpu, other, int(min(seconds, LINE_S) * 1e9)),
+    ),
+}
+
+
+def storage_path(root: Path | None = None) -> Path:
+    """Where this machine's calibration lies: below XDG_CACHE_HOME, by machine fingerprint."""
+    cache = root or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "shrimpmx" / f"calibration-{fingerprint()}.json"
+
+
+def metric(samples: Figures, meaning: str) -> dict[str, Any]:
+    """Figures in ns as a metric, or the reason if there are none."""
+    if samples.size == 0:
+        return {**unavailable("the CPUs were too busy for a single sample"), "meaning": meaning}
+    summary = summarise(samples)
+    return {
+        "unit": "ns",
+        "median": summary.median,
+        "ci95": [summary.low, summary.high],
+        "samples": [round(float(value), 1) for value in samples],
+        "meaning": meaning,
+    }
+
+
+def measure_host(cpus: list[int], seconds: float) -> dict[str, dict[str, Any]]:
+    """The host's costs by name, each from about `seconds` of measuring on the first two CPUs."""
+    first, second = cpus[0], cpus[min(1, len(cpus) - 1)]
+    possible = {name: cost for name, cost in HOST_COSTS.items() if len(cpus) > 1 or not cost.across}
+    turns = max(1, min(TURNS, int(seconds / TURN_LEAST_S)))
+    medians: dict[str, list[float]] = {name: [] for name in possible}
+    for _ in range(turns):
+        for name, cost in possible.items():
+            samples = cost.samples(first, second, seconds / turns)
+            if samples.size:
+                medians[name].append(float(np.median(samples)))
+    costs = {
+        name: metric(np.array(medians[name]), cost.meaning)
+        if name in possible
+        else {**unavailable(ONE_CPU), "meaning": cost.meaning}
+        for name, cost in HOST_COSTS.items()
+    }
+    return {**costs, "t_block": t_block(costs)}
+
+
+def t_block(costs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The cost of blocking, the spin limit of the hybrids that is never worse than twice optimal.
+
+    Two context switches (away and back) and the service of the interrupt that ends the wait
+    (waiting paper, footnote 2).
+    """
+    meaning = "two context switches and an interrupt: spin no longer than this (T_block)"
+    parts = [costs["context_switch"], costs["context_switch"], costs["interrupt_to_handler"]]
+    if any("unavailable" in part for part in parts):
+        return {**unavailable("needs context_switch and interrupt_to_handler"), "meaning": meaning}
+    low, high = (sum(part["ci95"][end] for part in parts) for end in (0, 1))
+    median = sum(part["median"] for part in parts)
+    return {
+        "unit": "ns",
+        "median": median,
+        "ci95": [low, high],
+        "samples": [median],
+        "meaning": meaning,
+    }
+
+
+def calibrate(seconds: float, handler_cost: Measure) -> Document:
+    """Measure this machine: {"schema", "environment", "state", "costs"}.
+
+    `handler_cost` gives the receive handler's cost per packet, for which a cluster has to run.
+    """
+    cpus = sorted(os.sched_getaffinity(0))
+    state, _ = probe(cpus)
+    costs = {**measure_host(cpus, seconds), "handler_per_packet": handler_cost(seconds)}
+    return {"schema": SCHEMA, "environment": environment(), "state": state, "costs": costs}
+
+
+def store(document: Mapping[str, Any], consequence: str, path: Path | None = None) -> Path:
+    """Keep a calibration for this machine; returns where.
+
+    MachineError if there is no room; it ends with the `consequence` and with what to do.
+    """
+    place = path or storage_path()
+    advice = f"{consequence}: set XDG_CACHE_HOME to a directory that you can write to"
+    write_json(place, document, advice)
+    return place
+
+
+def load(path: Path | None = None) -> Document | None:
+    """This machine's stored calibration, or None; InputError if it cannot be used."""
+    place = path or storage_path()
+    if not os.path.exists(place):  # False as well where nobody may look
+        return None
+    document = read_json(place, "calibration")
+    check_schema(document, "calibration", place, SCHEMA)
+    if not _is_sound(document):
+        raise InputError(f"calibration {place} is damaged: a part is missing or no figure")
+    return document
+
+
+def _is_sound(document: Mapping[str, Any]) -> bool:
+    costs, taken = document.get("costs"), document.get("environment")
+    return (
+        isinstance(document.get("state"), str)
+        and isinstance(taken, dict)
+        and isinstance(taken.get("time"), str)
+        and isinstance(costs, dict)
+        and {*HOST_COSTS, "t_block", "handler_per_packet"} <= costs.keys()
+        and all(isinstance(cost, dict) and _is_cost(cost) for cost in costs.values())
+    )
+
+
+def _is_cost(cost: Mapping[str, Any]) -> bool:
+    if not isinstance(cost.get("meaning"), str):
+        return False
+    if "unavailable" in cost:
+        return isinstance(cost["unavailable"], str)
+    interval = cost.get("ci95")
+    figures = [cost.get("median"), *(interval if isinstance(interval, list) else ())]
+    return len(figures) == 3 and all(is_number(figure) and figure > 0 for figure in figures)
+
+
+def for_platforms(
+    handler_cost: Measure, tell: Callable[[str], None] | None = None
+) -> dict[str, dict[str, Any]]:
+    """The costs of this machine, for whatever emulates a platform.
+
+    As stored; measured now, and stored, if there are none that can be used. What a later version
+    has stored is left to it. `tell` gets a sentence for whoever waits or has to know (by default
+    it goes to stderr).
+    """
+    tell = tell or _to_stderr
+    try:
+        stored = load()
+    except NewerSchemaError as error:
+        tell(f"{error}; it is kept, and this command measures for itself, {SECONDS * 10:.0f} s")
+        return dict(calibrate(SECONDS, handler_cost)["costs"])
+    except InputError as error:
+        tell(f"{error}; measuring anew, {SECONDS * 10:.0f} s")
+    else:
+        if stored is not None:
+            return dict(stored["costs"])
+        tell(f"this machine is not calibrated yet: measuring, {SECONDS * 10:.0f} s")
+    document = calibrate(SECONDS, handler_cost)
+    try:
+        store(document, "the calibration holds for this command only")
+    except MachineError as error:
+        tell(str(error))
+    return dict(document["costs"])
+
+
+def _to_stderr(sentence: str) -> None:
+    print(f"shrimpmx: {sentence}", file=sys.stderr, flush=True)

@@ -1,0 +1,356 @@
+"""What this machine offers: one finding per thing that a result may depend on."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from shrimpmx.bench.probe import probe
+from shrimpmx.cluster.place.topology import Distance, Topology
+from shrimpmx.host.idle import pm_qos_works
+from shrimpmx.native import clock
+from shrimpmx.native.perf import PerfCounters
+from shrimpmx.results.environment import governor, read_text, realtime, virtualised
+
+# Room that a run of two nodes with default rings needs, with a margin (ours).
+SHM_WISHED_BYTES = 64 << 20
+# The kernel's default: an agent of ours blocks or yields far earlier.
+RT_RUNTIME_DEFAULT_US = 950_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`state`: good, limited (results are worth less) or missing (something cannot be shown)."""
+
+    what: str
+    state: Literal["good", "limited", "missing"]
+    found: str
+    follows: str = ""
+    enable: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        """The finding as plain data."""
+        return asdict(self)
+
+
+def cpus(_root: Path) -> Finding:
+    """How many CPUs there are, and what that allows."""
+    topology = Topology.of_this_machine()
+    count = len(topology.cpus)
+    if count == 1:
+        return Finding(
+            "CPUs",
+            "missing",
+            topology.describe(),
+            "Everything takes turns on one CPU: counts are exact, times mean little.",
+            "Use a machine, a VM size or a taskset with two CPUs or more.",
+        )
+    if count < 4:
+        return Finding(
+            "CPUs",
+            "limited",
+            topology.describe(),
+            "NICs share a CPU with a core; generator mode gives the cleanest figures.",
+            "Two nodes with everything apart need four CPUs.",
+        )
+    return Finding("CPUs", "good", topology.describe())
+
+
+def smt(_root: Path) -> Finding:
+    """Whether CPUs share cores."""
+    topology = Topology.of_this_machine()
+    siblings = max(len(topology.siblings(number)) for number in topology.numbers)
+    if siblings == 1:
+        return Finding("SMT", "good", "one CPU per core")
+    return Finding(
+        "SMT",
+        "limited",
+        f"{siblings} CPUs per core",
+        "Two busy siblings slow each other; placement uses one per core while it can.",
+        "To switch it off: echo off > /sys/devices/system/cpu/smt/control",
+    )
+
+
+def distances(_root: Path) -> Finding:
+    """Which distances there are between two CPUs, with two that are so far apart."""
+    there = Topology.of_this_machine().examples()
+    found = "; ".join(
+        f"{each.value} CPUs {there[each][0]} and {there[each][1]}"
+        if each is not Distance.SAME_CORE
+        else f"{each.value} CPU {there[each][0]}"
+        for each in there
+    )
+    lacking = [each.value for each in Distance if each not in there]
+    if not lacking:
+        return Finding("binding distances", "good", found)
+    return Finding(
+        "binding distances",
+        "limited",
+        found,
+        f"What asks for {', '.join(lacking)} is not measurable here; docs/placement.md says what "
+        "these are.",
+        "shrimpmx place shows where a scenario would run on another machine.",
+    )
+
+
+def distance(_root: Path) -> Finding:
+    """How far apart the first two CPUs are at the moment."""
+    state, round_trip_ns = probe(sorted(os.sched_getaffinity(0)))
+    if round_trip_ns is None:
+        return Finding("distance", "missing", "unknown", "It needs two CPUs that are free.")
+    found = f"{state}, cache-line round trip {round_trip_ns:.0f} ns"
+    if state == "near":
+        return Finding("distance", "good", found)
+    follows = "Communication takes longer; it may change while a virtual machine runs."
+    return Finding("distance", "limited", found, follows, "Comparisons pair runs of one state.")
+
+
+def realtime_priority(root: Path) -> Finding:
+    """Whether interrupts preempt ranks."""
+    state = realtime(root)
+    if not state["permitted"]:
+        return Finding(
+            "real-time priority",
+            "missing",
+            str(state["reason"]),
+            "Handlers do not preempt ranks: a spinning rank delays its own interrupts.",
+            "Run as root, or: setcap cap_sys_nice+ep PYTHON, or raise rtprio in "
+            "/etc/security/limits.conf and log in again; in a container --cap-add SYS_NICE.",
+        )
+    budget = state["sched_rt_runtime_us"]
+    if isinstance(budget, int) and 0 <= budget < RT_RUNTIME_DEFAULT_US:
+        return Finding(
+            "real-time priority",
+            "limited",
+            f"permitted, sched_rt_runtime_us {budget}",
+            "A NIC that shares a CPU is stopped for the rest of each second.",
+            f"sysctl kernel.sched_rt_runtime_us={RT_RUNTIME_DEFAULT_US}",
+        )
+    return Finding("real-time priority", "good", f"permitted, sched_rt_runtime_us {budget}")
+
+
+def perf_counters(root: Path) -> Finding:
+    """Whether the CPU's own counters can be read."""
+    paranoid = read_text(root / "proc/sys/kernel/perf_event_paranoid") or "no such setting"
+    with PerfCounters() as counters:
+        absent = dict(counters.absent)
+        there = [name for name in counters.read() if name not in absent]
+    if not absent:
+        return Finding("hardware counters", "good", f"all, perf_event_paranoid {paranoid}")
+    reason = next(iter(absent.values()))
+    return Finding(
+        "hardware counters",
+        "limited" if there else "missing",
+        f"{len(absent)} absent ({reason}), perf_event_paranoid {paranoid}",
+        "Cache misses cannot be shown; hand-overs between cores are counted exactly.",
+        "sysctl kernel.perf_event_paranoid=1; a virtual machine needs a virtual PMU.",
+    )
+
+
+def shared_memory(root: Path) -> Finding:
+    """Room in /dev/shm."""
+    path = root / "dev/shm"
+    try:
+        free = shutil.disk_usage(path).free
+    except OSError as error:
+        return Finding(
+            "/dev/shm",
+            "missing",
+            str(error.strerror),
+            "Nothing runs without it.",
+            "mount -t tmpfs tmpfs /dev/shm",
+        )
+    found = f"{free >> 20} MiB free"
+    if free >= SHM_WISHED_BYTES:
+        return Finding("/dev/shm", "good", found, "", "Huge pages are not needed.")
+    return Finding(
+        "/dev/shm",
+        "missing",
+        found,
+        "Segments may find no room.",
+        "shrimpmx clean; mount -o remount,size=256M /dev/shm; in a container --shm-size 256m.",
+    )
+
+
+def message_queues(root: Path) -> Finding:
+    """Limits of the control channel's message queue."""
+    folder = root / "proc/sys/fs/mqueue"
+    values = {name: read_text(folder / name) for name in ("queues_max", "msg_max", "msgsize_max")}
+    if None in values.values():
+        return Finding(
+            "message queues",
+            "missing",
+            "no POSIX message queues",
+            "The control channel needs them.",
+            "Use a kernel with CONFIG_POSIX_MQUEUE.",
+        )
+    limit = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[0]
+    found = ", ".join(f"{name} {value}" for name, value in values.items())
+    room = "unlimited" if limit == resource.RLIM_INFINITY else f"{limit >> 10} KiB"
+    if limit != resource.RLIM_INFINITY and limit < 65536:
+        return Finding(
+            "message queues",
+            "limited",
+            f"{found}, {room} per user",
+            "Few runs fit beside each other.",
+            "ulimit -q 819200",
+        )
+    return Finding("message queues", "good", f"{found}, {room} per user")
+
+
+def clock_source(root: Path) -> Finding:
+    """Whether the time-stamp counter can be the clock."""
+    source = read_text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")
+    if clock.tsc_is_steady():
+        return Finding("clock", "good", f"steady time-stamp counter, kernel uses {source}")
+    return Finding(
+        "clock",
+        "limited",
+        f"no steady time-stamp counter, kernel uses {source}",
+        "Agents read CLOCK_MONOTONIC, which costs more per step.",
+    )
+
+
+def frequency(root: Path) -> Finding:
+    """The frequency governor."""
+    found = governor(root)
+    if isinstance(found, dict):
+        return Finding("governor", "good", found["unavailable"])
+    if found == "performance":
+        return Finding("governor", "good", found)
+    return Finding(
+        "governor",
+        "limited",
+        found,
+        "Short runs are measured while the clock still rises.",
+        "cpupower frequency-set -g performance",
+    )
+
+
+def idle_cores(root: Path) -> Finding:
+    """How cores are kept awake for runs that ask for it."""
+    works, why = pm_qos_works(root)
+    if works:
+        return Finding("idle cores", "good", f"kept awake by PM QoS if asked; {why}")
+    return Finding(
+        "idle cores",
+        "limited",
+        f"kept awake by a spinner each if asked; {why}",
+        "With idle=awake a wake-up finds the spinner of the idle class and pays a switch from it.",
+        "PM QoS needs a cpuidle driver, and write access to /dev/cpu_dma_latency.",
+    )
+
+
+def hypervisor(root: Path) -> Finding:
+    """Whether this is a virtual machine."""
+    if not virtualised(root):
+        return Finding("virtual machine", "good", "no")
+    return Finding(
+        "virtual machine",
+        "limited",
+        "yes",
+        "Wake-ups across CPUs cost several times more, and CPUs may change distance.",
+        "Each run is bracketed by a cache-line probe; prefer ratios to absolute times.",
+    )
+
+
+def process_memory(_root: Path) -> Finding:
+    """Whether process_vm_readv is there at all: containers often forbid it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    source, target = ctypes.create_string_buffer(b"shrimpmx"), ctypes.create_string_buffer(8)
+
+    class Iovec(ctypes.Structure):
+        _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+
+    def vector(buffer: ctypes.Array[ctypes.c_char]) -> Iovec:
+        return Iovec(ctypes.addressof(buffer), 8)
+
+    copied = libc.process_vm_readv(
+        os.getpid(),
+        ctypes.byref(vector(target)),
+        ctypes.c_ulong(1),
+        ctypes.byref(vector(source)),
+        ctypes.c_ulong(1),
+        ctypes.c_ulong(0),
+    )
+    if copied == 8:
+        return Finding("process_vm access", "good", "permitted")
+    reason = os.strerror(ctypes.get_errno())
+    return Finding(
+        "process_vm access",
+        "limited",
+        reason,
+        "Large messages from ordinary memory will go through a bounce buffer.",
+        "In a container: --cap-add SYS_PTRACE, or a seccomp profile that allows it.",
+    )
+
+
+def tracing(root: Path) -> Finding:
+    """Whether py-spy may look into agents."""
+    scope = read_text(root / "proc/sys/kernel/yama/ptrace_scope")
+    capable = os.geteuid() == 0
+    installed = shutil.which("py-spy") is not None
+    found = f"ptrace_scope {scope if scope is not None else 'none'}, py-spy " + (
+        "installed" if installed else "not installed"
+    )
+    if scope in (None, "0") or capable:
+        state: Literal["good", "limited"] = "good" if installed else "limited"
+        return Finding("profiling", state, found, "", "" if installed else "pip install py-spy")
+    return Finding(
+        "profiling",
+        "limited",
+        found,
+        "py-spy cannot attach to running agents.",
+        "Run it as root, or: sysctl kernel.yama.ptrace_scope=0",
+    )
+
+
+def valgrind(_root: Path) -> Finding:
+    """Whether `shrimpmx caches` can simulate."""
+    path = shutil.which("valgrind")
+    if path is not None:
+        return Finding("valgrind", "good", path)
+    return Finding(
+        "valgrind",
+        "missing",
+        "not installed",
+        "shrimpmx caches cannot simulate a machine's caches (docs/caches.md).",
+        "Debian: apt install valgrind",
+    )
+
+
+CHECKS: tuple[Callable[[Path], Finding], ...] = (
+    cpus,
+    smt,
+    distances,
+    distance,
+    realtime_priority,
+    perf_counters,
+    shared_memory,
+    message_queues,
+    clock_source,
+    frequency,
+    idle_cores,
+    hypervisor,
+    process_memory,
+    tracing,
+    valgrind,
+)
+
+
+def checkup(root: Path = Path("/")) -> list[Finding]:
+    """All findings; a check that fails is a finding too."""
+    findings = []
+    for check in CHECKS:
+        try:
+            findings.append(check(root))
+        except OSError as error:
+            name = check.__name__.replace("_", " ")
+            findings.append(Finding(name, "missing", f"cannot be read: {error}"))
+    return findings

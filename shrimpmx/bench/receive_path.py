@@ -1,0 +1,105 @@
+"""The receive path at full speed: how many 128-byte messages a second, and what binds them.
+
+Generator, link and firmware run on one CPU; handlers and ranks on another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shrimpmx.cluster.engine.forked import Cluster
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
+from shrimpmx.settings.parameters import HostParameters, NicParameters, WaitParameters
+
+# A NIC and a handler on two CPUs pass frames in bursts of up to this many before one waits for
+# the other; larger rings no longer raise the rate (ours, docs/performance.md).
+RING_ENTRIES = 4096
+WINDOW = 2048
+# Receives that the rank posts ahead.
+POSTED = 256
+# Sizes a run of a given time; whatever the rate is, the run is not cut short.
+MESSAGES_PER_SECOND = 4_000_000
+MESSAGES_MIN = 20_000
+MESSAGE_BYTES = 128
+# Preamble, start delimiter, frame check sequence and gap around each frame on the wire.
+WIRE_OVERHEAD_BYTES = 24
+FRAME_BYTES = 16 + 24 + MESSAGE_BYTES
+# A part that is busy for this share of the time is what binds (ours).
+BUSY_SHARE = 0.9
+RUN_DEADLINE_S = 60.0
+
+
+@dataclass(frozen=True)
+class ReceiveRate:
+    """The rate of one run, and the part that had no time left."""
+
+    messages_per_second: float
+    bound_by: str
+
+
+def receive_path(
+    seconds: float, coalescing: str, wait: str, link_bits_per_second: int = 0, queues: int = 1
+) -> ReceiveRate:
+    """One run of about `seconds`.
+
+    `link_bits_per_second`: 0 for no limit of link and DMA. `queues`: rx queues of the receiving
+    node, each with a core and a rank of its own, of which the first one receives.
+    """
+    spec = receive_spec(seconds, coalescing, wait, link_bits_per_second, queues)
+    result = Cluster(spec).run(RUN_DEADLINE_S)
+    arrays = result.samples["rank0"]
+    # The first tenth warms up: page faults, empty caches.
+    stamps_ns = arrays["timestamps_ns"].astype(np.float64)
+    per_message_ns = np.diff(stamps_ns[stamps_ns.size // 10 :]) / float(arrays["batch"][0])
+    # One figure a turn: the batches of a turn follow each other and are not independent.
+    rate = float(1e9 / per_message_ns.mean())
+    return ReceiveRate(rate, _what_binds(result, rate, link_bits_per_second))
+
+
+def receive_spec(
+    seconds: float, coalescing: str, wait: str, link_bits_per_second: int, queues: int
+) -> ClusterSpec:
+    """What `receive_path` runs."""
+    options = {
+        "size_bytes": MESSAGE_BYTES,
+        "count": max(MESSAGES_MIN, int(seconds * MESSAGES_PER_SECOND)),
+        "window": POSTED,
+    }
+    idle = (RankSpec(0, "idle", core=core) for core in range(1, queues))
+    return ClusterSpec(
+        mode="generator",
+        ranks=(RankSpec(0, "stream", options=options), *idle),
+        nic=NicParameters(
+            coalescing=coalescing,
+            link_bits_per_second=link_bits_per_second,
+            **({} if link_bits_per_second else {"dma_bytes_per_second": 0}),
+            rx_ring_entries=RING_ENTRIES,
+            rx_queues=queues,
+        ),
+        host=HostParameters(cores=queues, event_ring_entries=RING_ENTRIES),
+        wait=WaitParameters(strategy=wait),
+        generator=GeneratorSpec(size_bytes=MESSAGE_BYTES, window=WINDOW),
+    )
+
+
+def _what_binds(result: ClusterResult, messages_per_second: float, rate: int) -> str:
+    """The part that had no time left: the link, or the CPU of handler and rank.
+
+    "waiting" if neither: the rank slept or spun, for an interrupt, its coalescing delay, or
+    the NIC's CPU.
+    """
+    if rate:
+        limit = rate / (8 * (FRAME_BYTES + WIRE_OVERHEAD_BYTES))
+        if messages_per_second > BUSY_SHARE * limit:
+            return "the link"
+    elapsed_ns = max(1, result.elapsed_ns.get("rank0", 1))
+    busy_ns = sum(
+        result.usage.get(process, {}).get("task_clock_ns", 0) for process in ("rank0", "node0.irq0")
+    )
+    busy_ns -= result.accounts.get("rank0", {}).get("spin_ns", 0)
+    if busy_ns > BUSY_SHARE * elapsed_ns:
+        return "the receiving CPU"
+    return "waiting"

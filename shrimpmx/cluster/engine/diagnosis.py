@@ -1,0 +1,126 @@
+"""What a run that hangs looks like: every process's state, stack, rings and last trace records."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+from shrimpmx.cluster.engine.parts import DUMP_SIGNAL, RunParts
+from shrimpmx.cluster.engine.trace_text import trace_text
+
+# How long a process has to write its stack; a stopped one never will.
+STACK_LIMIT_S = 0.3
+TRACE_RECORDS = 40
+
+
+def process_state(pid: int) -> str:
+    """The kernel's word for a process's state: "running", "stopped", ... or "gone"."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return "gone"
+    letter = text.rpartition(")")[2].split()[0]
+    words = {"R": "running", "S": "sleeping", "D": "in the kernel", "T": "stopped", "t": "traced"}
+    return words.get(letter, "gone" if letter in "ZX" else letter)
+
+
+def dump(parts: RunParts, pids: list[int]) -> str:
+    """Everything about the run at this moment, as text. Asks every process for its stack.
+
+    `pids`: of the processes that the supervisor started, in the placement's order.
+    """
+    states = [process_state(pid) for pid in pids]
+    _ask_for_stacks(parts, pids, states)
+    sections = [_processes(parts, pids, states), _agents(parts), _rings(parts), _trace(parts)]
+    for plan, state in zip(parts.placement.processes, states, strict=True):
+        stack = _stack(parts, plan.name) or f"  (none: the process is {state})"
+        sections.append(f"stack of {plan.name}:\n{stack}")
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def suspects(parts: RunParts, pids: list[int]) -> list[str]:
+    """Names of the processes to blame: stopped ones, else ranks that are not done, else all."""
+    control = parts.memory.control
+    infos = [control.runner_info(index) for index in range(control.runners_count)]
+    states = [process_state(pid) for pid in pids]
+    plans = list(zip(parts.placement.processes, infos, strict=True))
+    stopped = [
+        plan.name
+        for plan, state in zip(parts.placement.processes, states, strict=True)
+        if state in ("stopped", "gone")
+    ]
+    unready = [info["name"] for info in infos if info["state"] == "starting"]
+    busy = [
+        plan.name
+        for plan, info in plans
+        if plan.role == "rank" and info["state"] not in ("done", "failed")
+    ]
+    return stopped or unready or busy or [info["name"] for info in infos]
+
+
+def _ask_for_stacks(parts: RunParts, pids: list[int], states: list[str]) -> None:
+    asked = []
+    for plan, pid, state in zip(parts.placement.processes, pids, states, strict=True):
+        # Before it has opened that file the signal would end it.
+        if state not in ("gone", "stopped") and parts.stack_file(plan.name).exists():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, DUMP_SIGNAL)
+                asked.append(plan.name)
+    until = time.monotonic() + STACK_LIMIT_S
+    while time.monotonic() < until and not all(_stack(parts, name) for name in asked):
+        time.sleep(0.01)
+
+
+def _stack(parts: RunParts, name: str) -> str:
+    try:
+        text = parts.stack_file(name).read_text().rstrip()
+    except OSError:
+        return ""
+    # What called the fork is of no interest.
+    start, marker, rest = text.partition("in process_main")
+    return start + marker if rest else text
+
+
+def _processes(parts: RunParts, pids: list[int], states: list[str]) -> str:
+    control = parts.memory.control
+    lines = [f"processes (stop word: {control.stop_state()}):"]
+    for index, (plan, pid, state) in enumerate(
+        zip(parts.placement.processes, pids, states, strict=True)
+    ):
+        info = control.runner_info(index)
+        account = {key: value for key, value in control.runner_account(index).items() if value}
+        lines.append(
+            f"  {plan.name}: pid {pid}, {state}, {info['state']}, CPU {info['cpu']}, "
+            f"priority {info['realtime']}, wakes {info['wakes']}, account {account}"
+        )
+    return "\n".join(lines)
+
+
+def _agents(parts: RunParts) -> str:
+    control = parts.memory.control
+    lines = ["counters that are not zero:"]
+    for number in range(control.agents_count):
+        counters = {k: v for k, v in control.agent_counters(number).items() if v}
+        lines.append(f"  {control.agent_info(number)['name']}: {counters}")
+    return "\n".join(lines)
+
+
+def _rings(parts: RunParts) -> str:
+    lines = ["rings that are not empty:"]
+    for node in parts.memory.nodes:
+        depths = [
+            f"{kind}[{index}] {depth}"
+            for (kind, index), depth in node.ring_depths().items()
+            if depth
+        ]
+        lines.append(f"  node {node.index}: {', '.join(depths) or 'all empty'}")
+    return "\n".join(lines)
+
+
+def _trace(parts: RunParts) -> str:
+    if parts.memory.trace is None:
+        return ""
+    names = [agent.name for agent, _ in parts.placement.agents()]
+    return f"last trace records:\n{trace_text(parts.memory.trace, names, last=TRACE_RECORDS)}"

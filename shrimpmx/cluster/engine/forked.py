@@ -1,0 +1,367 @@
+"""Runs a cluster: makes its memory, forks its processes, watches them, and always cleans up.
+
+The supervisor sleeps on the processes' pidfds and on the control channel. A run ends when
+every rank has reported that it is done; or early, with an AgentError that names whoever
+failed, died or hung.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import selectors
+import shutil
+import signal
+import tempfile
+import threading
+import time
+import traceback
+from multiprocessing.context import ForkProcess
+from pathlib import Path
+
+from shrimpmx.cluster.engine import diagnosis
+from shrimpmx.cluster.engine.channel import ControlChannel
+from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held, what_interrupted
+from shrimpmx.cluster.engine.janitor import Janitor
+from shrimpmx.cluster.engine.leftovers import find_leftovers, remove_leftovers
+from shrimpmx.cluster.engine.memory import RunMemory
+from shrimpmx.cluster.engine.parts import RunParts
+from shrimpmx.cluster.engine.process import process_main
+from shrimpmx.cluster.engine.rank import check_ranks, close_dead
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.place.placement import Placement, place
+from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.cluster.spec import AgentFault, ClusterSpec
+from shrimpmx.errors import AgentError, InputError, MachineError
+from shrimpmx.host.idle import cores_awake, pm_qos_works
+from shrimpmx.native.cores import realtime_permitted
+from shrimpmx.native.segment import RunIdentity
+
+LOGGER = logging.getLogger("shrimpmx.cluster")
+
+# Processes that were told to end have this long before they are killed.
+END_LIMIT_S = 5.0
+ABORT_LIMIT_S = 0.1
+# A signal to a whole group reaches its processes one after the other, within so long.
+GROUP_SIGNAL_S = 0.1
+DUMP_FILE = "deadline.txt"
+
+
+class Cluster:
+    """An emulated cluster, ready to run once.
+
+    `directory` is where the dump of a run that hung goes. `topology` is for tests. Raises
+    InputError when the spec asks for CPUs or workloads that there are not.
+    """
+
+    def __init__(
+        self, spec: ClusterSpec, directory: Path | None = None, topology: Topology | None = None
+    ) -> None:
+        self.spec = spec
+        self.directory = directory
+        check_ranks(spec)
+        rights = [realtime_permitted()]
+        if spec.host.idle == "awake":
+            rights.append(pm_qos_works())
+        self.placement: Placement = place(spec, topology or Topology.of_this_machine(), *rights)
+        for fault in spec.agent_faults:
+            self.placement.process_index(fault.process)
+
+    def run(self, deadline_s: float = 60.0) -> ClusterResult:
+        """Run to the end and return the figures; leaves nothing behind, however it ends.
+
+        Raises AgentError if a process fails, dies, or the run takes more than `deadline_s`
+        seconds; also on Ctrl-C. Call it from the main thread, once or as often as you like.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            raise InputError("a cluster runs from the main thread: its processes die with it")
+        found = find_leftovers()
+        if found:
+            LOGGER.info("removing leftovers of dead runs: %s", found.describe())
+            remove_leftovers(found)
+        try:
+            awake = cores_awake if self.placement.idle == "pm-qos" else contextlib.nullcontext
+            with FirstInterrupt(), awake():
+                return _Run(self.spec, self.placement, self.directory, deadline_s).run()
+        except KeyboardInterrupt as interrupt:
+            raise AgentError(
+                f"interrupted by {what_interrupted(interrupt)}; points already measured are kept"
+            ) from None
+        except OSError as error:
+            raise MachineError(
+                f"the run could not be set up: {error.strerror or error}; `ulimit -a` shows the "
+                "limits of this process, `shrimpmx doctor` what this machine can do"
+            ) from None
+        except AgentError as error:
+            # Whoever keeps the error must not keep the run's memory with it.
+            traceback.clear_frames(error.__traceback__)
+            raise
+
+
+class _Run:
+    """One run in progress."""
+
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        placement: Placement,
+        directory: Path | None,
+        deadline_s: float,
+    ) -> None:
+        self.spec = spec
+        self.placement = placement
+        self.directory = directory
+        self.deadline_s = deadline_s
+        self.started = time.monotonic()
+        self.until = self.started + deadline_s
+        self.late = f"the run did not end within {deadline_s:g} s"
+        self.result = ClusterResult(placement)
+        self.processes: list[ForkProcess] = []
+        self.pidfds: list[int] = []
+        self.waiting_for: set[str] = set()
+        self.exited: set[int] = set()
+        self.resume: list[tuple[float, int]] = []
+        self.faults: list[tuple[float, AgentFault]] = []
+        self.selector = selectors.DefaultSelector()
+
+    def run(self) -> ClusterResult:
+        memory = channel = janitor = None
+        with interrupts_held():
+            self.scratch = Path(tempfile.mkdtemp(prefix="shrimpmx-"))
+        try:
+            identity = RunIdentity.of_this_process()
+            memory = RunMemory(self.spec, self.placement, identity)
+            channel = ControlChannel(identity)
+            names = [segment.name for segment in memory.segments]
+            with interrupts_held():
+                janitor = Janitor(identity, names, channel.name, self.scratch)
+            self.parts = RunParts(
+                self.spec, self.placement, memory, channel, self.scratch, os.getpid()
+            )
+            self._launch()
+            self._drive()
+            self._collect()
+            return self.result
+        finally:
+            # A first Ctrl-C, now that the run is over, must not cut the clean-up short.
+            with interrupts_held():
+                if memory is not None:
+                    self._end_everyone(memory)
+                    memory.close()
+                if channel is not None:
+                    channel.close()
+                if janitor is not None:
+                    janitor.dismiss()
+                self.selector.close()
+                shutil.rmtree(self.scratch, ignore_errors=True)
+
+    # -- phases ---------------------------------------------------------
+
+    def _launch(self) -> None:
+        context = multiprocessing.get_context("fork")
+        self.selector.register(self.parts.channel.fileno(), selectors.EVENT_READ, None)
+        for index, plan in enumerate(self.placement.processes):
+            with interrupts_held():
+                process = context.Process(
+                    target=process_main, args=(self.parts, index), name=plan.name, daemon=True
+                )
+                process.start()
+                self.processes.append(process)
+                pidfd = os.pidfd_open(self._pids()[-1])
+                self.pidfds.append(pidfd)
+                self.selector.register(pidfd, selectors.EVENT_READ, index)
+
+    def _drive(self) -> None:
+        control = self.parts.memory.control
+        self.waiting_for = {plan.name for plan in self.placement.processes}
+        self._wait("ready")
+        self.result.launch_s = time.monotonic() - self.started
+        LOGGER.info(
+            "run %s: %d processes on %d CPUs ready after %.0f ms",
+            self.parts.memory.identity.run_id,
+            len(self.processes),
+            len(self.placement.topology.cpus),
+            self.result.launch_s * 1e3,
+        )
+        now = time.monotonic()
+        self.faults = sorted(
+            ((now + fault.after_s, fault) for fault in self.spec.agent_faults),
+            key=lambda timed: timed[0],
+        )
+        ranks = {plan.name for plan in self.placement.processes if plan.role == "rank"}
+        self.waiting_for = ranks - set(self.result.lost)
+        control.start()
+        self._wait("done")
+
+    def _collect(self) -> None:
+        began = time.monotonic()
+        self.parts.memory.control.set_stop("finish")
+        self._hurry_spinners()
+        # Not what is left of the deadline: what was to be done was done in time.
+        self.until = began + END_LIMIT_S
+        self.late = f"the run was done, but did not end within {END_LIMIT_S:g} s more"
+        exited = {self.placement.processes[index].name for index in self.exited}
+        self.waiting_for = {plan.name for plan in self.placement.processes} - exited
+        self._wait("exit")
+        self.result.stop_s = time.monotonic() - began
+        self.result.read_memory(self.parts.memory)
+        self.result.read_directory(self.scratch)
+
+    # -- events ---------------------------------------------------------
+
+    def _wait(self, what: str) -> None:
+        """Handle events until every process in `waiting_for` has reported `what`."""
+        while self.waiting_for:
+            now = time.monotonic()
+            self._apply_faults(now)
+            times = [timed[0] for timed in [*self.faults, *self.resume]]
+            events = self.selector.select(max(0.0, min([self.until, *times]) - now))
+            # Messages first: a process that reports and then exits has reported.
+            self._read_messages(what)
+            for key, _ in events:
+                if key.data is not None:
+                    self._note_exit(key.data, what)
+            # What came before the deadline has been handled by now, however late it is.
+            if now >= self.until and self.waiting_for:
+                self._give_up()
+
+    def _read_messages(self, what: str) -> None:
+        for message in self.parts.channel.receive_all():
+            self.result.note_report(message)
+            if message["what"] == "failed":
+                if self._survives(message["from"], message["error"]):
+                    continue
+                raise AgentError(
+                    f"{message['from']} failed: {message['error']}",
+                    message["from"],
+                    message["traceback"],
+                )
+            if message["what"] == what:
+                self.waiting_for.discard(message["from"])
+
+    def _note_exit(self, index: int, what: str) -> None:
+        self._read_messages(what)
+        self.selector.unregister(self.pidfds[index])
+        self.exited.add(index)
+        process, plan = self.processes[index], self.placement.processes[index]
+        process.join()
+        if what == "exit" and (process.exitcode == 0 or plan.name in self.result.lost):
+            self.waiting_for.discard(plan.name)
+            return
+        if process.exitcode in (-signal.SIGTERM, -signal.SIGHUP):
+            # Sent to the whole group it is on its way here too, and is then the reason.
+            time.sleep(GROUP_SIGNAL_S)
+        agents = ", ".join(agent.name for agent in plan.agents)
+        ended = f"{plan.name} (pid {process.pid}, {agents}) {_how_it_ended(process.exitcode)}"
+        if not self._survives(plan.name, ended):
+            raise AgentError(ended, plan.name)
+
+    def _survives(self, name: str, why: str) -> bool:
+        """Whether the run goes on without this process; a rank's endpoint is closed then."""
+        index = self.placement.process_index(name)
+        plan = self.placement.processes[index]
+        if not self.spec.survive or plan.role != "rank":
+            return False
+        self.waiting_for.discard(name)
+        if name in self.result.lost:
+            return True
+        LOGGER.info("the run goes on without %s: %s", name, why)
+        self.result.lost[name] = why
+        number = plan.agents[0].number
+        node = self.parts.memory.nodes[self.spec.ranks[number].node]
+        close_dead(self.spec, node, self.spec.endpoints[number])
+        self.parts.memory.control.set_runner_state(index, "failed")
+        return True
+
+    def _give_up(self) -> None:
+        pids = self._pids()
+        blamed = self._blamed(pids)
+        text = diagnosis.dump(self.parts, pids)
+        if self.directory is not None:
+            (self.directory / DUMP_FILE).write_text(text)
+        LOGGER.error("the run did not end in time\n%s", text)
+        states = {
+            plan.name: diagnosis.process_state(pid)
+            for plan, pid in zip(self.placement.processes, pids, strict=True)
+        }
+        who = ", ".join(f"{name} ({states[name]})" for name in blamed)
+        raise AgentError(f"{self.late} because of {who}", blamed[0], text)
+
+    def _blamed(self, pids: list[int]) -> list[str]:
+        """Who keeps the run from ending; never one that has ended as it should."""
+        plans = self.placement.processes
+        ended = {
+            plan.name
+            for plan, process in zip(plans, self.processes, strict=True)
+            if process.exitcode == 0
+        }
+        found = [name for name in diagnosis.suspects(self.parts, pids) if name not in ended]
+        return found or [plan.name for plan in plans if plan.name in self.waiting_for]
+
+    def _apply_faults(self, now: float) -> None:
+        while self.faults and self.faults[0][0] <= now:
+            _, fault = self.faults.pop(0)
+            index = self.placement.process_index(fault.process)
+            LOGGER.info("fault: %s %s", fault.action, fault.process)
+            if fault.action == "kill":
+                self._hurry(index)
+                self._signal(index, signal.SIGKILL)
+            else:
+                self._signal(index, signal.SIGSTOP)
+                if fault.stop_for_s > 0:
+                    self.resume.append((now + fault.stop_for_s, index))
+        for moment, index in [timed for timed in self.resume if timed[0] <= now]:
+            self.resume.remove((moment, index))
+            self._signal(index, signal.SIGCONT)
+
+    # -- the end --------------------------------------------------------
+
+    def _pids(self) -> list[int]:
+        return [process.pid or 0 for process in self.processes]
+
+    def _signal(self, index: int, number: int) -> None:
+        # By pidfd: a pid that came round again can never be hit.
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfds[index], number)
+
+    def _hurry_spinners(self) -> None:
+        """Let those of the idle class see the stop word soon, also where strangers keep the CPU
+        busy. Without the right to it they end when they get their share.
+        """
+        for index in range(len(self.processes)):
+            self._hurry(index)
+
+    def _hurry(self, index: int) -> None:
+        if self.placement.processes[index].idle_class and index not in self.exited:
+            with contextlib.suppress(PermissionError, ProcessLookupError):
+                os.sched_setscheduler(self._pids()[index], os.SCHED_OTHER, os.sched_param(0))
+
+    def _end_everyone(self, memory: RunMemory) -> None:
+        left = [index for index in range(len(self.pidfds)) if index not in self.exited]
+        if left:
+            memory.control.set_stop("abort")
+            self._hurry_spinners()
+            until = time.monotonic() + ABORT_LIMIT_S
+            while left and time.monotonic() < until:
+                with contextlib.suppress(AgentError):
+                    self._read_messages("exit")
+                left = [index for index in left if self.processes[index].exitcode is None]
+                time.sleep(0.002)
+        for index in left:
+            self._signal(index, signal.SIGKILL)
+        for process in self.processes:
+            process.join()
+            process.close()
+        for pidfd in self.pidfds:
+            os.close(pidfd)
+
+
+def _how_it_ended(exit_code: int | None) -> str:
+    if exit_code is not None and exit_code < 0:
+        try:
+            return f"was killed by {signal.Signals(-exit_code).name}"
+        except ValueError:
+            return f"was killed by signal {-exit_code}"
+    return f"ended early with exit code {exit_code}"

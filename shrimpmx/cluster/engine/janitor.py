@@ -1,0 +1,76 @@
+"""The janitor: a process that outlives the supervisor and cleans up after it.
+
+A supervisor that is killed cannot remove its segments. The janitor sleeps on the
+supervisor's pidfd, in a session of its own so that Ctrl-C passes it by; when the
+supervisor ends without having dismissed it, it kills what is left of the run, unlinks its
+segments and its queue and removes its scratch directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import select
+import shutil
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from shrimpmx.cluster.engine.channel import unlink_queue
+from shrimpmx.cluster.engine.leftovers import processes_of
+from shrimpmx.native.cores import set_process_name
+from shrimpmx.native.segment import RunIdentity, unlink_segment
+
+# Agents die with the supervisor by themselves (PR_SET_PDEATHSIG); one that was stopped, or is
+# dying, may take this long.
+GRACE_S = 0.2
+
+
+class Janitor:
+    """Watches the calling process on behalf of one run."""
+
+    def __init__(
+        self, identity: RunIdentity, segments: Sequence[str], queue: str, scratch: Path
+    ) -> None:
+        self._supervisor = os.pidfd_open(os.getpid())
+        self.pid = os.fork()
+        if self.pid == 0:
+            # After a fork nothing of the supervisor's may run here: no clean-up, no flush.
+            try:
+                _watch(self._supervisor, identity, segments, queue)
+                shutil.rmtree(scratch, ignore_errors=True)
+            finally:
+                os._exit(0)
+        os.close(self._supervisor)
+        self.pidfd = os.pidfd_open(self.pid)
+
+    def dismiss(self) -> None:
+        """End the janitor: the supervisor has cleaned up itself."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+        os.close(self.pidfd)
+
+
+def _watch(supervisor: int, identity: RunIdentity, segments: Sequence[str], queue: str) -> None:
+    gc.disable()
+    os.setsid()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    set_process_name("shrimpmx-janitor")
+    select.select([supervisor], [], [])
+    control = next((name for name in segments if name.endswith("-control")), None)
+    left = processes_of(control, identity) if control else []
+    pidfds = []
+    for pid in left:
+        with contextlib.suppress(ProcessLookupError):
+            pidfd = os.pidfd_open(pid)
+            pidfds.append(pidfd)
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    for name in segments:
+        unlink_segment(name)
+    unlink_queue(queue)
+    for pidfd in pidfds:
+        select.select([pidfd], [], [], GRACE_S)

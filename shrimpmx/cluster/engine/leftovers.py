@@ -1,0 +1,117 @@
+"""What dead runs left behind: segments and queues without an owner, processes without a run.
+
+A run is known by its id and by the pid and start time of its supervisor. Only what bears
+such a name, and whose supervisor is gone, is touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from shrimpmx.cluster.engine.channel import QUEUE, unlink_queue
+from shrimpmx.errors import SegmentError
+from shrimpmx.native.cores import start_ticks
+from shrimpmx.native.segment import (
+    RunIdentity,
+    Segment,
+    list_segments,
+    parse_segment_name,
+    unlink_segment,
+)
+from shrimpmx.shared.control import Control
+
+# Where a queue can be seen, if the file system of queues is mounted.
+MQUEUE = Path("/dev/mqueue")
+
+
+@dataclass
+class Leftovers:
+    """Names of ownerless segments and queues, and pids of processes of dead runs."""
+
+    segments: list[str] = field(default_factory=list)
+    queues: list[str] = field(default_factory=list)
+    processes: list[int] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.segments or self.queues or self.processes)
+
+    def describe(self) -> str:
+        """One line for a log or the terminal."""
+        parts = [
+            f"{len(found)} {noun}{'' if len(found) == 1 else 's'}"
+            for found, noun in (
+                (self.segments, "segment"),
+                (self.queues, "queue"),
+                (self.processes, "process"),
+            )
+            if found
+        ]
+        return ", ".join(parts).replace("processs", "processes") or "nothing"
+
+
+def find_leftovers() -> Leftovers:
+    """Everything of runs whose supervisor no longer lives."""
+    found = Leftovers()
+    dead: dict[RunIdentity, None] = {}
+    for name, identity, what in list_segments():
+        if not identity.is_alive():
+            found.segments.append(name)
+            dead[identity] = None
+            if what == "control":
+                found.processes.extend(processes_of(name, identity))
+    found.queues = _ownerless_queues(dead)
+    return found
+
+
+def remove_leftovers(found: Leftovers) -> None:
+    """End the processes and remove the names of `found`; what is gone meanwhile is fine."""
+    for pid in found.processes:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    for name in found.segments:
+        with contextlib.suppress(PermissionError):
+            unlink_segment(name)
+    for name in found.queues:
+        with contextlib.suppress(PermissionError):
+            unlink_queue(name)
+
+
+def processes_of(control_name: str, identity: RunIdentity) -> list[int]:
+    """Living processes that the control segment names and that really are of that run.
+
+    A pid alone may have come round again, so the process must map a segment of the run.
+    """
+    try:
+        segment = Segment.attach(control_name, 1)
+    except (SegmentError, PermissionError):
+        return []
+    try:
+        control = Control.attach(segment)
+        pids = [control.runner_info(index)["pid"] for index in range(control.runners_count)]
+    finally:
+        segment.close()
+    prefix = identity.segment_name("")
+    return [pid for pid in pids if pid and start_ticks(pid) is not None and _maps(pid, prefix)]
+
+
+def _maps(pid: int, prefix: str) -> bool:
+    try:
+        return prefix in Path(f"/proc/{pid}/maps").read_text()
+    except OSError:
+        return False
+
+
+def _ownerless_queues(dead: dict[RunIdentity, None]) -> list[str]:
+    if not MQUEUE.is_mount():
+        # Queues cannot be listed, but those of runs that left segments have known names.
+        return [identity.segment_name(QUEUE) for identity in dead]
+    names = []
+    for path in MQUEUE.iterdir():
+        parsed = parse_segment_name(path.name)
+        if parsed is not None and not parsed[0].is_alive():
+            names.append(path.name)
+    return sorted(names)

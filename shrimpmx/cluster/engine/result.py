@@ -1,0 +1,102 @@
+"""What a run gives back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shrimpmx.cluster.engine.memory import RunMemory
+from shrimpmx.cluster.engine.rank_steps import COUNTERS_BEFORE
+from shrimpmx.cluster.engine.trace_text import trace_text
+from shrimpmx.cluster.place.placement import Placement
+from shrimpmx.native.trace import TraceRecord
+from shrimpmx.shared.counter_texts import LONGEST
+
+
+@dataclass
+class ClusterResult:
+    """Figures of one run; times are ns unless a name says otherwise.
+
+    `samples[process][name]`: what each rank's workload returned. `counters[agent]`: at the
+    end; `counters_before[agent]`: when rank 0 began to work. `accounts[process]`: what waiting
+    cost, for ranks during the work only. `usage[process]`: the kernel's view of the same time;
+    `hardware[process]`: what the CPU counted in it, and `hardware_absent` why not, where asked for.
+    `interrupts[node][core][vector]`, `handovers[node][endpoint]`: whole run. `steered`: nodes whose
+    interrupts were sent to other cores while it ran. `lost[rank]`: why a rank did not end its work,
+    in a run that survives that. `records`: the binary trace, whose `agents` are named by their
+    numbers; `trace` is it in words.
+    """
+
+    placement: Placement
+    samples: dict[str, dict[str, NDArray[np.int64]]] = field(default_factory=dict)
+    counters: dict[str, dict[str, int]] = field(default_factory=dict)
+    counters_before: dict[str, dict[str, int]] = field(default_factory=dict)
+    accounts: dict[str, dict[str, int]] = field(default_factory=dict)
+    usage: dict[str, dict[str, int]] = field(default_factory=dict)
+    hardware: dict[str, dict[str, int]] = field(default_factory=dict)
+    hardware_absent: dict[str, dict[str, str]] = field(default_factory=dict)
+    elapsed_ns: dict[str, int] = field(default_factory=dict)
+    realtime: dict[str, int] = field(default_factory=dict)
+    interrupts: list[list[list[int]]] = field(default_factory=list)
+    handovers: list[list[int]] = field(default_factory=list)
+    steered: list[int] = field(default_factory=list)
+    lost: dict[str, str] = field(default_factory=dict)
+    launch_s: float = 0.0
+    stop_s: float = 0.0
+    trace: str = ""
+    records: list[TraceRecord] = field(default_factory=list)
+    agents: list[str] = field(default_factory=list)
+
+    def worked(self, agent: str) -> dict[str, int]:
+        """What an agent counted from the moment when rank 0 began to work.
+
+        The longest of some times is that of the whole run.
+        """
+        before = self.counters_before.get(agent, {})
+        return {
+            name: value if name.endswith(LONGEST) else value - before.get(name, 0)
+            for name, value in self.counters[agent].items()
+        }
+
+    def read_memory(self, memory: RunMemory) -> None:
+        """Take over what stands in the run's segments at its end."""
+        control = memory.control
+        names = self.agents
+        for number in range(control.agents_count):
+            names.append(control.agent_info(number)["name"])
+            self.counters[names[-1]] = control.agent_counters(number)
+        for index, plan in enumerate(self.placement.processes):
+            self.accounts.setdefault(plan.name, control.runner_account(index))
+            self.realtime[plan.name] = control.runner_info(index)["realtime"]
+        for node in memory.nodes:
+            self.interrupts.append(node.interrupt_counts())
+            endpoints = range(node.endpoints_count)
+            self.handovers.append([node.endpoint_handovers(number) for number in endpoints])
+            if node.affinity_changes:
+                self.steered.append(node.index)
+        if memory.trace is not None:
+            self.records = memory.trace.records()
+            self.trace = trace_text(memory.trace, names)
+
+    def read_directory(self, directory: Path) -> None:
+        """Take over the files that the ranks wrote."""
+        for plan in self.placement.processes:
+            path = directory / f"{plan.name}.npz"
+            if path.exists():
+                with np.load(path, allow_pickle=False) as arrays:
+                    self.samples[plan.name] = {name: arrays[name] for name in arrays.files}
+        path = directory / COUNTERS_BEFORE
+        if path.exists():
+            self.counters_before = json.loads(path.read_text())
+
+    def note_report(self, message: dict[str, Any]) -> None:
+        """Take over the figures in a process's last message."""
+        for name in ("usage", "account", "elapsed_ns", "hardware", "hardware_absent"):
+            if name in message:
+                target = getattr(self, "accounts" if name == "account" else name)
+                target[message["from"]] = message[name]

@@ -1,0 +1,12 @@
+from shrimpmx.shared.agent import Agent
+from shrimpmx.wait.waiter import Waiter
+
+class Runner:
+    agents: list[Agent]
+    waiter: Waiter
+    early_wake_ns: int
+    realtime: int
+    def __init__(
+        self, agents: list[Agent], waiter: Waiter, early_wake_ns: int = ..., realtime: int = 0
+    ) -> None: ...
+    def run(self) -> None: ...

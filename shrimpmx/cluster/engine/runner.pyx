@@ -1,0 +1,202 @@
+"""The compiled loop that drives the agents of one process.
+
+A pass steps every agent once, with one reading of the clock. When a pass finds nothing to
+do, the process waits with its waiting strategy, which looks by making another pass, until
+there is work, an agent's own time comes, or the run stops.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdlib cimport calloc, free
+
+from shrimpmx.host.interrupts cimport InterruptAgent
+from shrimpmx.native.atomics cimport load_relaxed_u32
+from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.shared.agent cimport Agent
+from shrimpmx.wait.strategy cimport spin_until
+from shrimpmx.wait.waiter cimport Waiter
+
+from shrimpmx.cluster.spec import EARLY_WAKE_NS
+
+cdef extern from "<sched.h>" nogil:
+    struct sched_param:
+        int sched_priority
+    int sched_setscheduler(int pid, int policy, const sched_param *parameters) noexcept
+    enum:
+        SCHED_FIFO
+        SCHED_OTHER
+
+cdef extern from "<time.h>" nogil:
+    struct timespec:
+        long tv_sec
+        long tv_nsec
+    int nanosleep(const timespec *time, timespec *left) noexcept
+
+# A sleep shorter than this is not worth its two context switches (ours).
+cdef int64_t SHORTEST_SLEEP_NS = 5_000
+# A process that preempts others and whose next work is always near, a NIC while its link is
+# busy, would never leave its CPU to them. Hardware keeps nobody from running: after this long
+# awake it naps, sooner if a handler waits that it has interrupted itself. A nap takes its own
+# time and that of a late timer, enough for a handler to send a block of a large message (ours).
+cdef int64_t AWAKE_MAX_NS = 200_000
+cdef int64_t AWAKE_BESIDE_NS = 20_000
+cdef int64_t NAP_NS = 25_000
+# A handler whose host is overloaded works without an end, which is its right; but a process of
+# real-time priority that never sleeps is ended by its RLIMIT_RTTIME: far below that (ours).
+cdef int64_t WORK_MAX_NS = 50_000_000
+
+
+# Steps every agent; returns how much they did.
+cdef int one_pass(Course *course) noexcept nogil:
+    cdef int64_t now_ns = clock_now_ns(course.clock)
+    cdef int64_t due_ns = NEVER_NS
+    cdef int done = 0
+    cdef uint32_t index
+    course.keeps_waiting = False
+    for index in range(course.agents_count):
+        done += step_agent(course, course.agents[index], now_ns, &due_ns)
+    course.due_ns = due_ns
+    return done
+
+
+cdef inline int step_agent(Course *course, void *pointer, int64_t now_ns,
+                           int64_t *due_ns) noexcept nogil:
+    cdef int done = (<Agent>pointer).step(now_ns)
+    if (<Agent>pointer).next_due_ns < due_ns[0]:
+        due_ns[0] = (<Agent>pointer).next_due_ns
+    if (<Agent>pointer).busy_until_ns > course.busy_until_ns:
+        course.busy_until_ns = (<Agent>pointer).busy_until_ns
+    course.keeps_waiting |= (<Agent>pointer).keeps_waiting
+    if <void *>(<Agent>pointer).failure != <void *>None:
+        course.failed = True
+    return done
+
+
+# The look of a waiting runner: a pass. It also ends the wait when the pass brought the due
+# time forward, so that the next wait has the right deadline.
+cdef bint pass_found_work(void *context) noexcept nogil:
+    cdef Course *course = <Course *>context
+    return one_pass(course) > 0 or course.failed or course.due_ns < course.awaited_ns
+
+
+cdef class Runner:
+    """Drives `agents` in the calling process until the run stops or one of them fails.
+
+    `waiter`: how the process waits, and its record; `early_wake_ns`: how long before a due
+    time a sleep ends (the rest is spun, since timers are late); `realtime`: the FIFO priority
+    that the process holds, 0 if none, to return to after a demotion.
+    """
+
+    def __cinit__(self, list agents not None, Waiter waiter not None,
+                  early_wake_ns: int = EARLY_WAKE_NS, realtime: int = 0):
+        self.course.agents = <void **>calloc(max(1, len(agents)), sizeof(void *))
+        self.course.demotion_flags = <const int32_t **>calloc(max(1, len(agents)), sizeof(void *))
+        if self.course.agents == NULL or self.course.demotion_flags == NULL:
+            raise MemoryError
+        self.agents = list(agents)
+        self.waiter = waiter
+        self.early_wake_ns = early_wake_ns
+        self.realtime = realtime
+        self.course.clock = waiter.environment.clock
+        for agent in self.agents:
+            self._add(agent)
+
+    def __dealloc__(self):
+        free(self.course.agents)
+        free(self.course.demotion_flags)
+
+    cdef int _add(self, Agent agent) except -1:
+        cdef const void *flags
+        self.course.agents[self.course.agents_count] = <void *>agent
+        self.course.agents_count += 1
+        if isinstance(agent, InterruptAgent):
+            flags = &(<InterruptAgent>agent).wants_demotion
+            self.course.demotion_flags[self.course.demotion_flags_count] = <const int32_t *>flags
+            self.course.demotion_flags_count += 1
+        return 0
+
+    def run(self) -> None:
+        """Drive the agents; raises what an agent's step raised, if one did."""
+        with self.waiter:
+            with nogil:
+                self.drive()
+        for agent in self.agents:
+            if agent.failure is not None:
+                raise agent.failure
+
+    cdef void drive(self) noexcept nogil:
+        while not self.course.failed and load_relaxed_u32(self.waiter.environment.stop) == 0:
+            if one_pass(&self.course) == 0:
+                self.idle()
+            if self.realtime > 0:
+                self.heed_demotion()
+
+    cdef void idle(self) noexcept nogil:
+        cdef int64_t left_ns
+        cdef Course *course = &self.course
+        course.awaited_ns = course.due_ns
+        # Looked already: the pass before was the first look of this wait.
+        self.waiter.environment.account.waits += 1
+        if course.due_ns == NEVER_NS:
+            self.waiter.strategy.persist(
+                &self.waiter.environment, pass_found_work, course, NEVER_NS
+            )
+            return
+        left_ns = course.due_ns - clock_now_ns(course.clock)
+        if left_ns <= 0:
+            return
+        if course.due_ns <= course.busy_until_ns:
+            self.work()
+        elif left_ns <= self.early_wake_ns + SHORTEST_SLEEP_NS:
+            if self.realtime > 0 and self.awake_too_long():
+                self.nap()
+                return
+            spin_until(&self.waiter.environment, pass_found_work, course, course.due_ns)
+        else:
+            self.waiter.strategy.persist(
+                &self.waiter.environment, pass_found_work, course,
+                course.due_ns - self.early_wake_ns,
+            )
+
+    cdef void work(self) noexcept nogil:
+        """Take the CPU for the time that an agent's host needs, as its own code would; for a while:
+        the caller comes again.
+        """
+        if self.realtime > 0 and self.awake_for() > WORK_MAX_NS:
+            self.nap()
+        spin_until(&self.waiter.environment, pass_found_work, &self.course,
+                   min(self.course.busy_until_ns, clock_now_ns(self.course.clock) + WORK_MAX_NS))
+
+    cdef bint awake_too_long(self) noexcept nogil:
+        return self.awake_for() > (
+            AWAKE_BESIDE_NS if self.course.keeps_waiting else AWAKE_MAX_NS)
+
+    cdef int64_t awake_for(self) noexcept nogil:
+        """ns since it was first seen awake after its last sleep."""
+        cdef int64_t now_ns = clock_now_ns(self.course.clock)
+        if self.waiter.environment.account.blocks != self.blocks_seen:
+            self.blocks_seen = self.waiter.environment.account.blocks
+            self.awake_ns = now_ns
+        return now_ns - self.awake_ns
+
+    cdef void nap(self) noexcept nogil:
+        cdef timespec time
+        time.tv_sec = 0
+        time.tv_nsec = NAP_NS
+        self.waiter.environment.account.blocks += 1
+        self.waiter.environment.account.system_calls += 1
+        nanosleep(&time, NULL)
+        self.awake_for()  # from now on
+
+    cdef void heed_demotion(self) noexcept nogil:
+        """A handler that never catches up gives way to the ranks, as Linux moves to ksoftirqd."""
+        cdef bint wanted = False
+        cdef uint32_t index
+        cdef sched_param parameters
+        for index in range(self.course.demotion_flags_count):
+            wanted = wanted or self.course.demotion_flags[index][0] != 0
+        if wanted == self.demoted:
+            return
+        self.demoted = wanted
+        parameters.sched_priority = 0 if wanted else self.realtime
+        # Without the right to go back up the handler stays where it is: slow, never wrong.
+        sched_setscheduler(0, SCHED_OTHER if wanted else SCHED_FIFO, &parameters)

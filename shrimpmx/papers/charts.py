@@ -1,0 +1,81 @@
+"""The charts of a result: the paper's figures for its scenarios, else a panel per metric."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from shrimpmx.papers.coalescing2009 import plots as coalescing_plots
+from shrimpmx.papers.coalescing2009.figures import PAPER_FIGURES, SAVED_SOURCE, TABLE2
+from shrimpmx.papers.multiqueue2010 import figures as multiqueue_figures
+from shrimpmx.papers.multiqueue2010 import plots as multiqueue_plots
+from shrimpmx.papers.waiting1997 import figures as waiting_figures
+from shrimpmx.papers.waiting1997 import plots as waiting_plots
+from shrimpmx.report.plot.caption import caption
+from shrimpmx.report.plot.chart import AnyPanel, Chart, Panel, Panels
+from shrimpmx.report.plot.panels import metric_panel
+from shrimpmx.report.plot.reading import Result
+
+FIGURES = {
+    **coalescing_plots.FIGURES,
+    **waiting_plots.FIGURES,
+    **multiqueue_plots.FIGURES,
+}
+# What papers say of their scenarios, where no figure of theirs can be drawn.
+SAID = {**waiting_figures.SAID, **multiqueue_figures.SAID}
+
+# Panels of one picture; what is more goes into another (ours).
+PANELS_MAX = 12
+# File systems take 255 bytes, endings included.
+NAME_LETTERS = 60
+
+
+def charts_of(document: Mapping[str, Any]) -> list[Chart]:
+    """The charts of a result. InputError if it has no points, or figures are missing."""
+    result = Result(document, PAPER_FIGURES)
+    figure = FIGURES.get(result.scenario)
+    drawn = figure(result) if figure else None
+    panels, columns = drawn or _generic(result)
+    name = _file_name(result.scenario)
+    title = document.get("title") or result.scenario
+    charts = []
+    for start in range(0, len(panels), PANELS_MAX):
+        chosen = tuple(panels[start : start + PANELS_MAX])
+        theirs = any(_has_paper(panel) for panel in chosen)
+        lines = caption(result, theirs, _sources(result))
+        suffix = f"-{start // PANELS_MAX + 1}" if start else ""
+        charts.append(Chart(name + suffix, title, chosen, columns, lines))
+    return charts
+
+
+def _file_name(scenario: str) -> str:
+    """A scenario's name as that of a file: what a file system may not take becomes a dash."""
+    return re.sub(r"[^\w.-]+", "-", scenario).strip("-.")[:NAME_LETTERS] or "result"
+
+
+def _has_paper(panel: AnyPanel) -> bool:
+    return isinstance(panel, Panel) and any(series.paper for series in panel.series)
+
+
+def _sources(result: Result) -> tuple[str, ...]:
+    """What the paper says of this scenario in numbers."""
+    found = dict.fromkeys(figure.source for figure in result.published if figure.source)
+    sources = [*found, *([SAVED_SOURCE] if result.scenario == TABLE2 else ())]
+    sources += [SAID[result.scenario]] if result.scenario in SAID else []
+    return (f"The paper: {'; '.join(sources)}.",) if sources else ()
+
+
+def _generic(result: Result) -> tuple[Panels, int]:
+    """A row of panels per metric, a panel for each place of the other axes that was run."""
+    # What has columns only is drawn along them.
+    rows = result.rows or result.columns
+    lines = [result.columns] if result.rows and result.columns else []
+    places = [place for place in result.places(result.others) if result.find(place)]
+    panels = [
+        metric_panel(result, metric, rows, lines, place)
+        for metric in result.metrics
+        for place in places
+    ]
+    columns = len(places) if len(places) > 1 else min(2, len(panels))
+    return panels, min(columns, 3)

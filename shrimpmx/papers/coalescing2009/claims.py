@@ -1,0 +1,497 @@
+"""What Goglin and Furmento 2009 measured: IC-1 to IC-23.
+
+Finding a Tradeoff between Host Interrupt Load and MPI Latency over Ethernet, Cluster 2009. Units
+are those of the metrics. The paper's figures lie in `figures.py`; how a predicate
+follows from one: `coalescing_statistics`.
+"""
+
+from __future__ import annotations
+
+from shrimpmx.papers.claim import Claim
+from shrimpmx.papers.coalescing2009.figures import (
+    DEFERRED,
+    DELAY_US,
+    FIG4,
+    FIG5,
+    FIG6,
+    HALF_ROUND_TRIP,
+    LESS_WITHOUT,
+    OTHER,
+    OVERHEAD,
+    PER_PACKET,
+    SAVED_BY_BINDING_NS,
+    STREAM_INTERRUPTS,
+    TABLE1,
+    TABLE2,
+    TABLE3,
+    TRADE_OFF,
+    TRANSFER,
+    UNMARKED,
+    UNMARKED_SHARE,
+)
+from shrimpmx.papers.coalescing2009.statistics import (
+    ADAPTIVE,
+    ALL,
+    ASLEEP,
+    AWAKE,
+    DISABLED,
+    FITTED,
+    HIGHER,
+    LARGE,
+    LOWER,
+    MEDIUM,
+    NO_EFFECT,
+    NO_MPI,
+    ONE_CORE,
+    OPEN_MX,
+    OWN_COSTS,
+    PLATFORM,
+    SCATTERED,
+    SCATTERED_CPUS,
+    SLOW_NS,
+    SMALL,
+    STREAM,
+    TIMEOUT,
+    at_most,
+    interrupts,
+    misordered,
+    moved,
+    on,
+    overtaken,
+    packets,
+    rate_order,
+    ratio,
+    saved,
+    sized,
+    unmarked_words,
+    without,
+)
+from shrimpmx.results.expectation_kinds import Bound, Near, Order, Ratio
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="IC-1",
+        kind="ratio",
+        source="IV-B1 and figure 4",
+        setup="A stream of 128 B messages to the emulated platform, cores may sleep, interrupts of "
+        "one core: without coalescing against 75 µs.",
+        paper="433 k msg/s at 75 µs, less than half of it without",
+        statistics=(
+            ratio(
+                "message rate without coalescing against 75 µs",
+                *(FIG4, "message_rate"),
+                {**PLATFORM, **DISABLED, **ONE_CORE, **ASLEEP},
+                TIMEOUT,
+                LESS_WITHOUT,
+            ),
+        ),
+    ),
+    Claim(
+        id="IC-2",
+        kind="ratio",
+        source="IV-B1 and figure 4",
+        setup="The same stream at this machine's own costs, an interrupt per packet, scattered "
+        "over two cores, so that half of them reach one that sleeps: cores kept awake against free "
+        "to sleep.",
+        paper="markedly higher when kept awake",
+        cpus=SCATTERED_CPUS,
+        statistics=(
+            on(
+                FIG4,
+                Ratio(
+                    text="message rate with cores awake against sleeping",
+                    metric="message_rate",
+                    of={**OWN_COSTS, **DISABLED, **SCATTERED, **AWAKE},
+                    to=ASLEEP,
+                    at_least=HIGHER,
+                ),
+            ),
+        ),
+    ),
+    Claim(
+        id="IC-3",
+        kind="ratio",
+        source="IV-B1 and figure 4",
+        setup="The same stream at this machine's own costs, an interrupt per packet: bound to one "
+        "core against scattered over two.",
+        paper="higher when bound",
+        cpus=SCATTERED_CPUS,
+        statistics=(
+            on(
+                FIG4,
+                Ratio(
+                    text="message rate with interrupts bound against scattered",
+                    metric="message_rate",
+                    of={**OWN_COSTS, **DISABLED, **ONE_CORE, **ASLEEP},
+                    to=SCATTERED,
+                    at_least=HIGHER,
+                ),
+            ),
+        ),
+    ),
+    Claim(
+        id="IC-4",
+        kind="ratio",
+        source="IV-B2",
+        setup="Invalid 128 B packets, which the receive handler drops: coalesced against an "
+        "interrupt each.",
+        paper="965 ns per packet with an interrupt each, 774 ns coalesced",
+        statistics=(
+            ratio(
+                "host time per packet coalesced against an interrupt each",
+                *(OVERHEAD, "handler_cpu_per_packet"),
+                {**TIMEOUT, **ONE_CORE},
+                DISABLED,
+                PER_PACKET["timeout"] / PER_PACKET["disabled"],
+            ),
+        ),
+    ),
+    Claim(
+        id="IC-5",
+        kind="ratio",
+        source="IV-B2",
+        setup="The same packets, an interrupt each: bound to one core against scattered over two.",
+        paper="about 40 ns less when bound",
+        cpus=SCATTERED_CPUS,
+        statistics=(
+            ratio(
+                "host time per packet with interrupts bound against scattered",
+                *(OVERHEAD, "handler_cpu_per_packet"),
+                {**DISABLED, **ONE_CORE},
+                SCATTERED,
+                1 - SAVED_BY_BINDING_NS / PER_PACKET["disabled"],
+            ),
+        ),
+    ),
+    Claim(
+        id="IC-6",
+        kind="ratio",
+        source="IV-B3 and figure 5",
+        setup="Ping-pong of small messages: 75 µs against no coalescing.",
+        paper="about 10 µs rises to about 75 µs",
+        statistics=(
+            ratio(
+                "half round trip of an empty message at 75 µs against without",
+                *(FIG5, "half_round_trip"),
+                sized(TIMEOUT, SMALL),
+                DISABLED,
+                HALF_ROUND_TRIP["timeout"] / HALF_ROUND_TRIP["disabled"],
+            ),
+        ),
+        note=FITTED["IC-6"],
+    ),
+    Claim(
+        id="IC-7",
+        kind="ratio",
+        source="IV-B3 and figure 5",
+        setup="Ping-pong of large messages: 75 µs against no coalescing.",
+        paper="higher throughput with coalescing",
+        statistics=(
+            on(
+                FIG5,
+                at_most(
+                    "half round trip of 1 MiB at 75 µs against without",
+                    *("half_round_trip", sized(TIMEOUT, LARGE), DISABLED, LOWER),
+                ),
+            ),
+        ),
+    ),
+    Claim(
+        id="IC-8",
+        kind="order",
+        source="IV-C1 and figure 6",
+        setup="Ping-pong of 0 B and of 1 MiB with Open-MX coalescing, without any, and with 75 µs.",
+        paper="small as fast as without coalescing, large as fast as with 75 µs",
+        statistics=(
+            on(
+                FIG6,
+                Order(
+                    text="half round trip of an empty message",
+                    metric="half_round_trip",
+                    ranks=(
+                        (sized(TIMEOUT, SMALL),),
+                        (sized(OPEN_MX, SMALL), sized(DISABLED, SMALL)),
+                    ),
+                    tolerance=NO_EFFECT,
+                ),
+            ),
+            on(
+                FIG6,
+                at_most(
+                    "half round trip of 1 MiB with Open-MX against 75 µs",
+                    *("half_round_trip", sized(OPEN_MX, LARGE), TIMEOUT, 1 + NO_EFFECT),
+                ),
+            ),
+        ),
+    ),
+    Claim(
+        id="IC-9",
+        kind="order",
+        source="IV-C2 and table I",
+        setup="Message rate of empty messages by strategy.",
+        paper="75 µs 490 k, Stream 435 k, Open-MX 423 k, disabled 252 k msg/s",
+        statistics=(rate_order(SMALL, (TIMEOUT,), (STREAM, OPEN_MX), (DISABLED,)),),
+        note=FITTED["IC-9"],
+    ),
+    Claim(
+        id="IC-10",
+        kind="order",
+        source="IV-C2 and table I",
+        setup="Message rate of 32 KiB messages by strategy.",
+        paper="Stream 14 691, Open-MX 14 533, 75 µs 14 507, disabled 6 476 msg/s",
+        statistics=(rate_order(MEDIUM, (STREAM, OPEN_MX, TIMEOUT), (DISABLED,)),),
+    ),
+    Claim(
+        id="IC-11",
+        kind="order",
+        source="IV-C2 and table I",
+        setup="Message rate of 1 MiB messages by strategy.",
+        paper="75 µs 452, Open-MX 451, Stream 447, disabled 334 msg/s",
+        statistics=(rate_order(LARGE, (TIMEOUT, OPEN_MX, STREAM), (DISABLED,)),),
+    ),
+    Claim(
+        id="IC-12",
+        kind="count",
+        source="IV-C2",
+        setup="A stream of empty messages: interrupts with Stream against Open-MX.",
+        paper="about half",
+        statistics=(
+            on(
+                TABLE1,
+                Ratio(
+                    text="interrupts per message with Stream against Open-MX",
+                    metric="interrupts_per_message",
+                    of=sized(STREAM, SMALL),
+                    to=OPEN_MX,
+                    at_least=STREAM_INTERRUPTS * 0.85,
+                    at_most=STREAM_INTERRUPTS * 1.15,
+                ),
+                STREAM_INTERRUPTS,
+            ),
+        ),
+        note=FITTED["IC-12"],
+    ),
+    Claim(
+        id="IC-13",
+        kind="count",
+        source="IV-C2",
+        setup="A stream of empty messages with Open-MX, slower and slower: packets without a mark, "
+        "which acknowledge.",
+        paper="up to 20 % of the traffic",
+        statistics=(
+            on(
+                UNMARKED,
+                Near(
+                    text="packets without a mark where the receiver keeps up",
+                    metric="unmarked_share",
+                    of={"tx_gap_ns": SLOW_NS},
+                    value=UNMARKED_SHARE,
+                ),
+                UNMARKED_SHARE,
+            ),
+            on(
+                UNMARKED,
+                Bound(
+                    text="packets without a mark, at any rate",
+                    metric="unmarked_share",
+                    of={},
+                    # The paper gives it rounded.
+                    at_most=UNMARKED_SHARE + 0.5,
+                ),
+                UNMARKED_SHARE,
+            ),
+        ),
+        note="a receiver that lags behind acknowledges up to 64 messages with one packet",
+    ),
+    Claim(
+        id="IC-14",
+        kind="count",
+        source="IV-C3 and table II",
+        setup='One message of 234 880 B, the paper\'s "234 kiB": its packets, and the interrupts '
+        "of both hosts.",
+        paper="160 replies in 5 blocks of 32, 167 packets with the requests; 92.4 / 14.4 / 13.7 "
+        "interrupts: disabled / 75 µs / Open-MX",
+        statistics=(
+            interrupts("interrupts without coalescing", DISABLED),
+            interrupts("interrupts at 75 µs", TIMEOUT),
+            interrupts("interrupts with Open-MX", OPEN_MX),
+            packets("packets, acknowledgements apart", "packets_per_message"),
+            packets("pull requests", "pull_requests_per_message"),
+            packets("pull replies", "pull_replies_per_message"),
+        ),
+        note=FITTED["IC-14"],
+    ),
+    Claim(
+        id="IC-15",
+        kind="ratio",
+        source="IV-C3 and table II",
+        setup="The same message: its transfer time.",
+        paper="705 µs disabled, 762 µs at 75 µs, 708 µs with Open-MX",
+        statistics=(
+            ratio(
+                "transfer time at 75 µs against without coalescing",
+                *(TABLE2, "transfer"),
+                {**TIMEOUT, **ALL},
+                DISABLED,
+                TRANSFER["timeout"] / TRANSFER["disabled"],
+            ),
+            on(
+                TABLE2,
+                # Nearer to the one than to the other.
+                at_most(
+                    "transfer time with Open-MX against without coalescing",
+                    *("transfer", {**OPEN_MX, **ALL}, DISABLED),
+                    (TRANSFER["timeout"] / TRANSFER["disabled"]) ** 0.5,
+                ),
+                TRANSFER["open-mx"] / TRANSFER["disabled"],
+            ),
+        ),
+    ),
+    Claim(
+        id="IC-16",
+        kind="ratio",
+        source="IV-C3",
+        setup="The same message with Open-MX: each kind of packet without its mark.",
+        paper="marks save 20 µs (rendezvous), 5 µs (pull requests), 2 µs (last pull replies), "
+        "nothing (notify)",
+        statistics=(
+            saved("rndv"),
+            saved("pull-request"),
+            saved("pull-reply"),
+            on(
+                TABLE2,
+                Ratio(
+                    text=unmarked_words("notify"),
+                    metric="transfer",
+                    of=without("notify"),
+                    to=ALL,
+                    at_least=LOWER,
+                    at_most=HIGHER,
+                ),
+                1.0,
+            ),
+        ),
+    ),
+    Claim(
+        id="IC-17",
+        kind="ratio",
+        source="IV-C4 and table III",
+        setup="A message of 32 KiB whose mark is 0, 1 or 3 fragments early, or whose last "
+        "fragment really overtakes so many: Stream against Open-MX.",
+        paper="156 / 177 / 177 µs with Open-MX, 156 / 171 / 174 µs with Stream",
+        statistics=(
+            misordered(
+                "Open-MX with the mark 1 early against in order",
+                *({**OPEN_MX, **moved(1)}, moved(0)),
+            ),
+            misordered(
+                "Open-MX with the mark 3 early against in order",
+                *({**OPEN_MX, **moved(3)}, moved(0)),
+            ),
+            misordered("Stream against Open-MX, mark 1 early", {**STREAM, **moved(1)}, OPEN_MX),
+            misordered("Stream against Open-MX, mark 3 early", {**STREAM, **moved(3)}, OPEN_MX),
+            *(
+                on(
+                    TABLE3,
+                    at_most(
+                        f"Stream against Open-MX, {degree} really overtaken",
+                        *("transfer", {**STREAM, **overtaken(degree)}, OPEN_MX, LOWER),
+                    ),
+                )
+                for degree in (1, 3)
+            ),
+        ),
+    ),
+    Claim(
+        id="IC-18",
+        kind="count",
+        source="IV-C4",
+        setup="The same message with Stream: how often the early interrupt is deferred to the end.",
+        paper="30 % with the mark 1 early, 15 % with the mark 3 early",
+        statistics=tuple(
+            on(
+                TABLE3,
+                Near(
+                    text=f"deferred to the end, mark {degree} early",
+                    metric="deferral_success",
+                    of={**STREAM, **moved(degree)},
+                    value=share,
+                ),
+                share,
+            )
+            for degree, share in DEFERRED.items()
+        ),
+        note=FITTED["IC-18"],
+    ),
+    Claim(
+        id="IC-19",
+        kind="ratio",
+        source="IV-D and table IV",
+        setup="NAS kernels, 16 ranks on 2 nodes, by strategy.",
+        paper="disabling never helps (IS C 11.6 % slower); on IS Open-MX gains 7 to 8 %, Stream "
+        "1 to 2.5 %",
+        missing=NO_MPI,
+    ),
+    Claim(
+        id="IC-20",
+        kind="count",
+        source="IV-D and table V",
+        setup="NAS IS, 16 ranks on 2 nodes: interrupts by strategy, against 75 µs.",
+        paper="disabled 22 times as many; Open-MX +16 to 19 %; Stream +17 to 21 %",
+        missing=NO_MPI,
+    ),
+    Claim(
+        id="IC-21",
+        kind="ratio",
+        source="III-B and VI",
+        setup="Unmarked packets of another protocol beside a marked stream, at its full rate and "
+        "at a quarter of it: their delay.",
+        paper="undisturbed by marks",
+        statistics=tuple(
+            on(
+                OTHER,
+                at_most(
+                    f"delay of the other protocol's packets with {name} against 75 µs",
+                    *("other_delay", place, TIMEOUT, 1 + NO_EFFECT),
+                ),
+            )
+            for name, place in (("Open-MX", OPEN_MX), ("Stream", STREAM))
+        ),
+    ),
+    Claim(
+        id="IC-22",
+        kind="ratio",
+        source="VI",
+        setup="Ping-pong of small messages: adaptive coalescing against 75 µs.",
+        paper="helps micro-benchmarks, but real applications less than marks do",
+        statistics=(
+            on(
+                TRADE_OFF,
+                at_most(
+                    "half round trip with adaptive coalescing against 75 µs",
+                    *("half_round_trip", sized(ADAPTIVE, SMALL), TIMEOUT, LOWER),
+                ),
+            ),
+        ),
+        note=f"micro-benchmark only: NAS IS {NO_MPI}",
+    ),
+    Claim(
+        id="IC-23",
+        kind="count",
+        source="III-C",
+        setup="A stream of empty messages with Stream: the longest that an interrupt is deferred.",
+        paper="until the coalescing timeout expires, at most",
+        statistics=(
+            on(
+                TABLE1,
+                Bound(
+                    text="longest deferral",
+                    metric="deferral_longest",
+                    of=sized(STREAM, SMALL),
+                    at_most=DELAY_US,
+                ),
+                DELAY_US,
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,90 @@
+"""The papers whose claims are known, and what is meant by a name that a user gives."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from shrimpmx.errors import InputError
+from shrimpmx.papers.claim import Claim
+from shrimpmx.papers.coalescing2009 import claims as coalescing
+from shrimpmx.papers.multiqueue2010 import claims as multiqueue
+from shrimpmx.papers.waiting1997 import claims as waiting
+from shrimpmx.results.expectation_kinds import Expectation
+from shrimpmx.study.scenario import Scenario
+
+PAPERS: Mapping[str, Sequence[Claim]] = {
+    "coalescing": coalescing.CLAIMS,
+    "multiqueue": multiqueue.CLAIMS,
+    "waiting": waiting.CLAIMS,
+}
+
+
+def chosen(names: Iterable[str], papers: Mapping[str, Sequence[Claim]]) -> list[Claim]:
+    """The claims that `names` means, papers or ids, in the order of the papers; all without one.
+
+    InputError at a name that is neither.
+    """
+    by_id = {claim.id: claim for claims in papers.values() for claim in claims}
+    wanted: set[str] = set()
+    for name in names:
+        if name.lower() in papers:
+            wanted |= {claim.id for claim in papers[name.lower()]}
+        elif name.upper() in by_id:
+            wanted.add(name.upper())
+        else:
+            raise InputError(
+                f"there is no paper or claim {name!r}; {_hint(name, list(papers), list(by_id))} "
+                "(shrimpmx reproduce --list shows them)"
+            )
+    return [claim for claim in by_id.values() if not wanted or claim.id in wanted]
+
+
+def _hint(name: str, papers: Sequence[str], ids: Sequence[str]) -> str:
+    spelt = {each.lower(): each for each in (*papers, *ids)}
+    near = difflib.get_close_matches(name.lower(), spelt, n=3)
+    if near:
+        return f"did you mean {' or '.join(repr(spelt[each]) for each in near)}?"
+    return f"papers are {', '.join(papers)}, claims {ids[0]} to {ids[-1]}"
+
+
+def papers_of(claims: Iterable[Claim], papers: Mapping[str, Sequence[Claim]]) -> list[str]:
+    """The papers that the claims come from."""
+    ids = {claim.id for claim in claims}
+    return [paper for paper, known in papers.items() if any(each.id in ids for each in known)]
+
+
+def is_whole(claims: Sequence[Claim], papers: Mapping[str, Sequence[Claim]]) -> bool:
+    """Whether they are all the claims of their papers."""
+    found = papers_of(claims, papers)
+    return len(claims) == sum(len(papers[paper]) for paper in found)
+
+
+def narrowed(scenario: Scenario, expectations: Sequence[Expectation]) -> Scenario:
+    """The scenario with no more points than the expectations are about.
+
+    An axis that one of them leaves open keeps all its values.
+    """
+    sweep = {
+        axis: _needed(axis, values, expectations) or values
+        for axis, values in scenario.sweep.items()
+    }
+    return scenario.model_copy(update={"sweep": sweep})
+
+
+def _needed(
+    axis: str, values: Sequence[Any], expectations: Sequence[Expectation]
+) -> tuple[Any, ...]:
+    """The values of an axis that are named; none if all are needed."""
+    named: list[Any] = []
+    for expected in expectations:
+        places = expected.places()
+        if axis not in places[0]:
+            return ()
+        named += [place[axis] for place in places if axis in place]
+    return tuple(value for value in values if _plain(value) in map(_plain, named))
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

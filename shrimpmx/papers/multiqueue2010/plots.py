@@ -1,0 +1,141 @@
+"""The multiqueue paper's Table I, as panels of our results beside it, and our placement map.
+
+Each takes a result and gives its panels, and how many stand side by side; or None if the axes
+were changed so that the figure cannot be drawn from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from shrimpmx.papers.multiqueue2010 import figures as paper
+from shrimpmx.report.plot.chart import ONLY, Axis, Cell, GridPanel, Panel, Value
+from shrimpmx.report.plot.panels import (
+    HERE,
+    Figure,
+    axis_words,
+    is_wide,
+    metric_panel,
+    note_missing,
+    ours_and_paper,
+    panel_title,
+    shown_or_why,
+)
+from shrimpmx.report.plot.reading import NOT_RUN, Place, Result, metric_label
+from shrimpmx.results.words import number_words, value_words
+
+BINDING_AXIS = Axis(
+    "binding of interrupts and process",
+    tuple(paper.BINDINGS),
+    tuple(map(float, range(len(paper.BINDINGS)))),
+    groups=(("interrupts to one core, by distance", 2.5),),
+)
+# What is drawn as a map: figures that are never 0.
+MAPPED = ("half_round_trip", "handler_cpu_per_packet")
+# What tells which way to steer is better; the other metrics say what happened.
+COMPARED = ("events_handed_over", "endpoint_handovers", "half_round_trip")
+# What the ledger has by structure.
+STRUCTURES = ("events_handed_over", "endpoint_handovers", "pull_handovers")
+
+
+def table1(result: Result) -> tuple[Sequence[Panel], int] | None:
+    """Table I: each metric by binding, beside the paper's where it has it; side by side without
+    and with copy offload.
+    """
+    if set(result.axes) - {"copy_offload"} != {"irq_binding", "distance"}:
+        return None
+    places = result.places([axis for axis in result.axes if axis == "copy_offload"])
+    panels = [_by_binding(result, metric, place) for metric in result.metrics for place in places]
+    return panels, len(places) if len(places) > 1 else min(3, len(panels))
+
+
+def _by_binding(result: Result, metric: str, place: Place) -> Panel:
+    spots = [{**place, **binding} for binding in paper.BINDINGS.values()]
+    ours = [result.value(result.find(spot), metric) for spot in spots]
+    known = [paper.paper_value(result.scenario, metric, spot) for spot in spots]
+    theirs = [None if y is None else Value(y, y, y) for y in known]
+    series = ours_and_paper(HERE, ONLY, ours, theirs)
+    shown, reason = shown_or_why(result, metric, series, ours)
+    return Panel(
+        panel_title(metric, place),
+        BINDING_AXIS,
+        metric_label(metric),
+        shown,
+        is_wide(shown, BINDING_AXIS.kind),
+        reason=reason,
+    )
+
+
+def placement_map(result: Result) -> tuple[Sequence[GridPanel], int] | None:
+    """A grid of both cores for each figure that can be mapped."""
+    metrics = [metric for metric in MAPPED if metric in result.metrics]
+    if set(result.axes) != {"irq_binding", "rank_core"} or not metrics:
+        return None
+    return [_grid(result, metric) for metric in metrics], len(metrics)
+
+
+def _grid(result: Result, metric: str) -> GridPanel:
+    cells: list[Cell] = []
+    reasons: dict[str, int] = {}
+    for row, irq_binding in enumerate(result.axes["irq_binding"]):
+        for column, rank_core in enumerate(result.axes["rank_core"]):
+            point = result.find({"irq_binding": irq_binding, "rank_core": rank_core})
+            found = result.value(point, metric)
+            if isinstance(found, Value) and found.y > 0:
+                cells.append(Cell(column, row, found.y, number_words(found.y)))
+            elif isinstance(found, str) and found != NOT_RUN:
+                reasons[found] = reasons.get(found, 0) + 1
+    note_missing(result, metric, reasons)
+    return GridPanel(
+        title=panel_title(metric, {}),
+        x_label=axis_words("rank_core"),
+        y_label=axis_words("irq_binding"),
+        value_label=metric_label(metric),
+        columns=tuple(value_words("rank_core", v) for v in result.axes["rank_core"]),
+        rows=tuple(value_words("irq_binding", v) for v in result.axes["irq_binding"]),
+        cells=tuple(cells),
+        even=_middle(cells),
+        reason="" if cells else "; ".join(reasons) or NOT_RUN,
+    )
+
+
+def _middle(cells: Sequence[Cell]) -> float:
+    """Their geometric mean, from which colours run to both sides."""
+    logarithms = [math.log(cell.value) for cell in cells]
+    return math.exp(sum(logarithms) / len(logarithms)) if logarithms else 1.0
+
+
+def steering(result: Result) -> tuple[Sequence[Panel], int] | None:
+    """What is handed over and how long it takes, by what chooses the queue, of processes that stay
+    and that move.
+    """
+    metrics = [metric for metric in COMPARED if metric in result.metrics]
+    if set(result.axes) != {"steering", "move_every"} or not metrics:
+        return None
+    panels = [metric_panel(result, metric, "steering", ["move_every"]) for metric in metrics]
+    return panels, len(panels)
+
+
+def ledger(result: Result) -> tuple[Sequence[Panel], int] | None:
+    """What is handed over, structure by structure, by size and binding: a row for each number of
+    pairs.
+    """
+    metrics = [metric for metric in STRUCTURES if metric in result.metrics]
+    if set(result.axes) != {"pairs", "size_bytes", "irq_binding"} or not metrics:
+        return None
+    panels = [
+        metric_panel(result, metric, "size_bytes", ["irq_binding"], place, bars=True)
+        for place in result.places(["pairs"])
+        for metric in metrics
+    ]
+    return panels, len(metrics)
+
+
+FIGURES: dict[str, Figure] = {
+    paper.LATENCY: table1,
+    paper.THROUGHPUT: table1,
+    paper.LEDGER: ledger,
+    paper.PLACEMENT: placement_map,
+    paper.STEERING: steering,
+}

@@ -1,0 +1,276 @@
+"""What Damianakis, Chen and Felten 1997 measured: WC-1 to WC-10.
+
+Reducing Waiting Costs in User-Level Communication, IPPS 1997. Units are those of the metrics. The
+paper's figures lie in `figures.py`; how a predicate follows from one:
+`waiting_statistics`.
+"""
+
+from __future__ import annotations
+
+from shrimpmx.papers.claim import Claim
+from shrimpmx.papers.coalescing2009.statistics import HIGHER, LOWER
+from shrimpmx.papers.waiting1997.figures import (
+    COMPETITIVE,
+    COMPETITIVE_MOST,
+    FIG1,
+    FIG2,
+    FIG3,
+    FLAGS,
+    NOTIFY_BY_BLOCK,
+    SPIN_SCHED_BY_SCHED,
+)
+from shrimpmx.papers.waiting1997.statistics import (
+    BLOCK,
+    FITTED,
+    FIVE_PAIRS,
+    LONG_DELAY,
+    NOTIFY,
+    OWN_COSTS,
+    SCHED,
+    SHORT_DELAYS,
+    SHRIMP,
+    SPIN,
+    SPIN_BLOCK,
+    SPIN_NOTIFY,
+    SPIN_SCHED,
+    bad_with_company,
+    best_or_equal,
+    calls,
+    each_sample,
+    equals,
+    five_pairs,
+    joins,
+    many_yields,
+    of_handlers,
+    on,
+    ranked,
+    ratio,
+    share_found,
+    sometimes,
+    stream_order,
+    tips,
+    without_interrupts,
+)
+from shrimpmx.results.expectation_kinds import Near, Within
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        id="WC-1",
+        kind="count",
+        source="figure 1 and 3.3",
+        setup="Five pairs on two nodes: system calls per wait and runs of the scheduler, of seven "
+        "strategies.",
+        paper="spin makes none; block and notify 1 system call for each wait, with 1 reschedule; "
+        "sched reschedules 6 times or more in a wait, spin-sched 3 times or more; the hybrids make "
+        "calls only sometimes",
+        statistics=(
+            equals(FIG1, "system calls per wait with spin", "system_calls_per_wait", SPIN, 0.0),
+            *calls(BLOCK),
+            *calls(NOTIFY),
+            many_yields(SCHED),
+            many_yields(SPIN_SCHED),
+            sometimes(SPIN_BLOCK, BLOCK),
+            sometimes(SPIN_NOTIFY, NOTIFY),
+            sometimes(SPIN_SCHED, SCHED),
+        ),
+    ),
+    Claim(
+        id="WC-2",
+        kind="order",
+        source="5.1 and figure 2",
+        setup="Ping-pong of one word, 0 to 600 µs of computing before each send, a spin limit of "
+        "300 µs: round trip by strategy.",
+        paper="spin lowest, sched not much worse, block above it, notify above block; the hybrids "
+        "like spin below their limit, like their other halves above it; spin-notify has a constant "
+        "overhead",
+        statistics=(
+            *ranked(
+                FIG2,
+                "round trip of the pure strategies",
+                "round_trip",
+                ((NOTIFY,), (BLOCK,), (SCHED,), (SPIN,)),
+            ),
+            joins(SPIN_SCHED, SPIN, SHORT_DELAYS[1]),
+            joins(SPIN_BLOCK, SPIN, SHORT_DELAYS[1]),
+            on(
+                FIG2,
+                ratio(
+                    f"spin-notify against spin, delay {SHORT_DELAYS[1]} µs",
+                    "round_trip",
+                    {**SHRIMP, **SPIN_NOTIFY, "delay_us": SHORT_DELAYS[1]},
+                    SPIN,
+                    least=HIGHER,
+                ),
+            ),
+            joins(SPIN_SCHED, SCHED, LONG_DELAY),
+            joins(SPIN_BLOCK, BLOCK, LONG_DELAY),
+            joins(SPIN_NOTIFY, NOTIFY, LONG_DELAY),
+        ),
+    ),
+    Claim(
+        id="WC-3",
+        kind="order",
+        source="5.1 and figure 3",
+        setup="Five pairs at once, 0 to 300 µs of computing before each send, at the costs of the "
+        "paper's machine and, beside it, at this machine's own: time and reschedules by strategy. "
+        "Beside it also time by the cost of a reschedule.",
+        paper="spin worst by far; notify 36 % above block; sched worse still; spin-sched 50 % "
+        "below sched in yields and time; spin-block best",
+        statistics=(
+            *ranked(
+                FIG3,
+                "wall time by strategy",
+                "wall_time",
+                tuple(
+                    ({**FIVE_PAIRS, **wait},) for wait in (SPIN, SCHED, NOTIFY, BLOCK, SPIN_BLOCK)
+                ),
+            ),
+            five_pairs(
+                "wall time of notify against block",
+                "wall_time",
+                NOTIFY,
+                BLOCK,
+                NOTIFY_BY_BLOCK,
+                decides=False,
+            ),
+            *(
+                five_pairs(
+                    f"{words} of spin-sched against sched",
+                    metric,
+                    SPIN_SCHED,
+                    SCHED,
+                    SPIN_SCHED_BY_SCHED,
+                )
+                for words, metric in (("reschedules", "reschedules"), ("wall time", "wall_time"))
+            ),
+            on(
+                FIG3,
+                ratio(
+                    "reschedules of spin-block against block",
+                    "reschedules",
+                    {**SHRIMP, **FIVE_PAIRS, **SPIN_BLOCK},
+                    BLOCK,
+                    most=LOWER,
+                ),
+            ),
+            *tips(),
+        ),
+        note=f"{FITTED}; waiting/tipping_point shows at which costs of a reschedule and of an "
+        "interrupt the order tips",
+    ),
+    Claim(
+        id="WC-4",
+        kind="ratio",
+        source="3.1",
+        setup="A wake-up by the interrupt handler itself or by a user-level handler, in a "
+        "ping-pong of one word: CPU time of ranks and handlers per message, and round trip, at "
+        "this machine's own costs.",
+        paper="the user-level handler costs at least 10 µs more for each message, on a Pentium of "
+        "60 MHz",
+        statistics=of_handlers(),
+        note=f"beside it the paper's machine, of which nothing follows ({FITTED})",
+    ),
+    Claim(
+        id="WC-5",
+        kind="ratio",
+        source="3.2",
+        setup="Waits for messages that come after fixed, uniform, exponential, bimodal and "
+        "adverse delays: cost of spin-block over that of the optimal off-line policy.",
+        paper="never more than 2 times, whatever the arrivals",
+        statistics=(
+            on(
+                COMPETITIVE,
+                Within(
+                    text="cost of spin-block over the optimum",
+                    metric="competitive_ratio",
+                    of=SPIN_BLOCK,
+                    at_most=COMPETITIVE_MOST,
+                ),
+                COMPETITIVE_MOST,
+            ),
+        ),
+    ),
+    Claim(
+        id="WC-6",
+        kind="order",
+        source="5.1",
+        setup="ttcp over stream sockets, one way, by strategy and message size: throughput.",
+        paper="similar to the micro-benchmarks: spin and its hybrids highest, then sched, then "
+        "block, then notify; spin-notify below spin",
+        statistics=stream_order(),
+    ),
+    Claim(
+        id="WC-7",
+        kind="order",
+        source="5.2 and figure 4",
+        setup="A file service that reads blocks cached on the other node, alone, beside nice "
+        "processes (time per block) and beside CPU hogs (CPU time per block).",
+        paper="spin-block best or equal in all three; block worse than spin alone; spin and block "
+        "both bad with company",
+        statistics=(
+            *ranked(
+                "waiting/fig4_file_system",
+                "time per block, alone",
+                "block_time",
+                tuple(
+                    tuple({"company": "alone", **wait} for wait in rank)
+                    for rank in ((BLOCK,), (SPIN, SPIN_BLOCK))
+                ),
+            ),
+            *(
+                best_or_equal(company, other, costs)
+                for costs in (SHRIMP, OWN_COSTS)
+                for company in ("nice", "hog")
+                for other in (SPIN, BLOCK)
+            ),
+            *(
+                bad_with_company(company, wait)
+                for company in ("nice", "hog")
+                for wait in (SPIN, BLOCK)
+            ),
+        ),
+    ),
+    Claim(
+        id="WC-8",
+        kind="count",
+        source="5.1",
+        setup="The five pairs of WC-3: waits that end before the rank gives up its CPU, and "
+        "messages found while spinning.",
+        paper="spin-block tends to run partners at the same time: in the common case it takes "
+        "messages while it spins, block does not",
+        statistics=share_found(),
+    ),
+    Claim(
+        id="WC-9",
+        kind="count",
+        source="2.2 and 4",
+        setup="A process waits for any of 1 to 512 flags: sleeps and wake-ups per wait, and waits "
+        "that another flag ends than the one that was written.",
+        paper="any flag that changes wakes the waiter, 1 time",
+        statistics=(
+            on(
+                FLAGS,
+                Near(
+                    text="wake-ups per sleep with block",
+                    metric="wakes_per_sleep",
+                    of=BLOCK,
+                    value=1.0,
+                ),
+                1.0,
+            ),
+            # Who is woken and finds nothing sleeps again before its wait ends.
+            each_sample(FLAGS, "sleeps per wait with block", "sleeps_per_wait", BLOCK, 1.0),
+            each_sample(FLAGS, "wake-ups per wait with block", "wakes_per_wait", BLOCK, 1.0),
+            equals(FLAGS, "waits that a wrong flag ended", "wrong_flags", {}, 0.0),
+        ),
+    ),
+    Claim(
+        id="WC-10",
+        kind="count",
+        source="5.1 and figure 2",
+        setup="Ping-pong of one word with spin-block, whose messages come within the spin limit: "
+        "interrupts per wait.",
+        paper="none",
+        statistics=tuple(without_interrupts(delay) for delay in SHORT_DELAYS),
+    ),
+)

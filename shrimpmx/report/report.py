@@ -1,0 +1,305 @@
+"""A result as tables that a newcomer understands; made from the result document only."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from shrimpmx.host.idle import AWAKE_BY
+from shrimpmx.report.layout import Layout, layout_of
+from shrimpmx.report.limited import MARK, is_limited, limit_notes
+from shrimpmx.report.sections import SECTIONS
+from shrimpmx.results.expectation import matching
+from shrimpmx.results.expectation_kinds import AS_EXPECTED, INCONCLUSIVE, NOT_HERE
+from shrimpmx.results.metrics import METRICS, shown_figures
+from shrimpmx.results.runs import ANY, main_state, runs_of, steered_words
+from shrimpmx.results.statistics import SAMPLES_WISHED, Summary, instability
+from shrimpmx.results.words import (
+    axis_title,
+    heading_words,
+    number_words,
+    place_words,
+    titled,
+    unit_words,
+    value_words,
+)
+
+OWN_TIMES = "Times are as measured: this machine's own."
+_VERDICT_STYLE = {AS_EXPECTED: "green", INCONCLUSIVE: "yellow", NOT_HERE: "yellow"}
+
+Document = Mapping[str, Any]
+PointData = Mapping[str, Any]
+
+
+def summary_of(metric: Mapping[str, Any]) -> Summary | None:
+    """Median and interval of a metric of a point, or None if it is not available."""
+    if "unavailable" in metric:
+        return None
+    shown = shown_figures(metric)
+    low, high = shown["ci95"]
+    count = sum(run.size for run in runs_of(metric, metric.get("state")))
+    return Summary(shown["median"], low, high, count)
+
+
+def cell_words(
+    metric: Mapping[str, Any] | None, usual_state: str | None = None, limited: bool = False
+) -> str:
+    """A table cell: the median, and half of its 95 % interval if it is more than nothing.
+
+    A star follows what was measured in another state of the CPUs than the usual one, a mark of
+    its own a time that is `limited`: that the placement does not allow.
+    """
+    summary = summary_of(metric) if metric is not None else None
+    if summary is None:
+        return "—"
+    words = number_words(summary.median)
+    decimals = len(words.partition(".")[2])
+    least = max(0.005 * abs(summary.median), 0.5 * 10**-decimals)
+    if summary.half_width >= least:
+        words += f" ±{summary.half_width:,.{decimals}f}"
+    star = "*" if metric is not None and _unusual(metric, usual_state) else ""
+    return words + star + (MARK if limited else "")
+
+
+def _unusual(metric: Mapping[str, Any], usual_state: str | None) -> bool:
+    return usual_state is not None and metric.get("state", ANY) not in (ANY, usual_state)
+
+
+def usual_state(document: Document) -> str | None:
+    """The state that most points' times were taken in; None for a result without states.
+
+    Where the distance is no matter there is none to be another one.
+    """
+    states = [point.get("state", ANY) for point in document["points"]]
+    distances = [state for state in states if state != ANY]
+    return main_state(distances) if distances else None
+
+
+def print_report(document: Document, console: Console) -> None:
+    """Print a result: what it is, one table per metric, verdicts, notes."""
+    console.print(f"[bold]{escape(document.get('title') or document['scenario'])}[/bold]")
+    if document.get("source"):
+        console.print(f"[dim]{escape(document['source'])}[/dim]")
+    if document.get("set"):
+        console.print(escape(f"set: {', '.join(document['set'])}"))
+    points = document["points"]
+    if not points:
+        console.print("No point was finished.")
+        return
+    measured = [point for point in points if "impossible" not in point]
+    for line in (*emulation_words(measured), *idle_words(measured)):
+        console.print(escape(line), highlight=False)
+    for metric in points[0]["metrics"]:
+        for title, table in metric_tables(document, metric):
+            console.print(f"\n[bold]{title}[/bold]")
+            console.print(table)
+    if document.get("shows"):
+        console.print()
+        console.print(escape(document["shows"]))
+    for name in document.get("sections", ()):
+        console.print(f"\n[bold]{escape(SECTIONS[name].title)}[/bold]")
+        # Text with columns of its own: a terminal wraps it, a file keeps its lines.
+        console.print(escape(SECTIONS[name].text(document)), highlight=False, soft_wrap=True)
+    _print_expectations(document.get("expectations", ()), console)
+    for note in notes(document):
+        console.print(f"[yellow]note:[/yellow] {escape(note)}", highlight=False)
+
+
+def emulation_words(points: Sequence[PointData]) -> list[str]:
+    """What was emulated: whose times the figures are, one line for each dilation.
+
+    Where platforms are compared a line says whose it is, and of those without one as well.
+    """
+    lines = [(point["params"].get("platform"), _emulation(point)) for point in points]
+    if len({platform for platform, _ in lines}) == 1:
+        return [line for line in dict.fromkeys(line for _, line in lines) if line]
+    return [
+        f"{place_words('platform', platform).capitalize()}: {line or OWN_TIMES}"
+        for platform, line in dict.fromkeys(lines)
+    ]
+
+
+def _emulation(point: PointData) -> str:
+    """What was emulated at a point; '' if its times are this machine's own."""
+    dilation, costs = point.get("time_dilation", 1.0), point.get("host_costs_ns", {})
+    parts = []
+    if dilation != 1.0:
+        parts.append(
+            f"Times are those of the emulated hosts: this machine took {dilation:g} times as "
+            "long (time_dilation; raw samples in run.json)."
+        )
+    interrupt = costs.get("interrupt", 0)
+    if interrupt:
+        parts.append(f"An interrupt takes {number_words(interrupt / 1000)} µs.")
+    added = " and ".join(
+        f"{number_words(ns / 1000)} µs per {what}"
+        for what, ns in costs.items()
+        if ns and what != "interrupt"
+    )
+    if added:
+        parts.append(f"Added to the host's own costs: {added}.")
+    return " ".join(parts)
+
+
+def idle_words(points: Sequence[PointData]) -> list[str]:
+    """What kept idle cores awake in those points that asked for it."""
+    kept = {str(point.get("idle", "sleep")) for point in points} - {"sleep"}
+    by = [AWAKE_BY.get(rule, rule) for rule in sorted(kept)]
+    return [f"Idle cores that are awake are kept so by {' and '.join(by)}."] if by else []
+
+
+def metric_tables(document: Document, metric: str) -> Iterable[tuple[str, Table]]:
+    """Titles and tables of one metric: rows and columns as the scenario says, one table for
+    each value of the other axes; none if the metric is available nowhere.
+    """
+    points = document["points"]
+    usual = usual_state(document)
+    layout = layout_of(document)
+    for values in itertools.product(*(layout.axes[axis] for axis in layout.others)):
+        place = dict(zip(layout.others, values, strict=True))
+        chosen = matching(points, place)
+        if any("samples" in point["metrics"].get(metric, {}) for point in chosen):
+            yield _title(metric, place), _table(metric, chosen, layout, usual)
+
+
+def _table(metric: str, points: Sequence[PointData], layout: Layout, usual: str | None) -> Table:
+    axes, rows, columns = layout.axes, layout.rows, layout.columns
+    table = Table()
+    table.add_column(escape(axis_title(rows)) if rows else "", justify="right")
+    column_values = axes[columns] if columns else [None]
+    for value in column_values:
+        heading = heading_words(columns, value) if columns else _unit(metric)
+        table.add_column(escape(heading), justify="right")
+    for row in axes[rows] if rows else [None]:
+        cells = []
+        for value in column_values:
+            where = {rows: row} if rows else {}
+            where |= {columns: value} if columns else {}
+            found = matching(points, {str(k): v for k, v in where.items()})
+            cells.append(found[0] if found else None)
+        if not any(point and point["metrics"].get(metric) for point in cells):
+            continue  # the sweep leaves these points out
+        heading = value_words(rows, row) if rows else ""
+        table.add_row(escape(heading), *_highlighted(metric, cells, usual))
+    return table
+
+
+def _unit(metric: str) -> str:
+    unit = METRICS[metric].unit if metric in METRICS else ""
+    return unit_words(unit)
+
+
+def _title(metric: str, place: Mapping[str, Any]) -> str:
+    known = METRICS.get(metric)
+    parts = [titled(known.title if known else metric, _unit(metric))]
+    parts += [place_words(axis, value) for axis, value in place.items()]
+    if known and known.better:
+        parts.append(f"{known.better} is better")
+    return escape(" — ".join(parts))
+
+
+def _highlighted(metric: str, points: Sequence[PointData | None], usual: str | None) -> list[str]:
+    """The cells of a row, the best figure bold; one of another state is no rival, nor one that
+    is limited.
+    """
+    cells = [point and point["metrics"].get(metric) for point in points]
+    limited = [point is not None and is_limited(point, metric) for point in points]
+    words = [cell_words(cell, usual, mark) for cell, mark in zip(cells, limited, strict=True)]
+    rivals = {
+        index: shown_figures(cell)["median"]
+        for index, (cell, mark) in enumerate(zip(cells, limited, strict=True))
+        if cell is not None and "median" in cell and not mark and not _unusual(cell, usual)
+    }
+    better = METRICS[metric].better if metric in METRICS else ""
+    if len(rivals) < 2 or not better:
+        return words
+    best = (max if better == "higher" else min)(rivals.values())
+    return [
+        f"[bold]{word}[/bold]" if rivals.get(index) == best else word
+        for index, word in enumerate(words)
+    ]
+
+
+def _print_expectations(expectations: Iterable[Mapping[str, str]], console: Console) -> None:
+    expected = list(expectations)
+    if expected:
+        console.print("\n[bold]What must come out[/bold]")
+    for item in expected:
+        style = _VERDICT_STYLE.get(item["verdict"], "red")
+        scope = f" ({item['scope']})" if item.get("scope") else ""
+        console.print(
+            Padding(
+                f"[{style}]{item['verdict']}[/{style}]: {escape(item['text'] + scope)}\n"
+                f"{escape(item['detail'])}",
+                (0, 0, 0, 2),
+                expand=False,
+            ),
+            highlight=False,
+        )
+
+
+def notes(document: Document) -> list[str]:
+    """What a reader has to know beside the figures: reasons, distances, unstable figures."""
+    found: dict[str, None] = {}
+    unstable: list[tuple[float, str, str]] = []
+    states: dict[str, int] = {}
+    runs = 0
+    for point in document["points"]:
+        if "impossible" in point:
+            found[f"not measurable here: {point['impossible']}"] = None
+            continue
+        for words in steered_words(point.get("steered", ())):
+            axes = document.get("layout", {}).get("axes", ())
+            where = ", ".join(place_words(axis, point["params"][axis]) for axis in axes)
+            found[f"{words}, so nothing is judged there: {where or 'the only point'}"] = None
+        found.update(dict.fromkeys(point.get("binding_notes", ())))
+        for state in point.get("states", ()):
+            runs += 1
+            if state != ANY:
+                states[state] = states.get(state, 0) + 1
+        for name, metric in point["metrics"].items():
+            if "unavailable" in metric:
+                found[f"{name} is not available: {metric['unavailable']}"] = None
+                continue
+            summary = summary_of(metric)
+            sentence = instability(summary, _unit(name)) if summary else None
+            # Counts come once per run: their spread over a few repeats is no noise to mend.
+            if summary and sentence and summary.count >= SAMPLES_WISHED:
+                share = summary.half_width / abs(summary.median or 1.0)
+                unstable.append((share, name, sentence))
+    found |= dict.fromkeys(limit_notes(document))
+    if unstable:
+        _, name, sentence = max(unstable)
+        found[f"{len(unstable)} figure(s) unstable, the worst {name}: {sentence}"] = None
+    if len(states) > 1:
+        counted = ", ".join(f"{state} {count}" for state, count in sorted(states.items()))
+        usual = usual_state(document)
+        found[
+            f"the CPUs changed distance during the sweep (runs: {counted}); times come from runs "
+            f"of one state, {usual} unless starred (*), and verdicts compare within one state"
+        ] = None
+    disturbed = sum(point.get("disturbed", 0) for point in document["points"])
+    if disturbed:
+        found[
+            f"other runs of shrimpmx went on beside {disturbed} of {runs} runs and "
+            "took CPU time from them; run one at a time for figures to keep"
+        ] = None
+    realtime = document.get("environment", {}).get("realtime", {})
+    if realtime and not realtime.get("permitted", True):
+        found[
+            f"no real-time priority ({realtime.get('reason')}): handlers wait for their turn, "
+            "so times are longer; shrimpmx doctor says how to enable it"
+        ] = None
+    cpus = document.get("environment", {}).get("topology", {}).get("cpus")
+    if cpus is not None and len(cpus) < 2:
+        found[
+            "one CPU only: all agents take turns, so times mean little, and counts can differ "
+            "from those of agents that run beside each other"
+        ] = None
+    return list(found)

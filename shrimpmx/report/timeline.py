@@ -1,0 +1,333 @@
+"""The timeline of one message, from the binary trace of all agents: as text, and for Perfetto.
+
+A trace holds what each agent did. Here what belongs together is put together: a packet as its
+source's NIC sent it, as it arrived and as it was in host memory; a poll from its begin to its
+end. Times are us since the message was handed to the library.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.cluster.engine.trace_text import MARK, SHORT_NAMES, cause, words
+from shrimpmx.errors import InputError
+from shrimpmx.native.trace import TraceRecord
+from shrimpmx.wire.packets import PACKET_TYPES
+from shrimpmx.wire.tables import PULL_REPLY_OVERHEAD_BYTES, WireGeometry, wire_geometry
+
+# Lines of packets in a row, of one kind and way, from which on the middle is folded.
+FOLD_FROM = 4
+# A packet's slice in the Chrome trace: long enough to be seen, shorter than a frame of 1500 bytes
+# takes at 10 Gb/s.
+SLICE_NS = 400
+# What a NIC says of a packet on its way, and the order of it.
+SENT, ARRIVED, IN_MEMORY = "tx_frame", "rx_frame", "dma_complete"
+# Records that say nothing beside the lines about packets, or that only the file holds.
+SILENT = frozenset(
+    {SENT, ARRIVED, IN_MEMORY, "event", "irq_wished", "poll_begin", "wait_begin", "wait_end"}
+)
+
+
+@dataclass(frozen=True)
+class Flight:
+    """A packet on its way; a time is None if the trace has no record of it (ns)."""
+
+    word: int
+    size_bytes: int
+    sent_ns: int
+    arrived_ns: int | None = None
+    in_memory_ns: int | None = None
+
+    @property
+    def source(self) -> int:
+        """The node that sent it."""
+        return self.word >> 32 & 0xFFFF
+
+    @property
+    def destination(self) -> int:
+        """The node that it is for."""
+        return self.word >> 48
+
+    @property
+    def name(self) -> str:
+        """What kind of packet it is."""
+        kind = PACKET_TYPES.get(self.word & 0x7F)
+        name = kind.NAME if kind is not None else f"type {self.word & 0x7F}"
+        return SHORT_NAMES.get(name, name)
+
+    def words(self, geometry: WireGeometry) -> str:
+        """What it is, which part of the message it carries, and whether it is marked."""
+        fragment, seqnum = self.word >> 8 & 0xFF, self.word >> 16 & 0xFFFF
+        text = self.name
+        if text == "pull request":
+            block = -(-seqnum // geometry.pull_block_frames)
+            text += f", block {block} (from frame {seqnum} on)"
+        elif text == "pull reply":
+            first = fragment * geometry.pull_frame_bytes
+            last = first + self.size_bytes - PULL_REPLY_OVERHEAD_BYTES - 1
+            block = fragment // geometry.pull_block_frames
+            text += f" {fragment} (block {block}, bytes {first}..{last})"
+        elif text == "medium":
+            text += f" {seqnum}.{fragment}"
+        elif text == "ack":
+            text += f", awaiting {seqnum}"
+        elif text not in ("connect", "nack_mcp"):
+            text += f" {seqnum}"
+        return text + (", marked" if self.word & MARK else "")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: `group` is what lines that can be folded together have in common."""
+
+    time_ns: int
+    who: str
+    text: str
+    group: tuple[Any, ...] = ()
+
+
+@dataclass
+class Timeline:
+    """The records of one message, by time; `agents` are named by their numbers."""
+
+    records: Sequence[TraceRecord]
+    agents: Sequence[str]
+    geometry: WireGeometry = field(default_factory=wire_geometry)
+
+    @property
+    def start_ns(self) -> int:
+        """When the message was handed to the library."""
+        return self.records[0].time_ns
+
+    def who(self, record: TraceRecord) -> str:
+        """The name of the agent that recorded it."""
+        known = record.agent < len(self.agents)
+        return self.agents[record.agent] if known else f"agent{record.agent}"
+
+    def flights(self) -> list[Flight]:
+        """Every packet that was sent, with its arrival. Equal packets stay in their order."""
+        flights: list[Flight] = []
+        on_wire: dict[int, deque[int]] = defaultdict(deque)
+        in_dma: dict[int, deque[int]] = defaultdict(deque)
+        for record in self.records:
+            if record.kind == SENT:
+                on_wire[record.a].append(len(flights))
+                flights.append(Flight(record.a, record.b, record.time_ns))
+            elif record.kind == ARRIVED and on_wire[record.a]:
+                index = on_wire[record.a].popleft()
+                flights[index] = replace(flights[index], arrived_ns=record.time_ns)
+                in_dma[record.a].append(index)
+            elif record.kind == IN_MEMORY and in_dma[record.a]:
+                index = in_dma[record.a].popleft()
+                flights[index] = replace(flights[index], in_memory_ns=record.time_ns)
+        return flights
+
+    # -- text ------------------------------------------------------------
+
+    def lines(self) -> list[Line]:
+        """One line per packet, and per thing that an agent did with them."""
+        found = [self._packet_line(flight) for flight in self.flights()]
+        for record in self.records:
+            if record.kind not in SILENT:
+                group = (record.kind, record.agent, record.b)
+                found.append(Line(record.time_ns, self.who(record), self._words(record), group))
+        return sorted(found, key=lambda line: line.time_ns)
+
+    def _packet_line(self, flight: Flight) -> Line:
+        there = self._us(flight.in_memory_ns)
+        text = f"{flight.words(self.geometry)}, to node{flight.destination}: " + (
+            f"in memory at {there}" if there else "did not arrive"
+        )
+        group = (SENT, flight.word & 0xFF, flight.source, flight.destination)
+        return Line(flight.sent_ns, f"node{flight.source}.nic", text, group)
+
+    def _us(self, time_ns: int | None) -> str:
+        return "" if time_ns is None else f"{(time_ns - self.start_ns) / 1000:.1f}"
+
+    def _words(self, record: TraceRecord) -> str:
+        if record.kind == "irq_raised":
+            return f"INTERRUPT, cause {cause(record.b)}"
+        return words(record)
+
+    def text(self, full: bool = False, most: int | None = None) -> str:
+        """The timeline as text, us since the send; runs of like lines folded unless `full`.
+
+        `most` bounds the number of lines.
+        """
+        lines = self.lines()
+        shown = lines if full else folded(lines)
+        told = [f"{self._us(line.time_ns):>9}  {line.who:<11}  {line.text}" for line in shown]
+        if most is not None and len(told) > most:
+            left = len(told) - most
+            told = [*told[:most], f"{'':>9}  {'...':<11}  {left} more lines"]
+        return "\n".join(told)
+
+    # -- Perfetto --------------------------------------------------------
+
+    def chrome(self) -> dict[str, Any]:
+        """The timeline as a Chrome trace: a process per host, a thread per agent; slices for
+        packets, polls and waits, instants for the rest, arrows from a packet's sending to its
+        arrival. Opens in ui.perfetto.dev.
+        """
+        events = [*self._flight_events(), *self._agent_events()]
+        events.sort(key=lambda event: (event["pid"], event["tid"], event["ts"], -_dur(event)))
+        return {"displayTimeUnit": "ns", "traceEvents": [*self._names(), *events]}
+
+    def _place(self, agent: str) -> dict[str, int]:
+        """The process and the thread of an agent: node1.irq0, node0.nic, rank1."""
+        node, _, rest = agent.partition(".")
+        if not rest:
+            number = _number(node)
+            return {"pid": number, "tid": 200 + number}
+        tid = {"nic": 3, "generator": 3, "dma": 90}.get(rest, 10 + _number(rest))
+        return {"pid": _number(node), "tid": tid}
+
+    def _names(self) -> Iterable[dict[str, Any]]:
+        seen: set[int] = set()
+        for number in sorted({record.agent for record in self.records}):
+            name = self.agents[number] if number < len(self.agents) else f"agent{number}"
+            place = self._place(name)
+            if place["pid"] not in seen:
+                seen.add(place["pid"])
+                yield _named("process_name", {**place, "tid": 0}, f"node{place['pid']}")
+                yield _named("thread_name", {**place, "tid": 1}, "packets sent")
+                yield _named("thread_name", {**place, "tid": 2}, "packets in memory")
+            yield _named("thread_name", place, name)
+
+    def _ts(self, time_ns: int) -> float:
+        return round((time_ns - self.start_ns) / 1000, 3)
+
+    def _flight_events(self) -> Iterable[dict[str, Any]]:
+        """Two slices per packet, at both NICs, and the arrow between them.
+
+        Slices of a thread follow each other: of packets that a NIC took at one moment, the
+        later ones are drawn later, and say when they were taken.
+        """
+        flights = self.flights()
+        ends = [(f.sent_ns, number, "s") for number, f in enumerate(flights)]
+        ends += [(f.in_memory_ns, n, "f") for n, f in enumerate(flights) if f.in_memory_ns]
+        free_ns: dict[tuple[int, str], int] = {}
+        for time_ns, number, phase in sorted(ends):
+            flight = flights[number]
+            node = flight.source if phase == "s" else flight.destination
+            drawn_ns = max(time_ns, free_ns.get((node, phase), time_ns))
+            free_ns[node, phase] = drawn_ns + SLICE_NS
+            place = {"pid": node, "tid": 1 if phase == "s" else 2, "ts": self._ts(drawn_ns)}
+            yield {
+                **place,
+                "ph": "X",
+                "cat": "packet",
+                "name": flight.words(self.geometry),
+                "dur": SLICE_NS / 1000,
+                "args": {
+                    "at_us": self._ts(time_ns),
+                    "bytes": flight.size_bytes,
+                    "marked": bool(flight.word & MARK),
+                },
+            }
+            if flight.in_memory_ns:
+                yield {
+                    **place,
+                    "ph": phase,
+                    "id": number,
+                    "cat": "packet",
+                    "name": "packet",
+                    "bp": "e",
+                }
+
+    def _agent_events(self) -> Iterable[dict[str, Any]]:
+        """A slice for each poll and wait, and an instant for every other record."""
+        begun: dict[tuple[int, str], TraceRecord] = {}
+        for record in self.records:
+            place = {**self._place(self.who(record)), "cat": "agent"}
+            stem, _, end = record.kind.partition("_")
+            if end == "begin":
+                begun[record.agent, stem] = record
+            elif end == "end" and (record.agent, stem) in begun:
+                start = begun.pop((record.agent, stem)).time_ns
+                yield {
+                    **place,
+                    "ph": "X",
+                    "name": stem,
+                    "ts": self._ts(start),
+                    "dur": (record.time_ns - start) / 1000,
+                    "args": {"what": words(record)},
+                }
+            elif record.kind not in (SENT, ARRIVED, IN_MEMORY):
+                yield {
+                    **place,
+                    "ph": "i",
+                    "s": "t",
+                    "name": self._words(record),
+                    "ts": self._ts(record.time_ns),
+                    "args": {"kind": record.kind, "a": str(record.a), "b": str(record.b)},
+                }
+
+
+def _number(name: str) -> int:
+    digits = "".join(letter for letter in name if letter.isdigit())
+    return int(digits) if digits else 0
+
+
+def _dur(event: dict[str, Any]) -> float:
+    return float(event.get("dur", 0.0))
+
+
+def _named(what: str, place: dict[str, int], name: str) -> dict[str, Any]:
+    return {**place, "ph": "M", "name": what, "args": {"name": name}}
+
+
+def heading(dilation: float) -> str:
+    """What the columns of a timeline are, and whose times; `dilation` is that of the run."""
+    columns = "us since the send, who, what"
+    if dilation == 1.0:
+        return columns
+    return f"{columns}; times are this machine's, {dilation:g} times those of the emulated hosts"
+
+
+def folded(lines: Sequence[Line]) -> list[Line]:
+    """The lines with the middle of each run of like lines in one: "... 29 more"."""
+    shown: list[Line] = []
+    start = 0
+    for index in range(1, len(lines) + 1):
+        if index < len(lines) and lines[index].group == lines[start].group and lines[start].group:
+            continue
+        run = list(lines[start:index])
+        if len(run) >= FOLD_FROM:
+            middle = Line(run[1].time_ns, run[0].who, f"... {len(run) - 2} more like it")
+            run = [run[0], middle, run[-1]]
+        shown += run
+        start = index
+    return shown
+
+
+def message_timeline(
+    records: Sequence[TraceRecord],
+    agents: Sequence[str],
+    geometry: WireGeometry | None = None,
+    sender: str = "rank0",
+) -> Timeline:
+    """The timeline of the last message that `sender` sent, to the end of the trace.
+
+    InputError if the trace does not hold the beginning of one.
+    """
+    number = agents.index(sender) if sender in agents else -1
+    ordered = sorted(records, key=lambda record: record.time_ns)
+    starts = [
+        record.time_ns for record in ordered if record.agent == number and record.kind == "isend"
+    ]
+    if not starts:
+        raise InputError(f"the trace holds no message that {sender} sent; trace fewer messages")
+    of_message = [record for record in ordered if record.time_ns >= starts[-1]]
+    return Timeline(of_message, agents, geometry or wire_geometry())
+
+
+def write_chrome(timeline: Timeline, path: Path) -> None:
+    """Write the timeline where ui.perfetto.dev can open it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(timeline.chrome(), separators=(",", ":")), encoding="utf-8")

@@ -1,0 +1,136 @@
+"""What a result was measured on: machine, kernel, CPUs, clock, permissions, versions, time.
+
+Reads /proc and /sys below a root that tests may replace; what is not there is
+{"unavailable": reason}, never a guess.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.native import clock, cores
+from shrimpmx.native.segment import list_segments
+
+PACKAGES = ("shrimpmx", "numpy", "posix-ipc", "multiprocessing-logging", "pydantic", "rich")
+
+
+def unavailable(reason: str) -> dict[str, str]:
+    """A figure that this machine cannot give, with the reason."""
+    return {"unavailable": reason}
+
+
+def read_text(path: Path) -> str | None:
+    """The stripped content of a small file, or None if it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+
+
+def cpu_model(root: Path = Path("/")) -> str:
+    """The CPU's name as the kernel gives it."""
+    for line in (read_text(root / "proc/cpuinfo") or "").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in ("model name", "CPU part", "Model"):
+            return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def topology_summary(root: Path = Path("/")) -> dict[str, Any]:
+    """The CPUs that this process may use: their numbers, packages, cores, and shared caches."""
+    allowed = sorted(os.sched_getaffinity(0))
+    topology = Topology.from_sysfs(root / "sys/devices/system/cpu", allowed)
+    return {
+        "cpus": allowed,
+        "packages": topology.packages_count,
+        "cores": topology.cores_count,
+        "threads_per_core": max(len(topology.siblings(cpu)) for cpu in allowed),
+        "description": topology.describe(),
+    }
+
+
+def governor(root: Path = Path("/")) -> str | dict[str, str]:
+    """The frequency governor of the first CPU."""
+    text = read_text(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    return text or unavailable("no cpufreq on this machine (a virtual machine has none)")
+
+
+def virtualised(root: Path = Path("/")) -> bool:
+    """Whether the CPU says that it runs under a hypervisor."""
+    return " hypervisor" in (read_text(root / "proc/cpuinfo") or "")
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that a figure may depend on."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def realtime(root: Path = Path("/")) -> dict[str, Any]:
+    """Whether agents get real-time priority, why not, and how long they may keep a CPU."""
+    permitted, reason = cores.realtime_permitted()
+    budget = read_text(root / "proc/sys/kernel/sched_rt_runtime_us")
+    return {
+        "permitted": permitted,
+        "reason": reason,
+        "sched_rt_runtime_us": int(budget) if budget else unavailable("no such kernel setting"),
+    }
+
+
+def environment(root: Path = Path("/")) -> dict[str, Any]:
+    """Everything about this machine that a reader of a result may want to know."""
+    uname = platform.uname()
+    source = "sys/devices/system/clocksource/clocksource0/current_clocksource"
+    return {
+        "machine": uname.machine,
+        "system": f"{uname.system} {uname.release}",
+        "kernel": uname.version,
+        "cpu_model": cpu_model(root),
+        "virtual_machine": virtualised(root),
+        "topology": topology_summary(root),
+        "governor": governor(root),
+        "clock_source": read_text(root / source) or unavailable("no clock source in sysfs"),
+        "tsc_is_steady": clock.tsc_is_steady(),
+        "realtime": realtime(root),
+        "versions": versions(),
+        "fingerprint": fingerprint(root),
+        "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def other_runs() -> list[int]:
+    """The processes whose emulated clusters are there now, beside this process' own.
+
+    Seen by their segments, so that one that is between two of its runs is not.
+    """
+    identities = {identity for _, identity, _ in list_segments() if identity.pid != os.getpid()}
+    return sorted({identity.pid for identity in identities if identity.is_alive()})
+
+
+def fingerprint(root: Path = Path("/")) -> str:
+    """Sixteen hexadecimal digits that tell this machine from others, for stored calibrations.
+
+    Made from what the figures depend on, not from serial numbers: CPU model, topology, kernel
+    release, and whether it is virtual.
+    """
+    parts = {
+        "cpu": cpu_model(root),
+        "topology": topology_summary(root),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "virtual": virtualised(root),
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,0 +1,198 @@
+"""What must come out of a scenario, as data: evaluated from a result and printed.
+
+A verdict is computed: `as expected` when the 95 % interval lies on the expected side,
+`not as expected` when it lies on the other, `inconclusive` when it covers the border or
+when there is too little to compare, `not measurable here` when a figure is missing or the
+placement does not allow it. Times are compared within one state of the CPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shrimpmx.results.expectation_kinds import (
+    INCONCLUSIVE,
+    NOT_HERE,
+    Expectation,
+    Place,
+    Verdict,
+    is_time,
+)
+from shrimpmx.results.judging import judged, worst
+from shrimpmx.results.runs import ANY, DISTANCES, ONE_CPU, runs_of, steered_words
+from shrimpmx.results.statistics import RUNS_LEAST, Samples
+from shrimpmx.results.words import place_words, values_words
+
+# Samples of a time from which fewer than RUNS_LEAST runs are judged: their interval covers the
+# scatter within a run, if not from run to run (ours).
+SAMPLES_MANY = 50
+
+PointData = Mapping[str, Any]
+Group = tuple[PointData, ...]
+
+
+def matching(points: Iterable[PointData], place: Place) -> list[PointData]:
+    """The points whose parameters have the values of `place`."""
+    return [p for p in points if all(p["params"].get(k) == v for k, v in place.items())]
+
+
+def common_state(metric: str, *points: PointData) -> str | None:
+    """The distance that all the points have runs of, the one with most; None if there is none."""
+    counts = {
+        state: min(len(runs_of(point["metrics"][metric], state)) for point in points)
+        for state in DISTANCES
+    }
+    best = max(DISTANCES, key=lambda state: counts[state])
+    return best if counts[best] else None
+
+
+def evaluate(
+    expectation: Expectation,
+    points: Sequence[PointData],
+    seed: int = 1,
+    axes: Sequence[str] = (),
+    cpus: int | None = None,
+) -> Verdict:
+    """Compute the verdict of one expectation on the points of a result.
+
+    `axes` are those of the sweep, of which the verdict says what it covers; `cpus` are those that
+    the runs had, None: not known.
+    """
+    if cpus is not None and cpus < expectation.cpus:
+        return Verdict(NOT_HERE, expectation.text, too_few_cpus(expectation.cpus, cpus))
+    groups = list(_groups(expectation, points))
+    if not groups:
+        return Verdict(NOT_HERE, expectation.text, "the points it compares were not run")
+    verdicts = [_judged(expectation, group, seed) for group in groups]
+    shown = worst(verdicts)
+    where = _shown_words(groups, verdicts, shown)
+    return replace(shown, detail=shown.detail + where, scope=_scope(groups, points, axes))
+
+
+def too_few_cpus(needed: int, cpus: int) -> str:
+    """Why what needs so many CPUs cannot be measured with fewer."""
+    return f"needs {needed} CPUs, and this process may use {cpus}"
+
+
+def _scope(groups: Sequence[Group], points: Sequence[PointData], axes: Sequence[str]) -> str:
+    """The part of the sweep that was judged: each axis but those along which it compares."""
+    words = []
+    for axis in axes:
+        compared = any(len(_values(group, axis)) > 1 for group in groups)
+        if not compared:
+            covered = _values([group[0] for group in groups], axis)
+            words.append(values_words(axis, covered, _values(points, axis)))
+    return ", ".join(words)
+
+
+def _values(points: Iterable[PointData], axis: str) -> list[Any]:
+    """The values that an axis takes, in order of appearance."""
+    found: list[Any] = []
+    for point in points:
+        if axis in point["params"] and point["params"][axis] not in found:
+            found.append(point["params"][axis])
+    return found
+
+
+def _groups(expected: Expectation, points: Sequence[PointData]) -> Iterator[Group]:
+    """Each point that the expectation is about, with those that it is compared with."""
+    about, *others = expected.places()
+    for point in matching(points, about):
+        found = [matching(points, {**point["params"], **place}) for place in others]
+        if all(found):
+            yield (point, *(there[0] for there in found))
+
+
+def _judged(expected: Expectation, group: Group, seed: int) -> Verdict:
+    """The verdict on one group; what it cannot be judged by is told first."""
+    compared = _compared(expected, group, seed)
+    if isinstance(compared, Verdict):
+        return compared
+    runs, state = compared
+    return judged(expected, runs, f"; CPUs {state}" if state not in (None, ANY) else "", seed)
+
+
+def _compared(
+    expected: Expectation, group: Group, seed: int
+) -> tuple[list[list[Samples]], str | None] | Verdict:
+    """The samples to compare, by point and run, and their common state; or why there is none."""
+    for point in group:
+        found = point["metrics"].get(expected.metric)
+        reason = f"{expected.metric} was not measured"
+        if found is None or "unavailable" in found:
+            return Verdict(NOT_HERE, expected.text, found["unavailable"] if found else reason)
+        if np.size(found["samples"]) == 0:
+            return Verdict(NOT_HERE, expected.text, f"{expected.metric} has no samples")
+    limits = [limit for point in group for limit in _limits(expected, point)]
+    if limits:
+        return Verdict(NOT_HERE, expected.text, limits[0])
+    state = None
+    if is_time(expected.metric):
+        state = common_state(expected.metric, *group)
+        if state is None:
+            return Verdict(INCONCLUSIVE, expected.text, _apart(group))
+    runs = [_shown_runs(point["metrics"][expected.metric], state) for point in group]
+    fewest = min(runs, key=len)
+    samples = sum(run.size for run in fewest)
+    many = is_time(expected.metric) and samples >= SAMPLES_MANY
+    if len(fewest) < RUNS_LEAST and not expected.exact and not many:
+        # The figures are there all the same.
+        detail = _too_few(len(fewest), state)
+        return replace(judged(expected, runs, "", seed), verdict=INCONCLUSIVE, detail=detail)
+    return runs, state
+
+
+def _shown_runs(metric: Mapping[str, Any], state: str | None) -> list[Samples]:
+    """The runs of a metric, in times of the emulated platform where there is one."""
+    scale = metric.get("scaled", {}).get("scale", 1.0)
+    return [run * scale for run in runs_of(metric, state)]
+
+
+def _limits(expected: Expectation, point: PointData) -> list[str]:
+    """What keeps a point from being judged here. With one CPU counts change as well: a burst
+    is over before its handler runs; and where interrupts were steered nothing is as declared.
+    """
+    steered = steered_words(point.get("steered", ()))
+    if steered or expected.exact:
+        return steered
+    limits: list[str] = point.get("limits", [])
+    return limits if is_time(expected.metric) else [x for x in limits if x == ONE_CPU]
+
+
+def _apart(group: Group) -> str:
+    seen = " against ".join(
+        "/".join(sorted(set(point.get("states", ["unknown"])))) for point in group
+    )
+    return f"no runs with the CPUs at one distance ({seen}): raise repeats"
+
+
+def _too_few(runs: int, state: str | None) -> str:
+    while_state = f" with the CPUs {state}" if state not in (None, ANY) else ""
+    return f"only {runs} run{'s' if runs > 1 else ''}{while_state}: --set repeats=5"
+
+
+def _shown_words(groups: Sequence[Group], verdicts: Sequence[Verdict], shown: Verdict) -> str:
+    """Where the verdict shown comes from, and whether the others say the same."""
+    place = _place_words(groups[verdicts.index(shown)], groups)
+    if not place:
+        return ""
+    if all(verdict.detail == shown.detail for verdict in verdicts):
+        return f"; the same at all {len(groups)} points"
+    if all(verdict.verdict == shown.verdict for verdict in verdicts):
+        return f"; shown: {place}, one of {len(groups)} points that agree"
+    return f"; at {place}"
+
+
+def _place_words(group: Group, groups: Sequence[Group]) -> str:
+    """Where among `groups` this one stands: the parameters that differ between them."""
+    mine = group[0]["params"]
+    differ = [
+        place_words(name, value)
+        for name, value in mine.items()
+        if any(other[0]["params"].get(name) != value for other in groups)
+    ]
+    return ", ".join(differ)

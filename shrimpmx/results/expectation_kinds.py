@@ -1,0 +1,204 @@
+"""The kinds of expectation that a scenario or a claim declares, and what comes of one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from shrimpmx.results.metrics import METRICS
+
+AS_EXPECTED, OPPOSITE = "as expected", "not as expected"
+INCONCLUSIVE, NOT_HERE = "inconclusive", "not measurable here"
+# The worst of several verdicts is the one that is shown.
+ORDER_OF_VERDICTS = (AS_EXPECTED, INCONCLUSIVE, NOT_HERE, OPPOSITE)
+
+Place = dict[str, Any]
+# Fields that hold a place, in the order in which they are compared.
+_PLACES = ("of", "to", "one", "other")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An expectation's verdict and the sentence that goes with it; `scope`: what it covers.
+
+    `measured` with `ci95`, in `unit`, is the figure that was judged, and `figures` are the medians
+    of the places that it compares: of the emulated platform, where there is one.
+    """
+
+    verdict: str
+    text: str
+    detail: str
+    scope: str = ""
+    measured: float | None = None
+    ci95: list[float] | None = None
+    unit: str = ""
+    figures: list[float] = field(default_factory=list)
+
+
+def is_time(metric: str) -> bool:
+    """Whether a metric is compared within one state of the CPUs only."""
+    return metric not in METRICS or METRICS[metric].kind == "time"
+
+
+class _Expectation(BaseModel):
+    """`exact`: the figure follows from the protocol alone, so that one run is enough, on any
+    number of CPUs; not for times. `cpus`: the fewest that it can be judged with.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    text: str
+    metric: str
+    exact: bool = False
+    cpus: int = Field(1, ge=1)
+
+    @model_validator(mode="after")
+    def _check_exact(self) -> Self:
+        if self.exact and is_time(self.metric):
+            raise ValueError(f"expectation {self.text!r} is exact, but {self.metric} is a time")
+        return self
+
+    def places(self) -> list[Place]:
+        """The places that it compares, that which it is about first."""
+        return [getattr(self, name) for name in _PLACES if name in type(self).model_fields]
+
+    def axes(self) -> set[str]:
+        """The axes that the expectation names."""
+        return {axis for place in self.places() for axis in place}
+
+
+class _Bounded(_Expectation):
+    """An expectation with `at_least`, `at_most` or both."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @model_validator(mode="after")
+    def _check_bounds(self) -> Self:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError(f"expectation {self.text!r} needs at_least or at_most")
+        return self
+
+    def bounds(self) -> tuple[float, float]:
+        """Both bounds; infinite where there is none."""
+        low = self.at_least if self.at_least is not None else float("-inf")
+        return low, self.at_most if self.at_most is not None else float("inf")
+
+    def bounds_words(self) -> str:
+        """The bounds in words."""
+        wanted = []
+        if self.at_least is not None:
+            wanted.append(f"at least {self.at_least:.4g}")
+        if self.at_most is not None:
+            wanted.append(f"at most {self.at_most:.4g}")
+        return " and ".join(wanted)
+
+
+class Ratio(_Bounded):
+    """The median of `metric` at `of` divided by the one at `to` lies within bounds.
+
+    `of` and `to` give values of some axes; for the other axes every value is tried.
+    """
+
+    of: Place
+    to: Place
+    at_least: float | None = Field(None, gt=0)
+    at_most: float | None = Field(None, gt=0)
+    kind: Literal["ratio"] = "ratio"
+
+
+class Between(_Expectation):
+    """The median of `metric` at `of` lies between those at `one` and `other`.
+
+    `tolerance` is the share by which it may lie outside: two strategies that do the same thing
+    still differ by the noise of two runs.
+    """
+
+    of: Place
+    one: Place
+    other: Place
+    tolerance: float = Field(0.25, ge=0, le=1)
+    kind: Literal["between"] = "between"
+
+
+class Equals(_Expectation):
+    """`metric` at `of` is `value` in every sample: of each message, in each run."""
+
+    of: Place
+    value: float
+    exact: bool = True
+    kind: Literal["equals"] = "equals"
+
+
+class Bound(_Bounded):
+    """Every sample of `metric` at `of` lies within bounds: for what may never happen, where a
+    median says nothing.
+    """
+
+    of: Place
+    kind: Literal["bound"] = "bound"
+
+
+class Within(_Bounded):
+    """The median of `metric` at `of` lies within bounds.
+
+    The whole interval must lie inside; one that covers a border is inconclusive. For a bound that
+    holds in the mean, of which a single sample may be disturbed.
+    """
+
+    of: Place
+    kind: Literal["within"] = "within"
+
+
+class Near(_Expectation):
+    """The median of `metric` at `of` is `value`, give or take the share `tolerance` of it.
+
+    The whole interval must lie inside; an interval that covers a border is inconclusive.
+    """
+
+    of: Place
+    value: float = Field(gt=0)
+    tolerance: float = Field(0.15, gt=0, lt=1)
+    kind: Literal["near"] = "near"
+
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest figure that is near enough."""
+        share = self.value * self.tolerance
+        return self.value - share, self.value + share
+
+
+class Order(_Expectation):
+    """A ranking of places by the median of `metric`, the highest first.
+
+    `ranks` are groups of places. Each place of a group lies above each of the next group; within
+    a group they are about equal: neither exceeds the other by more than the share `tolerance`.
+    """
+
+    ranks: tuple[Annotated[tuple[Place, ...], Field(min_length=1)], ...]
+    tolerance: float = Field(0.10, gt=0, lt=1)
+    kind: Literal["order"] = "order"
+
+    @model_validator(mode="after")
+    def _check_ranks(self) -> Self:
+        if len(self.places()) < 2:
+            raise ValueError(f"expectation {self.text!r} needs two places to rank, or more")
+        return self
+
+    def places(self) -> list[Place]:
+        """All places, the highest first."""
+        return [place for rank in self.ranks for place in rank]
+
+    def pairs(self) -> Iterator[tuple[int, int, bool]]:
+        """Each pair of `places` that is compared, by number; whether they are to be equal."""
+        numbers = iter(range(len(self.places())))
+        groups = [[next(numbers) for _ in rank] for rank in self.ranks]
+        for own, below in zip(groups, [*groups[1:], []], strict=True):
+            yield from ((upper, lower, True) for upper, lower in itertools.combinations(own, 2))
+            yield from ((upper, lower, False) for upper, lower in itertools.product(own, below))
+
+
+Expectation = Ratio | Between | Equals | Bound | Within | Near | Order

@@ -1,0 +1,227 @@
+"""How the samples of the places that an expectation compares decide about it, kind by kind.
+
+`runs` are the samples by place and run, in the order of `Expectation.places`; `where` is added
+to the sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shrimpmx.results.expectation_kinds import (
+    AS_EXPECTED,
+    INCONCLUSIVE,
+    NOT_HERE,
+    OPPOSITE,
+    ORDER_OF_VERDICTS,
+    Between,
+    Bound,
+    Equals,
+    Expectation,
+    Near,
+    Order,
+    Place,
+    Ratio,
+    Verdict,
+    Within,
+)
+from shrimpmx.results.metrics import METRICS
+from shrimpmx.results.statistics import (
+    Samples,
+    Summary,
+    interval_of,
+    median_of,
+    ratio_of_medians,
+    run_medians,
+    summarise_runs,
+)
+from shrimpmx.results.words import value_words
+
+Runs = Sequence[Sequence[Samples]]
+RATIO_UNIT = "ratio"
+
+
+def judged(expected: Expectation, runs: Runs, where: str, seed: int) -> Verdict:
+    """The verdict on samples that can be compared."""
+    match expected:
+        case Ratio():
+            return _ratio(expected, runs, where, seed)
+        case Between():
+            return _between(expected, runs, where, seed)
+        case Equals():
+            return _equals(expected, runs, where, seed)
+        case Bound():
+            return _bound(expected, runs, where)
+        case Within():
+            return _within(expected, runs, where, seed)
+        case Near():
+            return _near(expected, runs, where, seed)
+        case Order():
+            return _order(expected, runs, where, seed)
+
+
+def worst(verdicts: Sequence[Verdict]) -> Verdict:
+    """The first of the worst verdicts."""
+    return max(verdicts, key=lambda verdict: ORDER_OF_VERDICTS.index(verdict.verdict))
+
+
+def _made(
+    expected: Expectation,
+    runs: Runs,
+    verdict: str,
+    detail: str,
+    figure: Summary | None,
+    unit: str | None = None,
+) -> Verdict:
+    known = METRICS.get(expected.metric)
+    return Verdict(
+        verdict,
+        expected.text,
+        detail,
+        measured=figure.median if figure else None,
+        ci95=[figure.low, figure.high] if figure else None,
+        unit=(known.unit if known else "") if unit is None else unit,
+        figures=[median_of(part) for part in runs],
+    )
+
+
+def _side(figure: Summary, low: float, high: float) -> str:
+    """Where an interval lies: within the borders, outside of them, or across one."""
+    if low <= figure.low and figure.high <= high:
+        return AS_EXPECTED
+    return OPPOSITE if figure.high < low or figure.low > high else INCONCLUSIVE
+
+
+def _words(figure: Summary) -> str:
+    return f"{figure.median:.4g} ({figure.low:.4g} to {figure.high:.4g})"
+
+
+def _ratio_words(ratio: Summary) -> str:
+    """A ratio with two decimals, or as many as tell it from 1."""
+    decimals = 2 if abs(ratio.median - 1) >= 0.05 else 4
+    low, high = (f"{end:.{decimals}f}" for end in (ratio.low, ratio.high))
+    return f"ratio {ratio.median:.{decimals}f} ({low} to {high})"
+
+
+def _no_divisor(expected: Expectation, runs: Runs, where: str) -> Verdict:
+    return _made(
+        expected, runs, NOT_HERE, f"{expected.metric} is 0 where it divides{where}", None, ""
+    )
+
+
+def _ratio(expected: Ratio, runs: Runs, where: str, seed: int) -> Verdict:
+    if median_of(runs[1]) <= 0:
+        return _no_divisor(expected, runs, where)
+    ratio = ratio_of_medians(runs[0], runs[1], seed)
+    low, high = expected.bounds()
+    verdict = _side(ratio, low, high)
+    words = _ratio_words(ratio)
+    if verdict == OPPOSITE and (low > 1 or high < 1):
+        if ratio.low <= 1 <= ratio.high:
+            verdict, words = INCONCLUSIVE, f"{words}, which covers no effect"
+        elif (ratio.median > 1) == (low > 1):
+            words += ", which is the direction expected, but not the size"
+    detail = f"{words}, expected {expected.bounds_words()}{where}"
+    return _made(expected, runs, verdict, detail, ratio, RATIO_UNIT)
+
+
+def _between(expected: Between, runs: Runs, where: str, seed: int) -> Verdict:
+    """Bootstraps how far the figure lies above the lower border and below the upper one."""
+    figures = np.array([median_of(part) for part in runs])
+    resampled = np.array([run_medians(part, seed + i) for i, part in enumerate(runs)])
+    low, high = _borders(figures, expected.tolerance)
+    lows, highs = _borders(resampled, expected.tolerance)
+    above = interval_of(resampled[0] - lows, float(figures[0] - low))
+    below = interval_of(highs - resampled[0], float(high - figures[0]))
+    verdict = INCONCLUSIVE
+    if above[0] >= 0 and below[0] >= 0:
+        verdict = AS_EXPECTED
+    elif above[1] < 0 or below[1] < 0:
+        verdict = OPPOSITE
+    own = Summary(
+        float(figures[0]), *interval_of(resampled[0], float(figures[0])), resampled[0].size
+    )
+    detail = f"{_words(own)}, expected {low:.4g} to {high:.4g}{where}"
+    return _made(expected, runs, verdict, detail, own)
+
+
+def _borders(figures: Samples, tolerance: float) -> tuple[Any, Any]:
+    """The tolerated range between the second and the third row of `figures`."""
+    ends = np.sort(figures[1:3], axis=0)
+    return ends[0] * (1 - tolerance), ends[1] * (1 + tolerance)
+
+
+def _equals(expected: Equals, runs: Runs, where: str, seed: int) -> Verdict:
+    samples = np.concatenate(runs[0])
+    others = sorted({float(value) for value in samples if value != expected.value})
+    share = f"{np.count_nonzero(samples == expected.value)} of {samples.size}"
+    found = f", others {', '.join(f'{value:g}' for value in others)}" if others else ""
+    detail = f"{expected.value:g} in {share}{found}{where}"
+    verdict = OPPOSITE if others else AS_EXPECTED
+    return _made(expected, runs, verdict, detail, summarise_runs(runs[0], seed))
+
+
+def _bound(expected: Bound, runs: Runs, where: str) -> Verdict:
+    """One sample outside is enough; the figure is the extreme one, which has no interval."""
+    samples = np.concatenate(runs[0])
+    least, most = float(samples.min()), float(samples.max())
+    low, high = expected.bounds()
+    outside = int(np.count_nonzero((samples < low) | (samples > high)))
+    extreme = most if expected.at_most is not None and least >= low else least
+    detail = (
+        f"{least:.4g} to {most:.4g} in {samples.size} samples, {outside} of them outside; "
+        f"expected {expected.bounds_words()}{where}"
+    )
+    made = _made(expected, runs, OPPOSITE if outside else AS_EXPECTED, detail, None)
+    return replace(made, measured=extreme)
+
+
+def _within(expected: Within, runs: Runs, where: str, seed: int) -> Verdict:
+    figure = summarise_runs(runs[0], seed)
+    detail = f"{_words(figure)}, expected {expected.bounds_words()}{where}"
+    return _made(expected, runs, _side(figure, *expected.bounds()), detail, figure)
+
+
+def _near(expected: Near, runs: Runs, where: str, seed: int) -> Verdict:
+    figure = summarise_runs(runs[0], seed)
+    low, high = expected.range()
+    detail = f"{_words(figure)}, expected {low:.4g} to {high:.4g}{where}"
+    return _made(expected, runs, _side(figure, low, high), detail, figure)
+
+
+def _order(expected: Order, runs: Runs, where: str, seed: int) -> Verdict:
+    """Each pair is a ratio of medians; the worst pair decides."""
+    if any(median_of(part) <= 0 for part in runs):
+        return _no_divisor(expected, runs, where)
+    pairs = [
+        _pair(expected, runs, pair, seed + number) for number, pair in enumerate(expected.pairs())
+    ]
+    deciding = worst(pairs)
+    medians = " / ".join(f"{median_of(part):.4g}" for part in runs)
+    return replace(deciding, detail=f"{medians}; {deciding.detail}{where}")
+
+
+def _pair(expected: Order, runs: Runs, pair: tuple[int, int, bool], seed: int) -> Verdict:
+    upper, lower, equal = pair
+    ratio = ratio_of_medians(runs[upper], runs[lower], seed)
+    places = expected.places()
+    names = f"{_named(places[upper], places[lower])} by {_named(places[lower], places[upper])}"
+    most = 1 + expected.tolerance
+    if equal:
+        verdict, wanted = _side(ratio, 1 / most, most), f"{1 / most:.3g} to {most:.3g}"
+    else:
+        # Exactly equal figures are no effect either.
+        outside = OPPOSITE if ratio.high < 1 else INCONCLUSIVE
+        verdict, wanted = AS_EXPECTED if ratio.low > 1 else outside, "above 1"
+    detail = f"{names}: {_ratio_words(ratio)}, expected {wanted}"
+    return _made(expected, runs, verdict, detail, ratio, RATIO_UNIT)
+
+
+def _named(place: Place, other: Place) -> str:
+    """A place by what tells it from another one."""
+    telling = {axis: value for axis, value in place.items() if other.get(axis) != value}
+    return ", ".join(value_words(axis, value) for axis, value in telling.items())

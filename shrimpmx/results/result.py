@@ -1,0 +1,278 @@
+"""A result: a directory with run.json, and one file per point while a sweep is going on.
+
+    run.json          schema, scenario, parameters, environment, placement, points
+    points/0007.json  one finished run of a point, gone once run.json is complete
+
+Every file is written beside its place, flushed to disk and renamed, so that whatever kills
+the program leaves either the old file or the new one, and an interrupted sweep resumes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.errors import InputError, MachineError
+from shrimpmx.results.soundness import place_flaw, point_flaw, run_flaw, single_run_flaw
+
+SCHEMA = 1
+RUN_FILE = "run.json"
+POINTS_DIRECTORY = "points"
+_RUN_KEYS = ("scenario", "environment", "placement", "points")
+_POINT_KEYS = ("params", "metrics", "counters")
+_OTHER = {"scenario": "another scenario", "settings": "other settings", "seed": "another seed"}
+ANOTHER_PLACE = "give another place with --output or --json"
+
+
+def json_place(text: str) -> Path:
+    """Where a user wants a file; InputError at once if it cannot be written there later."""
+    path = Path(text)
+    try:
+        if path.is_dir():
+            raise InputError(f"--json takes a file, and {path} is a directory")
+        if not path.parent.is_dir():
+            raise InputError(f"--json cannot write {path}: there is no directory {path.parent}")
+        if not _is_stream(path):
+            with tempfile.TemporaryFile(dir=path.resolve().parent):
+                pass
+    except OSError as error:
+        raise InputError(
+            f"--json cannot write {path}: {error.strerror or error}; give another place"
+        ) from error
+    return path
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether `path` is a device or a pipe: it takes what is written, and must not be replaced."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def write_json(path: Path, document: Any, advice: str = ANOTHER_PLACE) -> None:
+    """Write `document` to `path` atomically; MachineError if the disk does not take it.
+
+    The error ends with `advice` on what to do.
+    """
+    temporary = ""
+    try:
+        if _is_stream(path):
+            path.write_text(_as_json(document), encoding="utf-8")
+            return
+        place = path.resolve()  # a link stays one, to the new file
+        place.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(_as_json(document))
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, place)
+        _sync_directory(place.parent)
+    except OSError as error:
+        raise MachineError(
+            f"{path} cannot be written: {error.strerror or error}; {advice}"
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            if temporary and os.path.exists(temporary):
+                os.unlink(temporary)
+
+
+def _as_json(document: Any) -> str:
+    return json.dumps(document, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_json(path: Path, what: str) -> dict[str, Any]:
+    """The JSON object in `path`; InputError in one sentence if there is none."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"{what} {path} does not exist") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{what} {path} cannot be read: {error}") from error
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{what} {path} is damaged: no JSON at line {error.lineno}, column {error.colno}"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        # JSON, but a number of thousands of digits, or brackets thousands deep.
+        raise InputError(f"{what} {path} is damaged: no result looks like this") from error
+    if not isinstance(document, dict):
+        raise InputError(f"{what} {path} is damaged: it holds no JSON object")
+    return document
+
+
+def _require(document: dict[str, Any], keys: tuple[str, ...], what: str, path: Path) -> None:
+    missing = [key for key in keys if key not in document]
+    if missing:
+        raise InputError(f"{what} {path} is damaged: {missing[0]!r} is missing")
+
+
+def _check_point(point: Any, what: str, path: Path) -> dict[str, Any]:
+    if not isinstance(point, dict):
+        raise InputError(f"{what} {path} is damaged: a point is no JSON object")
+    _require(point, _POINT_KEYS, what, path)
+    flaw = point_flaw(point)
+    if flaw:
+        raise InputError(f"{what} {path} is damaged: {flaw}")
+    return point
+
+
+class NewerSchemaError(InputError):
+    """A document that a later version of the program has written."""
+
+
+def check_schema(document: dict[str, Any], what: str, path: Path, expected: int = SCHEMA) -> None:
+    """InputError if the document is of another schema than this program's, a NewerSchemaError if
+    of a later one.
+    """
+    found = document.get("schema")
+    if found != expected:
+        newer = isinstance(found, int) and found > expected
+        raise (NewerSchemaError if newer else InputError)(
+            f"{what} {path} has schema {found!r}, this version of shrimpmx reads schema {expected}"
+        )
+
+
+class ResultDirectory:
+    """The directory of one result, being written or read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def run_path(self) -> Path:
+        """Where run.json lies."""
+        return self.path / RUN_FILE
+
+    def point_path(self, index: int) -> Path:
+        """Where the finished point `index` lies while the sweep is going on."""
+        return self.path / POINTS_DIRECTORY / f"{index:04d}.json"
+
+    def prepare(self, resume: bool) -> None:
+        """Make the directory. InputError unless it is new, empty, or to be resumed, and writable.
+
+        What lies there is looked at before anything is written.
+        """
+        try:
+            if resume:
+                self._check_resumable()
+            else:
+                self._check_free()
+            self.path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.path):
+                pass
+        except OSError as error:
+            raise InputError(
+                f"the result cannot be written to {self.path}: {error.strerror or error}; "
+                "give another directory with --output"
+            ) from error
+
+    def _check_free(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"--output {self.path} is no directory; give another one")
+        if self.run_path.exists():
+            raise InputError(
+                f"{self.path} already holds a result; add --resume to go on with it, "
+                "or give another --output"
+            )
+        if self.path.exists() and os.listdir(self.path):
+            raise InputError(
+                f"--output {self.path} holds other files; give a new or an empty directory"
+            )
+
+    def _check_resumable(self) -> None:
+        if not self.path.is_dir():
+            raise InputError(f"there is no result {self.path} to resume; leave --resume out")
+        if not self.run_path.exists():
+            raise InputError(
+                f"{self.path} has no {self.run_path.name}, so there is nothing to resume; "
+                "leave --resume out and give a new or an empty directory"
+            )
+
+    def begin(self, head: dict[str, Any]) -> None:
+        """Write run.json without points. InputError if another result lies there already."""
+        if self.run_path.exists():
+            raise InputError(f"{self.path} already holds a result; give another --output")
+        write_json(self.run_path, {"schema": SCHEMA, **head, "complete": False, "points": []})
+
+    def agreeing(self, head: dict[str, Any], same: tuple[str, ...]) -> dict[str, Any]:
+        """What lies there; InputError unless it agrees with `head` in the keys `same`."""
+        stored = self.load_run()
+        for key in same:
+            if stored.get(key) != head.get(key):
+                raise InputError(
+                    f"{self.path} holds a result of {_OTHER.get(key, key)} than asked for; "
+                    "give another --output, or the same scenario, settings and seed"
+                )
+        return stored
+
+    def check_incomplete(self, head: dict[str, Any], same: tuple[str, ...]) -> None:
+        """InputError unless an interrupted sweep lies there, which has something left to do.
+
+        Its head must agree with `head` in the keys `same`.
+        """
+        if self.agreeing(head, same).get("complete"):
+            raise InputError(f"{self.path} holds a complete result; there is nothing to resume")
+
+    def add_point(self, index: int, point: dict[str, Any]) -> None:
+        """Store a finished point at once."""
+        write_json(self.point_path(index), {"schema": SCHEMA, **point})
+
+    def finished_points(self) -> dict[int, dict[str, Any]]:
+        """Runs stored so far, by index; InputError if one is damaged."""
+        found: dict[int, dict[str, Any]] = {}
+        for path in sorted((self.path / POINTS_DIRECTORY).glob("[0-9]*.json")):
+            run = read_json(path, "point")
+            check_schema(run, "point", path)
+            del run["schema"]
+            flaw = single_run_flaw(run) if path.stem.isdecimal() else "its name is no number"
+            if flaw:
+                raise InputError(f"point {path} is damaged: {flaw}")
+            found[int(path.stem)] = run
+        return found
+
+    def finish(self, document: dict[str, Any], complete: bool) -> dict[str, Any]:
+        """Write run.json with its points; a complete one makes the single files superfluous."""
+        whole = {"schema": SCHEMA, **document, "complete": complete}
+        write_json(self.run_path, whole)
+        if complete:
+            shutil.rmtree(self.path / POINTS_DIRECTORY, ignore_errors=True)
+        return whole
+
+    def load_run(self) -> dict[str, Any]:
+        """run.json, checked."""
+        run = read_json(self.run_path, "result")
+        check_schema(run, "result", self.run_path)
+        _require(run, _RUN_KEYS, "result", self.run_path)
+        if not isinstance(run["points"], list):
+            raise InputError(f"result {self.run_path} is damaged: 'points' is no list")
+        flaw = run_flaw(run)
+        if not flaw:
+            for point in run["points"]:
+                _check_point(point, "result", self.run_path)
+            flaw = place_flaw(run)
+        if flaw:
+            raise InputError(f"result {self.run_path} is damaged: {flaw}")
+        return run
+
+
+def load_result(path: Path) -> dict[str, Any]:
+    """A result from its directory or its run.json.
+
+    Raises InputError, in one sentence, if it is missing, damaged, or of another schema.
+    """
+    directory = ResultDirectory(path if path.is_dir() else path.parent)
+    return directory.load_run()

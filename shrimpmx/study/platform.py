@@ -1,0 +1,237 @@
+"""The machines that an emulated cluster can stand for, and what that makes of its parameters.
+
+A host of today charges something else for an interrupt, beside the time of a packet, than the hosts
+of the papers did; and that ratio is what their results rest on. A profile has the times of
+the paper's machine. `emulated` gives what a run has to be made with so that the ratios hold: every
+time of the hardware is longer by the dilation, and the host is charged for what it does faster than
+that, dilated alike. Nothing else changes: what an application computes takes as long as it says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from shrimpmx.errors import InputError
+from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters, WaitParameters
+from shrimpmx.study.point import PointParameters
+
+# Costs of this machine by name, as a calibration has them: {"median": ns} or {"unavailable": why}.
+Costs = Mapping[str, Mapping[str, Any]]
+Origin = Literal["paper", "derived", "fitted"]
+
+# How much longer the platform's interrupt is than this machine's own at the proposed dilation: what
+# differs from one of ours to the next is then small beside it, and so is the time that one takes
+# on its way to a virtual CPU, in which that goes on with its rank; an interrupt of the
+# platform's hosts kept their core busy (ours).
+MARGIN = 4.0
+# Proposals are whole multiples of this, rounded up: this machine's interrupt varies by a tenth
+# from hour to hour, and a finer figure would hide that (ours).
+STEP = 0.5
+# Times of NicParameters, multiplied, and rates, divided; and those software timers of the
+# host that stand for hardware's.
+TIMES = ("link_delay_ns", "dma_latency_ns", "tx_gap_ns")
+RATES = ("link_bits_per_second", "dma_bytes_per_second")
+
+
+@dataclass(frozen=True)
+class Charge:
+    """How a run is charged for a cost of the platform: by `parameter`, for each `per`.
+
+    `whole`: the parameter is how long the thing takes at least, this machine's own time included;
+    else it is added, so that this machine's own is taken off.
+    """
+
+    parameter: str
+    per: str
+    whole: bool = False
+
+
+# By the names of costs, which are those of `shrimpmx calibrate` where it measures them.
+CHARGES = {
+    "interrupt_to_handler": Charge("interrupt_time_ns", "interrupt", whole=True),
+    "handler_per_packet": Charge("packet_cost_ns", "packet"),
+    "rank_event": Charge("event_cost_ns", "event"),
+    "context_switch": Charge("reschedule_cost_ns", "reschedule"),
+    "notification_handler": Charge("handler_cost_ns", "notification"),
+}
+
+
+@dataclass(frozen=True)
+class PlatformCost:
+    """A cost of the platform's hosts in ns; whether its paper gives it, or how it was found."""
+
+    ns: float
+    origin: Origin
+    source: str
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A platform: costs by the names of CHARGES, and parameters of its NIC and host.
+
+    `dilation` is the one that every machine takes, for the reason `dilation_source`; None: as
+    this machine's calibration proposes.
+    """
+
+    name: str
+    title: str
+    costs: Mapping[str, PlatformCost]
+    nic: Mapping[str, Any] = field(default_factory=dict)
+    host: Mapping[str, Any] = field(default_factory=dict)
+    dilation: float | None = None
+    dilation_source: str = ""
+
+
+MYRI10G_2009 = Platform(
+    name="myri10g-2009",
+    title="two quad-core Xeon E5345 at 2.33 GHz, Myri-10G, Linux 2.6.26 (coalescing, IV-A)",
+    costs={
+        "interrupt_to_handler": PlatformCost(
+            4000, "fitted", "92.4 interrupts of a 234 880 B message without coalescing (table II)"
+        ),
+        "handler_per_packet": PlatformCost(
+            774, "paper", "invalid packets, coalesced; 965 ns with an interrupt for each (IV-B2)"
+        ),
+        "rank_event": PlatformCost(1000, "fitted", "10 us of a ping-pong of 0 B (IV-B3)"),
+    },
+    nic={
+        "link_bits_per_second": 10_000_000_000,  # the paper
+        "link_delay_ns": 500,  # ours
+        # Fitted: Stream halves Open-MX's interrupts in a stream of 0 B (IV-C2). A frame is written
+        # to memory while it comes in.
+        "dma_latency_ns": 2700,
+        "dma_bytes_per_second": 0,
+        # Fitted: 490 k messages of 0 B per second (table I). How evenly a host sends is ours.
+        "tx_gap_ns": 1970,
+        "tx_gap_jitter": 0.5,
+        # Derived: the ping-pong's 75 us (IV-B3). A timer that the first packet starts would give
+        # the 10 us of the message itself on top.
+        "rx_timer": "free-running",
+    },
+)
+
+SHRIMP_1996 = Platform(
+    name="shrimp-1996",
+    title="DEC 560ST PCs, 60 MHz Pentium, Linux, SHRIMP NIC, Paragon backplane (waiting, 2.1)",
+    costs={
+        "interrupt_to_handler": PlatformCost(
+            100_000, "derived", "T_block of 300 us: two context switches and this (3.2, footnote 2)"
+        ),
+        "context_switch": PlatformCost(
+            100_000, "derived", "one run of the kernel's scheduler; a block has two (as above)"
+        ),
+        "notification_handler": PlatformCost(
+            160_000,
+            "fitted",
+            "36 % above block with five pairs (figure 3): 162 us in each of five messages that "
+            "take 2250; the paper says 10 us at least (3.1)",
+        ),
+    },
+    nic={
+        # The backplane is far faster than what follows it (ours).
+        "link_bits_per_second": 1_600_000_000,
+        "link_delay_ns": 1000,
+        # The EISA bus of the receiver limits updates; the paper does not say how fast (ours).
+        "dma_bytes_per_second": 23_000_000,
+    },
+    # Linux of that time let a process compute for 200 ms; no kernel of today gives more (ours).
+    host={"time_slice_ns": 100_000_000},
+    dilation=1.0,
+    dilation_source="what ranks compute between messages is not dilated, and its ratio to T_block "
+    "is what the paper's figures are about",
+)
+
+PLATFORMS = {platform.name: platform for platform in (MYRI10G_2009, SHRIMP_1996)}
+
+
+def proposed_dilation(platform: Platform, costs: Costs) -> float:
+    """The dilation at which this machine's interrupts leave the platform's ratios standing.
+
+    `costs` are a calibration's. The platform's interrupt, dilated, is at least MARGIN times this
+    machine's, unless the platform has a dilation of its own. InputError if the machine's interrupt
+    is needed, and was not measured.
+    """
+    if platform.dilation is not None:
+        return platform.dilation
+    name = "interrupt_to_handler"
+    ours = costs.get(name, {})
+    if "median" not in ours:
+        reason = ours.get("unavailable", "no calibration has it")
+        raise InputError(
+            f"platform {platform.name} needs a dilation, and this machine's {name} is not known: "
+            f"{reason}; give one with --set time_dilation=6"
+        )
+    wished = MARGIN * float(ours["median"]) / platform.costs[name].ns
+    return max(1.0, math.ceil(wished / STEP) * STEP)
+
+
+def host_costs(platform: Platform, costs: Costs, dilation: float) -> dict[str, int]:
+    """What the host is charged, ns, by parameter: the platform's costs, dilated, as CHARGES says.
+
+    A cost of this machine that was not measured counts as 0.
+    """
+    charged = {}
+    for name, cost in platform.costs.items():
+        charge = CHARGES[name]
+        ours = 0.0 if charge.whole else float(costs.get(name, {}).get("median", 0.0))
+        charged[charge.parameter] = max(0, round(dilation * cost.ns - ours))
+    return charged
+
+
+@dataclass(frozen=True)
+class Emulated:
+    """What a run is made with: the parameters as they are after dilation and host costs."""
+
+    nic: NicParameters
+    host: HostParameters
+    mx: MxParameters
+    wait: WaitParameters
+    dilation: float
+
+
+def emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
+    """The parameters as the run needs them; `costs` are this machine's, from its calibration.
+
+    They are needed for a platform only. What a scenario sets itself overrides the profile.
+    """
+    wanted = parameters.platform
+    platform = PLATFORMS.get(wanted.profile)
+    nic, host = parameters.nic, parameters.host
+    mx, wait = parameters.mx, parameters.wait
+    dilation = 1.0 if wanted.time_dilation == "auto" else float(wanted.time_dilation)
+    if platform is not None:
+        if costs is None:
+            raise InputError(f"platform {platform.name} needs a calibration of this machine")
+        if wanted.time_dilation == "auto":
+            dilation = proposed_dilation(platform, costs)
+        nic, host = _with_defaults(nic, platform.nic), _with_defaults(host, platform.host)
+        charged = host_costs(platform, costs, dilation)
+        host, mx = _with_defaults(host, charged), _with_defaults(mx, charged)
+        wait = _with_defaults(wait, charged)
+    return Emulated(_dilated(nic, dilation), _dilated_timers(host, dilation), mx, wait, dilation)
+
+
+def _with_defaults(given: Any, defaults: Mapping[str, Any]) -> Any:
+    """`given` with those of `defaults` that are its fields and that nobody has set."""
+    unset = type(given).model_fields.keys() - given.model_fields_set
+    return given.model_copy(update={name: v for name, v in defaults.items() if name in unset})
+
+
+def _dilated(nic: NicParameters, dilation: float) -> NicParameters:
+    if dilation == 1.0:
+        return nic
+    changed: dict[str, Any] = {name: round(getattr(nic, name) * dilation) for name in TIMES}
+    changed |= {name: round(getattr(nic, name) / dilation) for name in RATES}
+    # 0 means none; a delay never becomes that, nor longer than it is.
+    changed["rx_usecs"] = max(min(nic.rx_usecs, 1), int(nic.rx_usecs * dilation))
+    return nic.model_copy(update=changed)
+
+
+def _dilated_timers(host: HostParameters, dilation: float) -> HostParameters:
+    if dilation == 1.0:
+        return host
+    timers = ("gro_flush_timeout_ns", "irq_suspend_timeout_ns")
+    return host.model_copy(update={n: round(getattr(host, n) * dilation) for n in timers})

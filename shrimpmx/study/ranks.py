@@ -1,0 +1,114 @@
+"""The ranks of a run and their company, as a point describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shrimpmx.cluster.spec import CompanionSpec, RankSpec
+from shrimpmx.errors import InputError
+from shrimpmx.settings.parameters import WaitParameters
+from shrimpmx.study.platform import Costs, Emulated
+from shrimpmx.study.point import PointParameters, WorkloadParameters
+
+# Of a calibration: what a wait that blocks costs all in all, and the interrupt in it.
+T_BLOCK, INTERRUPT = "t_block", "interrupt_to_handler"
+
+
+def ranks_of(parameters: PointParameters, wait: WaitParameters) -> tuple[RankSpec, ...]:
+    """The ranks of a point: one on each node, or on each of two `pairs` of them, 2p on node 0 and
+    2p + 1 on node 1; or the one that a generator sends to. `wait` is how the run's ranks wait.
+    """
+    cluster, work = parameters.cluster, parameters.workload
+    options = _options(work)
+    if parameters.nic.nic_kind == "vmmc":
+        options |= _vmmc_options(work, wait)
+    return tuple(
+        RankSpec(
+            number % cluster.nodes,
+            "invalid" if work.frames == "invalid" else work.kind,
+            (cluster.rank_core + number // cluster.nodes) % parameters.host.cores,
+            options,
+            _own_wait(work, number, wait),
+        )
+        for number in range(1 if cluster.mode == "generator" else cluster.nodes * cluster.pairs)
+    )
+
+
+def _options(work: WorkloadParameters) -> dict[str, Any]:
+    return {
+        "size_bytes": work.size_bytes,
+        "iterations": work.iterations,
+        "warmup": work.warmup,
+        "count": work.warmup + work.iterations,
+        "window": work.window,
+        "delay_ns": work.delay_us * 1000,
+        "move_every": work.move_every,
+    }
+
+
+def _vmmc_options(work: WorkloadParameters, wait: WaitParameters) -> dict[str, Any]:
+    return {
+        "delay_max_ns": work.delay_max_us * 1000,
+        "arrivals": work.arrivals,
+        "flags": work.flags,
+        "threads": work.threads,
+        "spin_ns": wait.spin_ns,
+    }
+
+
+def _own_wait(work: WorkloadParameters, number: int, wait: WaitParameters) -> WaitParameters | None:
+    """Who sends arrivals spins, whatever the waiter does: it has to send in time."""
+    if work.kind != "arrivals" or number % 2:
+        return None
+    return wait.model_copy(update={"strategy": "spin"})
+
+
+def companions_of(parameters: PointParameters) -> tuple[CompanionSpec, ...]:
+    """What burns CPU beside the ranks: one on each core of each node that has ranks."""
+    cluster = parameters.cluster
+    if cluster.company == "alone":
+        return ()
+    nodes = 1 if cluster.mode == "generator" else cluster.nodes
+    return tuple(
+        CompanionSpec(node, core, cluster.company)
+        for node in range(nodes)
+        for core in range(parameters.host.cores)
+    )
+
+
+def needs_t_block(parameters: PointParameters) -> bool:
+    """Whether a run depends on what blocking costs: its spin limit, or its cost at best."""
+    return parameters.wait.spin_t_block > 0 or parameters.workload.kind == "arrivals"
+
+
+def t_block_ns(made: Emulated, costs: Costs | None) -> float | None:
+    """What blocking costs all in all in a run: this machine's T_block, as in its calibration, and
+    what the run's host is charged beside it. None if `costs` do not have it.
+    """
+    known: Costs = costs or {}
+    ours = known.get(T_BLOCK, {})
+    if "median" not in ours:
+        return None
+    own_interrupt_ns = float(known.get(INTERRUPT, {}).get("median", 0.0))
+    longer_ns = max(0.0, made.host.interrupt_time_ns - own_interrupt_ns)
+    return float(ours["median"]) + 2 * made.wait.reschedule_cost_ns + longer_ns
+
+
+def resolved_wait(made: Emulated, costs: Costs | None) -> WaitParameters:
+    """How a run's ranks wait, with spin_ns from spin_t_block, if that is given.
+
+    `costs` are a calibration's. InputError if T_block is needed and not known.
+    """
+    wait = made.wait
+    if wait.spin_t_block == 0:
+        return wait
+    block_ns = t_block_ns(made, costs)
+    if block_ns is None:
+        absent: Mapping[str, Any] = (costs or {}).get(T_BLOCK, {})
+        reason = absent.get("unavailable", "no calibration has it")
+        raise InputError(
+            f"spin_t_block needs T_block of this machine, which is not known: {reason}; give the "
+            "spin limit in ns with --set spin_ns=300000 --set spin_t_block=0"
+        )
+    return wait.model_copy(update={"spin_ns": round(wait.spin_t_block * block_ns)})

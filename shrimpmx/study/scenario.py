@@ -1,0 +1,342 @@
+"""The declaration of a scenario: what is run, what is varied, what must come out.
+
+A scenario file ends with an object named `scenario` and executes nothing on import. Every
+mistake in it is told in one sentence: the field, the value, what is allowed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from shrimpmx.errors import InputError
+from shrimpmx.nic.policy import Policy
+from shrimpmx.report.sections import SECTIONS
+from shrimpmx.results.expectation_kinds import (
+    Between,
+    Bound,
+    Equals,
+    Expectation,
+    Near,
+    Order,
+    Ratio,
+    Within,
+)
+from shrimpmx.results.metrics import METRICS
+from shrimpmx.settings.parameters import (
+    COALESCING_NAMES,
+    PAPER_COALESCING_NAMES,
+    PAPER_WAIT_NAMES,
+    WAIT_NAMES,
+)
+from shrimpmx.settings.sentences import validation_sentence
+from shrimpmx.study.point import (
+    GROUPS,
+    PARAMETER_NAMES,
+    SHOWN_NAMES,
+    Declared,
+    PointParameters,
+    parameter_name,
+)
+
+__all__ = [
+    "COALESCING_NAMES",
+    "PAPER_COALESCING_NAMES",
+    "PAPER_WAIT_NAMES",
+    "WAIT_NAMES",
+    "Between",
+    "Bound",
+    "Equals",
+    "Near",
+    "Order",
+    "PointParameters",
+    "Ratio",
+    "RunPlan",
+    "Scenario",
+    "Within",
+    "plan_runs",
+]
+
+# More points than this are a mistake in an axis rather than a sweep that anybody waits for.
+POINTS_MAX = 10_000
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+class Scenario(Declared):
+    """What a scenario file declares.
+
+    `parameters` are fixed, `sweep` maps a parameter's name to the values it takes; the values
+    of the axis `compare` are run alternately. `without` are points, by values of axes, that are
+    left out; `adjusted` are parameters of some points, by values of axes: how long to run, which
+    is not part of the comparison. `policies` are a user's own coalescing policies by name (see
+    docs/scenarios.md). `rows` and `columns` are the axes of the printed table. `sections` are
+    printed behind the tables (measure/sections.py); `timelines` are points, by values of axes, of
+    which one message is traced in a run of its own: the first is printed.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]*$")]
+    title: Annotated[str, Field(min_length=1)]
+    source: str = ""
+    shows: str = ""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    sweep: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    without: tuple[dict[str, Any], ...] = ()
+    adjusted: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = ()
+    compare: str = ""
+    rows: str = ""
+    columns: str = ""
+    repeats: Annotated[int, Field(ge=1, le=1000)] = 1
+    metrics: Annotated[tuple[str, ...], Field(min_length=1)]
+    expectations: tuple[Expectation, ...] = ()
+    policies: dict[str, Any] = Field(default_factory=dict)
+    sections: tuple[str, ...] = ()
+    timelines: tuple[dict[str, Any], ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for name in self.metrics:
+            _known(name, METRICS, "metrics", "metric")
+        for name in self.sections:
+            _known(name, SECTIONS, "sections", "section of a report")
+        for place, changes in self.adjusted:
+            for name in changes:
+                parameter_name(name)
+            for axis in place:
+                _known(axis, self.sweep, "adjusted", "sweep axis")
+        for field in ("timelines", "without"):
+            for place in getattr(self, field):
+                for axis in place:
+                    _known(axis, self.sweep, field, "sweep axis")
+        for axis, values in self.sweep.items():
+            if not values:
+                raise ValueError(f"sweep axis {axis!r} has no values; give at least one")
+            _each_once(axis, values)
+        for field in ("compare", "rows", "columns"):
+            axis = getattr(self, field)
+            if axis:
+                _known(axis, self.sweep, field, "sweep axis")
+        for expectation in self.expectations:
+            _known(expectation.metric, self.metrics, "expectations", "metric of this scenario")
+            for axis in expectation.axes():
+                _known(axis, {*self.sweep, *self.parameters}, "expectations", "sweep axis")
+        for name, policy in self.policies.items():
+            if name in COALESCING_NAMES:
+                raise ValueError(f"policies cannot rename {name!r}; choose another name")
+            if not callable(policy):
+                raise ValueError(f"policies[{name!r}] must be a policy class, not {policy!r}")
+            # What another callable makes is seen only when it is called.
+            if isinstance(policy, type) and not issubclass(policy, Policy):
+                raise ValueError(
+                    f"policies[{name!r}] must derive from shrimpmx.nic.policy.Policy, which "
+                    f"{policy.__name__} does not"
+                )
+        return self
+
+    def changed(self, settings: Iterable[str]) -> Scenario:
+        """This scenario with `key=value` settings of the command line applied."""
+        parameters, sweep = dict(self.parameters), dict(self.sweep)
+        fields: dict[str, Any] = {}
+        names: list[str] = []
+        for setting in settings:
+            key, value = split_setting(setting)
+            if key == "repeats":
+                fields[key] = _literal(value)
+                continue
+            name = parameter_name(key)
+            names.append(name)
+            values = _values(value, name)
+            for known in [n for n in (*sweep, *parameters) if _same(n, name)]:
+                if known in sweep:
+                    name = known
+                    break
+                parameters.pop(known, None)
+            if name in sweep or len(values) > 1:
+                sweep[name] = values
+            else:
+                parameters[name] = values[0]
+        keep = {name: getattr(self, name) for name in Scenario.model_fields}
+        # What the user sets holds for every point.
+        keep["adjusted"] = tuple(
+            (place, {n: v for n, v in changes.items() if not any(_same(s, n) for s in names)})
+            for place, changes in self.adjusted
+        )
+        try:
+            return Scenario(**{**keep, "parameters": parameters, "sweep": sweep, **fields})
+        except ValidationError as error:
+            raise InputError(validation_sentence(error)) from error
+
+    def points(self) -> list[Point]:
+        """Every combination of the sweep's values but those `without`, in order of declaration.
+
+        InputError, in one sentence, at the first value that cannot be used.
+        """
+        axes = [parameter_name(name) for name in self.sweep]
+        count = 1
+        for values in self.sweep.values():
+            count *= len(values)
+        if count > POINTS_MAX:
+            raise InputError(f"the sweep has {count} points; {POINTS_MAX} are the most")
+        fixed = {parameter_name(name): value for name, value in self.parameters.items()}
+        points: list[Point] = []
+        for values in itertools.product(*self.sweep.values()):
+            shown = {**self.parameters, **dict(zip(self.sweep, values, strict=True))}
+            if any(_lies_at(shown, place) for place in self.without):
+                continue
+            chosen = {**fixed, **dict(zip(axes, values, strict=True)), **self._adjustments(shown)}
+            points.append(
+                Point(
+                    len(points),
+                    {n: _plain(value) for n, value in shown.items() if n not in self._adjustable},
+                    *self._parameters_of(chosen),
+                )
+            )
+        if not points:
+            raise InputError("the sweep has no points: `without` leaves all of them out")
+        return points
+
+    @property
+    def _adjustable(self) -> set[str]:
+        return {name for _, changes in self.adjusted for name in changes}
+
+    def _adjustments(self, shown: Mapping[str, Any]) -> dict[str, Any]:
+        """What is adjusted at a point, by parameter."""
+        return {
+            parameter_name(name): value
+            for place, changes in self.adjusted
+            if _lies_at(shown, place)
+            for name, value in changes.items()
+        }
+
+    def traced_points(self, points: Iterable[Point]) -> list[Point]:
+        """The points that `timelines` names, in its order; those that are not run are left out."""
+        return [
+            point for place in self.timelines for point in points if _lies_at(point.shown, place)
+        ]
+
+    def _parameters_of(self, chosen: Mapping[str, Any]) -> tuple[PointParameters, str]:
+        grouped: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
+        policy = ""
+        for name, value in chosen.items():
+            group, field = PARAMETER_NAMES[name]
+            if field == "coalescing" and isinstance(value, str) and value in self.policies:
+                policy = value
+                continue
+            grouped[group][field] = value
+        try:
+            models = {group: GROUPS[group](**values) for group, values in grouped.items()}
+            return PointParameters.model_validate(models), policy
+        except ValidationError as error:
+            extra = {"coalescing": tuple(self.policies)}
+            raise InputError(validation_sentence(error, extra, SHOWN_NAMES)) from error
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a sweep: `shown` are the parameters that the scenario names."""
+
+    index: int
+    shown: dict[str, Any]
+    parameters: PointParameters
+    policy: str = ""
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """One run: a point in fresh processes; `index` is its place in the results."""
+
+    index: int
+    point: Point
+    repeat: int
+
+
+def _lies_at(shown: Mapping[str, Any], place: Mapping[str, Any]) -> bool:
+    """Whether the parameters have the values of `place`."""
+    return all(_plain(shown.get(axis)) == _plain(value) for axis, value in place.items())
+
+
+def _known(name: str, among: Iterable[str], field: str, what: str) -> None:
+    names = list(among)
+    if name not in names:
+        listed = ", ".join(names) or "none"
+        raise ValueError(f"{field} names {name!r}, which is no {what}; there are: {listed}")
+
+
+def _each_once(axis: str, values: Sequence[Any]) -> None:
+    seen = set()
+    for value in values:
+        # True equals 1, but is another value; lists and the like are told apart by their text.
+        key = (type(value), value if isinstance(value, Hashable) else repr(value))
+        if key in seen:
+            raise ValueError(f"sweep axis {axis!r} has the value {value!r} twice")
+        seen.add(key)
+
+
+def _same(one: str, other: str) -> bool:
+    name = one.replace("-", "_")
+    return PARAMETER_NAMES.get(name) == PARAMETER_NAMES[other]
+
+
+def split_setting(setting: str) -> tuple[str, str]:
+    """The key and the value of `key=value`; InputError if it is not of that form."""
+    key, sign, value = setting.partition("=")
+    if not sign or not key.strip() or not value.strip():
+        raise InputError(f"--set takes key=value, not {setting!r}")
+    return key.strip(), value.strip()
+
+
+def _literal(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _values(text: str, name: str) -> tuple[Any, ...]:
+    """The values of a setting: one, or several between commas; a list field takes them all."""
+    group, field = PARAMETER_NAMES[name]
+    parts = tuple(_literal(part.strip()) for part in text.split(",") if part.strip())
+    if not parts:
+        raise InputError(f"--set {name}= needs a value, not {text!r}")
+    annotation = str(GROUPS[group].model_fields[field].annotation)
+    if annotation.startswith("tuple"):
+        return (parts,)
+    if annotation == str(str):
+        return tuple(str(part) for part in parts)
+    return parts
+
+
+def plan_runs(scenario: Scenario, points: Sequence[Point], seed: int) -> list[RunPlan]:
+    """The order of a sweep's runs: shuffled by `seed`, with things to be compared next to
+    each other, so that a machine that changes slowly changes them all.
+    """
+    generator = random.Random(seed)
+
+    def group_of(point: Point) -> str:
+        rest = {name: v for name, v in point.shown.items() if name != scenario.compare}
+        return json.dumps(rest, sort_keys=True, default=str)
+
+    groups: dict[str, list[Point]] = {}
+    for point in points:
+        groups.setdefault(group_of(point), []).append(point)
+    return list(_ordered(list(groups.values()), scenario.repeats, generator))
+
+
+def _ordered(
+    groups: list[list[Point]], repeats: int, generator: random.Random
+) -> Iterator[RunPlan]:
+    for repeat in range(repeats):
+        generator.shuffle(groups)
+        for group in groups:
+            members = list(group)
+            generator.shuffle(members)
+            for point in members:
+                yield RunPlan(point.index * repeats + repeat, point, repeat)

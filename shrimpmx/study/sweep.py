@@ -1,0 +1,432 @@
+"""Running a sweep: its points in shuffled order, each in fresh processes, each kept at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from shrimpmx.bench.probe import probe
+from shrimpmx.errors import InputError, PlacementError
+from shrimpmx.report.timeline import Timeline, heading, write_chrome
+from shrimpmx.results.environment import environment, other_runs
+from shrimpmx.results.expectation import evaluate
+from shrimpmx.results.metrics import METRICS, Outcome
+from shrimpmx.results.result import ResultDirectory
+from shrimpmx.results.runs import (
+    ANY,
+    DISTANCE_DILATION,
+    limits_of,
+    main_state,
+    runs_of,
+    steered_words,
+)
+from shrimpmx.results.statistics import summarise_runs
+from shrimpmx.shared.counter_texts import LONGEST
+from shrimpmx.study.scenario import Point, RunPlan, Scenario, plan_runs
+
+# A sample whose probes disagree is taken again this often; a machine that flips faster than a
+# run takes will not give a pure sample, and "mixed" is then what is recorded.
+MIXED_RETRIES = 2
+
+# Where timelines lie in a result, and how many lines of one a report prints.
+TIMELINES = "timelines"
+TIMELINE_LINES = 60
+
+# What must agree for a result to be one of this very sweep.
+SAME = ("scenario", "settings", "seed")
+
+RunData = dict[str, Any]
+
+
+class Executor(Protocol):
+    """Runs one point in fresh processes; raises AgentError if an agent fails, PlacementError if
+    this machine has no CPUs for it.
+    """
+
+    def __call__(self, point: Point, seed: int) -> Outcome: ...
+
+
+class Progress(Protocol):
+    """Is told how a sweep goes on."""
+
+    def begin(self, total: int, done: int) -> None: ...
+    def running(self, plan: RunPlan) -> None: ...
+    def finished(self, plan: RunPlan) -> None: ...
+    def end(self) -> None: ...
+
+
+class Quiet:
+    """Progress that nobody watches."""
+
+    def begin(self, total: int, done: int) -> None: ...
+    def running(self, plan: RunPlan) -> None: ...
+    def finished(self, plan: RunPlan) -> None: ...
+    def end(self) -> None: ...
+
+
+class Tracer(Protocol):
+    """Runs one point once more, traced, and gives the timeline of one of its messages."""
+
+    def __call__(self, point: Point, seed: int) -> Timeline: ...
+
+
+Prober = Callable[[Sequence[int]], tuple[str, float | None]]
+# Finds the runs that go on beside one's own: the pids of their supervisors.
+Neighbours = Callable[[], list[int]]
+
+
+@dataclass
+class Sweep:
+    """A scenario with its settings, ready to run. `output` None keeps nothing on disk.
+
+    `changes` are the `--set` that made the scenario what it is: the result tells them, and what
+    it was `made_with` beside its parameters.
+    """
+
+    scenario: Scenario
+    executor: Executor
+    seed: int = 1
+    output: Path | None = None
+    resume: bool = False
+    progress: Progress | None = None
+    prober: Prober = probe
+    neighbours: Neighbours = other_runs
+    tracer: Tracer | None = None
+    dilation_of: Callable[[Point], float] = lambda point: 1.0
+    changes: Sequence[str] = ()
+    made_with: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.points = self.scenario.points()
+        self.plans = plan_runs(self.scenario, self.points, self.seed)
+        # Now: a machine that cannot stand for a platform says so before anything is kept.
+        self._dilations = [self.dilation_of(point) for point in self.points]
+        self._runs: dict[int, RunData] = {}
+        self._timelines: list[dict[str, Any]] = []
+        self._directory = ResultDirectory(self.output) if self.output else None
+        self.last_document: dict[str, Any] | None = None
+
+    @property
+    def runs_done(self) -> int:
+        """Runs that are measured and kept."""
+        return len(self._runs)
+
+    def kept(self) -> dict[str, Any] | None:
+        """The complete result that lies there already; None without one, or if it is incomplete.
+
+        InputError if it is damaged, or of another sweep.
+        """
+        if self._directory is None or not self._directory.run_path.exists():
+            return None
+        stored = self._directory.agreeing(self._head(), SAME)
+        return stored if stored.get("complete") else None
+
+    def finished(self) -> dict[int, RunData]:
+        """The runs that an interrupted sweep has left, by index.
+
+        InputError if one is damaged, or is none of this sweep's.
+        """
+        if self._directory is None:
+            return {}
+        found = self._directory.finished_points()
+        for index, run in found.items():
+            flaw = self._misfit(index, run)
+            if flaw:
+                path = self._directory.point_path(index)
+                raise InputError(f"point {path} is damaged: {flaw}")
+        return found
+
+    def _misfit(self, index: int, run: RunData) -> str | None:
+        """Why a run that was kept under `index` is none of this sweep's; None if it is one."""
+        if index >= len(self.plans):
+            return f"the sweep has only {len(self.plans)} runs"
+        point = self.points[index // self.scenario.repeats]
+        if run["params"] != json.loads(json.dumps(point.shown)):
+            return "its parameters are those of another point"
+        if set(run["metrics"]) != set(self.scenario.metrics):
+            return "it has other metrics than the scenario"
+        return None
+
+    def run(self) -> dict[str, Any]:
+        """Run what is not there yet and return the result document.
+
+        A point that this machine has no CPUs for is kept as not measurable here, with the reason.
+        An error or an interrupt leaves a result with the finished points behind.
+        """
+        head = self._head()
+        if self._directory:
+            self._open(self._directory, head)
+        progress = self.progress or Quiet()
+        progress.begin(len(self.plans), len(self._runs))
+        complete = False
+        try:
+            for plan in self.plans:
+                if plan.index not in self._runs:
+                    progress.running(plan)
+                    self._keep(plan, self._measure(plan))
+                    progress.finished(plan)
+            self._trace_messages()
+            complete = True
+        finally:
+            progress.end()
+            document = self.document(head)
+            self.last_document = {**document, "complete": complete}
+            if self._directory:
+                document = self._directory.finish(document, complete)
+        return document
+
+    def document(self, head: Mapping[str, Any]) -> dict[str, Any]:
+        """The result with what was measured so far."""
+        points = []
+        for point in self.points:
+            runs = [
+                self._runs[index]
+                for index in range(
+                    point.index * self.scenario.repeats,
+                    (point.index + 1) * self.scenario.repeats,
+                )
+                if index in self._runs
+            ]
+            if runs:
+                points.append(merged(point, runs))
+        placement: dict[str, Any] = {}
+        for run in self._runs.values():
+            if "impossible" not in run:
+                placement.setdefault(run["mode"], run["placement"])
+        only = len(placement) == 1
+        axes, cpus = list(self.scenario.sweep), len(os.sched_getaffinity(0))
+        return {
+            "schema": 1,
+            **head,
+            "placement": next(iter(placement.values())) if only else placement,
+            "points": points,
+            "sections": list(self.scenario.sections),
+            "timelines": self._timelines,
+            "expectations": [
+                dataclasses.asdict(evaluate(expectation, points, self.seed, axes, cpus))
+                for expectation in self.scenario.expectations
+            ],
+        }
+
+    def _head(self) -> dict[str, Any]:
+        base = self.points[0].parameters.model_dump(mode="json")
+        return {
+            "scenario": self.scenario.name,
+            "title": self.scenario.title,
+            "source": self.scenario.source,
+            "shows": self.scenario.shows,
+            "layout": {
+                "rows": self.scenario.rows,
+                "columns": self.scenario.columns,
+                "axes": list(self.scenario.sweep),
+            },
+            "set": list(self.changes),
+            "settings": self._settings(),
+            "seed": self.seed,
+            "parameters": base,
+            **self.made_with,
+            "environment": environment(),
+            "placement": {},
+            "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        }
+
+    def _settings(self) -> dict[str, Any]:
+        """What decides which points there are: a resumed sweep must agree in it."""
+        return {
+            "points": [point.shown for point in self.points],
+            "repeats": self.scenario.repeats,
+            "time_dilation": self._dilations,
+            "metrics": list(self.scenario.metrics),
+        }
+
+    def _open(self, directory: ResultDirectory, head: dict[str, Any]) -> None:
+        if self.resume:
+            directory.check_incomplete(head, SAME)
+            self._runs = self.finished()
+        else:
+            directory.begin(head)
+
+    def _trace_messages(self) -> None:
+        """One message of each point that the scenario wants a timeline of, traced and kept."""
+        for point in self.scenario.traced_points(self.points) if self.tracer else ():
+            if "impossible" in self._runs[point.index * self.scenario.repeats]:
+                continue
+            assert self.tracer is not None
+            timeline = self.tracer(point, self.seed)
+            head = heading(self._dilations[point.index])
+            text = timeline.text(most=TIMELINE_LINES)
+            kept = {"params": point.shown, "heading": head, "text": text}
+            if self.output is not None:
+                stem = self.output / TIMELINES / f"point{point.index:04d}"
+                write_chrome(timeline, stem.with_suffix(".json"))
+                full = f"{head}\n{timeline.text(full=True)}\n"
+                stem.with_suffix(".txt").write_text(full, "utf-8")
+                kept |= {"json": f"{stem}.json", "full": f"{stem}.txt"}
+            self._timelines.append(kept)
+
+    def _keep(self, plan: RunPlan, run: RunData) -> None:
+        self._runs[plan.index] = run
+        if self._directory:
+            self._directory.add_point(plan.index, run)
+
+    def _measure(self, plan: RunPlan) -> RunData:
+        """One run between two cache-line probes; taken again if they disagree.
+
+        Not if its interrupts were steered: who did that has done it to this run, and no verdict
+        is taken from it whatever its state.
+        """
+        cpus = probed_cpus(plan.point)
+        disturbed = bool(self.neighbours())
+        for attempt in range(MIXED_RETRIES + 1):
+            before, before_ns = self.prober(cpus)
+            try:
+                outcome = self.executor(plan.point, self.seed + plan.index)
+            except PlacementError as error:
+                return impossible_run(plan.point, self.scenario.metrics, str(error))
+            after, after_ns = self.prober(cpus)
+            state = before if before == after else "mixed"
+            if outcome.dilation >= DISTANCE_DILATION:
+                state = ANY
+            if state != "mixed" or outcome.steered or attempt == MIXED_RETRIES:
+                break
+        run = run_data(plan.point, outcome, self.scenario.metrics, state, [before_ns, after_ns])
+        return {**run, "disturbed": disturbed or bool(self.neighbours())}
+
+
+def probed_cpus(point: Point) -> list[int]:
+    """The CPUs whose distance is probed: the first two that the point may use."""
+    cpus = point.parameters.cluster.cpus or sorted(os.sched_getaffinity(0))
+    return list(cpus)[:2]
+
+
+def run_data(
+    point: Point,
+    outcome: Outcome,
+    metrics: Iterable[str],
+    state: str,
+    round_trips_ns: Sequence[float | None],
+) -> RunData:
+    """What is kept of one run: raw samples of each metric or the reason, counters, state."""
+    found: dict[str, Any] = {}
+    for name in metrics:
+        samples = METRICS[name].compute(outcome)
+        if isinstance(samples, str):
+            found[name] = {"unavailable": samples}
+        else:
+            rounded = [float(f"{value:.6g}") for value in samples]
+            found[name] = {"unit": METRICS[name].unit, "samples": rounded}
+    return {
+        "params": point.shown,
+        "metrics": found,
+        "counters": {agent: dict(values) for agent, values in outcome.counters.items()},
+        "accounts": {name: dict(values) for name, values in outcome.accounts.items()},
+        "usage": {name: dict(values) for name, values in outcome.usage.items()},
+        "state": state,
+        "cache_line_round_trip_ns": list(round_trips_ns),
+        "per_message": {
+            agent: {name: float(samples.mean()) for name, samples in values.items()}
+            for agent, values in outcome.per_message.items()
+        },
+        "placement": dict(outcome.placement),
+        "steered": list(outcome.steered),
+        "time_dilation": outcome.dilation,
+        "host_costs_ns": dict(outcome.host_costs_ns),
+        "mode": point.parameters.cluster.mode,
+    }
+
+
+def impossible_run(point: Point, metrics: Iterable[str], reason: str) -> RunData:
+    """What is kept of a run that this machine has no CPUs for: why, for each metric."""
+    nothing = Outcome(np.empty(0), {})
+    kept = run_data(point, nothing, (), ANY, [])
+    return {**kept, "metrics": {name: {"unavailable": reason} for name in metrics},
+            "impossible": reason}  # fmt: skip
+
+
+def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
+    """One point of the result from its repeats: samples joined, counters summed.
+
+    `state` is the one that its times are summarised from, that of most runs; `limits` say why
+    times of such a placement cannot be judged; `disturbed` runs had others beside them. Of the
+    nodes `steered` interrupts went elsewhere in one of the runs: nothing is judged by them.
+    `binding_notes` say that a binding file moved nothing.
+    """
+    steered = sorted({node for run in runs for node in run.get("steered", ())})
+    metrics = {name: _merged_metric(name, runs) for name in runs[0]["metrics"]}
+    impossible = {"impossible": runs[0]["impossible"]} if "impossible" in runs[0] else {}
+    return {
+        "params": point.shown,
+        "time_dilation": runs[0].get("time_dilation", 1.0),
+        "host_costs_ns": runs[0].get("host_costs_ns", {}),
+        "idle": runs[0]["placement"].get("idle", "sleep"),
+        "metrics": metrics,
+        "counters": _summed(run["counters"] for run in runs),
+        "accounts": _summed(run["accounts"] for run in runs),
+        "usage": _summed(run["usage"] for run in runs),
+        "per_message": _means([run.get("per_message", {}) for run in runs]),
+        "state": main_state([run["state"] for run in runs]),
+        "states": [run["state"] for run in runs],
+        "limits": steered_words(steered) + limits_of(run["placement"] for run in runs),
+        "steered": steered,
+        "binding_notes": sorted({run["placement"].get("binding_note", "") for run in runs} - {""}),
+        "cache_line_round_trip_ns": [run["cache_line_round_trip_ns"] for run in runs],
+        "disturbed": sum(bool(run.get("disturbed")) for run in runs),
+        **impossible,
+    }
+
+
+def _merged_metric(name: str, runs: Sequence[RunData]) -> dict[str, Any]:
+    parts = [(run["metrics"][name], run["state"]) for run in runs]
+    there = [(part, state) for part, state in parts if "samples" in part]
+    if not there:
+        return dict(parts[0][0])
+    repeats = [{"state": state, "count": len(part["samples"])} for part, state in there]
+    joined: dict[str, Any] = {
+        "unit": METRICS[name].unit,
+        "samples": [sample for part, _ in there for sample in part["samples"]],
+        "repeats": repeats,
+    }
+    # All samples are kept; a time is summarised from runs of one state.
+    if METRICS[name].kind == "time":
+        joined["state"] = main_state([state for _, state in there])
+    summary = summarise_runs(runs_of(joined, joined.get("state")))
+    joined |= {"median": summary.median, "ci95": [summary.low, summary.high]}
+    scale = METRICS[name].scale(runs[0].get("time_dilation", 1.0))
+    if scale != 1.0:
+        joined["scaled"] = {
+            "median": summary.median * scale,
+            "ci95": [summary.low * scale, summary.high * scale],
+            "scale": scale,
+        }
+    return joined
+
+
+def _means(tables: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+    return {
+        agent: {name: value / len(tables) for name, value in values.items()}
+        for agent, values in _summed(tables).items()
+    }
+
+
+def _summed(tables: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Tables of figures merged by agent and name: added up, or the longest of times kept."""
+    sums: dict[str, dict[str, Any]] = {}
+    for table in tables:
+        for name, values in table.items():
+            into = sums.setdefault(name, {})
+            for key, value in values.items():
+                if key.endswith(LONGEST):
+                    into[key] = max(into.get(key, 0), value)
+                elif isinstance(value, int | float) and not isinstance(value, bool):
+                    into[key] = into.get(key, 0) + value
+                else:
+                    into.setdefault(key, value)
+    return sums
