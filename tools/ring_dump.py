@@ -13,13 +13,11 @@ import argparse
 
 from shrimpmx.errors import ShrimpmxError
 from shrimpmx.host.pull import active
-from shrimpmx.native.segment import Segment, list_segments
+from shrimpmx.native.segment import SEGMENT_CONTROL, SEGMENT_NODE, Segment, list_segments
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.frames import peek_frames
 from shrimpmx.wire.packets import one_line
-
-SEGMENT_CONTROL, SEGMENT_NODE = 1, 2
 
 
 def attach_runs() -> dict[str, list[Node]]:

@@ -16,7 +16,7 @@ import argparse
 import sys
 import time
 
-from shrimpmx.cluster.engine.forked import Cluster
+from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import ShrimpmxError
@@ -63,6 +63,7 @@ def soak_spec(
             seed=seed,
         ),
         seed=seed,
+        deadline_s=messages / SLOWEST_PER_S + SPARE_S,
     )
 
 
@@ -96,7 +97,7 @@ def main() -> int:
     spec = soak_spec(options.messages, options.seed, options.faults, options.pairs, report_s=10)
     begin = time.monotonic()
     try:
-        result = Cluster(spec).run(options.messages / SLOWEST_PER_S + SPARE_S)
+        result = Forked().run(spec)
     except ShrimpmxError as error:
         print(f"seed {options.seed}: {error}\n{getattr(error, 'traceback', '')}")
         return 1

@@ -14,7 +14,7 @@ import argparse
 import random
 import time
 
-from shrimpmx.cluster.engine.forked import Cluster
+from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.engine.leftovers import find_leftovers
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import ShrimpmxError
@@ -75,6 +75,7 @@ def random_spec(seed: int) -> ClusterSpec:
             seed=seed,
         ),
         seed=seed,
+        deadline_s=DEADLINE_S,
     )
 
 
@@ -100,7 +101,7 @@ def main() -> int:
         spec = random_spec(seed)
         begin = time.monotonic()
         try:
-            Cluster(spec).run(DEADLINE_S)
+            Forked().run(spec)
         except ShrimpmxError as error:
             print(f"seed {seed}: {describe(spec)}\n{error}\n{getattr(error, 'traceback', '')}")
             return 1

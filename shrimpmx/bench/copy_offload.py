@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shrimpmx.cluster.engine.forked import Cluster
-from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.settings.parameters import HostParameters, NicParameters, WaitParameters
@@ -18,31 +17,32 @@ ROUND_TRIP_S = 0.01
 RUN_DEADLINE_S = 60.0
 
 
-def throughput_ratio(seconds: float) -> tuple[float, str]:
+def throughput_ratio(engine: Engine, seconds: float) -> tuple[float, str]:
     """Rate with offload divided by the rate without, and what bound the run with it.
 
     No link limit: at 10 Gb/s a copy is faster than the link, and there would be nothing to
     gain. `seconds` is for both runs.
     """
     iterations = max(ITERATIONS_MIN, int(seconds / 2 / ROUND_TRIP_S))
-    without, _ = _half_round_trip_ns(iterations, copy_offload=False)
-    with_offload, placement = _half_round_trip_ns(iterations, copy_offload=True)
+    without, _ = _half_round_trip_ns(engine, iterations, copy_offload=False)
+    with_offload, placement = _half_round_trip_ns(engine, iterations, copy_offload=True)
     return without / with_offload, _what_binds(placement)
 
 
-def _half_round_trip_ns(iterations: int, copy_offload: bool) -> tuple[float, Placement]:
+def _half_round_trip_ns(
+    engine: Engine, iterations: int, copy_offload: bool
+) -> tuple[float, Placement]:
     options = {"size_bytes": SIZE_BYTES, "iterations": iterations, "warmup": WARMUP}
-    cluster = Cluster(
-        ClusterSpec(
-            ranks=tuple(RankSpec(node, "pingpong", options=options) for node in range(2)),
-            nic=NicParameters(coalescing="stream", link_bits_per_second=0, dma_bytes_per_second=0),
-            host=HostParameters(copy_offload=copy_offload),
-            wait=WaitParameters(strategy="block"),
-        )
+    spec = ClusterSpec(
+        ranks=tuple(RankSpec(node, "pingpong", options=options) for node in range(2)),
+        nic=NicParameters(coalescing="stream", link_bits_per_second=0, dma_bytes_per_second=0),
+        host=HostParameters(copy_offload=copy_offload),
+        wait=WaitParameters(strategy="block"),
+        deadline_s=RUN_DEADLINE_S,
     )
-    result: ClusterResult = cluster.run(RUN_DEADLINE_S)
+    result = engine.run(spec)
     samples = result.samples["rank0"]["half_round_trip_ns"]
-    return float(np.median(samples)), cluster.placement
+    return float(np.median(samples)), result.placement
 
 
 def _what_binds(placement: Placement) -> str:

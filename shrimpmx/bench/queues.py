@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from shrimpmx.bench.receive_path import receive_path
 from shrimpmx.bench.steering_costs import per_packet
+from shrimpmx.cluster.engine.engine import Engine
 
 Figures = npt.NDArray[np.float64]
 
@@ -35,12 +36,12 @@ class QueueBenchmark:
     cpus: int
 
 
-def queue_benchmarks() -> list[QueueBenchmark]:
+def queue_benchmarks(engine: Engine) -> list[QueueBenchmark]:
     """Every benchmark of several rx queues."""
     found = [QueueBenchmark(f"steering.{kind}", "ns", _steering(kind), 5, 1) for kind in STEERINGS]
     for queues in QUEUES:
         name = f"queues.receive_path_128B[{queues}]"
-        found.append(QueueBenchmark(name, "msg/s", _receive_path(queues), 5, 2))
+        found.append(QueueBenchmark(name, "msg/s", _receive_path(engine, queues), 5, 2))
     return found
 
 
@@ -48,9 +49,9 @@ def _steering(kind: str) -> Callable[[float], tuple[Figures, str]]:
     return lambda seconds: (per_packet(kind, seconds), "the NIC's CPU")
 
 
-def _receive_path(queues: int) -> Callable[[float], tuple[Figures, str]]:
+def _receive_path(engine: Engine, queues: int) -> Callable[[float], tuple[Figures, str]]:
     def measure(seconds: float) -> tuple[Figures, str]:
-        found = receive_path(seconds, "stream", "block", queues=queues)
+        found = receive_path(engine, seconds, "stream", "block", queues=queues)
         return np.array([found.messages_per_second]), found.bound_by
 
     return measure

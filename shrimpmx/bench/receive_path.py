@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shrimpmx.cluster.engine.forked import Cluster
+from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
 from shrimpmx.settings.parameters import HostParameters, NicParameters, WaitParameters
@@ -41,15 +41,20 @@ class ReceiveRate:
 
 
 def receive_path(
-    seconds: float, coalescing: str, wait: str, link_bits_per_second: int = 0, queues: int = 1
+    engine: Engine,
+    seconds: float,
+    coalescing: str,
+    wait: str,
+    link_bits_per_second: int = 0,
+    queues: int = 1,
 ) -> ReceiveRate:
-    """One run of about `seconds`.
+    """One run of about `seconds` by `engine`.
 
     `link_bits_per_second`: 0 for no limit of link and DMA. `queues`: rx queues of the receiving
     node, each with a core and a rank of its own, of which the first one receives.
     """
     spec = receive_spec(seconds, coalescing, wait, link_bits_per_second, queues)
-    result = Cluster(spec).run(RUN_DEADLINE_S)
+    result = engine.run(spec)
     arrays = result.samples["rank0"]
     # The first tenth warms up: page faults, empty caches.
     stamps_ns = arrays["timestamps_ns"].astype(np.float64)
@@ -82,6 +87,7 @@ def receive_spec(
         host=HostParameters(cores=queues, event_ring_entries=RING_ENTRIES),
         wait=WaitParameters(strategy=wait),
         generator=GeneratorSpec(size_bytes=MESSAGE_BYTES, window=WINDOW),
+        deadline_s=RUN_DEADLINE_S,
     )
 
 

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from shrimpmx.bench.receive_path import receive_path
 from shrimpmx.bench.ring_pass import ring_pass
 from shrimpmx.bench.throughput import throughput
 from shrimpmx.bench.waiting import WaitBenchmark, wait_benchmarks
-from shrimpmx.cluster.engine.forked import Cluster
+from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.errors import InputError
 from shrimpmx.results.environment import unavailable
@@ -68,16 +69,17 @@ class Benchmark:
     cpus: int = 2
 
 
-def run_bench(only: list[str] | None, seconds: float) -> list[dict[str, Any]]:
+def run_bench(only: list[str] | None, seconds: float, engine: Engine) -> list[dict[str, Any]]:
     """Measure every benchmark, or those whose names begin with one of `only`.
 
-    `seconds` is about the time of one benchmark. Returns the rows of `bench --json`: name,
-    unit, samples, median, ci95, state, bound_by; or name, unit and unavailable. Raises InputError
-    if `only` names none.
+    `seconds` is about the time of one benchmark, `engine` runs the clusters. Returns the rows of
+    `bench --json`: name, unit, samples, median, ci95, state, bound_by; or name, unit and
+    unavailable. Raises InputError if `only` names none.
     """
-    chosen = [b for b in benchmarks() if not only or any(b.name.startswith(o) for o in only)]
+    every = benchmarks(engine)
+    chosen = [b for b in every if not only or any(b.name.startswith(o) for o in only)]
     if not chosen:
-        names = ", ".join(sorted({b.name.partition("[")[0] for b in benchmarks()}))
+        names = ", ".join(sorted({b.name.partition("[")[0] for b in every}))
         raise InputError(f"no benchmark begins with {', '.join(only or [])}; there are {names}")
     cpus = sorted(os.sched_getaffinity(0))
     taken: dict[str, list[tuple[Sample, str]]] = {b.name: [] for b in chosen}
@@ -132,8 +134,8 @@ def _row(
 # -- what there is to measure ----------------------------------------------
 
 
-def benchmarks() -> list[Benchmark]:
-    """Every benchmark of this machine."""
+def benchmarks(engine: Engine) -> list[Benchmark]:
+    """Every benchmark of this machine; `engine` runs those of clusters."""
     found = [
         Benchmark("ring_pass_64B", "ns", _ring_pass),
         Benchmark("cache_line_round_trip", "ns", _cache_line),
@@ -150,31 +152,37 @@ def benchmarks() -> list[Benchmark]:
         for wait in ("spin", "block"):
             for coalescing in PAPER_COALESCING_NAMES:
                 name = f"receive_path_128B[{coalescing},{wait},{limit}]"
-                found.append(Benchmark(name, "msg/s", _receive_path(coalescing, wait, limit), 3))
-    for queued in queue_benchmarks():
+                found.append(
+                    Benchmark(name, "msg/s", _receive_path(engine, coalescing, wait, limit), 3)
+                )
+    for queued in queue_benchmarks(engine):
         found.append(
             Benchmark(queued.name, queued.unit, _of_queues(queued), queued.turns, queued.cpus)
         )
     for coalescing in PAPER_COALESCING_NAMES:
-        found.append(Benchmark(f"pingpong_0B[{coalescing}]", "us", _pingpong(coalescing), 3, 1))
+        found.append(
+            Benchmark(f"pingpong_0B[{coalescing}]", "us", _pingpong(engine, coalescing), 3, 1)
+        )
     found += [
         Benchmark("intranode.pingpong_8", "us", _intra_node_latency),
         Benchmark("intranode.rate_8", "msg/s", _intra_node_rate),
         Benchmark("intranode.bandwidth_4MiB", "MiB/s", _intra_node_bandwidth),
         Benchmark("intranode.share_of_copy_4MiB", "of one copy", _intra_node_share),
     ]
-    found.append(Benchmark("large.copy_offload", "of without", _copy_offload, 3))
+    found.append(Benchmark("large.copy_offload", "of without", partial(_copy_offload, engine), 3))
     found += [
-        Benchmark("large.throughput_1500", "Gb/s", _throughput(1500), 3),
-        Benchmark("large.throughput_9000", "Gb/s", _throughput(9000), 3),
-        Benchmark("large.throughput_unlimited", "Gb/s", _throughput(9000, limited=False), 3),
+        Benchmark("large.throughput_1500", "Gb/s", _throughput(engine, 1500), 3),
+        Benchmark("large.throughput_9000", "Gb/s", _throughput(engine, 9000), 3),
+        Benchmark(
+            "large.throughput_unlimited", "Gb/s", _throughput(engine, 9000, limited=False), 3
+        ),
     ]
     for memory in MEMORY_KINDS:
         name = memory.replace("-", "_")
-        between = _throughput(9000, limited=False, memory=memory)
+        between = _throughput(engine, 9000, limited=False, memory=memory)
         found.append(Benchmark(f"memory.{name}", "Gb/s", between, 3))
         found.append(Benchmark(f"memory.{name}[intra-node]", "MiB/s", _intra_node_memory(memory)))
-    found.append(Benchmark("launch_16_agents", "s", _launch, 3, 1))
+    found.append(Benchmark("launch_16_agents", "s", partial(_launch, engine), 3, 1))
     return found
 
 
@@ -234,12 +242,14 @@ def _match_posted(posted: int) -> Callable[[float], Sample]:
     return measure
 
 
-def _receive_path(coalescing: str, wait: str, limit: str) -> Callable[[float], Sample]:
+def _receive_path(
+    engine: Engine, coalescing: str, wait: str, limit: str
+) -> Callable[[float], Sample]:
     """Generator, link and firmware on one CPU; handler and rank on another."""
     rate = 0 if limit == "no-limit" else LINK_BITS_PER_SECOND
 
     def measure(seconds: float) -> Sample:
-        found = receive_path(seconds, coalescing, wait, rate)
+        found = receive_path(engine, seconds, coalescing, wait, rate)
         return Sample(np.array([found.messages_per_second]), found.bound_by)
 
     return measure
@@ -249,7 +259,7 @@ def _of_queues(benchmark: QueueBenchmark) -> Callable[[float], Sample]:
     return lambda seconds: Sample(*benchmark.measure(seconds))
 
 
-def _pingpong(coalescing: str) -> Callable[[float], Sample]:
+def _pingpong(engine: Engine, coalescing: str) -> Callable[[float], Sample]:
     def measure(seconds: float) -> Sample:
         # 200 us a round trip is the slowest of the four by far: enough for `seconds`.
         iterations = max(100, int(seconds / 200e-6))
@@ -258,8 +268,9 @@ def _pingpong(coalescing: str) -> Callable[[float], Sample]:
             ranks=tuple(RankSpec(node, "pingpong", options=options) for node in range(2)),
             nic=NicParameters(coalescing=coalescing),
             wait=WaitParameters(strategy="spin"),
+            deadline_s=RUN_DEADLINE_S,
         )
-        result = Cluster(spec).run(RUN_DEADLINE_S)
+        result = engine.run(spec)
         figures = result.samples["rank0"]["half_round_trip_ns"].astype(np.float64) / 1000
         delayed = float(np.median(figures)) >= spec.nic.rx_usecs
         return Sample(figures, "the coalescing delay" if delayed else "wake-ups across CPUs")
@@ -286,9 +297,9 @@ def _intra_node_share(seconds: float) -> Sample:
     return Sample(messages / copies, "one copy between the CPUs")
 
 
-def _copy_offload(seconds: float) -> Sample:
+def _copy_offload(engine: Engine, seconds: float) -> Sample:
     """Rate of 1 MiB messages with copy offload, of the rate without."""
-    ratio, bound_by = copy_offload.throughput_ratio(seconds)
+    ratio, bound_by = copy_offload.throughput_ratio(engine, seconds)
     return Sample(np.array([ratio]), bound_by)
 
 
@@ -301,18 +312,18 @@ def _intra_node_memory(memory: MemoryName) -> Callable[[float], Sample]:
 
 
 def _throughput(
-    mtu: int, *, limited: bool = True, memory: MemoryName = "auto"
+    engine: Engine, mtu: int, *, limited: bool = True, memory: MemoryName = "auto"
 ) -> Callable[[float], Sample]:
     """4 MiB messages from node to node; one figure a turn, since messages overlap."""
 
     def measure(seconds: float) -> Sample:
-        found = throughput(seconds, mtu, limited=limited, memory=memory)
+        found = throughput(engine, seconds, mtu, limited=limited, memory=memory)
         return Sample(np.array([found.gigabits_per_second]), found.bound_by)
 
     return measure
 
 
-def _launch(seconds: float) -> Sample:
+def _launch(engine: Engine, seconds: float) -> Sample:
     """Starting and stopping 16 processes: 2 NICs' share, 2 handlers, 2 ranks, and hogs."""
     figures: list[float] = []
     until = time.monotonic() + seconds
@@ -320,8 +331,8 @@ def _launch(seconds: float) -> Sample:
         options = {"size_bytes": 0, "iterations": 1, "warmup": 0}
         ranks = tuple(RankSpec(node, "pingpong", options=options) for node in range(2))
         spec = ClusterSpec(ranks=ranks)
-        processes = len(Cluster(spec).placement.processes)
+        processes = len(engine.place(spec).processes)
         more = tuple(CompanionSpec(i % 2, kind="nice") for i in range(16 - processes))
-        result = Cluster(ClusterSpec(ranks=ranks, companions=more)).run(RUN_DEADLINE_S)
+        result = engine.run(ClusterSpec(ranks, companions=more, deadline_s=RUN_DEADLINE_S))
         figures.append(result.launch_s + result.stop_s)
     return Sample(np.array(figures), "forks and exits")

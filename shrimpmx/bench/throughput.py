@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shrimpmx.cluster.engine.forked import Cluster
+from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.settings.parameters import MemoryName, MxParameters, NicParameters, WaitParameters
@@ -38,7 +38,7 @@ class Throughput:
 
 
 def throughput(
-    seconds: float, mtu: int, *, limited: bool = True, memory: MemoryName = "auto"
+    engine: Engine, seconds: float, mtu: int, *, limited: bool = True, memory: MemoryName = "auto"
 ) -> Throughput:
     """One stream of about `seconds`; not `limited`: neither link nor DMA takes time.
 
@@ -52,8 +52,9 @@ def throughput(
         nic=NicParameters(mtu=mtu, coalescing="stream", **free),
         mx=MxParameters(memory=memory),
         wait=WaitParameters(strategy="block"),
+        deadline_s=RUN_DEADLINE_S,
     )
-    result = Cluster(spec).run(RUN_DEADLINE_S)
+    result = engine.run(spec)
     begin_ns = int(result.samples["rank0"]["started_ns"][0])
     elapsed_ns = int(result.samples["rank1"]["timestamps_ns"][-1]) - begin_ns
     gigabits = count * MESSAGE_BYTES * 8 / elapsed_ns

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from shrimpmx.cluster.nics.kind import Groups, NicKind
+from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.errors import InputError
 from shrimpmx.host.polling_ranks import binding_problem, move_problem, queue_problem
 from shrimpmx.mx.binding import ENDPOINTS_MAX, Binding, bound_cores, parse_binding
 from shrimpmx.settings.core_lists import (
-    affinities,
     format_core_list,
-    parse_core_list,
     queue_affinities,
 )
 from shrimpmx.settings.parameters import (
@@ -44,7 +44,9 @@ class RankSpec:
     """One rank: where it lives, what it does and how it waits.
 
     `workload` is the name of one that the NIC's library runs; `options` are its keyword arguments;
-    `wait` overrides the cluster's waiting for this rank.
+    `wait` overrides the cluster's waiting for this rank. `function`, called with the Rank, is run
+    instead of a workload of the library; its arrays by name, or None, are the rank's samples.
+    `command` is a program and its arguments, which joins the run by itself (shrimpmx.join).
     """
 
     node: int
@@ -52,6 +54,8 @@ class RankSpec:
     core: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     wait: WaitParameters | None = None
+    function: Callable[[Any], Any] | None = None
+    command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,8 @@ class ClusterSpec:
     `distance`: how far a rank's CPU is to be from that of its interrupts. `hardware_counters`: each
     process counts cache references and misses, where the CPU does. `binding` is the
     `process_binding` of `mx`, whose file is read here only: all of a run goes by the same lines.
+    `deadline_s`: seconds after which the run is given up. `allowed_cpus`: CPUs of the machine that
+    it may use; empty: all that the caller may.
     """
 
     ranks: tuple[RankSpec, ...]
@@ -140,11 +146,23 @@ class ClusterSpec:
     hardware_counters: bool = False
     dilation: float = 1.0
     seed: int = 1
+    deadline_s: float = 60.0
+    allowed_cpus: tuple[int, ...] = ()
     binding: Binding = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "binding", _binding(self))
         _check(self)
+
+    @property
+    def kind(self) -> NicKind:
+        """The kind of its NICs."""
+        return kind_of(self.nic)
+
+    @property
+    def groups(self) -> Groups:
+        """The parameters that the kind of NIC has rules about."""
+        return Groups(self.nic, self.host, self.mx, self.wait, self.link_faults)
 
     @property
     def full_nodes(self) -> int:
@@ -168,17 +186,9 @@ class ClusterSpec:
     def interrupt_cores(self, rank: int) -> tuple[int, ...]:
         """The cores of its node on which what comes for a rank is handled, in turn.
 
-        With steering 'arfs' those at first; none with native MX, whose NIC handles packets itself.
+        With steering 'arfs' those at first; none where the NIC handles packets itself.
         """
-        if self.nic.nic_kind == "mx":
-            return ()
-        endpoint = self.endpoints[rank]
-        if self.nic.steering == "rps":
-            cores = parse_core_list(self.host.rps_cpus) or tuple(range(self.host.cores))
-            return (cores[endpoint % len(cores)],)
-        # Open-MX is no IP, so a hash of that has all of it in queue 0.
-        queue = 0 if self.nic.steering == "rss" else endpoint % self.nic.rx_queues
-        return affinities(self.host.irq_binding, self.nic.rx_queues, self.host.cores)[queue]
+        return self.kind.interrupt_cores(self.nic, self.host, self.endpoints[rank])
 
     def home_core(self, rank: int) -> int:
         """The first of the cores that a rank runs on."""
@@ -190,7 +200,7 @@ class ClusterSpec:
         what comes for the endpoint (multiqueue, 3.3).
         """
         node, begins, endpoint = self.ranks[rank].node, self.ranks[rank].core, self.endpoints[rank]
-        if self.nic.nic_kind == "vmmc":
+        if not self.kind.binds:
             return (begins,)
         if self.binding.kind == "auto":
             # With steering 'arfs' the queue follows the process.
@@ -238,7 +248,7 @@ def _check(spec: ClusterSpec) -> None:
         queue_affinities(spec.host.irq_binding, spec.nic.rx_queues, spec.host.cores)
     except ValueError as error:
         raise InputError(str(error)) from None
-    problems = [queue_problem(spec.nic)]
+    problems = [*spec.kind.problems(spec.groups), queue_problem(spec.nic)]
     for number, rank in enumerate(spec.ranks):
         problems.append(binding_problem(spec.nic, number, spec.home_cores(number)))
         problems.append(move_problem(spec.nic, rank.options.get("move_every", 0)))
@@ -247,13 +257,23 @@ def _check(spec: ClusterSpec) -> None:
     _check_distance(spec)
 
 
+def check_workloads(spec: ClusterSpec) -> None:
+    """InputError if a rank's workload is none of those that its NIC's library has."""
+    known = spec.kind.workloads
+    for rank in spec.ranks:
+        if rank.workload not in known and rank.function is None and not rank.command:
+            raise InputError(
+                f"there is no workload {rank.workload!r} with nic {spec.kind.name!r}; there are "
+                f"{', '.join(sorted(known))}"
+            )
+
+
 def _binding(spec: ClusterSpec) -> Binding:
     try:
         binding = parse_binding(spec.mx.process_binding)
     except ValueError as error:
         raise InputError(str(error)) from None
-    # Ranks of a vmmc NIC open no endpoint that moves them.
-    return binding if spec.nic.nic_kind == "vmmc" else binding.read()
+    return binding.read() if spec.kind.binds else binding
 
 
 def _check_distance(spec: ClusterSpec) -> None:
@@ -262,8 +282,10 @@ def _check_distance(spec: ClusterSpec) -> None:
         raise InputError(f"distance is one of {', '.join(DISTANCES)}, not {spec.distance!r}")
     if spec.distance == "any":
         return
-    if spec.nic.nic_kind == "mx":
-        raise InputError(f"distance {spec.distance} needs interrupts, and nic 'mx' has none")
+    if not spec.kind.interrupts:
+        raise InputError(
+            f"distance {spec.distance} needs interrupts, and nic {spec.kind.name!r} has none"
+        )
     if spec.nic.steering == "arfs":
         raise InputError(
             f"distance {spec.distance} needs interrupts that stay where they are, but with "

@@ -10,6 +10,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
 from shrimpmx.report.report import cell_words
@@ -38,7 +39,9 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"--seconds must be more than 0 and at most 600, not {options.seconds}")
     # Loaded on use: it pulls in every compiled part, which no other command needs.
     measure = importlib.import_module("shrimpmx.bench.run")
-    results: Sequence[dict[str, Any]] = measure.run_bench(options.only, options.seconds)
+    results: Sequence[dict[str, Any]] = measure.run_bench(
+        options.only, options.seconds, chosen_engine()
+    )
     if options.json:
         write_json(options.json, {"results": list(results)})
     # Names are long and tell rows apart: a narrow terminal wraps the last column only.

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from rich.table import Table
 
 from shrimpmx.bench import calibration
+from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
 from shrimpmx.results.environment import unavailable
@@ -56,7 +58,8 @@ def run(options: argparse.Namespace) -> int:
     """
     if not 0.01 <= options.seconds <= 60:
         raise InputError(f"--seconds must be from 0.01 to 60, not {options.seconds}")
-    document = stored() if options.show else calibration.calibrate(options.seconds, handler_cost)
+    measure = partial(handler_cost, chosen_engine())
+    document = stored() if options.show else calibration.calibrate(options.seconds, measure)
     costs = document["costs"]
     terminal = console()
     terminal.width = max(terminal.width, TABLE_WIDTH)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.progress import Bar
 from shrimpmx.errors import InputError, PlacementError
 from shrimpmx.results.result import json_place
@@ -98,7 +99,7 @@ def costs_for(points: Iterable[Point], kept: Mapping[str, float] | None) -> Cost
     name, else this machine's; None if no point emulates a platform.
     """
     if kept is None:
-        return machine_costs(points)
+        return machine_costs(points, chosen_engine())
     return {name: {"median": ns} for name, ns in kept.items()}
 
 
@@ -113,7 +114,7 @@ def executor_for(
     scenario: Scenario, traces: Path | None = None, costs: Costs | None = None
 ) -> ClusterExecutor:
     """What runs a scenario's points; `traces` and `costs` as those of ClusterExecutor."""
-    return ClusterExecutor(scenario.policies, traces, costs)
+    return ClusterExecutor(chosen_engine(), scenario.policies, traces, costs)
 
 
 def checked_points(scenario: Scenario) -> list[Point]:

@@ -28,10 +28,19 @@ from shrimpmx.native.cores import start_ticks
 
 MAGIC = 0x584D504D49524853
 ABI_VERSION = 6
-KIND_NAMES = {1: "control", 2: "node", 3: "trace", 4: "heap"}
+# What a segment holds (enum segment_kind of shared/layout.h).
+SEGMENT_CONTROL, SEGMENT_NODE, SEGMENT_TRACE, SEGMENT_HEAP, SEGMENT_PLAN = 1, 2, 3, 4, 5
+KIND_NAMES = {
+    SEGMENT_CONTROL: "control",
+    SEGMENT_NODE: "node",
+    SEGMENT_TRACE: "trace",
+    SEGMENT_HEAP: "heap",
+    SEGMENT_PLAN: "plan",
+}
 
 _MADV_POPULATE_WRITE = 23  # <asm-generic/mman-common.h>; the mmap module does not name it
 _HEADER = struct.Struct("<QIIQI4xQ24s")
+HEADER_BYTES = _HEADER.size
 _FIRST_PAGE_BYTES = 4096
 _RUN_ID_MAX = 23  # bytes before the zero that ends header.run_id
 _NAME = re.compile(r"shrimpmx-([A-Za-z0-9_]{1,23})-([0-9]+)-([0-9]+)-(.+)")
@@ -197,6 +206,10 @@ class Segment:
     def view(self) -> memoryview:
         """The segment's bytes. As long as a view lives the memory stays mapped."""
         return memoryview(self._mapping())
+
+    def payload(self) -> memoryview:
+        """The segment's bytes behind its header."""
+        return self.view()[_HEADER.size :]
 
     def populate(self) -> None:
         """Enter every page into this process's page table, so that none faults later.

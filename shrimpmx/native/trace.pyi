@@ -2,7 +2,6 @@ from typing import NamedTuple
 
 from shrimpmx.native.segment import Segment
 
-SEGMENT_TRACE: int
 DEFAULT_ENTRIES: int
 
 class TraceRecord(NamedTuple):

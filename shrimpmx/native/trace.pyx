@@ -11,7 +11,6 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from shrimpmx.errors import InputError, SegmentError
 from shrimpmx.native.atomics cimport load_acquire_u64
 
-SEGMENT_TRACE = 3
 
 # Records kept per agent: 128 KiB each, about a millisecond of a busy NIC (ours).
 DEFAULT_ENTRIES = 4096

@@ -24,6 +24,7 @@ enum segment_kind {
     SEGMENT_NODE = 2,
     SEGMENT_TRACE = 3,
     SEGMENT_HEAP = 4, /* the memory of a node's ranks: one heap per endpoint */
+    SEGMENT_PLAN = 5, /* text behind the header: the plan that ranks read when they join */
 };
 
 struct segment_header {      /* offset; writer: the creator, once */

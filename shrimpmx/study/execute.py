@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,12 @@ from numpy.typing import NDArray
 
 from shrimpmx.bench import calibration
 from shrimpmx.bench.calibration import metric
-from shrimpmx.cluster.engine.forked import Cluster
-from shrimpmx.cluster.engine.rank import check_ranks
+from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
-from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec
+from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, check_workloads
 from shrimpmx.errors import InputError, PlacementError
-from shrimpmx.host.idle import pm_qos_works
-from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.nic.policy import Policy
 from shrimpmx.report.timeline import Timeline, message_timeline, write_chrome
 from shrimpmx.results.environment import unavailable
@@ -64,7 +60,7 @@ HANDLER_MESSAGES = 100_000
 
 
 class ClusterExecutor:
-    """Runs points on emulated clusters of real processes.
+    """Runs points on emulated clusters, by an engine.
 
     `policies` are a scenario's own coalescing policies by name; with `traces` the binary trace
     of each run is kept there, as text and for Perfetto. `costs` are this machine's, for points
@@ -73,10 +69,12 @@ class ClusterExecutor:
 
     def __init__(
         self,
+        engine: Engine,
         policies: Mapping[str, Callable[[], Any]] | None = None,
         traces: Path | None = None,
         costs: Costs | None = None,
     ) -> None:
+        self._engine = engine
         self._policies = dict(policies or {})
         self._traces = traces
         self._costs = costs
@@ -84,8 +82,7 @@ class ClusterExecutor:
     def __call__(self, point: Point, seed: int) -> Outcome:
         """Run one point in fresh processes. Raises AgentError, MachineError or InputError."""
         spec = self.spec_of(point, seed)
-        with limited_to(point.parameters.cluster.cpus):
-            result = Cluster(spec).run(deadline_s(point.parameters, spec))
+        result = self._engine.run(spec)
         if self._traces is not None:
             self._keep_trace(point, seed, result)
         return outcome_of(spec, result, self._t_block_ns(point))
@@ -124,9 +121,7 @@ class ClusterExecutor:
         spec, cpus = self.spec_of(point, 1), point.parameters.cluster.cpus
         if topology is not None:
             return place(spec, topology.only(cpus) if cpus else topology)
-        with limited_to(cpus):
-            here = Topology.of_this_machine()
-        return place(spec, here, realtime_permitted(), pm_qos_works())
+        return self._engine.place(spec)
 
     def placement_maps(
         self, points: Sequence[Point], topology: Topology | None = None
@@ -156,9 +151,7 @@ class ClusterExecutor:
         few = {"iterations": TIMELINE_MESSAGES, "warmup": 0}
         work = point.parameters.workload.model_copy(update=few)
         parameters = point.parameters.model_copy(update={"workload": work})
-        spec = self._spec(point, parameters, seed, traced=True)
-        with limited_to(parameters.cluster.cpus):
-            result = Cluster(spec).run(deadline_s(parameters, spec))
+        result = self._engine.run(self._spec(point, parameters, seed, traced=True))
         return message_timeline(result.records, result.agents, _geometry(point))
 
 
@@ -186,18 +179,6 @@ def _made(name: str, policy: Callable[[], Any]) -> Policy:
             f"not {type(made).__name__}; derive it from Policy"
         )
     return made
-
-
-@contextlib.contextmanager
-def limited_to(cpus: Sequence[int]) -> Iterator[None]:
-    """Let this process and its children use `cpus` only; empty: all that it may use."""
-    before = os.sched_getaffinity(0)
-    if cpus:
-        os.sched_setaffinity(0, cpus)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def cluster_spec(
@@ -231,13 +212,16 @@ def cluster_spec(
         distance=cluster.distance,
         hardware_counters=cluster.hardware_counters,
         seed=seed,
+        # Dilated times let a run take longer.
+        deadline_s=cluster.deadline_s * max(1.0, made.dilation),
+        allowed_cpus=cluster.cpus,
     )
 
 
 def check_points(points: Iterable[Point], costs: Costs) -> None:
     """InputError if a point's cluster could be run nowhere, or its binding file cannot be used."""
     for point in points:
-        check_ranks(cluster_spec(point.parameters, 1, made=_emulated(point.parameters, costs)))
+        check_workloads(cluster_spec(point.parameters, 1, made=_emulated(point.parameters, costs)))
 
 
 def _emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
@@ -257,12 +241,7 @@ def _generator(work: WorkloadParameters, dilation: float) -> GeneratorSpec:
     )
 
 
-def deadline_s(parameters: PointParameters, spec: ClusterSpec) -> float:
-    """How long a run may take: dilated times let it take longer."""
-    return parameters.cluster.deadline_s * max(1.0, spec.dilation)
-
-
-def machine_costs(points: Iterable[Point]) -> Costs | None:
+def machine_costs(points: Iterable[Point], engine: Engine) -> Costs | None:
     """What this machine charges, by the names that the points' platforms have, and T_block with
     the interrupt in it if a point depends on that; None if none is needed.
 
@@ -275,7 +254,7 @@ def machine_costs(points: Iterable[Point]) -> Costs | None:
         used |= {T_BLOCK, INTERRUPT}
     if not used:
         return None
-    known = calibration.for_platforms(handler_cost)
+    known = calibration.for_platforms(partial(handler_cost, engine))
     return {name: known[name] for name in sorted(used & known.keys())}
 
 
@@ -345,7 +324,7 @@ def _samples(spec: ClusterSpec, result: ClusterResult) -> Samples:
 
 def _beginners(spec: ClusterSpec) -> list[str]:
     """The ranks that begin round trips: those of node 0; with a vmmc NIC the first one counts."""
-    if spec.nic.nic_kind == "vmmc":
+    if spec.kind.vmmc:
         return ["rank0"]
     return [f"rank{number}" for number, rank in enumerate(spec.ranks) if rank.node == 0]
 
@@ -395,7 +374,7 @@ def per_message_ns(timestamps_ns: NDArray[np.int64], batch: int, warmup: int) ->
     return np.array([(timestamps_ns[-1] - timestamps_ns[skipped]) / messages])
 
 
-def handler_cost(seconds: float) -> dict[str, Any]:
+def handler_cost(engine: Engine, seconds: float) -> dict[str, Any]:
     """CPU time of the interrupt handler per packet of a stream of 128 B messages, ns.
 
     One node under test, the traffic generator as its peer, no link limit, Stream coalescing.
@@ -412,7 +391,7 @@ def handler_cost(seconds: float) -> dict[str, Any]:
     costs = []
     for seed in range(1, 6):
         spec = cluster_spec(parameters, seed)
-        result = Cluster(spec).run(parameters.cluster.deadline_s)
+        result = engine.run(spec)
         packets = total({"irq": result.counters["node0.irq0"]}, "recv_packets")
         used_ns = result.usage.get("node0.irq0", {}).get("task_clock_ns")
         if not packets or used_ns is None:

@@ -79,7 +79,7 @@ class Scenario(Declared):
     left out; `adjusted` are parameters of some points, by values of axes: how long to run, which
     is not part of the comparison. `policies` are a user's own coalescing policies by name (see
     docs/scenarios.md). `rows` and `columns` are the axes of the printed table. `sections` are
-    printed behind the tables (measure/sections.py); `timelines` are points, by values of axes, of
+    printed behind the tables (report/sections.py); `timelines` are points, by values of axes, of
     which one message is traced in a run of its own: the first is printed.
     """
 

@@ -11,13 +11,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.clusters import ENDLESS, pingpong_pair
 
 from shrimpmx.cluster.engine.ending import FirstInterrupt
-from shrimpmx.cluster.engine.forked import Cluster
-from shrimpmx.cluster.engine.workloads import WORKLOADS, RankContext, Samples
+from shrimpmx.cluster.engine.forked import Forked
+from shrimpmx.cluster.nics.mx_rank import MxRank
+from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
+from shrimpmx.cluster.nics.rank import Samples
 from shrimpmx.errors import ShrimpmxError
 from shrimpmx.settings.parameters import WaitParameters
 
 
-def announced(context: RankContext) -> Samples:
+def announced(context: MxRank) -> Samples:
     """A ping-pong that says on standard output when it begins."""
     if context.number == 0:
         print("running", flush=True)
@@ -33,7 +35,7 @@ if __name__ == "__main__":
     also = (signal.SIGTERM, signal.SIGHUP) if "listening" in sys.argv else ()
     with FirstInterrupt(also, keep=True):
         try:
-            Cluster(pingpong_pair(ENDLESS, wait=WaitParameters(strategy=strategy))).run(60.0)
+            Forked().run(pingpong_pair(ENDLESS, wait=WaitParameters(strategy=strategy)))
         except ShrimpmxError as error:
             print(error, file=sys.stderr)
             sys.exit(error.exit_code)

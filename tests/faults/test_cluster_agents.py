@@ -5,20 +5,18 @@ from __future__ import annotations
 import multiprocessing
 import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.clusters import ENDLESS, generator_stream, pingpong_pair, run, run_until_killed
 
 from shrimpmx.cluster.engine import forked as supervisor
-from shrimpmx.cluster.engine import rank
 from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.cluster.rank.session import RankSession
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, CompanionSpec
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.settings.parameters import HostParameters, WaitParameters
-from shrimpmx.shared.control import Control
 
 # A second is what is promised (tests/timing holds it to that). No time is measured here: this
 # only tells a run that ends by itself from one that something else had to end.
@@ -116,7 +114,6 @@ def test_ranks_that_are_done_just_in_time_may_end_in_peace(
 
     def at_the_last_moment(this: supervisor._Run) -> None:
         this.until = time.monotonic() + 0.0005
-        this.deadline_s = this.until - this.started
         collect(this)
 
     monkeypatch.setattr(supervisor._Run, "_collect", at_the_last_moment)
@@ -124,14 +121,14 @@ def test_ranks_that_are_done_just_in_time_may_end_in_peace(
 
 
 def test_only_those_that_do_not_end_are_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
-    linger = rank.linger
+    linger = RankSession._linger
 
-    def for_ever(control: Control, progress: Callable[[], object]) -> None:
-        linger(control, progress)
+    def for_ever(session: RankSession) -> None:
+        linger(session)
         while multiprocessing.current_process().name == "rank1":
             time.sleep(1)
 
-    monkeypatch.setattr(rank, "linger", for_ever)
+    monkeypatch.setattr(RankSession, "_linger", for_ever)
     monkeypatch.setattr(supervisor, "END_LIMIT_S", 0.5)
     said = r"^the run was done, but did not end within 0\.5 s more because of rank1 \(sleeping\)$"
     with pytest.raises(AgentError, match=said) as caught:

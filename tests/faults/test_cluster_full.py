@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from support.clusters import generator_stream, run, stream_pair
 
-from shrimpmx.cluster.engine.forked import Cluster
-from shrimpmx.cluster.engine.memory import SEGMENT_NODE
-from shrimpmx.cluster.engine.workloads import WORKLOADS, RankContext, Samples
+from shrimpmx.cluster.engine.forked import Forked
+from shrimpmx.cluster.nics.mx_rank import MxRank
+from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
+from shrimpmx.cluster.nics.rank import Samples
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
 from shrimpmx.errors import SegmentError
-from shrimpmx.native.segment import Segment, list_segments
+from shrimpmx.native.segment import SEGMENT_NODE, Segment, list_segments
 from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters, WaitParameters
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.node import Node
@@ -41,7 +42,7 @@ def test_a_full_rx_ring() -> None:
     assert result.counters["rank0"]["resent_messages"] > 0
 
 
-def _burst(context: RankContext) -> Samples:
+def _burst(context: MxRank) -> Samples:
     """Rank 0 sends all its messages at once, and notes the most frames that it saw on the link."""
     count = context.options["count"]
     endpoint, data = context.endpoint, np.zeros(1000, np.uint8)
@@ -102,4 +103,4 @@ def test_a_full_dev_shm_is_told_and_leaves_nothing() -> None:
     nic = NicParameters(rx_ring_entries=65536, tx_ring_entries=65536, link_ring_entries=65536)
     spec = stream_pair(nodes=1024, nic=nic)
     with pytest.raises(SegmentError, match=r"not enough room in /dev/shm: .* MB needed"):
-        Cluster(spec).run()
+        Forked().run(spec)

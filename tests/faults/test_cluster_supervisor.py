@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 from support.conditions import wait_until
 
-from shrimpmx.cluster.engine.channel import unlink_queue
 from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held
 from shrimpmx.cluster.engine.leftovers import find_leftovers, remove_leftovers
+from shrimpmx.cluster.rank.channel import unlink_queue
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.segment import RunIdentity, Segment, list_segments
 
@@ -71,8 +71,8 @@ def members(session: int) -> list[int]:
 @pytest.mark.parametrize("strategy", ["spin", "block", "notify"])
 def test_a_killed_supervisor_leaves_nothing(strategy: str, tmp_path: Path) -> None:
     with supervisor(strategy, tmp_path) as process:
-        # The control segment, and two for each of the two nodes.
-        assert len(segments_of(process.pid)) == 5
+        # The control segment, the plan, and two for each of the two nodes.
+        assert len(segments_of(process.pid)) == 6
         process.send_signal(signal.SIGKILL)
         process.wait()
         wait_until(lambda: not segments_of(process.pid), "its segments are gone", 5.0)

@@ -118,7 +118,7 @@ def test_five_pairs_share_two_cpus_and_some_are_killed(seed: int) -> None:
     draw = random.Random(seed)
     rounds = [ENDLESS] * 6 + [400] * 4
     ranks = tuple(
-        RankSpec(number % 2, "program", options={"function": flag_pingpong(count)})
+        RankSpec(number % 2, "function", function=flag_pingpong(count))
         for number, count in enumerate(rounds)
     )
     victims = [2 * pair + draw.randrange(2) for pair in range(3)]

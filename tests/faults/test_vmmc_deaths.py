@@ -15,7 +15,7 @@ from support.vmmc_programs import (
     map_when_exported,
 )
 
-from shrimpmx.cluster.engine.vmmc_workloads import VmmcContext
+from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, VmmcError
 from shrimpmx.settings.parameters import WaitParameters
@@ -23,7 +23,7 @@ from shrimpmx.settings.parameters import WaitParameters
 KILLED = (AgentFault("rank1", "kill", 0.1),)
 
 
-def wait_for_ever(context: VmmcContext) -> dict[str, list[int]]:
+def wait_for_ever(context: VmmcRank) -> dict[str, list[int]]:
     """Rank 1 never sets the flag that rank 0 waits for."""
     process = context.process
     buffer = process.export(PAGE)
@@ -51,7 +51,7 @@ def test_who_waits_for_a_flag_of_a_killed_rank_is_told(strategy: str) -> None:
 
 def test_other_pairs_go_on() -> None:
     ranks = tuple(
-        RankSpec(number % 2, "program", options={"function": flag_pingpong(rounds)})
+        RankSpec(number % 2, "function", function=flag_pingpong(rounds))
         for number, rounds in enumerate((ENDLESS, ENDLESS, 300, 300))
     )
     wait = WaitParameters(strategy="block")
@@ -68,7 +68,7 @@ def test_without_survive_the_run_ends_and_names_it() -> None:
 
 
 def test_a_rank_that_fails_is_gone_for_its_peer_too() -> None:
-    def play(context: VmmcContext) -> None:
+    def play(context: VmmcRank) -> None:
         process = context.process
         buffer = process.export(PAGE)
         partner = map_when_exported(process, context.peer_node, context.peer_endpoint)

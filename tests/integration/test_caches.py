@@ -8,7 +8,7 @@ import pytest
 
 from shrimpmx.bench.caches.machine import simulated_caches
 from shrimpmx.bench.caches.simulation import simulate
-from shrimpmx.cluster.engine.forked import Cluster
+from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.native.perf import CACHE_EVENTS
 
@@ -30,7 +30,7 @@ def test_a_simulated_run_counts_handler_and_library_apart() -> None:
 def test_each_process_counts_misses_or_says_why_not() -> None:
     options = {"size_bytes": 0, "iterations": 20, "warmup": 2}
     ranks = tuple(RankSpec(node, "pingpong", options=options) for node in (0, 1))
-    result = Cluster(ClusterSpec(ranks=ranks, hardware_counters=True)).run(30)
+    result = Forked().run(ClusterSpec(ranks=ranks, hardware_counters=True))
     processes = {plan.name for plan in result.placement.processes}
     assert set(result.hardware) == set(result.hardware_absent) == processes
     for process in processes:
@@ -42,5 +42,5 @@ def test_each_process_counts_misses_or_says_why_not() -> None:
 def test_nothing_is_counted_unless_it_is_asked_for() -> None:
     options = {"size_bytes": 0, "iterations": 20, "warmup": 2}
     ranks = tuple(RankSpec(node, "pingpong", options=options) for node in (0, 1))
-    result = Cluster(ClusterSpec(ranks=ranks)).run(30)
+    result = Forked().run(ClusterSpec(ranks=ranks))
     assert result.hardware == {}

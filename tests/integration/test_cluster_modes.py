@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.clusters import generator_stream, pingpong_pair, run, sixteen_agents, stream_pair
 
-from shrimpmx.cluster.engine.forked import Cluster
+from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
@@ -161,13 +161,13 @@ def test_a_users_policy_that_raises_ends_the_run_with_its_traceback() -> None:
 
 def test_impossible_runs_are_refused_before_anything_starts() -> None:
     with pytest.raises(InputError, match="no CPU 99 here; the usable CPUs are"):
-        Cluster(pingpong_pair(cpus={"node0.core0": 99}))
+        Forked().place(pingpong_pair(cpus={"node0.core0": 99}))
     with pytest.raises(
         InputError,
         match="no workload 'dance' with nic 'ethernet'; there are anatomy, idle, invalid, "
         "pingpong, soak, stream",
     ):
-        Cluster(ClusterSpec(ranks=(RankSpec(0, "dance"),)))
+        Forked().run(ClusterSpec(ranks=(RankSpec(0, "dance"),)))
 
 
 def test_a_run_keeps_a_log_and_a_trace(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from support.clusters import run
 from support.peer import data, switches
 
-from shrimpmx.cluster.engine.workloads import WORKLOADS, RankContext, Samples
+from shrimpmx.cluster.nics.mx_rank import MxRank
+from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
+from shrimpmx.cluster.nics.rank import Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.mx.handles import Request, Status
 from shrimpmx.settings.parameters import NicParameters, WaitParameters
@@ -34,14 +36,14 @@ def mark(message: NDArray[np.uint8], number: int) -> None:
     message[-NUMBER_BYTES:] = place
 
 
-def finish(context: RankContext, request: Request, size: int) -> Status:
+def finish(context: MxRank, request: Request, size: int) -> Status:
     status = context.endpoint.wait(request)
     assert status is not None
     assert (status.code, status.length) == ("success", size)
     return status
 
 
-def send_all(context: RankContext, size: int) -> None:
+def send_all(context: MxRank, size: int) -> None:
     buffers = [numbered(size) for _ in range(WINDOW)]
     requests: list[Request] = []
     for number in range(COUNT):
@@ -54,7 +56,7 @@ def send_all(context: RankContext, size: int) -> None:
         finish(context, request, size)
 
 
-def receive_all(context: RankContext, size: int) -> None:
+def receive_all(context: MxRank, size: int) -> None:
     expected, endpoint = numbered(size), context.endpoint
     buffers = [np.zeros(size, np.uint8) for _ in range(WINDOW)]
     requests = [endpoint.irecv(buffer, size) for buffer in buffers]
@@ -68,7 +70,7 @@ def receive_all(context: RankContext, size: int) -> None:
             requests.append(endpoint.irecv(buffer, size))
 
 
-def many(context: RankContext) -> Samples:
+def many(context: MxRank) -> Samples:
     for size in SIZES:
         if context.number < context.peer:
             send_all(context, size)

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from support.clusters import run
 from support.peer import data
 
-from shrimpmx.cluster.engine.workloads import WORKLOADS, RankContext, Samples
+from shrimpmx.cluster.nics.mx_rank import MxRank
+from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
+from shrimpmx.cluster.nics.rank import Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.settings.parameters import WaitParameters
 
@@ -35,7 +37,7 @@ def aligned(size: int) -> NDArray[np.uint8]:
 class Pair:
     """One side of the exchange: sends its content, checks what comes."""
 
-    def __init__(self, context: RankContext, size: int) -> None:
+    def __init__(self, context: MxRank, size: int) -> None:
         self.endpoint, self.partner = context.endpoint, context.partner
         self.synchronous = context.options["mode"] == "synchronous"
         self.outgoing, self.incoming = aligned(size), aligned(size)
@@ -56,7 +58,7 @@ class Pair:
         assert np.array_equal(self.incoming, self.outgoing)
 
 
-def perf(context: RankContext) -> Samples:
+def perf(context: MxRank) -> Samples:
     begins = context.number < context.peer
     for size in SIZES:
         pair = Pair(context, size)

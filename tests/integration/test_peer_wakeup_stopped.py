@@ -15,7 +15,9 @@ from support.clusters import run
 from support.conditions import wait_until
 from support.peer import ALL_BITS, data, woken_until_done
 
-from shrimpmx.cluster.engine.workloads import WORKLOADS, RankContext, Samples
+from shrimpmx.cluster.nics.mx_rank import MxRank
+from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
+from shrimpmx.cluster.nics.rank import Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import MxError
 from shrimpmx.settings.parameters import WaitParameters
@@ -29,7 +31,7 @@ def is_stopped(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
-def stop_and_go_on(context: RankContext) -> None:
+def stop_and_go_on(context: MxRank) -> None:
     """The peer: says who it is, stops, and when it is continued receives."""
     context.endpoint.send(os.getpid().to_bytes(PID_BYTES, "little"), context.partner, PID)
     os.kill(os.getpid(), signal.SIGSTOP)
@@ -38,7 +40,7 @@ def stop_and_go_on(context: RankContext) -> None:
     assert buffer == CONTENT
 
 
-def block_and_wake(context: RankContext) -> None:
+def block_and_wake(context: MxRank) -> None:
     endpoint, partner = context.endpoint, context.partner
     name = bytearray(PID_BYTES)
     endpoint.recv(name, PID)
@@ -77,7 +79,7 @@ def block_and_wake(context: RankContext) -> None:
         assert status.code == "success"
 
 
-def wakeup(context: RankContext) -> Samples:
+def wakeup(context: MxRank) -> Samples:
     if context.number == 0:
         block_and_wake(context)
     else:

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from support.clusters import run
 
-from shrimpmx.cluster.engine import moving
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.cluster.engine.workloads import WORKLOADS, RankContext, Samples
+from shrimpmx.cluster.nics import rank as rank_module
+from shrimpmx.cluster.nics.mx_rank import MxRank
+from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
+from shrimpmx.cluster.nics.rank import Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.mx.binding import board_of
@@ -50,7 +52,7 @@ def counted(result: ClusterResult, name: str) -> dict[str, int]:
     return {agent: count for agent, count in counts.items() if count}
 
 
-def whereabouts(context: RankContext) -> Samples:
+def whereabouts(context: MxRank) -> Samples:
     """A workload: the CPUs that the process may use and its core, as it begins and after moves."""
     found: dict[str, list[int]] = {"cpus": [], "cores": []}
     for move in range(CORES):
@@ -144,7 +146,7 @@ def test_a_core_that_a_rank_cannot_move_to_ends_the_run_with_one_sentence(
     def refuse(_cpus: object) -> None:
         raise InputError("cannot run on CPU 9: this machine has 2 CPUs")
 
-    monkeypatch.setattr(moving, "pin", refuse)
+    monkeypatch.setattr(rank_module, "pin", refuse)
     with pytest.raises(AgentError, match=r"rank[01].* cannot run on CPU 9: this machine has 2"):
         result_of(workload={"move_every": 10, "size_bytes": 50_000})
 

@@ -6,7 +6,7 @@ import pytest
 from support.clusters import run
 from support.vmmc_programs import VMMC, ranks
 
-from shrimpmx.cluster.engine.vmmc_workloads import VmmcContext
+from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.native import cores
 from shrimpmx.settings.parameters import HostParameters, WaitParameters
@@ -14,7 +14,7 @@ from shrimpmx.settings.parameters import HostParameters, WaitParameters
 SLICE_NS = 20_000_000
 
 
-def tell_slices(context: VmmcContext) -> dict[str, list[int]]:
+def tell_slices(context: VmmcRank) -> dict[str, list[int]]:
     """The slices of all processes of the run, by runner; all have settled when ranks work."""
     control = context.control
     pids = [control.runner_info(runner)["pid"] for runner in range(control.runners_count)]

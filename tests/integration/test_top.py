@@ -14,9 +14,11 @@ from support.clusters import DEADLINE_S, run
 from support.conditions import wait_until
 
 from shrimpmx.cli import main
-from shrimpmx.cluster.engine.workloads import WORKLOADS, RankContext, Samples
 from shrimpmx.cluster.live.attach import AttachedRun
 from shrimpmx.cluster.live.runs import live_runs
+from shrimpmx.cluster.nics.mx_rank import MxRank
+from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
+from shrimpmx.cluster.nics.rank import Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.settings.parameters import HostParameters, WaitParameters
@@ -24,7 +26,7 @@ from shrimpmx.settings.parameters import HostParameters, WaitParameters
 MESSAGE, GO_ON, LAST = 1, b"\1", b"\0"
 
 
-def until_told(context: RankContext) -> Samples:
+def until_told(context: MxRank) -> Samples:
     """Rank 0 sends a message to rank 1 and back, again and again, until its file is gone."""
     going_on = Path(context.options["while"])
     byte = bytearray(GO_ON)

@@ -7,7 +7,7 @@ import pytest
 from support.clusters import run
 from support.vmmc_programs import LIMIT_NS, PAGE, VMMC, cluster, flag_pingpong, map_when_exported
 
-from shrimpmx.cluster.engine.vmmc_workloads import VmmcContext
+from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, InputError, VmmcError
 from shrimpmx.settings.parameters import (
@@ -42,7 +42,7 @@ def test_no_wake_up_is_lost(strategy: str) -> None:
 def test_two_pairs_share_the_nics(strategy: str, cores: int) -> None:
     wait = WaitParameters(strategy=strategy, spin_ns=20_000)  # type: ignore[arg-type]
     ranks = tuple(
-        RankSpec(node, "program", pair % cores, {"function": flag_pingpong(ROUNDS)})
+        RankSpec(node, "function", pair % cores, function=flag_pingpong(ROUNDS))
         for pair in range(2)
         for node in (0, 1)
     )
@@ -66,7 +66,7 @@ def test_two_ranks_of_one_node_are_partners_by_their_own_nic() -> None:
 def test_a_buffer_is_withdrawn_in_the_middle_of_a_stream() -> None:
     blocks = 200
 
-    def stream(context: VmmcContext) -> None:
+    def stream(context: VmmcRank) -> None:
         process = context.process
         control = process.export(PAGE)
         ready = control.flag(0)
@@ -93,7 +93,7 @@ def test_a_buffer_is_withdrawn_in_the_middle_of_a_stream() -> None:
 
 
 def test_a_map_request_that_is_refused_says_why() -> None:
-    def ask(context: VmmcContext) -> None:
+    def ask(context: VmmcRank) -> None:
         process = context.process
         process.export(PAGE, allowed_node=context.node)
         for endpoint, index, wanted in [
@@ -113,10 +113,8 @@ def test_a_map_request_that_is_refused_says_why() -> None:
 def test_workloads_are_those_of_the_nic() -> None:
     with pytest.raises(InputError, match=r"no workload 'soak' with nic 'vmmc'; there are .*idle"):
         run(ClusterSpec(ranks=(RankSpec(0, "soak"),), nic=VMMC))
-    with pytest.raises(InputError, match="no workload 'program' with nic 'ethernet'"):
-        run(ClusterSpec(ranks=(RankSpec(0, "program"),)))
-    with pytest.raises(AgentError, match="option 'function' must be a function, not None"):
-        run(ClusterSpec(ranks=(RankSpec(0, "program"),), nic=VMMC))
+    with pytest.raises(InputError, match="no workload 'ttcp' with nic 'ethernet'"):
+        run(ClusterSpec(ranks=(RankSpec(0, "ttcp"),)))
 
 
 def test_a_rank_without_a_partner_is_told() -> None:

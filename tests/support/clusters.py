@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import Any
 
-from shrimpmx.cluster.engine.forked import LOGGER, Cluster
+from shrimpmx.cluster.engine.forked import LOGGER, Forked
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
 from shrimpmx.errors import AgentError
@@ -54,7 +55,7 @@ def sixteen_agents() -> ClusterSpec:
 
 def run(spec: ClusterSpec, deadline_s: float = DEADLINE_S, **more: Any) -> ClusterResult:
     """Run it once."""
-    return Cluster(spec, **more).run(deadline_s)
+    return Forked(**more).run(replace(spec, deadline_s=deadline_s))
 
 
 def run_until_killed(spec: ClusterSpec) -> tuple[AgentError, float]:

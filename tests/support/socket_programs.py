@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.cluster.engine.vmmc_workloads import VmmcContext
+from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.settings.parameters import NicParameters, WaitParameters
 from shrimpmx.sockets.api import create_connection
@@ -28,15 +28,15 @@ def cluster(
 ) -> ClusterSpec:
     """Program k runs on node `nodes_of[k]`, with a Network that is closed at its end."""
     ranks = tuple(
-        RankSpec(node, "program", options={"function": with_network(program)})
+        RankSpec(node, "function", function=with_network(program))
         for node, program in zip(nodes_of, programs, strict=True)
     )
     wait = WaitParameters(strategy=strategy)
     return ClusterSpec(ranks=ranks, nic=NicParameters(nic_kind="vmmc"), wait=wait, **more)
 
 
-def with_network(program: Program) -> Callable[[VmmcContext], Any]:
-    def function(context: VmmcContext) -> Any:
+def with_network(program: Program) -> Callable[[VmmcRank], Any]:
+    def function(context: VmmcRank) -> Any:
         with Network(context.process) as network:
             return program(network)
 

@@ -1,4 +1,4 @@
-"""Programs of ranks with SHRIMP's NIC, for the workload "program"."""
+"""Functions that ranks with SHRIMP's NIC run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from shrimpmx.cluster.engine.vmmc_workloads import VmmcContext
+from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import VmmcError
 from shrimpmx.settings.parameters import NicParameters
@@ -19,12 +19,12 @@ PAGE = 4096
 # A wake-up that is lost shows as a wait that takes so long.
 LIMIT_NS = 10_000_000_000
 
-Program = Callable[[VmmcContext], dict[str, Any] | None]
+Program = Callable[[VmmcRank], dict[str, Any] | None]
 
 
 def ranks(program: Program, nodes: tuple[int, ...] = (0, 1)) -> tuple[RankSpec, ...]:
     """A rank on each of these nodes; neighbours are partners."""
-    return tuple(RankSpec(node, "program", options={"function": program}) for node in nodes)
+    return tuple(RankSpec(node, "function", function=program) for node in nodes)
 
 
 def cluster(program: Program, nodes: tuple[int, ...] = (0, 1), **more: Any) -> ClusterSpec:
@@ -45,7 +45,7 @@ def map_when_exported(process: VmmcProcess, node: int, endpoint: int, index: int
 def flag_pingpong(rounds: int, pause_us: int = 0) -> Program:
     """Hand a count to and fro, in flags on two pages; before each send a drawn pause, us."""
 
-    def play(context: VmmcContext) -> dict[str, Any]:
+    def play(context: VmmcRank) -> dict[str, Any]:
         process = context.process
         buffer = process.export(2 * PAGE)
         flags = [buffer.flag(0), buffer.flag(PAGE)]

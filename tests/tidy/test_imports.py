@@ -16,7 +16,8 @@ from support.tree import PACKAGE, files, name
 ORDER = (
     *("errors", "settings", "native", "wire", "shared"),
     *("host", "nic", "wait", "mx", "vmmc", "sockets", "workloads"),
-    *("cluster.spec", "cluster.place", "cluster.engine", "cluster.live"),
+    *("cluster.nics", "cluster.rank", "cluster.spec", "cluster.place"),
+    *("cluster.engine", "cluster.live"),
     *("results", "bench", "report", "study", "papers", "commands", "cli", "__main__"),
 )
 LEVELS = {part: level for level, part in enumerate(ORDER)}

@@ -425,7 +425,7 @@ def test_bench_writes_its_rows(
         "bound_by": "the cache line",
     }
     missing = {"name": "wake_cross_cpu", "unit": "us", "unavailable": "one CPU"}
-    monkeypatch.setattr(bench, "run_bench", lambda only, seconds: [row, missing])
+    monkeypatch.setattr(bench, "run_bench", lambda only, seconds, engine: [row, missing])
     assert main(["bench", "--json", "bench.json"]) == 0
     assert json.loads(Path("bench.json").read_text()) == {"results": [row, missing]}
     out = capsys.readouterr().out

@@ -140,7 +140,10 @@ def test_a_thousand_ranks_can_be_seated() -> None:
         ({"irq_binding": "0", "distance": "S$"}, "rank 0 and its interrupts are both on core 0"),
         ({"irq_binding": "0-1", "distance": "SC"}, "those of rank 0 go to cores 0-1 in turn"),
         ({"distance": "XX"}, "distance is one of any, SC, S\\$, SP, OP, not 'XX'"),
-        ({"distance": "SC", "nic": NicParameters(nic_kind="mx")}, "nic 'mx' has none"),
+        (
+            {"irq_binding": "auto", "distance": "SC", "nic": NicParameters(nic_kind="mx")},
+            "nic 'mx' has none",
+        ),
         ({"distance": "SP", "nic": NicParameters(steering="arfs")}, "they follow the process"),
         ({"distance": "SP", "mx": MxParameters(process_binding="auto")}, "both on core 1"),
         (
@@ -344,7 +347,7 @@ def test_company_keeps_its_cores_from_the_nics() -> None:
 
 
 def test_native_mx_has_neither_handlers_nor_copies() -> None:
-    spec = pair(nic=NicParameters(nic_kind="mx"))
+    spec = pair(irq_binding="auto", nic=NicParameters(nic_kind="mx"))
     placement = place(spec, CLOVERTOWNS)
     assert [process.name for process in placement.processes] == [
         "node0.nic", "node1.nic", "rank0", "rank1",

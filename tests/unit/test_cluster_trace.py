@@ -10,8 +10,8 @@ from support.virtual_cluster import NicCluster, pattern
 
 from shrimpmx.cluster.engine.trace_text import WORDS, line, trace_text, words
 from shrimpmx.errors import AbortedError
-from shrimpmx.native.segment import Segment
-from shrimpmx.native.trace import SEGMENT_TRACE, Trace, TraceRecord, kind_names
+from shrimpmx.native.segment import SEGMENT_TRACE, Segment
+from shrimpmx.native.trace import Trace, TraceRecord, kind_names
 from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.settings.parameters import LinkFaults, MxParameters, NicParameters
 from shrimpmx.shared.control import counter_names

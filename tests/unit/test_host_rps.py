@@ -11,8 +11,8 @@ from support.host_node import NIC, SESSION, HostNode, core_agent, frame
 from shrimpmx.cluster.engine.trace_text import words
 from shrimpmx.errors import InputError
 from shrimpmx.host.interrupts import InterruptAgent
-from shrimpmx.native.segment import Segment
-from shrimpmx.native.trace import SEGMENT_TRACE, Trace
+from shrimpmx.native.segment import SEGMENT_TRACE, Segment
+from shrimpmx.native.trace import Trace
 from shrimpmx.shared.geometry import BACKLOG_ENTRIES
 from shrimpmx.wire.frames import put_frame
 

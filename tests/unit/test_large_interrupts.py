@@ -10,8 +10,8 @@ from support.virtual_cluster import NicCluster
 
 from shrimpmx.host import pull, regions
 from shrimpmx.host.endpoint import DriverEndpoint
-from shrimpmx.native.segment import Segment
-from shrimpmx.native.trace import SEGMENT_TRACE, Trace
+from shrimpmx.native.segment import SEGMENT_TRACE, Segment
+from shrimpmx.native.trace import Trace
 from shrimpmx.report.timeline import Timeline, message_timeline
 from shrimpmx.settings.parameters import NicParameters
 

@@ -9,6 +9,7 @@ import pytest
 
 from shrimpmx.bench import run as bench
 from shrimpmx.bench.run import Benchmark, Sample
+from shrimpmx.cluster.engine.forked import Forked
 
 TURNS = 2
 
@@ -31,9 +32,9 @@ def rows(
     measure = Counted()
     made = [Benchmark("b", "ns", measure, TURNS, cpus=1)]
     monkeypatch.setattr(bench, "probe", lambda _cpus: (next(seen), 100.0))
-    monkeypatch.setattr(bench, "benchmarks", lambda: made)
+    monkeypatch.setattr(bench, "benchmarks", lambda _engine: made)
     monkeypatch.setattr(bench.os, "sched_getaffinity", lambda _pid: set(cpus))
-    (row,) = bench.run_bench(None, 0.1)
+    (row,) = bench.run_bench(None, 0.1, Forked())
     return row, measure.calls
 
 

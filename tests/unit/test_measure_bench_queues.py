@@ -9,12 +9,13 @@ from shrimpmx.bench import queues as bench_queues
 from shrimpmx.bench import run as bench
 from shrimpmx.bench.receive_path import ReceiveRate, receive_spec
 from shrimpmx.bench.steering_costs import per_packet
+from shrimpmx.cluster.engine.forked import Forked
 
 SECONDS = 0.01
 
 
 def test_one_queue_is_beside_eight() -> None:
-    names = [benchmark.name for benchmark in bench_queues.queue_benchmarks()]
+    names = [benchmark.name for benchmark in bench_queues.queue_benchmarks(Forked())]
     assert names == [
         "steering.endpoint",
         "steering.rss",
@@ -22,7 +23,9 @@ def test_one_queue_is_beside_eight() -> None:
         "queues.receive_path_128B[1]",
         "queues.receive_path_128B[8]",
     ]
-    known = [b.name for b in bench.benchmarks() if b.name.startswith(("steering", "queues"))]
+    known = [
+        b.name for b in bench.benchmarks(Forked()) if b.name.startswith(("steering", "queues"))
+    ]
     assert known == names
 
 
@@ -45,12 +48,14 @@ def test_seven_of_eight_ranks_are_idle_each_with_a_queue_and_a_core() -> None:
 def test_a_turn_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
 
-    def run(_seconds: float, _coalescing: str, _wait: str, *, queues: int) -> ReceiveRate:
+    def run(
+        _engine: Forked, _seconds: float, _coalescing: str, _wait: str, *, queues: int
+    ) -> ReceiveRate:
         runs.append(queues)
         return ReceiveRate(1e6 * queues, "waiting")
 
     monkeypatch.setattr(bench_queues, "receive_path", run)
-    for benchmark in bench_queues.queue_benchmarks()[3:]:
+    for benchmark in bench_queues.queue_benchmarks(Forked())[3:]:
         figures, bound_by = benchmark.measure(SECONDS)
         assert (figures.tolist(), bound_by) == ([1e6 * runs[-1]], "waiting")
     assert runs == [1, 8]

@@ -10,6 +10,7 @@ import pytest
 from shrimpmx.bench import run as bench
 from shrimpmx.bench import wait_costs
 from shrimpmx.bench import waiting as bench_waiting
+from shrimpmx.cluster.engine.forked import Forked
 
 SECONDS = 0.02
 
@@ -24,7 +25,7 @@ def test_there_is_a_wake_up_beside_a_bare_one_for_each_distance() -> None:
             for name in ("wake", "wake_bare", "wake_ratio")
         ),
     ]
-    assert [b.name for b in bench.benchmarks() if b.name.startswith("wait.")] == names
+    assert [b.name for b in bench.benchmarks(Forked()) if b.name.startswith("wait.")] == names
 
 
 def test_each_block_of_wake_ups_has_a_bare_one_beside_it() -> None:

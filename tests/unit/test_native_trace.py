@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from shrimpmx.errors import InputError, SegmentError
-from shrimpmx.native.segment import RunIdentity, Segment
-from shrimpmx.native.trace import SEGMENT_TRACE, Trace, TraceRecord, kind_names, kind_values
+from shrimpmx.native.segment import SEGMENT_TRACE, RunIdentity, Segment
+from shrimpmx.native.trace import Trace, TraceRecord, kind_names, kind_values
 
 ENTRIES = 8
 

@@ -9,8 +9,8 @@ from support.nic import PLAIN, Handler, Nodes, frame, make_firmware, run
 
 from shrimpmx.cluster.engine.trace_text import words
 from shrimpmx.errors import InputError
-from shrimpmx.native.segment import Segment
-from shrimpmx.native.trace import SEGMENT_TRACE, Trace
+from shrimpmx.native.segment import SEGMENT_TRACE, Segment
+from shrimpmx.native.trace import Trace
 from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.nic.other_flow import OtherFlow
 from shrimpmx.settings.parameters import NicParameters

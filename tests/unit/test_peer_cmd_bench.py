@@ -12,6 +12,7 @@ import os
 import pytest
 
 from shrimpmx.bench import run as bench
+from shrimpmx.cluster.engine.forked import Forked
 
 # From the ring between two agents to a message between two processes.
 LADDER = [
@@ -27,12 +28,12 @@ LADDER = [
 
 
 def test_every_layer_has_a_figure() -> None:
-    assert set(LADDER) <= {benchmark.name for benchmark in bench.benchmarks()}
+    assert set(LADDER) <= {benchmark.name for benchmark in bench.benchmarks(Forked())}
 
 
 @pytest.mark.parametrize("name", [LADDER[1], LADDER[4], LADDER[5]])
 def test_a_layer_costs_something(name: str) -> None:
-    (benchmark,) = (one for one in bench.benchmarks() if one.name == name)
+    (benchmark,) = (one for one in bench.benchmarks(Forked()) if one.name == name)
     if len(os.sched_getaffinity(0)) < benchmark.cpus:
         pytest.skip(bench.ONE_CPU)
     sample = benchmark.measure(0.05)

@@ -22,7 +22,13 @@ from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request
-from shrimpmx.native.segment import RunIdentity, Segment
+from shrimpmx.native.segment import (
+    SEGMENT_CONTROL,
+    SEGMENT_HEAP,
+    SEGMENT_NODE,
+    RunIdentity,
+    Segment,
+)
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters
 from shrimpmx.shared.agent import Agent
@@ -31,7 +37,6 @@ from shrimpmx.shared.geometry import NO_RUNNER, NodeLayout
 from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.node import Node
 
-SEGMENT_CONTROL, SEGMENT_NODE, SEGMENT_HEAP = 1, 2, 4
 # Processes and agents by their indices. Node 1 is under test.
 RUNNERS = ["others", "rank0", "rank1"]
 IRQ, NIC, DMA = 0, 2, 4

@@ -17,12 +17,10 @@ from shrimpmx.errors import MxError
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
-from shrimpmx.native.segment import Segment
+from shrimpmx.native.segment import SEGMENT_CONTROL, SEGMENT_HEAP, SEGMENT_NODE, Segment
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.node import Node
-
-SEGMENT_CONTROL, SEGMENT_NODE, SEGMENT_HEAP = 1, 2, 4
 
 
 def main(arguments: list[str]) -> None:

@@ -7,8 +7,9 @@ import os
 import time
 from pathlib import Path
 
-from shrimpmx.cluster.engine.parts import DUMP_SIGNAL, RunParts
+from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.trace_text import trace_text
+from shrimpmx.cluster.rank.settle import DUMP_SIGNAL, stack_file
 
 # How long a process has to write its stack; a stopped one never will.
 STACK_LIMIT_S = 0.3
@@ -64,7 +65,7 @@ def _ask_for_stacks(parts: RunParts, pids: list[int], states: list[str]) -> None
     asked = []
     for plan, pid, state in zip(parts.placement.processes, pids, states, strict=True):
         # Before it has opened that file the signal would end it.
-        if state not in ("gone", "stopped") and parts.stack_file(plan.name).exists():
+        if state not in ("gone", "stopped") and stack_file(parts.directory, plan.name).exists():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, DUMP_SIGNAL)
                 asked.append(plan.name)
@@ -75,7 +76,7 @@ def _ask_for_stacks(parts: RunParts, pids: list[int], states: list[str]) -> None
 
 def _stack(parts: RunParts, name: str) -> str:
     try:
-        text = parts.stack_file(name).read_text().rstrip()
+        text = stack_file(parts.directory, name).read_text().rstrip()
     except OSError:
         return ""
     # What called the fork is of no interest.

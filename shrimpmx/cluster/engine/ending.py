@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from shrimpmx.cluster.rank.settle import ENDING_SIGNALS
+
 NAMES = {
     signal.SIGINT: "Ctrl-C",
     signal.SIGTERM: "SIGTERM",

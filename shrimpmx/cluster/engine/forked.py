@@ -18,22 +18,22 @@ import tempfile
 import threading
 import time
 import traceback
+from collections.abc import Iterator, Sequence
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 from shrimpmx.cluster.engine import diagnosis
-from shrimpmx.cluster.engine.channel import ControlChannel
 from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held, what_interrupted
 from shrimpmx.cluster.engine.janitor import Janitor
 from shrimpmx.cluster.engine.leftovers import find_leftovers, remove_leftovers
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.process import process_main
-from shrimpmx.cluster.engine.rank import check_ranks, close_dead
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
-from shrimpmx.cluster.spec import AgentFault, ClusterSpec
+from shrimpmx.cluster.rank.channel import ControlChannel
+from shrimpmx.cluster.spec import AgentFault, ClusterSpec, check_workloads
 from shrimpmx.errors import AgentError, InputError, MachineError
 from shrimpmx.host.idle import cores_awake, pm_qos_works
 from shrimpmx.native.cores import realtime_permitted
@@ -49,42 +49,45 @@ GROUP_SIGNAL_S = 0.1
 DUMP_FILE = "deadline.txt"
 
 
-class Cluster:
-    """An emulated cluster, ready to run once.
+class Forked:
+    """Runs clusters with real, pinned processes on this machine: an Engine.
 
-    `directory` is where the dump of a run that hung goes. `topology` is for tests. Raises
-    InputError when the spec asks for CPUs or workloads that there are not.
+    `directory` is where the dump of a run that hung goes. `topology` is for tests.
     """
 
-    def __init__(
-        self, spec: ClusterSpec, directory: Path | None = None, topology: Topology | None = None
-    ) -> None:
-        self.spec = spec
+    def __init__(self, directory: Path | None = None, topology: Topology | None = None) -> None:
         self.directory = directory
-        check_ranks(spec)
+        self.topology = topology
+
+    def place(self, spec: ClusterSpec) -> Placement:
+        """Where its processes run. InputError or PlacementError if they cannot."""
         rights = [realtime_permitted()]
         if spec.host.idle == "awake":
             rights.append(pm_qos_works())
-        self.placement: Placement = place(spec, topology or Topology.of_this_machine(), *rights)
-        for fault in spec.agent_faults:
-            self.placement.process_index(fault.process)
+        with limited_to(spec.allowed_cpus):
+            return place(spec, self.topology or Topology.of_this_machine(), *rights)
 
-    def run(self, deadline_s: float = 60.0) -> ClusterResult:
+    def run(self, spec: ClusterSpec) -> ClusterResult:
         """Run to the end and return the figures; leaves nothing behind, however it ends.
 
-        Raises AgentError if a process fails, dies, or the run takes more than `deadline_s`
-        seconds; also on Ctrl-C. Call it from the main thread, once or as often as you like.
+        Raises AgentError if a process fails, dies, or the run takes more than `spec.deadline_s`
+        seconds; also on Ctrl-C. Call it from the main thread, as often as you like.
         """
         if threading.current_thread() is not threading.main_thread():
             raise InputError("a cluster runs from the main thread: its processes die with it")
+        check_workloads(spec)
+        check_programs(spec)
+        placement = self.place(spec)
+        for fault in spec.agent_faults:
+            placement.process_index(fault.process)
         found = find_leftovers()
         if found:
             LOGGER.info("removing leftovers of dead runs: %s", found.describe())
             remove_leftovers(found)
         try:
-            awake = cores_awake if self.placement.idle == "pm-qos" else contextlib.nullcontext
-            with FirstInterrupt(), awake():
-                return _Run(self.spec, self.placement, self.directory, deadline_s).run()
+            awake = cores_awake if placement.idle == "pm-qos" else contextlib.nullcontext
+            with limited_to(spec.allowed_cpus), FirstInterrupt(), awake():
+                return _Run(spec, placement, self.directory).run()
         except KeyboardInterrupt as interrupt:
             raise AgentError(
                 f"interrupted by {what_interrupted(interrupt)}; points already measured are kept"
@@ -95,9 +98,28 @@ class Cluster:
                 "limits of this process, `shrimpmx doctor` what this machine can do"
             ) from None
         except AgentError as error:
-            # Whoever keeps the error must not keep the run's memory with it.
+            # Whatever keeps the error must not keep the run's memory with it.
             traceback.clear_frames(error.__traceback__)
             raise
+
+
+@contextlib.contextmanager
+def limited_to(cpus: Sequence[int]) -> Iterator[None]:
+    """Let this process and its children use `cpus` only; empty: all that it may use."""
+    before = os.sched_getaffinity(0)
+    if cpus:
+        os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def check_programs(spec: ClusterSpec) -> None:
+    """InputError if the program of a rank cannot be started."""
+    for rank in spec.ranks:
+        if rank.command and shutil.which(rank.command[0]) is None:
+            raise InputError(f"there is no program {rank.command[0]!r} that can be started")
 
 
 class _Run:
@@ -108,15 +130,13 @@ class _Run:
         spec: ClusterSpec,
         placement: Placement,
         directory: Path | None,
-        deadline_s: float,
     ) -> None:
         self.spec = spec
         self.placement = placement
         self.directory = directory
-        self.deadline_s = deadline_s
         self.started = time.monotonic()
-        self.until = self.started + deadline_s
-        self.late = f"the run did not end within {deadline_s:g} s"
+        self.until = self.started + spec.deadline_s
+        self.late = f"the run did not end within {spec.deadline_s:g} s"
         self.result = ClusterResult(placement)
         self.processes: list[ForkProcess] = []
         self.pidfds: list[int] = []
@@ -132,8 +152,8 @@ class _Run:
             self.scratch = Path(tempfile.mkdtemp(prefix="shrimpmx-"))
         try:
             identity = RunIdentity.of_this_process()
-            memory = RunMemory(self.spec, self.placement, identity)
-            channel = ControlChannel(identity)
+            memory = RunMemory(self.spec, self.placement, identity, self.scratch)
+            channel = ControlChannel.create(identity)
             names = [segment.name for segment in memory.segments]
             with interrupts_held():
                 janitor = Janitor(identity, names, channel.name, self.scratch)
@@ -271,7 +291,7 @@ class _Run:
         self.result.lost[name] = why
         number = plan.agents[0].number
         node = self.parts.memory.nodes[self.spec.ranks[number].node]
-        close_dead(self.spec, node, self.spec.endpoints[number])
+        self.spec.kind.close_dead(node, self.spec.endpoints[number])
         self.parts.memory.control.set_runner_state(index, "failed")
         return True
 

@@ -17,8 +17,8 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from shrimpmx.cluster.engine.channel import unlink_queue
 from shrimpmx.cluster.engine.leftovers import processes_of
+from shrimpmx.cluster.rank.channel import unlink_queue
 from shrimpmx.native.cores import set_process_name
 from shrimpmx.native.segment import RunIdentity, unlink_segment
 

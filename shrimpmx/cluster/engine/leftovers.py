@@ -12,7 +12,7 @@ import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shrimpmx.cluster.engine.channel import QUEUE, unlink_queue
+from shrimpmx.cluster.rank.channel import QUEUE, unlink_queue
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.segment import (

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from shrimpmx.cluster.engine.parts import RunParts
-from shrimpmx.cluster.place.placement import Placement, ProcessPlan
+from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.nic.lent import LentNic
 
 
 def senders_lend(spec: ClusterSpec, placement: Placement) -> bool:
@@ -16,7 +14,7 @@ def senders_lend(spec: ClusterSpec, placement: Placement) -> bool:
     """
     waits = [spec.wait_of(number).strategy for number in range(len(spec.ranks))]
     return (
-        spec.nic.nic_kind == "vmmc"
+        spec.kind.vmmc
         and not placement.nic_alone
         and len(placement.nic_cpus) == 1
         and spec.link_faults is None
@@ -24,12 +22,3 @@ def senders_lend(spec: ClusterSpec, placement: Placement) -> bool:
         and spec.trace_entries == 0
         and "watchdog" not in waits
     )
-
-
-def lent_nic(parts: RunParts, plan: ProcessPlan) -> LentNic | None:
-    """What a rank's process sends with, if it lends its NIC the CPU."""
-    if not senders_lend(parts.spec, parts.placement):
-        return None
-    number = plan.agents[0].number
-    node, endpoint = parts.spec.ranks[number].node, parts.spec.endpoints[number]
-    return LentNic(parts.memory.nodes, node, endpoint, parts.spec.nic)

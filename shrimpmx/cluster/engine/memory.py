@@ -4,34 +4,48 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
+from pathlib import Path
 
+from shrimpmx.cluster.engine.plans import run_plan
+from shrimpmx.cluster.nics.plan import plan_bytes
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.native.segment import RunIdentity, Segment
-from shrimpmx.native.trace import SEGMENT_TRACE, Trace
+from shrimpmx.native.segment import (
+    HEADER_BYTES,
+    SEGMENT_CONTROL,
+    SEGMENT_HEAP,
+    SEGMENT_NODE,
+    SEGMENT_PLAN,
+    SEGMENT_TRACE,
+    RunIdentity,
+    Segment,
+)
+from shrimpmx.native.trace import Trace
 from shrimpmx.settings.parameters import HostParameters
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NO_RUNNER, NodeLayout
 from shrimpmx.shared.node import Node
 
-SEGMENT_CONTROL, SEGMENT_NODE, SEGMENT_HEAP = 1, 2, 4
-
 
 class RunMemory:
-    """Every segment of a run. Made by the supervisor; processes inherit the mappings by fork."""
+    """Every segment of a run. The supervisor makes them; the processes of agents inherit the
+    mappings, ranks map them by name. `directory` is where ranks leave their samples.
+    """
 
-    def __init__(self, spec: ClusterSpec, placement: Placement, identity: RunIdentity) -> None:
+    def __init__(
+        self, spec: ClusterSpec, placement: Placement, identity: RunIdentity, directory: Path
+    ) -> None:
         self.segments: list[Segment] = []
         self.nodes: list[Node] = []
         self.trace: Trace | None = None
         self.identity = identity
         try:
-            self._create(spec, placement)
+            self._create(spec, placement, directory)
         except BaseException:
             self.close()
             raise
 
-    def _create(self, spec: ClusterSpec, placement: Placement) -> None:
+    def _create(self, spec: ClusterSpec, placement: Placement, directory: Path) -> None:
         runners = [process.name for process in placement.processes]
         agents = [(agent.name, agent.kind, index) for agent, index in placement.agents()]
         size_bytes = Control.size_bytes(len(runners), len(agents))
@@ -47,10 +61,16 @@ class RunMemory:
             segment = self._segment(f"node{index}", Node.size_bytes(layout), SEGMENT_NODE)
             heap = self._heap(layout) if index < spec.full_nodes else None
             self.nodes.append(Node.create(segment, self.control, layout, heap))
+        self._write_plan(spec, placement, directory)
         if spec.trace_entries:
             size_bytes = Trace.size_bytes(len(agents), spec.trace_entries)
             segment = self._segment("trace", size_bytes, SEGMENT_TRACE)
             self.trace = Trace.create(segment, len(agents), spec.trace_entries)
+
+    def _write_plan(self, spec: ClusterSpec, placement: Placement, directory: Path) -> None:
+        data = plan_bytes(run_plan(spec, placement, directory))
+        segment = self._segment("plan", HEADER_BYTES + len(data), SEGMENT_PLAN)
+        segment.payload()[: len(data)] = data
 
     def _segment(self, what: str, size_bytes: int, kind: int) -> Segment:
         segment = Segment.create(self.identity, what, size_bytes, kind)
@@ -95,11 +115,8 @@ def node_layout(spec: ClusterSpec, placement: Placement, index: int) -> NodeLayo
     nic_agent, nic_runner = places[f"node{index}.generator" if played else f"node{index}.nic"]
     if played:
         cores = [(nic_agent, nic_runner)]
-    elif spec.nic.nic_kind == "mx":
-        # The NIC is the handler of every core; its counters have a record of their own.
-        cores = [places[f"node{index}.mx"]] * host.cores
     else:
-        cores = [places[f"node{index}.irq{core}"] for core in range(host.cores)]
+        cores = [places[spec.kind.handler_name(index, core)] for core in range(host.cores)]
     # None if copies are not offloaded, and for a generator's node.
     dma_agent, dma_runner = places.get(f"node{index}.dma", (0, NO_RUNNER))
     return NodeLayout.from_parameters(

@@ -1,18 +1,14 @@
-"""What the processes of a run inherit from its supervisor."""
+"""What the supervisor of a run and the processes of its agents share."""
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from shrimpmx.cluster.engine.channel import ControlChannel
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.place.placement import Placement
+from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.spec import ClusterSpec
-
-# The supervisor asks for a stack with this signal.
-DUMP_SIGNAL = signal.SIGUSR2
 
 
 @dataclass
@@ -25,7 +21,3 @@ class RunParts:
     channel: ControlChannel
     directory: Path
     supervisor_pid: int
-
-    def stack_file(self, process: str) -> Path:
-        """Where a process's stack goes when the supervisor asks for it."""
-        return self.directory / f"{process}.stack"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shrimpmx.cluster.engine.forked import Cluster
+from shrimpmx.cluster.engine.engine import Engine
+from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.cluster.engine.vmmc_workloads import VmmcContext
+from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.settings.parameters import NicParameters, WaitParameters
 from shrimpmx.sockets.network import Network
@@ -16,30 +17,36 @@ from shrimpmx.sockets.network import Network
 Program = Callable[[Network], Any]
 
 
-def with_network(program: Program) -> Callable[[VmmcContext], Any]:
-    """A function for the workload "program" that runs `program` with sockets of its own."""
+def with_network(program: Program) -> Callable[[VmmcRank], Any]:
+    """A function for a rank that runs `program` with sockets of its own."""
 
-    def function(context: VmmcContext) -> Any:
-        with Network(context.process) as network:
+    def function(rank: VmmcRank) -> Any:
+        with Network(rank.process) as network:
             return program(network)
 
     return function
 
 
 def run_programs(
-    *programs: Program, wait: str = "spin-block", spin_ns: int = 300_000, deadline_s: float = 30.0
+    *programs: Program,
+    wait: str = "spin-block",
+    spin_ns: int = 300_000,
+    deadline_s: float = 30.0,
+    engine: Engine | None = None,
 ) -> ClusterResult:
     """Run each program in a process of its own, the first on node 0, the next on node 1, and so on.
 
-    `wait` is how they wait (docs/waiting.md). Returns when all have returned. Raises AgentError if
-    one of them raises, dies, or has not returned after `deadline_s` seconds.
+    `wait` is how they wait (docs/waiting.md), `engine` runs them, real processes if it is None.
+    Returns when all have returned. Raises AgentError if one of them raises, dies, or has not
+    returned after `deadline_s` seconds.
     """
     spec = ClusterSpec(
         ranks=tuple(
-            RankSpec(number % 2, "program", options={"function": with_network(program)})
+            RankSpec(number % 2, "function", function=with_network(program))
             for number, program in enumerate(programs)
         ),
         nic=NicParameters(nic_kind="vmmc"),
         wait=WaitParameters(strategy=wait, spin_ns=spin_ns),
+        deadline_s=deadline_s,
     )
-    return Cluster(spec).run(deadline_s)
+    return (engine or Forked()).run(spec)

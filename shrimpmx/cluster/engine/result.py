@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shrimpmx.cluster.engine.memory import RunMemory
-from shrimpmx.cluster.engine.rank_steps import COUNTERS_BEFORE
 from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.cluster.place.placement import Placement
+from shrimpmx.cluster.rank.session import COUNTERS_BEFORE
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.shared.counter_texts import LONGEST
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from shrimpmx.cluster.live.runs import SEGMENT_CONTROL, live_runs
+from shrimpmx.cluster.live.runs import live_runs
 from shrimpmx.cluster.live.view import (
     AgentReading,
     EndpointReading,
@@ -20,12 +20,17 @@ from shrimpmx.cluster.live.view import (
 )
 from shrimpmx.errors import InputError, SegmentError
 from shrimpmx.native.cores import start_ticks
-from shrimpmx.native.segment import RunIdentity, Segment, list_segments
+from shrimpmx.native.segment import (
+    SEGMENT_CONTROL,
+    SEGMENT_NODE,
+    RunIdentity,
+    Segment,
+    list_segments,
+)
 from shrimpmx.settings.core_lists import format_core_list
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.node import Node
 
-SEGMENT_NODE = 2
 # A run that begins has its memory complete, and its first process, within this time.
 SETTLE_S = 5.0
 # From the name of a segment to its header.

@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 
 from shrimpmx.errors import InputError
-from shrimpmx.native.segment import RunIdentity, Segment, list_segments
+from shrimpmx.native.segment import SEGMENT_CONTROL, RunIdentity, Segment, list_segments
 from shrimpmx.shared.control import Control
-
-SEGMENT_CONTROL = 1
 
 
 def live_runs() -> list[RunIdentity]:

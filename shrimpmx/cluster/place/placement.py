@@ -209,7 +209,7 @@ def _nic_processes(spec: ClusterSpec, seats: Seats, realtime: bool) -> Iterator[
     priority = NIC_PRIORITY if realtime and not seats.nic_alone else 0
     why = "preempts, as hardware would" if realtime else "takes turns with what runs there"
     why = "alone on its CPU, so it spins" if seats.nic_alone else why
-    if spec.nic.nic_kind == "vmmc" and not seats.nic_alone and len(seats.nic_cpus) == 1:
+    if spec.kind.vmmc and not seats.nic_alone and len(seats.nic_cpus) == 1:
         why += "; senders do short updates themselves"
     reason = f"{seats.reason}; {why}"
     nics = [_nic_agents(spec, node) for node in range(spec.full_nodes)]
@@ -224,9 +224,8 @@ def _nic_processes(spec: ClusterSpec, seats: Seats, realtime: bool) -> Iterator[
 
 
 def _nic_agents(spec: ClusterSpec, node: int) -> tuple[AgentPlan, ...]:
-    """A node's NIC; native MX's has a record of its own for what it handles itself."""
-    nic = AgentPlan(f"node{node}.nic", "nic", node)
-    return (nic, AgentPlan(f"node{node}.mx", "mx", node)) if spec.nic.nic_kind == "mx" else (nic,)
+    """A node's NIC, and what has a record of its own in it."""
+    return tuple(AgentPlan(f"node{node}.{role}", role, node) for role in spec.kind.roles)
 
 
 def _irq_processes(spec: ClusterSpec, seats: Seats, realtime: bool) -> Iterator[ProcessPlan]:
@@ -234,7 +233,7 @@ def _irq_processes(spec: ClusterSpec, seats: Seats, realtime: bool) -> Iterator[
     priority = IRQ_PRIORITY if realtime else 0
     homes = ((spec.ranks[each].node, spec.home_cores(each)) for each in range(len(spec.ranks)))
     with_ranks = {(node, core) for node, cores in homes for core in cores} | seats.visited
-    for (node, core), cpu in seats.core_cpus.items() if spec.nic.nic_kind != "mx" else ():
+    for (node, core), cpu in seats.core_cpus.items() if spec.kind.interrupts else ():
         agent = AgentPlan(f"node{node}.irq{core}", "irq", node, core)
         why = f"interrupts of node {node}, core {core}: "
         if (node, core) not in with_ranks:

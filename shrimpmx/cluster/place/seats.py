@@ -42,7 +42,7 @@ def interrupted_cores(spec: ClusterSpec) -> set[Core]:
         for number, rank in enumerate(spec.ranks)
         for core in spec.interrupt_cores(number)
     }
-    if spec.nic.nic_kind == "mx":
+    if not spec.kind.interrupts:
         return found
     queues = affinities(spec.host.irq_binding, spec.nic.rx_queues, spec.host.cores)
     # A hash spreads another protocol over all queues; RPS hands on what one queue gets.
@@ -197,7 +197,7 @@ class Seats:
 
     def _seat_dma(self, spec: ClusterSpec) -> None:
         """The dma agents: on CPUs that are left over, else with their nodes' core 0."""
-        if not spec.host.copy_offload or spec.nic.nic_kind == "mx":
+        if not spec.host.copy_offload or not spec.kind.interrupts:
             return
         used = {*self.core_cpus.values(), *self.nic_cpus}
         free = [cpu for cpu in self.cpus if cpu not in used]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import posix_ipc
 
-from shrimpmx.errors import MachineError
+from shrimpmx.errors import MachineError, SegmentError
 from shrimpmx.native.segment import RunIdentity
 
 QUEUE = "control-queue"
@@ -39,18 +39,24 @@ def unlink_queue(name: str) -> bool:
 
 
 class ControlChannel:
-    """One run's queue. The supervisor creates it; processes inherit it by fork."""
+    """One run's queue. The supervisor creates it; its other processes join it by name."""
 
-    def __init__(self, identity: RunIdentity) -> None:
-        self.name = identity.segment_name(QUEUE)
-        self.message_bytes = _limit("msgsize_max", 8192)
+    def __init__(self, name: str, queue: posix_ipc.MessageQueue) -> None:
+        self.name = name
+        self._queue = queue
+        self.message_bytes: int = queue.max_message_size
+
+    @classmethod
+    def create(cls, identity: RunIdentity) -> Self:
+        """A new queue; MachineError if the system has no room for it."""
+        name = identity.segment_name(QUEUE)
         try:
-            self._queue = posix_ipc.MessageQueue(
-                "/" + self.name,
+            queue = posix_ipc.MessageQueue(
+                "/" + name,
                 posix_ipc.O_CREX,
                 mode=0o600,
                 max_messages=_limit("msg_max", 10),
-                max_message_size=self.message_bytes,
+                max_message_size=_limit("msgsize_max", 8192),
             )
         except (OSError, ValueError, posix_ipc.Error) as error:
             # The kernel, and so posix_ipc, calls an exhausted limit of queues "too many files".
@@ -58,6 +64,18 @@ class ControlChannel:
                 f"the control channel cannot be created: {error}, or no bytes left for "
                 "queues; `shrimpmx clean` removes leftover queues, `ulimit -q` shows the limit of "
                 "their bytes, `ulimit -n` that of open files"
+            ) from None
+        return cls(name, queue)
+
+    @classmethod
+    def join(cls, identity: RunIdentity) -> Self:
+        """The queue of a run that goes on; SegmentError if it has ended."""
+        name = identity.segment_name(QUEUE)
+        try:
+            return cls(name, posix_ipc.MessageQueue("/" + name))
+        except posix_ipc.Error as error:
+            raise SegmentError(
+                f"there is no queue {name}; its run may have ended: {error}"
             ) from None
 
     def fileno(self) -> int:

@@ -2,133 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shrimpmx.mx.endpoint import Endpoint
-from shrimpmx.mx.handles import Partner
+from shrimpmx.cluster.nics.mx_rank import MxRank
+from shrimpmx.cluster.nics.rank import CONNECT_LIMIT_NS, Samples
 from shrimpmx.shared.control import Control
-from shrimpmx.wait.waiter import Waiter
 from shrimpmx.workloads.anatomy import Messages, receive_messages, send_messages
 from shrimpmx.workloads.invalid_packets import await_invalid_packets
 from shrimpmx.workloads.pingpong import pingpong
 from shrimpmx.workloads.soak import Plan, Reporter, Soak
 from shrimpmx.workloads.stream import receive_stream, send_stream
 
-Samples = dict[str, NDArray[np.int64]]
-
-CONNECT_LIMIT_NS = 20_000_000_000
+Workload = Callable[[MxRank], Samples]
 
 
-@dataclass
-class RankContext:
-    """What a workload gets: its rank, its open endpoint and its partners by rank.
-
-    In generator mode (`generated`) the generator is partner 1. `options` are the rank's own;
-    `move` moves its process to another core.
-    """
-
-    number: int
-    ranks_count: int
-    endpoint: Endpoint
-    partners: dict[int, Partner]
-    waiter: Waiter
-    control: Control
-    options: Mapping[str, Any]
-    seed: int
-    generated: bool = False
-    move: Callable[[], None] | None = None
-
-    @property
-    def peer(self) -> int:
-        """The rank it talks to: option `peer`, or its neighbour in pairs 0-1, 2-3, ..."""
-        return int(self.options.get("peer", self.number ^ 1))
-
-    @property
-    def partner(self) -> Partner:
-        """The partner to send to that rank."""
-        return self.partners[self.peer]
-
-
-Workload = Callable[[RankContext], Samples]
-
-
-def _pingpong(context: RankContext) -> Samples:
+def _pingpong(rank: MxRank) -> Samples:
     """Options: size_bytes 0, iterations 1000, warmup 100, delay_ns 0, move_every 0 (round trips
     after which both ranks move to their next cores); the lower rank begins.
     """
-    options = context.options
+    options = rank.options
     half_ns = pingpong(
-        context.endpoint,
-        context.partner,
-        context.number < context.peer,
+        rank.endpoint,
+        rank.partner,
+        rank.number < rank.peer,
         options.get("size_bytes", 0),
         options.get("iterations", 1000),
         options.get("warmup", 100),
         options.get("delay_ns", 0),
-        context.move,
+        rank.move,
         options.get("move_every", 0),
     )
     return {"half_round_trip_ns": half_ns}
 
 
-def _stream(context: RankContext) -> Samples:
+def _stream(rank: MxRank) -> Samples:
     """Options: size_bytes 0, count 10000, window 64; the lower rank sends.
 
     In generator mode the generator sends, and its data is not checked.
     """
-    options = context.options
+    options = rank.options
     size_bytes, count = options.get("size_bytes", 0), options.get("count", 10_000)
     window = options.get("window", 64)
-    if context.number < context.peer and not context.generated:
-        figures = send_stream(context.endpoint, context.partner, size_bytes, count, window)
+    if rank.number < rank.peer and not rank.generated:
+        figures = send_stream(rank.endpoint, rank.partner, size_bytes, count, window)
     else:
         figures = receive_stream(
-            context.endpoint,
+            rank.endpoint,
             size_bytes,
             count,
             window,
-            verify=not context.generated,
-            partner=context.partner,
+            verify=not rank.generated,
+            partner=rank.partner,
         )
     return {name: np.atleast_1d(np.asarray(value, np.int64)) for name, value in figures.items()}
 
 
-def _anatomy(context: RankContext) -> Samples:
+def _anatomy(rank: MxRank) -> Samples:
     """Options: size_bytes 0, iterations 1000, warmup 100, delay_ns 0; the lower rank sends.
 
     The quiet after a message lasts from delay_ns to half as long again.
     """
-    options = context.options
+    options = rank.options
     messages = Messages(
         options.get("size_bytes", 0),
         options.get("iterations", 1000),
         options.get("warmup", 100),
         options.get("delay_ns", 0),
-        context.seed,
+        rank.seed,
     )
-    if context.number < context.peer:
-        return send_messages(context.endpoint, context.partner, messages, context.control)
-    return receive_messages(context.endpoint, messages, context.control)
+    if rank.number < rank.peer:
+        return send_messages(rank.endpoint, rank.partner, messages, rank.control)
+    return receive_messages(rank.endpoint, messages, rank.control)
 
 
-def _soak(context: RankContext) -> Samples:
+def _soak(rank: MxRank) -> Samples:
     """Options: messages 10000 (each way), window 16, report_s 0: between rank 0's reports."""
-    options = context.options
+    options = rank.options
     plan = Plan(
-        (context.seed - context.number) * 1000 + min(context.number, context.peer),
+        (rank.seed - rank.number) * 1000 + min(rank.number, rank.peer),
         options.get("messages", 10_000),
         options.get("window", 16),
     )
-    soak = Soak(context.endpoint, context.partner, int(context.number > context.peer), plan)
+    soak = Soak(rank.endpoint, rank.partner, int(rank.number > rank.peer), plan)
     report = None
-    if options.get("report_s") and context.number == 0:
-        total = plan.messages * context.ranks_count
-        report = Reporter(lambda: _received(context.control), total, options["report_s"])
+    if options.get("report_s") and rank.number == 0:
+        total = plan.messages * rank.size
+        report = Reporter(lambda: _received(rank.control), total, options["report_s"])
     soak.run(report)
     return {"messages": np.array([soak.received]), "bytes": np.array([soak.bytes_received])}
 
@@ -141,18 +102,18 @@ def _received(control: Control) -> int:
     )
 
 
-def _invalid(context: RankContext) -> Samples:
+def _invalid(rank: MxRank) -> Samples:
     """Options: count 10000, warmup 0; the generator sends, from when we connect."""
-    options = context.options
+    options = rank.options
 
     def begin() -> None:
-        context.endpoint.connect(1, 0, timeout_ns=CONNECT_LIMIT_NS)
+        rank.endpoint.connect(1, 0, timeout_ns=CONNECT_LIMIT_NS)
 
     count, warmup = options.get("count", 10_000), options.get("warmup", 0)
-    return await_invalid_packets(context.control, begin, count, warmup)
+    return await_invalid_packets(rank.control, begin, count, warmup)
 
 
-def _idle(context: RankContext) -> Samples:
+def _idle(rank: MxRank) -> Samples:
     """Does nothing; for the cost of launching and ending."""
     return {}
 

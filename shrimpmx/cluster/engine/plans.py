@@ -1,0 +1,60 @@
+"""The plan that a run's ranks read, from its spec and its placement."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from shrimpmx.cluster.engine.lending import senders_lend
+from shrimpmx.cluster.nics.plan import RankPlan, RunPlan
+from shrimpmx.cluster.place.placement import Placement
+from shrimpmx.cluster.spec import ClusterSpec
+
+
+def run_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> RunPlan:
+    """What the ranks of `spec` are told. The calling process is the run's supervisor."""
+    return RunPlan(
+        ranks=tuple(rank_plans(spec, placement)),
+        nodes=spec.nodes,
+        cpus=tuple(
+            tuple(placement.core_cpus[node, core] for core in range(spec.host.cores))
+            for node in range(spec.full_nodes)
+        ),
+        nic=spec.nic,
+        host=spec.host,
+        mx=spec.mx,
+        directory=str(directory),
+        supervisor_pid=os.getpid(),
+        seed=spec.seed,
+        traced=spec.trace_entries > 0,
+        lends=senders_lend(spec, placement),
+        generated=spec.mode == "generator",
+        hardware_counters=spec.hardware_counters,
+    )
+
+
+def rank_plans(spec: ClusterSpec, placement: Placement) -> list[RankPlan]:
+    """A plan for each rank."""
+    agents = enumerate(placement.agents())
+    records = {agent.name: (number, index) for number, (agent, index) in agents}
+    plans = []
+    for number, rank in enumerate(spec.ranks):
+        name = f"rank{number}"
+        agent, runner = records[name]
+        plans.append(
+            RankPlan(
+                number=number,
+                name=name,
+                runner=runner,
+                agent=agent,
+                node=rank.node,
+                endpoint=spec.endpoints[number],
+                core=rank.core,
+                cpu=placement.processes[runner].cpu,
+                home_cores=spec.home_cores(number),
+                workload=rank.workload,
+                wait=placement.processes[runner].wait,
+                options=rank.options,
+            )
+        )
+    return plans

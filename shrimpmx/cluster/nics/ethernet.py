@@ -1,0 +1,57 @@
+"""Open-MX on a NIC that interrupts: firmware, queues, irq agents, the MX library."""
+
+from __future__ import annotations
+
+from shrimpmx.cluster.nics.kind import Groups, NicKind, NicOrder, use_gap
+from shrimpmx.cluster.nics.mx_rank import MxRank
+from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
+from shrimpmx.host import endpoint as driver
+from shrimpmx.host.interrupts import InterruptAgent
+from shrimpmx.nic.firmware import Firmware
+from shrimpmx.nic.port import Port
+from shrimpmx.shared.agent import Agent
+from shrimpmx.shared.node import Node
+
+# Strategies under which the handler defers interrupts (host.napi_defer_hard_irqs).
+DEFERRING = ("napi-defer", "irq-suspend")
+
+
+class Ethernet(NicKind):
+    """The coalescing and multiqueue papers' NIC."""
+
+    name = "ethernet"
+    has_queues = True
+    workloads = WORKLOADS
+    ranks = MxRank
+
+    def make_nic(self, order: NicOrder) -> Port:
+        """Its firmware, with a coalescing policy for each rx queue."""
+        firmware = Firmware(
+            order.nodes,
+            order.index,
+            order.nic,
+            order.policy,
+            order.faults,
+            dilation=order.dilation,
+        )
+        use_gap(firmware.egress, order)
+        return firmware
+
+    def make_handler(self, node: Node, core: int, agent: int, groups: Groups) -> Agent:
+        """An interrupt handler that polls rx rings."""
+        host = groups.host
+        deferral = host.napi_defer_hard_irqs, host.gro_flush_timeout_ns
+        return InterruptAgent(
+            node,
+            core,
+            agent,
+            host.irq_budget,
+            host.irq_demote_after,
+            host.interrupt_time_ns,
+            host.packet_cost_ns,
+            *(deferral if groups.nic.coalescing in DEFERRING else ()),
+        )
+
+    def close_dead(self, node: Node, endpoint: int) -> None:
+        """Close the endpoint of a rank that has died; its partners are told by nacks."""
+        driver.close_dead(node, endpoint)

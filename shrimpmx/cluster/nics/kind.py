@@ -1,0 +1,128 @@
+"""What one kind of NIC brings along: agents, handler, workloads, its ranks' life, rules."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shrimpmx.cluster.nics.rank import Rank, Samples
+from shrimpmx.nic.port import Port
+from shrimpmx.settings.core_lists import affinities, parse_core_list
+from shrimpmx.settings.parameters import (
+    HostParameters,
+    LinkFaults,
+    MxParameters,
+    NicParameters,
+    WaitParameters,
+)
+from shrimpmx.shared.agent import Agent
+from shrimpmx.shared.node import Node
+from shrimpmx.wire.link import LinkEgress
+
+Workload = Callable[[Any], Samples]
+
+
+@dataclass(frozen=True)
+class NicOrder:
+    """What the NIC of node `index` is made from.
+
+    `policy` makes a user's coalescing policy; `lends`: senders carry out short updates. `seed` is
+    that of the gaps that its host leaves between frames.
+    """
+
+    nodes: Sequence[Node]
+    index: int
+    nic: NicParameters
+    faults: LinkFaults | None = None
+    policy: Callable[[], Any] | None = None
+    dilation: float = 1.0
+    lends: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The parameters that a kind of NIC has rules about."""
+
+    nic: NicParameters
+    host: HostParameters = field(default_factory=HostParameters)
+    mx: MxParameters = field(default_factory=MxParameters)
+    wait: WaitParameters = field(default_factory=WaitParameters)
+    faults: LinkFaults | None = None
+
+
+class NicKind(ABC):
+    """One kind of NIC. `name` is that of the parameter `nic`.
+
+    `interrupts`: irq agents handle the frames that it gets. `has_queues`: it has rx queues and
+    steers by them. `binds`: opening an endpoint may move its process (process_binding). `vmmc`: its
+    nodes hold SHRIMP's tables, and its ranks run VMMC instead of the MX library. `workloads`: what
+    its ranks can run, by name. `ranks` makes a rank. `roles`: of the agents that it is made of.
+    """
+
+    name: str
+    interrupts = True
+    has_queues = False
+    binds = True
+    vmmc = False
+    workloads: Mapping[str, Workload]
+    ranks: type[Rank]
+    roles: tuple[str, ...] = ("nic",)
+
+    @abstractmethod
+    def make_nic(self, order: NicOrder) -> Port:
+        """The step machine of one NIC."""
+
+    @abstractmethod
+    def make_handler(self, node: Node, core: int, agent: int, groups: Groups) -> Agent:
+        """The step machine that takes the interrupts of a core. `agent` is its record."""
+
+    @abstractmethod
+    def close_dead(self, node: Node, endpoint: int) -> None:
+        """Close the endpoint of a rank that has died; its peers learn of it from the protocol."""
+
+    def handler_name(self, node: int, core: int) -> str:
+        """The agent that handles what comes for a core."""
+        return f"node{node}.irq{core}"
+
+    def interrupt_cores(
+        self, nic: NicParameters, host: HostParameters, endpoint: int
+    ) -> tuple[int, ...]:
+        """The cores of its node on which what comes for an endpoint is handled, in turn.
+
+        With steering 'arfs' those at first.
+        """
+        if nic.steering == "rps":
+            cores = parse_core_list(host.rps_cpus) or tuple(range(host.cores))
+            return (cores[endpoint % len(cores)],)
+        # Open-MX is no IP, so a hash of that has all of it in queue 0.
+        queue = 0 if nic.steering == "rss" else endpoint % nic.rx_queues
+        return affinities(host.irq_binding, nic.rx_queues, host.cores)[queue]
+
+    def problems(self, groups: Groups) -> Iterator[str]:
+        """Why these parameters do not go with this kind of NIC, a sentence each."""
+        nic = groups.nic
+        if not self.has_queues and nic.rx_queues > 1:
+            yield f"rx_queues needs nic 'ethernet': the {self.name} NIC has no rx queues"
+        if not self.has_queues and nic.steering != "endpoint":
+            yield (
+                f"steering {nic.steering!r} needs nic 'ethernet': the {self.name} NIC has no rx "
+                "queues"
+            )
+        if not self.vmmc and groups.wait.strategy == "watchdog":
+            yield (
+                "wait 'watchdog' needs a vmmc NIC, whose timer it is; with nic 'ethernet' use "
+                "coalescing 'watchdog'"
+            )
+
+
+def gap_seed(seed: int, nodes: int, node: int) -> int:
+    """The seed of a node's gaps: each run and node has its own sequence."""
+    return (seed * nodes + node) % 2**64
+
+
+def use_gap(egress: LinkEgress, order: NicOrder) -> None:
+    """Let the sending host leave a gap behind each frame."""
+    egress.use_gap(order.nic.tx_gap_ns, order.nic.tx_gap_jitter, order.seed)

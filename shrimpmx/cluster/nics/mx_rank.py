@@ -1,0 +1,105 @@
+"""A rank with the MX library: on a NIC that interrupts, or on native MX's."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from shrimpmx.cluster.nics.rank import CONNECT_LIMIT_NS, Rank, Seat
+from shrimpmx.host.busy_poll import BusyPoll
+from shrimpmx.mx.endpoint import Endpoint
+from shrimpmx.mx.handles import Partner
+from shrimpmx.shared.geometry import BUSY_POLLS
+from shrimpmx.shared.heap import Heap
+
+# A user's program may talk to any rank.
+PROGRAM = "program"
+# They connect when they are ready for what then comes, or never.
+UNCONNECTED = ("invalid", "idle")
+
+
+class MxRank(Rank):
+    """A rank with an open endpoint, and its partners by their ranks.
+
+    In generator mode the generator is partner 1.
+    """
+
+    endpoint: Endpoint
+
+    def __init__(self, seat: Seat) -> None:
+        super().__init__(seat)
+        self.partners: dict[int, Partner] = {}
+
+    def __enter__(self) -> Self:
+        plan, run = self.seat.plan, self.seat.run
+        homes = plan.home_cores
+        if homes != (plan.core,):
+            self.run_on(*homes)
+        self.core = homes[0]
+        self.endpoint = Endpoint(
+            self.seat.nodes[self.node],
+            plan.endpoint,
+            plan.runner,
+            waiter=self.waiter,
+            parameters=run.mx,
+            agent=plan.agent,
+            busy_poll=self._busy_poll(),
+        )
+        self.endpoint.process_core = self.core if len(homes) == 1 else None
+        if self.seat.trace is not None:
+            self.endpoint.use_trace(self.seat.trace, plan.agent)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.partners.clear()
+        self.endpoint.close()
+
+    def connect(self) -> None:
+        """Connect to the peer, to the generator, or of a user's program to every other rank."""
+        workload = self.seat.plan.workload
+        if self.generated:
+            if workload not in UNCONNECTED:
+                self.partners[1] = self.endpoint.connect(1, 0, timeout_ns=CONNECT_LIMIT_NS)
+            return
+        others = [(self.number + step) % self.size for step in range(1, self.size)]
+        for number in others if workload == PROGRAM else [self.peer]:
+            self.partners[number] = self.endpoint.connect(
+                *self.place_of(number), timeout_ns=CONNECT_LIMIT_NS
+            )
+
+    def progress(self) -> int:
+        """Make a pass of the library; how much it did."""
+        return self.endpoint.progress()
+
+    @property
+    def partner(self) -> Partner:
+        """The partner to send to the peer."""
+        return self.partners[self.peer]
+
+    def heap(self) -> Heap | None:
+        """The heap that handlers write into; None where `memory` wants none."""
+        if self.seat.run.mx.memory not in ("auto", "heap"):
+            return None
+        return Heap.of_process(self.seat.nodes[self.node], self.seat.plan.endpoint)
+
+    def move(self) -> None:
+        """Take this process to the next core of its node; after the last comes the first one."""
+        self.core = (self.core + 1) % self.seat.run.host.cores
+        self.run_on(self.core)
+        self.endpoint.process_core = self.core
+
+    def _busy_poll(self) -> BusyPoll | None:
+        """The means to poll the rx ring of the endpoint's queue, under a strategy by which ranks
+        do so.
+        """
+        run = self.seat.run
+        if run.nic.coalescing not in BUSY_POLLS:
+            return None
+        node, host = self.seat.nodes[self.node], run.host
+        queue = self.seat.plan.endpoint % node.vectors_count
+        return BusyPoll(node, self.core, host.irq_suspend_timeout_ns, host.packet_cost_ns, queue)

@@ -1,0 +1,61 @@
+"""Native MX: the NIC's firmware handles packets itself and never interrupts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shrimpmx.cluster.nics.ethernet import Ethernet
+from shrimpmx.cluster.nics.kind import Groups, NicOrder
+from shrimpmx.errors import InputError
+from shrimpmx.nic.mx import MxFirmware
+from shrimpmx.nic.port import Port
+from shrimpmx.settings.core_lists import AUTO
+from shrimpmx.settings.parameters import HostParameters, NicParameters
+from shrimpmx.shared.agent import Agent
+from shrimpmx.shared.geometry import BUSY_POLLS
+from shrimpmx.shared.node import Node
+
+ALONE = "nic 'mx' handles packets itself, without interrupts"
+
+
+class NativeMx(Ethernet):
+    """Myricom's own NIC, the multiqueue paper's baseline; ranks run the same library.
+
+    What its firmware handles is counted in a record of its own.
+    """
+
+    name = "mx"
+    interrupts = False
+    has_queues = False
+    roles = ("nic", "mx")
+
+    def make_nic(self, order: NicOrder) -> Port:
+        """Its firmware. The host hands whole messages over, so there is no gap between frames."""
+        return MxFirmware(order.nodes, order.index, order.nic, order.faults)
+
+    def make_handler(self, node: Node, core: int, agent: int, groups: Groups) -> Agent:
+        """InputError: there is none."""
+        raise InputError(ALONE)
+
+    def handler_name(self, node: int, core: int) -> str:
+        """The NIC's record is the handler of every core."""
+        return f"node{node}.mx"
+
+    def interrupt_cores(
+        self, nic: NicParameters, host: HostParameters, endpoint: int
+    ) -> tuple[int, ...]:
+        """None."""
+        return ()
+
+    def problems(self, groups: Groups) -> Iterator[str]:
+        """Also those about handlers and interrupts."""
+        yield from super().problems(groups)
+        if groups.host.copy_offload:
+            yield f"{ALONE} and receive copies: copy_offload needs nic 'ethernet'"
+        if groups.nic.coalescing in BUSY_POLLS:
+            yield (
+                f"{ALONE}, and ranks have no rx ring to poll: coalescing "
+                f"{groups.nic.coalescing!r} needs nic 'ethernet'"
+            )
+        if groups.host.irq_binding != AUTO:
+            yield f"{ALONE}: irq_binding needs nic 'ethernet'"

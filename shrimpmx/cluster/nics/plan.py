@@ -1,0 +1,75 @@
+"""What a run's ranks are told, as plain data that lies in one of the run's segments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from shrimpmx.settings.parameters import (
+    HostParameters,
+    MxParameters,
+    NicParameters,
+    WaitParameters,
+)
+
+
+@dataclass(frozen=True)
+class RankPlan:
+    """One rank: its process, its endpoint, where it runs, what it does and how it waits.
+
+    `runner` and `agent` are its records in the control segment. It begins on `core`, which is
+    `cpu`, and opening its endpoint moves it to `home_cores`.
+    """
+
+    number: int
+    name: str
+    runner: int
+    agent: int
+    node: int
+    endpoint: int
+    core: int
+    cpu: int
+    home_cores: tuple[int, ...]
+    workload: str
+    wait: WaitParameters
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What all ranks of a run need to know beside their own parts.
+
+    `cpus[node][core]`: the CPU of an emulated core. `directory`: where ranks leave their samples
+    and stacks. `lends`: senders carry out the NIC's short updates (nic/lent.pyx). `generated`: a
+    generator is the ranks' partner.
+    """
+
+    ranks: tuple[RankPlan, ...]
+    nodes: int
+    cpus: tuple[tuple[int, ...], ...]
+    nic: NicParameters
+    host: HostParameters
+    mx: MxParameters
+    directory: str
+    supervisor_pid: int
+    seed: int
+    traced: bool = False
+    lends: bool = False
+    generated: bool = False
+    hardware_counters: bool = False
+
+
+_PLAN = TypeAdapter(RunPlan)
+
+
+def plan_bytes(plan: RunPlan) -> bytes:
+    """The plan as the bytes of its segment."""
+    return _PLAN.dump_json(plan)
+
+
+def plan_of(data: bytes) -> RunPlan:
+    """The plan that `data`, made by plan_bytes(), says."""
+    return _PLAN.validate_json(data)

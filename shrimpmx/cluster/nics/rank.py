@@ -1,0 +1,110 @@
+"""A rank as its workload, or a user's program, sees it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shrimpmx.cluster.nics.plan import RankPlan, RunPlan
+from shrimpmx.errors import InputError
+from shrimpmx.native.cores import pin
+from shrimpmx.native.trace import Trace
+from shrimpmx.shared.control import Control
+from shrimpmx.shared.heap import Heap
+from shrimpmx.shared.node import Node
+from shrimpmx.wait.waiter import Waiter
+
+Samples = dict[str, NDArray[np.int64]]
+
+CONNECT_LIMIT_NS = 20_000_000_000
+
+
+@dataclass(frozen=True)
+class Seat:
+    """What a rank is made from: its plan, the run's memory as its process maps it, its waiter.
+
+    `nodes`: those that it maps, by index; its own one is always there.
+    """
+
+    run: RunPlan
+    plan: RankPlan
+    control: Control
+    nodes: Mapping[int, Node]
+    waiter: Waiter
+    trace: Trace | None = None
+
+
+class Rank(ABC):
+    """Base of the ranks of each kind of NIC; a context manager from opening to closing.
+
+    `number` and `size`: which of how many ranks it is. `options`: its workload's own. `samples`:
+    what it gives back, arrays by name. `begin` restarts the rank's account: what it has used
+    before does not count.
+    """
+
+    def __init__(self, seat: Seat) -> None:
+        self.seat = seat
+        self.number, self.size = seat.plan.number, len(seat.run.ranks)
+        self.node, self.core = seat.plan.node, seat.plan.core
+        self.options: Mapping[str, Any] = seat.plan.options
+        self.seed = seat.run.seed + self.number
+        self.control, self.waiter = seat.control, seat.waiter
+        self.generated = seat.run.generated
+        self.samples: dict[str, Any] = {}
+        self.begin: Callable[[], None] = lambda: None
+
+    @abstractmethod
+    def __enter__(self) -> Self: ...
+
+    @abstractmethod
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+    def connect(self) -> None:  # noqa: B027 (not every library connects here)
+        """Connect to the ranks that the workload talks to; all ranks are open by now."""
+
+    def heap(self) -> Heap | None:
+        """The memory for the arrays of its work that handlers write into; None if it has none."""
+        return None
+
+    def progress(self) -> int:
+        """Give the others the answers that they wait for; how much was done."""
+        return 0
+
+    @property
+    def peer(self) -> int:
+        """The rank it talks to: option `peer`, or its neighbour in pairs 0-1, 2-3, ...
+
+        InputError if there is no such rank.
+        """
+        peer = int(self.options.get("peer", self.number ^ 1))
+        if not self.generated and not 0 <= peer < self.size:
+            raise InputError(
+                f"rank {self.number} has no peer {peer}; ranks are 0 to {self.size - 1}"
+            )
+        return peer
+
+    def place_of(self, number: int) -> tuple[int, int]:
+        """Node and endpoint of another rank."""
+        plan = self.seat.run.ranks[number]
+        return plan.node, plan.endpoint
+
+    def now_ns(self) -> int:
+        """The run's clock, which all its processes share, ns."""
+        return self.control.now_ns()
+
+    def run_on(self, *cores: int) -> None:
+        """Let this process run on these cores of its node only."""
+        cpus = [self.seat.run.cpus[self.node][core] for core in cores]
+        pin(cpus)
+        self.control.set_placement(self.seat.plan.runner, cpus[0], 0)

@@ -1,0 +1,55 @@
+"""SHRIMP's NIC: it deposits data into exported memory and interrupts for chosen pages only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shrimpmx.cluster.nics.kind import Groups, NicKind, NicOrder, use_gap
+from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
+from shrimpmx.cluster.nics.vmmc_workloads import WORKLOADS
+from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
+from shrimpmx.nic.port import Port
+from shrimpmx.nic.vmmc import VmmcFirmware
+from shrimpmx.shared.agent import Agent
+from shrimpmx.shared.node import Node
+from shrimpmx.vmmc import closing
+
+
+class Vmmc(NicKind):
+    """The waiting paper's NIC (2.1)."""
+
+    name = "vmmc"
+    binds = False
+    vmmc = True
+    workloads = WORKLOADS
+    ranks = VmmcRank
+
+    def make_nic(self, order: NicOrder) -> Port:
+        """Its firmware; with `lends` it leaves short updates to their senders."""
+        firmware = VmmcFirmware(order.nodes, order.index, order.nic, order.faults, order.lends)
+        use_gap(firmware.egress, order)
+        return firmware
+
+    def make_handler(self, node: Node, core: int, agent: int, groups: Groups) -> Agent:
+        """An interrupt handler that wakes the processes that wait for pages."""
+        return VmmcInterruptAgent(node, core, agent, groups.host.interrupt_time_ns)
+
+    def close_dead(self, node: Node, endpoint: int) -> None:
+        """Close the process of a rank that has died; its peers get letters."""
+        closing.close_dead(node, endpoint)
+
+    def problems(self, groups: Groups) -> Iterator[str]:
+        """Also those about the network, which repairs nothing, and about the MX library."""
+        yield from super().problems(groups)
+        if groups.nic.wire_format == "compatible":
+            yield "wire_format 'compatible' is the MX firmware's, not the vmmc NIC's"
+        if groups.faults is not None and groups.faults.active:
+            yield (
+                "faults need nic 'ethernet': SHRIMP's network neither loses nor changes packets, "
+                "so its protocol repairs nothing"
+            )
+        if groups.mx.process_binding != "none":
+            yield (
+                "process_binding is the Open-MX library's, which a vmmc NIC does not run: use "
+                "rank_core"
+            )

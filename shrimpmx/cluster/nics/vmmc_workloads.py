@@ -1,0 +1,181 @@
+"""The workloads of SHRIMP's ranks, by the names that scenarios use."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from shrimpmx.cluster.nics.rank import CONNECT_LIMIT_NS, Samples
+from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
+from shrimpmx.errors import VmmcError
+from shrimpmx.sockets.network import Network
+from shrimpmx.sockets.stream import Stream, open_stream
+from shrimpmx.vmmc.presence import has_gone
+from shrimpmx.workloads.arrivals import await_arrivals, send_arrivals
+from shrimpmx.workloads.file_service.benchmark import Benchmark, Place
+from shrimpmx.workloads.file_service.limits import BLOCK_BYTES
+from shrimpmx.workloads.file_service.plan import Plan
+from shrimpmx.workloads.flags import FLAGS_BYTES, any_of_flags, flag_offsets
+from shrimpmx.workloads.ttcp import receive_messages, send_messages
+from shrimpmx.workloads.vmmc_peer import Peer
+from shrimpmx.workloads.vmmc_pingpong import pingpong
+
+# The port of a rank that listens, less its number.
+PORT = 5001
+# Between two tries to connect to a rank that does not listen yet.
+ASK_AGAIN_S = 0.0002
+# Between two looks whether a rank that is to connect is still there.
+PRESENCE_LOOK_NS = 100_000_000
+
+
+Workload = Callable[[VmmcRank], Samples]
+
+
+def _idle(rank: VmmcRank) -> Samples:
+    """Does nothing; for the cost of launching and ending."""
+    return {}
+
+
+def _peer(rank: VmmcRank, *layout: Any) -> Peer:
+    """The rank's peer, mapped; the work begins here. `layout` as that of Peer."""
+    peer = Peer(rank.process, rank.peer_node, rank.peer_endpoint, *layout)
+    rank.begin()
+    return peer
+
+
+def _pingpong(rank: VmmcRank) -> Samples:
+    """Options: iterations 1000, warmup 100, delay_ns 0, delay_max_ns 0; the lower rank begins."""
+    options = rank.options
+    half_ns = pingpong(
+        _peer(rank),
+        rank.number < rank.peer,
+        options.get("iterations", 1000),
+        options.get("warmup", 100),
+        options.get("delay_ns", 0),
+        options.get("delay_max_ns", 0),
+        _seed(rank, rank.number),
+    )
+    return {"half_round_trip_ns": half_ns}
+
+
+def _flags(rank: VmmcRank) -> Samples:
+    """Options: flags 8, iterations 1000, warmup 100, delay_ns 0; the lower rank writes them."""
+    options = rank.options
+    count, first = options.get("flags", 8), rank.number < rank.peer
+    return any_of_flags(
+        _peer(rank) if first else _peer(rank, FLAGS_BYTES, flag_offsets(count)),
+        first,
+        count,
+        options.get("iterations", 1000),
+        options.get("warmup", 100),
+        options.get("delay_ns", 0),
+        _seed(rank, min(rank.number, rank.peer)),
+    )
+
+
+def _arrivals(rank: VmmcRank) -> Samples:
+    """Options: arrivals "uniform", iterations 1000, warmup 100, delay_ns 0: their mean, spin_ns
+    300000: what an adversary goes beyond; the lower rank sends.
+    """
+    options = rank.options
+    iterations, warmup = options.get("iterations", 1000), options.get("warmup", 100)
+    peer = _peer(rank)
+    if rank.number > rank.peer:
+        return await_arrivals(peer, iterations, warmup)
+    send_arrivals(
+        peer,
+        options.get("arrivals", "uniform"),
+        options.get("delay_ns", 0),
+        options.get("spin_ns", 300_000),
+        iterations + warmup,
+        _seed(rank, rank.number),
+    )
+    return {}
+
+
+def _ttcp(rank: VmmcRank) -> Samples:
+    """Options: size_bytes 1024, count 10000; the lower rank sends."""
+    size_bytes = rank.options.get("size_bytes", 1024)
+    count = rank.options.get("count", 10_000)
+    with Network(rank.process) as network:
+        if rank.number < rank.peer:
+            stream = _connected(rank, network)
+            rank.begin()
+            send_messages(stream, size_bytes, count)
+            return {}
+        listener = open_stream(network)
+        listener.bind(PORT + rank.number)
+        listener.listen(1)
+        stream = _accepted(rank, listener)
+        rank.begin()
+        return receive_messages(stream, size_bytes, count)
+
+
+def _file_service(rank: VmmcRank) -> Samples:
+    """Options: iterations 1000 (blocks), warmup 100, size_bytes of a block (0: 4096), threads 4,
+    delay_ns 0 computed with each block; mixed_blocks 0: as many that both ranks read and write.
+    """
+    options = rank.options
+    plan = Plan(
+        options.get("iterations", 1000),
+        options.get("warmup", 100),
+        options.get("threads", 4),
+        options.get("size_bytes", 0) or BLOCK_BYTES,
+        options.get("mixed_blocks", 0),
+        _seed(rank, min(rank.number, rank.peer)),
+    )
+    with Network(rank.process) as network:
+        place = Place(rank.number, rank.peer, rank.peer_node, rank.peer_endpoint)
+        delay_ns = options.get("delay_ns", 0)
+        return Benchmark(network, place, plan, delay_ns, rank.begin).run()
+
+
+def _connected(rank: VmmcRank, network: Network) -> Stream:
+    """A socket of the rank's peer, as soon as that listens."""
+    until_ns = rank.control.now_ns() + CONNECT_LIMIT_NS
+    while True:
+        stream = open_stream(network)
+        try:
+            stream.connect(rank.peer_node, PORT + rank.peer, until_ns)
+            return stream
+        except ConnectionRefusedError:
+            stream.close()
+            _check_peer(rank, until_ns)
+        time.sleep(ASK_AGAIN_S)
+
+
+def _accepted(rank: VmmcRank, listener: Stream) -> Stream:
+    """The peer's connection, as soon as it makes it."""
+    until_ns = rank.control.now_ns() + CONNECT_LIMIT_NS
+    while True:
+        try:
+            return listener.accept(rank.control.now_ns() + PRESENCE_LOOK_NS)
+        except TimeoutError:
+            _check_peer(rank, until_ns)
+
+
+def _check_peer(rank: VmmcRank, until_ns: int) -> None:
+    """VmmcError if a connection with the rank's peer need not be waited for."""
+    where = f"rank {rank.peer} (node {rank.peer_node})"
+    if has_gone(rank.process, rank.peer_node, rank.peer_endpoint):
+        raise VmmcError(f"{where} has closed or died before it was connected", "remote-closed")
+    if rank.control.now_ns() > until_ns:
+        raise VmmcError(
+            f"no connection with {where} came about within {CONNECT_LIMIT_NS / 1e9:g} s", "timeout"
+        )
+
+
+def _seed(rank: VmmcRank, number: int) -> int:
+    """What to draw from, another for each `number` of each run."""
+    return ((rank.seed - rank.number) * 1000 + number) % 2**64
+
+
+WORKLOADS: dict[str, Workload] = {
+    "pingpong": _pingpong,
+    "flags": _flags,
+    "arrivals": _arrivals,
+    "ttcp": _ttcp,
+    "file-service": _file_service,
+    "idle": _idle,
+}

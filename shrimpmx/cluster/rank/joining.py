@@ -1,0 +1,37 @@
+"""How a user's program becomes a rank: `with shrimpmx.join() as rank`."""
+
+from __future__ import annotations
+
+import os
+
+from shrimpmx.cluster.rank.session import RankSession
+from shrimpmx.errors import InputError
+from shrimpmx.native.segment import RunIdentity
+
+# The run and the rank that a process is to join, as the engine sets them.
+RUN, RANK = "SHRIMPMX_RUN", "SHRIMPMX_RANK"
+
+
+def environment_of(run: RunIdentity, number: int) -> dict[str, str]:
+    """The environment variables by which a program finds its run and its rank."""
+    return {RUN: f"{run.run_id}-{run.pid}-{run.start_ticks}", RANK: str(number)}
+
+
+def join() -> RankSession:
+    """This process as the rank that it was started as; a context manager around its work.
+
+    `with join() as rank:` gives the rank with its `number`, the `size` of the run, its `endpoint`
+    of the MX library, and its `partners`, by rank. Arrays of numpy that are made in it lie in
+    memory that the emulated hosts write into directly. What the program puts into `rank.samples`,
+    arrays by name, is kept with the run's result.
+
+    Raises InputError if this process was not started as a rank, SegmentError if its run has ended.
+    """
+    run, rank = os.environ.get(RUN, ""), os.environ.get(RANK, "")
+    words = run.split("-")
+    if len(words) != 3 or not all(word.isdecimal() for word in (*words[1:], rank)):
+        raise InputError(
+            "this process is no rank of an emulated cluster: start the program with "
+            "`shrimpmx run program=FILE`"
+        )
+    return RankSession(RunIdentity(words[0], int(words[1]), int(words[2])), int(rank))

@@ -1,0 +1,63 @@
+"""A run's segments as one of its ranks maps them, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from shrimpmx.cluster.nics.plan import RunPlan, plan_of
+from shrimpmx.native.segment import (
+    SEGMENT_CONTROL,
+    SEGMENT_HEAP,
+    SEGMENT_NODE,
+    SEGMENT_PLAN,
+    SEGMENT_TRACE,
+    RunIdentity,
+    Segment,
+)
+from shrimpmx.native.trace import Trace
+from shrimpmx.shared.control import Control
+from shrimpmx.shared.node import Node
+
+
+class RankMemory:
+    """The control segment of a run, its plan, and the nodes that a rank looks at.
+
+    SegmentError if the run has ended, or another version of this package made it.
+    """
+
+    def __init__(self, run: RunIdentity) -> None:
+        self.run = run
+        self._segments: list[Segment] = []
+        self.control = Control.attach(self._attach("control", SEGMENT_CONTROL))
+        text = bytes(self._attach("plan", SEGMENT_PLAN).payload())
+        self.plan: RunPlan = plan_of(text.rstrip(b"\0"))
+
+    def map_nodes(self, indexes: Iterable[int]) -> dict[int, Node]:
+        """Nodes with their ranks' memory, by index."""
+        return {
+            index: Node.attach(
+                self._attach(f"node{index}", SEGMENT_NODE),
+                self.control,
+                self._attach(f"heap{index}", SEGMENT_HEAP),
+            )
+            for index in indexes
+        }
+
+    def map_trace(self) -> Trace | None:
+        """The run's trace; None if it is not traced."""
+        return Trace.attach(self._attach("trace", SEGMENT_TRACE)) if self.plan.traced else None
+
+    def populate(self, node: Node) -> None:
+        """Fault in the control segment and that of `node`, so that no page faults later."""
+        self.control.segment.populate()
+        node.segment.populate()
+
+    def close(self) -> None:
+        """Unmap what nothing uses any more."""
+        for segment in self._segments:
+            segment.close()
+
+    def _attach(self, what: str, kind: int) -> Segment:
+        segment = Segment.attach(self.run.segment_name(what), kind)
+        self._segments.append(segment)
+        return segment

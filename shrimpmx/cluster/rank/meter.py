@@ -1,0 +1,44 @@
+"""What a rank uses, waits and counts while it works."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shrimpmx.cluster.rank.hardware import HardwareMeter
+from shrimpmx.native.perf import usage
+from shrimpmx.shared.control import Control
+from shrimpmx.workloads.anatomy import all_counters
+
+
+class Meter:
+    """What the process `runner` uses and waits, from start() to read(), and how long it takes.
+
+    `counting`: start() notes the counters of all agents, too. `hardware`: what the CPU counts.
+    """
+
+    def __init__(
+        self, control: Control, runner: int, counting: bool, hardware: HardwareMeter
+    ) -> None:
+        self._control, self._runner, self._counting = control, runner, counting
+        self._hardware = hardware
+        self.counters: dict[str, dict[str, int]] = {}
+
+    def start(self) -> None:
+        """Begin here; what was before does not count."""
+        if self._counting:
+            self.counters = all_counters(self._control)
+        self._hardware.start()
+        # The clock around the kernel's account: no rank uses more CPU time than has passed.
+        self._start_ns = self._control.now_ns()
+        self._account, self._usage = self._control.runner_account(self._runner), usage()
+
+    def read(self) -> dict[str, Any]:
+        """The fields of a rank's report: elapsed_ns, usage, account and what the CPU counted."""
+        used, account = usage(), self._control.runner_account(self._runner)
+        elapsed_ns = self._control.now_ns() - self._start_ns
+        return {
+            **self._hardware.read(),
+            "elapsed_ns": elapsed_ns,
+            "usage": {name: value - self._usage[name] for name, value in used.items()},
+            "account": {name: value - self._account[name] for name, value in account.items()},
+        }

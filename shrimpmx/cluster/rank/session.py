@@ -1,0 +1,204 @@
+"""Any process as a rank of a run: it joins by name, opens, meets the others, works and leaves.
+
+All that a rank needs lies in the run's segments, so nothing has to be inherited by a fork: the
+ranks that the engine forks and programs that it starts by exec live the same life.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+import traceback
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.cluster.nics.plan import RankPlan
+from shrimpmx.cluster.nics.rank import Rank, Seat
+from shrimpmx.cluster.rank.channel import ControlChannel
+from shrimpmx.cluster.rank.hardware import HardwareMeter
+from shrimpmx.cluster.rank.memory import RankMemory
+from shrimpmx.cluster.rank.meter import Meter
+from shrimpmx.cluster.rank.settle import die_with, settle
+from shrimpmx.errors import AbortedError, AgentError, ShrimpmxError
+from shrimpmx.native.segment import RunIdentity
+from shrimpmx.wait.names import make_strategy
+from shrimpmx.wait.waiter import Waiter
+
+EXIT_FAILED = 3
+# Ranks wait so long for each other at the start; a machine that swaps needs a while.
+MEETING_LIMIT_S = 30.0
+# Between two looks at the other ranks while there is nothing to measure.
+LOOK_S = 0.0002
+# The same while others still measure: twice as long after each, so that ranks that are done do not
+# take CPUs from them.
+LINGER_LOOK_S = 0.001
+LINGER_LOOK_MAX_S = 0.016
+COUNTERS_BEFORE = "counters-before.json"
+
+
+class RankSession:
+    """The calling process as rank `number` of `run`; a context manager around the rank's work.
+
+    Entering it settles the process (CPU, priorities, timer slack, death with its parent), opens the
+    rank's endpoint, tells the supervisor, meets the other ranks and starts the rank's account; it
+    returns the Rank. Leaving it reports what the work took, and the rank's samples, and answers
+    other ranks until all are done. An error is reported to the supervisor, which ends the run.
+
+    Raises SegmentError if there is no such run, AgentError if the ranks do not meet, and SystemExit
+    when the run was stopped.
+    """
+
+    def __init__(self, run: RunIdentity, number: int) -> None:
+        self._run, self._number = run, number
+        self._stack = contextlib.ExitStack()
+        self._work = contextlib.ExitStack()
+
+    def __enter__(self) -> Rank:
+        self._memory = RankMemory(self._run)
+        self._channel = ControlChannel.join(self._run)
+        self._control, self._plan = self._memory.control, self._memory.plan
+        self._me: RankPlan = self._plan.ranks[self._number]
+        try:
+            return self._begin()
+        except BaseException as error:
+            self._leave(error)
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None or (isinstance(error, SystemExit) and not error.code):
+            try:
+                self._finish()
+            except BaseException as failure:
+                self._leave(failure)
+                raise
+        else:
+            self._leave(error)
+
+    # -- from joining to work ---------------------------------------------
+
+    def _begin(self) -> Rank:
+        me, plan = self._me, self._plan
+        self._settle()
+        waiter = Waiter(
+            self._control,
+            me.runner,
+            make_strategy(me.wait.strategy, me.wait.spin_ns),
+            me.wait.reschedule_cost_ns,
+            me.wait.handler_cost_ns,
+        )
+        nodes = self._memory.map_nodes(range(plan.nodes) if plan.lends else [me.node])
+        self._memory.populate(nodes[me.node])
+        seat = Seat(plan, me, self._control, nodes, waiter, self._memory.map_trace())
+        self.rank = self._stack.enter_context(kind_of(plan.nic).ranks(seat))
+        self._announce()
+        self._work.enter_context(waiter)
+        self.rank.connect()
+        self._meet()
+        heap = self.rank.heap()
+        if heap is not None:
+            # Arrays of the work lie where handlers can write into them.
+            self._work.enter_context(heap.use_for_numpy())
+        # Rank 0 notes the counters for all.
+        hardware = HardwareMeter(plan.hardware_counters)
+        self._meter = Meter(self._control, me.runner, self._number == 0, hardware)
+        self.rank.begin = self._meter.start
+        self._meter.start()
+        return self.rank
+
+    def _settle(self) -> None:
+        die_with(self._plan.supervisor_pid)
+        if not self._run.is_alive():
+            raise AbortedError("the run ended before this rank had joined it")
+        settle(
+            self._control,
+            self._me.runner,
+            self._me.name,
+            self._me.cpu,
+            Path(self._plan.directory),
+            time_slice_ns=self._plan.host.time_slice_ns,
+        )
+
+    def _announce(self) -> None:
+        """Tell the supervisor that the rank is open, and wait until the ranks may begin."""
+        self._control.set_runner_state(self._me.runner, "ready")
+        self._channel.send(self._me.name, "ready")
+        if not self._control.wait_started(MEETING_LIMIT_S):
+            raise AgentError(f"{self._me.name} was not started within {MEETING_LIMIT_S} s")
+
+    def _meet(self) -> None:
+        """Wait until every rank is here. Others may still need this one's answers."""
+        self._control.set_runner_state(self._me.runner, "running")
+        runners = [rank.runner for rank in self._plan.ranks]
+        until = time.monotonic() + MEETING_LIMIT_S
+        while any(self._state(runner) in ("starting", "ready") for runner in runners):
+            if self._control.stop_state() != "no":
+                raise AbortedError("the run was stopped before its ranks had met")
+            if time.monotonic() > until:
+                raise AgentError(f"the ranks did not meet within {MEETING_LIMIT_S} s")
+            self.rank.progress()
+            time.sleep(LOOK_S)
+
+    def _state(self, runner: int) -> str:
+        return str(self._control.runner_info(runner)["state"])
+
+    # -- from work to leaving ---------------------------------------------
+
+    def _finish(self) -> None:
+        """Report the work and its samples, stay until every rank is done, and close."""
+        figures = self._meter.read()
+        self._save()
+        self._channel.send(self._me.name, "done", **figures)
+        self._work.close()
+        self._linger()
+        self._stack.close()
+        self._control.set_runner_state(self._me.runner, "done")
+        self._memory.close()
+
+    def _save(self) -> None:
+        directory = Path(self._plan.directory)
+        if self._meter.counters:
+            (directory / COUNTERS_BEFORE).write_text(json.dumps(self._meter.counters))
+        samples = {
+            name: np.atleast_1d(np.asarray(values)) for name, values in self.rank.samples.items()
+        }
+        np.savez(directory / f"{self._me.name}.npz", allow_pickle=False, **samples)
+
+    def _linger(self) -> None:
+        look_s = LINGER_LOOK_S
+        while self._control.stop_state() == "no":
+            look_s = LINGER_LOOK_S if self.rank.progress() else min(2 * look_s, LINGER_LOOK_MAX_S)
+            time.sleep(look_s)
+
+    def _leave(self, error: BaseException) -> None:
+        """Close after an error and report it; a run that was stopped ends without a word."""
+        try:
+            self._work.close()
+            self._stack.close()
+        finally:
+            stopped = isinstance(error, AbortedError)
+            self._control.set_runner_state(self._me.runner, "done" if stopped else "failed")
+            if not stopped:
+                report_failure(self._channel, self._me.name, error)
+        if isinstance(error, AbortedError):
+            raise SystemExit(EXIT_FAILED) from None
+
+
+def report_failure(channel: ControlChannel, name: str, error: BaseException) -> None:
+    """Tell the supervisor why a process fails."""
+    fields: dict[str, Any] = {"error": f"{type(error).__name__}: {error}"[:1000]}
+    if isinstance(error, ShrimpmxError):
+        fields["error"] = str(error)[:1000]
+    fields["traceback"] = "".join(traceback.format_exception(error))
+    # The supervisor may be gone, or ending the run for another reason.
+    with contextlib.suppress(Exception):
+        channel.send(name, "failed", **fields)

@@ -1,0 +1,81 @@
+"""Makes a process one of a run: its CPU, priority, signals and stack dumps."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import resource
+import signal
+from pathlib import Path
+
+from shrimpmx.native import notify
+from shrimpmx.native.cores import (
+    die_with_parent,
+    pin,
+    set_process_name,
+    set_realtime,
+    set_time_slice,
+    set_timer_slack,
+)
+from shrimpmx.shared.control import Control
+
+# The signals that end a run.
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# The supervisor asks for a stack with this signal.
+DUMP_SIGNAL = signal.SIGUSR2
+
+
+def stack_file(directory: Path, process: str) -> Path:
+    """Where a process's stack goes when the supervisor asks for it."""
+    return directory / f"{process}.stack"
+
+
+def settle_signals() -> None:
+    """Leave Ctrl-C and a closed terminal to the supervisor."""
+    # Both reach the whole group; the supervisor alone decides what becomes of it. SIGTERM ends
+    # this process as any other: its sender may mean it alone.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING_SIGNALS)
+
+
+def settle(
+    control: Control,
+    runner: int,
+    name: str,
+    cpu: int,
+    directory: Path,
+    *,
+    realtime: int = 0,
+    niceness: int = 0,
+    time_slice_ns: int = 0,
+) -> int:
+    """Make the calling process the one called `name`, of record `runner`.
+
+    `directory` is the run's. Returns the real-time priority that the kernel granted.
+    """
+    settle_signals()
+    # Killed processes leave no core file behind.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    set_process_name(name)
+    # The file stays open for the process's life, as faulthandler writes to its descriptor.
+    path = stack_file(directory, name)
+    descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    faulthandler.register(DUMP_SIGNAL, file=descriptor, all_threads=True)
+    pin([cpu])
+    set_timer_slack(1)
+    if niceness:
+        os.nice(niceness)
+    if time_slice_ns:
+        set_time_slice(time_slice_ns)
+    control.register_process(runner, notify.default_signal())
+    granted = set_realtime(realtime) if realtime else 0
+    control.set_placement(runner, cpu, granted)
+    return granted
+
+
+def die_with(supervisor_pid: int) -> None:
+    """End this process when its parent ends, which is the supervisor or was started by it."""
+    parent = os.getppid()
+    die_with_parent(supervisor_pid if parent == supervisor_pid else parent)
