@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from shrimpmx.cluster.engine.logs import run_log
@@ -20,10 +21,14 @@ from shrimpmx.commands.sweeping import (
     sweep_of,
 )
 from shrimpmx.commands.terminal import console
-from shrimpmx.errors import AgentError
+from shrimpmx.errors import AgentError, InputError
 from shrimpmx.report.report import print_report
 from shrimpmx.results.result import ResultDirectory, write_json
 from shrimpmx.study.loading import find_scenario, load_scenario
+
+# The scenario of a program that is named without one.
+PROGRAM_SCENARIO = "smoke/program"
+PROGRAM_KEYS = ("program", "workload.program")
 
 
 def add_parser(commands: Any) -> None:
@@ -31,7 +36,13 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "run", help="run a scenario", description="Run a scenario, keep its result, print it."
     )
-    parser.add_argument("scenario", help="a scenario file, or a name such as smoke/pingpong")
+    parser.add_argument(
+        "what",
+        nargs="+",
+        metavar="SCENARIO | KEY=VALUE",
+        help="a scenario file, or a name such as smoke/pingpong; and parameters as --set takes "
+        "them; program=FILE alone runs a Python file as the ranks",
+    )
     add_sweep_options(parser)
     parser.add_argument(
         "--trace", action="store_true", help="record what every agent did beside the result"
@@ -49,7 +60,8 @@ def run(options: argparse.Namespace) -> int:
     has CPUs for none of its points), AgentError.
     """
     check_sweep_options(options)
-    scenario = load_scenario(find_scenario(options.scenario)).changed(options.settings)
+    name = take_settings(options)
+    scenario = load_scenario(find_scenario(name)).changed(options.settings)
     points = checked_points(scenario)
     output = options.output or default_output(scenario.name)
     # Before anything is measured or printed: nobody should wait for what cannot be kept.
@@ -66,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
             document = sweep.run()
     except (AgentError, KeyboardInterrupt):
         traced = ["--trace"] if options.trace else []
-        command = resume_command(["run", options.scenario], options, output, traced)
+        command = resume_command(["run", name], options, output, traced)
         say_how_to_go_on(sweep.runs_done, len(sweep.plans), output, command)
         raise
     finally:
@@ -76,3 +88,16 @@ def run(options: argparse.Namespace) -> int:
     print_report(document, console())
     print(f"\nresult: {output}")
     return 0
+
+
+def take_settings(options: argparse.Namespace) -> str:
+    """The name of the scenario; what else was given without an option joins the settings."""
+    names: list[str] = [word for word in options.what if "=" not in word or Path(word).exists()]
+    options.settings = [*(word for word in options.what if word not in names), *options.settings]
+    if len(names) > 1:
+        raise InputError(f"one scenario at a time, not {', '.join(names)}")
+    if names:
+        return names[0]
+    if any(setting.partition("=")[0].strip() in PROGRAM_KEYS for setting in options.settings):
+        return PROGRAM_SCENARIO
+    raise InputError("name a scenario (shrimpmx list shows them), or give program=FILE")

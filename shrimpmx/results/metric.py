@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shrimpmx.results.statistics import Samples
 
@@ -30,7 +31,8 @@ class Outcome:
     threads), and took `elapsed_ns` for them. `figures` are what workloads give beside samples, of
     all ranks, by name; `t_block_ns` is what blocking costs all in all there, None: not known.
     `message_bytes` are those of each message. `steered`: nodes whose interrupts an onlooker sent to
-    other cores meanwhile.
+    other cores meanwhile. `program`: what the ranks' own programs gave back, arrays by rank and
+    name.
     """
 
     samples: Samples
@@ -51,6 +53,7 @@ class Outcome:
     t_block_ns: float | None = None
     message_bytes: int = 0
     steered: tuple[int, ...] = ()
+    program: Mapping[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

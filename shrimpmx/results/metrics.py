@@ -21,6 +21,7 @@ from shrimpmx.results.metric import (
     total,
 )
 from shrimpmx.results.multiqueue_metrics import MULTIQUEUE_METRICS
+from shrimpmx.results.run_metrics import RUN_METRICS
 from shrimpmx.results.statistics import Samples
 from shrimpmx.results.waiting_metrics import WAITING_METRICS
 
@@ -409,4 +410,5 @@ METRICS = declare(
     *WAITING_METRICS,
     *CACHE_METRICS,
     *MULTIQUEUE_METRICS,
+    *RUN_METRICS,
 )

@@ -214,17 +214,11 @@ class NicParameters(_Parameters):
                 "mark_resets_timer cannot be false with watchdog coalescing: the timer would raise "
                 "though the packets were polled; it is an option of open-mx and stream"
             )
-        if self.nic_kind != "ethernet" and self.rx_queues > 1:
-            raise ValueError(
-                f"rx_queues needs nic 'ethernet': the {self.nic_kind} NIC has no rx queues"
-            )
         if self.steering == "rps" and self.rx_queues > 1:
             raise ValueError(
                 "steering 'rps' spreads the packets of one rx queue: rx_queues must be 1, not "
                 f"{self.rx_queues}"
             )
-        if self.nic_kind == "vmmc" and self.wire_format == "compatible":
-            raise ValueError("wire_format 'compatible' is the MX firmware's, not the vmmc NIC's")
         for name in ("rx_ring_entries", "tx_ring_entries", "link_ring_entries"):
             entries = getattr(self, name)
             if entries & (entries - 1):

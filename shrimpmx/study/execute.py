@@ -277,6 +277,7 @@ def outcome_of(
         iterations=int(spec.ranks[0].options.get("count", 0)),
         elapsed_ns=result.elapsed_ns,
         figures=_figures(result),
+        program=result.samples if spec.ranks[0].command else {},
         hardware=result.hardware,
         hardware_absent=result.hardware_absent,
         t_block_ns=t_block_ns,
@@ -309,7 +310,8 @@ def _samples(spec: ClusterSpec, result: ClusterResult) -> Samples:
     """
     first = result.samples.get("rank0", {})
     if HALF_ROUND_TRIP in first:
-        began = [result.samples[name][HALF_ROUND_TRIP] for name in _beginners(spec)]
+        of_ranks = [result.samples[name] for name in _beginners(spec)]
+        began = [found[HALF_ROUND_TRIP] for found in of_ranks if HALF_ROUND_TRIP in found]
         return np.concatenate(began).astype(np.float64)
     if SENT in first:
         return _transfers(result)

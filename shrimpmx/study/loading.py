@@ -17,6 +17,8 @@ from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.study.scenario import Scenario
 
 MODULE_NAME = "shrimpmx_scenario_file"
+# The folder of the programs that scenarios run as ranks.
+PROGRAMS = "programs"
 
 
 def scenario_directories() -> list[Path]:
@@ -57,10 +59,10 @@ def _hint(given: str) -> str:
 
 
 def list_scenarios(directories: list[Path]) -> Iterator[tuple[str, Path]]:
-    """Name and path of every scenario file below the directories."""
+    """Name and path of every scenario file below the directories, programs of ranks apart."""
     for directory in directories:
         for path in sorted(directory.rglob("*.py")):
-            if not path.name.startswith("_"):
+            if not path.name.startswith("_") and path.parent.name != PROGRAMS:
                 yield str(path.relative_to(directory).with_suffix("")), path
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from shrimpmx.cluster.nics.kind import Groups
+from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.errors import InputError
 from shrimpmx.host.polling_ranks import move_problem, queue_problem
 from shrimpmx.mx.binding import bound_cores, parse_binding
-from shrimpmx.settings.core_lists import AUTO, queue_affinities
+from shrimpmx.settings.core_lists import queue_affinities
 from shrimpmx.settings.parameters import (
     HostParameters,
     LinkFaults,
@@ -30,8 +33,8 @@ MESSAGE_MAX_BYTES = 64 << 20
 HEAP_BLOCKS = 4
 
 
-# What ranks can run on a vmmc NIC; all but the first there only.
-VMMC_WORKLOADS = ("pingpong", "flags", "arrivals", "ttcp", "file-service")
+# What ranks can run on a vmmc NIC; all but the first and the last there only.
+VMMC_WORKLOADS = ("pingpong", "flags", "arrivals", "ttcp", "file-service", "program")
 # Those of them that send flags and nothing else.
 ONE_WORD_WORKLOADS = ("pingpong", "flags", "arrivals")
 
@@ -91,14 +94,19 @@ class ClusterParameters(Declared):
 class WorkloadParameters(Declared):
     """What the ranks do."""
 
-    kind: Literal["pingpong", "stream", "anatomy", "flags", "arrivals", "ttcp", "file-service"] = (
-        Field(
-            "pingpong",
-            description="the loop that ranks run; 'anatomy': one message at a time, all counted; "
-            "with a vmmc NIC also 'flags': any of many, 'arrivals': waits of drawn length, 'ttcp': "
-            "one way by sockets, 'file-service': blocks from the other node's cache",
-        )
+    kind: Literal[
+        "pingpong", "stream", "anatomy", "flags", "arrivals", "ttcp", "file-service", "program"
+    ] = Field(
+        "pingpong",
+        description="the loop that ranks run; 'anatomy': one message at a time, all counted; "
+        "'program': one's own; with a vmmc NIC also 'flags': any of many, 'arrivals': waits of "
+        "drawn length, 'ttcp': one way by sockets, 'file-service': blocks from the other node's "
+        "cache",
     )
+    program: str = Field(
+        "", description="the Python file that ranks run with workload 'program', a path"
+    )
+    arguments: str = Field("", description="the program's arguments, as a shell takes them apart")
     size_bytes: int = Field(0, ge=0, le=MESSAGE_MAX_BYTES, description="bytes of a message")
     iterations: int = Field(
         200, ge=1, le=100_000_000, description="round trips, or messages of a stream"
@@ -170,11 +178,13 @@ class PointParameters(Declared):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        self._check_kind()
+        self._check_program()
         self._check_vmmc()
         self._check_vmmc_workload()
         self._check_queues()
         self._check_steering()
-        self._check_native_mx()
+        self._check_interrupts()
         self._check_ranks()
         if self.cluster.mode == "generator" and self.workload.kind != "stream":
             raise ValueError(
@@ -207,8 +217,25 @@ class PointParameters(Declared):
             )
         return self
 
+    def _check_kind(self) -> None:
+        """What the kind of NIC does not go with."""
+        groups = Groups(self.nic, self.host, self.mx, self.wait, self.faults)
+        for problem in kind_of(self.nic).problems(groups):
+            raise ValueError(problem)
+
+    def _check_program(self) -> None:
+        work = self.workload
+        if work.kind == "program" and not work.program:
+            raise ValueError("workload 'program' needs one: set program=FILE, a Python file")
+        if work.kind != "program" and (work.program or work.arguments):
+            raise ValueError(f"program and arguments need workload 'program', not {work.kind!r}")
+        try:
+            shlex.split(work.arguments)
+        except ValueError as error:
+            raise ValueError(f"arguments {work.arguments!r} cannot be read: {error}") from None
+
     def _check_vmmc(self) -> None:
-        kind, vmmc = self.workload.kind, self.nic.nic_kind == "vmmc"
+        kind, vmmc = self.workload.kind, kind_of(self.nic).vmmc
         if vmmc and self.cluster.mode == "generator":
             raise ValueError("mode 'generator' has no vmmc NIC: use mode 'two-node'")
         if vmmc and kind not in VMMC_WORKLOADS:
@@ -216,25 +243,10 @@ class PointParameters(Declared):
                 f"workload {kind!r} needs the Open-MX library, which a vmmc NIC does not run; "
                 f"workloads there are {', '.join(VMMC_WORKLOADS)}"
             )
-        if not vmmc and kind in VMMC_WORKLOADS and kind != "pingpong":
+        if not vmmc and kind in VMMC_WORKLOADS and kind not in ("pingpong", "program"):
             raise ValueError(f"workload {kind!r} needs a vmmc NIC: set nic=vmmc")
-        if vmmc and self.faults.active:
-            raise ValueError(
-                "faults need nic 'ethernet': SHRIMP's network neither loses nor changes packets, "
-                "so its protocol repairs nothing"
-            )
         if vmmc and self.cluster.nodes != 2:
             raise ValueError(f"a vmmc NIC's workloads run on 2 nodes, not {self.cluster.nodes}")
-        if vmmc and self.mx.process_binding != "none":
-            raise ValueError(
-                "process_binding is the Open-MX library's, which a vmmc NIC does not run: use "
-                "rank_core"
-            )
-        if self.wait.strategy == "watchdog" and not vmmc:
-            raise ValueError(
-                "wait 'watchdog' needs a vmmc NIC, whose timer it is; with nic 'ethernet' use "
-                "coalescing 'watchdog'"
-            )
 
     def _check_queues(self) -> None:
         nic, host = self.nic, self.host
@@ -244,11 +256,6 @@ class PointParameters(Declared):
 
     def _check_steering(self) -> None:
         nic, host = self.nic, self.host
-        if nic.steering != "endpoint" and nic.nic_kind != "ethernet":
-            raise ValueError(
-                f"steering {nic.steering!r} needs nic 'ethernet': the {nic.nic_kind} NIC has no rx "
-                "queues"
-            )
         if nic.steering == "rps" and host.copy_offload:
             raise ValueError(
                 "steering 'rps' hands frames to other cores, copy_offload leaves them to the dma "
@@ -267,25 +274,16 @@ class PointParameters(Declared):
                 "moves: set distance=any"
             )
 
-    def _check_native_mx(self) -> None:
-        nic, host = self.nic, self.host
-        if nic.nic_kind != "mx":
+    def _check_interrupts(self) -> None:
+        """What asks for a handler, or for how far it is."""
+        if kind_of(self.nic).interrupts:
             return
-        alone = "nic 'mx' handles packets itself, without interrupts"
-        if host.copy_offload:
-            raise ValueError(f"{alone} and receive copies: copy_offload needs nic 'ethernet'")
-        if nic.coalescing in BUSY_POLLS:
-            raise ValueError(
-                f"{alone}, and ranks have no rx ring to poll: coalescing {nic.coalescing!r} needs "
-                "nic 'ethernet'"
-            )
+        alone = f"nic {self.nic.nic_kind!r} handles packets itself, without interrupts"
         if self.workload.frames == "invalid" or self.workload.other_rate:
             raise ValueError(
                 f"{alone}: frames 'invalid' and other_rate, which measure a handler, need nic "
                 "'ethernet'"
             )
-        if host.irq_binding != AUTO:
-            raise ValueError(f"{alone}: irq_binding needs nic 'ethernet'")
         if self.cluster.distance != "any":
             raise ValueError(f"{alone}: distance, which is that to them, needs nic 'ethernet'")
 
@@ -312,7 +310,7 @@ class PointParameters(Declared):
             self._check_moves()
 
     def _check_moves(self) -> None:
-        if self.workload.kind != "pingpong" or self.nic.nic_kind == "vmmc":
+        if self.workload.kind != "pingpong" or kind_of(self.nic).vmmc:
             raise ValueError(
                 "move_every needs workload 'pingpong' and nic 'ethernet' or 'mx': only its ranks "
                 "move"
@@ -325,7 +323,7 @@ class PointParameters(Declared):
             raise ValueError(problem)
 
     def _check_vmmc_workload(self) -> None:
-        work, vmmc = self.workload, self.nic.nic_kind == "vmmc"
+        work, vmmc = self.workload, kind_of(self.nic).vmmc
         if vmmc and work.kind in ONE_WORD_WORKLOADS and work.size_bytes:
             raise ValueError(
                 f"workload {work.kind!r} sends one word on a vmmc NIC: size_bytes must be 0, not "

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.cluster.spec import CompanionSpec, RankSpec
 from shrimpmx.errors import InputError
 from shrimpmx.settings.parameters import WaitParameters
@@ -21,8 +25,9 @@ def ranks_of(parameters: PointParameters, wait: WaitParameters) -> tuple[RankSpe
     """
     cluster, work = parameters.cluster, parameters.workload
     options = _options(work)
-    if parameters.nic.nic_kind == "vmmc":
+    if kind_of(parameters.nic).vmmc:
         options |= _vmmc_options(work, wait)
+    command = _command(work)
     return tuple(
         RankSpec(
             number % cluster.nodes,
@@ -30,6 +35,7 @@ def ranks_of(parameters: PointParameters, wait: WaitParameters) -> tuple[RankSpe
             (cluster.rank_core + number // cluster.nodes) % parameters.host.cores,
             options,
             _own_wait(work, number, wait),
+            command=command,
         )
         for number in range(1 if cluster.mode == "generator" else cluster.nodes * cluster.pairs)
     )
@@ -55,6 +61,15 @@ def _vmmc_options(work: WorkloadParameters, wait: WaitParameters) -> dict[str, A
         "threads": work.threads,
         "spin_ns": wait.spin_ns,
     }
+
+
+def _command(work: WorkloadParameters) -> tuple[str, ...]:
+    """The command that ranks become, if they run a program."""
+    if work.kind != "program":
+        return ()
+    if not Path(work.program).is_file():
+        raise InputError(f"there is no file {work.program!r}: set program to a Python file")
+    return (sys.executable, work.program, *shlex.split(work.arguments))
 
 
 def _own_wait(work: WorkloadParameters, number: int, wait: WaitParameters) -> WaitParameters | None:

@@ -337,6 +337,10 @@ def run_data(
         },
         "placement": dict(outcome.placement),
         "steered": list(outcome.steered),
+        "program": {
+            rank: {name: values.tolist() for name, values in arrays.items()}
+            for rank, arrays in outcome.program.items()
+        },
         "time_dilation": outcome.dilation,
         "host_costs_ns": dict(outcome.host_costs_ns),
         "mode": point.parameters.cluster.mode,

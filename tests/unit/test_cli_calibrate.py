@@ -32,7 +32,9 @@ def quick_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(calibration, "measure_host", host)
     monkeypatch.setattr(
-        calibrate_command, "handler_cost", lambda _s: {"unavailable": "no time", "meaning": "h"}
+        calibrate_command,
+        "handler_cost",
+        lambda _engine, _s: {"unavailable": "no time", "meaning": "h"},
     )
 
 

@@ -119,7 +119,7 @@ def good(_point: Point) -> Outcome:
         (["run", ""], "the name of the scenario is empty"),
         (["run", "pingpng"], "does not exist; did you mean 'smoke/pingpong'?"),
         (["run", "smoke/waitin"], "does not exist; did you mean 'smoke/waiting'?"),
-        (["run"], "the following arguments are required: scenario"),
+        (["run"], "the following arguments are required: SCENARIO"),
         (["fly"], "invalid choice: 'fly'"),
         ([], "the following arguments are required: COMMAND"),
         (["list", "nowhere"], "nowhere is no directory"),

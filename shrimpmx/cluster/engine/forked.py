@@ -275,8 +275,18 @@ class _Run:
             time.sleep(GROUP_SIGNAL_S)
         agents = ", ".join(agent.name for agent in plan.agents)
         ended = f"{plan.name} (pid {process.pid}, {agents}) {_how_it_ended(process.exitcode)}"
+        ended += self._never_joined(index)
         if not self._survives(plan.name, ended):
             raise AgentError(ended, plan.name)
+
+    def _never_joined(self, index: int) -> str:
+        """A hint if the process was to become a rank's program that never joined the run."""
+        plan = self.placement.processes[index]
+        control = self.parts.memory.control
+        if plan.role != "rank" or control.runner_info(index)["pid"]:
+            return ""
+        command = self.spec.ranks[plan.agents[0].number].command
+        return f": {command[-1]} did not join the run by shrimpmx.join()" if command else ""
 
     def _survives(self, name: str, why: str) -> bool:
         """Whether the run goes on without this process; a rank's endpoint is closed then."""

@@ -50,18 +50,12 @@ def process_main(parts: RunParts, index: int) -> None:
 
 
 def _rank_main(run: RunIdentity, number: int, spec: RankSpec) -> None:
-    """Live as rank `number`: of the fork it takes its code only, all else is in the run's memory.
-
-    A failure has been reported by the session.
-    """
+    """Live as rank `number`. Of the fork it takes its code; all else is in the run's memory."""
     if spec.command:
         _become(spec.command, run, number)
-    try:
-        with RankSession(run, number) as rank:
-            work = spec.function or kind_of(rank.seat.run.nic).workloads[spec.workload]
-            rank.samples.update(work(rank) or {})
-    except Exception:
-        sys.exit(EXIT_FAILED)
+    with RankSession(run, number) as rank:
+        work = spec.function or kind_of(rank.seat.run.nic).workloads[spec.workload]
+        rank.samples.update(work(rank) or {})
 
 
 def _become(command: tuple[str, ...], run: RunIdentity, number: int) -> None:

@@ -12,7 +12,7 @@ import time
 import traceback
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -49,8 +49,8 @@ class RankSession:
     returns the Rank. Leaving it reports what the work took, and the rank's samples, and answers
     other ranks until all are done. An error is reported to the supervisor, which ends the run.
 
-    Raises SegmentError if there is no such run, AgentError if the ranks do not meet, and SystemExit
-    when the run was stopped.
+    Raises SegmentError if there is no such run, else SystemExit: the failure has been reported, or
+    the run was stopped.
     """
 
     def __init__(self, run: RunIdentity, number: int) -> None:
@@ -67,7 +67,6 @@ class RankSession:
             return self._begin()
         except BaseException as error:
             self._leave(error)
-            raise
 
     def __exit__(
         self,
@@ -80,7 +79,6 @@ class RankSession:
                 self._finish()
             except BaseException as failure:
                 self._leave(failure)
-                raise
         else:
             self._leave(error)
 
@@ -179,7 +177,7 @@ class RankSession:
             look_s = LINGER_LOOK_S if self.rank.progress() else min(2 * look_s, LINGER_LOOK_MAX_S)
             time.sleep(look_s)
 
-    def _leave(self, error: BaseException) -> None:
+    def _leave(self, error: BaseException) -> NoReturn:
         """Close after an error and report it; a run that was stopped ends without a word."""
         try:
             self._work.close()
@@ -189,8 +187,8 @@ class RankSession:
             self._control.set_runner_state(self._me.runner, "done" if stopped else "failed")
             if not stopped:
                 report_failure(self._channel, self._me.name, error)
-        if isinstance(error, AbortedError):
-            raise SystemExit(EXIT_FAILED) from None
+        # The supervisor says why; a traceback of each rank would only stand beside that.
+        raise SystemExit(EXIT_FAILED) from None
 
 
 def report_failure(channel: ControlChannel, name: str, error: BaseException) -> None:

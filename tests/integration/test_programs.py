@@ -1,0 +1,226 @@
+"""Programs started by exec as the ranks of a run: what they get, and how they end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.clusters import run
+
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.rank.joining import join
+from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.errors import AgentError, InputError
+from shrimpmx.native.segment import list_segments
+from shrimpmx.settings.parameters import (
+    HostParameters,
+    LinkFaults,
+    MxParameters,
+    NicParameters,
+    WaitParameters,
+)
+from shrimpmx.study.point import PointParameters
+from shrimpmx.study.ranks import ranks_of
+
+# Of every class of message: tiny, small, medium of one fragment and of many, pulled, and long.
+EXCHANGE = """
+    import numpy
+    import shrimpmx
+
+    SIZES = (0, 32, 128, 129, 4096, 32768, 32769, 300_000, 3 << 20)
+
+    def pattern(number, size):
+        return (numpy.arange(size, dtype=numpy.uint32) * 7 + number).astype(numpy.uint8)
+
+    with shrimpmx.join() as rank:
+        other = rank.number ^ 1
+        checked = 0
+        for size in SIZES:
+            theirs = numpy.empty(size, numpy.uint8)
+            receive = rank.endpoint.irecv(theirs, match=size)
+            rank.endpoint.send(pattern(rank.number, size), rank.partners[other], match=size)
+            rank.endpoint.wait(receive)
+            checked += size if (theirs == pattern(other, size)).all() else -1
+        rank.samples["checked"] = checked
+    """
+CHECKED = sum((0, 32, 128, 129, 4096, 32768, 32769, 300_000, 3 << 20))
+LOSSY = LinkFaults(loss=0.05, duplicate=0.02, reorder=0.05, seed=3)
+# Short, so that a lost packet costs milliseconds.
+IMPATIENT = {
+    "host": HostParameters(pull_resend_delay_ns=10_000_000),
+    "mx": MxParameters(resend_delay_ns=10_000_000, ack_delay_ns=2_000_000),
+}
+
+
+def program(directory: Path, text: str) -> Path:
+    path = directory / "program.py"
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def spec_of(path: Path, *arguments: str, ranks: int = 2, **more: Any) -> ClusterSpec:
+    command = (sys.executable, str(path), *arguments)
+    more.setdefault("wait", WaitParameters(strategy="spin-block"))
+    return ClusterSpec(
+        tuple(RankSpec(number % 2, "program", command=command) for number in range(ranks)), **more
+    )
+
+
+def run_program(directory: Path, text: str, *arguments: str, **more: Any) -> ClusterResult:
+    return run(spec_of(program(directory, text), *arguments, **more))
+
+
+@pytest.mark.parametrize("faults", [None, LOSSY], ids=["perfect link", "lossy link"])
+@pytest.mark.parametrize("kind", ["ethernet", "mx"])
+def test_programs_exchange_messages_of_every_size(
+    kind: str, faults: LinkFaults | None, tmp_path: Path
+) -> None:
+    nic = NicParameters(nic_kind=kind)
+    result = run_program(tmp_path, EXCHANGE, nic=nic, link_faults=faults, **IMPATIENT)
+    for number in (0, 1):
+        assert result.samples[f"rank{number}"]["checked"].tolist() == [CHECKED]
+    lost = sum(result.counters[f"node{node}.nic"]["link_lost"] for node in (0, 1))
+    assert (lost > 0) == (faults is not None)
+
+
+def test_a_program_knows_its_place_and_all_its_partners(tmp_path: Path) -> None:
+    result = run_program(
+        tmp_path,
+        """
+        import sys
+        import numpy
+        import shrimpmx
+
+        with shrimpmx.join() as rank:
+            others = sorted(rank.partners)
+            received = [numpy.zeros(1, numpy.int64) for _ in others]
+            receives = [rank.endpoint.irecv(one, match=n) for one, n in zip(received, others)]
+            me = numpy.array([rank.number])
+            for other in others:
+                rank.endpoint.send(me, rank.partners[other], match=rank.number)
+            for receive in receives:
+                rank.endpoint.wait(receive)
+            rank.samples["heard"] = numpy.concatenate(received)
+            rank.samples["place"] = [rank.number, rank.size, rank.node, len(sys.argv)]
+        """,
+        "one",
+        "two words",
+        ranks=4,
+    )
+    for number in range(4):
+        samples = result.samples[f"rank{number}"]
+        assert samples["heard"].tolist() == [other for other in range(4) if other != number]
+        assert samples["place"].tolist() == [number, 4, number % 2, 3]
+
+
+def test_a_program_runs_with_shrimps_nic_too(tmp_path: Path) -> None:
+    result = run_program(
+        tmp_path,
+        """
+        import shrimpmx
+
+        with shrimpmx.join() as rank:
+            rank.samples["pages"] = rank.process.export(4096).length // 4096
+        """,
+        nic=NicParameters(nic_kind="vmmc"),
+    )
+    assert result.samples["rank1"]["pages"].tolist() == [1]
+
+
+def test_an_exception_ends_the_run_and_is_shown(tmp_path: Path) -> None:
+    text = """
+        import shrimpmx
+
+        with shrimpmx.join() as rank:
+            if rank.number == 1:
+                raise KeyError("lost")
+            rank.endpoint.recv(bytearray(8))
+        """
+    with pytest.raises(AgentError, match="rank1 failed: KeyError: 'lost'") as caught:
+        run_program(tmp_path, text)
+    assert "program.py" in caught.value.traceback
+
+
+def test_a_program_that_does_not_join_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(AgentError, match=r"exit code 0: .*program.py did not join the run"):
+        run_program(tmp_path, "print()")
+
+
+def test_a_killed_program_ends_the_run(tmp_path: Path) -> None:
+    text = """
+        import os
+        import signal
+        import shrimpmx
+
+        with shrimpmx.join() as rank:
+            if rank.number == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            rank.endpoint.recv(bytearray(8))
+        """
+    with pytest.raises(AgentError, match=r"rank0 .* was killed by SIGKILL"):
+        run_program(tmp_path, text)
+
+
+def test_ctrl_c_ends_programs_and_leaves_nothing(tmp_path: Path) -> None:
+    path = program(
+        tmp_path,
+        """
+        import os
+        import sys
+        import shrimpmx
+
+        with shrimpmx.join() as rank:
+            open(os.path.join(sys.argv[1], f"rank{rank.number}"), "w").write(str(os.getpid()))
+            rank.endpoint.recv(bytearray(8))
+        """,
+    )
+    places = [tmp_path / f"rank{number}" for number in (0, 1)]
+    command = [
+        *(sys.executable, "-m", "shrimpmx", "run", f"program={path}", f"arguments={tmp_path}"),
+        *("coalescing=stream", "repeats=1", "--output", str(tmp_path / "result")),
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as process:
+        until = time.monotonic() + 30
+        while not all(place.exists() and place.read_text() for place in places):
+            assert time.monotonic() < until, "the ranks did not begin"
+            assert process.poll() is None
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(20) == 3
+        assert process.stderr is not None
+        assert b"interrupted by Ctrl-C" in process.stderr.read()
+    for place in places:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(place.read_text()), 0)
+    assert not [name for name, run_id, _ in list_segments() if run_id.pid == process.pid]
+
+
+def test_a_process_that_is_no_rank_is_told_how_to_become_one() -> None:
+    with pytest.raises(InputError, match="this process is no rank of an emulated cluster"):
+        join()
+
+
+@pytest.mark.parametrize(
+    ("work", "sentence"),
+    [
+        ({"kind": "program"}, "workload 'program' needs one: set program=FILE"),
+        ({"program": "x.py"}, "program and arguments need workload 'program', not 'pingpong'"),
+        ({"kind": "program", "program": "x", "arguments": "'"}, "cannot be read: No closing"),
+    ],
+)
+def test_what_is_no_program_is_refused(work: dict[str, str], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        PointParameters.model_validate({"workload": work})
+
+
+def test_a_file_that_is_not_there_is_told() -> None:
+    wanted = {"workload": {"kind": "program", "program": "/nowhere/x.py"}}
+    with pytest.raises(InputError, match=r"there is no file '/nowhere/x\.py'"):
+        ranks_of(PointParameters.model_validate(wanted), WaitParameters())
