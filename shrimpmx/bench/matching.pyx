@@ -18,7 +18,7 @@ from shrimpmx.mx.match_table cimport (
     matching_take_posted,
     matching_unexpected,
 )
-from shrimpmx.mx.types cimport REQUEST_POSTED, REQUEST_UNEXPECTED, MxRequest, link_clear
+from shrimpmx.mx.types cimport REQUEST_POSTED, REQUEST_UNEXPECTED, MxRequest, list_clear
 from shrimpmx.native.clock cimport monotonic_now_ns
 
 from shrimpmx.errors import InputError
@@ -50,7 +50,7 @@ cdef class Matcher:
         if self.requests == NULL:
             raise MemoryError(f"no memory for {numbers} requests")
         for i in range(numbers):
-            link_clear(&self.requests[i].queue)
+            list_clear(&self.requests[i].queue)
 
     def __dealloc__(self):
         matching_close(&self.matching)

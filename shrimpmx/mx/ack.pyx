@@ -15,7 +15,7 @@ from shrimpmx.mx.library cimport (
 from shrimpmx.mx.send cimport send_throttled
 from shrimpmx.mx.types cimport (
     ACK_LATER, ACK_NONE, ACK_NOW, REQUEST_LARGE, STATUS_SUCCESS, MxPartner, MxRequest,
-    link_append, link_empty, link_remove, partner_of_acks, request_of_chain, seqnum_distance,
+    list_append, list_empty, list_remove, partner_of_acks, request_of_chain, seqnum_distance,
     seqnum_same_session,
 )
 from shrimpmx.native.trace cimport TRACE_ack_sent, TRACE_acked
@@ -42,7 +42,7 @@ cdef void ack_take_in(Library library, MxPartner *partner, uint16_t acked) noexc
         else:
             request_end_send(library, request, STATUS_SUCCESS)
         advance -= 1
-    if not link_empty(&partner.throttled):
+    if not list_empty(&partner.throttled):
         send_throttled(library, partner)
 
 
@@ -65,13 +65,13 @@ cdef void ack_owe(Library library, MxPartner *partner, bint at_once) noexcept no
     if at_once or (
         seqnum_distance(partner.next_frag, partner.last_acked) >= library.notacked_max
     ):
-        link_remove(&partner.acks)
+        list_remove(&partner.acks)
         partner.ack_state = ACK_NOW
-        link_append(&library.ack_now, &partner.acks)
+        list_append(&library.ack_now, &partner.acks)
     elif partner.ack_state == ACK_NONE:
         partner.ack_state = ACK_LATER
         partner.ack_due_ns = library.now_ns + library.ack_delay_ns
-        link_append(&library.ack_later, &partner.acks)
+        list_append(&library.ack_later, &partner.acks)
 
 
 cdef bint send_ack(Library library, MxPartner *partner) noexcept nogil:
@@ -85,17 +85,17 @@ cdef bint send_ack(Library library, MxPartner *partner) noexcept nogil:
     trace_message(library, TRACE_ack_sent, partner, partner.next_frag, partner.acknum_sent)
     partner.last_acked = partner.next_frag
     partner.ack_state = ACK_NONE
-    link_remove(&partner.acks)
+    list_remove(&partner.acks)
     library.doorbell_wanted = True
     return True
 
 
 cdef void ack_flush(Library library) noexcept nogil:
-    while not link_empty(&library.ack_now):
+    while not list_empty(&library.ack_now):
         if not send_ack(library, partner_of_acks(library.ack_now.next)):
             return
         count(library, COUNTER_acks_immediate)
-    while not link_empty(&library.ack_later):
+    while not list_empty(&library.ack_later):
         if partner_of_acks(library.ack_later.next).ack_due_ns > library.now_ns:
             return
         if not send_ack(library, partner_of_acks(library.ack_later.next)):
@@ -105,7 +105,7 @@ cdef void ack_flush(Library library) noexcept nogil:
 
 cdef void ack_flush_all(Library library) noexcept nogil:
     ack_flush(library)
-    while not link_empty(&library.ack_later):
+    while not list_empty(&library.ack_later):
         if not send_ack(library, partner_of_acks(library.ack_later.next)):
             return
         count(library, COUNTER_acks_delayed)

@@ -5,14 +5,14 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from shrimpmx.mx.connect cimport connect_cancel
 from shrimpmx.mx.handles cimport (
-    Outcome, Request, Status, reap_forgotten, request_finish, request_forget, request_take,
+    Request, Status, StatusFields, reap_forgotten, request_finish, request_forget, request_take,
 )
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.lock cimport lock_forgotten, lock_leave
 from shrimpmx.mx.match cimport match_cancel
 from shrimpmx.mx.messages cimport MessageCalls
 from shrimpmx.mx.types cimport (
-    REQUEST_CONNECT, REQUEST_DONE, REQUEST_RECEIVE, Link, MxRequest, request_of_ending,
+    REQUEST_CONNECT, REQUEST_DONE, REQUEST_RECEIVE, ListLink, MxRequest, request_of_ending,
 )
 
 from shrimpmx.errors import InputError
@@ -36,7 +36,7 @@ cdef inline uint64_t match_of(const MxRequest *request) noexcept nogil:
 cdef bint found_completed(Library library, void *context) noexcept nogil:
     """The oldest completed request that fits, among those that Python calls started."""
     cdef Wanted *wanted = <Wanted *>context
-    cdef Link *link = library.completed.next
+    cdef ListLink *link = library.completed.next
     while link != &library.completed:
         wanted.request = request_of_ending(link)
         if wanted.request.owner != NULL and wanted.match == (
@@ -107,13 +107,13 @@ cdef class CompletionCalls(MessageCalls):
 
     cdef Status take(self, Request handle):
         """The status of a done request. Called under the lock, which it gives back."""
-        cdef Outcome outcome
+        cdef StatusFields fields
         cdef Status status
-        request_take(self.library, handle.request, &outcome)
+        request_take(self.library, handle.request, &fields)
         handle.request = NULL
         lock_leave(self.library)
         # Before the forgotten ones, whose objects may run any code: others wait for the status.
-        status = request_finish(handle, &outcome)
+        status = request_finish(handle, &fields)
         if lock_forgotten(self.library):
             reap_forgotten(self.library)
         return status

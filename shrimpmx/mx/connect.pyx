@@ -17,8 +17,8 @@ from shrimpmx.mx.pool cimport pool_take
 from shrimpmx.mx.send cimport send_post
 from shrimpmx.mx.types cimport (
     REQUEST_CONNECT, REQUEST_POSTING, STATUS_BAD_KEY, STATUS_BAD_SESSION, STATUS_CANCELLED,
-    STATUS_SUCCESS, Link, MxPartner, MxRequest, RequestStatus, link_append, link_empty,
-    link_remove, request_of_chain, seqnum_distance, seqnum_same_session,
+    STATUS_SUCCESS, ListLink, MxPartner, MxRequest, RequestStatus, list_append, list_empty,
+    list_remove, request_of_chain, seqnum_distance, seqnum_same_session,
 )
 from shrimpmx.shared.layout cimport COUNTER_recv_bad_session, event, event_connect
 from shrimpmx.wire.wire cimport CONNECT_BAD_KEY, CONNECT_OK
@@ -35,7 +35,7 @@ cdef MxRequest *connect_start(Library library, MxPartner *partner,
     request.match = key
     request.length = 0
     request.seqnum = partner.connect_seqnum
-    link_append(&partner.connects, &request.chain)
+    list_append(&partner.connects, &request.chain)
     send_post(library, request)
     return request
 
@@ -78,7 +78,7 @@ cdef void connect_request(Library library, const event *incoming) noexcept nogil
 cdef void connect_reply(Library library, MxPartner *partner,
                         const event *incoming) noexcept nogil:
     cdef MxRequest *request
-    cdef Link *link = partner.connects.next
+    cdef ListLink *link = partner.connects.next
     cdef Learned learned
     if incoming.connect.src_session_id != library.session:
         count(library, COUNTER_recv_bad_session)
@@ -105,7 +105,7 @@ cdef void connect_reply(Library library, MxPartner *partner,
 
 
 cdef void connects_ask_again(Library library, MxPartner *partner) noexcept nogil:
-    cdef Link *link = partner.connects.next
+    cdef ListLink *link = partner.connects.next
     cdef MxRequest *request
     partner.can_send = False
     while link != &partner.connects:
@@ -116,14 +116,14 @@ cdef void connects_ask_again(Library library, MxPartner *partner) noexcept nogil
         partner.connect_seqnum += 1
         request.seqnum = partner.connect_seqnum
         request.flags &= ~(<uint32_t>REQUEST_POSTING)
-        link_remove(&request.queue)
+        list_remove(&request.queue)
         send_post(library, request)
 
 
 cdef void connect_finish(Library library, MxRequest *request,
                          RequestStatus status) noexcept nogil:
-    link_remove(&request.queue)
-    link_remove(&request.chain)
+    list_remove(&request.queue)
+    list_remove(&request.chain)
     request.flags &= ~(<uint32_t>REQUEST_POSTING)
     request_complete(library, request, status)
 
@@ -132,7 +132,7 @@ cdef void nack_receive(Library library, MxPartner *partner,
                        const event *incoming) noexcept nogil:
     cdef RequestStatus status = nack_status(incoming.nack.nack_type)
     cdef uint16_t seqnum = incoming.nack.lib_seqnum
-    if seqnum == 0 and status != STATUS_BAD_SESSION and not link_empty(&partner.connects):
+    if seqnum == 0 and status != STATUS_BAD_SESSION and not list_empty(&partner.connects):
         connect_finish(library, request_of_chain(partner.connects.next), status)
     elif nack_concerns(library, partner, seqnum, status):
         partner_die(library, partner, status)

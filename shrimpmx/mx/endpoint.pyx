@@ -14,8 +14,8 @@ from shrimpmx.mx.completion cimport CompletionCalls
 from shrimpmx.mx.connect cimport connect_start
 from shrimpmx.mx.core cimport deadline_of
 from shrimpmx.mx.handles cimport (
-    Outcome, Partner, Request, outcome_status, partner_of, request_bind, request_failed,
-    request_make,
+    Partner, Request, StatusFields, partner_of, request_bind, request_failed, request_make,
+    status_of,
 )
 from shrimpmx.mx.library cimport Library, count, open_libraries
 from shrimpmx.mx.lock cimport lock_enter, lock_leave
@@ -166,7 +166,7 @@ cdef class Endpoint(CompletionCalls):
     cdef object look(self, uint64_t match, uint64_t mask, bint blocking,
                      object timeout_ns):
         cdef Probe probe
-        cdef Outcome outcome
+        cdef StatusFields fields
         cdef bint found
         self.check_mask(match, mask)
         probe.match = match
@@ -179,14 +179,14 @@ cdef class Endpoint(CompletionCalls):
                 self.make_pass()
                 found = found_unexpected(self.library, &probe)
             if found:
-                outcome.partner = probe.kept.partner
-                outcome.match = probe.kept.match
-                outcome.length = probe.kept.length
-                outcome.transferred = 0
-                outcome.status = STATUS_SUCCESS
+                fields.partner = probe.kept.partner
+                fields.match = probe.kept.match
+                fields.length = probe.kept.length
+                fields.transferred = 0
+                fields.status = STATUS_SUCCESS
         finally:
             self.leave()
-        return outcome_status(self.library, &outcome, None) if found else None
+        return status_of(self.library, &fields, None) if found else None
 
     def disconnect(self, Partner partner not None) -> None:
         """End the conversation with a partner. MX: disconnect.

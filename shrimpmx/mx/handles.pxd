@@ -39,7 +39,7 @@ cdef class Segments:
     cdef void scatter(self, const uint8_t *data, uint32_t length)
 
 # How a request ended, without Python objects: what is taken from it under the lock.
-cdef struct Outcome:
+cdef struct StatusFields:
     MxPartner *partner
     uint64_t match
     uint32_t length
@@ -53,10 +53,10 @@ cdef void request_bind(Request handle, MxRequest *request) noexcept
 # It could not start.
 cdef int request_failed(Request handle) except -1
 # A done request is given back to the library; under the lock.
-cdef void request_take(Library library, MxRequest *request, Outcome *outcome) noexcept nogil
+cdef void request_take(Library library, MxRequest *request, StatusFields *fields) noexcept nogil
 # What request_take found, as its Status; everything that it held is given back. No lock.
-cdef Status request_finish(Request handle, const Outcome *outcome)
-cdef Status outcome_status(Library library, const Outcome *outcome, object context)
+cdef Status request_finish(Request handle, const StatusFields *fields)
+cdef Status status_of(Library library, const StatusFields *fields, object context)
 cdef Partner partner_of(Library library, MxPartner *partner)
 # Nobody will test it: given back when it is done (see reap_forgotten). Under the lock.
 cdef void request_forget(Library library, MxRequest *request) noexcept nogil

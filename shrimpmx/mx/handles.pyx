@@ -13,7 +13,7 @@ from shrimpmx.mx.lock cimport lock_enter, lock_leave
 from shrimpmx.mx.pool cimport PoolChunk
 from shrimpmx.mx.types cimport (
     REQUEST_BOUND, REQUEST_CONNECT, REQUEST_DONE, REQUEST_FORGOTTEN, REQUEST_RECEIVE, REQUEST_SEND,
-    STATUS_SUCCESS, STATUS_TRUNCATED, MxPartner, MxRequest, link_append, link_empty, link_remove,
+    STATUS_SUCCESS, STATUS_TRUNCATED, MxPartner, MxRequest, list_append, list_empty, list_remove,
     request_of_ending,
 )
 
@@ -161,7 +161,7 @@ cdef void request_bind(Request handle, MxRequest *request) noexcept:
         request.owner = <void *>handle
         request.flags |= REQUEST_BOUND
         if request.flags & REQUEST_DONE:
-            link_append(&handle.library.completed, &request.ending)
+            list_append(&handle.library.completed, &request.ending)
         Py_INCREF(handle)
 
 
@@ -176,41 +176,41 @@ cdef inline void give_view(Request handle):
         PyBuffer_Release(&handle.view)
 
 
-cdef void request_take(Library library, MxRequest *request, Outcome *outcome) noexcept nogil:
-    outcome.partner = request.partner
-    outcome.match = request.match
-    outcome.length = request.length
-    outcome.transferred = 0
-    outcome.status = request.status
+cdef void request_take(Library library, MxRequest *request, StatusFields *fields) noexcept nogil:
+    fields.partner = request.partner
+    fields.match = request.match
+    fields.length = request.length
+    fields.transferred = 0
+    fields.status = request.status
     if request.kind == REQUEST_SEND:
         if request.status == STATUS_SUCCESS:
-            outcome.transferred = request.length
+            fields.transferred = request.length
         elif request.status == STATUS_TRUNCATED:
-            outcome.transferred = request.received
+            fields.transferred = request.received
     elif request.kind == REQUEST_RECEIVE:
         if request.status <= STATUS_TRUNCATED:
-            outcome.transferred = min(request.length, request.capacity)
+            fields.transferred = min(request.length, request.capacity)
         else:
-            outcome.length = 0
+            fields.length = 0
     elif request.kind == REQUEST_CONNECT:
-        outcome.match = request.mask
+        fields.match = request.mask
     request.owner = NULL
     request_release(library, request)
 
 
-cdef Status outcome_status(Library library, const Outcome *outcome, object context):
+cdef Status status_of(Library library, const StatusFields *fields, object context):
     cdef Status status = Status.__new__(Status)
-    status.code = <str>STATUS_NAMES[outcome.status]
-    status.source = partner_of(library, outcome.partner)
-    status.match = outcome.match
-    status.length = outcome.length
-    status.transferred = outcome.transferred
+    status.code = <str>STATUS_NAMES[fields.status]
+    status.source = partner_of(library, fields.partner)
+    status.match = fields.match
+    status.length = fields.length
+    status.transferred = fields.transferred
     status.context = context
     return status
 
 
-cdef Status request_finish(Request handle, const Outcome *outcome):
-    cdef Status status = outcome_status(handle.library, outcome, handle.context)
+cdef Status request_finish(Request handle, const StatusFields *fields):
+    cdef Status status = status_of(handle.library, fields, handle.context)
     handle.status = status
     let_go(handle)
     return status
@@ -245,33 +245,33 @@ cdef Partner partner_of(Library library, MxPartner *partner):
 cdef void request_forget(Library library, MxRequest *request) noexcept nogil:
     request.flags |= REQUEST_FORGOTTEN
     if request.flags & REQUEST_DONE:
-        link_remove(&request.ending)
-        link_append(&library.forgotten, &request.ending)
+        list_remove(&request.ending)
+        list_append(&library.forgotten, &request.ending)
 
 
 cdef int reap_forgotten(Library library) except -1:
     cdef MxRequest *request
-    cdef Outcome outcome
+    cdef StatusFields fields
     cdef Request handle
     while True:
         lock_enter(library)
-        if not library.opened or link_empty(&library.forgotten):  # closed: collect_all does it
+        if not library.opened or list_empty(&library.forgotten):  # closed: collect_all does it
             lock_leave(library)
             return 0
         request = request_of_ending(library.forgotten.next)
         handle = None if request.owner == NULL else <Request>request.owner
-        request_take(library, request, &outcome)
+        request_take(library, request, &fields)
         if handle is not None:
             handle.request = NULL  # under the lock: other threads may wait for it
         lock_leave(library)
         if handle is not None:  # else it is one that a handler has finished
-            request_finish(handle, &outcome)
+            request_finish(handle, &fields)
             handle = None  # dropped without the lock
 
 
 cdef int collect_all(Library library, str code) except -1:
     cdef PoolChunk *chunk = library.pool.chunks
-    cdef Outcome outcome
+    cdef StatusFields fields
     cdef Partner partner
     cdef Request handle
     cdef uint32_t i
@@ -281,8 +281,8 @@ cdef int collect_all(Library library, str code) except -1:
                 continue
             handle = <Request>chunk.requests[i].owner
             if chunk.requests[i].flags & REQUEST_DONE:
-                request_take(library, handle.request, &outcome)
-                request_finish(handle, &outcome)
+                request_take(library, handle.request, &fields)
+                request_finish(handle, &fields)
                 continue
             handle.status = Status.__new__(Status)
             handle.status.code = code

@@ -21,8 +21,8 @@ from shrimpmx.mx.partner cimport partner_die, partner_refused
 from shrimpmx.mx.send cimport send_throttled
 from shrimpmx.mx.types cimport (
     LARGE_SENDS_MAX, REQUEST_ACKED, REQUEST_POSTING, REQUEST_SEND, SEQNUM_MASK,
-    SEQNUM_SESSION_MASK, STATUS_SUCCESS, STATUS_TRUNCATED, STATUS_UNREACHABLE, Link, MxPartner,
-    MxRequest, RequestStatus, link_append, link_empty, link_remove, partner_of_waiting,
+    SEQNUM_SESSION_MASK, STATUS_SUCCESS, STATUS_TRUNCATED, STATUS_UNREACHABLE, ListLink, MxPartner,
+    MxRequest, RequestStatus, list_append, list_empty, list_remove, partner_of_waiting,
     request_of_chain, request_of_queue,
 )
 from shrimpmx.native.trace cimport TRACE_notified, TRACE_resend
@@ -48,8 +48,8 @@ cdef LargeReady large_prepare(Library library, MxRequest *request) noexcept nogi
         library.large_sends += 1
         if request.reach.bounced:
             memcpy(request.reach.start, request.data, request.length)
-    elif ready == LARGE_WAITS and link_empty(&request.partner.waiting):
-        link_append(&library.waiting_partners, &request.partner.waiting)
+    elif ready == LARGE_WAITS and list_empty(&request.partner.waiting):
+        list_append(&library.waiting_partners, &request.partner.waiting)
     return ready
 
 
@@ -106,14 +106,14 @@ cdef void large_acked(Library library, MxRequest *request) noexcept nogil:
     if request.region < 0:  # the notify came first
         request_end_send(library, request, STATUS_SUCCESS)
         return
-    link_remove(&request.queue)
-    link_remove(&request.chain)
+    list_remove(&request.queue)
+    list_remove(&request.chain)
     request.flags &= ~(<uint32_t>REQUEST_POSTING)
     request.flags |= REQUEST_ACKED
     request.resends = 0
     request.sent_ns = library.now_ns
-    link_append(&request.partner.large, &request.chain)
-    link_append(&library.unnotified, &request.queue)
+    list_append(&request.partner.large, &request.chain)
+    list_append(&library.unnotified, &request.queue)
 
 
 cdef void large_notified(Library library, MxPartner *partner, uint32_t transferred,
@@ -141,7 +141,7 @@ cdef void large_notified(Library library, MxPartner *partner, uint32_t transferr
 
 
 cdef bint large_asks(const MxPartner *partner, uint16_t seqnum) noexcept nogil:
-    return not link_empty(&partner.large) and seqnum == question_of(partner)
+    return not list_empty(&partner.large) and seqnum == question_of(partner)
 
 
 cdef inline uint16_t question_of(const MxPartner *partner) noexcept nogil:
@@ -153,9 +153,9 @@ cdef inline uint16_t question_of(const MxPartner *partner) noexcept nogil:
 
 cdef void large_retry_sends(Library library) noexcept nogil:
     """Each partner goes to the end of the queue when it has launched one, so that all get room."""
-    cdef Link *last = library.waiting_partners.previous
-    cdef Link *link = &library.waiting_partners
-    cdef Link *next = link.next
+    cdef ListLink *last = library.waiting_partners.previous
+    cdef ListLink *link = &library.waiting_partners
+    cdef ListLink *next = link.next
     cdef MxPartner *partner
     cdef uint32_t sends
     while link != last and next != &library.waiting_partners:
@@ -166,16 +166,16 @@ cdef void large_retry_sends(Library library) noexcept nogil:
         if sends >= LARGE_SENDS_MAX:
             return
         send_throttled(library, partner)
-        if library.large_sends != sends and not link_empty(&partner.waiting):
-            link_remove(&partner.waiting)
-            link_append(&library.waiting_partners, &partner.waiting)
+        if library.large_sends != sends and not list_empty(&partner.waiting):
+            list_remove(&partner.waiting)
+            list_append(&library.waiting_partners, &partner.waiting)
 
 
 cdef void large_keep_alive(Library library) noexcept nogil:
     cdef MxRequest *request
     cdef MxPartner *partner
     cdef int sent
-    while not link_empty(&library.unnotified):
+    while not list_empty(&library.unnotified):
         request = request_of_queue(library.unnotified.next)
         if request.sent_ns + library.resend_delay_ns > library.now_ns:
             return
@@ -196,17 +196,17 @@ cdef void large_keep_alive(Library library) noexcept nogil:
                 count(library, COUNTER_resent_messages)
                 trace_message(library, TRACE_resend, partner, request.seqnum, request.length)
         request.sent_ns = library.now_ns
-        link_remove(&request.queue)
-        link_append(&library.unnotified, &request.queue)
+        list_remove(&request.queue)
+        list_append(&library.unnotified, &request.queue)
 
 
 cdef void large_drop(Library library, MxPartner *partner, RequestStatus status) noexcept nogil:
     cdef MxRequest *request
-    while not link_empty(&partner.large):
+    while not list_empty(&partner.large):
         request = request_of_chain(partner.large.next)
         large_release(library, request)
         request_end_send(library, request, status)
-    link_remove(&partner.waiting)
+    list_remove(&partner.waiting)
     large_receives_drop(library, partner, status)
 
 

@@ -21,7 +21,7 @@ from shrimpmx.mx.send cimport send_notify
 from shrimpmx.mx.types cimport (
     REQUEST_KEPT, REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_SEND, STATUS_ABORTED,
     STATUS_BAD_RDMA_WINDOW, STATUS_NO_RESOURCES, STATUS_SUCCESS, STATUS_UNREACHABLE, MxPartner,
-    MxRequest, RequestStatus, link_append, link_empty, link_insert_after, link_remove,
+    MxRequest, RequestStatus, list_append, list_empty, list_insert_after, list_remove,
     request_of_chain, request_of_queue,
 )
 from shrimpmx.native.clock cimport clock_now_ns
@@ -35,11 +35,11 @@ from shrimpmx.wire.wire cimport NACK_BAD_REGION
 
 cdef void large_receive(Library library, MxRequest *receive) noexcept nogil:
     receive.flags |= REQUEST_LARGE
-    link_append(&receive.partner.incoming, &receive.chain)
+    list_append(&receive.partner.incoming, &receive.chain)
     trace_message(library, TRACE_rndv_matched, receive.partner, receive.seqnum, receive.length)
-    if not link_empty(&library.delayed) or not pull(library, receive):
+    if not list_empty(&library.delayed) or not pull(library, receive):
         count(library, COUNTER_pulls_waited)
-        link_append(&library.delayed, &receive.queue)
+        list_append(&library.delayed, &receive.queue)
 
 
 cdef void large_adopt(Library library, MxRequest *receive, MxRequest *kept) noexcept nogil:
@@ -51,7 +51,7 @@ cdef void large_adopt(Library library, MxRequest *receive, MxRequest *kept) noex
     receive.rdma_seqnum = kept.rdma_seqnum
     receive.rdma_offset = kept.rdma_offset
     match_remove(library, kept)
-    link_remove(&kept.chain)
+    list_remove(&kept.chain)
     pool_give(&library.pool, kept)
     large_receive(library, receive)
 
@@ -59,11 +59,11 @@ cdef void large_adopt(Library library, MxRequest *receive, MxRequest *kept) noex
 cdef void large_retry_receives(Library library) noexcept nogil:
     cdef MxRequest *receive
     library.pull_found_no_room = False
-    while not link_empty(&library.delayed):
+    while not list_empty(&library.delayed):
         receive = request_of_queue(library.delayed.next)
-        link_remove(&receive.queue)
+        list_remove(&receive.queue)
         if not pull(library, receive):
-            link_insert_after(&library.delayed, &receive.queue)
+            list_insert_after(&library.delayed, &receive.queue)
             return
 
 
@@ -156,7 +156,7 @@ cdef void finish(Library library, MxRequest *receive, uint32_t transferred,
     elif receive.reach.bounced:
         memcpy(receive.data, receive.reach.start, transferred)
     large_release(library, receive)
-    link_remove(&receive.chain)
+    list_remove(&receive.chain)
     tell(library, receive, transferred)
     if status == STATUS_SUCCESS:
         receive.received = receive.length
@@ -185,9 +185,9 @@ cdef void tell(Library library, MxRequest *receive, uint32_t transferred) noexce
 cdef void large_receives_drop(Library library, MxPartner *partner,
                               RequestStatus status) noexcept nogil:
     cdef MxRequest *request
-    while not link_empty(&partner.incoming):
+    while not list_empty(&partner.incoming):
         request = request_of_chain(partner.incoming.next)
-        link_remove(&request.chain)
+        list_remove(&request.chain)
         if request.kind == REQUEST_KEPT:
             match_remove(library, request)
             if request.sender != NULL:  # sent to ourselves
@@ -197,7 +197,7 @@ cdef void large_receives_drop(Library library, MxPartner *partner,
             continue
         # A pull that still runs finds its region gone, and ends without harm.
         large_release(library, request)
-        link_remove(&request.queue)
+        list_remove(&request.queue)
         if request.notify != NULL:
             pool_give(&library.pool, request.notify)
             request.notify = NULL

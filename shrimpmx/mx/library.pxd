@@ -8,8 +8,8 @@ from shrimpmx.mx.match_table cimport Matching
 from shrimpmx.mx.pool cimport Arena, RequestPool, arena_give, pool_give
 from shrimpmx.mx.types cimport (
     REQUEST_BOUND, REQUEST_DONE, REQUEST_FORGOTTEN, REQUEST_IN_ARENA, REQUEST_IN_FLIGHT,
-    REQUEST_POSTING, REQUEST_RELEASED, REQUEST_ZOMBIE, Link, MxPartner, MxRequest, RequestStatus,
-    link_append, link_remove,
+    REQUEST_POSTING, REQUEST_RELEASED, REQUEST_ZOMBIE, ListLink, MxPartner, MxRequest,
+    RequestStatus, list_append, list_remove,
 )
 from shrimpmx.native.clock cimport Clock, clock_now_ns
 from shrimpmx.native.futex cimport wait_slot
@@ -61,24 +61,24 @@ cdef class Library:
     cdef bint doorbell_wanted        # frames lie in the tx ring that the NIC has not been told of
     cdef uint32_t zombies
     cdef Matching matching           # posted receives and unexpected messages (queue)
-    cdef Link resend                 # sent, awaiting an answer; least recently sent first (queue)
-    cdef Link starved                # found the tx ring full, oldest first (queue)
-    cdef Link refused                # partners that refused a message (refusals)
+    cdef ListLink resend             # sent, awaiting an answer; least recently sent first (queue)
+    cdef ListLink starved            # found the tx ring full, oldest first (queue)
+    cdef ListLink refused            # partners that refused a message (refusals)
     cdef bint tx_full                # a starved request waits for the tx ring, not for a local one
     cdef bint self_path              # messages to this endpoint itself are copied here
-    cdef Link waiting_partners       # their first large send waits for memory (waiting)
-    cdef Link delayed                # large receives that could not be pulled yet (queue)
-    cdef Link unnotified             # large sends acked, not notified; longest unheard first
+    cdef ListLink waiting_partners   # their first large send waits for memory (waiting)
+    cdef ListLink delayed            # large receives that could not be pulled yet (queue)
+    cdef ListLink unnotified         # large sends acked, not notified; longest unheard first
     cdef bint pull_found_no_room     # a delayed one waits for the tx ring
     cdef MxRequest **region_owners   # [region id]; NULL: free
     cdef uint32_t regions_used
     cdef uint32_t large_sends        # ... of which these are of sends
     cdef uint64_t bounced_bytes      # of sends, that lie in bounce buffers
     cdef uint64_t pulls              # started so far
-    cdef Link ack_now                # partners to acknowledge at the end of this pass
-    cdef Link ack_later              # partners to acknowledge when due, soonest first
-    cdef Link completed              # bound, done and not released yet, in that order (ending)
-    cdef Link forgotten              # the same of requests that nobody will test (ending)
+    cdef ListLink ack_now            # partners to acknowledge at the end of this pass
+    cdef ListLink ack_later          # partners to acknowledge when due, soonest first
+    cdef ListLink completed          # bound, done and not released yet, in that order (ending)
+    cdef ListLink forgotten          # the same of requests that nobody will test (ending)
     # Threads of the process that share the endpoint (see lock.pxd).
     cdef uint32_t lock_word          # 1: a thread is in a call
     cdef wait_slot *slot             # of the process; NULL: its threads spin
@@ -142,15 +142,15 @@ cdef inline void request_complete(Library library, MxRequest *request,
     request.flags |= REQUEST_DONE
     library.completions += 1
     if request.flags & REQUEST_FORGOTTEN:
-        link_append(&library.forgotten, &request.ending)
+        list_append(&library.forgotten, &request.ending)
     elif request.flags & REQUEST_BOUND:
-        link_append(&library.completed, &request.ending)
+        list_append(&library.completed, &request.ending)
 
 
 cdef inline void request_release(Library library, MxRequest *request) noexcept nogil:
     """The user is through with a completed request; a zombie lives on until it is acked."""
     if request.flags & (REQUEST_BOUND | REQUEST_FORGOTTEN):
-        link_remove(&request.ending)
+        list_remove(&request.ending)
     if request.flags & REQUEST_IN_FLIGHT:
         request.flags |= REQUEST_RELEASED
     else:
@@ -160,8 +160,8 @@ cdef inline void request_release(Library library, MxRequest *request) noexcept n
 cdef inline void request_end_send(Library library, MxRequest *request,
                                   RequestStatus status) noexcept nogil:
     """A send is acknowledged, or given up: it leaves its queues and gives its data back."""
-    link_remove(&request.queue)
-    link_remove(&request.chain)
+    list_remove(&request.queue)
+    list_remove(&request.chain)
     if request.flags & REQUEST_ZOMBIE:
         library.zombies -= 1
     request_give_data(library, request)

@@ -15,7 +15,7 @@ from shrimpmx.mx.large cimport large_forget_all
 from shrimpmx.mx.match_table cimport matching_close, matching_open
 from shrimpmx.mx.pool cimport arena_close, arena_open, pool_close, pool_free_kept, pool_open
 from shrimpmx.mx.types cimport (
-    FRAGMENTS_MAX, SEQNUM_HALF, SEQNUM_MASK, MxPartner, MxRequest, link_clear,
+    FRAGMENTS_MAX, SEQNUM_HALF, SEQNUM_MASK, MxPartner, MxRequest, list_clear,
 )
 from shrimpmx.shared.heap cimport Heap
 from shrimpmx.shared.layout cimport (
@@ -127,16 +127,16 @@ cdef class Library:
         return 0
 
     cdef void clear_lists(self) noexcept:
-        link_clear(&self.resend)
-        link_clear(&self.starved)
-        link_clear(&self.refused)
-        link_clear(&self.waiting_partners)
-        link_clear(&self.delayed)
-        link_clear(&self.unnotified)
-        link_clear(&self.ack_now)
-        link_clear(&self.ack_later)
-        link_clear(&self.completed)
-        link_clear(&self.forgotten)
+        list_clear(&self.resend)
+        list_clear(&self.starved)
+        list_clear(&self.refused)
+        list_clear(&self.waiting_partners)
+        list_clear(&self.delayed)
+        list_clear(&self.unnotified)
+        list_clear(&self.ack_now)
+        list_clear(&self.ack_later)
+        list_clear(&self.completed)
+        list_clear(&self.forgotten)
 
     cdef dict counter_values(self):
         return {name: self.counters[i] for i, name in enumerate(counter_names("rank"))}

@@ -12,7 +12,7 @@ runs under it, and is refused by name.
 from libc.stdint cimport uint64_t
 
 from shrimpmx.mx.library cimport Library
-from shrimpmx.mx.types cimport link_empty
+from shrimpmx.mx.types cimport list_empty
 from shrimpmx.native.atomics cimport compare_exchange_u32, store_release_u32
 
 # The lock is taken by another thread, or by the caller's own handler (MxError).
@@ -46,4 +46,4 @@ cdef inline void lock_sleep(Library library) noexcept nogil:
 
 cdef inline bint lock_forgotten(Library library) noexcept nogil:
     """Whether forgotten requests are done, to be given back (see handles.reap_forgotten)."""
-    return not link_empty(&library.forgotten)
+    return not list_empty(&library.forgotten)

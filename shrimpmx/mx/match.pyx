@@ -16,7 +16,7 @@ from shrimpmx.mx.pool cimport pool_give, pool_take
 from shrimpmx.mx.to_self cimport end_send_to_self
 from shrimpmx.mx.types cimport (
     REQUEST_LARGE, REQUEST_PARTIAL, REQUEST_POSTED, REQUEST_RECEIVE, STATUS_CANCELLED,
-    STATUS_SUCCESS, STATUS_TRUNCATED, MxRequest, link_insert_after, link_remove,
+    STATUS_SUCCESS, STATUS_TRUNCATED, MxRequest, list_insert_after, list_remove,
 )
 from shrimpmx.native.trace cimport TRACE_received
 from shrimpmx.shared.layout cimport (
@@ -68,8 +68,8 @@ cdef void match_adopt(Library library, MxRequest *receive, MxRequest *kept) noex
     end_send_to_self(library, kept, receive.capacity)
     if kept.flags & REQUEST_PARTIAL:
         receive.flags |= REQUEST_PARTIAL
-        link_insert_after(&kept.chain, &receive.chain)
-        link_remove(&kept.chain)
+        list_insert_after(&kept.chain, &receive.chain)
+        list_remove(&kept.chain)
     request_give_data(library, kept)
     pool_give(&library.pool, kept)
     if not receive.flags & REQUEST_PARTIAL:

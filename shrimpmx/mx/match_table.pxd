@@ -9,7 +9,7 @@ is served in the order of asking is never hashed. The oldest that fits is found 
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from shrimpmx.mx.types cimport CACHE_LINE_BYTES, Link, MxRequest, request_of_queue
+from shrimpmx.mx.types cimport CACHE_LINE_BYTES, ListLink, MxRequest, request_of_queue
 from shrimpmx.native.atomics cimport prefetch_write
 
 cdef enum:
@@ -20,8 +20,8 @@ cdef enum:
     MATCH_MASKS = 16         # masks in use at a time that are hashed; receives under others are not
 
 cdef struct MatchQueue:      # of one context id
-    Link listed              # oldest first (queue)
-    Link *pending            # the first that is not hashed, as none behind it; &listed: none
+    ListLink listed          # oldest first (queue)
+    ListLink *pending        # the first that is not hashed, as none behind it; &listed: none
 
 cdef struct MatchMask:
     uint64_t mask
@@ -29,13 +29,13 @@ cdef struct MatchMask:
 
 cdef struct MatchSide:       # posted receives, or unexpected messages
     MatchQueue *queues       # [context id]
-    Link *buckets            # heads of groups (bucket)
+    ListLink *buckets        # heads of groups (bucket)
     uint64_t buckets_count   # a power of two
     uint64_t groups
     uint64_t next_number     # age of the next request that is hashed
     MatchMask[MATCH_MASKS] masks
     uint32_t masks_count
-    Link unhashed            # receives under further masks, oldest first (bucket)
+    ListLink unhashed        # receives under further masks, oldest first (bucket)
 
 cdef struct Matching:
     MatchSide posted
@@ -80,7 +80,7 @@ cdef inline uint32_t matching_looks(const MatchQueue *queue) noexcept nogil:
 cdef inline MxRequest *matching_take_posted(Matching *matching, uint64_t match) noexcept nogil:
     """The oldest receive that takes a message of `match`, waiting no longer; NULL: none does."""
     cdef MatchQueue *queue = &matching.posted.queues[matching_context(matching, match)]
-    cdef Link *link = queue.listed.next
+    cdef ListLink *link = queue.listed.next
     cdef uint32_t looks = matching_looks(queue)
     cdef MxRequest *request
     while link != &queue.listed:

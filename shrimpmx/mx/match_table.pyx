@@ -10,8 +10,8 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from shrimpmx.mx.types cimport (
-    REQUEST_HASHED, REQUEST_POSTED, REQUEST_UNEXPECTED, REQUEST_UNHASHED, Link, MxRequest,
-    link_append, link_clear, link_empty, link_insert_after, link_remove, request_of_queue,
+    REQUEST_HASHED, REQUEST_POSTED, REQUEST_UNEXPECTED, REQUEST_UNHASHED, ListLink, MxRequest,
+    list_append, list_clear, list_empty, list_insert_after, list_remove, request_of_queue,
 )
 
 from shrimpmx.errors import InputError
@@ -43,7 +43,7 @@ cdef int matching_open(Matching *matching, uint64_t entries, uint32_t context_bi
 
 cdef int side_open(MatchSide *side, uint64_t entries, uint64_t contexts) except -1:
     cdef uint64_t i
-    link_clear(&side.unhashed)
+    list_clear(&side.unhashed)
     side.buckets_count = 1
     while side.buckets_count < entries:
         side.buckets_count *= 2
@@ -52,17 +52,17 @@ cdef int side_open(MatchSide *side, uint64_t entries, uint64_t contexts) except 
     if side.buckets == NULL or side.queues == NULL:
         raise MemoryError(f"no memory to match {entries} requests of {contexts} context ids")
     for i in range(contexts):
-        link_clear(&side.queues[i].listed)
+        list_clear(&side.queues[i].listed)
         side.queues[i].pending = &side.queues[i].listed
     return 0
 
 
-cdef Link *buckets_make(uint64_t count) noexcept nogil:
+cdef ListLink *buckets_make(uint64_t count) noexcept nogil:
     cdef uint64_t i
-    cdef Link *buckets = <Link *>malloc(count * sizeof(Link))
+    cdef ListLink *buckets = <ListLink *>malloc(count * sizeof(ListLink))
     if buckets != NULL:
         for i in range(count):
-            link_clear(&buckets[i])
+            list_clear(&buckets[i])
     return buckets
 
 
@@ -88,7 +88,7 @@ cdef void matching_keep(Matching *matching, MxRequest *kept) noexcept nogil:
 cdef MxRequest *matching_unexpected(Matching *matching, uint64_t match,
                                     uint64_t mask) noexcept nogil:
     cdef MatchQueue *queue = &matching.unexpected.queues[matching_context(matching, match)]
-    cdef Link *link = queue.listed.next
+    cdef ListLink *link = queue.listed.next
     cdef uint32_t looks = matching_looks(queue)
     while link != &queue.listed:
         if mask == ALL_BITS:
@@ -109,7 +109,7 @@ cdef MxRequest *matching_find_hashed(Matching *matching, MatchQueue *queue,
     cdef MatchSide *side = &matching.posted
     cdef MxRequest *oldest = NULL
     cdef MxRequest *request
-    cdef Link *link
+    cdef ListLink *link
     cdef uint32_t i
     hash_pending(matching, side, queue)
     link = side.unhashed.next
@@ -140,7 +140,7 @@ cdef void matching_remove(Matching *matching, MxRequest *request) noexcept nogil
 cdef inline void side_add(Matching *matching, MatchSide *side,
                           MxRequest *request) noexcept nogil:
     cdef MatchQueue *queue = &side.queues[matching_context(matching, request.match)]
-    link_append(&queue.listed, &request.queue)
+    list_append(&queue.listed, &request.queue)
     if queue.pending == &queue.listed:
         queue.pending = &request.queue
 
@@ -150,22 +150,23 @@ cdef inline void side_remove(Matching *matching, MatchSide *side,
     cdef MatchQueue *queue = &side.queues[matching_context(matching, request.match)]
     if queue.pending == &request.queue:
         queue.pending = request.queue.next
-    link_remove(&request.queue)
+    list_remove(&request.queue)
     if request.flags & REQUEST_HASHED:
         hash_out(side, request)
 
 
 # -- the hash ----------------------------------------------------------------
 
-cdef inline MxRequest *request_of_bucket(Link *link) noexcept nogil:
+cdef inline MxRequest *request_of_bucket(ListLink *link) noexcept nogil:
     return <MxRequest *>(<char *>link - <size_t>&(<MxRequest *>NULL).bucket)
 
 
-cdef inline MxRequest *request_of_same(Link *link) noexcept nogil:
+cdef inline MxRequest *request_of_same(ListLink *link) noexcept nogil:
     return <MxRequest *>(<char *>link - <size_t>&(<MxRequest *>NULL).same)
 
 
-cdef inline Link *bucket_of(const MatchSide *side, uint64_t match, uint64_t mask) noexcept nogil:
+cdef inline ListLink *bucket_of(const MatchSide *side, uint64_t match,
+                                uint64_t mask) noexcept nogil:
     # Bits of the mask must not cancel bits of the match; both spread by odd multipliers.
     cdef uint64_t mixed = match ^ mask * <uint64_t>0x9E3779B97F4A7C15
     mixed = (mixed ^ mixed >> 32) * <uint64_t>0xD6E8FEB86659FD93
@@ -175,8 +176,8 @@ cdef inline Link *bucket_of(const MatchSide *side, uint64_t match, uint64_t mask
 cdef inline MxRequest *group_find(Matching *matching, const MatchSide *side, uint64_t match,
                                   uint64_t mask) noexcept nogil:
     """The oldest of a group, or NULL."""
-    cdef Link *bucket = bucket_of(side, match, mask)
-    cdef Link *link = bucket.next
+    cdef ListLink *bucket = bucket_of(side, match, mask)
+    cdef ListLink *link = bucket.next
     cdef MxRequest *request
     while link != bucket:
         matching.comparisons[0] += 1
@@ -220,20 +221,20 @@ cdef void mask_drop(MatchSide *side, uint64_t mask) noexcept nogil:
 
 cdef void hash_in(Matching *matching, MatchSide *side, MxRequest *request) noexcept nogil:
     cdef MxRequest *head
-    link_clear(&request.bucket)
-    link_clear(&request.same)
+    list_clear(&request.bucket)
+    list_clear(&request.same)
     request.number = side.next_number
     side.next_number += 1
     request.flags |= REQUEST_HASHED
     if not mask_add(side, request.mask):
         request.flags |= REQUEST_UNHASHED
-        link_append(&side.unhashed, &request.bucket)
+        list_append(&side.unhashed, &request.bucket)
         return
     head = group_find(matching, side, request.match, request.mask)
     if head != NULL:
-        link_append(&head.same, &request.same)
+        list_append(&head.same, &request.same)
         return
-    link_append(bucket_of(side, request.match, request.mask), &request.bucket)
+    list_append(bucket_of(side, request.match, request.mask), &request.bucket)
     side.groups += 1
     if side.groups > side.buckets_count:
         buckets_grow(matching, side)
@@ -244,26 +245,26 @@ cdef void hash_out(MatchSide *side, MxRequest *request) noexcept nogil:
     request.flags &= ~(<uint32_t>REQUEST_HASHED)
     if request.flags & REQUEST_UNHASHED:
         request.flags &= ~(<uint32_t>REQUEST_UNHASHED)
-        link_remove(&request.bucket)
+        list_remove(&request.bucket)
         return
     mask_drop(side, request.mask)
-    if link_empty(&request.same):
-        link_remove(&request.bucket)
+    if list_empty(&request.same):
+        list_remove(&request.bucket)
         side.groups -= 1
         return
-    if not link_empty(&request.bucket):
+    if not list_empty(&request.bucket):
         # The head: the next oldest takes its place.
         following = request_of_same(request.same.next)
-        link_insert_after(&request.bucket, &following.bucket)
-        link_remove(&request.bucket)
-    link_remove(&request.same)
+        list_insert_after(&request.bucket, &following.bucket)
+        list_remove(&request.bucket)
+    list_remove(&request.same)
 
 
 cdef void buckets_grow(Matching *matching, MatchSide *side) noexcept nogil:
     """Four times as many buckets; if memory is out the groups of a bucket become more."""
-    cdef Link *old = side.buckets
+    cdef ListLink *old = side.buckets
     cdef uint64_t old_count = side.buckets_count
-    cdef Link *grown = buckets_make(old_count * 4)
+    cdef ListLink *grown = buckets_make(old_count * 4)
     cdef MxRequest *head
     cdef uint64_t i
     if grown == NULL:
@@ -272,8 +273,8 @@ cdef void buckets_grow(Matching *matching, MatchSide *side) noexcept nogil:
     side.buckets = grown
     side.buckets_count = old_count * 4
     for i in range(old_count):
-        while not link_empty(&old[i]):
+        while not list_empty(&old[i]):
             head = request_of_bucket(old[i].next)
-            link_remove(&head.bucket)
-            link_append(bucket_of(side, head.match, head.mask), &head.bucket)
+            list_remove(&head.bucket)
+            list_append(bucket_of(side, head.match, head.mask), &head.bucket)
     free(old)

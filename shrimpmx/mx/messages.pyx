@@ -12,8 +12,8 @@ from libc.string cimport memset
 
 from shrimpmx.mx.core cimport EndpointCore, found_done
 from shrimpmx.mx.handles cimport (
-    Outcome, Partner, Request, Segments, Status, outcome_status, request_bind, request_failed,
-    request_forget, request_make, request_take,
+    Partner, Request, Segments, Status, StatusFields, request_bind, request_failed,
+    request_forget, request_make, request_take, status_of,
 )
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.lock cimport lock_enter, lock_leave
@@ -42,7 +42,7 @@ cdef class MessageCalls(EndpointCore):
         cdef Library library = self.library
         cdef Py_buffer view
         cdef MxRequest *request
-        cdef Outcome outcome
+        cdef StatusFields fields
         self.check_partner(partner)
         get_view(buffer, &view, PyBUF_SIMPLE)
         try:
@@ -54,10 +54,10 @@ cdef class MessageCalls(EndpointCore):
         request = send_start(
             library, partner.partner, view.buf, <uint32_t>view.len, match, False)
         self.doorbell_c()
-        finish_call(self, request, &view, None, &outcome)
-        if outcome.status > STATUS_TRUNCATED:
-            self.refused(partner, outcome_status(library, &outcome, None))
-        return outcome_status(library, &outcome, None)
+        finish_call(self, request, &view, None, &fields)
+        if fields.status > STATUS_TRUNCATED:
+            self.refused(partner, status_of(library, &fields, None))
+        return status_of(library, &fields, None)
 
     def recv(self, buffer, uint64_t match=0, uint64_t mask=ALL_BITS, timeout_ns=None) -> Status:
         """Receive into `buffer` (writable, contiguous; None: empty) and wait for the message.
@@ -69,7 +69,7 @@ cdef class MessageCalls(EndpointCore):
         cdef Library library = self.library
         cdef Py_buffer view
         cdef MxRequest *request
-        cdef Outcome outcome
+        cdef StatusFields fields
         self.check_mask(match, mask)
         get_view(buffer, &view, PyBUF_WRITABLE)
         try:
@@ -78,8 +78,8 @@ cdef class MessageCalls(EndpointCore):
             PyBuffer_Release(&view)
             raise
         request = match_receive(library, view.buf, capacity_of(&view), match, mask)
-        finish_call(self, request, &view, timeout_ns, &outcome)
-        return outcome_status(library, &outcome, None)
+        finish_call(self, request, &view, timeout_ns, &fields)
+        return status_of(library, &fields, None)
 
     def isend(self, buffer, Partner partner not None, uint64_t match=0, context=None) -> Request:
         """Start sending `buffer` (contiguous bytes; None: empty) to `partner`. MX: isend.
@@ -205,7 +205,7 @@ cdef inline int get_view(object buffer, Py_buffer *view, int flags) except -1:
 
 
 cdef inline int finish_call(MessageCalls self, MxRequest *request, Py_buffer *view,
-                            object timeout_ns, Outcome *outcome) except -1:
+                            object timeout_ns, StatusFields *fields) except -1:
     """Waits for the request of a `send` or `recv`; gives lock and buffer back."""
     if request == NULL:
         self.leave()
@@ -213,7 +213,7 @@ cdef inline int finish_call(MessageCalls self, MxRequest *request, Py_buffer *vi
         raise MemoryError("no memory for another request")
     if not request.flags & REQUEST_DONE:
         wait_here(self, request, view, timeout_ns)
-    request_take(self.library, request, outcome)
+    request_take(self.library, request, fields)
     self.leave()
     PyBuffer_Release(view)
     return 0
@@ -241,7 +241,7 @@ cdef int wait_here(MessageCalls self, MxRequest *request, Py_buffer *view,
 cdef int give_up(MessageCalls self, MxRequest *request, Py_buffer *view) except -1:
     """A receive is taken back; what cannot be goes, with the buffer, to a forgotten Request."""
     cdef Request handle
-    cdef Outcome outcome
+    cdef StatusFields fields
     if not self.library.opened:  # closed meanwhile: the request is gone, and nobody writes
         self.leave()
         PyBuffer_Release(view)
@@ -249,7 +249,7 @@ cdef int give_up(MessageCalls self, MxRequest *request, Py_buffer *view) except 
     if not request.flags & REQUEST_DONE and request.kind == REQUEST_RECEIVE:
         match_cancel(self.library, request)
     if request.flags & REQUEST_DONE:
-        request_take(self.library, request, &outcome)
+        request_take(self.library, request, &fields)
         self.leave()
         PyBuffer_Release(view)
         return 0

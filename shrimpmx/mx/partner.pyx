@@ -21,7 +21,7 @@ from shrimpmx.mx.types cimport (
     ACK_NONE, REQUEST_KEPT, REQUEST_NOTIFY, REQUEST_PARTIAL, SEQNUM_FIRST, SEQNUM_SESSION_MASK,
     SEQNUM_SESSION_STEP,
     STATUS_BAD_ENDPOINT, STATUS_BAD_SESSION, STATUS_CLOSED, STATUS_UNREACHABLE, MxPartner,
-    MxRequest, RequestStatus, link_append, link_clear, link_empty, link_remove,
+    MxRequest, RequestStatus, list_append, list_clear, list_empty, list_remove,
     partner_of_refusals, request_of_chain, request_of_queue, seqnum_same_session,
 )
 from shrimpmx.shared.layout cimport COUNTER_partners_dead
@@ -39,16 +39,16 @@ cdef MxPartner *partner_make(Library library, uint32_t peer_index,
     partner = <MxPartner *>calloc(1, sizeof(MxPartner))
     if partner == NULL:
         return NULL
-    link_clear(&partner.acks)
-    link_clear(&partner.unacked)
-    link_clear(&partner.throttled)
-    link_clear(&partner.connects)
-    link_clear(&partner.early)
-    link_clear(&partner.partial)
-    link_clear(&partner.refusals)
-    link_clear(&partner.waiting)
-    link_clear(&partner.large)
-    link_clear(&partner.incoming)
+    list_clear(&partner.acks)
+    list_clear(&partner.unacked)
+    list_clear(&partner.throttled)
+    list_clear(&partner.connects)
+    list_clear(&partner.early)
+    list_clear(&partner.partial)
+    list_clear(&partner.refusals)
+    list_clear(&partner.waiting)
+    list_clear(&partner.large)
+    list_clear(&partner.incoming)
     partner.local = library.driver.sends_locally(peer_index)
     partner.is_self = (library.self_path and peer_index == library.node.header.index
                        and endpoint == library.driver.index)
@@ -116,7 +116,7 @@ cdef void partner_die(Library library, MxPartner *partner,
                       RequestStatus status) noexcept nogil:
     count(library, COUNTER_partners_dead)
     # A bad session is the one that they are to replace.
-    while status != STATUS_BAD_SESSION and not link_empty(&partner.connects):
+    while status != STATUS_BAD_SESSION and not list_empty(&partner.connects):
         request_end_send(library, request_of_chain(partner.connects.next), status)
     drop_conversation(library, partner, status)
     partner.can_send = False
@@ -135,21 +135,21 @@ cdef RequestStatus nack_status(uint32_t nack_type) noexcept nogil:
 cdef void partner_refused(Library library, MxPartner *partner, uint32_t nack_type) noexcept nogil:
     partner.refused = <uint8_t>nack_type
     partner.refused_session = partner.true_session
-    if link_empty(&partner.refusals):
-        link_append(&library.refused, &partner.refusals)
+    if list_empty(&partner.refusals):
+        list_append(&library.refused, &partner.refusals)
 
 
 cdef void partners_end_refused(Library library) noexcept nogil:
     cdef MxPartner *partner
     cdef RequestStatus status
-    while not link_empty(&library.refused):
+    while not list_empty(&library.refused):
         partner = partner_of_refusals(library.refused.next)
-        link_remove(&partner.refusals)
+        list_remove(&partner.refusals)
         status = nack_status(partner.refused)
         if partner.can_send and partner.true_session == partner.refused_session:
             partner_die(library, partner, status)
         # Who was never connected has only connect requests; a session is nothing they need.
-        while status != STATUS_BAD_SESSION and not link_empty(&partner.connects):
+        while status != STATUS_BAD_SESSION and not list_empty(&partner.connects):
             request_end_send(library, request_of_chain(partner.connects.next), status)
 
 
@@ -157,26 +157,26 @@ cdef void drop_conversation(Library library, MxPartner *partner,
                             RequestStatus status) noexcept nogil:
     """What is in flight either way ends: sends and half-received messages with `status`."""
     cdef MxRequest *request
-    while not link_empty(&partner.unacked):
+    while not list_empty(&partner.unacked):
         request = request_of_chain(partner.unacked.next)
         large_release(library, request)
         request_end_send(library, request, status)
-    while not link_empty(&partner.throttled):
+    while not list_empty(&partner.throttled):
         request_end_send(library, request_of_queue(partner.throttled.next), status)
     large_drop(library, partner, status)
     partner.next_acked = partner.next_send
-    while not link_empty(&partner.partial):
+    while not list_empty(&partner.partial):
         fail_receive(library, request_of_chain(partner.partial.next), status)
-    while not link_empty(&partner.early):
+    while not list_empty(&partner.early):
         fail_receive(library, request_of_chain(partner.early.next), status)
-    link_remove(&partner.acks)
+    list_remove(&partner.acks)
     partner.ack_state = ACK_NONE
 
 
 cdef void fail_receive(Library library, MxRequest *request,
                        RequestStatus status) noexcept nogil:
     match_remove(library, request)
-    link_remove(&request.chain)
+    list_remove(&request.chain)
     request.flags &= ~(<uint32_t>REQUEST_PARTIAL)
     if request.kind == REQUEST_KEPT or request.kind == REQUEST_NOTIFY:
         request_give_data(library, request)

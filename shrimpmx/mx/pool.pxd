@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from shrimpmx.mx.types cimport Link, MxRequest, link_clear, request_of_queue
+from shrimpmx.mx.types cimport ListLink, MxRequest, list_clear, request_of_queue
 
 cdef enum:
     ARENA_BLOCK_BYTES = 256  # the smallest block
@@ -14,7 +14,7 @@ cdef struct PoolChunk:
     MxRequest *requests
 
 cdef struct RequestPool:
-    Link free                # through MxRequest.queue, last given is first taken
+    ListLink free            # through MxRequest.queue, last given is first taken
     PoolChunk *chunks
     uint64_t *grown          # counter
 
@@ -24,7 +24,7 @@ cdef struct Arena:
     uint64_t free_bytes
     uint8_t *blocks          # per smallest block: what starts there (see pool.pyx)
     uint32_t orders          # block sizes that it has
-    Link free[ARENA_ORDERS]
+    ListLink free[ARENA_ORDERS]
     uint64_t *grown          # counter
 
 cdef int pool_open(RequestPool *pool, uint32_t count, uint64_t *grown) except -1
@@ -45,7 +45,7 @@ cdef void arena_give(Arena *arena, uint8_t *block) noexcept nogil
 
 cdef inline MxRequest *pool_take(RequestPool *pool) noexcept nogil:
     """A request in no list, its flags 0; NULL only if the system has no memory left."""
-    cdef Link *link = pool.free.next
+    cdef ListLink *link = pool.free.next
     cdef MxRequest *request
     if link == &pool.free:
         if not pool_grow(pool, 1024):
@@ -55,9 +55,9 @@ cdef inline MxRequest *pool_take(RequestPool *pool) noexcept nogil:
     pool.free.next = link.next
     link.next.previous = &pool.free
     request = request_of_queue(link)
-    link_clear(&request.queue)
-    link_clear(&request.chain)
-    link_clear(&request.ending)
+    list_clear(&request.queue)
+    list_clear(&request.chain)
+    list_clear(&request.ending)
     request.flags = 0
     request.status = 0
     request.resends = 0
@@ -71,7 +71,7 @@ cdef inline MxRequest *pool_take(RequestPool *pool) noexcept nogil:
 
 
 cdef inline void pool_give(RequestPool *pool, MxRequest *request) noexcept nogil:
-    cdef Link *link = &request.queue
+    cdef ListLink *link = &request.queue
     link.next = pool.free.next
     link.previous = &pool.free
     pool.free.next.previous = link

@@ -12,8 +12,8 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from shrimpmx.mx.types cimport (
-    CACHE_LINE_BYTES, REQUEST_IN_ARENA, REQUEST_KEPT, Link, MxRequest, link_clear, link_empty,
-    link_insert_after, link_remove,
+    CACHE_LINE_BYTES, REQUEST_IN_ARENA, REQUEST_KEPT, ListLink, MxRequest, list_clear, list_empty,
+    list_insert_after, list_remove,
 )
 
 cdef extern from "<stdlib.h>" nogil:
@@ -26,7 +26,7 @@ cdef enum:
 
 
 cdef int pool_open(RequestPool *pool, uint32_t count, uint64_t *grown) except -1:
-    link_clear(&pool.free)
+    list_clear(&pool.free)
     pool.chunks = NULL
     pool.grown = grown
     assert sizeof(MxRequest) % CACHE_LINE_BYTES == 0, "fit REQUEST_UNUSED_BYTES"
@@ -42,7 +42,7 @@ cdef void pool_close(RequestPool *pool) noexcept:
         pool.chunks = chunk.next
         free(chunk.requests)
         free(chunk)
-    link_clear(&pool.free)
+    list_clear(&pool.free)
 
 
 cdef void pool_free_kept(RequestPool *pool, const Arena *arena) noexcept:
@@ -100,7 +100,7 @@ cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t longest,
     arena.free_bytes = size_bytes
     arena.grown = grown
     for order in range(<uint32_t>ARENA_ORDERS):
-        link_clear(&arena.free[order])
+        list_clear(&arena.free[order])
     offset = size_bytes
     while offset:
         offset -= whole
@@ -118,9 +118,9 @@ cdef void arena_close(Arena *arena) noexcept:
 
 cdef inline void arena_put(Arena *arena, uint64_t index, uint32_t order) noexcept nogil:
     """The block of `order` at smallest block `index` becomes free."""
-    cdef Link *link = <Link *>(arena.base + index * ARENA_BLOCK_BYTES)
+    cdef ListLink *link = <ListLink *>(arena.base + index * ARENA_BLOCK_BYTES)
     arena.blocks[index] = <uint8_t>(BLOCK_FREE | order)
-    link_insert_after(&arena.free[order], link)
+    list_insert_after(&arena.free[order], link)
 
 
 cdef uint8_t *arena_take(Arena *arena, uint32_t size_bytes, bint may_grow) noexcept nogil:
@@ -131,7 +131,7 @@ cdef uint8_t *arena_take(Arena *arena, uint32_t size_bytes, bint may_grow) noexc
     while (<uint32_t>ARENA_BLOCK_BYTES << wanted) < size_bytes:
         wanted += 1
     order = wanted
-    while order < arena.orders and link_empty(&arena.free[order]):
+    while order < arena.orders and list_empty(&arena.free[order]):
         order += 1
     if order >= arena.orders:
         if not may_grow:
@@ -139,7 +139,7 @@ cdef uint8_t *arena_take(Arena *arena, uint32_t size_bytes, bint may_grow) noexc
         arena.grown[0] += 1
         return <uint8_t *>malloc(size_bytes)
     block = <uint8_t *>arena.free[order].next
-    link_remove(<Link *>block)
+    list_remove(<ListLink *>block)
     index = <uint64_t>(block - arena.base) // ARENA_BLOCK_BYTES
     while order > wanted:
         order -= 1
@@ -166,7 +166,7 @@ cdef void arena_give(Arena *arena, uint8_t *block) noexcept nogil:
         buddy = index ^ (<uint64_t>1 << order)
         if arena.blocks[buddy] != (BLOCK_FREE | order):
             break
-        link_remove(<Link *>(arena.base + buddy * ARENA_BLOCK_BYTES))
+        list_remove(<ListLink *>(arena.base + buddy * ARENA_BLOCK_BYTES))
         arena.blocks[index] = 0
         arena.blocks[buddy] = 0
         index &= buddy

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from shrimpmx.host.event_ring cimport event_reader
 from shrimpmx.mx.library cimport Library
-from shrimpmx.mx.types cimport Link
+from shrimpmx.mx.types cimport ListLink
 from shrimpmx.native.ring cimport ring
 
 # One pass (Open-MX's order); returns the number of events taken.
@@ -18,7 +18,7 @@ cdef int64_t next_timer_ns(Library library) noexcept nogil
 cdef struct WakeCondition:
     const event_reader *unexpected
     const event_reader *expected
-    const Link *starved
+    const ListLink *starved
     const bint *tx_full
     ring *tx
     void *busy_poll                # the BusyPoll of a rank that polls the rx ring, or NULL

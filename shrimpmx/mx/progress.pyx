@@ -17,7 +17,7 @@ from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.partner cimport partners_end_refused
 from shrimpmx.mx.recv cimport receive_event
 from shrimpmx.mx.send cimport send_overdue, send_stamp, send_starved
-from shrimpmx.mx.types cimport MxRequest, link_empty, partner_of_acks, request_of_queue
+from shrimpmx.mx.types cimport MxRequest, list_empty, partner_of_acks, request_of_queue
 from shrimpmx.native.burn cimport burn_ns
 from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
 from shrimpmx.native.ring cimport ring_free
@@ -59,18 +59,18 @@ cdef int progress(Library library) noexcept nogil:
         large_pull_done(library, incoming)
         event_reader_consume(&library.driver.expected)
         taken += 1
-    if not link_empty(&library.resend):
+    if not list_empty(&library.resend):
         send_overdue(library)
-    if not link_empty(&library.unnotified):
+    if not list_empty(&library.unnotified):
         large_keep_alive(library)
-    if not link_empty(&library.starved):
+    if not list_empty(&library.starved):
         send_starved(library)
-    if not link_empty(&library.delayed):
+    if not list_empty(&library.delayed):
         large_retry_receives(library)
-    if not link_empty(&library.waiting_partners):
+    if not list_empty(&library.waiting_partners):
         large_retry_sends(library)
     ack_flush(library)
-    if not link_empty(&library.refused):
+    if not list_empty(&library.refused):
         partners_end_refused(library)
     if taken != 0 and library.busy_poll is not None:
         library.busy_poll.keep_off(library.now_ns)
@@ -83,29 +83,29 @@ cdef int progress(Library library) noexcept nogil:
 
 cdef bint sends_pending(Library library) noexcept nogil:
     return not (
-        link_empty(&library.resend)
-        and link_empty(&library.starved)
-        and link_empty(&library.unnotified)
-        and link_empty(&library.waiting_partners)
+        list_empty(&library.resend)
+        and list_empty(&library.starved)
+        and list_empty(&library.unnotified)
+        and list_empty(&library.waiting_partners)
     )
 
 
 cdef int64_t next_timer_ns(Library library) noexcept nogil:
     cdef int64_t timer_ns = NEVER_NS
     cdef MxRequest *request
-    if not link_empty(&library.resend):
+    if not list_empty(&library.resend):
         request = request_of_queue(library.resend.next)
         timer_ns = library.now_ns if request.sent_ns == NEVER_NS else request.sent_ns
         timer_ns += library.resend_delay_ns
-    if not link_empty(&library.unnotified):
+    if not list_empty(&library.unnotified):
         request = request_of_queue(library.unnotified.next)
         timer_ns = min(timer_ns, request.sent_ns + library.resend_delay_ns)
-    if not link_empty(&library.ack_later):
+    if not list_empty(&library.ack_later):
         timer_ns = min(timer_ns, partner_of_acks(library.ack_later.next).ack_due_ns)
     if (
-        not link_empty(&library.starved)
-        or not link_empty(&library.ack_now)
-        or (library.pull_found_no_room and not link_empty(&library.delayed))
+        not list_empty(&library.starved)
+        or not list_empty(&library.ack_now)
+        or (library.pull_found_no_room and not list_empty(&library.delayed))
     ):
         timer_ns = min(timer_ns, library.now_ns + FULL_RING_RETRY_NS)
     return timer_ns
@@ -125,7 +125,7 @@ cdef bint wake_condition_ready(void *context) noexcept nogil:
     return (
         event_reader_peek(condition.unexpected) != NULL
         or event_reader_peek(condition.expected) != NULL
-        or (condition.tx_full[0] and not link_empty(condition.starved)
+        or (condition.tx_full[0] and not list_empty(condition.starved)
             and ring_free(condition.tx, 1) > 0)
         or (condition.busy_poll != NULL and (<BusyPoll>condition.busy_poll).ready())
     )

@@ -20,8 +20,8 @@ from shrimpmx.mx.partner cimport partner_find
 from shrimpmx.mx.pool cimport arena_give, arena_take, pool_give, pool_take
 from shrimpmx.mx.types cimport (
     INLINE_BYTES, REQUEST_IN_ARENA, REQUEST_KEPT, REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_PARTIAL,
-    SEQNUM_HALF, Link, MxPartner, MxRequest, link_append, link_empty,
-    link_insert_after, link_remove, request_of_chain, seqnum_distance,
+    SEQNUM_HALF, ListLink, MxPartner, MxRequest, list_append, list_empty,
+    list_insert_after, list_remove, request_of_chain, seqnum_distance,
     seqnum_next, seqnum_same_session,
 )
 from shrimpmx.mx.unexpected cimport take_receive
@@ -141,7 +141,7 @@ cdef inline void receive_in_order(Library library, Packet *packet) noexcept nogi
     if not deliver(library, packet):
         return
     partner.next_match = seqnum_next(partner.next_match)
-    if not link_empty(&partner.early):
+    if not list_empty(&partner.early):
         deliver_early(library, partner)
     all_received(library, partner)
 
@@ -149,7 +149,7 @@ cdef inline void receive_in_order(Library library, Packet *packet) noexcept nogi
 cdef inline void all_received(Library library, MxPartner *partner) noexcept nogil:
     """Moves next_frag up to the first incomplete message; what it passes is owed an ack."""
     cdef uint16_t complete = partner.next_match
-    if not link_empty(&partner.partial):
+    if not list_empty(&partner.partial):
         complete = request_of_chain(partner.partial.next).seqnum
     if complete != partner.next_frag:
         partner.next_frag = complete
@@ -181,7 +181,7 @@ cdef inline bint deliver(Library library, Packet *packet) noexcept nogil:
         match_finish(library, request)
     else:
         request.flags |= REQUEST_PARTIAL
-        link_append(&packet.partner.partial, &request.chain)
+        list_append(&packet.partner.partial, &request.chain)
     return True
 
 
@@ -200,9 +200,9 @@ cdef bint deliver_unexpected(Library library, const Packet *packet) noexcept nog
 cdef inline void await_data(MxRequest *kept) noexcept nogil:
     """A kept message whose turn has come, but not all of its data."""
     if kept.flags & REQUEST_PARTIAL:
-        link_append(&kept.partner.partial, &kept.chain)
+        list_append(&kept.partner.partial, &kept.chain)
     elif kept.flags & REQUEST_LARGE:
-        link_append(&kept.partner.incoming, &kept.chain)
+        list_append(&kept.partner.incoming, &kept.chain)
 
 
 cdef inline void take_window(MxRequest *request, const Packet *packet) noexcept nogil:
@@ -271,15 +271,15 @@ cdef void receive_out_of_order(Library library, Packet *packet) noexcept nogil:
         if request != NULL:
             receive_fragment(library, request, packet)
             if not request.flags & REQUEST_PARTIAL:
-                link_remove(&request.chain)
+                list_remove(&request.chain)
             all_received(library, partner)
         else:
             count(library, COUNTER_recv_duplicate)
             ack_owe(library, partner, seqnum_next(packet.seqnum) == partner.next_frag)
 
 
-cdef MxRequest *find_by_seqnum(Link *chain, uint16_t seqnum) noexcept nogil:
-    cdef Link *link = chain.next
+cdef MxRequest *find_by_seqnum(ListLink *chain, uint16_t seqnum) noexcept nogil:
+    cdef ListLink *link = chain.next
     while link != chain:
         if request_of_chain(link).seqnum == seqnum:
             return request_of_chain(link)
@@ -310,7 +310,7 @@ cdef void receive_fragment(Library library, MxRequest *request,
 cdef void receive_early(Library library, Packet *packet) noexcept nogil:
     """Keeps a packet that overtook others; the early list is sorted by seqnum."""
     cdef MxPartner *partner = packet.partner
-    cdef Link *place = partner.early.previous
+    cdef ListLink *place = partner.early.previous
     cdef uint32_t ahead = seqnum_distance(packet.seqnum, partner.next_match)
     cdef MxRequest *request
     while place != &partner.early:
@@ -330,7 +330,7 @@ cdef void receive_early(Library library, Packet *packet) noexcept nogil:
         count(library, COUNTER_medium_no_assembly)
         return
     count(library, COUNTER_recv_early)
-    link_insert_after(place, &request.chain)
+    list_insert_after(place, &request.chain)
 
 
 cdef inline const uint8_t *whole(Library library, const MxRequest *kept) noexcept nogil:
@@ -344,12 +344,12 @@ cdef void deliver_early(Library library, MxPartner *partner) noexcept nogil:
     """Early messages whose turn has come are matched, complete or not."""
     cdef MxRequest *kept
     cdef MxRequest *receive
-    while not link_empty(&partner.early):
+    while not list_empty(&partner.early):
         kept = request_of_chain(partner.early.next)
         if kept.seqnum != partner.next_match:
             return
         partner.next_match = seqnum_next(partner.next_match)
-        link_remove(&kept.chain)
+        list_remove(&kept.chain)
         if kept.kind == REQUEST_NOTIFY:
             large_notified(library, partner, kept.length, kept.rdma_id, kept.rdma_seqnum)
             pool_give(&library.pool, kept)

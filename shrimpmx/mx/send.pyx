@@ -20,8 +20,8 @@ from shrimpmx.mx.to_self cimport send_to_self
 from shrimpmx.mx.types cimport (
     ACK_NONE, INLINE_BYTES, REQUEST_CONNECT, REQUEST_DONE, REQUEST_IN_ARENA, REQUEST_IN_FLIGHT,
     REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_POSTING, REQUEST_RELEASED, REQUEST_SEND, REQUEST_ZOMBIE,
-    STATUS_NO_RESOURCES, STATUS_SUCCESS, STATUS_UNREACHABLE, Link, MxPartner, MxRequest,
-    link_append, link_empty, link_insert_after, link_remove, request_of_chain, request_of_queue,
+    STATUS_NO_RESOURCES, STATUS_SUCCESS, STATUS_UNREACHABLE, ListLink, MxPartner, MxRequest,
+    list_append, list_empty, list_insert_after, list_remove, request_of_chain, request_of_queue,
     seqnum_distance, seqnum_next,
 )
 from shrimpmx.native.clock cimport NEVER_NS
@@ -52,9 +52,9 @@ cdef MxRequest *send_start(Library library, MxPartner *partner, const void *data
         request.flags = REQUEST_LARGE
     if not partner.can_send:
         request_complete(library, request, STATUS_UNREACHABLE)
-    elif not link_empty(&partner.throttled) or not launched(library, request):
+    elif not list_empty(&partner.throttled) or not launched(library, request):
         request.flags |= REQUEST_IN_FLIGHT | REQUEST_POSTING
-        link_append(&partner.throttled, &request.queue)
+        list_append(&partner.throttled, &request.queue)
         trace_message(library, TRACE_isend_throttled, partner, 0, length)
     return request
 
@@ -62,7 +62,7 @@ cdef MxRequest *send_start(Library library, MxPartner *partner, const void *data
 cdef void send_notify(Library library, MxRequest *notify) noexcept nogil:
     """It need not keep its place among messages: overtaking those that wait for memory, it
     cannot be the reason why both sides wait for ever."""
-    cdef Link *place = &notify.partner.throttled
+    cdef ListLink *place = &notify.partner.throttled
     notify.flags = REQUEST_DONE | REQUEST_RELEASED
     if may_go(library, notify.partner):
         launch(library, notify)
@@ -72,7 +72,7 @@ cdef void send_notify(Library library, MxRequest *notify) noexcept nogil:
     ):
         place = place.next
     notify.flags |= REQUEST_IN_FLIGHT | REQUEST_POSTING
-    link_insert_after(place, &notify.queue)
+    list_insert_after(place, &notify.queue)
 
 
 cdef inline bint launched(Library library, MxRequest *request) noexcept nogil:
@@ -101,7 +101,7 @@ cdef inline void launch(Library library, MxRequest *request) noexcept nogil:
     request.flags |= REQUEST_IN_FLIGHT
     request.seqnum = partner.next_send
     partner.next_send = seqnum_next(partner.next_send)
-    link_append(&partner.unacked, &request.chain)
+    list_append(&partner.unacked, &request.chain)
     if request.kind == REQUEST_SEND:
         if request.flags & REQUEST_LARGE:
             count(library, COUNTER_sent_large)
@@ -113,28 +113,28 @@ cdef inline void launch(Library library, MxRequest *request) noexcept nogil:
 
 cdef void send_throttled(Library library, MxPartner *partner) noexcept nogil:
     cdef MxRequest *request
-    link_remove(&partner.waiting)
-    while not link_empty(&partner.throttled):
+    list_remove(&partner.waiting)
+    while not list_empty(&partner.throttled):
         request = request_of_queue(partner.throttled.next)
-        link_remove(&request.queue)
+        list_remove(&request.queue)
         if not launched(library, request):
-            link_insert_after(&partner.throttled, &request.queue)
+            list_insert_after(&partner.throttled, &request.queue)
             return
 
 
 cdef void send_post(Library library, MxRequest *request) noexcept nogil:
-    if link_empty(&library.starved) and transmit(library, request):
+    if list_empty(&library.starved) and transmit(library, request):
         posted(library, request)
     else:
         if not request.partner.local:
             library.tx_full = True
         request.flags |= REQUEST_POSTING
-        link_append(&library.starved, &request.queue)
+        list_append(&library.starved, &request.queue)
 
 
 cdef void send_starved(Library library) noexcept nogil:
     """Who waits for a local partner's ring does not hold up messages to others."""
-    cdef Link *link = library.starved.next
+    cdef ListLink *link = library.starved.next
     cdef MxRequest *request
     library.tx_full = False
     while link != &library.starved:
@@ -148,7 +148,7 @@ cdef void send_starved(Library library) noexcept nogil:
             else:
                 library.tx_full = True
             continue
-        link_remove(&request.queue)
+        list_remove(&request.queue)
         request.flags &= ~(<uint32_t>REQUEST_POSTING)
         posted(library, request)
     link = library.starved.next
@@ -161,7 +161,7 @@ cdef inline void posted(Library library, MxRequest *request) noexcept nogil:
     """All packets are in the tx ring: await the answer, complete early if possible."""
     library.doorbell_wanted = True
     request.sent_ns = library.now_ns if library.in_pass else NEVER_NS
-    link_append(&library.resend, &request.queue)
+    list_append(&library.resend, &request.queue)
     if (
         request.kind == REQUEST_SEND
         and not request.flags & (REQUEST_DONE | REQUEST_LARGE)
@@ -193,7 +193,7 @@ cdef inline bint retain(Library library, MxRequest *request) noexcept nogil:
 cdef inline uint16_t piggyback(Library library, MxPartner *partner) noexcept nogil:
     """The acknowledgement rides on this message; an owed one need not go any more."""
     if partner.ack_state != ACK_NONE:
-        link_remove(&partner.acks)
+        list_remove(&partner.acks)
         partner.ack_state = ACK_NONE
         count(library, COUNTER_acks_piggybacked)
     partner.last_acked = partner.next_frag
@@ -275,7 +275,7 @@ cdef void send_stamp(Library library) noexcept nogil:
 
 cdef void send_overdue(Library library) noexcept nogil:
     cdef MxRequest *request
-    while not link_empty(&library.resend):
+    while not list_empty(&library.resend):
         request = request_of_queue(library.resend.next)
         if request.sent_ns + library.resend_delay_ns > library.now_ns:
             return
@@ -283,7 +283,7 @@ cdef void send_overdue(Library library) noexcept nogil:
         if request.resends >= (request.resends_max or library.resends_max):
             partner_die(library, request.partner, STATUS_UNREACHABLE)
             continue
-        link_remove(&request.queue)
+        list_remove(&request.queue)
         request.resends += 1
         request.fragments_sent = 0
         count(library, COUNTER_resent_messages)
@@ -298,7 +298,7 @@ cdef inline MxRequest *oldest_overdue(Library library, MxRequest *request) noexc
     same useless head of every burst, and drop the one message that gets things moving.
     """
     cdef MxRequest *oldest
-    if link_empty(&request.partner.unacked):
+    if list_empty(&request.partner.unacked):
         return request
     oldest = request_of_chain(request.partner.unacked.next)
     if (

@@ -4,7 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from shrimpmx.mx.library cimport Library, request_complete
 from shrimpmx.mx.types cimport (
-    STATUS_SUCCESS, STATUS_TRUNCATED, MxPartner, MxRequest, link_remove,
+    STATUS_SUCCESS, STATUS_TRUNCATED, MxPartner, MxRequest, list_remove,
 )
 
 # Sends to the endpoint itself, `partner`; NULL only if memory is out. `synchronous`: done only
@@ -21,7 +21,7 @@ cdef inline void end_send_to_self(Library library, MxRequest *kept,
     if sender == NULL:
         return
     kept.sender = NULL
-    link_remove(&kept.chain)
+    list_remove(&kept.chain)
     sender.received = min(kept.length, capacity)
     request_complete(library, sender,
                      STATUS_TRUNCATED if kept.length > capacity else STATUS_SUCCESS)

@@ -13,7 +13,7 @@ from shrimpmx.mx.match cimport match_finish, match_keep
 from shrimpmx.mx.pool cimport arena_take, pool_give, pool_take
 from shrimpmx.mx.types cimport (
     INLINE_BYTES, REQUEST_IN_ARENA, REQUEST_KEPT, REQUEST_SEND, STATUS_SUCCESS,
-    STATUS_TRUNCATED, MxPartner, MxRequest, link_append,
+    STATUS_TRUNCATED, MxPartner, MxRequest, list_append,
 )
 from shrimpmx.mx.unexpected cimport take_receive
 from shrimpmx.native.trace cimport TRACE_isend, TRACE_unexpected
@@ -71,7 +71,7 @@ cdef bint keep(Library library, MxRequest *request, bint synchronous) noexcept n
     if synchronous or request.length > library.eager_max or not copy(library, kept, request):
         kept.data = request.data
         kept.sender = request
-        link_append(&request.partner.incoming, &kept.chain)
+        list_append(&request.partner.incoming, &kept.chain)
     else:
         request_complete(library, request, STATUS_SUCCESS)
     count(library, COUNTER_recv_unexpected)

@@ -1,6 +1,6 @@
 """What the library keeps: requests, partners and the lists they stand in.
 
-Lists are circular and doubly linked through a `Link` inside the struct, so that
+Lists are circular and doubly linked through a `ListLink` inside the struct, so that
 joining and leaving one allocates nothing. A link that is in no list points to
 itself; taking it out again is harmless.
 """
@@ -69,9 +69,9 @@ cdef enum AckState:
     ACK_NOW                  # in the list to send at the end of this pass
 
 
-cdef struct Link:
-    Link *next
-    Link *previous
+cdef struct ListLink:
+    ListLink *next
+    ListLink *previous
 
 
 cdef struct Reach:           # how handlers reach a buffer (memory.pyx)
@@ -81,9 +81,9 @@ cdef struct Reach:           # how handlers reach a buffer (memory.pyx)
 
 
 cdef struct MxPartner:       # one remote endpoint
-    Link acks                # in Library.ack_now or ack_later
-    Link refusals            # in Library.refused
-    Link waiting             # in Library.waiting_partners: the first throttled send needs memory
+    ListLink acks            # in Library.ack_now or ack_later
+    ListLink refusals        # in Library.refused
+    ListLink waiting         # in Library.waiting_partners: the first throttled send needs memory
     uint32_t peer_index
     uint32_t endpoint
     uint32_t true_session    # goes with messages; valid if can_send
@@ -114,20 +114,20 @@ cdef struct MxPartner:       # one remote endpoint
     uint32_t refused_session  # the session it refused
     uint32_t acknum_sent
     uint32_t acknum_received
-    Link unacked             # sends in flight, by seqnum (chain)
-    Link throttled           # sends without a seqnum yet (queue)
-    Link connects            # connect requests, oldest first (chain)
-    Link early               # kept messages that came too early, by seqnum (chain)
-    Link partial             # matched or kept, fragments missing, by seqnum (chain)
-    Link large               # large sends that await their notify, oldest first (chain)
-    Link incoming            # kept or matched messages whose data is still the sender's (chain)
+    ListLink unacked         # sends in flight, by seqnum (chain)
+    ListLink throttled       # sends without a seqnum yet (queue)
+    ListLink connects        # connect requests, oldest first (chain)
+    ListLink early           # kept messages that came too early, by seqnum (chain)
+    ListLink partial         # matched or kept, fragments missing, by seqnum (chain)
+    ListLink large           # large sends that await their notify, oldest first (chain)
+    ListLink incoming        # kept or matched messages whose data is still the sender's (chain)
     void *owner              # the Python Partner, borrowed
 
 
 cdef struct MxRequest:       # cache lines; what every message needs lies in the first two
-    Link queue               # the one queue that it waits in (see Library), or the pool's
-    Link chain               # one of its partner's lists
-    Link ending              # Library.completed or forgotten: done, and not released yet
+    ListLink queue           # the one queue that it waits in (see Library), or the pool's
+    ListLink chain           # one of its partner's lists
+    ListLink ending          # Library.completed or forgotten: done, and not released yet
     MxPartner *partner
     uint8_t *data            # the user's buffer, inline_data or arena space
     uint64_t match
@@ -156,61 +156,61 @@ cdef struct MxRequest:       # cache lines; what every message needs lies in the
     MxRequest *sender        # kept, sent to ourselves: the send that still has the data
     uint8_t inline_data[INLINE_BYTES]
     # Of what is hashed (match_table).
-    Link bucket              # the group's head: in its bucket
-    Link same                # the ring of its group
+    ListLink bucket          # the group's head: in its bucket
+    ListLink same            # the ring of its group
     uint64_t number          # its age
     uint8_t unused[REQUEST_UNUSED_BYTES]
 
 
-# -- links -----------------------------------------------------------------
+# -- lists -----------------------------------------------------------------
 
-cdef inline void link_clear(Link *link) noexcept nogil:
+cdef inline void list_clear(ListLink *link) noexcept nogil:
     link.next = link
     link.previous = link
 
 
-cdef inline bint link_empty(const Link *listed) noexcept nogil:
+cdef inline bint list_empty(const ListLink *listed) noexcept nogil:
     return listed.next == listed
 
 
-cdef inline void link_insert_after(Link *place, Link *link) noexcept nogil:
+cdef inline void list_insert_after(ListLink *place, ListLink *link) noexcept nogil:
     link.next = place.next
     link.previous = place
     place.next.previous = link
     place.next = link
 
 
-cdef inline void link_append(Link *listed, Link *link) noexcept nogil:
-    link_insert_after(listed.previous, link)
+cdef inline void list_append(ListLink *listed, ListLink *link) noexcept nogil:
+    list_insert_after(listed.previous, link)
 
 
-cdef inline void link_remove(Link *link) noexcept nogil:
+cdef inline void list_remove(ListLink *link) noexcept nogil:
     link.previous.next = link.next
     link.next.previous = link.previous
-    link_clear(link)
+    list_clear(link)
 
 
-cdef inline MxRequest *request_of_queue(Link *link) noexcept nogil:
+cdef inline MxRequest *request_of_queue(ListLink *link) noexcept nogil:
     return <MxRequest *>link
 
 
-cdef inline MxRequest *request_of_chain(Link *link) noexcept nogil:
+cdef inline MxRequest *request_of_chain(ListLink *link) noexcept nogil:
     return <MxRequest *>(link - 1)  # `chain` is the second link of the struct
 
 
-cdef inline MxRequest *request_of_ending(Link *link) noexcept nogil:
+cdef inline MxRequest *request_of_ending(ListLink *link) noexcept nogil:
     return <MxRequest *>(link - 2)  # `ending` is the third link of the struct
 
 
-cdef inline MxPartner *partner_of_refusals(Link *link) noexcept nogil:
+cdef inline MxPartner *partner_of_refusals(ListLink *link) noexcept nogil:
     return <MxPartner *>(link - 1)  # `refusals` is the second link of the struct
 
 
-cdef inline MxPartner *partner_of_waiting(Link *link) noexcept nogil:
+cdef inline MxPartner *partner_of_waiting(ListLink *link) noexcept nogil:
     return <MxPartner *>(link - 2)  # `waiting` is the third link of the struct
 
 
-cdef inline MxPartner *partner_of_acks(Link *link) noexcept nogil:
+cdef inline MxPartner *partner_of_acks(ListLink *link) noexcept nogil:
     return <MxPartner *>link
 
 
