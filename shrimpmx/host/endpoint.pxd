@@ -1,11 +1,15 @@
-"""The driver as a rank sees it: event rings, receive queue, send commands."""
+"""The driver as a rank sees it: event rings, receive queue, send commands.
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+The library reads the fields of a DriverEndpoint and calls its methods; host/ alone writes them.
+"""
 
-from shrimpmx.host.event_ring cimport event_reader
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from shrimpmx.host.event_ring cimport event_reader, event_reader_consume, event_reader_peek
 from shrimpmx.host.local_events cimport LocalPort
-from shrimpmx.host.send_commands cimport packet_route
-from shrimpmx.host.transmit cimport TransmitPort
+from shrimpmx.host.send_commands cimport packet_head, packet_source
+from shrimpmx.host.transmit cimport TransmitPort, transmit_doorbell
+from shrimpmx.native.ring cimport ring_free
 from shrimpmx.shared.layout cimport COUNTERS_MAX, endpoint_descriptor, event, event_connect
 from shrimpmx.shared.node cimport Node
 
@@ -15,8 +19,9 @@ cdef class DriverEndpoint:
     cdef readonly uint32_t index
     cdef readonly uint32_t runner
     cdef endpoint_descriptor *descriptor
-    cdef TransmitPort port           # set port.now_ns to stamp the frames of a batch
-    cdef uint64_t *counters          # the rank's (COUNTER_send_*), or own_counters
+    cdef packet_source source        # of its packets
+    cdef TransmitPort port
+    cdef uint64_t *counters          # the rank's record, or own_counters
     cdef uint64_t[COUNTERS_MAX] own_counters
     cdef event_reader unexpected
     cdef event_reader expected
@@ -26,52 +31,61 @@ cdef class DriverEndpoint:
     cdef public bint shared          # messages to ranks of the own node go by shared memory
 
     # Events: the next one or NULL; consume what next_* returned, after its data is used.
-    cdef event *next_unexpected(self) noexcept nogil
-    cdef void consume_unexpected(self) noexcept nogil
-    cdef event *next_expected(self) noexcept nogil
-    cdef void consume_expected(self) noexcept nogil
-    cdef bint has_event(self) noexcept nogil
+    cdef inline event *next_unexpected(self) noexcept nogil:
+        return event_reader_peek(&self.unexpected)
+
+    cdef inline void consume_unexpected(self) noexcept nogil:
+        event_reader_consume(&self.unexpected)
+
+    cdef inline event *next_expected(self) noexcept nogil:
+        return event_reader_peek(&self.expected)
+
+    cdef inline void consume_expected(self) noexcept nogil:
+        event_reader_consume(&self.expected)
+
+    cdef inline bint has_event(self) noexcept nogil:
+        return self.next_unexpected() != NULL or self.next_expected() != NULL
+
     # The data of a small or medium event: its recvq_offset.
-    cdef const uint8_t *recvq(self, uint32_t offset) noexcept nogil
+    cdef inline const uint8_t *recvq(self, uint32_t offset) noexcept nogil:
+        return self.recvq_start + offset
+
+    # Frames that are sent from now on carry this time, at which the NIC gets them.
+    cdef inline void stamp(self, int64_t now_ns) noexcept nogil:
+        self.port.now_ns = now_ns
+
+    # Whether the tx ring takes another frame.
+    cdef inline bint has_tx_slot(self) noexcept nogil:
+        return ring_free(self.port.tx, 1) > 0
+
+    # The NIC is told of the frames since the last doorbell; nothing if there are none.
+    cdef inline void doorbell(self) noexcept nogil:
+        if self.frames_waiting:
+            self.frames_waiting = False
+            transmit_doorbell(&self.port)
 
     # Whether messages to `peer` go by shared memory.
-    cdef bint sends_locally(self, uint32_t peer) noexcept nogil
+    cdef inline bint sends_locally(self, uint32_t peer) noexcept nogil:
+        return self.shared and peer == self.node.header.index
 
     # Send commands: 1 sent; 0 no room, try again later: the tx ring is full (counted
     # send_no_tx_slot), or the event ring of a local target (counted shared_eventq_full); -n, n
     # an enum wire_nack: the local target refused. Then doorbell().
-    cdef int send_connect(self, uint32_t peer, uint32_t dst_endpoint, uint32_t lib_seqnum,
-                          const event_connect *data, bint is_reply) noexcept nogil
-    cdef int send_tiny(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
-                       uint32_t seqnum, uint32_t piggyack, uint64_t match,
-                       const void *data, uint32_t length) noexcept nogil
-    cdef int send_small(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
-                        uint32_t seqnum, uint32_t piggyack, uint64_t match,
-                        const void *data, uint32_t length) noexcept nogil
+    # `ptype`: PTYPE_TINY or PTYPE_SMALL.
+    cdef int send_message(self, uint8_t ptype, const packet_head *head, const void *data,
+                          uint32_t length) noexcept nogil
     # `from_copy`: the data lies in the library's own copy, not in the user's buffer.
-    cdef int send_medium_frag(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
-                              uint32_t seqnum, uint32_t piggyack, uint64_t match,
-                              uint32_t message_length, uint32_t frag_seqnum,
-                              const void *data, uint32_t frag_length,
+    cdef int send_medium_frag(self, const packet_head *head, uint32_t message_length,
+                              uint32_t frag_seqnum, const void *data, uint32_t frag_length,
                               bint from_copy) noexcept nogil
-    cdef int send_rndv(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
-                       uint32_t seqnum, uint32_t piggyack, uint64_t match,
-                       uint32_t message_length, uint8_t rdma_id, uint8_t rdma_seqnum,
-                       uint16_t rdma_offset) noexcept nogil
-    cdef int send_notify(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
-                         uint32_t seqnum, uint32_t piggyack, uint32_t transferred,
-                         uint8_t rdma_id, uint8_t rdma_seqnum) noexcept nogil
-    cdef int send_liback(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
-                         uint32_t lib_seqnum, uint32_t session_id, uint32_t acknum,
-                         uint32_t send_seq, uint32_t resent) noexcept nogil
-    # The NIC is told of the frames since the last doorbell; nothing if there are none.
-    cdef void doorbell(self) noexcept nogil
+    cdef int send_rndv(self, const packet_head *head, uint32_t message_length, uint8_t rdma_id,
+                       uint8_t rdma_seqnum, uint16_t rdma_offset) noexcept nogil
+    cdef int send_notify(self, const packet_head *head, uint32_t transferred, uint8_t rdma_id,
+                         uint8_t rdma_seqnum) noexcept nogil
+    cdef int send_liback(self, const packet_head *head, uint32_t session_id, uint32_t acknum,
+                         uint16_t send_seq, uint8_t resent) noexcept nogil
+    cdef int send_connect(self, const packet_head *head, const event_connect *data,
+                          bint is_reply) noexcept nogil
 
     cdef int _open(self, uint32_t session, uint32_t start, uint32_t pid) noexcept nogil
     cdef void _open_readers(self, uint32_t start) noexcept nogil
-    cdef packet_route _route(self, uint32_t dst_endpoint, uint32_t session) noexcept nogil
-    cdef uint8_t *_prepare(self, uint32_t peer) noexcept nogil
-    cdef int _commit(self, uint32_t bytes_count, uint32_t counter) noexcept nogil
-    cdef int _send_message(self, uint8_t ptype, uint32_t peer, uint32_t dst_endpoint,
-                           uint32_t session, uint32_t seqnum, uint32_t piggyack, uint64_t match,
-                           const void *data, uint32_t length, uint32_t counter) noexcept nogil

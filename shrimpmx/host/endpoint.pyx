@@ -14,16 +14,14 @@ from shrimpmx.errors import InputError, MxError
 from shrimpmx.host.event_ring cimport (
     endpoint_lock_take,
     event_fields,
-    event_reader_consume,
     event_reader_open,
-    event_reader_peek,
     event_ring_reset,
 )
 from shrimpmx.host.local_events cimport local_open, local_post
 from shrimpmx.host.pull cimport endpoint_pulls_reset
 from shrimpmx.host.regions cimport endpoint_await_copies, endpoint_regions_reset
 from shrimpmx.host.send_commands cimport (
-    packet_route,
+    packet_head,
     put_connect,
     put_liback,
     put_medium,
@@ -32,12 +30,7 @@ from shrimpmx.host.send_commands cimport (
     put_rndv,
 )
 from shrimpmx.host.token cimport tokens_of_dead
-from shrimpmx.host.transmit cimport (
-    transmit_commit,
-    transmit_doorbell,
-    transmit_open,
-    transmit_prepare,
-)
+from shrimpmx.host.transmit cimport transmit_commit, transmit_open, transmit_prepare
 from shrimpmx.native.atomics cimport (
     load_acquire_u32,
     load_relaxed_u32,
@@ -59,7 +52,6 @@ from shrimpmx.shared.layout cimport (
     COUNTER_send_tiny,
     ENDPOINT_CLOSED,
     ENDPOINT_OPEN,
-    EVENT_IGNORE,
     endpoint_descriptor,
     event,
     event_connect,
@@ -83,6 +75,11 @@ from shrimpmx.wire.wire cimport (
 
 cdef enum:
     SMALL_PACKET_BYTES = 152      # header and data of the longest small packet
+
+# A packet to a rank of the own node: no other one is longer, but for a fragment's data.
+cdef union LocalPacket:
+    wire_message message
+    uint8_t[SMALL_PACKET_BYTES] packet
 
 
 cdef void _close(node_header *node, endpoint_descriptor *descriptor) noexcept nogil:
@@ -138,6 +135,8 @@ cdef class DriverEndpoint:
         self.index = index
         self.runner = runner
         self.descriptor = node_endpoint(node.header, index)
+        self.source.node = node.header
+        self.source.endpoint = index
         self.counters = self.own_counters
         if agent is not None:
             self.counters = <uint64_t *>node.control.agent(agent).counters
@@ -231,29 +230,6 @@ cdef class DriverEndpoint:
 
     # -- events -------------------------------------------------------
 
-    cdef event *next_unexpected(self) noexcept nogil:
-        cdef event *found = event_reader_peek(&self.unexpected)
-        while found != NULL and found.type == EVENT_IGNORE:
-            event_reader_consume(&self.unexpected)
-            found = event_reader_peek(&self.unexpected)
-        return found
-
-    cdef void consume_unexpected(self) noexcept nogil:
-        event_reader_consume(&self.unexpected)
-
-    cdef event *next_expected(self) noexcept nogil:
-        return event_reader_peek(&self.expected)
-
-    cdef void consume_expected(self) noexcept nogil:
-        event_reader_consume(&self.expected)
-
-    cdef bint has_event(self) noexcept nogil:
-        return (event_reader_peek(&self.unexpected) != NULL
-                or event_reader_peek(&self.expected) != NULL)
-
-    cdef const uint8_t *recvq(self, uint32_t offset) noexcept nogil:
-        return self.recvq_start + offset
-
     def discard(self, uint32_t limit) -> int:
         """Consume up to `limit` unexpected events unread; returns how many there were."""
         cdef uint32_t count = 0
@@ -291,29 +267,25 @@ cdef class DriverEndpoint:
         """
         cdef int sent
         cdef const uint8_t *start = data
+        cdef packet_head head
+        head.peer, head.dst_endpoint, head.session = peer, dst_endpoint, session
+        head.seqnum, head.piggyack, head.match = seqnum, piggyack, match
         if kind == "liback":
-            sent = self.send_liback(peer, dst_endpoint, session, seqnum, session_id, acknum,
-                                    send_seq, resent)
+            sent = self.send_liback(&head, session_id, acknum, send_seq, resent)
         elif kind == "rndv":
-            sent = self.send_rndv(peer, dst_endpoint, session, seqnum, piggyack, match,
-                                  message_length, rdma_id, rdma_seqnum, rdma_offset)
+            sent = self.send_rndv(&head, message_length, rdma_id, rdma_seqnum, rdma_offset)
         elif kind == "notify":
-            sent = self.send_notify(peer, dst_endpoint, session, seqnum, piggyack, transferred,
-                                    rdma_id, rdma_seqnum)
+            sent = self.send_notify(&head, transferred, rdma_id, rdma_seqnum)
         elif kind == "medium_frag":
-            sent = self.send_medium_frag(peer, dst_endpoint, session, seqnum, piggyack, match,
-                                         message_length, frag_seqnum, start, len(data),
+            sent = self.send_medium_frag(&head, message_length, frag_seqnum, start, len(data),
                                          from_copy)
+        elif kind not in ("tiny", "small"):
+            raise ValueError(f"no send command {kind!r}")
         elif len(data) > <Py_ssize_t>(SMALL_PACKET_BYTES - sizeof(wire_message)):
             raise InputError(f"{len(data)} bytes do not fit a packet of type {kind}")
-        elif kind == "small":
-            sent = self.send_small(peer, dst_endpoint, session, seqnum, piggyack, match, start,
-                                   len(data))
-        elif kind == "tiny":
-            sent = self.send_tiny(peer, dst_endpoint, session, seqnum, piggyack, match, start,
-                                  len(data))
         else:
-            raise ValueError(f"no send command {kind!r}")
+            sent = self.send_message(PTYPE_TINY if kind == "tiny" else PTYPE_SMALL, &head, start,
+                                     len(data))
         self.doorbell()
         return sent
 
@@ -322,151 +294,104 @@ cdef class DriverEndpoint:
                         status=0, is_reply=False) -> int:
         """The connect command, doorbell included; see command()."""
         cdef event_connect fields
+        cdef packet_head head
+        head.peer, head.dst_endpoint, head.session = peer, dst_endpoint, 0
+        head.seqnum, head.piggyack, head.match = seqnum, 0, 0
         fields.src_session_id = src_session_id
         fields.key_or_session = key_or_session
         fields.target_recv_seqnum_start = target_recv_seqnum_start
         fields.connect_seqnum = connect_seqnum
         fields.status = status
-        cdef int sent = self.send_connect(peer, dst_endpoint, seqnum, &fields, is_reply)
+        cdef int sent = self.send_connect(&head, &fields, is_reply)
         self.doorbell()
         return sent
 
-    cdef bint sends_locally(self, uint32_t peer) noexcept nogil:
-        return self.shared and peer == self.node.header.index
-
-    cdef inline packet_route _route(self, uint32_t dst_endpoint,
-                                    uint32_t session) noexcept nogil:
-        cdef packet_route route
-        route.node = self.node.header
-        route.src_endpoint = self.index
-        route.dst_endpoint = dst_endpoint
-        route.session = session
-        return route
-
-    cdef inline uint8_t *_prepare(self, uint32_t peer) noexcept nogil:
-        """Where the header of the next frame to `peer` goes, or NULL if there is no room."""
-        cdef uint8_t *frame = transmit_prepare(&self.port, peer)
-        if frame == NULL:
-            self.counters[COUNTER_send_no_tx_slot] += 1
-            return NULL
-        return frame + WIRE_HEAD_BYTES
-
-    cdef inline int _commit(self, uint32_t bytes_count, uint32_t counter) noexcept nogil:
-        """The frame whose header and data have `bytes_count` bytes is complete."""
-        transmit_commit(&self.port, WIRE_HEAD_BYTES + bytes_count)
-        self.frames_waiting = True
-        self.counters[counter] += 1
-        return 1
-
-    cdef int send_connect(self, uint32_t peer, uint32_t dst_endpoint, uint32_t lib_seqnum,
-                          const event_connect *data, bint is_reply) noexcept nogil:
-        cdef packet_route route = self._route(dst_endpoint, 0)
-        cdef bint locally = self.sends_locally(peer)
-        cdef wire_connect memory
-        cdef wire_connect *header = &memory if locally else <wire_connect *>self._prepare(peer)
+    cdef int send_message(self, uint8_t ptype, const packet_head *head, const void *data,
+                          uint32_t length) noexcept nogil:
+        cdef LocalPacket room
+        cdef wire_message *header = <wire_message *>header_place(self, head, &room)
         if header == NULL:
             return 0
-        put_connect(header, &route, peer, lib_seqnum, data, is_reply)
-        if locally:
-            return local_post(&self.local, self.counters, <uint8_t *>header, 0, NULL)
-        return self._commit(sizeof(wire_connect), COUNTER_send_connect_reply if is_reply
-                            else COUNTER_send_connect_request)
-
-    cdef int _send_message(self, uint8_t ptype, uint32_t peer, uint32_t dst_endpoint,
-                           uint32_t session, uint32_t seqnum, uint32_t piggyack, uint64_t match,
-                           const void *data, uint32_t length, uint32_t counter) noexcept nogil:
-        cdef packet_route route = self._route(dst_endpoint, session)
-        cdef bint locally = self.sends_locally(peer)
-        cdef uint8_t[SMALL_PACKET_BYTES] memory
-        cdef wire_message *header = <wire_message *>memory
-        if not locally:
-            header = <wire_message *>self._prepare(peer)
-        if header == NULL:
-            return 0
-        put_message(header, ptype | node_mark(route.node, ptype), &route, seqnum, piggyack, match,
-                    length)
+        put_message(header, ptype | node_mark(self.source.node, ptype), &self.source, head, length)
         memcpy(<uint8_t *>header + sizeof(wire_message), data, length)
-        if locally:
-            return local_post(&self.local, self.counters, <uint8_t *>header, session, NULL)
-        return self._commit(sizeof(wire_message) + length, counter)
+        return hand_over(self, head, header, sizeof(wire_message) + length, NULL, 0,
+                         COUNTER_send_tiny if ptype == PTYPE_TINY else COUNTER_send_small)
 
-    cdef int send_tiny(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
-                       uint32_t seqnum, uint32_t piggyack, uint64_t match,
-                       const void *data, uint32_t length) noexcept nogil:
-        return self._send_message(PTYPE_TINY, peer, dst_endpoint, session, seqnum, piggyack,
-                                  match, data, length, COUNTER_send_tiny)
-
-    cdef int send_small(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
-                        uint32_t seqnum, uint32_t piggyack, uint64_t match,
-                        const void *data, uint32_t length) noexcept nogil:
-        return self._send_message(PTYPE_SMALL, peer, dst_endpoint, session, seqnum, piggyack,
-                                  match, data, length, COUNTER_send_small)
-
-    cdef int send_medium_frag(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
-                              uint32_t seqnum, uint32_t piggyack, uint64_t match,
-                              uint32_t message_length, uint32_t frag_seqnum,
-                              const void *data, uint32_t frag_length,
+    cdef int send_medium_frag(self, const packet_head *head, uint32_t message_length,
+                              uint32_t frag_seqnum, const void *data, uint32_t frag_length,
                               bint from_copy) noexcept nogil:
-        cdef packet_route route = self._route(dst_endpoint, session)
-        cdef bint locally = self.sends_locally(peer)
-        cdef wire_medium memory
-        cdef wire_medium *header = &memory if locally else <wire_medium *>self._prepare(peer)
+        cdef LocalPacket room
+        cdef wire_medium *header = <wire_medium *>header_place(self, head, &room)
         if header == NULL:
             return 0
-        put_medium(header, &route, seqnum, piggyack, match, message_length, frag_seqnum,
-                   frag_length)
-        if locally:
-            return local_post(&self.local, self.counters, <uint8_t *>header, session,
-                              <const uint8_t *>data)
-        memcpy(<uint8_t *>header + sizeof(wire_medium), data, frag_length)
-        return self._commit(sizeof(wire_medium) + frag_length, COUNTER_send_mediumsq_frag
-                            if from_copy else COUNTER_send_mediumva_frag)
+        put_medium(header, &self.source, head, message_length, frag_seqnum, frag_length)
+        return hand_over(self, head, header, sizeof(wire_medium), data, frag_length,
+                         COUNTER_send_mediumsq_frag if from_copy else COUNTER_send_mediumva_frag)
 
-    cdef int send_rndv(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
-                       uint32_t seqnum, uint32_t piggyack, uint64_t match,
-                       uint32_t message_length, uint8_t rdma_id, uint8_t rdma_seqnum,
-                       uint16_t rdma_offset) noexcept nogil:
-        cdef packet_route route = self._route(dst_endpoint, session)
-        cdef bint locally = self.sends_locally(peer)
-        cdef wire_rndv memory
-        cdef wire_rndv *header = &memory if locally else <wire_rndv *>self._prepare(peer)
+    cdef int send_rndv(self, const packet_head *head, uint32_t message_length, uint8_t rdma_id,
+                       uint8_t rdma_seqnum, uint16_t rdma_offset) noexcept nogil:
+        cdef LocalPacket room
+        cdef wire_rndv *header = <wire_rndv *>header_place(self, head, &room)
         if header == NULL:
             return 0
-        put_rndv(header, &route, seqnum, piggyack, match, message_length, rdma_id, rdma_seqnum,
-                 rdma_offset)
-        if locally:
-            return local_post(&self.local, self.counters, <uint8_t *>header, session, NULL)
-        return self._commit(sizeof(wire_rndv), COUNTER_send_rndv)
+        put_rndv(header, &self.source, head, message_length, rdma_id, rdma_seqnum, rdma_offset)
+        return hand_over(self, head, header, sizeof(wire_rndv), NULL, 0, COUNTER_send_rndv)
 
-    cdef int send_notify(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
-                         uint32_t seqnum, uint32_t piggyack, uint32_t transferred,
-                         uint8_t rdma_id, uint8_t rdma_seqnum) noexcept nogil:
-        cdef packet_route route = self._route(dst_endpoint, session)
-        cdef bint locally = self.sends_locally(peer)
-        cdef wire_notify memory
-        cdef wire_notify *header = &memory if locally else <wire_notify *>self._prepare(peer)
+    cdef int send_notify(self, const packet_head *head, uint32_t transferred, uint8_t rdma_id,
+                         uint8_t rdma_seqnum) noexcept nogil:
+        cdef LocalPacket room
+        cdef wire_notify *header = <wire_notify *>header_place(self, head, &room)
         if header == NULL:
             return 0
-        put_notify(header, &route, seqnum, piggyack, transferred, rdma_id, rdma_seqnum)
-        if locally:
-            return local_post(&self.local, self.counters, <uint8_t *>header, session, NULL)
-        return self._commit(sizeof(wire_notify), COUNTER_send_notify)
+        put_notify(header, &self.source, head, transferred, rdma_id, rdma_seqnum)
+        return hand_over(self, head, header, sizeof(wire_notify), NULL, 0, COUNTER_send_notify)
 
-    cdef int send_liback(self, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
-                         uint32_t lib_seqnum, uint32_t session_id, uint32_t acknum,
-                         uint32_t send_seq, uint32_t resent) noexcept nogil:
-        cdef packet_route route = self._route(dst_endpoint, session)
-        cdef bint locally = self.sends_locally(peer)
-        cdef wire_truc memory
-        cdef wire_truc *header = &memory if locally else <wire_truc *>self._prepare(peer)
+    cdef int send_liback(self, const packet_head *head, uint32_t session_id, uint32_t acknum,
+                         uint16_t send_seq, uint8_t resent) noexcept nogil:
+        cdef LocalPacket room
+        cdef wire_truc *header = <wire_truc *>header_place(self, head, &room)
         if header == NULL:
             return 0
-        put_liback(header, &route, lib_seqnum, session_id, acknum, send_seq, resent)
-        if locally:
-            return local_post(&self.local, self.counters, <uint8_t *>header, session, NULL)
-        return self._commit(sizeof(wire_truc), COUNTER_send_liback)
+        put_liback(header, &self.source, head, session_id, acknum, send_seq, resent)
+        return hand_over(self, head, header, sizeof(wire_truc), NULL, 0, COUNTER_send_liback)
 
-    cdef void doorbell(self) noexcept nogil:
-        if self.frames_waiting:
-            self.frames_waiting = False
-            transmit_doorbell(&self.port)
+    cdef int send_connect(self, const packet_head *head, const event_connect *data,
+                          bint is_reply) noexcept nogil:
+        cdef LocalPacket room
+        cdef wire_connect *header = <wire_connect *>header_place(self, head, &room)
+        if header == NULL:
+            return 0
+        put_connect(header, &self.source, head, data, is_reply)
+        return hand_over(self, head, header, sizeof(wire_connect), NULL, 0,
+                         COUNTER_send_connect_reply if is_reply
+                         else COUNTER_send_connect_request)
+
+
+# The two ways of a packet: a frame of the tx ring, or the event ring of a local target.
+
+cdef inline void *header_place(DriverEndpoint self, const packet_head *head,
+                               LocalPacket *room) noexcept nogil:
+    """Where the header of the next packet goes: into `room` if its target is local. NULL: full."""
+    cdef uint8_t *frame
+    if self.sends_locally(head.peer):
+        return room
+    frame = transmit_prepare(&self.port, head.peer)
+    if frame == NULL:
+        self.counters[COUNTER_send_no_tx_slot] += 1
+        return NULL
+    return frame + WIRE_HEAD_BYTES
+
+
+cdef inline int hand_over(DriverEndpoint self, const packet_head *head, void *header,
+                          uint32_t bytes_count, const void *data, uint32_t length,
+                          uint32_t counter) noexcept nogil:
+    """The packet of which `bytes_count` bytes lie at `header` is complete with `data`."""
+    if self.sends_locally(head.peer):
+        return local_post(&self.local, self.counters, <uint8_t *>header, head.session,
+                          <const uint8_t *>data)
+    if length != 0:
+        memcpy(<uint8_t *>header + bytes_count, data, length)
+    transmit_commit(&self.port, WIRE_HEAD_BYTES + bytes_count + length)
+    self.frames_waiting = True
+    self.counters[counter] += 1
+    return 1

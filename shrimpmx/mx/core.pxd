@@ -4,7 +4,6 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.mx.handles cimport Request
 from shrimpmx.mx.library cimport Library
-from shrimpmx.mx.progress cimport WakeCondition
 from shrimpmx.mx.types cimport MxPartner, MxRequest
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.node cimport Node
@@ -17,7 +16,6 @@ ctypedef bint (*found_function)(Library library, void *context) noexcept nogil
 
 cdef class EndpointCore:
     cdef Library library
-    cdef WakeCondition wake
     cdef readonly Node node
     cdef readonly Control control
     cdef readonly Waiter waiter

@@ -21,8 +21,7 @@ from shrimpmx.mx.lock cimport (
 )
 from shrimpmx.mx.match cimport match_receive
 from shrimpmx.mx.progress cimport (
-    WakeCondition, next_timer_ns, progress, sends_pending, wake_condition_open,
-    wake_condition_ready,
+    library_ready, next_timer_ns, progress, sends_pending,
 )
 from shrimpmx.mx.send cimport send_start
 from shrimpmx.mx.types cimport REQUEST_DONE, MxPartner, MxRequest
@@ -51,7 +50,7 @@ cdef:
 
 # What a thread sleeps for: the rings, or something that another thread did.
 cdef struct News:
-    WakeCondition *wake
+    void *library
     const uint32_t *event_index
     uint32_t seen
 
@@ -61,7 +60,7 @@ cdef bint news_ready(void *context) noexcept nogil:
     # N2: pairs with N1 in lock.pyx.
     if load_acquire_u32(news.event_index) != news.seen:
         return True
-    return wake_condition_ready(news.wake)
+    return library_ready(news.library)
 
 
 cdef bint found_done(Library library, void *context) noexcept nogil:
@@ -85,14 +84,14 @@ cdef class EndpointCore:
     def __init__(self, Node node not None, int index, int runner, Waiter waiter=None,
                  parameters=None, key=0, agent=None, session_id=None, first_seqnum=1,
                  BusyPoll busy_poll=None):
-        cdef DriverEndpoint driver = DriverEndpoint(node, index, runner)
+        cdef DriverEndpoint driver = DriverEndpoint(node, index, runner, agent)
         self.node = node
         self.control = node.control
         self.waiter = waiter
         self.index = index
-        self.library = Library(node, driver, parameters or MxParameters(), key, agent,
-                               first_seqnum)
-        driver.counters = self.library.counters
+        parameters = parameters or MxParameters()
+        driver.shared = not parameters.disable_shared
+        self.library = Library(node, driver, parameters, key, first_seqnum)
         self.held_spin_ns = HELD_SPIN_NS
         if self.library.clock.kind == CLOCK_KIND_VIRTUAL:
             self.held_spin_ns = 0
@@ -106,7 +105,6 @@ cdef class EndpointCore:
             self.library.busy_poll = busy_poll
             busy_poll.bind(runner, driver.port.tx, self.library.counters, self.library.slot)
         self.library.open(session_id)
-        wake_condition_open(&self.wake, self.library)
 
     def use_trace(self, Trace trace not None, uint32_t number) -> None:
         """Record from now on what happens to its messages, in the ring of agent `number`."""
@@ -126,9 +124,7 @@ cdef class EndpointCore:
         return match_receive(self.library, data, capacity, match, mask)
 
     cdef void doorbell_c(self) noexcept nogil:
-        if self.library.doorbell_wanted:
-            self.library.doorbell_wanted = False
-            self.library.driver.doorbell()
+        self.library.driver.doorbell()
 
     cdef void flush_c(self) noexcept nogil:
         ack_flush_all(self.library)
@@ -161,7 +157,7 @@ cdef class EndpointCore:
         request_release(self.library, request)
 
     cdef WaitResult idle_c(self, int64_t deadline_ns) noexcept nogil:
-        return self.idle(wake_condition_ready, &self.wake,
+        return self.idle(library_ready, <void *>self.library,
                          min(deadline_ns, next_timer_ns(self.library)))
 
     cdef WaitResult idle(self, ready_function ready, void *context,
@@ -273,7 +269,7 @@ cdef class EndpointCore:
         cdef int64_t until_ns = min(deadline_ns, start_ns + self.held_spin_ns)
         cdef uint32_t turns = 0
         while True:
-            if wake_condition_ready(&self.wake):
+            if library_ready(<void *>library):
                 progress(library)
                 if found(library, context):
                     if self.waiter is not None:
@@ -295,7 +291,7 @@ cdef class EndpointCore:
         cdef WaitResult result
         cdef int64_t until_ns
         cdef int64_t signals_ns = library.now_ns + SIGNAL_CHECK_NS
-        news.wake = &self.wake
+        news.library = <void *>library
         news.event_index = &library.event_index
         if self.waiter is not None:
             self.waiter.enter()

@@ -15,7 +15,6 @@ from shrimpmx.native.clock cimport Clock, clock_now_ns
 from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.native.trace cimport message_word, trace_record, trace_ring
 from shrimpmx.shared.heap cimport Heap
-from shrimpmx.shared.layout cimport COUNTERS_MAX
 from shrimpmx.shared.node cimport Node
 
 
@@ -24,8 +23,7 @@ cdef class Library:
     cdef BusyPoll busy_poll          # how it polls the rx ring itself; None: it does not
     cdef readonly Node node
     cdef const Clock *clock
-    cdef uint64_t *counters
-    cdef uint64_t[COUNTERS_MAX] own_counters
+    cdef uint64_t *counters          # the driver's, in which it counts as well
     cdef trace_ring *trace           # the rank's; NULL: tracing is off
     cdef object tracing              # the Trace that the ring belongs to
     cdef RequestPool pool
@@ -58,7 +56,6 @@ cdef class Library:
     # Now.
     cdef int64_t now_ns              # read once per pass
     cdef bint in_pass
-    cdef bint doorbell_wanted        # frames lie in the tx ring that the NIC has not been told of
     cdef uint32_t zombies
     cdef Matching matching           # posted receives and unexpected messages (queue)
     cdef ListLink resend             # sent, awaiting an answer; least recently sent first (queue)
@@ -119,7 +116,7 @@ cdef inline void trace_message(Library library, uint32_t kind, const MxPartner *
     # The pass's time is older than the event that it is about. Frames that follow carry this
     # one, so that the NIC does not record taking them before it.
     time_ns = clock_now_ns(library.clock)
-    library.driver.port.now_ns = time_ns
+    library.driver.stamp(time_ns)
     trace_record(library.trace, time_ns, kind,
                  message_word(partner.peer_index, partner.endpoint, seqnum), b)
 

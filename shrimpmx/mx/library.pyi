@@ -9,6 +9,5 @@ class Library:
         driver: DriverEndpoint,
         parameters: MxParameters,
         key: int,
-        agent: int | None,
         first_seqnum: int,
     ) -> None: ...

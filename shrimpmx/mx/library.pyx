@@ -6,9 +6,8 @@ resends, early and unexpected messages, zombies) and its defaults.
 
 import os
 
-from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint16_t, uint32_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
 
 from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.mx.large cimport large_forget_all
@@ -19,7 +18,7 @@ from shrimpmx.mx.types cimport (
 )
 from shrimpmx.shared.heap cimport Heap
 from shrimpmx.shared.layout cimport (
-    COUNTER_match_comparisons, COUNTER_pool_grown, ENDPOINT_REGIONS, SMALL_MAX_BYTES, agent_record,
+    COUNTER_match_comparisons, COUNTER_pool_grown, ENDPOINT_REGIONS, SMALL_MAX_BYTES,
 )
 from shrimpmx.shared.node cimport Node
 
@@ -40,22 +39,15 @@ cdef list open_libraries():
 cdef class Library:
     """One endpoint's requests, partners and lists; made by `Endpoint`, closed by it."""
 
-    def __init__(self, Node node not None, DriverEndpoint driver not None, parameters, key, agent,
+    def __init__(self, Node node not None, DriverEndpoint driver not None, parameters, key,
                  uint16_t first_seqnum):
-        """`agent` is the index of the rank's record, whose counters to keep, or None."""
-        cdef agent_record *record
         cdef uint32_t partners_count
         self.node = node
         self.partner_handles = []
         self.abandoned = []
         self.driver = driver
         self.clock = node.control.clock()
-        if agent is None:
-            memset(self.own_counters, 0, sizeof(self.own_counters))
-            self.counters = self.own_counters
-        else:
-            record = node.control.agent(agent)
-            self.counters = <uint64_t *>record.counters
+        self.counters = driver.counters
         if not 0 <= key <= 0xFFFFFFFF:
             raise InputError(f"key must be a 32-bit number, not {key}")
         self.key = key
@@ -75,7 +67,6 @@ cdef class Library:
         self.throttle = min(parameters.throttle, SEQNUM_HALF - 1)
         self.early_window = parameters.early_window
         self.self_path = not parameters.disable_self
-        driver.shared = not parameters.disable_shared
         self.prepare_memory(parameters.memory)
         self.now_ns = 0
         self.clear_lists()

@@ -3,7 +3,6 @@
 from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport uint32_t, uint64_t
 
-from shrimpmx.host.event_ring cimport event_reader_peek
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.progress cimport next_timer_ns
 from shrimpmx.native.atomics cimport (
@@ -55,7 +54,7 @@ cdef void lock_tell(Library library) noexcept nogil:
     """
     cdef uint64_t happened = library.completions + library.counters[COUNTER_recv_unexpected]
     if (happened == library.told and next_timer_ns(library) >= library.waiting_until_ns
-            and event_reader_peek(&library.driver.expected) == NULL):
+            and library.driver.next_expected() == NULL):
         return
     library.told = happened
     library.waiting_until_ns = 0x7FFFFFFFFFFFFFFF

@@ -8,8 +8,6 @@ application's calls.
 
 from libc.stdint cimport int64_t
 
-from shrimpmx.host.busy_poll cimport BusyPoll
-from shrimpmx.host.event_ring cimport event_reader, event_reader_consume, event_reader_peek
 from shrimpmx.mx.ack cimport ack_flush
 from shrimpmx.mx.large cimport large_keep_alive, large_retry_sends
 from shrimpmx.mx.large_receive cimport large_pull_done, large_retry_receives
@@ -20,7 +18,6 @@ from shrimpmx.mx.send cimport send_overdue, send_stamp, send_starved
 from shrimpmx.mx.types cimport MxRequest, list_empty, partner_of_acks, request_of_queue
 from shrimpmx.native.burn cimport burn_ns
 from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
-from shrimpmx.native.ring cimport ring_free
 from shrimpmx.shared.layout cimport COUNTER_progress_calls, event
 
 # Events per pass: a rank that only ever receives must get to post receives and to send
@@ -33,31 +30,30 @@ cdef enum:
 
 
 cdef int progress(Library library) noexcept nogil:
-    cdef event_reader *reader = &library.driver.unexpected
     cdef const event *incoming
     cdef int taken = 0
     library.now_ns = clock_now_ns(library.clock)
-    library.driver.port.now_ns = library.now_ns
+    library.driver.stamp(library.now_ns)
     library.in_pass = True
     library.counters[COUNTER_progress_calls] += 1
     send_stamp(library)
     if library.busy_poll is not None:
         library.busy_poll.look(library.now_ns)
     while taken < PASS_EVENTS:
-        incoming = event_reader_peek(reader)
+        incoming = library.driver.next_unexpected()
         if incoming == NULL:
             break
         if library.event_cost_ns != 0:
             burn_ns(library.clock, library.event_cost_ns)
         receive_event(library, incoming)
-        event_reader_consume(reader)
+        library.driver.consume_unexpected()
         taken += 1
     while True:
-        incoming = event_reader_peek(&library.driver.expected)
+        incoming = library.driver.next_expected()
         if incoming == NULL:
             break
         large_pull_done(library, incoming)
-        event_reader_consume(&library.driver.expected)
+        library.driver.consume_expected()
         taken += 1
     if not list_empty(&library.resend):
         send_overdue(library)
@@ -75,9 +71,7 @@ cdef int progress(Library library) noexcept nogil:
     if taken != 0 and library.busy_poll is not None:
         library.busy_poll.keep_off(library.now_ns)
     library.in_pass = False
-    if library.doorbell_wanted:
-        library.doorbell_wanted = False
-        library.driver.doorbell()
+    library.driver.doorbell()
     return taken
 
 
@@ -111,21 +105,14 @@ cdef int64_t next_timer_ns(Library library) noexcept nogil:
     return timer_ns
 
 
-cdef void wake_condition_open(WakeCondition *condition, Library library) noexcept:
-    condition.unexpected = &library.driver.unexpected
-    condition.expected = &library.driver.expected
-    condition.starved = &library.starved
-    condition.tx_full = &library.tx_full
-    condition.tx = library.driver.port.tx
-    condition.busy_poll = <void *>library.busy_poll if library.busy_poll is not None else NULL
+cdef bint library_ready(void *library) noexcept nogil:
+    return has_news(<Library>library)
 
 
-cdef bint wake_condition_ready(void *context) noexcept nogil:
-    cdef WakeCondition *condition = <WakeCondition *>context
+cdef inline bint has_news(Library library) noexcept nogil:
     return (
-        event_reader_peek(condition.unexpected) != NULL
-        or event_reader_peek(condition.expected) != NULL
-        or (condition.tx_full[0] and not list_empty(condition.starved)
-            and ring_free(condition.tx, 1) > 0)
-        or (condition.busy_poll != NULL and (<BusyPoll>condition.busy_poll).ready())
+        library.driver.has_event()
+        or (library.tx_full and not list_empty(&library.starved)
+            and library.driver.has_tx_slot())
+        or (library.busy_poll is not None and library.busy_poll.ready())
     )

@@ -1,7 +1,8 @@
 """Sending: messages, notifies and connect requests, resends, and waiting for room."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
+from shrimpmx.host.send_commands cimport packet_head
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.types cimport MxPartner, MxRequest
 
@@ -21,3 +22,16 @@ cdef void send_starved(Library library) noexcept nogil
 cdef void send_overdue(Library library) noexcept nogil
 # Requests sent since the last pass went out about now.
 cdef void send_stamp(Library library) noexcept nogil
+
+
+cdef inline packet_head head_to(const MxPartner *partner, uint32_t session, uint16_t seqnum,
+                                uint64_t match) noexcept nogil:
+    """The head of a packet to a partner; with it goes what we have received of its messages."""
+    cdef packet_head head
+    head.peer = partner.peer_index
+    head.dst_endpoint = partner.endpoint
+    head.session = session
+    head.seqnum = seqnum
+    head.piggyack = partner.next_frag
+    head.match = match
+    return head

@@ -21,7 +21,7 @@ DIRECT, BOUNCED = ("heap", False, False, True), ("heap", True, True, True)
 
 def library_of(node: Node, memory: str) -> Library:
     parameters = MxParameters.model_validate({"memory": memory})
-    return Library(node, DriverEndpoint(node, 0, 1), parameters, 0, None, 1)
+    return Library(node, DriverEndpoint(node, 0, 1), parameters, 0, 1)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from posix.unistd cimport read, write
 from shrimpmx.host.interrupts cimport InterruptAgent
 from shrimpmx.mx.endpoint cimport Endpoint
 from shrimpmx.mx.handles cimport Partner
-from shrimpmx.mx.progress cimport next_timer_ns, wake_condition_ready
+from shrimpmx.mx.progress cimport library_ready, next_timer_ns
 from shrimpmx.mx.types cimport REQUEST_DONE, STATUS_SUCCESS
 from shrimpmx.native.atomics cimport load_relaxed_u64
 from shrimpmx.native.clock cimport clock_now_ns
@@ -121,7 +121,7 @@ cdef class ReceiveRounds:
                 or self.handler.next_due_ns <= now_ns):
             self.handler_side(now_ns)
             self.worked = True
-        if (wake_condition_ready(&self.endpoint.wake)
+        if (library_ready(<void *>self.endpoint.library)
                 or next_timer_ns(self.endpoint.library) <= now_ns):
             self.worked = True
             self.library_side()
