@@ -9,7 +9,14 @@ class DriverEndpoint:
     index: int
     runner: int
     shared: bool
-    def __init__(self, node: Node, index: int, runner: int, agent: int | None = None) -> None: ...
+    def __init__(
+        self,
+        node: Node,
+        index: int,
+        runner: int,
+        agent: int | None = None,
+        shared: bool = False,
+    ) -> None: ...
     def open(self, session: int | None = None, start_index: int = 0) -> int: ...
     def close(self) -> None: ...
     @property

@@ -120,10 +120,12 @@ cdef class DriverEndpoint:
     """One endpoint of a node, as its owning rank uses it.
 
     `index`: its number on the node; `runner`: the rank's process, which handlers wake;
-    `agent`: the record whose counters count what is sent (None: counted privately).
+    `agent`: the record whose counters count what is sent (None: counted privately); `shared`:
+    messages to ranks of the own node go by shared memory.
     """
 
-    def __init__(self, Node node not None, uint32_t index, uint32_t runner, agent=None):
+    def __init__(self, Node node not None, uint32_t index, uint32_t runner, agent=None,
+                 bint shared=False):
         if index >= node.header.endpoints_count:
             raise InputError(
                 f"node {node.header.index} has no endpoint {index}; its endpoints are 0 to "
@@ -134,6 +136,7 @@ cdef class DriverEndpoint:
         self.node = node
         self.index = index
         self.runner = runner
+        self.shared = shared
         self.descriptor = node_endpoint(node.header, index)
         self.source.node = node.header
         self.source.endpoint = index

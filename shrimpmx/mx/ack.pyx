@@ -10,10 +10,8 @@ from libc.stdint cimport int32_t, uint16_t, uint32_t
 
 from shrimpmx.host.send_commands cimport packet_head
 from shrimpmx.mx.large cimport large_acked
-from shrimpmx.mx.library cimport (
-    Library, count, request_end_send, trace_message,
-)
-from shrimpmx.mx.send cimport head_to, send_throttled
+from shrimpmx.mx.library cimport Library, count, trace_message
+from shrimpmx.mx.send cimport head_to, send_end, send_throttled
 from shrimpmx.mx.types cimport (
     ACK_LATER, ACK_NONE, ACK_NOW, REQUEST_LARGE, STATUS_SUCCESS, MxPartner, MxRequest,
     list_append, list_empty, list_remove, partner_of_acks, request_of_chain, seqnum_distance,
@@ -41,7 +39,7 @@ cdef void ack_take_in(Library library, MxPartner *partner, uint16_t acked) noexc
         if request.flags & REQUEST_LARGE:
             large_acked(library, request)
         else:
-            request_end_send(library, request, STATUS_SUCCESS)
+            send_end(library, request, STATUS_SUCCESS)
         advance -= 1
     if not list_empty(&partner.throttled):
         send_throttled(library, partner)
@@ -64,15 +62,15 @@ cdef void ack_owe(Library library, MxPartner *partner, bint at_once) noexcept no
     if partner.ack_state == ACK_NOW or not partner.known:
         return
     if at_once or (
-        seqnum_distance(partner.next_frag, partner.last_acked) >= library.notacked_max
+        seqnum_distance(partner.next_frag, partner.last_acked) >= library.settings.notacked_max
     ):
         list_remove(&partner.acks)
         partner.ack_state = ACK_NOW
-        list_append(&library.ack_now, &partner.acks)
+        list_append(&library.ack.now, &partner.acks)
     elif partner.ack_state == ACK_NONE:
         partner.ack_state = ACK_LATER
-        partner.ack_due_ns = library.now_ns + library.ack_delay_ns
-        list_append(&library.ack_later, &partner.acks)
+        partner.ack_due_ns = library.now_ns + library.settings.ack_delay_ns
+        list_append(&library.ack.later, &partner.acks)
 
 
 cdef bint send_ack(Library library, MxPartner *partner) noexcept nogil:
@@ -91,21 +89,21 @@ cdef bint send_ack(Library library, MxPartner *partner) noexcept nogil:
 
 
 cdef void ack_flush(Library library) noexcept nogil:
-    while not list_empty(&library.ack_now):
-        if not send_ack(library, partner_of_acks(library.ack_now.next)):
+    while not list_empty(&library.ack.now):
+        if not send_ack(library, partner_of_acks(library.ack.now.next)):
             return
         count(library, COUNTER_acks_immediate)
-    while not list_empty(&library.ack_later):
-        if partner_of_acks(library.ack_later.next).ack_due_ns > library.now_ns:
+    while not list_empty(&library.ack.later):
+        if partner_of_acks(library.ack.later.next).ack_due_ns > library.now_ns:
             return
-        if not send_ack(library, partner_of_acks(library.ack_later.next)):
+        if not send_ack(library, partner_of_acks(library.ack.later.next)):
             return
         count(library, COUNTER_acks_delayed)
 
 
 cdef void ack_flush_all(Library library) noexcept nogil:
     ack_flush(library)
-    while not list_empty(&library.ack_later):
-        if not send_ack(library, partner_of_acks(library.ack_later.next)):
+    while not list_empty(&library.ack.later):
+        if not send_ack(library, partner_of_acks(library.ack.later.next)):
             return
         count(library, COUNTER_acks_delayed)

@@ -5,12 +5,14 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from shrimpmx.mx.connect cimport connect_cancel
 from shrimpmx.mx.handles cimport (
-    Request, Status, StatusFields, reap_forgotten, request_finish, request_forget, request_take,
+    Request, Status, StatusFields, reap_forgotten, request_finish, request_take,
 )
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.lock cimport lock_forgotten, lock_leave
 from shrimpmx.mx.match cimport match_cancel
 from shrimpmx.mx.messages cimport MessageCalls
+from shrimpmx.mx.request cimport request_forget
+from shrimpmx.mx.send cimport send_limit_resends
 from shrimpmx.mx.types cimport (
     REQUEST_CONNECT, REQUEST_DONE, REQUEST_RECEIVE, ListLink, MxRequest, request_of_ending,
 )
@@ -36,8 +38,8 @@ cdef inline uint64_t match_of(const MxRequest *request) noexcept nogil:
 cdef bint found_completed(Library library, void *context) noexcept nogil:
     """The oldest completed request that fits, among those that Python calls started."""
     cdef Wanted *wanted = <Wanted *>context
-    cdef ListLink *link = library.completed.next
-    while link != &library.completed:
+    cdef ListLink *link = library.request.completed.next
+    while link != &library.request.completed:
         wanted.request = request_of_ending(link)
         if wanted.request.owner != NULL and wanted.match == (
             wanted.mask & match_of(wanted.request)
@@ -248,7 +250,7 @@ cdef class CompletionCalls(MessageCalls):
         endpoint's limit (mx.resends_max). MX: set_request_timeout, in ms there. Raises
         InputError for a time that is not positive, or another endpoint's request.
         """
-        cdef uint32_t resends = self.library.resends_default
+        cdef uint32_t resends = self.library.settings.resends_max
         if request is not None:
             self.check_own(request)
         if timeout_ns is not None:
@@ -257,7 +259,7 @@ cdef class CompletionCalls(MessageCalls):
             resends = -(-timeout_ns // 512_000_000)
         self.enter()
         if request is None:
-            self.library.resends_max = resends
+            send_limit_resends(self.library, resends)
         elif request.request != NULL:
             request.request.resends_max = resends
         self.leave()

@@ -10,11 +10,12 @@ from libc.stdint cimport int8_t, uint8_t, uint16_t, uint32_t
 
 from shrimpmx.host.send_commands cimport packet_head
 from shrimpmx.mx.large cimport large_asks
-from shrimpmx.mx.library cimport Library, count, request_complete
+from shrimpmx.mx.library cimport Library, count
 from shrimpmx.mx.partner cimport (
     LEARNED_ANEW, LEARNED_STALE, Learned, nack_status, partner_die, partner_learn, partner_make,
 )
 from shrimpmx.mx.pool cimport pool_take
+from shrimpmx.mx.request cimport request_complete
 from shrimpmx.mx.send cimport head_to, send_post
 from shrimpmx.mx.types cimport (
     REQUEST_CONNECT, REQUEST_POSTING, STATUS_BAD_KEY, STATUS_BAD_SESSION, STATUS_CANCELLED,
@@ -150,7 +151,7 @@ cdef bint nack_concerns(Library library, MxPartner *partner, uint16_t seqnum,
     """
     if not partner.can_send or not seqnum_same_session(seqnum, partner.next_send):
         return False
-    if partner.restarted and library.now_ns - partner.known_ns < library.resend_delay_ns:
+    if partner.restarted and library.now_ns - partner.known_ns < library.settings.resend_delay_ns:
         return False
     return (
         seqnum_distance(seqnum, partner.next_acked)

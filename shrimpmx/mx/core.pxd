@@ -75,7 +75,6 @@ cdef class EndpointCore:
     # Raises why a call cannot wait. Under the lock, which it lets go meanwhile.
     cdef int refuse_wait(self) except -1
     cdef int check_signals(self, WaitResult result) except -1
-    cdef void wake_waiting(self) noexcept nogil
 
 # For a request that no other thread knows of.
 cdef bint found_done(Library library, void *context) noexcept nogil

@@ -5,8 +5,6 @@ above take the lock (lock.pxd). A Python wait makes a pass, spins for some micro
 the GIL held if its strategy spins, then lets lock and GIL go and waits by its strategy.
 """
 
-import warnings
-
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -14,15 +12,14 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from shrimpmx.host.busy_poll cimport BusyPoll
 from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.mx.ack cimport ack_flush_all
-from shrimpmx.mx.handles cimport Request, collect_all, reap_forgotten
-from shrimpmx.mx.library cimport Library, request_release
+from shrimpmx.mx.handles cimport Request, reap_forgotten
+from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.lock cimport (
-    lock_again, lock_enter, lock_forgotten, lock_leave, lock_sleep, lock_tell,
+    lock_enter, lock_forgotten, lock_leave, lock_open, lock_sleep, lock_woken,
 )
 from shrimpmx.mx.match cimport match_receive
-from shrimpmx.mx.progress cimport (
-    library_ready, next_timer_ns, progress, sends_pending,
-)
+from shrimpmx.mx.progress cimport library_ready, next_timer_ns, progress
+from shrimpmx.mx.request cimport request_release
 from shrimpmx.mx.send cimport send_start
 from shrimpmx.mx.types cimport REQUEST_DONE, MxPartner, MxRequest
 from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32, load_relaxed_u32
@@ -37,9 +34,6 @@ from shrimpmx.wait.waiter cimport Waiter
 
 from shrimpmx.errors import AbortedError, InputError, MxError
 from shrimpmx.settings.parameters import MxParameters
-
-cdef extern from "<sched.h>" nogil:
-    int sched_yield() noexcept
 
 cdef:
     # How often a Python wait looks for signals such as Ctrl-C, ns.
@@ -79,31 +73,31 @@ cdef int64_t deadline_of(int64_t now_ns, object timeout_ns) except -1:
 
 
 cdef class EndpointCore:
-    """The state of an endpoint, its compiled calls, and its Python calls for progress."""
+    """The state of an endpoint and its compiled calls."""
 
     def __init__(self, Node node not None, int index, int runner, Waiter waiter=None,
                  parameters=None, key=0, agent=None, session_id=None, first_seqnum=1,
                  BusyPoll busy_poll=None):
-        cdef DriverEndpoint driver = DriverEndpoint(node, index, runner, agent)
+        cdef DriverEndpoint driver
         self.node = node
         self.control = node.control
         self.waiter = waiter
         self.index = index
         parameters = parameters or MxParameters()
-        driver.shared = not parameters.disable_shared
+        driver = DriverEndpoint(node, index, runner, agent, not parameters.disable_shared)
         self.library = Library(node, driver, parameters, key, first_seqnum)
         self.held_spin_ns = HELD_SPIN_NS
         if self.library.clock.kind == CLOCK_KIND_VIRTUAL:
             self.held_spin_ns = 0
         if waiter is not None:
-            self.library.slot = waiter.environment.slot
+            lock_open(self.library, waiter.environment.slot)
             if isinstance(waiter.strategy, SpinThen):
                 self.held_spin_ns = min(self.held_spin_ns, (<SpinThen>waiter.strategy).limit_ns)
             elif waiter.strategy.name != "spin":
                 self.held_spin_ns = 0
         if busy_poll is not None:
             self.library.busy_poll = busy_poll
-            busy_poll.bind(runner, driver.port.tx, self.library.counters, self.library.slot)
+            busy_poll.bind(runner, driver.port.tx, self.library.counters, self.library.lock.slot)
         self.library.open(session_id)
 
     def use_trace(self, Trace trace not None, uint32_t number) -> None:
@@ -243,7 +237,7 @@ cdef class EndpointCore:
     cdef int wait_for(self, found_function found, void *context, object timeout_ns) except -1:
         cdef Library library = self.library
         cdef int64_t deadline_ns = NEVER_NS
-        cdef uint32_t wakeups = library.wakeups
+        cdef uint32_t wakeups = library.lock.wakeups
         if library.progression_disabled:
             self.refuse_wait()
         progress(library)
@@ -256,7 +250,7 @@ cdef class EndpointCore:
                 return 0
         if not self.can_wait():
             self.refuse_wait()
-        if self.held_spin_ns > 0 and library.waiting == 0:
+        if self.held_spin_ns > 0 and library.lock.waiting == 0:
             if self.spin_held(found, context, deadline_ns):
                 return 1
         return self.wait_released(found, context, deadline_ns, wakeups)
@@ -292,7 +286,7 @@ cdef class EndpointCore:
         cdef int64_t until_ns
         cdef int64_t signals_ns = library.now_ns + SIGNAL_CHECK_NS
         news.library = <void *>library
-        news.event_index = &library.event_index
+        news.event_index = &library.lock.event_index
         if self.waiter is not None:
             self.waiter.enter()
         try:
@@ -309,16 +303,14 @@ cdef class EndpointCore:
                         with gil:
                             self.check_signals(WAIT_TIMED_OUT)
                         # A signal's handler, or another thread, woke or closed the endpoint.
-                        if library.wakeups != wakeups:
+                        if library.lock.wakeups != wakeups:
                             return 0
-                    news.seen = library.event_index
+                    news.seen = library.lock.event_index
                     until_ns = min(deadline_ns, next_timer_ns(library))
-                    library.waiting_until_ns = min(library.waiting_until_ns, until_ns)
-                    lock_sleep(library)
+                    lock_sleep(library, until_ns)
                     result = self.idle(news_ready, &news, min(until_ns, signals_ns))
-                    lock_again(library)
-                    library.waiting -= 1
-                    if library.wakeups != wakeups:
+                    lock_woken(library)
+                    if library.lock.wakeups != wakeups:
                         return 0
                     if result == WAIT_STOPPED:
                         with gil:
@@ -365,132 +357,3 @@ cdef class EndpointCore:
                 f"the run was stopped while endpoint {self.index} of node {self.node.index} "
                 "waited")
         return 0
-
-    # -- Python face -----------------------------------------------------------
-
-    @property
-    def session(self):
-        """The session id drawn when the endpoint was opened, 32 bits."""
-        return self.library.session
-
-    def counters(self) -> dict:
-        """The library's and the driver's send counters, by name."""
-        return self.library.counter_values()
-
-    def progress(self) -> int:
-        """One pass over events, resends and acknowledgements; returns the events taken.
-
-        MX: progress. Raises MxError "endpoint-closed".
-        """
-        cdef int taken
-        self.enter()
-        taken = self.make_pass()
-        self.leave()
-        return taken
-
-    def wakeup(self) -> None:
-        """Let every thread that is blocked in a call of this endpoint return, with no result.
-
-        `wait`, `wait_any`, `peek` and `probe` return None, `connect`, `send` and `recv` raise
-        MxError "woken". Their requests go on. MX: wakeup.
-        """
-        self.enter()
-        self.wake_waiting()
-        self.leave()
-
-    cdef void wake_waiting(self) noexcept nogil:
-        self.library.wakeups += 1
-        self.library.told = <uint64_t>-1
-        lock_tell(self.library)
-
-    def disable_progression(self) -> None:
-        """Calls make no passes until `reenable_progression`. MX: disable_progression.
-
-        They see what is done already; one that would have to wait raises MxError
-        "progression-disabled". The partners get no acknowledgements meanwhile.
-        """
-        self.enter()
-        self.library.progression_disabled = True
-        self.leave()
-
-    def reenable_progression(self) -> None:
-        """Calls make passes again. MX: reenable_progression."""
-        self.enter()
-        self.library.progression_disabled = False
-        self.leave()
-
-    def set_error_handler(self, handler) -> None:
-        """Call `handler(message, code)` before a call raises MxError. MX: set_error_handler.
-
-        What it raises is raised instead. None: no handler. In MX the default handler ends the
-        program; here the exception is that.
-        """
-        self.error_handler = handler
-
-    @property
-    def next_timer_ns(self):
-        """When the library next wants a pass though nothing comes, ns; None if never."""
-        cdef int64_t timer_ns
-        if not self.library.opened:
-            return None
-        self.enter()
-        timer_ns = next_timer_ns(self.library)
-        self.leave()
-        return None if timer_ns == NEVER_NS else timer_ns
-
-    def drain(self, timeout_ns=None) -> bool:
-        """Wait until all that was sent is acknowledged; False if `timeout_ns` passed first.
-
-        A `timeout_ns` below 0 counts as 0, here and in every call that waits.
-        """
-        cdef bint drained
-        self.enter()
-        try:
-            drained = self.wait_for(found_drained, NULL, timeout_ns)
-        finally:
-            self.leave()
-        return drained
-
-    def close(self) -> None:
-        """Send the acknowledgements that are owed and close. MX: close_endpoint.
-
-        Requests that are not done end with "endpoint-closed"; threads that wait return as by
-        `wakeup`. Closing twice is harmless, also at the same time.
-        """
-        cdef Library library = self.library
-        self.take_lock()
-        while library.opened and library.waiting > 0:
-            self.wake_waiting()
-            lock_leave(library)
-            with nogil:
-                sched_yield()
-            lock_enter(library)
-        if not library.opened:
-            lock_leave(library)
-            return
-        library.wakeups += 1  # for a wait that looks at signals now and is not counted
-        self.flush_c()
-        if library.busy_poll is not None:
-            library.busy_poll.resume()
-        library.opened = False
-        lock_leave(library)
-        # First, since handlers and pulls write to the buffers until then.
-        library.driver.close()
-        collect_all(library, "endpoint-closed")
-        library.close()
-
-    def __del__(self):
-        # Its requests keep themselves and their buffers, so nothing else would ever end them.
-        if self.library is not None and self.library.opened:
-            warnings.warn(f"endpoint {self.index} was not closed", ResourceWarning, source=self)
-            self.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        self.close()
-
-
-cdef bint found_drained(Library library, void *context) noexcept nogil:
-    return not sends_pending(library)

@@ -85,7 +85,7 @@ cdef class Endpoint(CompletionCalls):
         if partner == NULL:
             raise InputError(
                 f"there is no endpoint {endpoint} of node {node}; nodes are 0 to "
-                f"{library.nodes_count - 1}, endpoints 0 to 255")
+                f"{library.settings.nodes_count - 1}, endpoints 0 to 255")
         if request == NULL:
             request_failed(handle)
         return handle
@@ -99,7 +99,7 @@ cdef class Endpoint(CompletionCalls):
         them that has to answer (Open-MX: OMX_CONNECT_POLLALL); but none whose unexpected handler
         is running, which may be the caller.
         """
-        cdef uint32_t wakeups = self.library.wakeups
+        cdef uint32_t wakeups = self.library.lock.wakeups
         cdef Request handle = self.iconnect(node, endpoint, key)
         try:
             if len(open_libraries()) > 1:
@@ -111,7 +111,7 @@ cdef class Endpoint(CompletionCalls):
             raise
         if status is None:
             self.cancel(handle)
-            if self.library.wakeups != wakeups:
+            if self.library.lock.wakeups != wakeups:
                 self.fail("the wait was ended by a wakeup", "woken")
             self.fail(
                 f"endpoint {endpoint} of node {node} did not answer within {timeout_ns} ns",
@@ -131,7 +131,7 @@ cdef class Endpoint(CompletionCalls):
             status = self.test(handle)
             if (
                 status is not None
-                or self.library.wakeups != wakeups
+                or self.library.lock.wakeups != wakeups
                 or self.library.now_ns >= deadline_ns
             ):
                 return status
@@ -214,7 +214,6 @@ cdef class Endpoint(CompletionCalls):
         self.enter()
         _replaced = self.library.unexpected_handler
         self.library.unexpected_handler = handler
-        self.library.handles_unexpected = handler is not None
         self.leave()
 
     # -- addresses, and what there is ------------------------------------------
@@ -268,19 +267,19 @@ cdef class Endpoint(CompletionCalls):
 
     def hostname_of_node(self, int node) -> str:
         """The name of a node. MX: nic_id_to_hostname. InputError if there is none such."""
-        if not 0 <= node < <int>self.library.nodes_count:
+        if not 0 <= node < <int>self.library.settings.nodes_count:
             raise InputError(
-                f"there is no node {node}; nodes are 0 to {self.library.nodes_count - 1}")
+                f"there is no node {node}; nodes are 0 to {self.library.settings.nodes_count - 1}")
         return f"node{node}"
 
     def node_of_hostname(self, str hostname not None) -> int:
         """The node of that name. MX: hostname_to_nic_id. InputError if there is none such."""
-        for node in range(<int>self.library.nodes_count):
+        for node in range(<int>self.library.settings.nodes_count):
             if hostname == f"node{node}":
                 return node
         raise InputError(
             f"there is no node {hostname!r}; nodes are node0 to "
-            f"node{self.library.nodes_count - 1}")
+            f"node{self.library.settings.nodes_count - 1}")
 
     def get_info(self) -> dict:
         """Limits and sizes, by name. MX: get_info. Lengths are bytes."""
@@ -288,7 +287,7 @@ cdef class Endpoint(CompletionCalls):
         return {
             "api": 0x301,
             "node": self.node.header.index,
-            "nodes": library.nodes_count,
+            "nodes": library.settings.nodes_count,
             "endpoint": self.index,
             "endpoints": self.node.header.endpoints_count,
             "session": library.session,
@@ -297,12 +296,12 @@ cdef class Endpoint(CompletionCalls):
             "small_max": SMALL_MAX_BYTES,
             "medium_frag": self.node.header.geometry.medium_frag_bytes,
             "medium_frags_max": self.node.header.geometry.medium_frags_max,
-            "eager_max": library.eager_max,
+            "eager_max": library.settings.eager_max,
             "segments_max": SEGMENTS_MAX,
-            "early_window": library.early_window,
-            "throttle": library.throttle,
-            "zombies_max": library.zombies_max,
-            "resends_max": library.resends_max,
-            "resend_delay_ns": library.resend_delay_ns,
-            "ack_delay_ns": library.ack_delay_ns,
+            "early_window": library.settings.early_window,
+            "throttle": library.settings.throttle,
+            "zombies_max": library.settings.zombies_max,
+            "resends_max": library.send.resends_max,
+            "resend_delay_ns": library.settings.resend_delay_ns,
+            "ack_delay_ns": library.settings.ack_delay_ns,
         }

@@ -58,8 +58,6 @@ cdef void request_take(Library library, MxRequest *request, StatusFields *fields
 cdef Status request_finish(Request handle, const StatusFields *fields)
 cdef Status status_of(Library library, const StatusFields *fields, object context)
 cdef Partner partner_of(Library library, MxPartner *partner)
-# Nobody will test it: given back when it is done (see reap_forgotten). Under the lock.
-cdef void request_forget(Library library, MxRequest *request) noexcept nogil
 # Finishes the forgotten requests that are done. No lock.
 cdef int reap_forgotten(Library library) except -1
 # Requests that are not done end with `code`, the others are collected; before the library's

@@ -8,13 +8,13 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
-from shrimpmx.mx.library cimport Library, request_release
+from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.lock cimport lock_enter, lock_leave
 from shrimpmx.mx.pool cimport PoolChunk
+from shrimpmx.mx.request cimport request_own, request_release
 from shrimpmx.mx.types cimport (
-    REQUEST_BOUND, REQUEST_CONNECT, REQUEST_DONE, REQUEST_FORGOTTEN, REQUEST_RECEIVE, REQUEST_SEND,
-    STATUS_SUCCESS, STATUS_TRUNCATED, MxPartner, MxRequest, list_append, list_empty, list_remove,
-    request_of_ending,
+    REQUEST_CONNECT, REQUEST_DONE, REQUEST_RECEIVE, REQUEST_SEND, STATUS_SUCCESS,
+    STATUS_TRUNCATED, MxPartner, MxRequest, list_empty, request_of_ending,
 )
 
 from shrimpmx.errors import InputError
@@ -158,10 +158,7 @@ cdef Request request_make(Library library, object buffer, bint writable, object 
 cdef void request_bind(Request handle, MxRequest *request) noexcept:
     handle.request = request
     if request != NULL:
-        request.owner = <void *>handle
-        request.flags |= REQUEST_BOUND
-        if request.flags & REQUEST_DONE:
-            list_append(&handle.library.completed, &request.ending)
+        request_own(handle.library, request, <void *>handle)
         Py_INCREF(handle)
 
 
@@ -242,23 +239,17 @@ cdef Partner partner_of(Library library, MxPartner *partner):
     return made
 
 
-cdef void request_forget(Library library, MxRequest *request) noexcept nogil:
-    request.flags |= REQUEST_FORGOTTEN
-    if request.flags & REQUEST_DONE:
-        list_remove(&request.ending)
-        list_append(&library.forgotten, &request.ending)
-
-
 cdef int reap_forgotten(Library library) except -1:
     cdef MxRequest *request
     cdef StatusFields fields
     cdef Request handle
     while True:
         lock_enter(library)
-        if not library.opened or list_empty(&library.forgotten):  # closed: collect_all does it
+        # Those of a closed endpoint are collect_all's.
+        if not library.opened or list_empty(&library.request.forgotten):
             lock_leave(library)
             return 0
-        request = request_of_ending(library.forgotten.next)
+        request = request_of_ending(library.request.forgotten.next)
         handle = None if request.owner == NULL else <Request>request.owner
         request_take(library, request, &fields)
         if handle is not None:

@@ -32,3 +32,9 @@ cdef void large_release(Library library, MxRequest *request) noexcept nogil
 cdef void large_drop(Library library, MxPartner *partner, RequestStatus status) noexcept nogil
 # The endpoint closes: bounce buffers are given back.
 cdef void large_forget_all(Library library) noexcept
+
+
+cdef inline void large_own_region(Library library, MxRequest *request) noexcept nogil:
+    """The request has a region from now on, until large_release."""
+    library.large.region_owners[request.region] = request
+    library.large.regions_used += 1

@@ -16,10 +16,11 @@ from libc.string cimport memcpy
 from shrimpmx.host.regions cimport REGION_PROCESS, region_create, region_destroy
 from shrimpmx.host.send_commands cimport packet_head
 from shrimpmx.mx.large_receive cimport large_receives_drop
-from shrimpmx.mx.library cimport Library, count, request_complete, request_end_send, trace_message
+from shrimpmx.mx.library cimport Library, count, trace_message
 from shrimpmx.mx.memory cimport REACH_NEVER, memory_give, memory_reach
 from shrimpmx.mx.partner cimport partner_die, partner_refused
-from shrimpmx.mx.send cimport head_to, send_throttled
+from shrimpmx.mx.request cimport request_complete
+from shrimpmx.mx.send cimport head_to, send_end, send_throttled
 from shrimpmx.mx.types cimport (
     LARGE_SENDS_MAX, REQUEST_ACKED, REQUEST_POSTING, REQUEST_SEND, SEQNUM_MASK,
     SEQNUM_SESSION_MASK, STATUS_SUCCESS, STATUS_TRUNCATED, STATUS_UNREACHABLE, ListLink, MxPartner,
@@ -34,7 +35,7 @@ from shrimpmx.shared.layout cimport (
 
 cdef LargeReady large_prepare(Library library, MxRequest *request) noexcept nogil:
     cdef LargeReady ready = LARGE_WAITS
-    if library.large_sends < LARGE_SENDS_MAX and library.regions_used < ENDPOINT_REGIONS:
+    if library.large.sends < LARGE_SENDS_MAX and library.large.regions_used < ENDPOINT_REGIONS:
         ready = reach_data(library, request)
     if ready == LARGE_READY:
         request.region = region_create(library.driver, request.reach.kind, request.reach.start,
@@ -44,13 +45,12 @@ cdef LargeReady large_prepare(Library library, MxRequest *request) noexcept nogi
             ready = LARGE_WAITS
     if ready == LARGE_READY:
         request.rdma_id = <unsigned char>request.region
-        library.region_owners[request.region] = request
-        library.regions_used += 1
-        library.large_sends += 1
+        large_own_region(library, request)
+        library.large.sends += 1
         if request.reach.bounced:
             memcpy(request.reach.start, request.data, request.length)
     elif ready == LARGE_WAITS and list_empty(&request.partner.waiting):
-        list_append(&library.waiting_partners, &request.partner.waiting)
+        list_append(&library.large.waiting_partners, &request.partner.waiting)
     return ready
 
 
@@ -68,8 +68,8 @@ cdef LargeReady reach_data(Library library, MxRequest *request) noexcept nogil:
         return LARGE_NEVER if reached == REACH_NEVER else LARGE_WAITS
     if not request.reach.bounced:
         return LARGE_READY
-    library.bounced_bytes += request.length
-    if library.bounced_bytes <= library.heap.size_bytes // 2:
+    library.large.bounced_bytes += request.length
+    if library.large.bounced_bytes <= library.heap.size_bytes // 2:
         return LARGE_READY
     give_data(library, request)
     return LARGE_NEVER if request.length > library.heap.size_bytes // 2 else LARGE_WAITS
@@ -77,17 +77,17 @@ cdef LargeReady reach_data(Library library, MxRequest *request) noexcept nogil:
 
 cdef inline void give_data(Library library, MxRequest *request) noexcept nogil:
     if request.reach.bounced and request.kind == REQUEST_SEND:
-        library.bounced_bytes -= request.length
+        library.large.bounced_bytes -= request.length
     memory_give(library, &request.reach)
 
 
 cdef void large_release(Library library, MxRequest *request) noexcept nogil:
     if request.region >= 0:
         region_destroy(library.driver, request.region)
-        library.region_owners[request.region] = NULL
-        library.regions_used -= 1
+        library.large.region_owners[request.region] = NULL
+        library.large.regions_used -= 1
         if request.kind == REQUEST_SEND:
-            library.large_sends -= 1
+            library.large.sends -= 1
         request.region = -1
     give_data(library, request)
 
@@ -105,7 +105,7 @@ cdef inline int transmit_as(Library library, MxRequest *request, uint16_t seqnum
 
 cdef void large_acked(Library library, MxRequest *request) noexcept nogil:
     if request.region < 0:  # the notify came first
-        request_end_send(library, request, STATUS_SUCCESS)
+        send_end(library, request, STATUS_SUCCESS)
         return
     list_remove(&request.queue)
     list_remove(&request.chain)
@@ -114,12 +114,12 @@ cdef void large_acked(Library library, MxRequest *request) noexcept nogil:
     request.resends = 0
     request.sent_ns = library.now_ns
     list_append(&request.partner.large, &request.chain)
-    list_append(&library.unnotified, &request.queue)
+    list_append(&library.large.unnotified, &request.queue)
 
 
 cdef void large_notified(Library library, MxPartner *partner, uint32_t transferred,
                          uint32_t rdma_id, uint32_t rdma_seqnum) noexcept nogil:
-    cdef MxRequest *request = library.region_owners[rdma_id]
+    cdef MxRequest *request = library.large.region_owners[rdma_id]
     cdef RequestStatus status = STATUS_SUCCESS
     if (
         request == NULL
@@ -135,7 +135,7 @@ cdef void large_notified(Library library, MxPartner *partner, uint32_t transferr
         status = STATUS_TRUNCATED
     trace_message(library, TRACE_notified, partner, request.seqnum, request.received)
     if request.flags & REQUEST_ACKED:
-        request_end_send(library, request, status)
+        send_end(library, request, status)
     else:
         # An older message of ours is incomplete over there, so that no ack covers this one.
         request_complete(library, request, status)
@@ -154,36 +154,36 @@ cdef inline uint16_t question_of(const MxPartner *partner) noexcept nogil:
 
 cdef void large_retry_sends(Library library) noexcept nogil:
     """Each partner goes to the end of the queue when it has launched one, so that all get room."""
-    cdef ListLink *last = library.waiting_partners.previous
-    cdef ListLink *link = &library.waiting_partners
+    cdef ListLink *last = library.large.waiting_partners.previous
+    cdef ListLink *link = &library.large.waiting_partners
     cdef ListLink *next = link.next
     cdef MxPartner *partner
     cdef uint32_t sends
-    while link != last and next != &library.waiting_partners:
+    while link != last and next != &library.large.waiting_partners:
         link = next
         next = link.next
         partner = partner_of_waiting(link)
-        sends = library.large_sends
+        sends = library.large.sends
         if sends >= LARGE_SENDS_MAX:
             return
         send_throttled(library, partner)
-        if library.large_sends != sends and not list_empty(&partner.waiting):
+        if library.large.sends != sends and not list_empty(&partner.waiting):
             list_remove(&partner.waiting)
-            list_append(&library.waiting_partners, &partner.waiting)
+            list_append(&library.large.waiting_partners, &partner.waiting)
 
 
 cdef void large_keep_alive(Library library) noexcept nogil:
     cdef MxRequest *request
     cdef MxPartner *partner
     cdef int sent
-    while not list_empty(&library.unnotified):
-        request = request_of_queue(library.unnotified.next)
-        if request.sent_ns + library.resend_delay_ns > library.now_ns:
+    while not list_empty(&library.large.unnotified):
+        request = request_of_queue(library.large.unnotified.next)
+        if request.sent_ns + library.settings.resend_delay_ns > library.now_ns:
             return
         partner = request.partner
         if partner.heard_ns >= request.sent_ns:
             request.resends = 0
-        elif request.resends >= (request.resends_max or library.resends_max):
+        elif request.resends >= (request.resends_max or library.send.resends_max):
             partner_die(library, partner, STATUS_UNREACHABLE)
             continue
         # One question is enough for all messages of a partner.
@@ -197,7 +197,7 @@ cdef void large_keep_alive(Library library) noexcept nogil:
                 trace_message(library, TRACE_resend, partner, request.seqnum, request.length)
         request.sent_ns = library.now_ns
         list_remove(&request.queue)
-        list_append(&library.unnotified, &request.queue)
+        list_append(&library.large.unnotified, &request.queue)
 
 
 cdef void large_drop(Library library, MxPartner *partner, RequestStatus status) noexcept nogil:
@@ -205,16 +205,16 @@ cdef void large_drop(Library library, MxPartner *partner, RequestStatus status) 
     while not list_empty(&partner.large):
         request = request_of_chain(partner.large.next)
         large_release(library, request)
-        request_end_send(library, request, status)
+        send_end(library, request, status)
     list_remove(&partner.waiting)
     large_receives_drop(library, partner, status)
 
 
 cdef void large_forget_all(Library library) noexcept:
     cdef uint32_t id
-    if library.region_owners == NULL:
+    if library.large.region_owners == NULL:
         return
     for id in range(<uint32_t>ENDPOINT_REGIONS):
-        if library.region_owners[id] != NULL:
-            give_data(library, library.region_owners[id])
-            library.region_owners[id] = NULL
+        if library.large.region_owners[id] != NULL:
+            give_data(library, library.large.region_owners[id])
+            library.large.region_owners[id] = NULL

@@ -11,12 +11,13 @@ from libc.string cimport memcpy
 
 from shrimpmx.host.pull cimport pull_start
 from shrimpmx.host.regions cimport region_create
-from shrimpmx.mx.large cimport large_release
-from shrimpmx.mx.library cimport Library, count, request_complete, trace_message
+from shrimpmx.mx.large cimport large_own_region, large_release
+from shrimpmx.mx.library cimport Library, count, trace_message
 from shrimpmx.mx.match cimport match_finish, match_remove
 from shrimpmx.mx.memory cimport REACH_NEVER, memory_give, memory_reach
 from shrimpmx.mx.partner cimport nack_status
 from shrimpmx.mx.pool cimport pool_give, pool_take
+from shrimpmx.mx.request cimport request_complete
 from shrimpmx.mx.send cimport send_notify
 from shrimpmx.mx.types cimport (
     REQUEST_KEPT, REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_SEND, STATUS_ABORTED,
@@ -37,9 +38,9 @@ cdef void large_receive(Library library, MxRequest *receive) noexcept nogil:
     receive.flags |= REQUEST_LARGE
     list_append(&receive.partner.incoming, &receive.chain)
     trace_message(library, TRACE_rndv_matched, receive.partner, receive.seqnum, receive.length)
-    if not list_empty(&library.delayed) or not pull(library, receive):
+    if not list_empty(&library.large_receive.delayed) or not pull(library, receive):
         count(library, COUNTER_pulls_waited)
-        list_append(&library.delayed, &receive.queue)
+        list_append(&library.large_receive.delayed, &receive.queue)
 
 
 cdef void large_adopt(Library library, MxRequest *receive, MxRequest *kept) noexcept nogil:
@@ -58,12 +59,12 @@ cdef void large_adopt(Library library, MxRequest *receive, MxRequest *kept) noex
 
 cdef void large_retry_receives(Library library) noexcept nogil:
     cdef MxRequest *receive
-    library.pull_found_no_room = False
-    while not list_empty(&library.delayed):
-        receive = request_of_queue(library.delayed.next)
+    library.large_receive.found_no_room = False
+    while not list_empty(&library.large_receive.delayed):
+        receive = request_of_queue(library.large_receive.delayed.next)
         list_remove(&receive.queue)
         if not pull(library, receive):
-            list_insert_after(&library.delayed, &receive.queue)
+            list_insert_after(&library.large_receive.delayed, &receive.queue)
             return
 
 
@@ -91,7 +92,7 @@ cdef bint pull(Library library, MxRequest *receive) noexcept nogil:
         receive.rdma_id, receive.rdma_seqnum, receive.rdma_offset, <uint32_t>receive.region,
         receive.cookie)
     if started == 0:
-        library.pull_found_no_room = True
+        library.large_receive.found_no_room = True
         return False
     if started < 0:
         finish(library, receive, 0, pull_status_of(<uint32_t>-started))
@@ -107,7 +108,7 @@ cdef int register_buffer(Library library, MxRequest *receive, uint32_t wanted) n
     """1; 0: not now; -1: never."""
     cdef uint8_t unused
     cdef int reached
-    if library.regions_used >= ENDPOINT_REGIONS:
+    if library.large.regions_used >= ENDPOINT_REGIONS:
         return 0
     reached = memory_reach(library, receive.data, wanted, &receive.reach)
     if reached != 0:
@@ -117,11 +118,10 @@ cdef int register_buffer(Library library, MxRequest *receive, uint32_t wanted) n
     if receive.region < 0:
         memory_give(library, &receive.reach)
         return 0
-    library.region_owners[receive.region] = receive
-    library.regions_used += 1
+    large_own_region(library, receive)
     # Tells this pull from all others: an event of one that was given up finds nobody.
-    library.pulls += 1
-    receive.cookie = library.pulls * ENDPOINT_REGIONS + <uint64_t>receive.region
+    library.large_receive.pulls += 1
+    receive.cookie = library.large_receive.pulls * ENDPOINT_REGIONS + <uint64_t>receive.region
     return 1
 
 
@@ -141,7 +141,7 @@ cdef void large_pull_done(Library library, const event *incoming) noexcept nogil
     cdef MxRequest *receive
     if incoming.type != EVENT_PULL_DONE:
         return
-    receive = library.region_owners[cookie % ENDPOINT_REGIONS]
+    receive = library.large.region_owners[cookie % ENDPOINT_REGIONS]
     if receive == NULL or receive.kind == REQUEST_SEND or receive.cookie != cookie:
         return  # its conversation ended before
     finish(library, receive, incoming.pull_done.transferred,

@@ -51,60 +51,61 @@ cdef class Library:
         if not 0 <= key <= 0xFFFFFFFF:
             raise InputError(f"key must be a 32-bit number, not {key}")
         self.key = key
-        self.first_seqnum = first_seqnum & SEQNUM_MASK
-        self.nodes_count = node.header.nodes_count
-        self.frag_bytes = node.header.geometry.medium_frag_bytes
-        # A virtual clock stands still while a rank works.
-        if self.clock.kind != CLOCK_KIND_VIRTUAL:
-            self.event_cost_ns = parameters.event_cost_ns
-        self.ack_delay_ns = parameters.ack_delay_ns
-        self.resend_delay_ns = parameters.resend_delay_ns
-        self.notacked_max = parameters.notacked_max
-        self.resends_max = parameters.resends_max
-        self.resends_default = parameters.resends_max
-        self.zombies_max = parameters.zombies_max
-        self.choose_size_classes(parameters)
-        self.throttle = min(parameters.throttle, SEQNUM_HALF - 1)
-        self.early_window = parameters.early_window
-        self.self_path = not parameters.disable_self
-        self.prepare_memory(parameters.memory)
-        self.now_ns = 0
+        self.settings.first_seqnum = first_seqnum & SEQNUM_MASK
+        self.settle(parameters)
+        self.send.resends_max = self.settings.resends_max
         self.clear_lists()
-        partners_count = self.nodes_count * 256
-        self.partners = <MxPartner **>calloc(partners_count, sizeof(MxPartner *))
-        if self.partners == NULL:
+        partners_count = self.settings.nodes_count * 256
+        self.partner.table = <MxPartner **>calloc(partners_count, sizeof(MxPartner *))
+        if self.partner.table == NULL:
             raise MemoryError(f"no memory for {partners_count} partners")
-        self.region_owners = <MxRequest **>calloc(ENDPOINT_REGIONS, sizeof(MxRequest *))
-        if self.region_owners == NULL:
+        self.large.region_owners = <MxRequest **>calloc(ENDPOINT_REGIONS, sizeof(MxRequest *))
+        if self.large.region_owners == NULL:
             raise MemoryError("no memory for the table of memory regions")
         pool_open(&self.pool, parameters.requests, &self.counters[COUNTER_pool_grown])
         matching_open(&self.matching, parameters.requests, parameters.context_id_bits,
                       parameters.context_id_shift, &self.counters[COUNTER_pool_grown],
                       &self.counters[COUNTER_match_comparisons])
-        arena_open(&self.receive_arena, parameters.unexpected_bytes, self.eager_max,
+        arena_open(&self.receive_arena, parameters.unexpected_bytes, self.settings.eager_max,
                    &self.counters[COUNTER_pool_grown])
-        arena_open(&self.send_arena, parameters.unexpected_bytes, self.eager_max,
+        arena_open(&self.send_arena, parameters.unexpected_bytes, self.settings.eager_max,
                    &self.counters[COUNTER_pool_grown])
 
-    cdef int choose_size_classes(self, parameters) except -1:
-        """From what length on messages are pulled; fragments can carry only so much (Open-MX)."""
-        self.medium_max = self.frag_bytes * min(
+    cdef int settle(self, parameters) except -1:
+        """What stays as it is while the endpoint is open."""
+        cdef Settings *settings = &self.settings
+        settings.nodes_count = self.node.header.nodes_count
+        # A virtual clock stands still while a rank works.
+        if self.clock.kind != CLOCK_KIND_VIRTUAL:
+            settings.event_cost_ns = parameters.event_cost_ns
+        settings.ack_delay_ns = parameters.ack_delay_ns
+        settings.resend_delay_ns = parameters.resend_delay_ns
+        settings.notacked_max = parameters.notacked_max
+        settings.resends_max = parameters.resends_max
+        settings.zombies_max = parameters.zombies_max
+        settings.throttle = min(parameters.throttle, SEQNUM_HALF - 1)
+        settings.early_window = parameters.early_window
+        settings.self_path = not parameters.disable_self
+        # From what length on messages are pulled; fragments can carry only so much (Open-MX).
+        settings.frag_bytes = self.node.header.geometry.medium_frag_bytes
+        settings.medium_max = settings.frag_bytes * min(
             self.node.header.geometry.medium_frags_max, <uint32_t>FRAGMENTS_MAX)
-        self.eager_max = max(SMALL_MAX_BYTES, min(parameters.rndv_threshold, self.medium_max))
-        self.shared_eager_max = max(
-            SMALL_MAX_BYTES, min(parameters.shared_rndv_threshold, self.medium_max))
+        settings.eager_max = max(
+            SMALL_MAX_BYTES, min(parameters.rndv_threshold, settings.medium_max))
+        settings.shared_eager_max = max(
+            SMALL_MAX_BYTES, min(parameters.shared_rndv_threshold, settings.medium_max))
+        self.prepare_memory(parameters.memory)
         return 0
 
     cdef int prepare_memory(self, str way) except -1:
         """What memory.pyx may do with a user's buffer; MachineError if `way` cannot be."""
         if self.node.heap != NULL:
             self.heap = Heap.of_process(self.node, self.driver.index)
-        self.heap_direct = self.heap is not None and way in ("auto", "heap")
-        self.process_memory = False
+        self.settings.heap_direct = self.heap is not None and way in ("auto", "heap")
         if way in ("auto", "process-vm"):
             allow_process_memory()
-            self.process_memory = process_memory_permitted()
-        if way == "process-vm" and not self.process_memory:
+            self.settings.process_memory = process_memory_permitted()
+        if way == "process-vm" and not self.settings.process_memory:
             raise MachineError(
                 "this system does not let a process copy from and to another's memory, as "
                 "mx.memory 'process-vm' asks; 'auto' takes a bounce buffer instead"
@@ -118,16 +119,16 @@ cdef class Library:
         return 0
 
     cdef void clear_lists(self) noexcept:
-        list_clear(&self.resend)
-        list_clear(&self.starved)
-        list_clear(&self.refused)
-        list_clear(&self.waiting_partners)
-        list_clear(&self.delayed)
-        list_clear(&self.unnotified)
-        list_clear(&self.ack_now)
-        list_clear(&self.ack_later)
-        list_clear(&self.completed)
-        list_clear(&self.forgotten)
+        list_clear(&self.send.resend)
+        list_clear(&self.send.starved)
+        list_clear(&self.partner.refused)
+        list_clear(&self.large.waiting_partners)
+        list_clear(&self.large_receive.delayed)
+        list_clear(&self.large.unnotified)
+        list_clear(&self.ack.now)
+        list_clear(&self.ack.later)
+        list_clear(&self.request.completed)
+        list_clear(&self.request.forgotten)
 
     cdef dict counter_values(self):
         return {name: self.counters[i] for i, name in enumerate(counter_names("rank"))}
@@ -141,13 +142,13 @@ cdef class Library:
         large_forget_all(self)
         self.clear_lists()
         self.heap = None
-        if self.partners != NULL:
-            for i in range(self.nodes_count * 256):
-                free(self.partners[i])
-            free(self.partners)
-            self.partners = NULL
-        free(self.region_owners)
-        self.region_owners = NULL
+        if self.partner.table != NULL:
+            for i in range(self.settings.nodes_count * 256):
+                free(self.partner.table[i])
+            free(self.partner.table)
+            self.partner.table = NULL
+        free(self.large.region_owners)
+        self.large.region_owners = NULL
         pool_free_kept(&self.pool, &self.receive_arena)
         arena_close(&self.receive_arena)
         arena_close(&self.send_arena)
@@ -155,5 +156,5 @@ cdef class Library:
         matching_close(&self.matching)
 
     def __dealloc__(self):
-        if self.partners != NULL:
+        if self.partner.table != NULL:
             self.close()

@@ -3,7 +3,7 @@
 from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport uint32_t, uint64_t
 
-from shrimpmx.mx.library cimport Library
+from shrimpmx.mx.library cimport Library, LockState
 from shrimpmx.mx.progress cimport next_timer_ns
 from shrimpmx.native.atomics cimport (
     compare_exchange_u32, cpu_pause, load_relaxed_u32, store_release_u32,
@@ -33,8 +33,8 @@ cdef int lock_contended(Library library) except -1:
 
 cdef void lock_again(Library library) noexcept nogil:
     cdef uint32_t looks = 0
-    while not compare_exchange_u32(&library.lock_word, 0, 1):
-        while load_relaxed_u32(&library.lock_word) != 0:
+    while not compare_exchange_u32(&library.lock.word, 0, 1):
+        while load_relaxed_u32(&library.lock.word) != 0:
             looks += 1
             if looks % LOOKS == 0:
                 sched_yield()
@@ -52,12 +52,19 @@ cdef void lock_tell(Library library) noexcept nogil:
     that goes to sleep reads event_index under the lock, arms the slot, and looks at event_index
     once more (W2): it finds it changed, or is woken.
     """
-    cdef uint64_t happened = library.completions + library.counters[COUNTER_recv_unexpected]
-    if (happened == library.told and next_timer_ns(library) >= library.waiting_until_ns
+    cdef LockState *lock = &library.lock
+    cdef uint64_t happened = library.request.completions + library.counters[COUNTER_recv_unexpected]
+    if (happened == lock.told and next_timer_ns(library) >= lock.waiting_until_ns
             and library.driver.next_expected() == NULL):
         return
-    library.told = happened
-    library.waiting_until_ns = 0x7FFFFFFFFFFFFFFF
-    store_release_u32(&library.event_index, library.event_index + 1)
-    if library.slot != NULL:
-        wait_slot_wake(library.slot)
+    lock.told = happened
+    lock.waiting_until_ns = 0x7FFFFFFFFFFFFFFF
+    store_release_u32(&lock.event_index, lock.event_index + 1)
+    if lock.slot != NULL:
+        wait_slot_wake(lock.slot)
+
+
+cdef void lock_wake_all(Library library) noexcept nogil:
+    lock_count_wakeup(library)
+    library.lock.told = <uint64_t>-1
+    lock_tell(library)

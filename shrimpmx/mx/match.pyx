@@ -9,10 +9,9 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from shrimpmx.mx.large_receive cimport large_adopt
-from shrimpmx.mx.library cimport (
-    Library, count, request_complete, request_give_data, trace_message,
-)
+from shrimpmx.mx.library cimport Library, count, trace_message
 from shrimpmx.mx.pool cimport pool_give, pool_take
+from shrimpmx.mx.request cimport request_complete, request_give_data
 from shrimpmx.mx.to_self cimport end_send_to_self
 from shrimpmx.mx.types cimport (
     REQUEST_LARGE, REQUEST_PARTIAL, REQUEST_POSTED, REQUEST_RECEIVE, STATUS_CANCELLED,

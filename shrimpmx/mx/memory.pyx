@@ -23,11 +23,11 @@ from shrimpmx.shared.layout cimport (
 cdef int memory_reach(Library library, void *data, uint64_t length, Reach *reach) noexcept nogil:
     reach.start = <uint8_t *>data
     reach.bounced = False
-    if library.heap_direct and library.heap.contains(data, length):
+    if library.settings.heap_direct and library.heap.contains(data, length):
         reach.kind = REGION_HEAP
         count(library, COUNTER_memory_heap)
         return 0
-    if library.process_memory:
+    if library.settings.process_memory:
         reach.kind = REGION_PROCESS
         count(library, COUNTER_memory_process)
         return 0

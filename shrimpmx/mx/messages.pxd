@@ -2,11 +2,11 @@
 
 from libc.stdint cimport uint64_t
 
-from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.handles cimport Partner, Request, Status
+from shrimpmx.mx.progression cimport ProgressionCalls
 
 
-cdef class MessageCalls(EndpointCore):
+cdef class MessageCalls(ProgressionCalls):
     cdef Request start_send(self, Request handle, Partner partner, uint64_t match,
                             bint synchronous)
     cdef Request start_receive(self, Request handle, uint64_t match, uint64_t mask)

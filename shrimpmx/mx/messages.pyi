@@ -1,10 +1,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from shrimpmx.mx.core import EndpointCore
 from shrimpmx.mx.handles import Partner, Request, Status
+from shrimpmx.mx.progression import ProgressionCalls
 
-class MessageCalls(EndpointCore):
+class MessageCalls(ProgressionCalls):
     def send(self, buffer: Any, partner: Partner, match: int = 0) -> Status: ...
     def recv(
         self,

@@ -10,14 +10,16 @@ from cpython.buffer cimport (
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
-from shrimpmx.mx.core cimport EndpointCore, found_done
+from shrimpmx.mx.core cimport found_done
 from shrimpmx.mx.handles cimport (
     Partner, Request, Segments, Status, StatusFields, request_bind, request_failed,
-    request_forget, request_make, request_take, status_of,
+    request_make, request_take, status_of,
 )
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.lock cimport lock_enter, lock_leave
 from shrimpmx.mx.match cimport match_cancel, match_receive
+from shrimpmx.mx.progression cimport ProgressionCalls
+from shrimpmx.mx.request cimport request_forget
 from shrimpmx.mx.send cimport send_start
 from shrimpmx.mx.vectored cimport gather, segments_of
 from shrimpmx.mx.types cimport (
@@ -30,7 +32,7 @@ from shrimpmx.mx.handles import strerror
 cdef uint64_t ALL_BITS = <uint64_t>0xFFFFFFFFFFFFFFFF
 
 
-cdef class MessageCalls(EndpointCore):
+cdef class MessageCalls(ProgressionCalls):
     """Sends and receives of an endpoint."""
 
     def send(self, buffer, Partner partner not None, uint64_t match=0) -> Status:
@@ -222,7 +224,7 @@ cdef inline int finish_call(MessageCalls self, MxRequest *request, Py_buffer *vi
 cdef int wait_here(MessageCalls self, MxRequest *request, Py_buffer *view,
                    object timeout_ns) except -1:
     """Returns under the lock; raises without it."""
-    cdef uint32_t wakeups = self.library.wakeups
+    cdef uint32_t wakeups = self.library.lock.wakeups
     cdef int found
     try:
         found = self.wait_for(found_done, request, timeout_ns)
@@ -230,7 +232,7 @@ cdef int wait_here(MessageCalls self, MxRequest *request, Py_buffer *view,
         give_up(self, request, view)
         raise
     if not found:
-        wakeups = self.library.wakeups - wakeups
+        wakeups = self.library.lock.wakeups - wakeups
         give_up(self, request, view)
         if wakeups != 0:
             self.fail("the wait was ended by a wakeup", "woken")

@@ -12,11 +12,11 @@ from libc.stdlib cimport calloc
 
 from shrimpmx.mx.connect cimport connects_ask_again
 from shrimpmx.mx.large cimport large_drop, large_release
-from shrimpmx.mx.library cimport (
-    Library, count, request_complete, request_end_send, request_give_data,
-)
+from shrimpmx.mx.library cimport Library, count
 from shrimpmx.mx.match cimport match_remove
 from shrimpmx.mx.pool cimport pool_give
+from shrimpmx.mx.request cimport request_complete, request_give_data
+from shrimpmx.mx.send cimport send_end
 from shrimpmx.mx.types cimport (
     ACK_NONE, REQUEST_KEPT, REQUEST_NOTIFY, REQUEST_PARTIAL, SEQNUM_FIRST, SEQNUM_SESSION_MASK,
     SEQNUM_SESSION_STEP,
@@ -31,9 +31,9 @@ from shrimpmx.wire.wire cimport NACK_BAD_ENDPOINT, NACK_BAD_SESSION, NACK_ENDPOI
 cdef MxPartner *partner_make(Library library, uint32_t peer_index,
                              uint32_t endpoint) noexcept nogil:
     cdef MxPartner *partner
-    if peer_index >= library.nodes_count or endpoint > 255:
+    if peer_index >= library.settings.nodes_count or endpoint > 255:
         return NULL
-    partner = library.partners[peer_index * 256 + endpoint]
+    partner = library.partner.table[peer_index * 256 + endpoint]
     if partner != NULL:
         return partner
     partner = <MxPartner *>calloc(1, sizeof(MxPartner))
@@ -50,13 +50,13 @@ cdef MxPartner *partner_make(Library library, uint32_t peer_index,
     list_clear(&partner.large)
     list_clear(&partner.incoming)
     partner.local = library.driver.sends_locally(peer_index)
-    partner.is_self = (library.self_path and peer_index == library.node.header.index
+    partner.is_self = (library.settings.self_path and peer_index == library.node.header.index
                        and endpoint == library.driver.index)
     partner.peer_index = peer_index
     partner.endpoint = endpoint
-    receive_from(partner, library.first_seqnum)
+    receive_from(partner, library.settings.first_seqnum)
     send_from(partner, SEQNUM_FIRST)
-    library.partners[peer_index * 256 + endpoint] = partner
+    library.partner.table[peer_index * 256 + endpoint] = partner
     return partner
 
 
@@ -75,7 +75,7 @@ cdef void receive_afresh(Library library, MxPartner *partner) noexcept nogil:
     """Expect the first number under the next session counter."""
     cdef uint16_t counter = <uint16_t>(
         (partner.next_match & SEQNUM_SESSION_MASK) + SEQNUM_SESSION_STEP)
-    receive_from(partner, counter | library.first_seqnum)
+    receive_from(partner, counter | library.settings.first_seqnum)
 
 
 cdef Learned partner_learn(Library library, MxPartner *partner, uint32_t session,
@@ -117,7 +117,7 @@ cdef void partner_die(Library library, MxPartner *partner,
     count(library, COUNTER_partners_dead)
     # A bad session is the one that they are to replace.
     while status != STATUS_BAD_SESSION and not list_empty(&partner.connects):
-        request_end_send(library, request_of_chain(partner.connects.next), status)
+        send_end(library, request_of_chain(partner.connects.next), status)
     drop_conversation(library, partner, status)
     partner.can_send = False
     receive_afresh(library, partner)
@@ -136,21 +136,21 @@ cdef void partner_refused(Library library, MxPartner *partner, uint32_t nack_typ
     partner.refused = <uint8_t>nack_type
     partner.refused_session = partner.true_session
     if list_empty(&partner.refusals):
-        list_append(&library.refused, &partner.refusals)
+        list_append(&library.partner.refused, &partner.refusals)
 
 
 cdef void partners_end_refused(Library library) noexcept nogil:
     cdef MxPartner *partner
     cdef RequestStatus status
-    while not list_empty(&library.refused):
-        partner = partner_of_refusals(library.refused.next)
+    while not list_empty(&library.partner.refused):
+        partner = partner_of_refusals(library.partner.refused.next)
         list_remove(&partner.refusals)
         status = nack_status(partner.refused)
         if partner.can_send and partner.true_session == partner.refused_session:
             partner_die(library, partner, status)
         # Who was never connected has only connect requests; a session is nothing they need.
         while status != STATUS_BAD_SESSION and not list_empty(&partner.connects):
-            request_end_send(library, request_of_chain(partner.connects.next), status)
+            send_end(library, request_of_chain(partner.connects.next), status)
 
 
 cdef void drop_conversation(Library library, MxPartner *partner,
@@ -160,9 +160,9 @@ cdef void drop_conversation(Library library, MxPartner *partner,
     while not list_empty(&partner.unacked):
         request = request_of_chain(partner.unacked.next)
         large_release(library, request)
-        request_end_send(library, request, status)
+        send_end(library, request, status)
     while not list_empty(&partner.throttled):
-        request_end_send(library, request_of_queue(partner.throttled.next), status)
+        send_end(library, request_of_queue(partner.throttled.next), status)
     large_drop(library, partner, status)
     partner.next_acked = partner.next_send
     while not list_empty(&partner.partial):

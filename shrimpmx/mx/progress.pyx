@@ -43,8 +43,8 @@ cdef int progress(Library library) noexcept nogil:
         incoming = library.driver.next_unexpected()
         if incoming == NULL:
             break
-        if library.event_cost_ns != 0:
-            burn_ns(library.clock, library.event_cost_ns)
+        if library.settings.event_cost_ns != 0:
+            burn_ns(library.clock, library.settings.event_cost_ns)
         receive_event(library, incoming)
         library.driver.consume_unexpected()
         taken += 1
@@ -55,18 +55,18 @@ cdef int progress(Library library) noexcept nogil:
         large_pull_done(library, incoming)
         library.driver.consume_expected()
         taken += 1
-    if not list_empty(&library.resend):
+    if not list_empty(&library.send.resend):
         send_overdue(library)
-    if not list_empty(&library.unnotified):
+    if not list_empty(&library.large.unnotified):
         large_keep_alive(library)
-    if not list_empty(&library.starved):
+    if not list_empty(&library.send.starved):
         send_starved(library)
-    if not list_empty(&library.delayed):
+    if not list_empty(&library.large_receive.delayed):
         large_retry_receives(library)
-    if not list_empty(&library.waiting_partners):
+    if not list_empty(&library.large.waiting_partners):
         large_retry_sends(library)
     ack_flush(library)
-    if not list_empty(&library.refused):
+    if not list_empty(&library.partner.refused):
         partners_end_refused(library)
     if taken != 0 and library.busy_poll is not None:
         library.busy_poll.keep_off(library.now_ns)
@@ -77,29 +77,29 @@ cdef int progress(Library library) noexcept nogil:
 
 cdef bint sends_pending(Library library) noexcept nogil:
     return not (
-        list_empty(&library.resend)
-        and list_empty(&library.starved)
-        and list_empty(&library.unnotified)
-        and list_empty(&library.waiting_partners)
+        list_empty(&library.send.resend)
+        and list_empty(&library.send.starved)
+        and list_empty(&library.large.unnotified)
+        and list_empty(&library.large.waiting_partners)
     )
 
 
 cdef int64_t next_timer_ns(Library library) noexcept nogil:
     cdef int64_t timer_ns = NEVER_NS
     cdef MxRequest *request
-    if not list_empty(&library.resend):
-        request = request_of_queue(library.resend.next)
+    if not list_empty(&library.send.resend):
+        request = request_of_queue(library.send.resend.next)
         timer_ns = library.now_ns if request.sent_ns == NEVER_NS else request.sent_ns
-        timer_ns += library.resend_delay_ns
-    if not list_empty(&library.unnotified):
-        request = request_of_queue(library.unnotified.next)
-        timer_ns = min(timer_ns, request.sent_ns + library.resend_delay_ns)
-    if not list_empty(&library.ack_later):
-        timer_ns = min(timer_ns, partner_of_acks(library.ack_later.next).ack_due_ns)
+        timer_ns += library.settings.resend_delay_ns
+    if not list_empty(&library.large.unnotified):
+        request = request_of_queue(library.large.unnotified.next)
+        timer_ns = min(timer_ns, request.sent_ns + library.settings.resend_delay_ns)
+    if not list_empty(&library.ack.later):
+        timer_ns = min(timer_ns, partner_of_acks(library.ack.later.next).ack_due_ns)
     if (
-        not list_empty(&library.starved)
-        or not list_empty(&library.ack_now)
-        or (library.pull_found_no_room and not list_empty(&library.delayed))
+        not list_empty(&library.send.starved)
+        or not list_empty(&library.ack.now)
+        or (library.large_receive.found_no_room and not list_empty(&library.large_receive.delayed))
     ):
         timer_ns = min(timer_ns, library.now_ns + FULL_RING_RETRY_NS)
     return timer_ns
@@ -112,7 +112,7 @@ cdef bint library_ready(void *library) noexcept nogil:
 cdef inline bint has_news(Library library) noexcept nogil:
     return (
         library.driver.has_event()
-        or (library.tx_full and not list_empty(&library.starved)
+        or (library.send.tx_full and not list_empty(&library.send.starved)
             and library.driver.has_tx_slot())
         or (library.busy_poll is not None and library.busy_poll.ready())
     )

@@ -14,7 +14,7 @@ from shrimpmx.mx.ack cimport ack_owe, ack_receive, ack_take_in
 from shrimpmx.mx.connect cimport connect_reply, connect_request, nack_receive
 from shrimpmx.mx.large cimport large_notified
 from shrimpmx.mx.large_receive cimport large_receive
-from shrimpmx.mx.library cimport Library, count, trace_message
+from shrimpmx.mx.library cimport Library, Settings, count, trace_message
 from shrimpmx.mx.match cimport match_adopt, match_finish, match_keep
 from shrimpmx.mx.partner cimport partner_find
 from shrimpmx.mx.pool cimport arena_give, arena_take, pool_give, pool_take
@@ -96,7 +96,7 @@ cdef inline void receive_message(Library library, MxPartner *partner,
         packet.data_length = incoming.medium.frag_length
         packet.data = library.driver.recvq(incoming.medium.recvq_offset)
         packet.fragment = incoming.medium.frag_seqnum
-        packet.offset = packet.fragment * library.frag_bytes
+        packet.offset = packet.fragment * library.settings.frag_bytes
         if not plausible_fragment(library, &packet):
             count(library, COUNTER_recv_bad_fragment)
             return
@@ -131,9 +131,10 @@ cdef void take_header(Packet *packet, const event *incoming) noexcept nogil:
 
 cdef inline bint plausible_fragment(Library library, const Packet *packet) noexcept nogil:
     """A fragment is full unless it is its message's last one."""
-    if packet.message_length > library.medium_max or packet.offset >= packet.message_length:
+    cdef const Settings *settings = &library.settings
+    if packet.message_length > settings.medium_max or packet.offset >= packet.message_length:
         return False
-    return packet.data_length == min(library.frag_bytes, packet.message_length - packet.offset)
+    return packet.data_length == min(settings.frag_bytes, packet.message_length - packet.offset)
 
 
 cdef inline void receive_in_order(Library library, Packet *packet) noexcept nogil:
@@ -262,7 +263,7 @@ cdef void receive_out_of_order(Library library, Packet *packet) noexcept nogil:
     cdef MxPartner *partner = packet.partner
     cdef uint32_t ahead = seqnum_distance(packet.seqnum, partner.next_match)
     cdef MxRequest *request
-    if ahead <= library.early_window:
+    if ahead <= library.settings.early_window:
         receive_early(library, packet)
     elif ahead < SEQNUM_HALF:
         count(library, COUNTER_recv_out_of_window)
@@ -335,7 +336,7 @@ cdef void receive_early(Library library, Packet *packet) noexcept nogil:
 
 cdef inline const uint8_t *whole(Library library, const MxRequest *kept) noexcept nogil:
     """The payload of a kept message that came in one packet, or NULL."""
-    if kept.length > library.frag_bytes or kept.flags & (REQUEST_PARTIAL | REQUEST_LARGE):
+    if kept.length > library.settings.frag_bytes or kept.flags & (REQUEST_PARTIAL | REQUEST_LARGE):
         return NULL
     return kept.data
 

@@ -4,7 +4,12 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
 from shrimpmx.host.send_commands cimport packet_head
 from shrimpmx.mx.library cimport Library
-from shrimpmx.mx.types cimport MxPartner, MxRequest
+from shrimpmx.mx.pool cimport pool_give
+from shrimpmx.mx.request cimport request_complete, request_give_data
+from shrimpmx.mx.types cimport (
+    REQUEST_DONE, REQUEST_IN_FLIGHT, REQUEST_POSTING, REQUEST_RELEASED, REQUEST_ZOMBIE, MxPartner,
+    MxRequest, RequestStatus, list_remove,
+)
 
 # Starts a send; NULL only if memory is out. Then ring the doorbell. `synchronous`: it is done
 # only when a receive has taken the message.
@@ -35,3 +40,23 @@ cdef inline packet_head head_to(const MxPartner *partner, uint32_t session, uint
     head.piggyack = partner.next_frag
     head.match = match
     return head
+
+
+cdef inline void send_limit_resends(Library library, uint32_t resends_max) noexcept nogil:
+    """From now on, of all requests without a limit of their own."""
+    library.send.resends_max = resends_max
+
+
+cdef inline void send_end(Library library, MxRequest *request,
+                          RequestStatus status) noexcept nogil:
+    """A send is acknowledged, or given up: it leaves its queues and gives its data back."""
+    list_remove(&request.queue)
+    list_remove(&request.chain)
+    if request.flags & REQUEST_ZOMBIE:
+        library.send.zombies -= 1
+    request_give_data(library, request)
+    request.flags &= ~(<uint32_t>(REQUEST_IN_FLIGHT | REQUEST_ZOMBIE | REQUEST_POSTING))
+    if not request.flags & REQUEST_DONE:
+        request_complete(library, request, status)
+    elif request.flags & REQUEST_RELEASED:
+        pool_give(&library.pool, request)

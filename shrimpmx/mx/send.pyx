@@ -14,9 +14,10 @@ from shrimpmx.host.send_commands cimport packet_head
 from shrimpmx.mx.large cimport (
     LARGE_NEVER, LARGE_READY, LARGE_WAITS, LargeReady, large_prepare, large_transmit,
 )
-from shrimpmx.mx.library cimport Library, count, request_complete, trace_message
+from shrimpmx.mx.library cimport Library, count, trace_message
 from shrimpmx.mx.partner cimport partner_die, partner_refused
 from shrimpmx.mx.pool cimport arena_take, pool_take
+from shrimpmx.mx.request cimport request_complete
 from shrimpmx.mx.to_self cimport send_to_self
 from shrimpmx.mx.types cimport (
     ACK_NONE, INLINE_BYTES, REQUEST_CONNECT, REQUEST_DONE, REQUEST_IN_ARENA, REQUEST_IN_FLIGHT,
@@ -49,7 +50,7 @@ cdef MxRequest *send_start(Library library, MxPartner *partner, const void *data
     request.length = length
     request.match = match
     if synchronous or length > (
-        library.shared_eager_max if partner.local else library.eager_max
+        library.settings.shared_eager_max if partner.local else library.settings.eager_max
     ):
         request.flags = REQUEST_LARGE
     if not partner.can_send:
@@ -93,7 +94,7 @@ cdef inline bint launched(Library library, MxRequest *request) noexcept nogil:
 
 
 cdef inline bint may_go(Library library, MxPartner *partner) noexcept nogil:
-    return seqnum_distance(partner.next_send, partner.next_acked) < library.throttle
+    return seqnum_distance(partner.next_send, partner.next_acked) < library.settings.throttle
 
 
 cdef inline void launch(Library library, MxRequest *request) noexcept nogil:
@@ -125,36 +126,36 @@ cdef void send_throttled(Library library, MxPartner *partner) noexcept nogil:
 
 
 cdef void send_post(Library library, MxRequest *request) noexcept nogil:
-    if list_empty(&library.starved) and transmit(library, request):
+    if list_empty(&library.send.starved) and transmit(library, request):
         posted(library, request)
     else:
         if not request.partner.local:
-            library.tx_full = True
+            library.send.tx_full = True
         request.flags |= REQUEST_POSTING
-        list_append(&library.starved, &request.queue)
+        list_append(&library.send.starved, &request.queue)
 
 
 cdef void send_starved(Library library) noexcept nogil:
     """Who waits for a local partner's ring does not hold up messages to others."""
-    cdef ListLink *link = library.starved.next
+    cdef ListLink *link = library.send.starved.next
     cdef MxRequest *request
-    library.tx_full = False
-    while link != &library.starved:
+    library.send.tx_full = False
+    while link != &library.send.starved:
         request = request_of_queue(link)
         link = link.next
-        if request.partner.ring_full if request.partner.local else library.tx_full:
+        if request.partner.ring_full if request.partner.local else library.send.tx_full:
             continue
         if not transmit(library, request):
             if request.partner.local:
                 request.partner.ring_full = True
             else:
-                library.tx_full = True
+                library.send.tx_full = True
             continue
         list_remove(&request.queue)
         request.flags &= ~(<uint32_t>REQUEST_POSTING)
         posted(library, request)
-    link = library.starved.next
-    while link != &library.starved:
+    link = library.send.starved.next
+    while link != &library.send.starved:
         request_of_queue(link).partner.ring_full = False
         link = link.next
 
@@ -162,14 +163,14 @@ cdef void send_starved(Library library) noexcept nogil:
 cdef inline void posted(Library library, MxRequest *request) noexcept nogil:
     """All packets are in the tx ring: await the answer, complete early if possible."""
     request.sent_ns = library.now_ns if library.in_pass else NEVER_NS
-    list_append(&library.resend, &request.queue)
+    list_append(&library.send.resend, &request.queue)
     if (
         request.kind == REQUEST_SEND
         and not request.flags & (REQUEST_DONE | REQUEST_LARGE)
-        and library.zombies < library.zombies_max
+        and library.send.zombies < library.settings.zombies_max
         and retain(library, request)
     ):
-        library.zombies += 1
+        library.send.zombies += 1
         count(library, COUNTER_zombies)
         request.flags |= REQUEST_ZOMBIE
         request_complete(library, request, STATUS_SUCCESS)
@@ -237,10 +238,10 @@ cdef bint transmit_medium(Library library, MxRequest *request) noexcept nogil:
     """One packet per fragment, the last one marked; goes on where a full ring stopped it."""
     cdef MxPartner *partner = request.partner
     cdef packet_head head = head_to(partner, partner.true_session, request.seqnum, request.match)
-    cdef uint32_t offset = request.fragments_sent * library.frag_bytes
+    cdef uint32_t offset = request.fragments_sent * library.settings.frag_bytes
     cdef uint32_t frag_length
     while offset < request.length:
-        frag_length = min(library.frag_bytes, request.length - offset)
+        frag_length = min(library.settings.frag_bytes, request.length - offset)
         if not accepted(library, partner, library.driver.send_medium_frag(
             &head, request.length, request.fragments_sent, request.data + offset, frag_length,
             request.flags & REQUEST_IN_ARENA != 0,
@@ -265,20 +266,20 @@ cdef bint transmit_connect(Library library, MxRequest *request) noexcept nogil:
 
 
 cdef void send_stamp(Library library) noexcept nogil:
-    cdef MxRequest *request = request_of_queue(library.resend.previous)
-    while &request.queue != &library.resend and request.sent_ns == NEVER_NS:
+    cdef MxRequest *request = request_of_queue(library.send.resend.previous)
+    while &request.queue != &library.send.resend and request.sent_ns == NEVER_NS:
         request.sent_ns = library.now_ns
         request = request_of_queue(request.queue.previous)
 
 
 cdef void send_overdue(Library library) noexcept nogil:
     cdef MxRequest *request
-    while not list_empty(&library.resend):
-        request = request_of_queue(library.resend.next)
-        if request.sent_ns + library.resend_delay_ns > library.now_ns:
+    while not list_empty(&library.send.resend):
+        request = request_of_queue(library.send.resend.next)
+        if request.sent_ns + library.settings.resend_delay_ns > library.now_ns:
             return
         request = oldest_overdue(library, request)
-        if request.resends >= (request.resends_max or library.resends_max):
+        if request.resends >= (request.resends_max or library.send.resends_max):
             partner_die(library, request.partner, STATUS_UNREACHABLE)
             continue
         list_remove(&request.queue)
@@ -301,7 +302,7 @@ cdef inline MxRequest *oldest_overdue(Library library, MxRequest *request) noexc
     oldest = request_of_chain(request.partner.unacked.next)
     if (
         oldest.flags & REQUEST_POSTING
-        or oldest.sent_ns > library.now_ns - library.resend_delay_ns
+        or oldest.sent_ns > library.now_ns - library.settings.resend_delay_ns
     ):
         return request
     return oldest

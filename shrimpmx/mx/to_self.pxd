@@ -2,7 +2,8 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from shrimpmx.mx.library cimport Library, request_complete
+from shrimpmx.mx.library cimport Library
+from shrimpmx.mx.request cimport request_complete
 from shrimpmx.mx.types cimport (
     STATUS_SUCCESS, STATUS_TRUNCATED, MxPartner, MxRequest, list_remove,
 )

@@ -8,9 +8,10 @@ A sender that still has the data when it is received learns whether it was trunc
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from shrimpmx.mx.library cimport Library, count, request_complete, trace_message
+from shrimpmx.mx.library cimport Library, count, trace_message
 from shrimpmx.mx.match cimport match_finish, match_keep
 from shrimpmx.mx.pool cimport arena_take, pool_give, pool_take
+from shrimpmx.mx.request cimport request_complete
 from shrimpmx.mx.types cimport (
     INLINE_BYTES, REQUEST_IN_ARENA, REQUEST_KEPT, REQUEST_SEND, STATUS_SUCCESS,
     STATUS_TRUNCATED, MxPartner, MxRequest, list_append,
@@ -32,7 +33,7 @@ cdef MxRequest *send_to_self(Library library, MxPartner *partner, const void *da
     request.length = length
     request.match = match
     receive = take_receive(library, partner, match, length,
-                           <const uint8_t *>data if length <= library.frag_bytes else NULL)
+                           <const uint8_t *>data if length <= library.settings.frag_bytes else NULL)
     if receive == NULL and not keep(library, request, synchronous):
         pool_give(&library.pool, request)
         return NULL
@@ -68,7 +69,11 @@ cdef bint keep(Library library, MxRequest *request, bint synchronous) noexcept n
     kept.length = request.length
     kept.capacity = request.length
     kept.received = request.length
-    if synchronous or request.length > library.eager_max or not copy(library, kept, request):
+    if (
+        synchronous
+        or request.length > library.settings.eager_max
+        or not copy(library, kept, request)
+    ):
         kept.data = request.data
         kept.sender = request
         list_append(&request.partner.incoming, &kept.chain)

@@ -44,8 +44,8 @@ cdef enum RequestFlag:
     REQUEST_POSTING = 128    # waits for its turn to send: throttled, or tx ring full
     REQUEST_LARGE = 256      # its data does not come with it but is pulled
     REQUEST_ACKED = 512      # a large send that awaits its notify, in MxPartner.large
-    REQUEST_FORGOTTEN = 65536  # nobody will test it: it goes to Library.forgotten when done
-    REQUEST_BOUND = 131072   # a Python Request owns it: it goes to Library.completed when done
+    REQUEST_FORGOTTEN = 65536  # nobody will test it: it goes to request.forgotten when done
+    REQUEST_BOUND = 131072   # a Python Request owns it: it goes to request.completed when done
     REQUEST_UNEXPECTED = 536870912  # a message that waits for a receive
     REQUEST_HASHED = 268435456  # in the hash of its side (match_table)
     REQUEST_UNHASHED = 1073741824  # waits under a mask that is not hashed (match_table)
@@ -81,9 +81,9 @@ cdef struct Reach:           # how handlers reach a buffer (memory.pyx)
 
 
 cdef struct MxPartner:       # one remote endpoint
-    ListLink acks            # in Library.ack_now or ack_later
-    ListLink refusals        # in Library.refused
-    ListLink waiting         # in Library.waiting_partners: the first throttled send needs memory
+    ListLink acks            # in Library.ack.now or ack.later
+    ListLink refusals        # in Library.partner.refused
+    ListLink waiting         # in Library.large.waiting_partners: its first send needs memory
     uint32_t peer_index
     uint32_t endpoint
     uint32_t true_session    # goes with messages; valid if can_send
@@ -127,7 +127,7 @@ cdef struct MxPartner:       # one remote endpoint
 cdef struct MxRequest:       # cache lines; what every message needs lies in the first two
     ListLink queue           # the one queue that it waits in (see Library), or the pool's
     ListLink chain           # one of its partner's lists
-    ListLink ending          # Library.completed or forgotten: done, and not released yet
+    ListLink ending          # Library.request.completed or forgotten: done, not released yet
     MxPartner *partner
     uint8_t *data            # the user's buffer, inline_data or arena space
     uint64_t match

@@ -19,6 +19,6 @@ cdef inline MxRequest *take_receive(Library library, MxPartner *partner, uint64_
     `data`: the whole payload, if it is at hand, or NULL.
     """
     cdef MxRequest *receive = match_take_posted(library, match)
-    if receive == NULL and library.handles_unexpected:
+    if receive == NULL and library.unexpected_handler is not None:
         return unexpected_ask(library, partner, match, length, data)
     return receive

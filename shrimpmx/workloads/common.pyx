@@ -50,7 +50,7 @@ cdef int check_partner(Endpoint endpoint, Partner partner) except -1:
 cdef WaitResult wait_for_message(Endpoint endpoint, MxPartner *partner, MxRequest *receive,
                                  uint8_t *status) noexcept nogil:
     # The time of the last pass spares a look at the clock; it may be old, hence the second wait.
-    cdef int64_t patience_ns = PATIENCE_RESEND_DELAYS * endpoint.library.resend_delay_ns
+    cdef int64_t patience_ns = PATIENCE_RESEND_DELAYS * endpoint.library.settings.resend_delay_ns
     cdef WaitResult answer
     cdef WaitResult result = endpoint.wait_c(receive, endpoint.library.now_ns + patience_ns)
     while result == WAIT_TIMED_OUT:
