@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from shrimpmx.host.event_ring cimport event_reader, event_reader_consume, event_reader_peek
 from shrimpmx.host.local_events cimport LocalPort
-from shrimpmx.host.send_commands cimport packet_head, packet_source
+from shrimpmx.host.send_commands cimport Envelope, packet_source
 from shrimpmx.host.transmit cimport TransmitPort, transmit_doorbell
 from shrimpmx.native.ring cimport ring_free
 from shrimpmx.shared.layout cimport COUNTERS_MAX, endpoint_descriptor, event, event_connect
@@ -72,19 +72,19 @@ cdef class DriverEndpoint:
     # send_no_tx_slot), or the event ring of a local target (counted shared_eventq_full); -n, n
     # an enum wire_nack: the local target refused. Then doorbell().
     # `ptype`: PTYPE_TINY or PTYPE_SMALL.
-    cdef int send_message(self, uint8_t ptype, const packet_head *head, const void *data,
+    cdef int send_message(self, uint8_t ptype, const Envelope *envelope, const void *data,
                           uint32_t length) noexcept nogil
     # `from_copy`: the data lies in the library's own copy, not in the user's buffer.
-    cdef int send_medium_frag(self, const packet_head *head, uint32_t message_length,
+    cdef int send_medium_frag(self, const Envelope *envelope, uint32_t message_length,
                               uint32_t frag_seqnum, const void *data, uint32_t frag_length,
                               bint from_copy) noexcept nogil
-    cdef int send_rndv(self, const packet_head *head, uint32_t message_length, uint8_t rdma_id,
+    cdef int send_rndv(self, const Envelope *envelope, uint32_t message_length, uint8_t rdma_id,
                        uint8_t rdma_seqnum, uint16_t rdma_offset) noexcept nogil
-    cdef int send_notify(self, const packet_head *head, uint32_t transferred, uint8_t rdma_id,
+    cdef int send_notify(self, const Envelope *envelope, uint32_t transferred, uint8_t rdma_id,
                          uint8_t rdma_seqnum) noexcept nogil
-    cdef int send_liback(self, const packet_head *head, uint32_t session_id, uint32_t acknum,
+    cdef int send_liback(self, const Envelope *envelope, uint32_t session_id, uint32_t acknum,
                          uint16_t send_seq, uint8_t resent) noexcept nogil
-    cdef int send_connect(self, const packet_head *head, const event_connect *data,
+    cdef int send_connect(self, const Envelope *envelope, const event_connect *data,
                           bint is_reply) noexcept nogil
 
     cdef int _open(self, uint32_t session, uint32_t start, uint32_t pid) noexcept nogil

@@ -21,7 +21,7 @@ from shrimpmx.host.local_events cimport local_open, local_post
 from shrimpmx.host.pull cimport endpoint_pulls_reset
 from shrimpmx.host.regions cimport endpoint_await_copies, endpoint_regions_reset
 from shrimpmx.host.send_commands cimport (
-    packet_head,
+    Envelope,
     put_connect,
     put_liback,
     put_medium,
@@ -270,25 +270,25 @@ cdef class DriverEndpoint:
         """
         cdef int sent
         cdef const uint8_t *start = data
-        cdef packet_head head
-        head.peer, head.dst_endpoint, head.session = peer, dst_endpoint, session
-        head.seqnum, head.piggyack, head.match = seqnum, piggyack, match
+        cdef Envelope envelope
+        envelope.peer, envelope.dst_endpoint, envelope.session = peer, dst_endpoint, session
+        envelope.seqnum, envelope.piggyack, envelope.match = seqnum, piggyack, match
         if kind == "liback":
-            sent = self.send_liback(&head, session_id, acknum, send_seq, resent)
+            sent = self.send_liback(&envelope, session_id, acknum, send_seq, resent)
         elif kind == "rndv":
-            sent = self.send_rndv(&head, message_length, rdma_id, rdma_seqnum, rdma_offset)
+            sent = self.send_rndv(&envelope, message_length, rdma_id, rdma_seqnum, rdma_offset)
         elif kind == "notify":
-            sent = self.send_notify(&head, transferred, rdma_id, rdma_seqnum)
+            sent = self.send_notify(&envelope, transferred, rdma_id, rdma_seqnum)
         elif kind == "medium_frag":
-            sent = self.send_medium_frag(&head, message_length, frag_seqnum, start, len(data),
+            sent = self.send_medium_frag(&envelope, message_length, frag_seqnum, start, len(data),
                                          from_copy)
         elif kind not in ("tiny", "small"):
             raise ValueError(f"no send command {kind!r}")
         elif len(data) > <Py_ssize_t>(SMALL_PACKET_BYTES - sizeof(wire_message)):
             raise InputError(f"{len(data)} bytes do not fit a packet of type {kind}")
         else:
-            sent = self.send_message(PTYPE_TINY if kind == "tiny" else PTYPE_SMALL, &head, start,
-                                     len(data))
+            sent = self.send_message(PTYPE_TINY if kind == "tiny" else PTYPE_SMALL, &envelope,
+                                     start, len(data))
         self.doorbell()
         return sent
 
@@ -297,100 +297,101 @@ cdef class DriverEndpoint:
                         status=0, is_reply=False) -> int:
         """The connect command, doorbell included; see command()."""
         cdef event_connect fields
-        cdef packet_head head
-        head.peer, head.dst_endpoint, head.session = peer, dst_endpoint, 0
-        head.seqnum, head.piggyack, head.match = seqnum, 0, 0
+        cdef Envelope envelope
+        envelope.peer, envelope.dst_endpoint, envelope.session = peer, dst_endpoint, 0
+        envelope.seqnum, envelope.piggyack, envelope.match = seqnum, 0, 0
         fields.src_session_id = src_session_id
         fields.key_or_session = key_or_session
         fields.target_recv_seqnum_start = target_recv_seqnum_start
         fields.connect_seqnum = connect_seqnum
         fields.status = status
-        cdef int sent = self.send_connect(&head, &fields, is_reply)
+        cdef int sent = self.send_connect(&envelope, &fields, is_reply)
         self.doorbell()
         return sent
 
-    cdef int send_message(self, uint8_t ptype, const packet_head *head, const void *data,
+    cdef int send_message(self, uint8_t ptype, const Envelope *envelope, const void *data,
                           uint32_t length) noexcept nogil:
         cdef LocalPacket room
-        cdef wire_message *header = <wire_message *>header_place(self, head, &room)
+        cdef wire_message *header = <wire_message *>header_place(self, envelope, &room)
         if header == NULL:
             return 0
-        put_message(header, ptype | node_mark(self.source.node, ptype), &self.source, head, length)
+        put_message(header, ptype | node_mark(self.source.node, ptype), &self.source, envelope,
+                    length)
         memcpy(<uint8_t *>header + sizeof(wire_message), data, length)
-        return hand_over(self, head, header, sizeof(wire_message) + length, NULL, 0,
+        return hand_over(self, envelope, header, sizeof(wire_message) + length, NULL, 0,
                          COUNTER_send_tiny if ptype == PTYPE_TINY else COUNTER_send_small)
 
-    cdef int send_medium_frag(self, const packet_head *head, uint32_t message_length,
+    cdef int send_medium_frag(self, const Envelope *envelope, uint32_t message_length,
                               uint32_t frag_seqnum, const void *data, uint32_t frag_length,
                               bint from_copy) noexcept nogil:
         cdef LocalPacket room
-        cdef wire_medium *header = <wire_medium *>header_place(self, head, &room)
+        cdef wire_medium *header = <wire_medium *>header_place(self, envelope, &room)
         if header == NULL:
             return 0
-        put_medium(header, &self.source, head, message_length, frag_seqnum, frag_length)
-        return hand_over(self, head, header, sizeof(wire_medium), data, frag_length,
+        put_medium(header, &self.source, envelope, message_length, frag_seqnum, frag_length)
+        return hand_over(self, envelope, header, sizeof(wire_medium), data, frag_length,
                          COUNTER_send_mediumsq_frag if from_copy else COUNTER_send_mediumva_frag)
 
-    cdef int send_rndv(self, const packet_head *head, uint32_t message_length, uint8_t rdma_id,
+    cdef int send_rndv(self, const Envelope *envelope, uint32_t message_length, uint8_t rdma_id,
                        uint8_t rdma_seqnum, uint16_t rdma_offset) noexcept nogil:
         cdef LocalPacket room
-        cdef wire_rndv *header = <wire_rndv *>header_place(self, head, &room)
+        cdef wire_rndv *header = <wire_rndv *>header_place(self, envelope, &room)
         if header == NULL:
             return 0
-        put_rndv(header, &self.source, head, message_length, rdma_id, rdma_seqnum, rdma_offset)
-        return hand_over(self, head, header, sizeof(wire_rndv), NULL, 0, COUNTER_send_rndv)
+        put_rndv(header, &self.source, envelope, message_length, rdma_id, rdma_seqnum, rdma_offset)
+        return hand_over(self, envelope, header, sizeof(wire_rndv), NULL, 0, COUNTER_send_rndv)
 
-    cdef int send_notify(self, const packet_head *head, uint32_t transferred, uint8_t rdma_id,
+    cdef int send_notify(self, const Envelope *envelope, uint32_t transferred, uint8_t rdma_id,
                          uint8_t rdma_seqnum) noexcept nogil:
         cdef LocalPacket room
-        cdef wire_notify *header = <wire_notify *>header_place(self, head, &room)
+        cdef wire_notify *header = <wire_notify *>header_place(self, envelope, &room)
         if header == NULL:
             return 0
-        put_notify(header, &self.source, head, transferred, rdma_id, rdma_seqnum)
-        return hand_over(self, head, header, sizeof(wire_notify), NULL, 0, COUNTER_send_notify)
+        put_notify(header, &self.source, envelope, transferred, rdma_id, rdma_seqnum)
+        return hand_over(self, envelope, header, sizeof(wire_notify), NULL, 0, COUNTER_send_notify)
 
-    cdef int send_liback(self, const packet_head *head, uint32_t session_id, uint32_t acknum,
+    cdef int send_liback(self, const Envelope *envelope, uint32_t session_id, uint32_t acknum,
                          uint16_t send_seq, uint8_t resent) noexcept nogil:
         cdef LocalPacket room
-        cdef wire_truc *header = <wire_truc *>header_place(self, head, &room)
+        cdef wire_truc *header = <wire_truc *>header_place(self, envelope, &room)
         if header == NULL:
             return 0
-        put_liback(header, &self.source, head, session_id, acknum, send_seq, resent)
-        return hand_over(self, head, header, sizeof(wire_truc), NULL, 0, COUNTER_send_liback)
+        put_liback(header, &self.source, envelope, session_id, acknum, send_seq, resent)
+        return hand_over(self, envelope, header, sizeof(wire_truc), NULL, 0, COUNTER_send_liback)
 
-    cdef int send_connect(self, const packet_head *head, const event_connect *data,
+    cdef int send_connect(self, const Envelope *envelope, const event_connect *data,
                           bint is_reply) noexcept nogil:
         cdef LocalPacket room
-        cdef wire_connect *header = <wire_connect *>header_place(self, head, &room)
+        cdef wire_connect *header = <wire_connect *>header_place(self, envelope, &room)
         if header == NULL:
             return 0
-        put_connect(header, &self.source, head, data, is_reply)
-        return hand_over(self, head, header, sizeof(wire_connect), NULL, 0,
+        put_connect(header, &self.source, envelope, data, is_reply)
+        return hand_over(self, envelope, header, sizeof(wire_connect), NULL, 0,
                          COUNTER_send_connect_reply if is_reply
                          else COUNTER_send_connect_request)
 
 
 # The two ways of a packet: a frame of the tx ring, or the event ring of a local target.
 
-cdef inline void *header_place(DriverEndpoint self, const packet_head *head,
+cdef inline void *header_place(DriverEndpoint self, const Envelope *envelope,
                                LocalPacket *room) noexcept nogil:
     """Where the header of the next packet goes: into `room` if its target is local. NULL: full."""
     cdef uint8_t *frame
-    if self.sends_locally(head.peer):
+    if self.sends_locally(envelope.peer):
         return room
-    frame = transmit_prepare(&self.port, head.peer)
+    frame = transmit_prepare(&self.port, envelope.peer)
     if frame == NULL:
         self.counters[COUNTER_send_no_tx_slot] += 1
         return NULL
     return frame + WIRE_HEAD_BYTES
 
 
-cdef inline int hand_over(DriverEndpoint self, const packet_head *head, void *header,
+cdef inline int hand_over(DriverEndpoint self, const Envelope *envelope, void *header,
                           uint32_t bytes_count, const void *data, uint32_t length,
                           uint32_t counter) noexcept nogil:
     """The packet of which `bytes_count` bytes lie at `header` is complete with `data`."""
-    if self.sends_locally(head.peer):
-        return local_post(&self.local, self.counters, <uint8_t *>header, head.session,
+    if self.sends_locally(envelope.peer):
+        return local_post(&self.local, self.counters, <uint8_t *>header, envelope.session,
                           <const uint8_t *>data)
     if length != 0:
         memcpy(<uint8_t *>header + bytes_count, data, length)

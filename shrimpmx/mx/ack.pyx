@@ -8,10 +8,10 @@ duplicate that it missed the last one.
 
 from libc.stdint cimport int32_t, uint16_t, uint32_t
 
-from shrimpmx.host.send_commands cimport packet_head
+from shrimpmx.host.send_commands cimport Envelope
 from shrimpmx.mx.large cimport large_acked
 from shrimpmx.mx.library cimport Library, count, trace_message
-from shrimpmx.mx.send cimport head_to, send_end, send_throttled
+from shrimpmx.mx.send cimport envelope_to, send_end, send_throttled
 from shrimpmx.mx.types cimport (
     ACK_LATER, ACK_NONE, ACK_NOW, REQUEST_LARGE, STATUS_SUCCESS, MxPartner, MxRequest,
     list_append, list_empty, list_remove, partner_of_acks, request_of_chain, seqnum_distance,
@@ -75,9 +75,9 @@ cdef void ack_owe(Library library, MxPartner *partner, bint at_once) noexcept no
 
 cdef bint send_ack(Library library, MxPartner *partner) noexcept nogil:
     """False if the tx ring is full; the partner stays in its list for the next pass."""
-    cdef packet_head head = head_to(partner, partner.back_session, partner.next_frag, 0)
+    cdef Envelope envelope = envelope_to(partner, partner.back_session, partner.next_frag, 0)
     if not library.driver.send_liback(
-        &head, partner.back_session, partner.acknum_sent + 1, partner.next_send, 0,
+        &envelope, partner.back_session, partner.acknum_sent + 1, partner.next_send, 0,
     ):
         return False
     partner.acknum_sent += 1

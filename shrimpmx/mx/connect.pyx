@@ -8,7 +8,7 @@ request that is pending.
 
 from libc.stdint cimport int8_t, uint8_t, uint16_t, uint32_t
 
-from shrimpmx.host.send_commands cimport packet_head
+from shrimpmx.host.send_commands cimport Envelope
 from shrimpmx.mx.large cimport large_asks
 from shrimpmx.mx.library cimport Library, count
 from shrimpmx.mx.partner cimport (
@@ -16,7 +16,7 @@ from shrimpmx.mx.partner cimport (
 )
 from shrimpmx.mx.pool cimport pool_take
 from shrimpmx.mx.request cimport request_complete
-from shrimpmx.mx.send cimport head_to, send_post
+from shrimpmx.mx.send cimport envelope_to, send_post
 from shrimpmx.mx.types cimport (
     REQUEST_CONNECT, REQUEST_POSTING, STATUS_BAD_KEY, STATUS_BAD_SESSION, STATUS_CANCELLED,
     STATUS_SUCCESS, ListLink, MxPartner, MxRequest, RequestStatus, list_append, list_empty,
@@ -49,7 +49,7 @@ cdef void connect_cancel(Library library, MxRequest *request) noexcept nogil:
 cdef void connect_request(Library library, const event *incoming) noexcept nogil:
     """Learns the partner's session and answers; a request that a later one overtook is stale."""
     cdef event_connect reply
-    cdef packet_head head
+    cdef Envelope envelope
     cdef MxPartner *partner = partner_make(library, incoming.peer_index, incoming.src_endpoint)
     if partner == NULL:
         return
@@ -74,8 +74,8 @@ cdef void connect_request(Library library, const event *incoming) noexcept nogil
     if incoming.connect.key_or_session != library.key:
         reply.status = CONNECT_BAD_KEY
     # If the tx ring is full the reply is lost; the request will come again.
-    head = head_to(partner, 0, 0, 0)
-    library.driver.send_connect(&head, &reply, True)
+    envelope = envelope_to(partner, 0, 0, 0)
+    library.driver.send_connect(&envelope, &reply, True)
 
 
 cdef void connect_reply(Library library, MxPartner *partner,

@@ -14,13 +14,13 @@ from libc.stdint cimport uint16_t, uint32_t
 from libc.string cimport memcpy
 
 from shrimpmx.host.regions cimport REGION_PROCESS, region_create, region_destroy
-from shrimpmx.host.send_commands cimport packet_head
+from shrimpmx.host.send_commands cimport Envelope
 from shrimpmx.mx.large_receive cimport large_receives_drop
 from shrimpmx.mx.library cimport Library, count, trace_message
 from shrimpmx.mx.memory cimport REACH_NEVER, memory_give, memory_reach
 from shrimpmx.mx.partner cimport partner_die, partner_refused
 from shrimpmx.mx.request cimport request_complete
-from shrimpmx.mx.send cimport head_to, send_end, send_throttled
+from shrimpmx.mx.send cimport envelope_to, send_end, send_throttled
 from shrimpmx.mx.types cimport (
     LARGE_SENDS_MAX, REQUEST_ACKED, REQUEST_POSTING, REQUEST_SEND, SEQNUM_MASK,
     SEQNUM_SESSION_MASK, STATUS_SUCCESS, STATUS_TRUNCATED, STATUS_UNREACHABLE, ListLink, MxPartner,
@@ -97,10 +97,10 @@ cdef int large_transmit(Library library, MxRequest *request) noexcept nogil:
 
 
 cdef inline int transmit_as(Library library, MxRequest *request, uint16_t seqnum) noexcept nogil:
-    cdef packet_head head = head_to(
+    cdef Envelope envelope = envelope_to(
         request.partner, request.partner.true_session, seqnum, request.match)
     return library.driver.send_rndv(
-        &head, request.length, request.rdma_id, request.rdma_seqnum, 0)
+        &envelope, request.length, request.rdma_id, request.rdma_seqnum, 0)
 
 
 cdef void large_acked(Library library, MxRequest *request) noexcept nogil:

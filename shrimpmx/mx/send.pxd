@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
-from shrimpmx.host.send_commands cimport packet_head
+from shrimpmx.host.send_commands cimport Envelope
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.pool cimport pool_give
 from shrimpmx.mx.request cimport request_complete, request_give_data
@@ -29,17 +29,17 @@ cdef void send_overdue(Library library) noexcept nogil
 cdef void send_stamp(Library library) noexcept nogil
 
 
-cdef inline packet_head head_to(const MxPartner *partner, uint32_t session, uint16_t seqnum,
-                                uint64_t match) noexcept nogil:
-    """The head of a packet to a partner; with it goes what we have received of its messages."""
-    cdef packet_head head
-    head.peer = partner.peer_index
-    head.dst_endpoint = partner.endpoint
-    head.session = session
-    head.seqnum = seqnum
-    head.piggyack = partner.next_frag
-    head.match = match
-    return head
+cdef inline Envelope envelope_to(const MxPartner *partner, uint32_t session, uint16_t seqnum,
+                                 uint64_t match) noexcept nogil:
+    """Of a packet to a partner; with it goes what we have received of its messages."""
+    cdef Envelope envelope
+    envelope.peer = partner.peer_index
+    envelope.dst_endpoint = partner.endpoint
+    envelope.session = session
+    envelope.seqnum = seqnum
+    envelope.piggyack = partner.next_frag
+    envelope.match = match
+    return envelope
 
 
 cdef inline void send_limit_resends(Library library, uint32_t resends_max) noexcept nogil:

@@ -10,7 +10,7 @@ message's packets. Of a large message only the rndv is sent here; large.pyx has 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from shrimpmx.host.send_commands cimport packet_head
+from shrimpmx.host.send_commands cimport Envelope
 from shrimpmx.mx.large cimport (
     LARGE_NEVER, LARGE_READY, LARGE_WAITS, LargeReady, large_prepare, large_transmit,
 )
@@ -205,23 +205,23 @@ cdef inline uint16_t piggyback(Library library, MxPartner *partner) noexcept nog
 cdef inline bint transmit(Library library, MxRequest *request) noexcept nogil:
     """All packets still to go are put into the tx ring; False if it is full before the end."""
     cdef MxPartner *partner = request.partner
-    cdef packet_head head
+    cdef Envelope envelope
     cdef int sent
     if request.kind == REQUEST_CONNECT:
         return transmit_connect(library, request)
     if request.kind == REQUEST_NOTIFY:
-        head = head_to(partner, partner.back_session, request.seqnum, 0)
+        envelope = envelope_to(partner, partner.back_session, request.seqnum, 0)
         sent = library.driver.send_notify(
-            &head, request.length, request.rdma_id, request.rdma_seqnum)
+            &envelope, request.length, request.rdma_id, request.rdma_seqnum)
     elif request.flags & REQUEST_LARGE:
         sent = large_transmit(library, request)
     elif request.length > SMALL_MAX_BYTES:
         return transmit_medium(library, request)
     else:
-        head = head_to(partner, partner.true_session, request.seqnum, request.match)
+        envelope = envelope_to(partner, partner.true_session, request.seqnum, request.match)
         sent = library.driver.send_message(
-            PTYPE_TINY if request.length <= TINY_MAX_BYTES else PTYPE_SMALL, &head, request.data,
-            request.length)
+            PTYPE_TINY if request.length <= TINY_MAX_BYTES else PTYPE_SMALL, &envelope,
+            request.data, request.length)
     if sent != 0:
         piggyback(library, partner)
     return accepted(library, partner, sent)
@@ -237,13 +237,14 @@ cdef inline bint accepted(Library library, MxPartner *partner, int sent) noexcep
 cdef bint transmit_medium(Library library, MxRequest *request) noexcept nogil:
     """One packet per fragment, the last one marked; goes on where a full ring stopped it."""
     cdef MxPartner *partner = request.partner
-    cdef packet_head head = head_to(partner, partner.true_session, request.seqnum, request.match)
+    cdef Envelope envelope = envelope_to(
+        partner, partner.true_session, request.seqnum, request.match)
     cdef uint32_t offset = request.fragments_sent * library.settings.frag_bytes
     cdef uint32_t frag_length
     while offset < request.length:
         frag_length = min(library.settings.frag_bytes, request.length - offset)
         if not accepted(library, partner, library.driver.send_medium_frag(
-            &head, request.length, request.fragments_sent, request.data + offset, frag_length,
+            &envelope, request.length, request.fragments_sent, request.data + offset, frag_length,
             request.flags & REQUEST_IN_ARENA != 0,
         )):
             return False
@@ -255,14 +256,14 @@ cdef bint transmit_medium(Library library, MxRequest *request) noexcept nogil:
 
 cdef bint transmit_connect(Library library, MxRequest *request) noexcept nogil:
     cdef MxPartner *partner = request.partner
-    cdef packet_head head = head_to(partner, 0, 0, 0)
+    cdef Envelope envelope = envelope_to(partner, 0, 0, 0)
     cdef event_connect data
     data.src_session_id = library.session
     data.key_or_session = <uint32_t>request.match
     data.target_recv_seqnum_start = partner.next_match
     data.connect_seqnum = <uint8_t>request.seqnum
     data.status = 0
-    return accepted(library, partner, library.driver.send_connect(&head, &data, False))
+    return accepted(library, partner, library.driver.send_connect(&envelope, &data, False))
 
 
 cdef void send_stamp(Library library) noexcept nogil:
