@@ -25,8 +25,6 @@ cdef class InterruptAgent(Agent):
     cdef readonly int64_t packet_cost_ns
     cdef readonly uint32_t defer_hard_irqs
     cdef readonly int64_t flush_timeout_ns
-    # The runner gives up its real-time priority while this is true, and takes it back after.
-    cdef readonly bint wants_demotion
     cdef ReceiveHandler handler
     cdef node_header *header
     cdef core_interrupts *interrupts

@@ -6,7 +6,6 @@ class InterruptAgent(Agent):
     core: int
     budget: int
     demote_after: int
-    wants_demotion: bool
     interrupt_time_ns: int
     packet_cost_ns: int
     defer_hard_irqs: int

@@ -15,6 +15,8 @@ cdef class Agent:
     cdef int64_t next_due_ns         # when it next wants to run by itself; NEVER_NS: on a wake
     cdef int64_t busy_until_ns       # it works, on its CPU, until then; in the past: it does not
     cdef bint keeps_waiting          # another process, on the same CPU, has work from it to do
+    # The runner gives up its real-time priority while this is true, and takes it back after.
+    cdef readonly bint wants_demotion
     cdef readonly object failure     # exception raised by user code inside a step, or None
 
     cdef int step(self, int64_t now_ns) noexcept nogil

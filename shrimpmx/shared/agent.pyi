@@ -3,6 +3,7 @@ from shrimpmx.native.trace import Trace
 class Agent:
     name: object
     failure: BaseException | None
+    wants_demotion: bool
     def step_at(self, now_ns: int) -> int: ...
     def use_trace(self, trace: Trace, number: int) -> None: ...
     @property

@@ -18,6 +18,7 @@ cdef class Agent:
         self.next_due_ns = NEVER_NS
         self.busy_until_ns = 0
         self.keeps_waiting = False
+        self.wants_demotion = False
         self.failure = None
         self.trace = NULL
 

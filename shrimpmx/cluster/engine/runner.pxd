@@ -1,6 +1,6 @@
 """The compiled loop that drives the agents of one process."""
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.clock cimport Clock
 from shrimpmx.shared.agent cimport Agent
@@ -8,21 +8,20 @@ from shrimpmx.wait.waiter cimport Waiter
 
 # One process's agents and what their last pass left behind; plain C, so that the compiled
 # waiting strategies can drive it.
-cdef struct Course:
+cdef struct RunnerState:
     void **agents            # borrowed references; the Runner keeps the agents alive
-    const int32_t **demotion_flags  # of the interrupt agents among them
     uint32_t agents_count
-    uint32_t demotion_flags_count
     const Clock *clock
     int64_t due_ns           # soonest time at which an agent wants to run by itself
     int64_t awaited_ns       # the due time that the present wait is for
     int64_t busy_until_ns    # an agent works until then: its host takes that long
     bint keeps_waiting       # an agent has given work to a process on the same CPU
+    bint wants_demotion      # an agent does not catch up
     bint failed              # an agent's step raised
 
 
 cdef class Runner:
-    cdef Course course
+    cdef RunnerState course
     cdef readonly list agents
     cdef readonly Waiter waiter
     cdef readonly int64_t early_wake_ns

@@ -5,10 +5,9 @@ do, the process waits with its waiting strategy, which looks by making another p
 there is work, an agent's own time comes, or the run stops.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free
 
-from shrimpmx.host.interrupts cimport InterruptAgent
 from shrimpmx.native.atomics cimport load_relaxed_u32
 from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
 from shrimpmx.shared.agent cimport Agent
@@ -46,19 +45,20 @@ cdef int64_t WORK_MAX_NS = 50_000_000
 
 
 # Steps every agent; returns how much they did.
-cdef int one_pass(Course *course) noexcept nogil:
+cdef int one_pass(RunnerState *course) noexcept nogil:
     cdef int64_t now_ns = clock_now_ns(course.clock)
     cdef int64_t due_ns = NEVER_NS
     cdef int done = 0
     cdef uint32_t index
     course.keeps_waiting = False
+    course.wants_demotion = False
     for index in range(course.agents_count):
         done += step_agent(course, course.agents[index], now_ns, &due_ns)
     course.due_ns = due_ns
     return done
 
 
-cdef inline int step_agent(Course *course, void *pointer, int64_t now_ns,
+cdef inline int step_agent(RunnerState *course, void *pointer, int64_t now_ns,
                            int64_t *due_ns) noexcept nogil:
     cdef int done = (<Agent>pointer).step(now_ns)
     if (<Agent>pointer).next_due_ns < due_ns[0]:
@@ -66,6 +66,7 @@ cdef inline int step_agent(Course *course, void *pointer, int64_t now_ns,
     if (<Agent>pointer).busy_until_ns > course.busy_until_ns:
         course.busy_until_ns = (<Agent>pointer).busy_until_ns
     course.keeps_waiting |= (<Agent>pointer).keeps_waiting
+    course.wants_demotion |= (<Agent>pointer).wants_demotion
     if <void *>(<Agent>pointer).failure != <void *>None:
         course.failed = True
     return done
@@ -74,7 +75,7 @@ cdef inline int step_agent(Course *course, void *pointer, int64_t now_ns,
 # The look of a waiting runner: a pass. It also ends the wait when the pass brought the due
 # time forward, so that the next wait has the right deadline.
 cdef bint pass_found_work(void *context) noexcept nogil:
-    cdef Course *course = <Course *>context
+    cdef RunnerState *course = <RunnerState *>context
     return one_pass(course) > 0 or course.failed or course.due_ns < course.awaited_ns
 
 
@@ -89,8 +90,7 @@ cdef class Runner:
     def __cinit__(self, list agents not None, Waiter waiter not None,
                   early_wake_ns: int = EARLY_WAKE_NS, realtime: int = 0):
         self.course.agents = <void **>calloc(max(1, len(agents)), sizeof(void *))
-        self.course.demotion_flags = <const int32_t **>calloc(max(1, len(agents)), sizeof(void *))
-        if self.course.agents == NULL or self.course.demotion_flags == NULL:
+        if self.course.agents == NULL:
             raise MemoryError
         self.agents = list(agents)
         self.waiter = waiter
@@ -102,16 +102,10 @@ cdef class Runner:
 
     def __dealloc__(self):
         free(self.course.agents)
-        free(self.course.demotion_flags)
 
     cdef int _add(self, Agent agent) except -1:
-        cdef const void *flags
         self.course.agents[self.course.agents_count] = <void *>agent
         self.course.agents_count += 1
-        if isinstance(agent, InterruptAgent):
-            flags = &(<InterruptAgent>agent).wants_demotion
-            self.course.demotion_flags[self.course.demotion_flags_count] = <const int32_t *>flags
-            self.course.demotion_flags_count += 1
         return 0
 
     def run(self) -> None:
@@ -132,7 +126,7 @@ cdef class Runner:
 
     cdef void idle(self) noexcept nogil:
         cdef int64_t left_ns
-        cdef Course *course = &self.course
+        cdef RunnerState *course = &self.course
         course.awaited_ns = course.due_ns
         # Looked already: the pass before was the first look of this wait.
         self.waiter.environment.account.waits += 1
@@ -189,11 +183,8 @@ cdef class Runner:
 
     cdef void heed_demotion(self) noexcept nogil:
         """A handler that never catches up gives way to the ranks, as Linux moves to ksoftirqd."""
-        cdef bint wanted = False
-        cdef uint32_t index
+        cdef bint wanted = self.course.wants_demotion
         cdef sched_param parameters
-        for index in range(self.course.demotion_flags_count):
-            wanted = wanted or self.course.demotion_flags[index][0] != 0
         if wanted == self.demoted:
             return
         self.demoted = wanted
