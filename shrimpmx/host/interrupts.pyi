@@ -4,12 +4,6 @@ from shrimpmx.shared.node import Node
 class InterruptAgent(Agent):
     node: Node
     core: int
-    budget: int
-    demote_after: int
-    interrupt_time_ns: int
-    packet_cost_ns: int
-    defer_hard_irqs: int
-    flush_timeout_ns: int
     def __init__(
         self,
         node: Node,

@@ -1,0 +1,136 @@
+"""One poll of a ring: its frames go through the receive handler, up to a budget (NAPI's weight).
+
+With software steering (RPS) the handler that polls the rx ring hands frames on to other cores, and
+each core polls its backlog, too; see rps.pyx.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from shrimpmx.host.charges cimport packet_is_paid
+from shrimpmx.host.copy_queue cimport copy_queue_end_batch, copy_queue_open
+from shrimpmx.host.receive_handler cimport ReceiveHandler
+from shrimpmx.host.rps cimport PacketSteering
+from shrimpmx.native.atomics cimport load_relaxed_u32, store_relaxed_u32
+from shrimpmx.native.ring cimport ring, ring_available_from, ring_consume, ring_slot
+from shrimpmx.native.trace cimport TRACE_poll_begin, TRACE_poll_end, trace_record
+from shrimpmx.shared.layout cimport (
+    COUNTER_dma_ring_full,
+    COUNTER_polls,
+    NO_RUNNER,
+    STEERING_RPS,
+    frame_slot,
+    node_backlog,
+    node_handled,
+    node_rx_ring,
+    node_vector,
+)
+from shrimpmx.shared.node cimport Node
+
+# Frames handed back to the NIC at a time: few stores to the line that it reads, and a
+# full rx ring is relieved before the poll ends.
+cdef enum:
+    CONSUME_BATCH_PACKETS = 16
+
+
+cdef class RxPoll:
+    """Polls the rings of `core` of `node`, at most `budget` frames at a time; it counts in agent
+    record `agent`.
+
+    `packet_cost_ns` is added to what a frame takes. A host that is charged for frames handles one
+    a step, once its cost is over; what is handed on to other cores is theirs to pay.
+    """
+
+    def __init__(self, Node node not None, uint32_t core, uint32_t agent, uint32_t budget,
+                 int64_t packet_cost_ns):
+        self.handler = ReceiveHandler(node, core, agent)
+        self.header = node.header
+        self.core = core
+        self.budget = budget
+        self.charge.cost_ns = packet_cost_ns
+        self.batch = CONSUME_BATCH_PACKETS if packet_cost_ns == 0 else 1
+        self.counters = <uint64_t *>node.control._checked_agent(agent).counters
+        if node.header.dma_runner != NO_RUNNER:
+            self.handler.context.copies = &self.handler.copies
+        self.steers = node.header.steering == STEERING_RPS
+        if self.steers:
+            self.steering = PacketSteering(node, core, agent)
+
+    cdef bint poll(self, uint32_t number, int64_t now_ns) noexcept nogil:
+        cdef ring *rx = self._ring(number)
+        cdef uint32_t position = self._open(number, rx)
+        cdef bint goes_on = self.charge.paid
+        cdef uint32_t count
+        if not goes_on:
+            self.polled = 0
+            self.counters[COUNTER_polls] += 1
+            trace_record(self.trace, self.handler.now_ns, TRACE_poll_begin, number, self.budget)
+        while self.polled < self.budget:
+            count = ring_available_from(rx, position, self.batch)
+            count = min(count, min(self.batch, self.budget - self.polled))
+            if count == 0:
+                break
+            if not self._handle(number, rx, position, count, now_ns):
+                return False
+            position += count
+            self._hand_back(number, rx, position)
+            self.polled += count
+            if goes_on:  # the one frame of this step
+                self.handler.finish_batch()
+                goes_on = False
+        self._end(number)
+        return True
+
+    cdef ring *_ring(self, uint32_t number) noexcept nogil:
+        """A vector's rx ring, or the core's backlog."""
+        if number == BACKLOG:
+            return node_backlog(self.header, self.core)
+        return node_rx_ring(self.header, number)
+
+    cdef uint32_t _open(self, uint32_t number, ring *rx) noexcept nogil:
+        """Lets the handler know which ring its next frames are from; where they begin."""
+        if number == BACKLOG:
+            return rx.tail
+        self.handler.vector = number
+        if self.handler.context.copies != NULL:
+            copy_queue_open(&self.handler.copies, self.header, number)
+        return load_relaxed_u32(node_handled(self.header, number))
+
+    cdef bint _handle(self, uint32_t number, ring *rx, uint32_t position, uint32_t count,
+                      int64_t now_ns) noexcept nogil:
+        """Handles `count` frames, or hands them on; false if the one frame is to be paid first."""
+        if self.steers and number != BACKLOG:
+            return self._spread(rx, position, count, now_ns)
+        if self.charge.cost_ns != 0 and not packet_is_paid(&self.charge, now_ns):
+            return False
+        self.handler.handle_slots(rx, position, count)
+        return True
+
+    cdef bint _spread(self, ring *rx, uint32_t position, uint32_t count,
+                      int64_t now_ns) noexcept nogil:
+        """The same, of frames of which some are other cores'."""
+        cdef uint32_t index
+        for index in range(count):
+            # One that was paid for was not handed on before.
+            if not self.charge.paid and self.steering.hand_on(
+                    <const frame_slot *>ring_slot(rx, position + index)):
+                continue
+            if self.charge.cost_ns != 0 and not packet_is_paid(&self.charge, now_ns):
+                return False
+            self.handler.handle_slots(rx, position + index, 1)
+        return True
+
+    cdef void _hand_back(self, uint32_t number, ring *rx, uint32_t position) noexcept nogil:
+        """The slots up to `position` are the NIC's again, or once the dma agent has copied."""
+        if self.handler.context.copies == NULL:
+            ring_consume(rx, position - rx.tail)
+            return
+        # H1: for the NIC's and other handlers' look; the token carries the order of all else
+        store_relaxed_u32(&node_vector(self.header, number).handled, position)
+        if not copy_queue_end_batch(&self.handler.copies, position):
+            self.counters[COUNTER_dma_ring_full] += 1
+
+    cdef void _end(self, uint32_t number) noexcept nogil:
+        if self.steers and number != BACKLOG:  # a backlog is filled with the token only
+            self.steering.end_poll()
+        self.handler.finish_batch()
+        trace_record(self.trace, self.handler.now_ns, TRACE_poll_end, number, self.polled)
