@@ -19,14 +19,13 @@ from shrimpmx.cluster.engine.leftovers import find_leftovers
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import ShrimpmxError
 from shrimpmx.settings.parameters import (
-    COALESCING_NAMES,
-    PAPER_WAIT_NAMES,
     HostParameters,
     LinkFaults,
     MxParameters,
     NicParameters,
     WaitParameters,
 )
+from shrimpmx.settings.strategies import COALESCING_NAMES, PAPER_WAIT_NAMES
 
 SIZES = (0, 1, 32, 33, 128, 129, 1452, 1453, 4096, 16384, 32768)
 # Short, so that a lost packet costs milliseconds; the default is half a second.

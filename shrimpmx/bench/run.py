@@ -31,12 +31,8 @@ from shrimpmx.errors import InputError
 from shrimpmx.results.environment import unavailable
 from shrimpmx.results.runs import DISTANCES
 from shrimpmx.results.statistics import summarise_runs
-from shrimpmx.settings.parameters import (
-    PAPER_COALESCING_NAMES,
-    MemoryName,
-    NicParameters,
-    WaitParameters,
-)
+from shrimpmx.settings.parameters import MemoryName, NicParameters, WaitParameters
+from shrimpmx.settings.strategies import PAPER_COALESCING_NAMES
 
 # A turn during which the CPUs changed their distance is taken again, this often in all.
 ATTEMPTS = 3

@@ -11,12 +11,11 @@ from rich.table import Table
 
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
-from shrimpmx.nic.names import STRATEGIES
 from shrimpmx.results.metrics import METRICS
 from shrimpmx.results.result import json_place, write_json
+from shrimpmx.settings.strategies import COALESCING, WAITING
 from shrimpmx.study.loading import docstring_of, list_scenarios, scenario_directories
 from shrimpmx.study.point import GROUPS
-from shrimpmx.wait.names import RULES
 
 
 def add_parser(commands: Any) -> None:
@@ -77,14 +76,9 @@ def _metrics() -> list[dict[str, str]]:
 
 def _strategies() -> list[dict[str, str]]:
     return [
-        *(
-            {"of": "coalescing", "name": name, "rule": strategy.rule, "wins when": strategy.wins}
-            for name, strategy in STRATEGIES.items()
-        ),
-        *(
-            {"of": "wait", "name": name, "rule": rule, "wins when": wins}
-            for name, (rule, wins) in RULES.items()
-        ),
+        {"of": of, "name": row.name, "rule": row.rule, "wins when": row.wins}
+        for of, table in (("coalescing", COALESCING), ("wait", WAITING))
+        for row in table.values()
     ]
 
 

@@ -11,7 +11,7 @@ cdef enum LatencyClass:
     BULK = 2
 
 
-cdef class Adaptive(CoalescingPolicy):
+cdef class AdaptiveRate(CoalescingPolicy):
     cdef readonly bint conservative
     cdef readonly double dilation
     cdef LatencyClass traffic
@@ -25,5 +25,5 @@ cdef class Adaptive(CoalescingPolicy):
     cdef void use_rate(self, uint32_t rate) noexcept nogil
 
 
-cdef class MarksAdaptive(Adaptive):
+cdef class MarksAdaptive(AdaptiveRate):
     pass

@@ -1,6 +1,6 @@
 from shrimpmx.nic.coalescing import CoalescingPolicy
 
-class Adaptive(CoalescingPolicy):
+class AdaptiveRate(CoalescingPolicy):
     conservative: bool
     dilation: float
     rate: int
@@ -9,4 +9,4 @@ class Adaptive(CoalescingPolicy):
     @property
     def latency_class(self) -> str: ...
 
-class MarksAdaptive(Adaptive): ...
+class MarksAdaptive(AdaptiveRate): ...

@@ -62,7 +62,7 @@ cdef LatencyClass class_after(LatencyClass traffic, uint32_t packets,
     return LOWEST_LATENCY if packets <= 2 and bytes < 512 else LOW_LATENCY
 
 
-cdef class Adaptive(CoalescingPolicy):
+cdef class AdaptiveRate(CoalescingPolicy):
     """An interrupt rate by the traffic of late: at once after a pause, else when its turn is.
 
     A packet raises at once if the interval since the last interrupt is over, else the timer
@@ -82,6 +82,10 @@ cdef class Adaptive(CoalescingPolicy):
         self.dilation = dilation
         self.traffic = LOW_LATENCY
         self.use_rate(rate_of(LOW_LATENCY))
+
+    @classmethod
+    def from_parameters(cls, nic, double dilation=1.0):
+        return cls(nic.adaptive_conservative, dilation)
 
     cdef void on_arrival(self, int64_t now_ns, bint marked,
                          uint32_t length_bytes) noexcept nogil:
@@ -125,8 +129,8 @@ cdef class Adaptive(CoalescingPolicy):
         return CLASS_NAMES[<int>self.traffic]
 
 
-cdef class MarksAdaptive(Adaptive):
-    """A marked packet is reported at once; the others as under `Adaptive`.
+cdef class MarksAdaptive(AdaptiveRate):
+    """A marked packet is reported at once; the others as under `AdaptiveRate`.
 
     An interrupt for a mark counts like any other: the interval begins anew with it.
 
@@ -139,4 +143,4 @@ cdef class MarksAdaptive(Adaptive):
                                uint32_t dma_pending) noexcept nogil:
         if marked:
             return CAUSE_MARKED
-        return Adaptive.on_dma_complete(self, now_ns, marked, dma_pending)
+        return AdaptiveRate.on_dma_complete(self, now_ns, marked, dma_pending)

@@ -1,7 +1,13 @@
+from typing import Self
+
+from shrimpmx.settings.parameters import NicParameters
+
 CAUSE_NAMES: tuple[str, ...]
 
 class CoalescingPolicy:
     failure: BaseException | None
+    @classmethod
+    def from_parameters(cls, nic: NicParameters, dilation: float = 1.0) -> Self: ...
     def arrival(self, now_ns: int, marked: bool, length_bytes: int = 60) -> None: ...
     def dma_complete(self, now_ns: int, marked: bool, dma_pending: int) -> str: ...
     def deadline(self, now_ns: int) -> str: ...

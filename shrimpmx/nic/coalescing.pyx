@@ -21,6 +21,14 @@ cdef class CoalescingPolicy:
         self.deadline_ns = NEVER_NS
         self.failure = None
 
+    @classmethod
+    def from_parameters(cls, nic, double dilation=1.0):
+        """A policy with the settings of `nic` (NicParameters), whose times are dilated already.
+
+        `dilation` is how much longer times are here than those that a policy brings along itself.
+        """
+        return cls()
+
     cdef void use_ring(self, ring *frames, const uint32_t *handled) noexcept:
         """The rx ring that is reported on, and how far the host has come in it; told once, before
         the first packet, for policies that go by what the host has taken."""

@@ -194,6 +194,10 @@ cdef class Dim(CoalescingPolicy):
     def __init__(self, double dilation=1.0):
         self.set_profiles(EQE_PROFILES, dilation)
 
+    @classmethod
+    def from_parameters(cls, nic, double dilation=1.0):
+        return cls(dilation)
+
     def set_profiles(self, profiles, double dilation):
         """Begin the search among these (delay in us, packets)."""
         cdef int index

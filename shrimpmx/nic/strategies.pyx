@@ -55,6 +55,10 @@ cdef class TimedPolicy(CoalescingPolicy):
         self.mark_resets_timer = mark_resets_timer
         self.free_running = free_running
 
+    @classmethod
+    def from_parameters(cls, nic, double dilation=1.0):
+        return cls(1000 * nic.rx_usecs, nic.mark_resets_timer, nic.rx_timer == "free-running")
+
     cdef void arm(self, int64_t now_ns) noexcept nogil:
         if self.deadline_ns != NEVER_NS:
             return
@@ -95,6 +99,10 @@ cdef class Timeout(TimedPolicy):
     def __init__(self, int64_t delay_ns, uint32_t frames=0, bint free_running=False):
         TimedPolicy.__init__(self, delay_ns, free_running=free_running)
         self.frames = frames
+
+    @classmethod
+    def from_parameters(cls, nic, double dilation=1.0):
+        return cls(1000 * nic.rx_usecs, nic.rx_frames, nic.rx_timer == "free-running")
 
     cdef Cause on_dma_complete(self, int64_t now_ns, bint marked,
                                uint32_t dma_pending) noexcept nogil:

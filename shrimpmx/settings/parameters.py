@@ -15,39 +15,14 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shrimpmx.settings.core_lists import AUTO, PER_QUEUE, ROUND_ROBIN, checked_affinity
-
-CoalescingName = Literal[
-    "disabled",
-    "timeout",
-    "open-mx",
-    "stream",
-    "adaptive",
-    "marks-adaptive",
-    "dim",
-    "dim-cqe",
-    "watchdog",
-    "napi-defer",
-    "irq-suspend",
-]
-WaitName = Literal[
-    "spin",
-    "sched",
-    "block",
-    "notify",
-    "spin-sched",
-    "spin-block",
-    "spin-notify",
-    "adaptive",
-    "conditional",
-    "watchdog",
-]
-
-# The coalescing paper's four; then those that came later or that it leaves for the future.
-PAPER_COALESCING_NAMES: tuple[str, ...] = ("disabled", "timeout", "open-mx", "stream")
-COALESCING_NAMES: tuple[str, ...] = (
-    *PAPER_COALESCING_NAMES,
-    *("adaptive", "marks-adaptive", "dim", "dim-cqe", "watchdog", "napi-defer", "irq-suspend"),
+from shrimpmx.settings.strategies import (
+    COALESCING,
+    WAITING,
+    CoalescingName,
+    CoalescingRow,
+    WaitName,
 )
+
 MarkName = Literal["tiny", "small", "medium", "rndv", "pull-request", "pull-reply", "notify"]
 MemoryName = Literal["auto", "heap", "process-vm", "bounce"]
 MARK_NAMES: tuple[MarkName, ...] = (
@@ -59,17 +34,6 @@ MARK_NAMES: tuple[MarkName, ...] = (
     "pull-reply",
     "notify",
 )
-# The waiting paper's seven; then those that came later or that it leaves for the future.
-PAPER_WAIT_NAMES: tuple[str, ...] = (
-    "spin",
-    "sched",
-    "block",
-    "notify",
-    "spin-sched",
-    "spin-block",
-    "spin-notify",
-)
-WAIT_NAMES: tuple[str, ...] = (*PAPER_WAIT_NAMES, "adaptive", "conditional", "watchdog")
 
 Count = Annotated[int, Field(ge=0)]
 Nanoseconds = Annotated[int, Field(ge=0, le=60_000_000_000)]
@@ -199,21 +163,7 @@ class NicParameters(_Parameters):
             raise ValueError(f"mtu must be 1500 or 9000, not {self.mtu}")
         if self.wire_format == "compatible" and self.mtu != 9000:
             raise ValueError(f"wire_format 'compatible' needs mtu 9000, not {self.mtu}")
-        if self.coalescing == "timeout" and self.rx_usecs == 0 and self.rx_frames == 0:
-            raise ValueError(
-                "rx_usecs and rx_frames cannot both be 0 with timeout coalescing; "
-                "use coalescing 'disabled' for an interrupt per packet"
-            )
-        if self.coalescing in ("open-mx", "stream", "watchdog") and self.rx_usecs == 0:
-            raise ValueError(
-                f"rx_usecs cannot be 0 with {self.coalescing} coalescing: it is how long packets "
-                "may wait; use coalescing 'disabled' for an interrupt per packet"
-            )
-        if self.coalescing == "watchdog" and not self.mark_resets_timer:
-            raise ValueError(
-                "mark_resets_timer cannot be false with watchdog coalescing: the timer would raise "
-                "though the packets were polled; it is an option of open-mx and stream"
-            )
+        self._check_coalescing()
         if self.steering == "rps" and self.rx_queues > 1:
             raise ValueError(
                 "steering 'rps' spreads the packets of one rx queue: rx_queues must be 1, not "
@@ -224,6 +174,31 @@ class NicParameters(_Parameters):
             if entries & (entries - 1):
                 raise ValueError(f"{name} must be a power of two, not {entries}")
         return self
+
+    def _check_coalescing(self) -> None:
+        row = self.coalescing_row
+        if row.delay == "or-frames" and self.rx_usecs == 0 and self.rx_frames == 0:
+            raise ValueError(
+                f"rx_usecs and rx_frames cannot both be 0 with {row.name} coalescing; "
+                "use coalescing 'disabled' for an interrupt per packet"
+            )
+        if row.delay == "needed" and self.rx_usecs == 0:
+            raise ValueError(
+                f"rx_usecs cannot be 0 with {row.name} coalescing: it is how long packets "
+                "may wait; use coalescing 'disabled' for an interrupt per packet"
+            )
+        if row.polling == "ranks" and not self.mark_resets_timer:
+            with_option = [name for name, other in COALESCING.items() if other.resets_by_mark]
+            raise ValueError(
+                f"mark_resets_timer cannot be false with {row.name} coalescing: the timer would "
+                "raise though the packets were polled; it is an option of "
+                f"{' and '.join(with_option)}"
+            )
+
+    @property
+    def coalescing_row(self) -> CoalescingRow:
+        """What the table of strategies has on `coalescing`."""
+        return COALESCING[self.coalescing]
 
 
 class HostParameters(_Parameters):
@@ -437,3 +412,8 @@ class WaitParameters(_Parameters):
     handler_cost_ns: HostCost = Field(
         0, description="added to each run of the user-level notification handler, ns (ours)"
     )
+
+    @property
+    def nic_timer(self) -> bool:
+        """Whether the strategy needs the timer of a vmmc NIC; a user's own never does."""
+        return self.strategy in WAITING and WAITING[self.strategy].nic_timer

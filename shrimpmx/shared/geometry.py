@@ -38,8 +38,8 @@ VMMC_MAILBOX_ENTRIES = 4096
 VMMC_PORTS = 65536
 VMMC_PAGE_BYTES = 4096
 HEAP_START_BYTES = 4096
-# Strategies under which ranks poll rx rings themselves: enum busy_poll of layout.h.
-BUSY_POLLS = {"watchdog": 1, "irq-suspend": 2}
+# enum busy_poll of layout.h, by CoalescingRow.polling.
+BUSY_POLLS = {"none": 0, "ranks": 1, "suspend": 2}
 NO_RUNNER = 0xFFFFFFFF
 NODE_FLOWS = 256
 STEERING_FLOW_BYTES = 8
@@ -151,7 +151,7 @@ class NodeLayout:
             wire_format=nic.wire_format,
             marks=host.marks,
             mark_early=host.mark_early,
-            busy_poll=BUSY_POLLS.get(nic.coalescing, 0),
+            busy_poll=BUSY_POLLS[nic.coalescing_row.polling],
             rx_ring_entries=nic.rx_ring_entries,
             tx_ring_entries=nic.tx_ring_entries,
             link_ring_entries=nic.link_ring_entries,

@@ -23,7 +23,6 @@ from shrimpmx.settings.parameters import (
     PlatformParameters,
     WaitParameters,
 )
-from shrimpmx.shared.geometry import BUSY_POLLS
 from shrimpmx.workloads.file_service.limits import BLOCK_BYTES, refusal
 
 # The largest message that a workload sends: four fill a rank's heap as it is by default (ours).
@@ -210,7 +209,7 @@ class PointParameters(Declared):
                 f"{self.workload.size_bytes} heap_bytes must be at least {least}, "
                 f"not {self.mx.heap_bytes}"
             )
-        if self.host.copy_offload and self.nic.coalescing in BUSY_POLLS:
+        if self.host.copy_offload and self.nic.coalescing_row.ranks_poll:
             raise ValueError(
                 f"coalescing {self.nic.coalescing!r} lets ranks poll rx rings, which copy_offload "
                 "leaves to the dma agent: choose one of them"
@@ -261,7 +260,7 @@ class PointParameters(Declared):
                 "steering 'rps' hands frames to other cores, copy_offload leaves them to the dma "
                 "agent: choose one of them"
             )
-        if nic.steering == "rps" and nic.coalescing in BUSY_POLLS:
+        if nic.steering == "rps" and nic.coalescing_row.ranks_poll:
             raise ValueError(
                 f"steering 'rps' hands frames to other cores, coalescing {nic.coalescing!r} leaves "
                 "them to ranks that poll: choose one of them"

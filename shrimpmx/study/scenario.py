@@ -29,13 +29,13 @@ from shrimpmx.results.expectation_kinds import (
     Within,
 )
 from shrimpmx.results.metrics import METRICS
-from shrimpmx.settings.parameters import (
+from shrimpmx.settings.sentences import validation_sentence
+from shrimpmx.settings.strategies import (
     COALESCING_NAMES,
     PAPER_COALESCING_NAMES,
     PAPER_WAIT_NAMES,
     WAIT_NAMES,
 )
-from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.study.point import (
     GROUPS,
     PARAMETER_NAMES,

@@ -10,7 +10,7 @@ cdef enum:
     ADAPTIVE_EPOCH = 64      # waits of an epoch
 
 
-cdef class Adaptive(Strategy):
+cdef class AdaptiveSpin(Strategy):
     cdef readonly int64_t t_block_ns
     cdef readonly int64_t limit_ns           # learned: the cheapest for the remembered delays
     cdef readonly bint spins                 # in this epoch; else it blocks at once

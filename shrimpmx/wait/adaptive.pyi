@@ -4,7 +4,7 @@ HISTORY: int
 SHARES: tuple[float, ...]
 EPOCH: int
 
-class Adaptive(Strategy):
+class AdaptiveSpin(Strategy):
     t_block_ns: int
     limit_ns: int
     spins: bool

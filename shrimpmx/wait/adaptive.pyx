@@ -46,7 +46,7 @@ cdef int64_t cost_ns(int64_t delay_ns, int64_t limit_ns, int64_t t_block_ns) noe
     return delay_ns if delay_ns <= limit_ns else limit_ns + t_block_ns
 
 
-cdef class Adaptive(Strategy):
+cdef class AdaptiveSpin(Strategy):
     """Spins for a limit that it learns, then blocks; `t_block_ns` is what blocking costs.
 
     Use it when arrival delays, or the company on the CPU, are unknown or change. In turn:
@@ -83,6 +83,10 @@ cdef class Adaptive(Strategy):
         self.pause = PAUSE_MIN
         for index in range(ADAPTIVE_LIMITS):
             self.limits[index] = int(SHARES[index] * t_block_ns)
+
+    @classmethod
+    def from_limit(cls, spin_ns):
+        return cls(spin_ns)
 
     def learn(self, delay_ns: int) -> int:
         """Take in a delay (ns) as a wait does; returns the limit that is then the cheapest, ns."""

@@ -42,6 +42,10 @@ cdef class Conditional(Strategy):
         self.baseline_ns = baseline_ns
         self.limit_ns = baseline_ns
 
+    @classmethod
+    def from_limit(cls, spin_ns):
+        return cls(spin_ns)
+
     cdef WaitResult persist(self, WaitEnvironment *environment, ready_function ready,
                             void *context, int64_t deadline_ns) noexcept nogil:
         cdef WaitResult result

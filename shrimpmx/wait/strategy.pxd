@@ -40,6 +40,8 @@ cdef enum WaitResult:
 
 cdef class Strategy:
     cdef readonly str name
+    cdef bint failed                 # `failure` is set: its waits end with WAIT_STOPPED
+    cdef readonly object failure     # raised by a strategy written in Python
     # Before the first wait of a process / after the last: `notify` arms its signal here.
     cdef int begin(self, WaitEnvironment *environment) except -1
     cdef int end(self, WaitEnvironment *environment) except -1

@@ -14,6 +14,9 @@ from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
 # check, which touches a shared line and reads the clock, below a tenth of the loop.
 cdef uint32_t LOOKS_PER_CHECK = 16
 
+# What the values of WaitResult are called.
+RESULTS = {-1: "stopped", 0: "timed out", 1: "ready"}
+
 
 cdef class Strategy:
     """Base of the waiting strategies; subclasses override the compiled `persist`.
@@ -28,6 +31,12 @@ cdef class Strategy:
 
     def __cinit__(self, *args, **kwargs):
         self.name = "none"
+        self.failure = None
+
+    @classmethod
+    def from_limit(cls, spin_ns):
+        """A strategy with this spin limit, ns, if it has one."""
+        return cls()
 
     def __repr__(self) -> str:
         return f"<strategy {self.name}>"

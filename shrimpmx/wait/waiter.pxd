@@ -52,4 +52,6 @@ cdef class Waiter:
                                     uint32_t count, int64_t deadline_ns) noexcept nogil
     # Raises InputError if `strategy` cannot be used for one call beside the waiter's own.
     cdef int admit(self, Strategy strategy) except -1
+    # Raises what the user's code in `strategy` has raised, if it has.
+    cdef int raise_failure(self, Strategy strategy) except -1
     cdef Strategy chosen(self, Strategy strategy)

@@ -20,8 +20,7 @@ from shrimpmx.wait.strategy cimport (
 )
 
 from shrimpmx.errors import InputError
-
-RESULTS = {-1: "stopped", 0: "timed out", 1: "ready"}
+from shrimpmx.wait.strategy import RESULTS
 
 
 cdef bint any_flag_changed(void *context) noexcept nogil:
@@ -56,7 +55,7 @@ cdef class Waiter:
     """Waits on behalf of process `runner_index` with `strategy`.
 
     begin() readies the strategy in the calling process and end() undoes that; a `with`
-    statement does both.
+    statement does both, and raises what a strategy written in Python has raised.
 
     What an emulated host takes beside this one's own time is burnt as CPU time of the process:
     `reschedule_cost_ns` for each run of the kernel's scheduler, once for a yield and twice for a
@@ -97,8 +96,15 @@ cdef class Waiter:
         self.begin()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, error, traceback):
         self.end()
+        if error is not self.strategy.failure:
+            self.raise_failure(self.strategy)
+
+    cdef int raise_failure(self, Strategy strategy) except -1:
+        if strategy.failed:
+            raise strategy.failure
+        return 0
 
     cdef void use_gate(self, InterruptGate *gate) noexcept nogil:
         self.environment.gate = gate
@@ -174,6 +180,7 @@ cdef class Waiter:
             self.leave()
         finally:
             free(array)
+        self.raise_failure(chosen)
         return RESULTS[result]
 
     def wait_until(self, function, deadline_ns=None, strategy=None) -> str:
@@ -192,6 +199,7 @@ cdef class Waiter:
         self.leave()
         if predicate.failure is not None:
             raise predicate.failure
+        self.raise_failure(chosen)
         return RESULTS[result]
 
     cdef Strategy chosen(self, Strategy strategy):

@@ -39,6 +39,10 @@ cdef class Watchdog(Strategy):
         self.name = "watchdog"
         self.limit_ns = limit_ns
 
+    @classmethod
+    def from_limit(cls, spin_ns):
+        return cls(spin_ns)
+
     cdef int begin(self, WaitEnvironment *environment) except -1:
         if environment.gate != NULL:
             environment.account.interrupts_enabled += 1

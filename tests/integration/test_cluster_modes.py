@@ -16,13 +16,13 @@ from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.nic.policy import Policy
 from shrimpmx.settings.parameters import (
-    PAPER_COALESCING_NAMES,
     HostParameters,
     LinkFaults,
     MxParameters,
     NicParameters,
     WaitParameters,
 )
+from shrimpmx.settings.strategies import PAPER_COALESCING_NAMES
 
 BLOCK = WaitParameters(strategy="block")
 

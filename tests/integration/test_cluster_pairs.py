@@ -6,12 +6,8 @@ import pytest
 from support.clusters import pingpong_pair, run
 
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.settings.parameters import (
-    PAPER_COALESCING_NAMES,
-    PAPER_WAIT_NAMES,
-    NicParameters,
-    WaitParameters,
-)
+from shrimpmx.settings.parameters import NicParameters, WaitParameters
+from shrimpmx.settings.strategies import PAPER_COALESCING_NAMES, PAPER_WAIT_NAMES
 
 ITERATIONS, WARMUP = 50, 5
 MESSAGES = ITERATIONS + WARMUP

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.tree import ROOT
 
-from shrimpmx.settings.parameters import PAPER_COALESCING_NAMES
+from shrimpmx.settings.strategies import PAPER_COALESCING_NAMES
 
 # Threads that start and end beside the messages; one allocation per hundred messages would be
 # thirty or more.

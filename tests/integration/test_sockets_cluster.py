@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from support.socket_programs import PORT, reach, recv_exactly, run_programs
 
+from shrimpmx.settings.strategies import WAIT_NAMES
 from shrimpmx.sockets.api import create_connection, create_server
 from shrimpmx.sockets.network import Network
 from shrimpmx.sockets.selector import Selector
 from shrimpmx.sockets.socket import Socket
-from shrimpmx.wait.names import WAIT_NAMES
 
 BULK = np.random.default_rng(7).bytes(1_000_000)
 ROUNDS = 30

@@ -10,12 +10,8 @@ from support.vmmc_programs import LIMIT_NS, PAGE, VMMC, cluster, flag_pingpong, 
 from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, InputError, VmmcError
-from shrimpmx.settings.parameters import (
-    PAPER_WAIT_NAMES,
-    WAIT_NAMES,
-    HostParameters,
-    WaitParameters,
-)
+from shrimpmx.settings.parameters import HostParameters, WaitParameters
+from shrimpmx.settings.strategies import PAPER_WAIT_NAMES, WAIT_NAMES
 
 ROUNDS = 100
 SLEEPING = [name for name in WAIT_NAMES if name not in ("spin", "sched", "spin-sched")]

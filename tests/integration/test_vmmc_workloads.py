@@ -12,7 +12,7 @@ from support.clusters import run
 
 from shrimpmx.cli import main
 from shrimpmx.results.metrics import METRICS, Outcome
-from shrimpmx.settings.parameters import PAPER_WAIT_NAMES
+from shrimpmx.settings.strategies import PAPER_WAIT_NAMES
 from shrimpmx.study.execute import cluster_spec, outcome_of
 from shrimpmx.study.point import PointParameters
 

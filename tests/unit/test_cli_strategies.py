@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shrimpmx.cli import main
-from shrimpmx.settings.parameters import COALESCING_NAMES, WAIT_NAMES
+from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
 
 
 def test_list_shows_each_strategy_and_when_it_wins(

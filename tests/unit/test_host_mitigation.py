@@ -11,6 +11,7 @@ import pytest
 from support.virtual_cluster import MILLISECOND, NicCluster, pattern
 
 from shrimpmx.settings.parameters import LinkFaults, NicParameters
+from shrimpmx.settings.strategies import COALESCING
 from shrimpmx.shared.geometry import BUSY_POLLS
 
 DEFER = {"defer_hard_irqs": 10, "flush_timeout_ns": 20_000}
@@ -22,7 +23,7 @@ def cluster_of(coalescing: str, seed: int = 1, **more: Any) -> NicCluster:
     irq = {} if coalescing == "watchdog" else DEFER
     return NicCluster(
         NicParameters(coalescing=coalescing), seed=seed, irq=irq,
-        busy_poll=BUSY_POLLS.get(coalescing, 0), **more,
+        busy_poll=BUSY_POLLS[COALESCING[coalescing].polling], **more,
     )  # fmt: skip
 
 

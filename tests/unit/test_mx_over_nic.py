@@ -6,7 +6,8 @@ import pytest
 from support.exchange import exchange
 from support.virtual_cluster import NicCluster, pattern
 
-from shrimpmx.settings.parameters import COALESCING_NAMES, LinkFaults, NicParameters
+from shrimpmx.settings.parameters import LinkFaults, NicParameters
+from shrimpmx.settings.strategies import COALESCING_NAMES
 
 FAULTS = {
     "loss": LinkFaults(loss=0.1),

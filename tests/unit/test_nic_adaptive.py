@@ -1,11 +1,11 @@
-"""Adaptive coalescing: Intel's classes and rates, alone, with marks and over the firmware."""
+"""AdaptiveRate coalescing: Intel's classes and rates, alone, with marks and over the firmware."""
 
 from __future__ import annotations
 
 import pytest
 from support.nic import Handler, Nodes, frame, make_firmware, run
 
-from shrimpmx.nic.adaptive import Adaptive, MarksAdaptive
+from shrimpmx.nic.adaptive import AdaptiveRate, MarksAdaptive
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.wire.frames import put_frame
@@ -14,7 +14,7 @@ SLOW_NS = 250_000  # 4000 interrupts per second
 MIDDLE_NS = 50_000  # 20 000
 
 
-def report(policy: Adaptive, packets: int, length: int, now_ns: int = 0) -> str:
+def report(policy: AdaptiveRate, packets: int, length: int, now_ns: int = 0) -> str:
     """Let so many packets of `length` bytes be reported; the class that follows."""
     for _ in range(packets):
         policy.arrival(now_ns, False, length)
@@ -26,8 +26,8 @@ def report(policy: Adaptive, packets: int, length: int, now_ns: int = 0) -> str:
 INTO = {"lowest": [(1, 60)], "low": [], "bulk": [(9, 1200)]}
 
 
-def policy_in(name: str) -> Adaptive:
-    policy = Adaptive()
+def policy_in(name: str) -> AdaptiveRate:
+    policy = AdaptiveRate()
     for packets, length in INTO[name]:
         report(policy, packets, length)
     assert policy.latency_class == name
@@ -75,7 +75,7 @@ def test_the_class_follows_from_packets_and_bytes(
 
 
 def test_rates_rise_by_a_quarter_of_the_target_and_fall_at_once() -> None:
-    policy = Adaptive()
+    policy = AdaptiveRate()
     assert (policy.rate, policy.interval_ns) == (20_000, MIDDLE_NS)
     rates = []
     for _ in range(4):
@@ -94,7 +94,7 @@ def test_rates_rise_by_a_quarter_of_the_target_and_fall_at_once() -> None:
 
 
 def test_a_conservative_one_never_uses_the_lowest_class() -> None:
-    policy = Adaptive(True)
+    policy = AdaptiveRate(True)
     for _ in range(3):
         # The next class takes its place, and what comes is judged by that one's row.
         assert report(policy, 1, 60) == "low"
@@ -106,14 +106,14 @@ def test_a_conservative_one_never_uses_the_lowest_class() -> None:
 
 @pytest.mark.parametrize("dilation", [0.5, 1.0, 6.0])
 def test_intervals_are_dilated(dilation: float) -> None:
-    policy = Adaptive(False, dilation)
+    policy = AdaptiveRate(False, dilation)
     assert policy.interval_ns == dilation * MIDDLE_NS
     report(policy, 1, 9000)
     assert policy.interval_ns == dilation * SLOW_NS
 
 
 def test_a_packet_after_a_pause_raises_at_once_and_others_wait_for_their_turn() -> None:
-    policy = Adaptive()
+    policy = AdaptiveRate()
     policy.arrival(900, False, 1500)
     assert policy.dma_complete(1000, False, 0) == "packet"
     policy.raised(1000, "packet")
@@ -133,7 +133,7 @@ def test_a_packet_after_a_pause_raises_at_once_and_others_wait_for_their_turn() 
 
 
 def test_a_late_report_moves_the_interval() -> None:
-    policy = Adaptive()
+    policy = AdaptiveRate()
     assert policy.dma_complete(1000, False, 0) == "packet"
     # The interrupt before it is not finished: the wish is kept, and further packets wish too.
     assert policy.dma_complete(2000, False, 0) == "packet"
@@ -198,5 +198,5 @@ def test_a_nic_keeps_the_rate() -> None:
 def test_the_firmware_passes_its_dilation_on() -> None:
     nodes = Nodes()
     nic = Firmware(nodes.nodes, 0, NicParameters(coalescing="adaptive"), dilation=6.0)
-    assert isinstance(nic.queues[0].policy, Adaptive)
+    assert isinstance(nic.queues[0].policy, AdaptiveRate)
     assert nic.queues[0].policy.interval_ns == 6 * MIDDLE_NS

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from shrimpmx.nic.adaptive import Adaptive, MarksAdaptive
+from shrimpmx.nic.adaptive import AdaptiveRate, MarksAdaptive
 from shrimpmx.nic.coalescing import CoalescingPolicy
 from shrimpmx.nic.dim import Dim
 from shrimpmx.nic.strategies import Disabled, OpenMx, Stream, Timeout
@@ -349,7 +349,7 @@ class AdaptiveMachine(_RateMachine):
 
     @initialize()
     def make(self) -> None:
-        self.policy = Adaptive()
+        self.policy = AdaptiveRate()
 
 
 class MarksAdaptiveMachine(AdaptiveMachine):

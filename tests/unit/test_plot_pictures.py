@@ -31,7 +31,7 @@ from shrimpmx.report.plot.chart import (
 )
 from shrimpmx.report.plot.draw import figure_of, save
 from shrimpmx.report.plot.look import COLOURS, look_of, short_words
-from shrimpmx.settings.parameters import COALESCING_NAMES
+from shrimpmx.settings.strategies import COALESCING_NAMES
 
 LINES = Axis("message size", ("0 B", "1 KiB", "32 KiB"), (9.0, 10.0, 15.0), "lines")
 BARS = Axis("strategy", ("disabled", "timeout"), (0.0, 1.0))

@@ -1,4 +1,4 @@
-"""Adaptive spinning: the limit that it learns from delays, and when it does not spin at all."""
+"""AdaptiveSpin spinning: the limit that it learns from delays, and when it does not spin at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.waiting import LOOK_NS, Scene
 
 from shrimpmx.results.competitive import best_fixed_limit, cost_of_limit
-from shrimpmx.wait.adaptive import EPOCH, HISTORY, SHARES, Adaptive
+from shrimpmx.wait.adaptive import EPOCH, HISTORY, SHARES, AdaptiveSpin
 from shrimpmx.wait.waiter import Waiter
 
 T_BLOCK_NS = 8_000
@@ -26,7 +26,7 @@ class Course:
 
     def __init__(self, t_block_ns: int = T_BLOCK_NS) -> None:
         self.scene = Scene()
-        self.strategy = Adaptive(t_block_ns)
+        self.strategy = AdaptiveSpin(t_block_ns)
         self.waiter = Waiter(self.scene.control, 0, self.strategy)
         self.waiter.begin()
 
@@ -91,7 +91,7 @@ def learned_limits(delays: list[int], t_block_ns: int) -> list[int]:
 
 @given(st.lists(st.integers(0, 5 * T_BLOCK_NS), max_size=100), st.integers(0, 2 * T_BLOCK_NS))
 def test_it_learns_what_the_plain_model_learns(delays: list[int], t_block_ns: int) -> None:
-    strategy = Adaptive(t_block_ns)
+    strategy = AdaptiveSpin(t_block_ns)
     learned = [strategy.learn(delay) for delay in delays]
     assert learned == learned_limits(delays, t_block_ns)
 
@@ -100,7 +100,7 @@ def test_it_learns_what_the_plain_model_learns(delays: list[int], t_block_ns: in
 def test_what_it_learns_costs_little_more_than_the_best_limit_of_all(delays: list[int]) -> None:
     """Its limits are twice as far apart each, so it may spin twice as long for what does not come,
     and no longer than the first of them for the shortest."""
-    strategy = Adaptive(T_BLOCK_NS)
+    strategy = AdaptiveSpin(T_BLOCK_NS)
     learned = [strategy.learn(delay) for delay in delays][-1]
     best = best_fixed_limit(delays, T_BLOCK_NS)
     least = cost_of_limit(delays, best, T_BLOCK_NS)
@@ -155,7 +155,9 @@ def test_a_block_that_costs_nothing_is_never_spun_for(t_block_ns: int) -> None:
 # -- spinning or not -------------------------------------------------------------------------
 
 
-def epochs(strategy: Adaptive, spinning_ns: float, blocking_ns: float, count: int) -> list[bool]:
+def epochs(
+    strategy: AdaptiveSpin, spinning_ns: float, blocking_ns: float, count: int
+) -> list[bool]:
     """Which of the next epochs spin, where an epoch of each kind has that pace."""
     ways = []
     for _ in range(count):
@@ -170,7 +172,7 @@ def trials(ways: list[bool], preferred: bool) -> list[int]:
 
 
 def test_the_first_epoch_spins_and_the_second_one_blocks() -> None:
-    strategy = Adaptive(T_BLOCK_NS)
+    strategy = AdaptiveSpin(T_BLOCK_NS)
     assert epochs(strategy, 100, 100, 2) == [SPINNING, BLOCKING]
 
 
@@ -178,7 +180,7 @@ def test_the_first_epoch_spins_and_the_second_one_blocks() -> None:
     ("spinning_ns", "preferred"), [(96.9, SPINNING), (97.1, BLOCKING), (200.0, BLOCKING)]
 )
 def test_it_spins_only_if_that_is_faster_by_3_percent(spinning_ns: float, preferred: bool) -> None:
-    strategy = Adaptive(T_BLOCK_NS)
+    strategy = AdaptiveSpin(T_BLOCK_NS)
     ways = epochs(strategy, spinning_ns, 100.0, 2 + PAUSE_MIN)
     assert ways[2:] == [preferred] * PAUSE_MIN
     assert strategy.on_trial
@@ -187,7 +189,7 @@ def test_it_spins_only_if_that_is_faster_by_3_percent(spinning_ns: float, prefer
 
 @pytest.mark.parametrize(("spinning_ns", "preferred"), [(50, SPINNING), (100, BLOCKING)])
 def test_trials_in_vain_get_rarer(spinning_ns: int, preferred: bool) -> None:
-    ways = epochs(Adaptive(T_BLOCK_NS), spinning_ns, 100, 400)[2:]
+    ways = epochs(AdaptiveSpin(T_BLOCK_NS), spinning_ns, 100, 400)[2:]
     tried = trials(ways, preferred)
     pauses = [after - before - 1 for before, after in itertools.pairwise([-1, *tried])]
     assert pauses[0] == PAUSE_MIN
@@ -198,7 +200,7 @@ def test_trials_in_vain_get_rarer(spinning_ns: int, preferred: bool) -> None:
 @pytest.mark.parametrize("way", [SPINNING, BLOCKING])
 def test_it_changes_its_way_when_the_other_one_has_become_faster(way: bool) -> None:
     paces = {SPINNING: (50, 100), BLOCKING: (100, 50)}
-    strategy = Adaptive(T_BLOCK_NS)
+    strategy = AdaptiveSpin(T_BLOCK_NS)
     assert epochs(strategy, *paces[way], 400)[-2:].count(way) >= 1
     ways = epochs(strategy, *paces[not way], 2 * PAUSE_MAX)
     first = ways.index(not way)
@@ -208,7 +210,7 @@ def test_it_changes_its_way_when_the_other_one_has_become_faster(way: bool) -> N
 
 
 def test_an_epoch_that_is_much_slower_than_those_before_is_followed_by_a_trial() -> None:
-    strategy = Adaptive(T_BLOCK_NS)
+    strategy = AdaptiveSpin(T_BLOCK_NS)
     epochs(strategy, 50, 100, 2 + PAUSE_MIN + 1 + 3)
     assert (strategy.spins, strategy.on_trial) == (SPINNING, False)
     strategy.pass_epoch(64)

@@ -17,7 +17,7 @@ import pytest
 from shrimpmx.native import notify
 from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.native.segment import Segment
-from shrimpmx.settings.parameters import WAIT_NAMES
+from shrimpmx.settings.strategies import WAIT_NAMES
 from shrimpmx.shared.control import Control
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter

@@ -14,8 +14,8 @@ from support.waiting import LOOK_NS, LOOKS_PER_CHECK, Scene
 from shrimpmx.errors import InputError
 from shrimpmx.native import notify
 from shrimpmx.native.segment import Segment
-from shrimpmx.settings.parameters import WAIT_NAMES
-from shrimpmx.wait.adaptive import Adaptive
+from shrimpmx.settings.strategies import WAIT_NAMES
+from shrimpmx.wait.adaptive import AdaptiveSpin
 from shrimpmx.wait.conditional import Conditional
 from shrimpmx.wait.hybrid import SpinThen
 from shrimpmx.wait.names import make_strategy
@@ -290,7 +290,7 @@ def test_an_unknown_name_is_an_input_error(name: str) -> None:
 def test_mistakes_are_told(scene: Scene) -> None:
     with pytest.raises(ValueError, match="must not be negative"):
         SpinThen(-1, Block())
-    for strategy in (Adaptive, Conditional, Watchdog):
+    for strategy in (AdaptiveSpin, Conditional, Watchdog):
         with pytest.raises(ValueError, match="must not be negative"):
             strategy(-1)
     with pytest.raises(IndexError, match="no runner 1"):

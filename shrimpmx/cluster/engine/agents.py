@@ -6,7 +6,6 @@ from functools import partial
 
 from shrimpmx.cluster.engine.lending import senders_lend
 from shrimpmx.cluster.engine.memory import RunMemory
-from shrimpmx.cluster.nics.ethernet import DEFERRING
 from shrimpmx.cluster.nics.kind import NicOrder, gap_seed, use_gap
 from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan
 from shrimpmx.cluster.spec import ClusterSpec
@@ -37,11 +36,6 @@ def make_agents(
             agent.use_trace(memory.trace, numbers[wanted.name])
         agents.append(agent)
     return agents
-
-
-def defers(spec: ClusterSpec) -> bool:
-    """Whether irq agents leave interrupts off for a while and poll by timer."""
-    return spec.nic.coalescing in DEFERRING
 
 
 def _make(spec: ClusterSpec, plan: AgentPlan, number: int, memory: RunMemory, lends: bool) -> Agent:

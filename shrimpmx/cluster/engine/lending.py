@@ -12,7 +12,6 @@ def senders_lend(spec: ClusterSpec, placement: Placement) -> bool:
     Not with link faults or a tx gap, which are the NIC's business, nor where a rank has the NIC's
     watchdog time its interrupts, nor in a run that is traced: records are the NIC's.
     """
-    waits = [spec.wait_of(number).strategy for number in range(len(spec.ranks))]
     return (
         spec.kind.vmmc
         and not placement.nic_alone
@@ -20,5 +19,5 @@ def senders_lend(spec: ClusterSpec, placement: Placement) -> bool:
         and spec.link_faults is None
         and spec.nic.tx_gap_ns == 0
         and spec.trace_entries == 0
-        and "watchdog" not in waits
+        and not any(spec.wait_of(number).nic_timer for number in range(len(spec.ranks)))
     )

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import shrimpmx
-from shrimpmx.cluster.engine.agents import defers, make_agents
+from shrimpmx.cluster.engine.agents import make_agents
 from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.runner import Runner
 from shrimpmx.cluster.nics.kinds import kind_of
@@ -80,7 +80,7 @@ def _drive_agents(parts: RunParts, plan: ProcessPlan, index: int) -> None:
     control = parts.memory.control
     agents = make_agents(parts.spec, parts.placement, plan, parts.memory)
     early_wake_ns = parts.spec.early_wake_ns
-    if plan.role == "irq" and defers(parts.spec):
+    if plan.role == "irq" and parts.spec.nic.coalescing_row.defers:
         # A kernel's timer is late, too; one that spun before it would keep the ranks from running.
         early_wake_ns = 0
     runner = Runner(agents, Waiter(control, index, strategy), early_wake_ns, realtime)

@@ -118,7 +118,8 @@ cdef class Runner:
                 raise agent.failure
 
     cdef void drive(self) noexcept nogil:
-        while not self.course.failed and load_relaxed_u32(self.waiter.environment.stop) == 0:
+        while (not self.course.failed and not self.waiter.strategy.failed
+               and load_relaxed_u32(self.waiter.environment.stop) == 0):
             if one_pass(&self.course) == 0:
                 self.idle()
             if self.realtime > 0:

@@ -12,9 +12,6 @@ from shrimpmx.nic.port import Port
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
 
-# Strategies under which the handler defers interrupts (host.napi_defer_hard_irqs).
-DEFERRING = ("napi-defer", "irq-suspend")
-
 
 class Ethernet(NicKind):
     """The coalescing and multiqueue papers' NIC."""
@@ -49,7 +46,7 @@ class Ethernet(NicKind):
             host.irq_demote_after,
             host.interrupt_time_ns,
             host.packet_cost_ns,
-            *(deferral if groups.nic.coalescing in DEFERRING else ()),
+            *(deferral if groups.nic.coalescing_row.defers else ()),
         )
 
     def close_dead(self, node: Node, endpoint: int) -> None:

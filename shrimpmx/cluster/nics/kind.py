@@ -111,10 +111,10 @@ class NicKind(ABC):
                 f"steering {nic.steering!r} needs nic 'ethernet': the {self.name} NIC has no rx "
                 "queues"
             )
-        if not self.vmmc and groups.wait.strategy == "watchdog":
+        if not self.vmmc and groups.wait.nic_timer:
             yield (
-                "wait 'watchdog' needs a vmmc NIC, whose timer it is; with nic 'ethernet' use "
-                "coalescing 'watchdog'"
+                f"wait {groups.wait.strategy!r} needs a vmmc NIC, whose timer it is; with nic "
+                "'ethernet' use coalescing 'watchdog'"
             )
 
 

@@ -12,7 +12,6 @@ from shrimpmx.nic.port import Port
 from shrimpmx.settings.core_lists import AUTO
 from shrimpmx.settings.parameters import HostParameters, NicParameters
 from shrimpmx.shared.agent import Agent
-from shrimpmx.shared.geometry import BUSY_POLLS
 from shrimpmx.shared.node import Node
 
 ALONE = "nic 'mx' handles packets itself, without interrupts"
@@ -52,7 +51,7 @@ class NativeMx(Ethernet):
         yield from super().problems(groups)
         if groups.host.copy_offload:
             yield f"{ALONE} and receive copies: copy_offload needs nic 'ethernet'"
-        if groups.nic.coalescing in BUSY_POLLS:
+        if groups.nic.coalescing_row.ranks_poll:
             yield (
                 f"{ALONE}, and ranks have no rx ring to poll: coalescing "
                 f"{groups.nic.coalescing!r} needs nic 'ethernet'"

@@ -15,7 +15,7 @@ from shrimpmx.report.plot.reading import (
     metric_title,
 )
 from shrimpmx.results.words import heading_words, place_words, value_words
-from shrimpmx.settings.parameters import COALESCING_NAMES, WAIT_NAMES
+from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
 
 # A result's panels and how many stand side by side; None if its axes are not those of a figure.
 Figure = Callable[[Result], tuple[Panels, int] | None]

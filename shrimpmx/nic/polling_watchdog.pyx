@@ -10,7 +10,7 @@ from shrimpmx.nic.strategies cimport Timeout
 from shrimpmx.shared.layout cimport frame_slot
 
 
-cdef class Watchdog(Timeout):
+cdef class PollingWatchdog(Timeout):
     """An interrupt only if packets have not been polled within the delay.
 
     The ranks poll the rx ring. The first packet in host memory starts the timer. When it runs
@@ -29,6 +29,10 @@ cdef class Watchdog(Timeout):
 
     def __init__(self, int64_t delay_ns):
         Timeout.__init__(self, delay_ns)
+
+    @classmethod
+    def from_parameters(cls, nic, double dilation=1.0):
+        return cls(1000 * nic.rx_usecs)
 
     cdef void use_ring(self, ring *frames, const uint32_t *handled) noexcept:
         self.rx = frames

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.nic import Handler, Nodes, frame, make_firmware
 
-from shrimpmx.nic.watchdog import Watchdog
+from shrimpmx.nic.polling_watchdog import PollingWatchdog
 from shrimpmx.wire.frames import put_frame, take_frames
 
 DELAY_NS = 5_000
@@ -97,7 +97,7 @@ def test_a_wish_that_was_kept_back_is_absorbed_once_polled() -> None:
 
 
 def test_without_a_ring_it_is_a_timeout_without_a_packet_limit() -> None:
-    policy = Watchdog(20_000)
+    policy = PollingWatchdog(20_000)
     assert [policy.dma_complete(i, True, 0) for i in range(3)] == ["none"] * 3
     assert policy.due_ns == 20_000
     assert policy.deadline(20_000) == "timeout"

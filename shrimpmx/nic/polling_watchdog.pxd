@@ -6,6 +6,6 @@ from shrimpmx.native.ring cimport ring
 from shrimpmx.nic.strategies cimport Timeout
 
 
-cdef class Watchdog(Timeout):
+cdef class PollingWatchdog(Timeout):
     cdef ring *rx                    # NULL: it is not told what the host polls
     cdef const uint32_t *handled

@@ -1,4 +1,4 @@
 from shrimpmx.nic.strategies import Timeout
 
-class Watchdog(Timeout):
+class PollingWatchdog(Timeout):
     def __init__(self, delay_ns: int) -> None: ...

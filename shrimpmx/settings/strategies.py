@@ -1,0 +1,246 @@
+"""The tables of strategies: when a NIC interrupts (`coalescing`), and how a process waits (`wait`).
+
+A row has a strategy's name, its rule and when it wins, its class, and what else there is to know of
+it. Parameters and their checks, the command line and the lists in the documentation go by the rows.
+A class is given as "module:class", so that nothing compiled is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
+from pydantic_core import PydanticKnownError
+
+
+@dataclass(frozen=True)
+class CoalescingRow:
+    """A coalescing strategy.
+
+    `rule` and `wins` (when it does): a sentence each. `implementation`: its policy, a class with
+    `from_parameters`. `paper`: one of the coalescing paper's.
+
+    `delay`: what rx_usecs is to it: nothing, one of two limits beside rx_frames, or how long
+    packets may wait, which cannot be 0. `resets_by_mark`: mark_resets_timer is an option of it.
+    `polling`: whether ranks poll rx rings, and leave interrupts suspended while they find packets.
+    `defers`: the handler leaves interrupts off for a while and polls by timer.
+    """
+
+    name: str
+    rule: str
+    wins: str
+    implementation: str
+    paper: bool = False
+    delay: Literal["none", "or-frames", "needed"] = "none"
+    resets_by_mark: bool = False
+    polling: Literal["none", "ranks", "suspend"] = "none"
+    defers: bool = False
+
+    @property
+    def ranks_poll(self) -> bool:
+        """Whether ranks poll rx rings beside the interrupt handler."""
+        return self.polling != "none"
+
+
+@dataclass(frozen=True)
+class WaitingRow:
+    """A waiting strategy.
+
+    `rule` and `wins` (when it does): a sentence each. `implementation`: a class with `from_limit`.
+    `paper`: one of the waiting paper's. `spins_first`: a hybrid, which spins up to spin_ns and then
+    waits as its class does. `nic_timer`: it needs a vmmc NIC, whose timer interrupts for what was
+    not polled.
+    """
+
+    name: str
+    rule: str
+    wins: str
+    implementation: str
+    paper: bool = False
+    spins_first: bool = False
+    nic_timer: bool = False
+
+
+_COALESCING_ROWS = (
+    CoalescingRow(
+        "disabled",
+        "an interrupt for each packet",
+        "packets are few and each is waited for",
+        "shrimpmx.nic.strategies:Disabled",
+        paper=True,
+    ),
+    CoalescingRow(
+        "timeout",
+        "an interrupt rx_usecs after the first packet, or once rx_frames packets wait",
+        "packets come in streams that nobody waits for one by one",
+        "shrimpmx.nic.strategies:Timeout",
+        paper=True,
+        delay="or-frames",
+    ),
+    CoalescingRow(
+        "open-mx",
+        "a marked packet raises at once, others after rx_usecs",
+        "messages have many packets, or are waited for",
+        "shrimpmx.nic.strategies:OpenMx",
+        paper=True,
+        delay="needed",
+        resets_by_mark=True,
+    ),
+    CoalescingRow(
+        "stream",
+        "as open-mx, but a mark is put off while other packets are on their way",
+        "small messages come in streams",
+        "shrimpmx.nic.strategies:Stream",
+        paper=True,
+        delay="needed",
+        resets_by_mark=True,
+    ),
+    CoalescingRow(
+        "adaptive",
+        "at most 70 000, 20 000 or 4000 interrupts/s, by the size and number of packets of late",
+        "nothing is marked and the traffic changes between single packets and streams",
+        "shrimpmx.nic.adaptive:AdaptiveRate",
+    ),
+    CoalescingRow(
+        "marks-adaptive",
+        "a marked packet raises at once, others as under adaptive",
+        "marked messages and other traffic share the NIC, and no one delay suits the latter",
+        "shrimpmx.nic.adaptive:MarksAdaptive",
+    ),
+    CoalescingRow(
+        "dim",
+        "a delay from the first packet and a packet limit, searched for anew every 64 interrupts",
+        "traffic is steady over hundreds of interrupts, and nobody knows the right delay",
+        "shrimpmx.nic.dim:Dim",
+    ),
+    CoalescingRow(
+        "dim-cqe",
+        "as dim, but each packet starts the delay anew",
+        "packets come in bursts: one interrupt at a burst's end",
+        "shrimpmx.nic.dim:DimCqe",
+    ),
+    CoalescingRow(
+        "watchdog",
+        "ranks poll; an interrupt only for packets that nobody has polled within rx_usecs",
+        "ranks look for messages most of the time and now and then compute for long",
+        "shrimpmx.nic.polling_watchdog:PollingWatchdog",
+        delay="needed",
+        polling="ranks",
+    ),
+    CoalescingRow(
+        "napi-defer",
+        "the handler leaves interrupts masked and polls by timer while there are packets",
+        "packets keep coming, with gaps that are shorter than napi_defer_hard_irqs timers",
+        "shrimpmx.nic.strategies:Disabled",
+        defers=True,
+    ),
+    CoalescingRow(
+        "irq-suspend",
+        "while a rank polls and finds packets interrupts stay masked; else as napi-defer",
+        "a rank is busy with messages under load, and latency counts when it is not",
+        "shrimpmx.nic.strategies:Disabled",
+        polling="suspend",
+        defers=True,
+    ),
+)
+
+_WAITING_ROWS = (
+    WaitingRow(
+        "spin",
+        "looks without a pause",
+        "each rank has a CPU to itself",
+        "shrimpmx.wait.pure:Spin",
+        paper=True,
+    ),
+    WaitingRow(
+        "sched",
+        "looks, and yields the CPU after each look",
+        "only ranks share the CPU",
+        "shrimpmx.wait.pure:Sched",
+        paper=True,
+    ),
+    WaitingRow(
+        "block",
+        "sleeps until the interrupt handler wakes it",
+        "delays are long, or others compute",
+        "shrimpmx.wait.pure:Block",
+        paper=True,
+    ),
+    WaitingRow(
+        "notify",
+        "sleeps until a signal handler has run",
+        "notifications are what is studied",
+        "shrimpmx.wait.pure:Notify",
+        paper=True,
+    ),
+    WaitingRow(
+        "spin-sched",
+        "spins up to its limit, then yields",
+        "delays are short, ranks share the CPU",
+        "shrimpmx.wait.pure:Sched",
+        paper=True,
+        spins_first=True,
+    ),
+    WaitingRow(
+        "spin-block",
+        "spins up to its limit, then sleeps",
+        "delays are mixed or unknown",
+        "shrimpmx.wait.pure:Block",
+        paper=True,
+        spins_first=True,
+    ),
+    WaitingRow(
+        "spin-notify",
+        "spins up to its limit, then as notify",
+        "notifications are what is studied",
+        "shrimpmx.wait.pure:Notify",
+        paper=True,
+        spins_first=True,
+    ),
+    WaitingRow(
+        "adaptive",
+        "learns its limit, and whether to spin at all",
+        "nothing is known beforehand",
+        "shrimpmx.wait.adaptive:AdaptiveSpin",
+    ),
+    WaitingRow(
+        "conditional",
+        "spins longer while messages come",
+        "pairs share CPUs in long time slices",
+        "shrimpmx.wait.conditional:Conditional",
+    ),
+    WaitingRow(
+        "watchdog",
+        "spins, then sleeps; the NIC interrupts only for what was not polled in time",
+        "most messages are polled, and enabling interrupts is dear",
+        "shrimpmx.wait.watchdog:Watchdog",
+        nic_timer=True,
+    ),
+)
+
+COALESCING: Mapping[str, CoalescingRow] = {row.name: row for row in _COALESCING_ROWS}
+WAITING: Mapping[str, WaitingRow] = {row.name: row for row in _WAITING_ROWS}
+
+COALESCING_NAMES: tuple[str, ...] = tuple(COALESCING)
+WAIT_NAMES: tuple[str, ...] = tuple(WAITING)
+# The papers' own; the others came later, or are what a paper leaves for the future.
+PAPER_COALESCING_NAMES: tuple[str, ...] = tuple(row.name for row in _COALESCING_ROWS if row.paper)
+PAPER_WAIT_NAMES: tuple[str, ...] = tuple(row.name for row in _WAITING_ROWS if row.paper)
+
+
+def _name_among(names: tuple[str, ...]) -> BeforeValidator:
+    """Refuses any other value, in the words of a Literal of these names."""
+    expected = " or ".join((", ".join(map(repr, names[:-1])), repr(names[-1])))
+
+    def checked(value: object) -> object:
+        if value not in names:
+            raise PydanticKnownError("literal_error", {"expected": expected})
+        return value
+
+    return BeforeValidator(checked)
+
+
+CoalescingName = Annotated[str, _name_among(COALESCING_NAMES)]
+WaitName = Annotated[str, _name_among(WAIT_NAMES)]
