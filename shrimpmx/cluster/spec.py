@@ -26,6 +26,7 @@ from shrimpmx.settings.parameters import (
     NicParameters,
     WaitParameters,
 )
+from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 # A timer wakes a sleeper so late: 10 to 15 us in a virtual machine (ours).
 EARLY_WAKE_NS = 15_000
@@ -111,7 +112,8 @@ class ClusterSpec:
     `mode`: "two-node" runs every node in full; "generator" runs node 0 in full and lets the
     NIC's process play node 1. `cpus` fixes CPUs by name, e.g. {"nic": 0, "node0.core0": 3}.
     `nic_wait` and `irq_wait` override how those processes wait, `policy` makes a user's
-    coalescing policy for node `index`. `realtime` False asks for normal priority everywhere.
+    coalescing policy for node `index`, and `waits` makes user's waiting strategies, by the names
+    that they have in `wait`. `realtime` False asks for normal priority everywhere.
     `survive`: a rank that dies or fails does not end the run; its endpoint is closed, which its
     partners learn from the protocol, and the result says who it was. `dilation`: how much longer
     the hardware's times are than those of what they emulate, for policies that reckon in rates.
@@ -137,6 +139,7 @@ class ClusterSpec:
     nic_wait: WaitParameters | None = None
     irq_wait: WaitParameters | None = None
     policy: Callable[[int], Any] | None = None
+    waits: Mapping[str, Callable[[], WaitingStrategy]] = field(default_factory=dict)
     realtime: bool = True
     survive: bool = False
     clock: Literal["tsc", "monotonic"] = "tsc"

@@ -114,7 +114,7 @@ def executor_for(
     scenario: Scenario, traces: Path | None = None, costs: Costs | None = None
 ) -> ClusterExecutor:
     """What runs a scenario's points; `traces` and `costs` as those of ClusterExecutor."""
-    return ClusterExecutor(chosen_engine(), scenario.policies, traces, costs)
+    return ClusterExecutor(chosen_engine(), scenario.policies, traces, costs, scenario.waits)
 
 
 def checked_points(scenario: Scenario) -> list[Point]:

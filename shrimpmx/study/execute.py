@@ -37,6 +37,7 @@ from shrimpmx.study.ranks import (
     t_block_ns,
 )
 from shrimpmx.study.scenario import Point
+from shrimpmx.wait.waiting_strategy import WaitingStrategy
 from shrimpmx.wire.tables import WireGeometry, wire_geometry
 from shrimpmx.workloads.anatomy import COUNTED
 
@@ -62,9 +63,9 @@ HANDLER_MESSAGES = 100_000
 class ClusterExecutor:
     """Runs points on emulated clusters, by an engine.
 
-    `policies` are a scenario's own coalescing policies by name; with `traces` the binary trace
-    of each run is kept there, as text and for Perfetto. `costs` are this machine's, for points
-    that emulate a platform.
+    `policies` are a scenario's own coalescing policies by name, `waits` its waiting strategies;
+    with `traces` the binary trace of each run is kept there, as text and for Perfetto. `costs` are
+    this machine's, for points that emulate a platform.
     """
 
     def __init__(
@@ -73,8 +74,10 @@ class ClusterExecutor:
         policies: Mapping[str, Callable[[], Any]] | None = None,
         traces: Path | None = None,
         costs: Costs | None = None,
+        waits: Mapping[str, Callable[[], WaitingStrategy]] | None = None,
     ) -> None:
         self._engine = engine
+        self._waits = dict(waits or {})
         self._policies = dict(policies or {})
         self._traces = traces
         self._costs = costs
@@ -105,12 +108,17 @@ class ClusterExecutor:
         self, point: Point, parameters: PointParameters, seed: int, traced: bool
     ) -> ClusterSpec:
         policy = self._policies.get(point.policy)
+        made = self.emulated(point)
+        if point.wait:
+            wait = made.wait.model_copy(update={"strategy": point.wait})
+            made = dataclasses.replace(made, wait=wait)
         return cluster_spec(
             parameters,
             seed,
             policy=None if policy is None else (lambda _node: _made(point.policy, policy)),
             trace_entries=TRACE_ENTRIES if traced else 0,
-            made=self.emulated(point),
+            made=made,
+            waits=self._waits,
         )
 
     def placement_of(self, point: Point, topology: Topology | None = None) -> Placement:
@@ -187,6 +195,7 @@ def cluster_spec(
     policy: Callable[[int], Any] | None = None,
     trace_entries: int = 0,
     made: Emulated | None = None,
+    waits: Mapping[str, Callable[[], WaitingStrategy]] | None = None,
 ) -> ClusterSpec:
     """What the cluster has to run for a point's parameters; `made` from them, where they emulate
     a platform.
@@ -206,6 +215,7 @@ def cluster_spec(
         companions=companions_of(parameters),
         generator=_generator(parameters.workload, made.dilation),
         policy=policy,
+        waits=waits or {},
         realtime=cluster.realtime,
         clock=cluster.clock,
         trace_entries=trace_entries,

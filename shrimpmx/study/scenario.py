@@ -44,6 +44,7 @@ from shrimpmx.study.point import (
     PointParameters,
     parameter_name,
 )
+from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 __all__ = [
     "COALESCING_NAMES",
@@ -77,10 +78,11 @@ class Scenario(Declared):
     `parameters` are fixed, `sweep` maps a parameter's name to the values it takes; the values
     of the axis `compare` are run alternately. `without` are points, by values of axes, that are
     left out; `adjusted` are parameters of some points, by values of axes: how long to run, which
-    is not part of the comparison. `policies` are a user's own coalescing policies by name (see
-    docs/scenarios.md). `rows` and `columns` are the axes of the printed table. `sections` are
-    printed behind the tables (report/sections.py); `timelines` are points, by values of axes, of
-    which one message is traced in a run of its own: the first is printed.
+    is not part of the comparison. `policies` and `waits` are a user's own coalescing policies and
+    waiting strategies by name (see docs/scenarios.md). `rows` and `columns` are the axes of the
+    printed table. `sections` are printed behind the tables (report/sections.py); `timelines` are
+    points, by values of axes, of which one message is traced in a run of its own: the first is
+    printed.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]*$")]
@@ -98,6 +100,7 @@ class Scenario(Declared):
     metrics: Annotated[tuple[str, ...], Field(min_length=1)]
     expectations: tuple[Expectation, ...] = ()
     policies: dict[str, Any] = Field(default_factory=dict)
+    waits: dict[str, Any] = Field(default_factory=dict)
     sections: tuple[str, ...] = ()
     timelines: tuple[dict[str, Any], ...] = ()
 
@@ -128,17 +131,8 @@ class Scenario(Declared):
             _known(expectation.metric, self.metrics, "expectations", "metric of this scenario")
             for axis in expectation.axes():
                 _known(axis, {*self.sweep, *self.parameters}, "expectations", "sweep axis")
-        for name, policy in self.policies.items():
-            if name in COALESCING_NAMES:
-                raise ValueError(f"policies cannot rename {name!r}; choose another name")
-            if not callable(policy):
-                raise ValueError(f"policies[{name!r}] must be a policy class, not {policy!r}")
-            # What another callable makes is seen only when it is called.
-            if isinstance(policy, type) and not issubclass(policy, Policy):
-                raise ValueError(
-                    f"policies[{name!r}] must derive from shrimpmx.nic.policy.Policy, which "
-                    f"{policy.__name__} does not"
-                )
+        _check_own("policies", self.policies, COALESCING_NAMES, "policy", Policy)
+        _check_own("waits", self.waits, WAIT_NAMES, "strategy", WaitingStrategy)
         return self
 
     def changed(self, settings: Iterable[str]) -> Scenario:
@@ -222,31 +216,37 @@ class Scenario(Declared):
             point for place in self.timelines for point in points if _lies_at(point.shown, place)
         ]
 
-    def _parameters_of(self, chosen: Mapping[str, Any]) -> tuple[PointParameters, str]:
+    def _parameters_of(self, chosen: Mapping[str, Any]) -> tuple[PointParameters, str, str]:
         grouped: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
-        policy = ""
+        policy = wait = ""
         for name, value in chosen.items():
             group, field = PARAMETER_NAMES[name]
             if field == "coalescing" and isinstance(value, str) and value in self.policies:
                 policy = value
                 continue
+            if field == "strategy" and isinstance(value, str) and value in self.waits:
+                wait = value
+                continue
             grouped[group][field] = value
         try:
             models = {group: GROUPS[group](**values) for group, values in grouped.items()}
-            return PointParameters.model_validate(models), policy
+            return PointParameters.model_validate(models), policy, wait
         except ValidationError as error:
-            extra = {"coalescing": tuple(self.policies)}
+            extra = {"coalescing": tuple(self.policies), "strategy": tuple(self.waits)}
             raise InputError(validation_sentence(error, extra, SHOWN_NAMES)) from error
 
 
 @dataclass(frozen=True)
 class Point:
-    """One point of a sweep: `shown` are the parameters that the scenario names."""
+    """One point of a sweep: `shown` are the parameters that the scenario names; `policy` and `wait`
+    are names of the user's own.
+    """
 
     index: int
     shown: dict[str, Any]
     parameters: PointParameters
     policy: str = ""
+    wait: str = ""
 
 
 @dataclass(frozen=True)
@@ -268,6 +268,23 @@ def _known(name: str, among: Iterable[str], field: str, what: str) -> None:
     if name not in names:
         listed = ", ".join(names) or "none"
         raise ValueError(f"{field} names {name!r}, which is no {what}; there are: {listed}")
+
+
+def _check_own(
+    field: str, given: Mapping[str, Any], taken: Sequence[str], what: str, base: type
+) -> None:
+    """What a user's own names stand for: classes, or functions that make an object."""
+    for name, kind in given.items():
+        if name in taken:
+            raise ValueError(f"{field} cannot rename {name!r}; choose another name")
+        if not callable(kind):
+            raise ValueError(f"{field}[{name!r}] must be a {what} class, not {kind!r}")
+        # What another callable makes is seen only when it is called.
+        if isinstance(kind, type) and not issubclass(kind, base):
+            raise ValueError(
+                f"{field}[{name!r}] must derive from {base.__module__}.{base.__name__}, which "
+                f"{kind.__name__} does not"
+            )
 
 
 def _each_once(axis: str, values: Sequence[Any]) -> None:

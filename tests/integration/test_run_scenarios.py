@@ -38,6 +38,25 @@ scenario = Scenario(
 )
 """
 
+OWN_WAIT = """
+from shrimpmx.study.scenario import Scenario
+from shrimpmx.wait.waiting_strategy import WaitingStrategy
+
+class Mine(WaitingStrategy):
+    def idle(self, waited_ns):
+        {body}
+        return "yield" if waited_ns < 2000 else "sleep"
+
+scenario = Scenario(
+    name="mine",
+    title="A waiting strategy of my own",
+    parameters={{"iterations": 20, "warmup": 0, "coalescing": "disabled"}},
+    sweep={{"wait": ("mine", "block")}},
+    waits={{"mine": Mine}},
+    metrics=("half_round_trip",),
+)
+"""
+
 # What each kind of agent has to tell of a ping-pong, by how it begins.
 AGENT_WORDS = {
     "node{}.nic": (
@@ -113,9 +132,20 @@ def test_a_policy_of_ones_own(tmp_path: Path) -> None:
     assert counted(document["points"][0], "irq_raised") > 0
 
 
-def test_a_policy_that_raises(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_waiting_strategy_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
-    path.write_text(POLICY.format(body="raise ValueError('my own mistake')"))
+    path.write_text(OWN_WAIT.format(body="pass"))
+    point, other = run(tmp_path, str(path))["points"]
+    assert (point["params"]["wait"], other["params"]["wait"]) == ("mine", "block")
+    assert sum(point["accounts"][rank].get("yields", 0) for rank in ("rank0", "rank1")) > 0
+
+
+@pytest.mark.parametrize("kind", [POLICY, OWN_WAIT])
+def test_what_a_class_of_ones_own_raises_ends_the_run(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(kind.format(body="raise ValueError('my own mistake')"))
     assert main(["run", str(path), "--output", str(tmp_path / "r")]) == 3
     err = capsys.readouterr().err
     assert "Traceback" in err

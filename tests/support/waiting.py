@@ -10,6 +10,7 @@ from shrimpmx.native.segment import Segment
 from shrimpmx.shared.control import Control
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
+from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 LOOK_NS = 100
 LOOKS_PER_CHECK = 16
@@ -26,7 +27,7 @@ class Scene:
         self.slot = WaitSlotView(segment.view(), SLOT_OFFSET)
         self.looks = 0
 
-    def waiter(self, name: str, spin_ns: int = 10_000, **costs: int) -> Waiter:
+    def waiter(self, name: str | WaitingStrategy, spin_ns: int = 10_000, **costs: int) -> Waiter:
         return Waiter(self.control, 0, make_strategy(name, spin_ns), **costs)
 
     def at_look(

@@ -10,8 +10,10 @@ from pydantic import ValidationError
 from shrimpmx.errors import InputError
 from shrimpmx.nic.policy import Policy
 from shrimpmx.settings.sentences import validation_sentence
+from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.point import parameter_name
 from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario, plan_runs
+from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 BASE: dict[str, Any] = {
     "name": "x",
@@ -104,6 +106,22 @@ def test_a_users_policy_is_a_value_of_coalescing() -> None:
     assert [point.policy for point in points] == ["mine", ""]
 
 
+def test_a_users_waiting_strategy_is_a_value_of_wait() -> None:
+    class Mine(WaitingStrategy):
+        pass
+
+    mine = scenario(waits={"mine": Mine}, sweep={"wait": ("mine", "block")}, compare="wait")
+    points = mine.points()
+    assert [point.wait for point in points] == ["mine", ""]
+    executor = ClusterExecutor(waits={"mine": Mine})
+    spec = executor.spec_of(points[0], 1)
+    assert (spec.wait.strategy, spec.waits) == ("mine", {"mine": Mine})
+    assert executor.spec_of(points[1], 1).wait.strategy == "block"
+    assert not spec.wait.nic_timer
+    with pytest.raises(InputError, match=r"wait must be 'spin', .*, 'watchdog', 'mine', not 'nap'"):
+        mine.changed(["wait=nap"]).points()
+
+
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
@@ -155,6 +173,9 @@ def test_bad_settings(setting: str, sentence: str) -> None:
         ),
         ({"sweep": {"mtu": (1500, 9000, 1500)}, "compare": ""}, "'mtu' has the value 1500 twice"),
         ({"policies": {"mine": 3}}, "policies['mine'] must be a policy class, not 3"),
+        ({"waits": {"spin-sched": dict}}, "waits cannot rename 'spin-sched'"),
+        ({"waits": {"mine": Policy}}, "waiting_strategy.WaitingStrategy, which Policy does not"),
+        ({"waits": {"mine": 3}}, "waits['mine'] must be a strategy class, not 3"),
         ({"sweep": 3}, "sweep must be a mapping of names to values, not 3"),
         (
             {"expectations": (Ratio(text="t", metric="round_trip", of={}, to={}, at_most=1),)},

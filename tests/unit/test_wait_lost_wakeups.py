@@ -21,11 +21,22 @@ from shrimpmx.settings.strategies import WAIT_NAMES
 from shrimpmx.shared.control import Control
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
+from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 ROUNDS = 400
 LIMIT_NS = 10_000_000_000
 HEADER_BYTES = 192
 RECORD_BYTES = 256
+
+
+class Mixed(WaitingStrategy):
+    """Spins, yields and sleeps by chance, seldom long enough for a hand-over."""
+
+    def __init__(self) -> None:
+        self.random = random.Random(3)
+
+    def idle(self, waited_ns: int) -> int | str:
+        return self.random.choice(("yield", "sleep", self.random.randrange(1, 20_000)))
 
 
 def play(control: Control, flags: Segment, me: int, name: str, seed: int) -> int:
@@ -36,7 +47,8 @@ def play(control: Control, flags: Segment, me: int, name: str, seed: int) -> int
     view = flags.view()
     mine, theirs = 64 + 64 * me, 64 + 64 * (1 - me)
     # A spin limit of about the time that a hand-over takes: both ends of it are met.
-    waiter = Waiter(control, me, make_strategy(name, generator.randrange(1, 40_000)))
+    choice = Mixed() if name == "mixed" else name
+    waiter = Waiter(control, me, make_strategy(choice, generator.randrange(1, 40_000)))
     done = 0
     with waiter:
         control.set_runner_state(me, "ready")
@@ -56,7 +68,9 @@ def play(control: Control, flags: Segment, me: int, name: str, seed: int) -> int
     return done
 
 
-@pytest.mark.parametrize("name", [name for name in WAIT_NAMES if name not in ("spin", "sched")])
+@pytest.mark.parametrize(
+    "name", [*(name for name in WAIT_NAMES if name not in ("spin", "sched")), "mixed"]
+)
 def test_no_wake_up_is_lost(name: str) -> None:
     segment = Segment.anonymous(Control.size_bytes(2, 0), 1)
     control = Control.create(segment, ["a", "b"], [], nodes_count=1, clock="monotonic")

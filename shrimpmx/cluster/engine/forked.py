@@ -117,7 +117,12 @@ def limited_to(cpus: Sequence[int]) -> Iterator[None]:
 
 def check_programs(spec: ClusterSpec) -> None:
     """InputError if the program of a rank cannot be started."""
-    for rank in spec.ranks:
+    for number, rank in enumerate(spec.ranks):
+        if rank.command and spec.wait_of(number).strategy in spec.waits:
+            raise InputError(
+                f"rank {number} runs a program, which cannot wait by "
+                f"{spec.wait_of(number).strategy!r}: a scenario's own strategy runs in workloads only"
+            )
         if rank.command and shutil.which(rank.command[0]) is None:
             raise InputError(f"there is no program {rank.command[0]!r} that can be started")
 

@@ -9,6 +9,7 @@ from shrimpmx.cluster.engine.lending import senders_lend
 from shrimpmx.cluster.nics.plan import RankPlan, RunPlan
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.settings.parameters import WaitParameters
 
 
 def run_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> RunPlan:
@@ -53,8 +54,15 @@ def rank_plans(spec: ClusterSpec, placement: Placement) -> list[RankPlan]:
                 cpu=placement.processes[runner].cpu,
                 home_cores=spec.home_cores(number),
                 workload=rank.workload,
-                wait=placement.processes[runner].wait,
+                wait=_plain(placement.processes[runner].wait, spec),
                 options=rank.options,
             )
         )
     return plans
+
+
+def _plain(wait: WaitParameters, spec: ClusterSpec) -> WaitParameters:
+    """`wait` as text can say it: a strategy of the user's own is code, which the engine hands to
+    the rank's process itself.
+    """
+    return wait.model_copy(update={"strategy": "spin"}) if wait.strategy in spec.waits else wait

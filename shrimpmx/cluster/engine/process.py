@@ -27,6 +27,7 @@ from shrimpmx.native.perf import usage
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
+from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 
 def process_main(parts: RunParts, index: int) -> None:
@@ -35,7 +36,8 @@ def process_main(parts: RunParts, index: int) -> None:
     die_with_parent(parts.supervisor_pid)
     if plan.role == "rank":
         number = plan.agents[0].number
-        _rank_main(parts.memory.identity, number, parts.spec.ranks[number])
+        rank = parts.spec.ranks[number]
+        _rank_main(parts.memory.identity, number, rank, _own_strategy(parts, plan))
         return
     control = parts.memory.control
     try:
@@ -49,11 +51,17 @@ def process_main(parts: RunParts, index: int) -> None:
         sys.exit(EXIT_FAILED)
 
 
-def _rank_main(run: RunIdentity, number: int, spec: RankSpec) -> None:
+def _own_strategy(parts: RunParts, plan: ProcessPlan) -> WaitingStrategy | None:
+    """A waiting strategy of the user's own, if the process waits by one."""
+    own = parts.spec.waits.get(plan.wait.strategy)
+    return own() if own else None
+
+
+def _rank_main(run: RunIdentity, number: int, spec: RankSpec, own: WaitingStrategy | None) -> None:
     """Live as rank `number`. Of the fork it takes its code; all else is in the run's memory."""
     if spec.command:
         _become(spec.command, run, number)
-    with RankSession(run, number) as rank:
+    with RankSession(run, number, own) as rank:
         work = spec.function or kind_of(rank.seat.run.nic).workloads[spec.workload]
         rank.samples.update(work(rank) or {})
 
@@ -76,7 +84,8 @@ def _become(command: tuple[str, ...], run: RunIdentity, number: int) -> None:
 
 def _drive_agents(parts: RunParts, plan: ProcessPlan, index: int) -> None:
     realtime = _settle(parts, plan, index)
-    strategy = make_strategy(plan.wait.strategy, plan.wait.spin_ns)
+    own = _own_strategy(parts, plan)
+    strategy = make_strategy(own or plan.wait.strategy, plan.wait.spin_ns)
     control = parts.memory.control
     agents = make_agents(parts.spec, parts.placement, plan, parts.memory)
     early_wake_ns = parts.spec.early_wake_ns

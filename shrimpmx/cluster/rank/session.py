@@ -28,6 +28,7 @@ from shrimpmx.errors import AbortedError, AgentError, ShrimpmxError
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
+from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 EXIT_FAILED = 3
 # Ranks wait so long for each other at the start; a machine that swaps needs a while.
@@ -44,6 +45,8 @@ COUNTERS_BEFORE = "counters-before.json"
 class RankSession:
     """The calling process as rank `number` of `run`; a context manager around the rank's work.
 
+    `strategy`: the user's own waiting strategy, where the plan names one.
+
     Entering it settles the process (CPU, priorities, timer slack, death with its parent), opens the
     rank's endpoint, tells the supervisor, meets the other ranks and starts the rank's account; it
     returns the Rank. Leaving it reports what the work took, and the rank's samples, and answers
@@ -53,8 +56,10 @@ class RankSession:
     the run was stopped.
     """
 
-    def __init__(self, run: RunIdentity, number: int) -> None:
-        self._run, self._number = run, number
+    def __init__(
+        self, run: RunIdentity, number: int, strategy: WaitingStrategy | None = None
+    ) -> None:
+        self._run, self._number, self._own = run, number, strategy
         self._stack = contextlib.ExitStack()
         self._work = contextlib.ExitStack()
 
@@ -90,7 +95,7 @@ class RankSession:
         waiter = Waiter(
             self._control,
             me.runner,
-            make_strategy(me.wait.strategy, me.wait.spin_ns),
+            make_strategy(self._own or me.wait.strategy, me.wait.spin_ns),
             me.wait.reschedule_cost_ns,
             me.wait.handler_cost_ns,
         )
