@@ -1,5 +1,6 @@
 """The irq agent: an interrupt handler that polls rx rings."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.host.deferral cimport interrupt_deferral
@@ -12,6 +13,7 @@ from shrimpmx.shared.layout cimport core_interrupts, interrupt_vector, node_head
 from shrimpmx.shared.node cimport Node
 
 
+@cython.final
 cdef class InterruptAgent(Agent):
     cdef readonly Node node
     cdef readonly uint32_t core

@@ -10,6 +10,7 @@ polls by timer (deferral.pxd). Where ranks poll, the agent of a vector's timer c
 rank has stopped looking (suspension.pxd). Of the token's ways see token.pxd.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.host.charges cimport interrupts_end_ns
@@ -67,6 +68,7 @@ cdef enum:
     BACKLOG_LOOK_NS = 50_000
 
 
+@cython.final
 cdef class InterruptAgent(Agent):
     """Serves the interrupts of one emulated core.
 

@@ -1,5 +1,6 @@
 """One poll of a ring: its frames go through the receive handler, up to a budget."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.host.charges cimport packet_charge
@@ -15,6 +16,7 @@ cdef enum:
     BACKLOG = 63
 
 
+@cython.final
 cdef class RxPoll:
     cdef ReceiveHandler handler
     cdef uint32_t budget             # frames of a poll at most

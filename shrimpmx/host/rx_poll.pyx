@@ -4,6 +4,7 @@ With software steering (RPS) the handler that polls the rx ring hands frames on 
 each core polls its backlog, too; see rps.pyx.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.host.charges cimport packet_is_paid
@@ -32,6 +33,7 @@ cdef enum:
     CONSUME_BATCH_PACKETS = 16
 
 
+@cython.final
 cdef class RxPoll:
     """Polls the rings of `core` of `node`, at most `budget` frames at a time; it counts in agent
     record `agent`.
