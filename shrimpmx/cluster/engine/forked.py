@@ -121,7 +121,7 @@ def check_programs(spec: ClusterSpec) -> None:
         if rank.command and spec.wait_of(number).strategy in spec.waits:
             raise InputError(
                 f"rank {number} runs a program, which cannot wait by "
-                f"{spec.wait_of(number).strategy!r}: a scenario's own strategy runs in workloads only"
+                f"{spec.wait_of(number).strategy!r}: a scenario's own strategy is for workloads"
             )
         if rank.command and shutil.which(rank.command[0]) is None:
             raise InputError(f"there is no program {rank.command[0]!r} that can be started")
