@@ -7,7 +7,8 @@ from shrimpmx.nic.flow_table cimport FlowTable
 from shrimpmx.nic.port cimport Port
 from shrimpmx.nic.rx_queue cimport RxQueue
 from shrimpmx.nic.steering cimport Steering
-from shrimpmx.shared.layout cimport NODE_VECTORS_MAX, frame_slot
+from shrimpmx.shared.layout cimport NODE_VECTORS_MAX
+from shrimpmx.wire.link cimport incoming_frame
 
 
 cdef class Firmware(Port):
@@ -29,7 +30,7 @@ cdef class Firmware(Port):
     cdef int settle(self, int64_t now_ns) noexcept nogil
     cdef int receive(self, int64_t now_ns) noexcept nogil
     cdef void arrive(self) noexcept nogil
-    cdef uint32_t steer(self, int endpoint, const frame_slot *slot) noexcept nogil
+    cdef uint32_t steer(self, int endpoint, const incoming_frame *arrived) noexcept nogil
     cdef void complete(self, RxQueue queue) noexcept nogil
     cdef void expire(self, RxQueue queue) noexcept nogil
     cdef void note_line(self, RxQueue queue) noexcept nogil

@@ -1,6 +1,6 @@
 """The firmware of an Ethernet NIC: one agent per emulated node.
 
-Down: see port.pyx. Up: frames from the link rings are steered to an rx queue and go by DMA into its
+Down: see port.pyx. Up: incoming frames are steered to an rx queue and go by DMA into its
 ring, and the queue's coalescing policy says when the host is to be interrupted.
 
 The way up is a discrete-event loop. Arrivals, completed DMAs and the coalescing deadlines are
@@ -40,7 +40,9 @@ from shrimpmx.shared.layout cimport (
     STEERING_ARFS,
     frame_slot,
 )
+from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.frame_endpoint cimport NO_ENDPOINT, frame_endpoint
+from shrimpmx.wire.link cimport Egress, Ingress, incoming_frame
 from shrimpmx.wire.mark cimport frame_marked
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.rate cimport rate_line_initialise
@@ -53,23 +55,21 @@ cdef extern from *:
 
 @cython.final
 cdef class Firmware(Port):
-    """The NIC of node `index`.
+    """The NIC of `node`.
 
     Args:
-        nodes: every node of the cluster, by index; each is a destination, also this one.
-        index: the node that this NIC belongs to.
+        egress, ingress: the ends of its links.
         parameters: `NicParameters`.
         policy: a `CoalescingPolicy` or a user's `Policy`; or what makes one for each rx queue, of
             which there must be one only else; or None for the one that the parameters name.
-        faults: `LinkFaults` of the outgoing link, or None.
         dilation: how much longer than real hardware's times are that the parameters do not
             give: those of the adaptive policies' rates and profiles.
     """
 
-    def __init__(self, nodes, uint32_t index, parameters, policy=None, faults=None,
+    def __init__(self, Node node, Egress egress, Ingress ingress, parameters, policy=None,
                  double dilation=1.0):
         cdef RxQueue queue
-        Port.__init__(self, nodes, index, parameters, faults)
+        Port.__init__(self, node, egress, ingress)
         self.queues_count = self.header.vectors_count
         policies = make_policies(
             parameters if policy is None else policy, self.queues_count, dilation
@@ -118,14 +118,12 @@ cdef class Firmware(Port):
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
         cdef int done = self.settle(now_ns)
-        cdef int64_t held_ns
         self.counters[COUNTER_steps] += 1
         done += self.send(now_ns)
         done += self.receive(now_ns)
         self.end_queues()
-        self.hand_back()
-        held_ns = self.egress.flush(now_ns)
-        self.next_due_ns = self.next_due(now_ns, held_ns, min(self.dma.due_ns, self.deadline_ns))
+        self.ingress.hand_back()
+        self.end_step(now_ns, min(self.dma.due_ns, self.deadline_ns))
         self.keeps_waiting = self.handler_waits()
         return done
 
@@ -134,10 +132,12 @@ cdef class Firmware(Port):
     cdef int receive(self, int64_t now_ns) noexcept nogil:
         """Handle the events that are due, in order of their times; returns how many."""
         cdef int done = 0
-        self.look_at_links()
+        cdef int64_t arrival_ns
+        self.ingress.look(now_ns)
         while done < EVENTS_PER_STEP:
-            if self.arrival_ns <= self.dma.due_ns and self.arrival_ns <= self.deadline_ns:
-                if self.arrival_ns > now_ns:
+            arrival_ns = self.ingress.arrival_ns
+            if arrival_ns <= self.dma.due_ns and arrival_ns <= self.deadline_ns:
+                if arrival_ns > now_ns:
                     break
                 self.arrive()
             elif self.dma.due_ns <= self.deadline_ns:
@@ -153,35 +153,35 @@ cdef class Firmware(Port):
 
     cdef void arrive(self) noexcept nogil:
         """A frame is here: reserve its place in its queue's ring and start its DMA, or drop it."""
-        cdef int64_t time_ns = self.reached(self.arrival_ns)
+        cdef int64_t time_ns = self.reached(self.ingress.arrival_ns)
         cdef int endpoint = NO_ENDPOINT
         cdef uint32_t number = 0
-        cdef frame_slot *slot
-        self.next_incoming.finished += 1   # it is copied below
-        slot = self.take_arrival(time_ns)
-        if slot == NULL:
+        cdef incoming_frame arrived
+        self.take_arrival(time_ns, &arrived)
+        self.ingress.finish(arrived.source)   # it is copied below
+        if arrived.frame == NULL:
             return
         if self.queues_count > 1:
-            endpoint = frame_endpoint(slot.frame, slot.length)
-            number = self.steer(endpoint, slot)
+            endpoint = frame_endpoint(arrived.frame, arrived.length)
+            number = self.steer(endpoint, &arrived)
         if not dma_has_room(&self.dma, number):
             self.counters[COUNTER_rx_drop_ring_full] += 1
             self.trace_drop(time_ns, COUNTER_rx_drop_ring_full)
             return
-        trace_packet(self.trace, time_ns, TRACE_rx_frame, slot.frame, slot.length)
-        dma_submit(&self.dma, number, time_ns, slot.frame, slot.length)
+        trace_packet(self.trace, time_ns, TRACE_rx_frame, arrived.frame, arrived.length)
+        dma_submit(&self.dma, number, time_ns, arrived.frame, arrived.length)
         if endpoint != NO_ENDPOINT:
             self.flows.passed(endpoint, number, dma_behind(&self.dma, number))
         (<RxQueue>self.queue_at[number]).policy.on_arrival(
-            time_ns, frame_marked(slot.frame), slot.length
+            time_ns, frame_marked(arrived.frame), arrived.length
         )
         self.note_policy(<RxQueue>self.queue_at[number])
 
-    cdef uint32_t steer(self, int endpoint, const frame_slot *slot) noexcept nogil:
+    cdef uint32_t steer(self, int endpoint, const incoming_frame *arrived) noexcept nogil:
         """The queue that a frame goes to."""
         if self.follows and endpoint != NO_ENDPOINT:
             self.flows.follow(endpoint)
-        return self.steering.queue(endpoint, slot.frame, slot.length)
+        return self.steering.queue(endpoint, arrived.frame, arrived.length)
 
     cdef void complete(self, RxQueue queue) noexcept nogil:
         """A frame is in host memory: ask the policy whether to say so."""

@@ -2,12 +2,11 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
-from shrimpmx.native.ring cimport ring
 from shrimpmx.nic.other_flow cimport OtherFlow
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport node_header
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.link cimport LinkEgress
+from shrimpmx.wire.link cimport Egress, Ingress
 
 
 cdef enum:
@@ -21,9 +20,9 @@ cdef enum:
 
 cdef class TrafficGenerator(Agent):
     cdef readonly Node node
-    cdef readonly LinkEgress egress
+    cdef readonly Egress egress
+    cdef readonly Ingress ingress
     cdef node_header *header
-    cdef list nodes
     cdef uint8_t frame[GENERATED_FRAME_MAX_BYTES]   # what each message looks like
     cdef uint32_t frame_bytes
     cdef uint8_t reply[64]           # connect reply
@@ -43,15 +42,12 @@ cdef class TrafficGenerator(Agent):
     cdef readonly int64_t resend_delay_ns
     cdef int64_t progress_ns         # when something was last acknowledged, or sent after a pause
     cdef readonly bint invalid       # it sends packets of no valid type
-    cdef Node receiver               # the target
     cdef uint32_t room               # invalid packets that it has room for, as we know
     cdef int64_t pause_ends_ns       # when to look again
     cdef readonly OtherFlow other    # sent beside; None: nothing
-    cdef bint blocked                # the link ring is full
-    cdef int64_t arrival_ns          # of the next frame to sink
+    cdef bint blocked                # the link is full
 
     cdef int sink(self, int64_t now_ns) noexcept nogil
-    cdef int sink_from(self, ring *frames, int64_t now_ns) noexcept nogil
     cdef void take(self, const uint8_t *frame, uint32_t length, int64_t now_ns) noexcept nogil
     cdef void take_connect(self, const uint8_t *frame, int64_t now_ns) noexcept nogil
     cdef void make_reply(self, const uint8_t *request) noexcept nogil
@@ -59,8 +55,8 @@ cdef class TrafficGenerator(Agent):
     cdef void acknowledge(self, uint16_t seqnum, int64_t now_ns) noexcept nogil
     cdef int send_reply(self, int64_t now_ns) noexcept nogil
     cdef int send_other(self, int64_t now_ns) noexcept nogil
-    cdef uint32_t receiver_room(self) noexcept nogil
     cdef uint32_t sendable(self) noexcept nogil
     cdef int generate(self, int64_t now_ns) noexcept nogil
     cdef void go_back(self, int64_t now_ns) noexcept nogil
     cdef int64_t next_due(self, int64_t now_ns, int64_t held_ns) noexcept nogil
+    cdef void keep_failure(self) noexcept nogil

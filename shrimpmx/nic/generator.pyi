@@ -1,14 +1,12 @@
-from collections.abc import Sequence
-
 from shrimpmx.nic.other_flow import OtherFlow
-from shrimpmx.settings.parameters import LinkFaults, NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.link import LinkEgress
+from shrimpmx.wire.link import Egress, Ingress
 
 class TrafficGenerator(Agent):
     node: Node
-    egress: LinkEgress
+    egress: Egress
+    ingress: Ingress
     connected: bool
     session: int
     invalid: bool
@@ -19,9 +17,9 @@ class TrafficGenerator(Agent):
     resend_delay_ns: int
     def __init__(
         self,
-        nodes: Sequence[Node],
-        index: int,
-        parameters: NicParameters,
+        node: Node,
+        egress: Egress,
+        ingress: Ingress,
         *,
         size: int = 128,
         count: int = 0,
@@ -29,7 +27,6 @@ class TrafficGenerator(Agent):
         match: int = 0,
         resend_delay_ns: int = 500_000_000,
         session: int = 0x67656E31,
-        faults: LinkFaults | None = None,
         frames: str = "messages",
         other_rate: float = 0,
         other_bytes: int = 1000,

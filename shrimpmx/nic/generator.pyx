@@ -3,8 +3,8 @@
 It speaks MX like a library: it waits until a rank connects to it, answers, and then streams
 tiny or small messages to that rank with rising sequence numbers, a window of them
 unacknowledged. It reads the rank's acknowledgements and, if none comes for the resend delay,
-goes back to the first unacknowledged message. Frames are built in the slots of the
-link ring, so that one CPU can generate and receive at full speed.
+goes back to the first unacknowledged message. Frames are built where the link takes them,
+so that one CPU can generate and receive at full speed.
 
 A message of 8 bytes or more starts with its number, little-endian; the rest is a pattern.
 
@@ -17,9 +17,6 @@ the handler, whose cost is what they are for. And it can send packets of another
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from shrimpmx.native.atomics cimport load_relaxed_u32
-from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
 from shrimpmx.native.trace cimport TRACE_rx_frame, TRACE_tx_frame
 from shrimpmx.nic.other_flow cimport OtherFlow
 from shrimpmx.shared.layout cimport (
@@ -28,18 +25,12 @@ from shrimpmx.shared.layout cimport (
     COUNTER_generated_packets,
     COUNTER_generated_resent,
     COUNTER_rx_bad_fcs,
-    COUNTER_rx_bad_frame,
-    COUNTER_rx_drop_ring_full,
     COUNTER_steps,
     COUNTER_sunk_acks,
     COUNTER_sunk_packets,
-    frame_slot,
     node_address,
-    node_handled,
-    node_header,
-    node_link_ring,
-    node_rx_ring,
 )
+from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.check cimport (
     CONNECT_DATA_BYTES,
     FRAME_OK,
@@ -47,7 +38,7 @@ from shrimpmx.wire.check cimport (
     TINY_DATA_MAX_BYTES,
     frame_check,
 )
-from shrimpmx.wire.link cimport LinkEgress
+from shrimpmx.wire.link cimport Egress, Ingress, incoming_frame
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.wire cimport (
     CONNECT_OK,
@@ -84,12 +75,10 @@ cdef void fill_head(uint8_t *frame, uint32_t source, uint32_t destination) noexc
 
 
 cdef class TrafficGenerator(Agent):
-    """Node `index`, NIC, library and application in one.
+    """NIC, library and application of `node` in one.
 
     Args:
-        nodes: every node of the cluster, by index.
-        index: the node that the generator plays.
-        parameters: `NicParameters` of its link.
+        egress, ingress: the ends of its links.
         size: bytes of a message, 0 to 128.
         count: messages to send; 0 for no end.
         window: messages sent and not acknowledged, 1 to 8191.
@@ -100,12 +89,11 @@ cdef class TrafficGenerator(Agent):
             sends beside; 0: none.
         resend_delay_ns: without any acknowledgement before it goes back.
         session: its session id.
-        faults: `LinkFaults` of its outgoing link, or None.
     """
 
-    def __init__(self, nodes, uint32_t index, parameters, *, uint32_t size=128,
-                 uint64_t count=0, uint32_t window=512, uint64_t match=0,
-                 int64_t resend_delay_ns=500_000_000, uint32_t session=0x67656E31, faults=None,
+    def __init__(self, Node node not None, Egress egress not None, Ingress ingress not None, *,
+                 uint32_t size=128, uint64_t count=0, uint32_t window=512, uint64_t match=0,
+                 int64_t resend_delay_ns=500_000_000, uint32_t session=0x67656E31,
                  str frames="messages", double other_rate=0, uint32_t other_bytes=1000):
         if size > SMALL_DATA_MAX_BYTES:
             raise InputError(
@@ -115,8 +103,7 @@ cdef class TrafficGenerator(Agent):
             raise InputError(f"the generator's window goes from 1 to 8191 messages, not {window}")
         if frames not in ("messages", "invalid"):
             raise InputError(f"a generator sends 'messages' or 'invalid' frames, not {frames!r}")
-        self.nodes = list(nodes)
-        self.node = nodes[index]
+        self.node = node
         self.header = self.node.header
         self.record = self.node.control.agent(self.header.nic_agent)
         self.counters = <uint64_t *>self.record.counters
@@ -128,14 +115,8 @@ cdef class TrafficGenerator(Agent):
         self.session = session
         self.invalid = frames == "invalid"
         self.other = OtherFlow(other_rate, other_bytes) if other_rate != 0 else None
-        self.arrival_ns = NEVER_NS
-        self.egress = LinkEgress(
-            parameters.link_bits_per_second, parameters.link_delay_ns, faults, index,
-            self.header.geometry.mtu_bytes,
-        )
-        self.egress.use_counters(self.counters)
-        for node in nodes:
-            self.egress.add_node(node)
+        self.egress = egress
+        self.ingress = ingress
         self.make_frame(match)
 
     def make_frame(self, uint64_t match):
@@ -188,36 +169,32 @@ cdef class TrafficGenerator(Agent):
             done += self.generate(now_ns)
         held_ns = self.egress.flush(now_ns)
         self.next_due_ns = self.next_due(now_ns, held_ns)
+        if self.egress.failure is not None or self.ingress.failure is not None:
+            self.keep_failure()
         return done
+
+    cdef void keep_failure(self) noexcept nogil:
+        with gil:
+            if self.failure is None:
+                self.failure = self.egress.failure or self.ingress.failure
 
     # -- sink ----------------------------------------------------------------
 
     cdef int sink(self, int64_t now_ns) noexcept nogil:
         """Take the frames that have arrived; returns how many."""
         cdef int done = 0
-        cdef uint32_t i
-        self.arrival_ns = NEVER_NS
-        for i in range(self.header.nodes_count):
-            done += self.sink_from(node_link_ring(self.header, i), now_ns)
-        return done
-
-    cdef int sink_from(self, ring *frames, int64_t now_ns) noexcept nogil:
-        cdef uint32_t available = ring_available(frames, 1)
-        cdef uint32_t count = 0
-        cdef frame_slot *slot
-        while count < available:
-            slot = <frame_slot *>ring_slot(frames, frames.tail + count)
-            if slot.time_ns > now_ns:
-                self.arrival_ns = min(self.arrival_ns, slot.time_ns)
-                break
-            if slot.bad_fcs:
+        cdef incoming_frame arrived
+        self.ingress.look(now_ns)
+        while self.ingress.arrival_ns <= now_ns:
+            self.ingress.take(&arrived)
+            if arrived.bad_fcs:
                 self.counters[COUNTER_rx_bad_fcs] += 1
             else:
-                self.take(slot.frame, slot.length, now_ns)
-            count += 1
-        if count != 0:
-            ring_consume(frames, count)
-        return count
+                self.take(arrived.frame, arrived.length, now_ns)
+            self.ingress.finish(arrived.source)
+            done += 1
+        self.ingress.hand_back()
+        return done
 
     cdef void take(self, const uint8_t *frame, uint32_t length, int64_t now_ns) noexcept nogil:
         cdef int ptype = frame[WIRE_HEAD_BYTES] & ~WIRE_MARK
@@ -256,8 +233,6 @@ cdef class TrafficGenerator(Agent):
             self.room = 0
             if self.other is not None:
                 self.other.start(now_ns, self.header.index, node)
-            with gil:
-                self.receiver = self.nodes[node]
             fill_head(self.frame, self.header.index, node)
             message.dst_endpoint = request.src_endpoint
             message.src_endpoint = request.dst_endpoint
@@ -332,24 +307,6 @@ cdef class TrafficGenerator(Agent):
         self.counters[COUNTER_generated_other] += sent
         return sent
 
-    cdef uint32_t receiver_room(self) noexcept nogil:
-        """Frames that the receiver takes before it asks for a pause: half an rx ring, as if all
-        that wait lay in one; where its NIC steers them is not known here."""
-        cdef node_header *node = self.receiver.header
-        cdef const uint64_t *dropped = <const uint64_t *>self.node.control.agent(
-            node.nic_agent).counters
-        cdef uint32_t half = node_rx_ring(node, 0).entries // 2
-        # Every frame that we put on the link is on its way, or dropped by the NIC, or handled.
-        cdef uint32_t queue
-        cdef uint32_t ahead = (
-            node_link_ring(node, self.header.index).reserved
-            - <uint32_t>(dropped[COUNTER_rx_bad_fcs] + dropped[COUNTER_rx_bad_frame]
-                         + dropped[COUNTER_rx_drop_ring_full])
-        )
-        for queue in range(node.vectors_count):
-            ahead -= load_relaxed_u32(node_handled(node, queue))
-        return half - ahead if ahead < half else 0
-
     cdef uint32_t sendable(self) noexcept nogil:
         """Messages that window and count allow now, or invalid packets that the receiver does."""
         cdef uint64_t allowed = self.window - (self.next_number - self.acked_number)
@@ -366,7 +323,7 @@ cdef class TrafficGenerator(Agent):
         cdef wire_message *message
         cdef uint16_t session_bits = self.first_seqnum & ~SEQNUM_MASK
         if self.invalid and self.room == 0 and now_ns >= self.pause_ends_ns:
-            self.room = self.receiver_room()
+            self.room = self.egress.frames_until_pause(self.target)
             self.pause_ends_ns = now_ns + PAUSE_NS
         self.go_back(now_ns)
         wanted = min(self.sendable(), <uint32_t>GENERATED_PER_STEP)
@@ -409,7 +366,7 @@ cdef class TrafficGenerator(Agent):
             self.progress_ns = now_ns
 
     cdef int64_t next_due(self, int64_t now_ns, int64_t held_ns) noexcept nogil:
-        cdef int64_t due_ns = min(self.arrival_ns, held_ns)
+        cdef int64_t due_ns = min(min(self.ingress.arrival_ns, self.ingress.look_ns), held_ns)
         if self.blocked:
             return min(due_ns, self.egress.retry_ns(now_ns, self.target))
         if not self.connected:

@@ -1,4 +1,4 @@
-"""Frames whose DMA is under way, held in the slots of their links until it is over.
+"""Frames whose DMA is under way, held on their links until it is over.
 
 For NICs that have no rx ring: what a frame says is done when its bytes would be in host memory.
 Frames pass the DMA engine one after another at its rate; the latency that follows is pipelined.
@@ -8,8 +8,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc
 
 from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.nic.port cimport incoming_link
-from shrimpmx.shared.layout cimport frame_slot
+from shrimpmx.wire.link cimport Ingress, incoming_frame
 from shrimpmx.wire.rate cimport rate_line, rate_line_initialise, rate_line_pass
 
 
@@ -19,8 +18,7 @@ cdef enum:
 
 
 cdef struct held_frame:
-    frame_slot *slot             # of its link's ring; NULL: it was a bad one
-    incoming_link *link
+    incoming_frame arrived       # its `frame` is NULL if it was a bad one
     int64_t due_ns               # when it is in memory
 
 
@@ -48,14 +46,13 @@ cdef inline bint held_has_room(const held_frames *held) noexcept nogil:
     return held.count < HELD_MAX
 
 
-cdef inline void held_add(held_frames *held, incoming_link *link, frame_slot *slot,
+cdef inline void held_add(held_frames *held, const incoming_frame *arrived,
                           int64_t arrival_ns) noexcept nogil:
     """Begin a frame's DMA; only with room."""
     cdef held_frame *last = &held.frames[(held.first + held.count) & (HELD_MAX - 1)]
-    last.link = link
-    last.slot = slot
+    last.arrived = arrived[0]
     last.due_ns = held.latency_ns + rate_line_pass(
-        &held.line, arrival_ns, slot.length if slot != NULL else 0)
+        &held.line, arrival_ns, arrived.length if arrived.frame != NULL else 0)
     if held.count == 0:
         held.due_ns = last.due_ns
     held.count += 1
@@ -65,9 +62,9 @@ cdef inline held_frame *held_first(held_frames *held) noexcept nogil:
     return &held.frames[held.first & (HELD_MAX - 1)]
 
 
-cdef inline void held_finish(held_frames *held) noexcept nogil:
-    """The first frame is dealt with: its slot may go back to its link."""
-    held_first(held).link.finished += 1
+cdef inline void held_finish(held_frames *held, Ingress ingress) noexcept nogil:
+    """The first frame is dealt with: its room may go back to its sender."""
+    ingress.finish(held_first(held).arrived.source)
     held.first += 1
     held.count -= 1
     held.due_ns = held_first(held).due_ns if held.count != 0 else NEVER_NS

@@ -8,6 +8,7 @@ from shrimpmx.nic.lending cimport Lending
 from shrimpmx.shared.layout cimport node_header
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport vmmc_import
+from shrimpmx.wire.link cimport Egress
 
 cdef enum:
     # A flight that the sender waits for; with a longer one it may do something else (ours).
@@ -23,6 +24,7 @@ cdef class LentNic:
     cdef list updates                # Updates of each node
     cdef void **updates_of           # the same
     cdef Lending lending
+    cdef Egress egress               # of the sender's node; it is only asked
     cdef node_header *header
     cdef Clock *clock
     cdef ring *tx                    # the sender's

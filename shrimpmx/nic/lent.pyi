@@ -2,9 +2,15 @@ from collections.abc import Sequence
 
 from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.shared.node import Node
+from shrimpmx.wire.link import Egress
 
 class LentNic:
     node: Node
     def __init__(
-        self, nodes: Sequence[Node], index: int, endpoint: int, parameters: NicParameters
+        self,
+        nodes: Sequence[Node],
+        index: int,
+        endpoint: int,
+        egress: Egress,
+        parameters: NicParameters,
     ) -> None: ...

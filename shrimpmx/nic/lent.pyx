@@ -26,11 +26,11 @@ from shrimpmx.shared.layout cimport (
     COUNTER_tx_bytes,
     COUNTER_tx_packets,
     node_endpoint_tx_ring,
-    node_link_ring,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport vmmc_import
-from shrimpmx.wire.link cimport LINK_OVERHEAD_BYTES
+from shrimpmx.wire.line cimport LINK_OVERHEAD_BYTES
+from shrimpmx.wire.link cimport Egress
 from shrimpmx.wire.vmmc cimport VMMC_HEADER_BYTES
 from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES
 
@@ -42,14 +42,17 @@ cdef class LentNic:
     """What endpoint `endpoint` of node `index` sends with, before it wakes its NIC.
 
     Args:
-        nodes: every node of the cluster, by index.
+        nodes: every node of the cluster, by index, all mapped: the sender acts for the far NIC.
+        egress: the sending end of node `index`, which knows what is under way.
         parameters: `NicParameters`: how long updates are on their way.
     """
 
-    def __init__(self, nodes, uint32_t index, uint32_t endpoint, parameters):
+    def __init__(self, nodes, uint32_t index, uint32_t endpoint, Egress egress not None,
+                 parameters):
         cdef Node node
         self.node = nodes[index]
         self.header = self.node.header
+        self.egress = egress
         self.lending = Lending(nodes)
         self.updates = []
         for node in nodes:
@@ -114,8 +117,7 @@ cdef class LentNic:
     cdef bint way_is_free(self, uint32_t node) noexcept nogil:
         """Nothing that was sent before is under way to `node`."""
         return (self.tx.reserved == self.tx.head and ring_depth(self.tx) == 0
-                and ring_depth(node_link_ring((<Updates>self.updates_of[node]).header,
-                                              self.header.index)) == 0)
+                and self.egress.in_flight(node) == 0)
 
     cdef void carry_out(self, const vmmc_import *target, uint64_t offset, const void *data,
                         uint64_t length, bint interrupt, int64_t now_ns) noexcept nogil:

@@ -1,16 +1,11 @@
-from collections.abc import Sequence
-
 from shrimpmx.host.receive_handler import ReceiveHandler
 from shrimpmx.nic.port import Port
-from shrimpmx.settings.parameters import LinkFaults, NicParameters
+from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.shared.node import Node
+from shrimpmx.wire.link import Egress, Ingress
 
 class MxFirmware(Port):
     handler: ReceiveHandler
     def __init__(
-        self,
-        nodes: Sequence[Node],
-        index: int,
-        parameters: NicParameters,
-        faults: LinkFaults | None = None,
+        self, node: Node, egress: Egress, ingress: Ingress, parameters: NicParameters
     ) -> None: ...

@@ -10,7 +10,7 @@ but the NIC drives it. What it sends goes through the tx ring of core 0, which t
 the same step.
 """
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free
 
 from shrimpmx.host.pull_tick cimport pull_tick_ns
@@ -26,7 +26,7 @@ from shrimpmx.nic.held cimport (
     held_initialise,
 )
 from shrimpmx.nic.interrupt_line cimport shares_cpu
-from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port, incoming_link
+from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port
 from shrimpmx.shared.layout cimport (
     COUNTER_mx_handled,
     COUNTER_rx_bytes,
@@ -34,25 +34,24 @@ from shrimpmx.shared.layout cimport (
     COUNTER_rx_packets,
     COUNTER_steps,
     COUNTER_timer_ticks,
-    frame_slot,
     node_core,
 )
+from shrimpmx.shared.node cimport Node
+from shrimpmx.wire.link cimport Egress, Ingress, incoming_frame
 from shrimpmx.wire.mark cimport frame_marked
 from shrimpmx.wire.packet_word cimport trace_packet
 
 
 cdef class MxFirmware(Port):
-    """The NIC of node `index`, whose cores' agent record counts what its handler does.
+    """The NIC of `node`, whose cores' agent record counts what its handler does.
 
     Args:
-        nodes: every node of the cluster, by index; each is a destination, also this one.
-        index: the node that this NIC belongs to.
-        parameters: `NicParameters`; those of link and DMA count.
-        faults: `LinkFaults` of the outgoing link, or None.
+        egress, ingress: the ends of its links.
+        parameters: `NicParameters`; those of the DMA count.
     """
 
-    def __init__(self, nodes, uint32_t index, parameters, faults=None):
-        Port.__init__(self, nodes, index, parameters, faults)
+    def __init__(self, Node node, Egress egress, Ingress ingress, parameters):
+        Port.__init__(self, node, egress, ingress)
         self.handler = ReceiveHandler(self.node, None, node_core(self.header, 0).agent)
         self.handled = self.handler.counters
         # The NIC is awake when its handler sends.
@@ -75,40 +74,36 @@ cdef class MxFirmware(Port):
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
         cdef int done = self.send(now_ns)
-        cdef int64_t held_ns
         self.counters[COUNTER_steps] += 1
         self.handler.now_ns = now_ns
         done += self.receive(now_ns)
-        self.hand_back()
+        self.ingress.hand_back()
         self.keeps_waiting = self.tells_beside()
         if now_ns >= self.next_tick_ns:
             self.tick(now_ns)
         # Also pull replies that wait for room: the ring may have been emptied above.
         self.handler.finish_batch()
         done += self.send_from(self.tx_rings[0], now_ns)
-        held_ns = self.egress.flush(now_ns)
-        self.next_due_ns = self.next_due(now_ns, held_ns,
-                                         min(self.held.due_ns, self.next_tick_ns))
+        self.end_step(now_ns, min(self.held.due_ns, self.next_tick_ns))
         return done
 
     cdef int receive(self, int64_t now_ns) noexcept nogil:
         """Handle the events that are due, in order of their times; returns how many."""
         cdef int done = 0
         cdef int64_t arrival_ns, time_ns
-        cdef incoming_link *link
-        cdef frame_slot *slot
-        self.look_at_links()
+        cdef incoming_frame arrived
+        self.ingress.look(now_ns)
         while done < EVENTS_PER_STEP:
-            arrival_ns = self.arrival_ns if held_has_room(&self.held) else NEVER_NS
+            arrival_ns = self.ingress.arrival_ns if held_has_room(&self.held) else NEVER_NS
             if min(arrival_ns, self.held.due_ns) > now_ns:
                 break
             if arrival_ns <= self.held.due_ns:
                 time_ns = self.reached(arrival_ns)
-                link = self.next_incoming
-                slot = self.take_arrival(time_ns)
-                if slot != NULL:
-                    trace_packet(self.trace, time_ns, TRACE_rx_frame, slot.frame, slot.length)
-                held_add(&self.held, link, slot, time_ns)
+                self.take_arrival(time_ns, &arrived)
+                if arrived.frame != NULL:
+                    trace_packet(self.trace, time_ns, TRACE_rx_frame, arrived.frame,
+                                 arrived.length)
+                held_add(&self.held, &arrived, time_ns)
             else:
                 self.complete()
             done += 1
@@ -118,16 +113,17 @@ cdef class MxFirmware(Port):
         """The first frame's DMA is over: the firmware handles it."""
         cdef held_frame *first = held_first(&self.held)
         cdef int64_t time_ns = self.reached(first.due_ns)
-        cdef frame_slot *slot = first.slot
-        if slot != NULL:
+        cdef const uint8_t *frame = first.arrived.frame
+        cdef uint32_t length = first.arrived.length
+        if frame != NULL:
             self.counters[COUNTER_rx_packets] += 1
-            self.counters[COUNTER_rx_bytes] += slot.length
-            self.counters[COUNTER_rx_marked] += frame_marked(slot.frame)
+            self.counters[COUNTER_rx_bytes] += length
+            self.counters[COUNTER_rx_marked] += frame_marked(frame)
             self.counters[COUNTER_mx_handled] += 1
-            trace_packet(self.trace, time_ns, TRACE_dma_complete, slot.frame, slot.length)
+            trace_packet(self.trace, time_ns, TRACE_dma_complete, frame, length)
             self.handler.frame_time_ns = time_ns
-            self.handler.handle(slot.frame, slot.length)
-        held_finish(&self.held)
+            self.handler.handle(frame, length)
+        held_finish(&self.held, self.ingress)
 
     cdef void tick(self, int64_t now_ns) noexcept nogil:
         """The firmware's clock: it looks after pulls whose replies do not come."""
@@ -139,7 +135,7 @@ cdef class MxFirmware(Port):
     cdef bint tells_beside(self) noexcept nogil:
         """A rank on the NIC's CPU has got events, which it cannot look at while the NIC goes on
         with the burst that brought them."""
-        if self.held.count == 0 and self.arrival_ns == NEVER_NS:
+        if self.held.count == 0 and self.ingress.arrival_ns == NEVER_NS:
             self.told_beside = False
         elif not self.told_beside:
             self.told_beside = self.fills_beside()

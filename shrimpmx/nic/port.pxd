@@ -4,9 +4,9 @@ from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.native.ring cimport ring
 from shrimpmx.shared.agent cimport Agent
-from shrimpmx.shared.layout cimport frame_slot, node_header
+from shrimpmx.shared.layout cimport node_header
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.link cimport LinkEgress
+from shrimpmx.wire.link cimport Egress, Ingress, incoming_frame
 
 
 cdef enum:
@@ -14,17 +14,10 @@ cdef enum:
     EVENTS_PER_STEP = 256        # so that a step stays short and other agents run (ours)
 
 
-cdef struct incoming_link:
-    ring *frames
-    uint32_t taken           # slots read, not yet handed back
-    uint32_t finished        # the first of them, which may be handed back
-    uint32_t available       # slots known to be readable, taken ones included
-    int64_t arrival_ns       # of the next frame; NEVER_NS: none known
-
-
 cdef class Port(Agent):
     cdef readonly Node node
-    cdef readonly LinkEgress egress
+    cdef readonly Egress egress
+    cdef readonly Ingress ingress
     cdef node_header *header
     cdef int64_t event_ns            # time of the last event: events never go back
     cdef ring **tx_rings
@@ -32,19 +25,12 @@ cdef class Port(Agent):
     cdef uint32_t tx_first           # whose turn it is
     cdef bint tx_more                # frames are left that fit
     cdef int64_t tx_retry_ns         # when to try frames that do not; NEVER_NS: there are none
-    cdef incoming_link *incoming
-    cdef uint32_t incoming_count
-    cdef incoming_link *next_incoming   # where the earliest frame is
-    cdef int64_t arrival_ns             # and when it arrives
 
     cdef int send(self, int64_t now_ns) noexcept nogil
     cdef int send_from(self, ring *frames, int64_t now_ns) noexcept nogil
     cdef bint forward(self, const void *slot, int64_t now_ns) noexcept nogil
-    cdef void look_at_links(self) noexcept nogil
-    cdef void find_earliest(self) noexcept nogil
     cdef int64_t reached(self, int64_t due_ns) noexcept nogil
     cdef void trace_drop(self, int64_t time_ns, uint32_t counter) noexcept nogil
-    cdef frame_slot *take_arrival(self, int64_t time_ns) noexcept nogil
-    cdef void hand_back(self) noexcept nogil
-    cdef int64_t next_due(self, int64_t now_ns, int64_t held_ns,
-                          int64_t work_ns) noexcept nogil
+    cdef void take_arrival(self, int64_t time_ns, incoming_frame *taken) noexcept nogil
+    cdef void end_step(self, int64_t now_ns, int64_t work_ns) noexcept nogil
+    cdef void keep_failure(self) noexcept nogil

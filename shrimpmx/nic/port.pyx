@@ -1,8 +1,7 @@
 """What every NIC does: frames from the tx rings go out on the link, others come in from it.
 
-Down: the tx rings of the node's cores and endpoints in turn. Up: the frames of the incoming link
-rings in order of their times of arrival; what becomes of them is the subclass's business. Slots
-of link rings are handed back once per step.
+Down: the tx rings of the node's cores and endpoints in turn. Up: incoming frames in order of their
+times of arrival; what becomes of them is the subclass's business.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -26,13 +25,11 @@ from shrimpmx.shared.layout cimport (
     node_address,
     node_core_tx_ring,
     node_endpoint_tx_ring,
-    node_link_ring,
 )
-from shrimpmx.wire.link cimport LinkEgress
+from shrimpmx.shared.node cimport Node
+from shrimpmx.wire.link cimport Egress, Ingress, incoming_frame
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, wire_head
-
-from shrimpmx.errors import InputError
 
 cdef uint32_t NO_NODE = 0xFFFFFFFF
 
@@ -46,55 +43,33 @@ cdef uint32_t node_of_address(const uint8_t *address) noexcept nogil:
 
 
 cdef class Port(Agent):
-    """The end of a link at node `index`: base of the NICs. Subclasses override `step`.
+    """The end of `node`'s links: base of the NICs. Subclasses override `step`."""
 
-    Args:
-        nodes: every node of the cluster, by index; each is a destination, also this one.
-        index: the node that this NIC belongs to.
-        parameters: `NicParameters`.
-        faults: `LinkFaults` of the outgoing link, or None.
-    """
-
-    def __init__(self, nodes, uint32_t index, parameters, faults=None):
-        if index >= len(nodes):
-            raise InputError(f"there is no node {index}; nodes go from 0 to {len(nodes) - 1}")
-        self.node = nodes[index]
+    def __init__(self, Node node not None, Egress egress not None, Ingress ingress not None):
+        self.node = node
         self.header = self.node.header
         self.record = self.node.control.agent(self.header.nic_agent)
         self.counters = <uint64_t *>self.record.counters
         self.name = self.record.name.decode()
-        self.egress = LinkEgress(
-            parameters.link_bits_per_second, parameters.link_delay_ns, faults, index,
-            self.header.geometry.mtu_bytes,
-        )
-        self.egress.use_counters(self.counters)
-        for node in nodes:
-            self.egress.add_node(node)
-        self.arrival_ns = NEVER_NS
+        self.egress = egress
+        self.ingress = ingress
         self.find_rings()
 
     def find_rings(self):
-        """Collect the tx rings and the incoming link rings."""
+        """Collect the tx rings."""
         cdef uint32_t i
         free(self.tx_rings)
-        free(self.incoming)
         self.tx_rings_count = self.header.cores_count + self.header.endpoints_count
-        self.incoming_count = self.header.nodes_count
         self.tx_rings = <ring **>calloc(self.tx_rings_count, sizeof(ring *))
-        self.incoming = <incoming_link *>calloc(self.incoming_count, sizeof(incoming_link))
-        if self.tx_rings == NULL or self.incoming == NULL:
+        if self.tx_rings == NULL:
             raise MemoryError()
         for i in range(self.header.cores_count):
             self.tx_rings[i] = node_core_tx_ring(self.header, i)
         for i in range(self.header.endpoints_count):
             self.tx_rings[self.header.cores_count + i] = node_endpoint_tx_ring(self.header, i)
-        for i in range(self.incoming_count):
-            self.incoming[i].frames = node_link_ring(self.header, i)
-            self.incoming[i].arrival_ns = NEVER_NS
 
     def __dealloc__(self):
         free(self.tx_rings)
-        free(self.incoming)
 
     # -- down ----------------------------------------------------------------
 
@@ -169,26 +144,6 @@ cdef class Port(Agent):
 
     # -- up ------------------------------------------------------------------
 
-    cdef void look_at_links(self) noexcept nogil:
-        """See what has been published on the incoming links."""
-        cdef uint32_t i, index
-        cdef incoming_link *link
-        for i in range(self.incoming_count):
-            link = &self.incoming[i]
-            link.available = ring_available(link.frames, link.taken + 1)
-            if link.available > link.taken:
-                index = link.frames.tail + link.taken
-                link.arrival_ns = (<frame_slot *>ring_slot(link.frames, index)).time_ns
-        self.find_earliest()
-
-    cdef void find_earliest(self) noexcept nogil:
-        cdef uint32_t i
-        self.arrival_ns = NEVER_NS
-        for i in range(self.incoming_count):
-            if self.incoming[i].arrival_ns < self.arrival_ns:
-                self.arrival_ns = self.incoming[i].arrival_ns
-                self.next_incoming = &self.incoming[i]
-
     cdef int64_t reached(self, int64_t due_ns) noexcept nogil:
         """The time of an event due at `due_ns`. A frame that its sender published late comes
         after what has been handled already."""
@@ -199,44 +154,32 @@ cdef class Port(Agent):
     cdef void trace_drop(self, int64_t time_ns, uint32_t counter) noexcept nogil:
         trace_record(self.trace, time_ns, TRACE_drop, counter, AGENT_NIC)
 
-    cdef frame_slot *take_arrival(self, int64_t time_ns) noexcept nogil:
-        """Take the earliest frame off its link; NULL if it is a bad one, counted as dropped.
-
-        The slot stays the caller's until it counts it in the link's `finished`.
+    cdef void take_arrival(self, int64_t time_ns, incoming_frame *taken) noexcept nogil:
+        """Take the earliest frame off its link; its `frame` is NULL if it is a bad one, counted
+        as dropped. The caller finishes it in either case.
         """
-        cdef incoming_link *link = self.next_incoming
-        cdef uint32_t index = link.frames.tail + link.taken
-        cdef frame_slot *slot = <frame_slot *>ring_slot(link.frames, index)
-        cdef frame_slot *ahead = <frame_slot *>ring_slot(link.frames, index + 1)
-        link.taken += 1
-        link.arrival_ns = ahead.time_ns if link.taken < link.available else NEVER_NS
-        self.find_earliest()
-        if slot.length <= WIRE_HEAD_BYTES or slot.length > self.header.geometry.mtu_bytes:
+        self.ingress.take(taken)
+        if taken.length <= WIRE_HEAD_BYTES or taken.length > self.header.geometry.mtu_bytes:
             self.counters[COUNTER_rx_bad_frame] += 1
             self.trace_drop(time_ns, COUNTER_rx_bad_frame)
-            return NULL
-        if slot.bad_fcs:
+            taken.frame = NULL
+        elif taken.bad_fcs:
             self.counters[COUNTER_rx_bad_fcs] += 1
             self.trace_drop(time_ns, COUNTER_rx_bad_fcs)
-            return NULL
-        return slot
+            taken.frame = NULL
 
-    cdef void hand_back(self) noexcept nogil:
-        """Return the link slots that are finished with, once for the whole step."""
-        cdef uint32_t i
-        cdef incoming_link *link
-        for i in range(self.incoming_count):
-            link = &self.incoming[i]
-            if link.finished != 0:
-                ring_consume(link.frames, link.finished)
-                link.taken -= link.finished
-                link.finished = 0
-
-    cdef int64_t next_due(self, int64_t now_ns, int64_t held_ns,
-                          int64_t work_ns) noexcept nogil:
-        """When there is something to do again, if nobody publishes anything before: `held_ns` on
-        the link, `work_ns` in the subclass."""
-        cdef int64_t due_ns = min(self.arrival_ns, work_ns)
-        due_ns = min(due_ns, held_ns)
+    cdef void end_step(self, int64_t now_ns, int64_t work_ns) noexcept nogil:
+        """Publish what was sent, and say when there is something to do again if nothing is
+        published to this NIC before: `work_ns` in the subclass.
+        """
+        cdef int64_t due_ns = min(self.egress.flush(now_ns), work_ns)
+        due_ns = min(due_ns, min(self.ingress.arrival_ns, self.ingress.look_ns))
         due_ns = min(due_ns, self.tx_retry_ns)
-        return now_ns if self.tx_more else due_ns
+        self.next_due_ns = now_ns if self.tx_more else due_ns
+        if self.egress.failure is not None or self.ingress.failure is not None:
+            self.keep_failure()
+
+    cdef void keep_failure(self) noexcept nogil:
+        with gil:
+            if self.failure is None:
+                self.failure = self.egress.failure or self.ingress.failure

@@ -7,8 +7,8 @@ from shrimpmx.nic.lending cimport Lending
 from shrimpmx.nic.letters cimport NicLetters, nic_letter
 from shrimpmx.nic.page_interrupts cimport PageInterrupts
 from shrimpmx.nic.port cimport Port
-from shrimpmx.shared.layout cimport frame_slot
 from shrimpmx.nic.updates cimport Updates
+from shrimpmx.wire.link cimport incoming_frame
 from shrimpmx.wire.vmmc cimport wire_vmmc
 
 
@@ -23,7 +23,7 @@ cdef class VmmcFirmware(Port):
     cdef int receive(self, int64_t now_ns) noexcept nogil
     cdef void arrive(self) noexcept nogil
     cdef void complete(self) noexcept nogil
-    cdef void take(self, const frame_slot *slot, uint32_t source, int64_t now_ns) noexcept nogil
+    cdef void take(self, const incoming_frame *arrived, int64_t now_ns) noexcept nogil
     cdef void update(self, const wire_vmmc *header, uint32_t source,
                      int64_t now_ns) noexcept nogil
     cdef void map_request(self, const wire_vmmc *header, uint32_t source,

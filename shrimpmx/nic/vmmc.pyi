@@ -1,19 +1,19 @@
-from collections.abc import Sequence
-
+from shrimpmx.nic.lending import Lending
 from shrimpmx.nic.letters import NicLetters
 from shrimpmx.nic.page_interrupts import PageInterrupts
 from shrimpmx.nic.port import Port
-from shrimpmx.settings.parameters import LinkFaults, NicParameters
+from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.shared.node import Node
+from shrimpmx.wire.link import Egress, Ingress
 
 class VmmcFirmware(Port):
     interrupts: PageInterrupts
     letters: NicLetters
     def __init__(
         self,
-        nodes: Sequence[Node],
-        index: int,
+        node: Node,
+        egress: Egress,
+        ingress: Ingress,
         parameters: NicParameters,
-        faults: LinkFaults | None = None,
-        lends: bool = False,
+        lending: Lending | None = None,
     ) -> None: ...

@@ -34,7 +34,7 @@ from shrimpmx.nic.held cimport (
 )
 from shrimpmx.nic.lending cimport Lending
 from shrimpmx.nic.letters cimport NicLetters, letter_fits, letter_read, nic_letter
-from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port, incoming_link
+from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port
 from shrimpmx.nic.updates cimport Updates, may_map, update_request
 from shrimpmx.shared.layout cimport (
     COUNTER_drop_vmmc_bad_frame,
@@ -46,8 +46,8 @@ from shrimpmx.shared.layout cimport (
     COUNTER_vmmc_letters,
     COUNTER_vmmc_letters_bounced,
     COUNTER_vmmc_map_requests,
-    frame_slot,
 )
+from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport (
     VMMC_LETTER_BOUNCED,
     VMMC_LETTER_LIBRARY,
@@ -65,6 +65,7 @@ from shrimpmx.shared.vmmc cimport (
     vmmc_ports_of,
     vmmc_process,
 )
+from shrimpmx.wire.link cimport Egress, Ingress, incoming_frame
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.vmmc cimport (
     VMMC_ETHERTYPE,
@@ -80,22 +81,21 @@ from shrimpmx.wire.wire cimport WIRE_HEAD_BYTES, be16, be32, wire_head
 
 
 cdef class VmmcFirmware(Port):
-    """The NIC of node `index`, whose segment has a struct vmmc_node.
+    """The NIC of `node`, whose segment has a struct vmmc_node.
 
     Args:
-        nodes: every node of the cluster, by index; each is a destination, also this one.
-        index: the node that this NIC belongs to.
-        parameters: `NicParameters`; `watchdog_ns`, link and DMA times count.
-        faults: `LinkFaults` of the outgoing link, or None. The protocol repairs nothing.
-        lends: senders may act as the NIC in its stead.
+        egress, ingress: the ends of its links, which lose nothing: the protocol repairs nothing.
+        parameters: `NicParameters`; `watchdog_ns` and DMA times count.
+        lending: the lock of the NICs, if senders may act in their stead.
     """
 
-    def __init__(self, nodes, uint32_t index, parameters, faults=None, bint lends=False):
-        Port.__init__(self, nodes, index, parameters, faults)
+    def __init__(self, Node node, Egress egress, Ingress ingress, parameters,
+                 Lending lending=None):
+        Port.__init__(self, node, egress, ingress)
         self.updates = Updates(self.node, self.header.nic_agent, parameters.watchdog_ns)
         self.interrupts = self.updates.interrupts
         self.letters = NicLetters(self.node, self.header.nic_agent)
-        self.lending = Lending(nodes) if lends else None
+        self.lending = lending
         free(self.held.frames)
         if not held_initialise(&self.held, parameters.dma_latency_ns,
                                parameters.dma_bytes_per_second):
@@ -120,15 +120,12 @@ cdef class VmmcFirmware(Port):
 
     cdef int act(self, int64_t now_ns) noexcept nogil:
         cdef int done = self.send(now_ns)
-        cdef int64_t held_ns
         self.counters[COUNTER_steps] += 1
         done += self.receive(now_ns)
         done += self.letters.close_processes(now_ns)
         done += self.send_from(self.letters.frames, now_ns)
-        self.hand_back()
-        held_ns = self.egress.flush(now_ns)
-        self.next_due_ns = self.next_due(now_ns, held_ns,
-                                         min(self.held.due_ns, self.interrupts.due_ns))
+        self.ingress.hand_back()
+        self.end_step(now_ns, min(self.held.due_ns, self.interrupts.due_ns))
         self.keeps_waiting = self.interrupts.handler_waits()
         return done
 
@@ -138,9 +135,9 @@ cdef class VmmcFirmware(Port):
         """Handle the events that are due, in order of their times; returns how many."""
         cdef int done = 0
         cdef int64_t arrival_ns
-        self.look_at_links()
+        self.ingress.look(now_ns)
         while done < EVENTS_PER_STEP:
-            arrival_ns = self.arrival_ns if held_has_room(&self.held) else NEVER_NS
+            arrival_ns = self.ingress.arrival_ns if held_has_room(&self.held) else NEVER_NS
             if arrival_ns <= self.held.due_ns and arrival_ns <= self.interrupts.due_ns:
                 if arrival_ns > now_ns:
                     break
@@ -158,44 +155,44 @@ cdef class VmmcFirmware(Port):
         return done
 
     cdef void arrive(self) noexcept nogil:
-        """A packet is here: its DMA begins. It stays in its link's slot until that is over."""
-        cdef int64_t time_ns = self.reached(self.arrival_ns)
-        cdef incoming_link *link = self.next_incoming
-        cdef frame_slot *slot = self.take_arrival(time_ns)
-        if slot != NULL:
-            trace_packet(self.trace, time_ns, TRACE_rx_frame, slot.frame, slot.length)
-        held_add(&self.held, link, slot, time_ns)
+        """A packet is here: its DMA begins. It stays on its link until that is over."""
+        cdef int64_t time_ns = self.reached(self.ingress.arrival_ns)
+        cdef incoming_frame arrived
+        self.take_arrival(time_ns, &arrived)
+        if arrived.frame != NULL:
+            trace_packet(self.trace, time_ns, TRACE_rx_frame, arrived.frame, arrived.length)
+        held_add(&self.held, &arrived, time_ns)
 
     cdef void complete(self) noexcept nogil:
         """The first packet's DMA is over."""
         cdef held_frame *first = held_first(&self.held)
         cdef int64_t time_ns = self.reached(first.due_ns)
-        if first.slot != NULL:
+        if first.arrived.frame != NULL:
             self.counters[COUNTER_rx_packets] += 1
-            self.counters[COUNTER_rx_bytes] += first.slot.length
-            trace_packet(self.trace, time_ns, TRACE_dma_complete, first.slot.frame,
-                         first.slot.length)
-            self.take(first.slot, <uint32_t>(first.link - self.incoming), time_ns)
-        held_finish(&self.held)
+            self.counters[COUNTER_rx_bytes] += first.arrived.length
+            trace_packet(self.trace, time_ns, TRACE_dma_complete, first.arrived.frame,
+                         first.arrived.length)
+            self.take(&first.arrived, time_ns)
+        held_finish(&self.held, self.ingress)
 
     # -- packets -------------------------------------------------------------
 
-    cdef void take(self, const frame_slot *slot, uint32_t source, int64_t now_ns) noexcept nogil:
-        """Do what a packet from node `source` says, if that can be done."""
-        cdef const uint8_t *frame = <const uint8_t *>slot.frame
+    cdef void take(self, const incoming_frame *arrived, int64_t now_ns) noexcept nogil:
+        """Do what a packet says, if that can be done."""
+        cdef const uint8_t *frame = arrived.frame
         cdef const wire_vmmc *header = <const wire_vmmc *>(frame + WIRE_HEAD_BYTES)
         if ((<const wire_head *>frame).ethertype != be16(VMMC_ETHERTYPE)
-                or slot.length < WIRE_HEAD_BYTES + VMMC_HEADER_BYTES
-                or be16(header.length) > slot.length - WIRE_HEAD_BYTES - VMMC_HEADER_BYTES):
+                or arrived.length < WIRE_HEAD_BYTES + VMMC_HEADER_BYTES
+                or be16(header.length) > arrived.length - WIRE_HEAD_BYTES - VMMC_HEADER_BYTES):
             self.drop(now_ns, COUNTER_drop_vmmc_bad_frame)
             return
         self.updates.begin()
         if header.packet == VMMC_UPDATE:
-            self.update(header, source, now_ns)
+            self.update(header, arrived.source, now_ns)
         elif header.packet == VMMC_LETTER:
-            self.letter(header, source, now_ns)
+            self.letter(header, arrived.source, now_ns)
         elif header.packet == VMMC_MAP_REQUEST:
-            self.map_request(header, source, now_ns)
+            self.map_request(header, arrived.source, now_ns)
         else:
             self.drop(now_ns, COUNTER_drop_vmmc_bad_frame)
 

@@ -1,60 +1,55 @@
-"""The sending end of a link: rate, delay and faults between a NIC and its destinations."""
+"""What a NIC needs of its links: an egress to send with and an ingress to receive from."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-
-from shrimpmx.native.futex cimport wait_slot
-from shrimpmx.native.ring cimport ring
-from shrimpmx.shared.layout cimport COUNTERS_MAX
-from shrimpmx.wire.faults cimport FaultSource, HeldFrames
-from shrimpmx.wire.gap cimport host_gap
-from shrimpmx.wire.rate cimport rate_line
-from shrimpmx.wire.wire cimport wire_geometry
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 
 cdef enum:
-    LINK_OVERHEAD_BYTES = 24     # preamble 8, frame check 4, gap 12 (IEEE 802.3)
-    REORDER_HOLD_NS = 100000     # held back at most this long if nothing overtakes (ours)
-    NO_COUNT = 0x7FFFFFFF        # held until told, however many overtake
-    LINK_RETRY_NS = 5000         # soonest to look again for room in a full link ring (ours)
+    LINK_RETRY_NS = 5000         # soonest to look again for room on a full link (ours)
+    # Readable at each incoming frame, however short: a reader may look at a whole header before
+    # it checks the length.
+    FRAME_READABLE_BYTES = 192
 
 
-cdef struct link_destination:
-    ring *frames                 # incoming link ring of the destination; NULL: no such node
-    wait_slot *doorbell          # of the destination's NIC
-    bint unpublished
+cdef class Egress:
+    cdef readonly uint32_t source    # the sending node
+    cdef readonly uint32_t mtu       # largest frame, bytes
+    cdef readonly object failure     # exception raised by user code: the run ends; or None
 
-
-cdef class LinkEgress:
-    cdef rate_line line
-    cdef host_gap gap
-    cdef readonly int64_t delay_ns
-    cdef readonly uint32_t source
-    cdef readonly uint32_t mtu
-    cdef wire_geometry geometry  # of the frames
-    cdef int64_t last_arrival_ns
-    cdef uint32_t destinations_count
-    cdef link_destination *destinations
-    cdef uint32_t *unpublished
-    cdef uint32_t unpublished_count
-    cdef FaultSource faults
-    cdef HeldFrames held
-    cdef uint64_t *counters
-    cdef uint64_t own_counters[COUNTERS_MAX]
-
-    cdef void use_counters(self, uint64_t *counters) noexcept
-    cdef int add_destination(self, uint32_t node, ring *frames, wait_slot *doorbell) except -1
     cdef bint has_destination(self, uint32_t node) noexcept nogil
+    # Where to build the next frame to a known destination; NULL if there is no room.
     cdef uint8_t *prepare(self, uint32_t destination) noexcept nogil
-    cdef int64_t retry_ns(self, int64_t now_ns, uint32_t destination) noexcept nogil
+    # Sends the frame built there.
     cdef void commit(self, int64_t now_ns, uint32_t destination, uint32_t length) noexcept nogil
-    cdef int64_t pass_line(self, int64_t now_ns, uint32_t length) noexcept nogil
+    # Makes all sent frames visible, once per step; returns when to flush again at the latest.
+    cdef int64_t flush(self, int64_t now_ns) noexcept nogil
+    # When there may be room again after prepare() found none.
+    cdef int64_t retry_ns(self, int64_t now_ns, uint32_t destination) noexcept nogil
+    # Frames that are visible and not yet taken at the far end; any process of the run may ask.
+    cdef uint32_t in_flight(self, uint32_t destination) noexcept nogil
+    # Frames that the far NIC takes before it pauses its sender (IEEE 802.3x).
+    cdef uint32_t frames_until_pause(self, uint32_t destination) noexcept nogil
+
     cdef int transmit(self, int64_t now_ns, uint32_t destination, const uint8_t *frame,
                       uint32_t length) noexcept nogil
-    cdef int64_t flush(self, int64_t now_ns) noexcept nogil
-    cdef void fill(self, link_destination *link, uint32_t length, int64_t arrival_ns,
-                   bint bad_fcs) noexcept nogil
-    cdef void commit_with_faults(self, link_destination *link, int64_t now_ns,
-                                 uint32_t destination, uint32_t length) noexcept nogil
-    cdef void send_copy(self, link_destination *link, const uint8_t *frame, uint32_t length,
-                        int64_t arrival_ns, bint bad_fcs) noexcept nogil
-    cdef void release(self, int64_t now_ns) noexcept nogil
+
+
+cdef struct incoming_frame:
+    const uint8_t *frame         # FRAME_READABLE_BYTES of it may be read, at least
+    uint32_t length
+    uint32_t source              # the node that it comes from
+    bint bad_fcs                 # its frame check sequence does not fit
+
+
+cdef class Ingress:
+    cdef int64_t arrival_ns          # of the earliest frame not taken; NEVER_NS: none known
+    cdef int64_t look_ns             # when to look without a doorbell; NEVER_NS: there is one
+    cdef readonly object failure     # as in an Egress
+
+    # Sees what has arrived, and when, by this node's clock; once per step.
+    cdef void look(self, int64_t now_ns) noexcept nogil
+    # Takes the frame that arrives at arrival_ns. It stays readable until it is finished with.
+    cdef void take(self, incoming_frame *taken) noexcept nogil
+    # Nothing reads the oldest taken frame of `source` after the next hand_back().
+    cdef void finish(self, uint32_t source) noexcept nogil
+    # Returns the room of finished frames to their senders, once per step.
+    cdef void hand_back(self) noexcept nogil

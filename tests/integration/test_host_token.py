@@ -11,6 +11,7 @@ from support.host_node import CORE0, NIC, HostNode, frame
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.wire.frames import put_frame
+from shrimpmx.wire.ring_link import ring_links
 
 COUNT = 4000
 LIMIT_S = 20.0
@@ -31,7 +32,7 @@ def serve_interrupts(host: HostNode) -> None:
 def play_nic(host: HostNode, coalescing: str) -> None:
     """Frames arrive in ones and twos, about when the handler is done with the ones before."""
     parameters = NicParameters.model_validate({"coalescing": coalescing, "rx_usecs": 1})
-    firmware = Firmware([host.node], 0, parameters)
+    firmware = Firmware(host.node, *ring_links([host.node], 0, parameters), parameters)
     packet = frame("tiny", peer=0, marked=True)
     handled = host.word(CORE0, "recv_packets")
     now_ns = sent = 0

@@ -21,6 +21,7 @@ from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
+from shrimpmx.wire.ring_link import ring_links
 from shrimpmx.workloads.pingpong import pingpong
 from shrimpmx.workloads.stream import receive_stream
 from support.virtual_cluster import NicCluster
@@ -49,7 +50,10 @@ class Threads:
         agents: list[Agent] = [*self.cluster.nics, *self.cluster.interrupts]
         if generated:
             agents[1] = TrafficGenerator(
-                self.cluster.nodes, 1, self.parameters, size=SIZE_BYTES, window=256
+                self.cluster.nodes[1],
+                *ring_links(self.cluster.nodes, 1, self.parameters),
+                size=SIZE_BYTES,
+                window=256,
             )
         host = Waiter(self.cluster.control, 0, make_strategy("spin-block", 1000))
         self.driver = threading.Thread(target=Runner(agents, host).run)

@@ -11,6 +11,7 @@ from shrimpmx.nic.lent import LentNic
 from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.vmmc.buffers import Export, Import
 from shrimpmx.vmmc.process import VmmcProcess
+from shrimpmx.wire.ring_link import ring_links
 from support.vmmc import PLAIN_VMMC, VmmcNodes
 
 LOCK_AT, LOCK_BYTES = 128, 40  # in struct vmmc_node
@@ -43,7 +44,9 @@ class LentPair:
 
     def open_sender(self, endpoint: int) -> tuple[VmmcProcess, Import]:
         """A process of node 1, and the buffer that it has mapped."""
-        lent = LentNic(self.rig.nodes, 1, endpoint, self.parameters) if self.lends else None
+        nodes = self.rig.nodes
+        egress, _ = ring_links(nodes, 1, self.parameters)
+        lent = LentNic(nodes, 1, endpoint, egress, self.parameters) if self.lends else None
         runner, agent = self.rig.rank_runner(1, endpoint), self.rig.rank_agent(1, endpoint)
         sender = VmmcProcess(self.rig.nodes[1], endpoint, runner, agent=agent, lent=lent)
         sender.open()

@@ -6,6 +6,7 @@ from typing import Any
 
 from shrimpmx.nic.mx import MxFirmware
 from shrimpmx.settings.parameters import LinkFaults, NicParameters
+from shrimpmx.wire.ring_link import ring_links
 from support.virtual_cluster import MILLISECOND, VirtualCluster
 
 
@@ -25,7 +26,10 @@ class MxCluster(VirtualCluster):
         more = {"rx_ring_entries": 16, "link_ring_entries": 256, **more}
         super().__init__(nodes, mtu=parameters.mtu, **more)
         self.handlers = []
-        self.nics = [MxFirmware(self.nodes, i, parameters, faults) for i in range(nodes)]
+        self.nics = [
+            MxFirmware(node, *ring_links(self.nodes, i, parameters, faults), parameters)
+            for i, node in enumerate(self.nodes)
+        ]
 
     def carry(self) -> int:
         nics = self.nics[:]

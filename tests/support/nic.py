@@ -13,6 +13,7 @@ from shrimpmx.shared.geometry import INTERRUPT_VECTOR_BYTES, STEERING_FLOW_BYTES
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packets import SmallPacket, TinyPacket, encode, node_address
+from shrimpmx.wire.ring_link import ring_links
 
 CONTROL_KIND, NODE_KIND = 1, 2
 TOKEN_OFFSET, WISH_OFFSET = 0, 24  # in struct interrupt_vector
@@ -185,7 +186,9 @@ def make_firmware(
     nodes: Nodes, index: int = 0, *, parameters: NicParameters = PLAIN, **changes: object
 ) -> Firmware:
     """Firmware of node `index` with PLAIN parameters but for `changes`."""
-    return Firmware(nodes.nodes, index, parameters.model_copy(update=changes))
+    parameters = parameters.model_copy(update=changes)
+    links = ring_links(nodes.nodes, index, parameters)
+    return Firmware(nodes[index], *links, parameters)
 
 
 def run(agents: list[Agent], start_ns: int, end_ns: int, handlers: list[Handler]) -> int:

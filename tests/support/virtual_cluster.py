@@ -31,6 +31,7 @@ from shrimpmx.shared.node import Node
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packets import decode
+from shrimpmx.wire.ring_link import ring_links
 
 DELAY_NS = 1_000
 MILLISECOND = 1_000_000
@@ -309,7 +310,10 @@ class NicCluster(VirtualCluster):
             rx_ring_entries=rx_ring_entries, link_ring_entries=link_ring_entries, clock=clock,
             **({"dma_runner": nodes + 1} if copy_offload else {}), **more,
         )  # fmt: skip
-        self.nics = [Firmware(self.nodes, i, parameters, faults=faults) for i in range(nodes)]
+        self.nics = [
+            Firmware(node, *ring_links(self.nodes, i, parameters, faults), parameters)
+            for i, node in enumerate(self.nodes)
+        ]
         self.interrupts = [
             InterruptAgent(node, core, i, **(irq or {}))
             for i, node in enumerate(self.nodes)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
 from shrimpmx.native.segment import Segment
+from shrimpmx.nic.lending import Lending
 from shrimpmx.nic.vmmc import VmmcFirmware
 from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.shared.agent import Agent
@@ -21,6 +22,7 @@ from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import HEAP_START_BYTES, NodeLayout
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.frames import put_frame
+from shrimpmx.wire.ring_link import ring_links
 from support.vmmc_layout import (
     ANY_NODE,
     CLOSING,
@@ -103,7 +105,11 @@ class VmmcNodes:
             for n in range(nodes)
         ]
         self.nodes = [self._node(layout) for layout in self.layouts]
-        self.nics = [VmmcFirmware(self.nodes, n, parameters, lends=lends) for n in range(nodes)]
+        lending = Lending(self.nodes) if lends else None
+        self.nics = [
+            VmmcFirmware(node, *ring_links(self.nodes, n, parameters), parameters, lending)
+            for n, node in enumerate(self.nodes)
+        ]
         self.handlers = [
             VmmcInterruptAgent(node, c, n * cores + c, interrupt_time_ns)
             for n, node in enumerate(self.nodes)

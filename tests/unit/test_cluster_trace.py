@@ -17,6 +17,7 @@ from shrimpmx.settings.parameters import LinkFaults, MxParameters, NicParameters
 from shrimpmx.shared.control import counter_names
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
+from shrimpmx.wire.ring_link import ring_links
 
 # In the order in which a message passes them: records of one virtual time stay in it.
 AGENTS = ["rank0", "node0.nic", "node1.nic", "node1.irq0", "rank1", "node0.irq0"]
@@ -172,7 +173,9 @@ def test_a_wait_says_how_it_ended() -> None:
 def test_the_generator_records_its_frames() -> None:
     parameters = NicParameters(coalescing="open-mx")
     cluster = NicCluster(parameters)
-    generator = TrafficGenerator(cluster.nodes, 1, parameters, size=10, count=3)
+    generator = TrafficGenerator(
+        cluster.nodes[1], *ring_links(cluster.nodes, 1, parameters), size=10, count=3
+    )
     trace = new_trace()
     generator.use_trace(trace, 0)
     cluster.nics.pop()

@@ -7,6 +7,7 @@ from support.virtual_cluster import NicCluster
 
 from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.settings.parameters import LinkFaults, NicParameters
+from shrimpmx.wire.ring_link import ring_links
 
 COUNT = 1000
 
@@ -17,14 +18,12 @@ def test_a_rank_receives_the_whole_stream(size: int, loss: float) -> None:
     parameters = NicParameters(coalescing="stream")
     cluster = NicCluster(parameters)
     generator = TrafficGenerator(
-        cluster.nodes,
-        1,
-        parameters,
+        cluster.nodes[1],
+        *ring_links(cluster.nodes, 1, parameters, LinkFaults(loss=loss) if loss else None),
         size=size,
         count=COUNT,
         window=64,
         match=5,
-        faults=LinkFaults(loss=loss) if loss else None,
     )
     cluster.nics[1] = generator  # type: ignore[call-overload]
     receiver = cluster.open(0)

@@ -9,6 +9,7 @@ from shrimpmx.nic.adaptive import AdaptiveRate, MarksAdaptive
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.wire.frames import put_frame
+from shrimpmx.wire.ring_link import ring_links
 
 SLOW_NS = 250_000  # 4000 interrupts per second
 MIDDLE_NS = 50_000  # 20 000
@@ -197,6 +198,8 @@ def test_a_nic_keeps_the_rate() -> None:
 
 def test_the_firmware_passes_its_dilation_on() -> None:
     nodes = Nodes()
-    nic = Firmware(nodes.nodes, 0, NicParameters(coalescing="adaptive"), dilation=6.0)
+    parameters = NicParameters(coalescing="adaptive")
+    links = ring_links(nodes.nodes, 0, parameters)
+    nic = Firmware(nodes[0], *links, parameters, dilation=6.0)
     assert isinstance(nic.queues[0].policy, AdaptiveRate)
     assert nic.queues[0].policy.interval_ns == 6 * MIDDLE_NS

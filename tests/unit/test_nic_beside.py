@@ -10,6 +10,7 @@ from support.nic import PLAIN
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.wire.frames import put_frame
+from shrimpmx.wire.ring_link import ring_links
 
 NIC_CPU = 1
 CORES = 4
@@ -32,7 +33,9 @@ class Beside:
                 core_agent(core), NIC_CPU if core in beside else NIC_CPU + 1 + core, 0
             )
         parameters = PLAIN.model_copy(update={"coalescing": "disabled"})
-        self.nic = Firmware([self.host.node], 0, parameters)
+        self.nic = Firmware(
+            self.host.node, *ring_links([self.host.node], 0, parameters), parameters
+        )
 
     def receive(self, *endpoints: int) -> None:
         """Frames come; the interrupted core has polled and handed them on."""

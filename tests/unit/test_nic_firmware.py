@@ -9,6 +9,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.parameters import LinkFaults
 from shrimpmx.wire.frames import put_frame, take_frames
+from shrimpmx.wire.ring_link import ring_links
 
 DELAY_NS = 75_000
 
@@ -398,7 +399,7 @@ def test_a_full_link_ring_is_not_looked_at_before_a_frame_can_have_arrived() -> 
 def test_held_frames_are_due_to_the_nanosecond() -> None:
     nodes = Nodes()
     faults = LinkFaults(reorder=1.0)
-    nic = Firmware(nodes.nodes, 1, PLAIN, None, faults)
+    nic = Firmware(nodes[1], *ring_links(nodes.nodes, 1, PLAIN, faults), PLAIN)
     put_frame(nodes[1], "core_tx", 0, frame())
     nic.step_at(1000)
     assert nic.due_ns == 101_000

@@ -21,6 +21,7 @@ from shrimpmx.wire.packets import (
     encode,
     node_address,
 )
+from shrimpmx.wire.ring_link import ring_links
 
 RANK_SESSION = 0xABCD
 RESEND_NS = 1_000_000
@@ -80,11 +81,17 @@ class Rank:
         ]
 
 
-def make(**options: object) -> tuple[Nodes, TrafficGenerator, Rank]:
+def make(
+    faults: LinkFaults | None = None, **options: object
+) -> tuple[Nodes, TrafficGenerator, Rank]:
     rings = ("link_ring_entries", "rx_ring_entries")
     nodes = Nodes(**{name: options.pop(name) for name in rings if name in options})
     options.setdefault("resend_delay_ns", RESEND_NS)
-    generator = TrafficGenerator(nodes.nodes, 1, PLAIN, **options)  # type: ignore[arg-type]
+    generator = TrafficGenerator(
+        nodes[1],
+        *ring_links(nodes.nodes, 1, PLAIN, faults),
+        **options,  # type: ignore[arg-type]
+    )
     return nodes, generator, Rank(nodes, generator)
 
 
@@ -321,8 +328,12 @@ def test_bad_options() -> None:
 def test_through_the_nic_every_message_comes_in_order(faults: LinkFaults | None) -> None:
     """Generator, link with faults, firmware, and a rank that takes only what comes next."""
     nodes = Nodes()
-    options = {"count": 500, "window": 32, "resend_delay_ns": RESEND_NS, "faults": faults}
-    generator = TrafficGenerator(nodes.nodes, 1, PLAIN, **options)  # type: ignore[arg-type]
+    options = {"count": 500, "window": 32, "resend_delay_ns": RESEND_NS}
+    generator = TrafficGenerator(
+        nodes[1],
+        *ring_links(nodes.nodes, 1, PLAIN, faults),
+        **options,  # type: ignore[arg-type]
+    )
     nic = make_firmware(nodes, coalescing="stream", rx_usecs=10)
     rank, handler = Rank(nodes, generator), Handler(nodes)
     expected, now_ns = 1, 0

@@ -16,6 +16,7 @@ from shrimpmx.nic.other_flow import OtherFlow
 from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.wire.frames import put_frame, take_frames
 from shrimpmx.wire.packets import ConnectPacket, encode, node_address
+from shrimpmx.wire.ring_link import ring_links
 
 RATE = 1_000_000  # a packet each 1000 ns
 ETHERTYPES = {"MXoE": 0x86DF, "IPv4": 0x0800, "ARP": 0x0806}
@@ -25,7 +26,11 @@ def make(rate: float = RATE, **options: object) -> tuple[Nodes, TrafficGenerator
     """A generator at node 1 that has just been asked to connect by node 0, at 1000 ns."""
     nodes = Nodes()
     options = {"count": 1, "resend_delay_ns": 10**9, "other_rate": rate, **options}
-    generator = TrafficGenerator(nodes.nodes, 1, PLAIN, **options)  # type: ignore[arg-type]
+    generator = TrafficGenerator(
+        nodes[1],
+        *ring_links(nodes.nodes, 1, PLAIN),
+        **options,  # type: ignore[arg-type]
+    )
     request = ConnectPacket(
         source=node_address(0), destination=node_address(1), peer_index=0, src_session_id=1
     )
@@ -104,7 +109,9 @@ def test_what_was_not_sent_in_time_is_made_up_for() -> None:
 
 def test_it_waits_for_room_on_the_link() -> None:
     nodes = Nodes(link_ring_entries=16)
-    generator = TrafficGenerator(nodes.nodes, 1, PLAIN, count=1, other_rate=RATE)
+    generator = TrafficGenerator(
+        nodes[1], *ring_links(nodes.nodes, 1, PLAIN), count=1, other_rate=RATE
+    )
     put_frame(nodes[1], "link", 0, encode(ConnectPacket(source=node_address(0), peer_index=0)), 0)
     generator.step_at(0)
     generator.step_at(100_000)

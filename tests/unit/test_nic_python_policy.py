@@ -10,6 +10,7 @@ from shrimpmx.nic.names import make_policy
 from shrimpmx.nic.policy import Policy
 from shrimpmx.nic.python_policy import PythonPolicy
 from shrimpmx.wire.frames import put_frame
+from shrimpmx.wire.ring_link import ring_links
 
 
 class Three(Policy):
@@ -42,7 +43,8 @@ def send(nodes: Nodes, times_ns: list[int]) -> None:
 
 def make(policy: Policy) -> tuple[Nodes, Firmware, Handler]:
     nodes = Nodes()
-    return nodes, Firmware(nodes.nodes, 0, PLAIN, policy), Handler(nodes)
+    nic = Firmware(nodes[0], *ring_links(nodes.nodes, 0, PLAIN), PLAIN, policy)
+    return nodes, nic, Handler(nodes)
 
 
 def test_a_policy_sees_what_happens_and_decides() -> None:

@@ -17,6 +17,7 @@ from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES
 from shrimpmx.wire.frames import put_frame, take_frames
 from shrimpmx.wire.packets import ConnectPacket, encode, node_address
+from shrimpmx.wire.ring_link import ring_links
 
 DELAY_NS = 75_000
 
@@ -280,7 +281,7 @@ def test_a_users_policy_is_made_for_each_queue() -> None:
         return made[-1]
 
     nodes = several(3)
-    nic = Firmware(nodes.nodes, 0, PLAIN, make)
+    nic = Firmware(nodes[0], *ring_links(nodes.nodes, 0, PLAIN), PLAIN, make)
     for number, endpoint in enumerate((0, 2, 2)):
         arrive(nodes, 1000 + number, endpoint)
     nic.step_at(2000)
@@ -289,7 +290,7 @@ def test_a_users_policy_is_made_for_each_queue() -> None:
 
 def test_the_failure_of_any_queues_policy_is_reported() -> None:
     nodes = several()
-    nic = Firmware(nodes.nodes, 0, PLAIN, Failing)
+    nic = Firmware(nodes[0], *ring_links(nodes.nodes, 0, PLAIN), PLAIN, Failing)
     arrive(nodes, 1000, 2)
     with pytest.raises(ValueError, match="my policy"):
         nic.step_at(2000)
@@ -316,7 +317,11 @@ def test_one_policy_serves_one_queue() -> None:
 def test_no_invalid_packet_is_lost_before_slow_handlers_of_several_queues(other_rate: int) -> None:
     nodes = several(rx_ring_entries=64)
     generator = TrafficGenerator(
-        nodes.nodes, 1, PLAIN, frames="invalid", count=1000, other_rate=other_rate
+        nodes[1],
+        *ring_links(nodes.nodes, 1, PLAIN),
+        frames="invalid",
+        count=1000,
+        other_rate=other_rate,
     )
     nic = make_firmware(nodes, coalescing="timeout", rx_usecs=20)
     handlers = [Handler(nodes, 0, queue) for queue in range(4)]

@@ -18,6 +18,7 @@ from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.frames import put_frame
+from shrimpmx.wire.ring_link import ring_links
 
 WAY_NS = LINK_NS + DMA_NS
 MAX_DATA = 1500 - 36
@@ -364,4 +365,4 @@ def test_a_node_without_vmmc_memory_is_refused() -> None:
     layout = NodeLayout().place()
     node = Node.create(Segment.anonymous(layout.size_bytes, 2), control, layout)
     with pytest.raises(InputError, match="not laid out for a vmmc NIC"):
-        VmmcFirmware([node], 0, PLAIN_VMMC)
+        VmmcFirmware(node, *ring_links([node], 0, PLAIN_VMMC), PLAIN_VMMC)

@@ -8,7 +8,7 @@ import numpy as np
 from support.nic import Nodes, frame
 
 from shrimpmx.wire.frames import take_frames
-from shrimpmx.wire.link import LinkEgress
+from shrimpmx.wire.ring_link import RingEgress
 
 FRAMES = 2_000
 
@@ -16,7 +16,7 @@ FRAMES = 2_000
 def gaps(mean_ns: int, jitter: float, seed: int = 1, rate: int = 0) -> list[int]:
     """Between the arrivals of frames that were all there at once, ns."""
     nodes = Nodes(link_ring_entries=4096)
-    link = LinkEgress(rate, 100, None, 1)
+    link = RingEgress(nodes[1], rate, 100)
     link.add_node(nodes[0])
     link.use_gap(mean_ns, jitter, seed)
     for number in range(FRAMES):
@@ -52,7 +52,7 @@ def test_the_seed_decides() -> None:
 
 def test_an_idle_line_does_not_wait() -> None:
     nodes = Nodes()
-    link = LinkEgress(0, 0, None, 1)
+    link = RingEgress(nodes[1], 0, 0)
     link.add_node(nodes[0])
     link.use_gap(1_000, 0.0, 1)
     for now_ns in (0, 5_000):

@@ -13,8 +13,8 @@ from shrimpmx.errors import InputError
 from shrimpmx.settings.parameters import LinkFaults
 from shrimpmx.wire.faults import FaultSource
 from shrimpmx.wire.frames import put_frame, take_frames
-from shrimpmx.wire.link import LinkEgress
 from shrimpmx.wire.packets import ConnectPacket, encode
+from shrimpmx.wire.ring_link import RingEgress
 
 TEN_GIGABIT = 10_000_000_000
 HOLD_NS = 100_000
@@ -22,8 +22,8 @@ HOLD_NS = 100_000
 
 def make_link(
     nodes: Nodes, rate: int = 0, delay_ns: int = 0, faults: LinkFaults | None = None
-) -> LinkEgress:
-    link = LinkEgress(rate, delay_ns, faults, 1)
+) -> RingEgress:
+    link = RingEgress(nodes[1], rate, delay_ns, faults)
     link.add_node(nodes[0])
     return link
 
@@ -108,7 +108,7 @@ def test_a_full_link_ring_refuses_and_takes_more_later() -> None:
 
 def test_each_node_has_its_own_ring() -> None:
     nodes = Nodes(3)
-    link = LinkEgress(0, 0, None, 2)
+    link = RingEgress(nodes[2], 0, 0)
     for node in nodes.nodes:
         link.add_node(node)
     for destination in (1, 0, 1):
@@ -127,9 +127,9 @@ def test_bad_destinations_and_lengths() -> None:
     with pytest.raises(InputError, match="1501 bytes cannot pass a link of mtu 1500"):
         link.send(0, 0, bytes(1501))
     with pytest.raises(InputError, match="no link ring for node 9"):
-        LinkEgress(0, 0, None, 9).add_node(nodes[0])
+        RingEgress(Nodes(10)[9], 0, 0).add_node(nodes[0])
     with pytest.raises(InputError, match="mtu 1500, the link 9000"):
-        LinkEgress(0, 0, None, 1, 9000).add_node(nodes[0])
+        RingEgress(Nodes(mtu=9000)[1], 0, 0).add_node(nodes[0])
     with pytest.raises(InputError, match="no ring 'rx' 7"):
         take_frames(nodes[0], "rx", 7)
     with pytest.raises(InputError, match="too long"):
@@ -163,7 +163,7 @@ class Reference:
         return rate > 0 and self.next() <= min(int(rate * 2**64), ALL)
 
 
-def send_all(nodes: Nodes, link: LinkEgress, count: int = FRAMES) -> list[bytes]:
+def send_all(nodes: Nodes, link: RingEgress, count: int = FRAMES) -> list[bytes]:
     """Send numbered frames 1 us apart, then wait until nothing is held back."""
     for number in range(count):
         assert link.send(number * 1000, 0, frame(number))

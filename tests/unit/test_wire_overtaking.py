@@ -7,8 +7,8 @@ from support.nic import Nodes
 
 from shrimpmx.settings.parameters import LinkFaults
 from shrimpmx.wire.frames import take_frames
-from shrimpmx.wire.link import LinkEgress
 from shrimpmx.wire.packets import MediumFragmentPacket, TinyPacket, decode, encode, node_address
+from shrimpmx.wire.ring_link import RingEgress
 
 FRAG_BYTES, COMPATIBLE_FRAG_BYTES = 1452, 4096
 HOLD_NS = 100_000
@@ -42,9 +42,9 @@ def fragments(
 
 def make_link(
     faults: LinkFaults, rate: int = 0, mtu: int = 1500, **layout: object
-) -> tuple[Nodes, LinkEgress]:
+) -> tuple[Nodes, RingEgress]:
     nodes = Nodes(mtu=mtu, **layout)  # type: ignore[arg-type]
-    link = LinkEgress(rate, DELAY_NS, faults, 1, mtu)
+    link = RingEgress(nodes[1], rate, DELAY_NS, faults)
     link.add_node(nodes[0])
     return nodes, link
 

@@ -36,6 +36,7 @@ from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NO_RUNNER, NodeLayout
 from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.node import Node
+from shrimpmx.wire.ring_link import ring_links
 
 # Processes and agents by their indices. Node 1 is under test.
 RUNNERS = ["others", "rank0", "rank1"]
@@ -73,7 +74,10 @@ class Surroundings:
             self.close()
             raise
         self._agents: list[Agent] = [
-            *(Firmware(self._nodes, index, self._nic) for index in range(2)),
+            *(
+                Firmware(node, *ring_links(self._nodes, index, self._nic), self._nic)
+                for index, node in enumerate(self._nodes)
+            ),
             InterruptAgent(self._nodes[0], 0, IRQ),
         ]
         if copy_offload:

@@ -6,12 +6,15 @@ from functools import partial
 
 from shrimpmx.cluster.engine.lending import senders_lend
 from shrimpmx.cluster.engine.memory import RunMemory
-from shrimpmx.cluster.nics.kind import NicOrder, gap_seed, use_gap
+from shrimpmx.cluster.nics.kind import NicOrder
 from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.nic.generator import TrafficGenerator
+from shrimpmx.nic.lending import Lending
 from shrimpmx.shared.agent import Agent
+from shrimpmx.wire.link import Egress, Ingress
+from shrimpmx.wire.ring_link import ring_links
 from shrimpmx.workloads.hog import Hog, Spinner
 
 
@@ -55,35 +58,39 @@ def _make(spec: ClusterSpec, plan: AgentPlan, number: int, memory: RunMemory, le
     raise ValueError(f"{plan.name} has no step machine; role {plan.role!r}")
 
 
+def _make_links(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory) -> tuple[Egress, Ingress]:
+    """The ends of a node's links."""
+    egress, ingress = ring_links(memory.nodes, plan.node, spec.nic, spec.link_faults)
+    if plan.role == "generator" or spec.kind.frame_gaps:
+        # Each run and node has its own sequence.
+        seed = (spec.seed * spec.nodes + plan.node) % 2**64
+        egress.use_gap(spec.nic.tx_gap_ns, spec.nic.tx_gap_jitter, seed)
+    return egress, ingress
+
+
 def _make_generator(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory) -> Agent:
     wanted = spec.generator
-    generator = TrafficGenerator(
-        memory.nodes,
-        plan.node,
-        spec.nic,
+    return TrafficGenerator(
+        memory.nodes[plan.node],
+        *_make_links(spec, plan, memory),
         size=wanted.size_bytes,
         count=wanted.count,
         window=wanted.window,
         match=wanted.match,
         resend_delay_ns=wanted.resend_delay_ns,
-        faults=spec.link_faults,
         frames=wanted.frames,
         other_rate=wanted.other_rate,
         other_bytes=wanted.other_bytes,
     )
-    use_gap(generator.egress, _nic_order(spec, plan, memory, lends=False))
-    return generator
 
 
 def _nic_order(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory, lends: bool) -> NicOrder:
     return NicOrder(
-        memory.nodes,
-        plan.node,
+        memory.nodes[plan.node],
+        *_make_links(spec, plan, memory),
         spec.nic,
-        spec.link_faults,
         # Policies have state: one is made for each rx queue.
         partial(spec.policy, plan.node) if spec.policy is not None else None,
         spec.dilation,
-        lends,
-        gap_seed(spec.seed, spec.nodes, plan.node),
+        Lending(memory.nodes) if lends else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shrimpmx.cluster.nics.kind import Groups, NicKind, NicOrder, use_gap
+from shrimpmx.cluster.nics.kind import Groups, NicKind, NicOrder
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.host import endpoint as driver
@@ -23,16 +23,14 @@ class Ethernet(NicKind):
 
     def make_nic(self, order: NicOrder) -> Port:
         """Its firmware, with a coalescing policy for each rx queue."""
-        firmware = Firmware(
-            order.nodes,
-            order.index,
+        return Firmware(
+            order.node,
+            order.egress,
+            order.ingress,
             order.nic,
             order.policy,
-            order.faults,
             dilation=order.dilation,
         )
-        use_gap(firmware.egress, order)
-        return firmware
 
     def make_handler(self, node: Node, core: int, agent: int, groups: Groups) -> Agent:
         """An interrupt handler that polls rx rings."""

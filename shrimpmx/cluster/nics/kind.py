@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from shrimpmx.cluster.nics.rank import Rank, Samples
+from shrimpmx.nic.lending import Lending
 from shrimpmx.nic.port import Port
 from shrimpmx.settings.core_lists import affinities, parse_core_list
 from shrimpmx.settings.parameters import (
@@ -19,27 +20,26 @@ from shrimpmx.settings.parameters import (
 )
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.link import LinkEgress
+from shrimpmx.wire.link import Egress, Ingress
 
 Workload = Callable[[Any], Samples]
 
 
 @dataclass(frozen=True)
 class NicOrder:
-    """What the NIC of node `index` is made from.
+    """What the NIC of `node` is made from.
 
-    `policy` makes a user's coalescing policy; `lends`: senders carry out short updates. `seed` is
-    that of the gaps that its host leaves between frames.
+    `egress` and `ingress` are the ends of its links. `policy` makes a user's coalescing policy;
+    `lending` is the lock of the NICs where senders carry out short updates.
     """
 
-    nodes: Sequence[Node]
-    index: int
+    node: Node
+    egress: Egress
+    ingress: Ingress
     nic: NicParameters
-    faults: LinkFaults | None = None
     policy: Callable[[], Any] | None = None
     dilation: float = 1.0
-    lends: bool = False
-    seed: int = 0
+    lending: Lending | None = None
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,15 @@ class Groups:
 class NicKind(ABC):
     """One kind of NIC. `name` is that of the parameter `nic`.
 
-    `interrupts`: irq agents handle the frames that it gets. `has_queues`: it has rx queues and
-    steers by them. `binds`: opening an endpoint may move its process (process_binding). `vmmc`: its
+    `interrupts`: irq agents handle the frames that it gets. `frame_gaps`: its host leaves a gap
+    behind each frame (tx_gap_ns). `has_queues`: it has rx queues and steers by them. `binds`: opening an endpoint may move its process (process_binding). `vmmc`: its
     nodes hold SHRIMP's tables, and its ranks run VMMC instead of the MX library. `workloads`: what
     its ranks can run, by name. `ranks` makes a rank. `roles`: of the agents that it is made of.
     """
 
     name: str
     interrupts = True
+    frame_gaps = True
     has_queues = False
     binds = True
     vmmc = False
@@ -116,13 +117,3 @@ class NicKind(ABC):
                 f"wait {groups.wait.strategy!r} needs a vmmc NIC, whose timer it is; with nic "
                 "'ethernet' use coalescing 'watchdog'"
             )
-
-
-def gap_seed(seed: int, nodes: int, node: int) -> int:
-    """The seed of a node's gaps: each run and node has its own sequence."""
-    return (seed * nodes + node) % 2**64
-
-
-def use_gap(egress: LinkEgress, order: NicOrder) -> None:
-    """Let the sending host leave a gap behind each frame."""
-    egress.use_gap(order.nic.tx_gap_ns, order.nic.tx_gap_jitter, order.seed)

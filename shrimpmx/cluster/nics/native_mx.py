@@ -25,12 +25,14 @@ class NativeMx(Ethernet):
 
     name = "mx"
     interrupts = False
+    # The host hands whole messages over: the NIC cuts them into frames.
+    frame_gaps = False
     has_queues = False
     roles = ("nic", "mx")
 
     def make_nic(self, order: NicOrder) -> Port:
-        """Its firmware. The host hands whole messages over, so there is no gap between frames."""
-        return MxFirmware(order.nodes, order.index, order.nic, order.faults)
+        """Its firmware."""
+        return MxFirmware(order.node, order.egress, order.ingress, order.nic)
 
     def make_handler(self, node: Node, core: int, agent: int, groups: Groups) -> Agent:
         """InputError: there is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shrimpmx.cluster.nics.kind import Groups, NicKind, NicOrder, use_gap
+from shrimpmx.cluster.nics.kind import Groups, NicKind, NicOrder
 from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.cluster.nics.vmmc_workloads import WORKLOADS
 from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
@@ -25,10 +25,8 @@ class Vmmc(NicKind):
     ranks = VmmcRank
 
     def make_nic(self, order: NicOrder) -> Port:
-        """Its firmware; with `lends` it leaves short updates to their senders."""
-        firmware = VmmcFirmware(order.nodes, order.index, order.nic, order.faults, order.lends)
-        use_gap(firmware.egress, order)
-        return firmware
+        """Its firmware; with `lending` it leaves short updates to their senders."""
+        return VmmcFirmware(order.node, order.egress, order.ingress, order.nic, order.lending)
 
     def make_handler(self, node: Node, core: int, agent: int, groups: Groups) -> Agent:
         """An interrupt handler that wakes the processes that wait for pages."""

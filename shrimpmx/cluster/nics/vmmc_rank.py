@@ -8,6 +8,7 @@ from typing import Self
 from shrimpmx.cluster.nics.rank import Rank
 from shrimpmx.nic.lent import LentNic
 from shrimpmx.vmmc.process import VmmcProcess
+from shrimpmx.wire.ring_link import ring_links
 
 
 class VmmcRank(Rank):
@@ -43,7 +44,8 @@ class VmmcRank(Rank):
         if not run.lends:
             return None
         nodes = [self.seat.nodes[index] for index in range(run.nodes)]
-        return LentNic(nodes, plan.node, plan.endpoint, run.nic)
+        egress, _ = ring_links(nodes, plan.node, run.nic)
+        return LentNic(nodes, plan.node, plan.endpoint, egress, run.nic)
 
     @property
     def peer_node(self) -> int:

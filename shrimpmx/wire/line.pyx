@@ -1,0 +1,193 @@
+"""The sending end of an emulated line.
+
+A NIC has one line out, which frames pass one after another at the link's rate, and behind it
+an ideal switch: a frame arrives at its destination `delay_ns` after its last byte left. Behind
+each frame the line stays free for what the sending host takes for the next one. Faults happen
+here, from a seed. How a frame reaches the far NIC is the subclass's business: it says where the
+next frame is built (`place`), sends it (`fill`) and makes sent frames visible (`publish`).
+"""
+
+cimport cython
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.shared.layout cimport (
+    COUNTER_link_corrupted,
+    COUNTER_link_duplicated,
+    COUNTER_link_lost,
+    COUNTER_link_reordered,
+)
+from shrimpmx.shared.node cimport Node
+from shrimpmx.wire.faults cimport (
+    FAULT_CORRUPT,
+    FAULT_DUPLICATE,
+    FAULT_HOLD,
+    FAULT_LOSE,
+    OVERTAKEN,
+    OVERTAKES,
+    OVERTAKES_NOTHING,
+    FaultSource,
+    HeldFrames,
+    held_frame,
+    message_of,
+    overtaking,
+)
+from shrimpmx.wire.gap cimport host_gap_draw, host_gap_initialise
+from shrimpmx.wire.link cimport LINK_RETRY_NS, Egress
+from shrimpmx.wire.rate cimport rate_line_initialise, rate_line_pass
+
+
+cdef class EmulatedLine(Egress):
+    """The line out of `node`, whose NIC's agent counts its faults.
+
+    Args:
+        rate_bits_per_s: rate of the line; 0 for frames that take no time.
+        delay_ns: from the last byte leaving to the frame's arrival.
+        faults: `LinkFaults`, or None for a perfect link.
+    """
+
+    def __init__(self, Node node not None, uint64_t rate_bits_per_s, int64_t delay_ns,
+                 faults=None):
+        Egress.__init__(self, node)
+        self.node = node
+        self.counters = <uint64_t *>node.control.agent(node.header.nic_agent).counters
+        rate_line_initialise(&self.line, rate_bits_per_s, 8)
+        host_gap_initialise(&self.gap, 0, 0, self.source)
+        self.delay_ns = delay_ns
+        if faults is not None and faults.active:
+            self.faults = FaultSource(faults, self.source)
+            self.held = HeldFrames(self.mtu)
+
+    def use_gap(self, int64_t mean_ns, double jitter, uint64_t seed):
+        """Leave a gap behind each frame, what the sending host takes for the next one.
+
+        `jitter`: the share of `mean_ns` that is exponentially distributed, 0 to 1.
+        """
+        host_gap_initialise(&self.gap, mean_ns, jitter, seed)
+
+    cdef uint8_t *place(self, uint32_t destination, uint32_t wanted) noexcept nogil:
+        return NULL
+
+    cdef void fill(self, uint32_t destination, uint32_t length, int64_t arrival_ns,
+                   bint bad_fcs) noexcept nogil:
+        pass
+
+    cdef void publish(self, int64_t now_ns) noexcept nogil:
+        pass
+
+    cdef uint8_t *prepare(self, uint32_t destination) noexcept nogil:
+        # With faults one frame may become two.
+        return self.place(destination, 1 if self.faults is None else 2)
+
+    cdef void commit(self, int64_t now_ns, uint32_t destination, uint32_t length) noexcept nogil:
+        cdef int64_t passed_ns
+        if self.faults is not None:
+            self.commit_with_faults(now_ns, destination, length)
+            return
+        passed_ns = self.pass_line(now_ns, length)
+        self.fill(destination, length, self.in_order(passed_ns + self.delay_ns), False)
+
+    @cython.final
+    cdef int64_t pass_line(self, int64_t now_ns, uint32_t length) noexcept nogil:
+        """Let a frame pass the line; when it is through."""
+        cdef int64_t passed_ns = rate_line_pass(&self.line, now_ns, length + LINK_OVERHEAD_BYTES)
+        self.line.free_ns += host_gap_draw(&self.gap)
+        return passed_ns
+
+    @cython.final
+    cdef int64_t in_order(self, int64_t arrival_ns) noexcept nogil:
+        """Times of arrival never go back."""
+        if arrival_ns > self.last_arrival_ns:
+            self.last_arrival_ns = arrival_ns
+        return self.last_arrival_ns
+
+    @cython.final
+    cdef void commit_with_faults(self, int64_t now_ns, uint32_t destination,
+                                 uint32_t length) noexcept nogil:
+        cdef uint8_t *frame = self.place(destination, 1)
+        # Before a bit of what tells it is flipped.
+        cdef overtaking place = self.faults.overtaking_of(frame, length,
+                                                          &self.node.header.geometry)
+        cdef uint64_t message = message_of(frame) if place != OVERTAKES_NOTHING else 0
+        cdef uint32_t overtaken
+        cdef int drawn = self.faults.draw(frame, length)
+        cdef int64_t arrival_ns = self.delay_ns
+        cdef bint fill = not drawn & FAULT_LOSE
+        cdef bint bad_fcs = drawn & FAULT_CORRUPT and self.faults.checked
+        if drawn & FAULT_LOSE:
+            self.counters[COUNTER_link_lost] += 1
+        if drawn & FAULT_CORRUPT:
+            self.faults.flip_bit(frame, length)
+            self.counters[COUNTER_link_corrupted] += 1
+        if fill and place == OVERTAKEN and self.held.hold(
+            destination, now_ns + REORDER_HOLD_NS, frame, length, bad_fcs, NO_COUNT, message
+        ):
+            fill = False  # it passes the line behind the one that overtakes it
+        else:
+            arrival_ns += self.pass_line(now_ns, length)
+            if drawn & FAULT_HOLD and self.held.hold(
+                destination, now_ns + REORDER_HOLD_NS, frame, length, bad_fcs,
+                self.faults.reorder_degree, 0,
+            ):
+                self.counters[COUNTER_link_reordered] += 1
+                fill = False
+        if fill:
+            self.fill(destination, length, self.in_order(arrival_ns), bad_fcs)
+            self.held.count_overtaking(destination)
+        if place == OVERTAKES:
+            # Behind the last fragment, or alone if that was lost.
+            overtaken = self.held.let_go(destination, message, now_ns)
+            self.counters[COUNTER_link_reordered] += overtaken if fill else 0
+        if drawn & FAULT_DUPLICATE:
+            self.counters[COUNTER_link_duplicated] += 1
+            arrival_ns = self.delay_ns + rate_line_pass(&self.line, now_ns,
+                                                        length + LINK_OVERHEAD_BYTES)
+            # If the frame itself is held back, its copy goes ahead of it.
+            self.send_copy(destination, frame, length, arrival_ns, bad_fcs)
+        self.release(now_ns)
+
+    @cython.final
+    cdef void send_copy(self, uint32_t destination, const uint8_t *frame, uint32_t length,
+                        int64_t arrival_ns, bint bad_fcs) noexcept nogil:
+        cdef uint8_t *place = self.place(destination, 1)
+        if place != frame:
+            memcpy(place, frame, length)
+        self.fill(destination, length, self.in_order(arrival_ns), bad_fcs)
+
+    @cython.final
+    cdef void release(self, int64_t now_ns) noexcept nogil:
+        """Send the held frames that enough others have overtaken, or that are due."""
+        cdef uint32_t i = 0
+        cdef held_frame *held
+        cdef int64_t passed_ns
+        while i < self.held.count:
+            held = &self.held.frames[i]
+            if ((held.overtaken < held.wanted and held.release_ns > now_ns)
+                    or self.place(held.destination, 1) == NULL):
+                i += 1
+                continue
+            passed_ns = now_ns if held.message == 0 else self.pass_line(now_ns, held.length)
+            self.send_copy(held.destination, held.bytes, held.length, passed_ns + self.delay_ns,
+                           held.bad_fcs)
+            self.held.drop(i)
+
+    cdef int64_t flush(self, int64_t now_ns) noexcept nogil:
+        cdef int64_t due_ns
+        if self.faults is None:
+            self.publish(now_ns)
+            return NEVER_NS
+        self.release(now_ns)
+        self.publish(now_ns)
+        due_ns = self.held.earliest_ns()
+        # Due already, so the far end had no room.
+        return due_ns if due_ns > now_ns else now_ns + LINK_RETRY_NS
+
+    def fault_counts(self):
+        """Faults so far of this node's links, by name."""
+        return {
+            "loss": self.counters[COUNTER_link_lost],
+            "duplicate": self.counters[COUNTER_link_duplicated],
+            "corrupt": self.counters[COUNTER_link_corrupted],
+            "reorder": self.counters[COUNTER_link_reordered],
+        }

@@ -1,0 +1,16 @@
+from collections.abc import Sequence
+
+from shrimpmx.settings.parameters import LinkFaults, NicParameters
+from shrimpmx.shared.node import Node
+from shrimpmx.wire.line import EmulatedLine
+from shrimpmx.wire.link import Ingress
+
+class RingEgress(EmulatedLine):
+    def add_node(self, node: Node) -> None: ...
+
+class RingIngress(Ingress):
+    def __init__(self, node: Node) -> None: ...
+
+def ring_links(
+    nodes: Sequence[Node], index: int, parameters: NicParameters, faults: LinkFaults | None = None
+) -> tuple[RingEgress, RingIngress]: ...
