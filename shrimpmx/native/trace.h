@@ -1,7 +1,7 @@
 /* The binary trace: one ring of the last records per agent, in a trace segment.
  *
  * A flight recorder: a ring that is full overwrites its oldest records. Each ring
- * has one writer, so recording is two stores and no locked operation. Readers may
+ * has one writer at a time, so recording takes two stores, none locked. Readers may
  * come at any time, also after the writer has died.
  */
 #ifndef SHRIMPMX_NATIVE_TRACE_H

@@ -1,10 +1,13 @@
 """A sender that acts as the NICs for its own short updates."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.native.clock cimport Clock
 from shrimpmx.native.ring cimport ring
+from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.nic.lending cimport Lending
+from shrimpmx.nic.updates cimport Updates, update_request
 from shrimpmx.shared.layout cimport node_header
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport vmmc_import
@@ -17,8 +20,10 @@ cdef enum:
     LENT_PATIENCE_NS = 30_000
     # The longest update, also where the link takes no time: others wait for the lock (ours).
     LENT_BYTES_MAX = 65536
+    LENT_HEAD_BYTES = 64         # of a frame, for its record: more than is read of it
 
 
+@cython.final
 cdef class LentNic:
     cdef readonly Node node          # the sender's
     cdef list updates                # Updates of each node
@@ -29,7 +34,10 @@ cdef class LentNic:
     cdef Clock *clock
     cdef ring *tx                    # the sender's
     cdef uint64_t *counters          # of its NIC's agent
+    cdef trace_ring *trace           # the same agent's; NULL: tracing is off
+    cdef object tracing              # the Trace that it belongs to
     cdef uint32_t room               # bytes of data in a packet
+    cdef int64_t link_delay_ns
     cdef int64_t fixed_ns            # of a flight: link delay and DMA latency
     cdef double link_byte_ns
     cdef double dma_byte_ns
@@ -38,7 +46,12 @@ cdef class LentNic:
     cdef bint update(self, const vmmc_import *target, uint64_t offset, const void *data,
                      uint64_t length, bint interrupt) noexcept nogil
     cdef uint64_t frame_bytes(self, uint64_t length) noexcept nogil
+    cdef uint64_t packets(self, uint64_t length) noexcept nogil
+    cdef uint64_t all_bytes(self, uint64_t length) noexcept nogil
+    cdef double line_ns(self, uint64_t length) noexcept nogil
     cdef int64_t flight_ns(self, uint64_t length) noexcept nogil
     cdef bint way_is_free(self, uint32_t node) noexcept nogil
     cdef void carry_out(self, const vmmc_import *target, uint64_t offset, const void *data,
-                        uint64_t length, bint interrupt, int64_t now_ns) noexcept nogil
+                        uint64_t length, bint interrupt, int64_t sent_ns) noexcept nogil
+    cdef void record(self, Updates there, const update_request *request, int64_t sent_ns,
+                     int64_t arrival_ns, int64_t complete_ns) noexcept nogil

@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 
+from shrimpmx.native.trace import Trace
 from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.link import Egress
@@ -14,3 +15,4 @@ class LentNic:
         egress: Egress,
         parameters: NicParameters,
     ) -> None: ...
+    def use_trace(self, trace: Trace) -> None: ...

@@ -5,7 +5,8 @@ which takes the CPU from the sender, hands one word on and sleeps again: several
 word costs otherwise, and the kernel's scheduler then picks whom to run next, which it would not
 do for a real NIC. So a sender lends its CPU: it waits for as long as the update is on its way
 and deposits it itself, by the code of the NIC (updates.pyx). The interrupt, if there is to be one,
-is raised as ever.
+is raised as ever. The sender counts and traces as the NICs would: it writes the trace rings of
+their agents, which have one writer at a time by the lock of the NICs.
 
 Updates stay in order. The sender does so only if nothing that it has sent before is under way,
 and holds the lock of the NICs while it deposits (lending.pyx). In every other case, with a long
@@ -14,30 +15,36 @@ process does the work. Nor does a sender keep the NICs' watchdog timers: whoever
 nothing where a rank waits by them.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+cimport cython
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memset
 
 from shrimpmx.native.atomics cimport cpu_pause
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, clock_now_ns
 from shrimpmx.native.ring cimport ring_depth
+from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, TRACE_tx_frame, Trace
 from shrimpmx.nic.lending cimport Lending
 from shrimpmx.nic.updates cimport Updates, update_request
 from shrimpmx.shared.layout cimport (
     COUNTER_tx_bytes,
     COUNTER_tx_packets,
+    node_address,
     node_endpoint_tx_ring,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport vmmc_import
 from shrimpmx.wire.line cimport LINK_OVERHEAD_BYTES
 from shrimpmx.wire.link cimport Egress
-from shrimpmx.wire.vmmc cimport VMMC_HEADER_BYTES
-from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES
+from shrimpmx.wire.packet_word cimport trace_packet
+from shrimpmx.wire.vmmc cimport VMMC_ETHERTYPE, VMMC_HEADER_BYTES, VMMC_UPDATE, wire_vmmc
+from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, be16, wire_head
 
 cdef enum:
     HEAD_BYTES = WIRE_HEAD_BYTES + VMMC_HEADER_BYTES
 
 
+@cython.final
 cdef class LentNic:
     """What endpoint `endpoint` of node `index` sends with, before it wakes its NIC.
 
@@ -67,6 +74,7 @@ cdef class LentNic:
         self.tx = node_endpoint_tx_ring(self.header, endpoint)
         self.counters = <uint64_t *>self.node.control.agent(self.header.nic_agent).counters
         self.room = self.header.geometry.mtu_bytes - HEAD_BYTES
+        self.link_delay_ns = parameters.link_delay_ns
         self.fixed_ns = parameters.link_delay_ns + parameters.dma_latency_ns
         bits, rate = parameters.link_bits_per_second, parameters.dma_bytes_per_second
         self.link_byte_ns = 8e9 / bits if bits else 0.0
@@ -74,6 +82,14 @@ cdef class LentNic:
 
     def __dealloc__(self):
         free(self.updates_of)
+
+    def use_trace(self, Trace trace not None) -> None:
+        """Record from now on what the NICs do, in the rings of their agents."""
+        cdef Updates updates
+        self.tracing = trace
+        self.trace = trace.checked_ring(self.header.nic_agent)
+        for updates in self.updates:
+            updates.interrupts.trace = trace.checked_ring(updates.header.nic_agent)
 
     cdef bint update(self, const vmmc_import *target, uint64_t offset, const void *data,
                      uint64_t length, bint interrupt) noexcept nogil:
@@ -96,7 +112,7 @@ cdef class LentNic:
         if not self.way_is_free(target.node):
             self.lending.give()
             return False
-        self.carry_out(target, offset, data, length, interrupt, due_ns)
+        self.carry_out(target, offset, data, length, interrupt, due_ns - flight_ns)
         self.lending.give()
         return True
 
@@ -104,15 +120,26 @@ cdef class LentNic:
         """A packet of `length` bytes of data, as its frame is on the link."""
         return max(length + HEAD_BYTES, <uint64_t>WIRE_FRAME_MIN_BYTES)
 
+    cdef uint64_t packets(self, uint64_t length) noexcept nogil:
+        """How many packets carry `length` bytes of data."""
+        return (length - 1) // self.room + 1 if length != 0 else 1
+
+    cdef uint64_t all_bytes(self, uint64_t length) noexcept nogil:
+        """Of the frames of all these packets."""
+        cdef uint64_t full = self.packets(length) - 1
+        return full * self.frame_bytes(self.room) + self.frame_bytes(length - full * self.room)
+
+    cdef double line_ns(self, uint64_t length) noexcept nogil:
+        """How long they take to pass the line."""
+        return self.link_byte_ns * (self.all_bytes(length)
+                                    + self.packets(length) * LINK_OVERHEAD_BYTES)
+
     cdef int64_t flight_ns(self, uint64_t length) noexcept nogil:
         """From sending to the last byte in memory; packets pass link and DMA one behind the other.
         """
-        cdef uint64_t full = (length - 1) // self.room if length != 0 else 0
-        cdef uint64_t size = (full * self.frame_bytes(self.room)
-                              + self.frame_bytes(length - full * self.room))
-        cdef double link = self.link_byte_ns * (size + (full + 1) * LINK_OVERHEAD_BYTES)
-        cdef double dma = self.dma_byte_ns * size
-        return self.fixed_ns + <int64_t>(max(link, dma) + min(link, dma) / (full + 1))
+        cdef double link = self.line_ns(length)
+        cdef double dma = self.dma_byte_ns * self.all_bytes(length)
+        return self.fixed_ns + <int64_t>(max(link, dma) + min(link, dma) / self.packets(length))
 
     cdef bint way_is_free(self, uint32_t node) noexcept nogil:
         """Nothing that was sent before is under way to `node`."""
@@ -120,10 +147,11 @@ cdef class LentNic:
                 and self.egress.in_flight(node) == 0)
 
     cdef void carry_out(self, const vmmc_import *target, uint64_t offset, const void *data,
-                        uint64_t length, bint interrupt, int64_t now_ns) noexcept nogil:
+                        uint64_t length, bint interrupt, int64_t sent_ns) noexcept nogil:
         """Packet by packet: what is dropped, counted and interrupted for is what it would be."""
         cdef update_request request
-        cdef uint64_t size
+        cdef uint64_t size, sent = 0
+        cdef int64_t complete_ns
         cdef void *there = self.updates_of[target.node]
         request.endpoint = target.endpoint
         request.export_index = target.export_index
@@ -139,7 +167,31 @@ cdef class LentNic:
             size = self.frame_bytes(request.length)
             self.counters[COUNTER_tx_packets] += 1
             self.counters[COUNTER_tx_bytes] += size
-            (<Updates>there).take(&request, size, now_ns)
+            sent += request.length
+            complete_ns = sent_ns + self.flight_ns(sent)
+            if self.trace != NULL:
+                self.record(<Updates>there, &request, sent_ns,
+                            sent_ns + self.link_delay_ns + <int64_t>self.line_ns(sent),
+                            complete_ns)
+            (<Updates>there).take(&request, size, complete_ns)
             request.offset += request.length
             request.data += request.length
         (<Updates>there).end()
+
+    cdef void record(self, Updates there, const update_request *request, int64_t sent_ns,
+                     int64_t arrival_ns, int64_t complete_ns) noexcept nogil:
+        """Record what both NICs would of a packet."""
+        cdef uint8_t frame[LENT_HEAD_BYTES]
+        cdef wire_head *head = <wire_head *>frame
+        cdef wire_vmmc *header = <wire_vmmc *>(frame + WIRE_HEAD_BYTES)
+        cdef uint64_t size = self.frame_bytes(request.length)
+        memset(frame, 0, sizeof(frame))
+        node_address(there.header.index, head.destination)
+        node_address(self.header.index, head.source)
+        head.ethertype = be16(VMMC_ETHERTYPE)
+        header.packet = VMMC_UPDATE
+        header.dst_endpoint = <uint8_t>request.endpoint
+        header.length = be16(<uint16_t>request.length)
+        trace_packet(self.trace, sent_ns, TRACE_tx_frame, frame, size)
+        trace_packet(there.interrupts.trace, arrival_ns, TRACE_rx_frame, frame, size)
+        trace_packet(there.interrupts.trace, complete_ns, TRACE_dma_complete, frame, size)

@@ -34,7 +34,8 @@ cdef class Updates:
     cdef void end(self) noexcept nogil
     # Returns 0, or the counter of the reason why it was dropped.
     cdef uint32_t put(self, const update_request *request, int64_t now_ns) noexcept nogil
-    # The same for one that came as a packet of `size_bytes`; counts that, and the drop.
+    # The same for one that came as a packet of `size_bytes`; counts that; a drop it counts
+    # and records.
     cdef void take(self, const update_request *request, uint64_t size_bytes,
                    int64_t now_ns) noexcept nogil
     cdef vmmc_process *open_process(self, uint32_t endpoint) noexcept nogil

@@ -18,10 +18,12 @@ from shrimpmx.native.atomics cimport (
     store_relaxed_u32,
     store_release_u32,
 )
+from shrimpmx.native.trace cimport TRACE_drop, trace_record
 from shrimpmx.nic.deposit cimport deposit
 from shrimpmx.nic.page_interrupts cimport PageInterrupts
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.layout cimport (
+    AGENT_NIC,
     COUNTER_drop_vmmc_no_process,
     COUNTER_drop_vmmc_not_exported,
     COUNTER_drop_vmmc_out_of_range,
@@ -106,6 +108,7 @@ cdef class Updates:
         dropped = self.put(request, now_ns)
         if dropped != 0:
             self.counters[dropped] += 1
+            trace_record(self.interrupts.trace, now_ns, TRACE_drop, dropped, AGENT_NIC)
 
     cdef vmmc_process *open_process(self, uint32_t endpoint) noexcept nogil:
         """The process at an endpoint; NULL if there is none that is open."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections import Counter
+
 import numpy as np
 import pytest
 from support.clusters import run
 from support.vmmc_programs import LIMIT_NS, PAGE, VMMC, cluster, flag_pingpong, map_when_exported
 
+from shrimpmx.cluster.engine.lending import senders_lend
+from shrimpmx.cluster.engine.trace_text import words
 from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, InputError, VmmcError
@@ -24,6 +29,22 @@ def test_ranks_play_by_flags(strategy: str) -> None:
     for rank in ("rank0", "rank1"):
         assert result.samples[rank]["rounds"].tolist() == [ROUNDS]
         assert result.accounts[rank]["waits"] >= ROUNDS - 1
+
+
+def test_a_trace_tells_of_every_update_and_changes_nothing() -> None:
+    """Ranks lend the NICs their CPU in a traced run, too."""
+    spec = cluster(flag_pingpong(ROUNDS), wait=WaitParameters(strategy="block"))
+    traced = dataclasses.replace(spec, trace_entries=4096)
+    plain, told = run(spec), run(traced)
+    assert senders_lend(traced, told.placement) == senders_lend(spec, plain.placement)
+    seen = Counter(
+        (told.agents[each.agent], words(each).partition(" for")[0]) for each in told.records
+    )
+    for node in (0, 1):
+        updates = told.counters[f"rank{node}"]["sent_updates"]
+        assert updates == plain.counters[f"rank{node}"]["sent_updates"]
+        assert seen[f"node{node}.nic", "frame sent: update"] == updates
+        assert seen[f"node{1 - node}.nic", "frame arrived: update"] == updates
 
 
 @pytest.mark.parametrize("strategy", SLEEPING)

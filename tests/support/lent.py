@@ -7,6 +7,8 @@ import ctypes
 import time
 from collections.abc import Iterator
 
+from shrimpmx.native.segment import Segment
+from shrimpmx.native.trace import SEGMENT_TRACE, Trace
 from shrimpmx.nic.lent import LentNic
 from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.vmmc.buffers import Export, Import
@@ -47,6 +49,7 @@ class LentPair:
         nodes = self.rig.nodes
         egress, _ = ring_links(nodes, 1, self.parameters)
         lent = LentNic(nodes, 1, endpoint, egress, self.parameters) if self.lends else None
+        self.lent = lent
         runner, agent = self.rig.rank_runner(1, endpoint), self.rig.rank_agent(1, endpoint)
         sender = VmmcProcess(self.rig.nodes[1], endpoint, runner, agent=agent, lent=lent)
         sender.open()
@@ -71,6 +74,18 @@ class LentPair:
     def arrived(self) -> int:
         """Packets that have come to node 0 so far."""
         return self.rig.nic_counters(0).get("rx_packets", 0)
+
+    def use_trace(self) -> Trace:
+        """Trace both NICs, whichever process acts as them."""
+        agents = self.rig.first_nic + len(self.rig.nics)
+        trace = Trace.create(
+            Segment.anonymous(Trace.size_bytes(agents, 64), SEGMENT_TRACE), agents, 64
+        )
+        for number, nic in enumerate(self.rig.nics, self.rig.first_nic):
+            nic.use_trace(trace, number)
+        if self.lent is not None:
+            self.lent.use_trace(trace)
+        return trace
 
     def counters(self) -> list[dict[str, int]]:
         """Those of both NICs and of the sender that are not 0."""

@@ -81,6 +81,31 @@ def test_it_is_what_the_nic_does(word: Page, offset: int, length: int) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("length", [1, ROOM, 3 * ROOM + 10])
+@pytest.mark.parametrize("exported", [4 * PAGE, ROOM + 100])
+def test_its_trace_is_what_the_nics_record(length: int, exported: int) -> None:
+    """Each NIC's records in the same order, and their times as far apart; some are drops."""
+    parameters = plain(link_delay_ns=2000, dma_latency_ns=500, link_bits_per_second=8 * 10**9)
+    found = []
+    for lends in (True, False):
+        pair = LentPair(lends, parameters=parameters)
+        trace = pair.use_trace()
+        pair.rig.export_entry(0).length = exported
+        pair.rig.watch(0, 0, 1, 2)
+        pair.out.update(bytes(length), interrupt=True)
+        pair.settle()
+        records = trace.records()
+        start_ns = records[0].time_ns
+        found.append([(r.agent, r.kind, r.a, r.b, r.time_ns - start_ns) for r in records])
+        pair.close()
+    assert found[0] == found[1]
+    kinds = [kind for _, kind, *_ in found[0]]
+    packets = -(-length // ROOM)
+    assert [kinds.count(kind) for kind in ("tx_frame", "rx_frame", "dma_complete")] == [packets] * 3
+    assert kinds.count("drop") == max(0, packets - exported // ROOM)
+    assert kinds.count("irq_raised") == (length <= exported)
+
+
 def test_no_interrupt_is_raised_that_was_not_asked_for(pair: LentPair) -> None:
     pair.rig.watch(0, 0)
     before = pair.rig.nic_counters(0)

@@ -10,7 +10,7 @@ def senders_lend(spec: ClusterSpec, placement: Placement) -> bool:
     """Where the NICs share one process, and that its CPU with ranks.
 
     Not with link faults or a tx gap, which are the NIC's business, nor where a rank has the NIC's
-    watchdog time its interrupts, nor in a run that is traced: records are the NIC's.
+    watchdog time its interrupts.
     """
     return (
         spec.kind.vmmc
@@ -18,6 +18,5 @@ def senders_lend(spec: ClusterSpec, placement: Placement) -> bool:
         and len(placement.nic_cpus) == 1
         and spec.link_faults is None
         and spec.nic.tx_gap_ns == 0
-        and spec.trace_entries == 0
         and not any(spec.wait_of(number).nic_timer for number in range(len(spec.ranks)))
     )

@@ -57,9 +57,10 @@ class NicKind(ABC):
     """One kind of NIC. `name` is that of the parameter `nic`.
 
     `interrupts`: irq agents handle the frames that it gets. `frame_gaps`: its host leaves a gap
-    behind each frame (tx_gap_ns). `has_queues`: it has rx queues and steers by them. `binds`: opening an endpoint may move its process (process_binding). `vmmc`: its
-    nodes hold SHRIMP's tables, and its ranks run VMMC instead of the MX library. `workloads`: what
-    its ranks can run, by name. `ranks` makes a rank. `roles`: of the agents that it is made of.
+    behind each frame (tx_gap_ns). `has_queues`: it has rx queues and steers by them. `binds`:
+    opening an endpoint may move its process (process_binding). `vmmc`: its nodes hold SHRIMP's
+    tables, and its ranks run VMMC instead of the MX library. `workloads`: what its ranks can run,
+    by name. `ranks` makes a rank. `roles`: of the agents that it is made of.
     """
 
     name: str

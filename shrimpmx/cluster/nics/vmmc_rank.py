@@ -45,7 +45,10 @@ class VmmcRank(Rank):
             return None
         nodes = [self.seat.nodes[index] for index in range(run.nodes)]
         egress, _ = ring_links(nodes, plan.node, run.nic)
-        return LentNic(nodes, plan.node, plan.endpoint, egress, run.nic)
+        lent = LentNic(nodes, plan.node, plan.endpoint, egress, run.nic)
+        if self.seat.trace is not None:
+            lent.use_trace(self.seat.trace)
+        return lent
 
     @property
     def peer_node(self) -> int:
