@@ -34,8 +34,9 @@ cdef class EmulatedLine(Egress):
     # Sends what was built there; its last bit arrives at `arrival_ns`.
     cdef void fill(self, uint32_t destination, uint32_t length, int64_t arrival_ns,
                    bint bad_fcs) noexcept nogil
-    # Makes sent frames visible and wakes the NICs that they are for.
-    cdef void publish(self, int64_t now_ns) noexcept nogil
+    # Makes sent frames visible and wakes the NICs that they are for; returns when to publish again
+    # at the latest.
+    cdef int64_t publish(self, int64_t now_ns) noexcept nogil
 
     @cython.final
     cdef int64_t pass_line(self, int64_t now_ns, uint32_t length) noexcept nogil

@@ -73,8 +73,8 @@ cdef class EmulatedLine(Egress):
                    bint bad_fcs) noexcept nogil:
         pass
 
-    cdef void publish(self, int64_t now_ns) noexcept nogil:
-        pass
+    cdef int64_t publish(self, int64_t now_ns) noexcept nogil:
+        return NEVER_NS
 
     cdef uint8_t *prepare(self, uint32_t destination) noexcept nogil:
         # With faults one frame may become two.
@@ -173,15 +173,14 @@ cdef class EmulatedLine(Egress):
             self.held.drop(i)
 
     cdef int64_t flush(self, int64_t now_ns) noexcept nogil:
-        cdef int64_t due_ns
+        cdef int64_t held_ns
         if self.faults is None:
-            self.publish(now_ns)
-            return NEVER_NS
+            return self.publish(now_ns)
         self.release(now_ns)
-        self.publish(now_ns)
-        due_ns = self.held.earliest_ns()
-        # Due already, so the far end had no room.
-        return due_ns if due_ns > now_ns else now_ns + LINK_RETRY_NS
+        held_ns = self.held.earliest_ns()
+        if held_ns <= now_ns:   # due already, so the far end had no room
+            held_ns = now_ns + LINK_RETRY_NS
+        return min(self.publish(now_ns), held_ns)
 
     def fault_counts(self):
         """Faults so far of this node's links, by name."""

@@ -42,7 +42,7 @@ cdef struct incoming_frame:
 
 cdef class Ingress:
     cdef int64_t arrival_ns          # of the earliest frame not taken; NEVER_NS: none known
-    cdef int64_t look_ns             # when to look without a doorbell; NEVER_NS: there is one
+    cdef public int64_t look_ns      # when to look without a doorbell; NEVER_NS: there is one
     cdef readonly object failure     # as in an Egress
 
     # Sees what has arrived, and when, by this node's clock; once per step.

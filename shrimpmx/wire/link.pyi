@@ -9,4 +9,5 @@ class Egress:
     def flush_at(self, now_ns: int) -> int | None: ...
 
 class Ingress:
+    look_ns: int
     failure: BaseException | None

@@ -113,7 +113,7 @@ cdef class RingEgress(EmulatedLine):
             self.unpublished[self.unpublished_count] = destination
             self.unpublished_count += 1
 
-    cdef void publish(self, int64_t now_ns) noexcept nogil:
+    cdef int64_t publish(self, int64_t now_ns) noexcept nogil:
         cdef uint32_t i
         cdef ring_destination *link
         for i in range(self.unpublished_count):
@@ -122,6 +122,7 @@ cdef class RingEgress(EmulatedLine):
             ring_publish(link.frames)
             wait_slot_wake(link.doorbell)
         self.unpublished_count = 0
+        return NEVER_NS
 
     cdef int64_t retry_ns(self, int64_t now_ns, uint32_t destination) noexcept nogil:
         """Not before the oldest frame of the full ring arrives."""
