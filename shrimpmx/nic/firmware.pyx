@@ -28,7 +28,7 @@ from shrimpmx.native.trace cimport (
 from shrimpmx.nic.coalescing cimport CAUSE_NONE, Cause
 from shrimpmx.nic.dma cimport dma_behind, dma_complete, dma_first, dma_has_room, dma_submit
 from shrimpmx.nic.flow_table cimport FlowTable
-from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port
+from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port, take_arrival
 from shrimpmx.nic.rx_queue cimport RxQueue
 from shrimpmx.nic.steering cimport Steering
 from shrimpmx.shared.layout cimport (
@@ -122,6 +122,7 @@ cdef class Firmware(Port):
         done += self.send(now_ns)
         done += self.receive(now_ns)
         self.end_queues()
+        self.ingress.finish_all()   # they are copied
         self.ingress.hand_back()
         self.end_step(now_ns, min(self.dma.due_ns, self.deadline_ns))
         self.keeps_waiting = self.handler_waits()
@@ -157,8 +158,7 @@ cdef class Firmware(Port):
         cdef int endpoint = NO_ENDPOINT
         cdef uint32_t number = 0
         cdef incoming_frame arrived
-        self.take_arrival(time_ns, &arrived)
-        self.ingress.finish(arrived.source)   # it is copied below
+        take_arrival(self, time_ns, &arrived)
         if arrived.frame == NULL:
             return
         if self.queues_count > 1:

@@ -191,8 +191,8 @@ cdef class TrafficGenerator(Agent):
                 self.counters[COUNTER_rx_bad_fcs] += 1
             else:
                 self.take(arrived.frame, arrived.length, now_ns)
-            self.ingress.finish(arrived.source)
             done += 1
+        self.ingress.finish_all()
         self.ingress.hand_back()
         return done
 

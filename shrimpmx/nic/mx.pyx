@@ -26,7 +26,7 @@ from shrimpmx.nic.held cimport (
     held_initialise,
 )
 from shrimpmx.nic.interrupt_line cimport shares_cpu
-from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port
+from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port, take_arrival
 from shrimpmx.shared.layout cimport (
     COUNTER_mx_handled,
     COUNTER_rx_bytes,
@@ -99,7 +99,7 @@ cdef class MxFirmware(Port):
                 break
             if arrival_ns <= self.held.due_ns:
                 time_ns = self.reached(arrival_ns)
-                self.take_arrival(time_ns, &arrived)
+                take_arrival(self, time_ns, &arrived)
                 if arrived.frame != NULL:
                     trace_packet(self.trace, time_ns, TRACE_rx_frame, arrived.frame,
                                  arrived.length)

@@ -7,6 +7,7 @@ from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport node_header
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.link cimport Egress, Ingress, incoming_frame
+from shrimpmx.wire.wire cimport WIRE_HEAD_BYTES
 
 
 cdef enum:
@@ -31,6 +32,16 @@ cdef class Port(Agent):
     cdef bint forward(self, const void *slot, int64_t now_ns) noexcept nogil
     cdef int64_t reached(self, int64_t due_ns) noexcept nogil
     cdef void trace_drop(self, int64_t time_ns, uint32_t counter) noexcept nogil
-    cdef void take_arrival(self, int64_t time_ns, incoming_frame *taken) noexcept nogil
+    cdef void drop_arrival(self, int64_t time_ns, incoming_frame *taken) noexcept nogil
     cdef void end_step(self, int64_t now_ns, int64_t work_ns) noexcept nogil
     cdef void keep_failure(self) noexcept nogil
+
+
+cdef inline void take_arrival(Port port, int64_t time_ns, incoming_frame *taken) noexcept nogil:
+    """Take the earliest frame off its link; its `frame` is NULL if it is a bad one, counted as
+    dropped. The caller finishes it in either case.
+    """
+    port.ingress.take(taken)
+    if (taken.length <= WIRE_HEAD_BYTES or taken.length > port.header.geometry.mtu_bytes
+            or taken.bad_fcs):
+        port.drop_arrival(time_ns, taken)

@@ -154,19 +154,14 @@ cdef class Port(Agent):
     cdef void trace_drop(self, int64_t time_ns, uint32_t counter) noexcept nogil:
         trace_record(self.trace, time_ns, TRACE_drop, counter, AGENT_NIC)
 
-    cdef void take_arrival(self, int64_t time_ns, incoming_frame *taken) noexcept nogil:
-        """Take the earliest frame off its link; its `frame` is NULL if it is a bad one, counted
-        as dropped. The caller finishes it in either case.
-        """
-        self.ingress.take(taken)
-        if taken.length <= WIRE_HEAD_BYTES or taken.length > self.header.geometry.mtu_bytes:
-            self.counters[COUNTER_rx_bad_frame] += 1
-            self.trace_drop(time_ns, COUNTER_rx_bad_frame)
-            taken.frame = NULL
-        elif taken.bad_fcs:
-            self.counters[COUNTER_rx_bad_fcs] += 1
-            self.trace_drop(time_ns, COUNTER_rx_bad_fcs)
-            taken.frame = NULL
+    cdef void drop_arrival(self, int64_t time_ns, incoming_frame *taken) noexcept nogil:
+        """Count a bad frame as dropped."""
+        cdef uint32_t counter = COUNTER_rx_bad_frame
+        if WIRE_HEAD_BYTES < taken.length <= self.header.geometry.mtu_bytes:
+            counter = COUNTER_rx_bad_fcs
+        self.counters[counter] += 1
+        self.trace_drop(time_ns, counter)
+        taken.frame = NULL
 
     cdef void end_step(self, int64_t now_ns, int64_t work_ns) noexcept nogil:
         """Publish what was sent, and say when there is something to do again if nothing is

@@ -34,7 +34,7 @@ from shrimpmx.nic.held cimport (
 )
 from shrimpmx.nic.lending cimport Lending
 from shrimpmx.nic.letters cimport NicLetters, letter_fits, letter_read, nic_letter
-from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port
+from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port, take_arrival
 from shrimpmx.nic.updates cimport Updates, may_map, update_request
 from shrimpmx.shared.layout cimport (
     COUNTER_drop_vmmc_bad_frame,
@@ -158,7 +158,7 @@ cdef class VmmcFirmware(Port):
         """A packet is here: its DMA begins. It stays on its link until that is over."""
         cdef int64_t time_ns = self.reached(self.ingress.arrival_ns)
         cdef incoming_frame arrived
-        self.take_arrival(time_ns, &arrived)
+        take_arrival(self, time_ns, &arrived)
         if arrived.frame != NULL:
             trace_packet(self.trace, time_ns, TRACE_rx_frame, arrived.frame, arrived.length)
         held_add(&self.held, &arrived, time_ns)

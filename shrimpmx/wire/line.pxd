@@ -23,6 +23,7 @@ cdef class EmulatedLine(Egress):
     cdef readonly int64_t delay_ns
     cdef int64_t last_arrival_ns
     cdef FaultSource faults      # None: a perfect link
+    cdef uint32_t frames_per_commit   # with faults one frame may become two
     cdef HeldFrames held
     cdef uint64_t *counters      # of the sending NIC's agent
 

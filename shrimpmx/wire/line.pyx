@@ -55,9 +55,11 @@ cdef class EmulatedLine(Egress):
         rate_line_initialise(&self.line, rate_bits_per_s, 8)
         host_gap_initialise(&self.gap, 0, 0, self.source)
         self.delay_ns = delay_ns
+        self.frames_per_commit = 1
         if faults is not None and faults.active:
             self.faults = FaultSource(faults, self.source)
             self.held = HeldFrames(self.mtu)
+            self.frames_per_commit = 2
 
     def use_gap(self, int64_t mean_ns, double jitter, uint64_t seed):
         """Leave a gap behind each frame, what the sending host takes for the next one.
@@ -77,8 +79,7 @@ cdef class EmulatedLine(Egress):
         return NEVER_NS
 
     cdef uint8_t *prepare(self, uint32_t destination) noexcept nogil:
-        # With faults one frame may become two.
-        return self.place(destination, 1 if self.faults is None else 2)
+        return self.place(destination, self.frames_per_commit)
 
     cdef void commit(self, int64_t now_ns, uint32_t destination, uint32_t length) noexcept nogil:
         cdef int64_t passed_ns

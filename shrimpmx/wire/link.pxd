@@ -49,7 +49,9 @@ cdef class Ingress:
     cdef void look(self, int64_t now_ns) noexcept nogil
     # Takes the frame that arrives at arrival_ns. It stays readable until it is finished with.
     cdef void take(self, incoming_frame *taken) noexcept nogil
-    # Nothing reads the oldest taken frame of `source` after the next hand_back().
+    # Nothing reads the oldest taken frame of `source`, or any that is taken, after the next
+    # hand_back().
     cdef void finish(self, uint32_t source) noexcept nogil
+    cdef void finish_all(self) noexcept nogil
     # Returns the room of finished frames to their senders, once per step.
     cdef void hand_back(self) noexcept nogil

@@ -90,5 +90,8 @@ cdef class Ingress:
     cdef void finish(self, uint32_t source) noexcept nogil:
         pass
 
+    cdef void finish_all(self) noexcept nogil:
+        pass
+
     cdef void hand_back(self) noexcept nogil:
         pass

@@ -14,6 +14,6 @@ cdef class PythonIngress(Ingress):
     cdef list waiting            # heap of the frames to take: (arrival_ns, number, source, ...)
     cdef uint64_t number         # of the next frame
     cdef object taken            # by source: the frames that are read, oldest first
-    cdef list finished           # sources of those that are finished with
+    cdef object finished         # by source: how many of them are finished with
 
     cdef void find_earliest(self) noexcept

@@ -95,7 +95,7 @@ cdef class PythonIngress(Ingress):
 
     def __cinit__(self, *args, **kwargs):
         self.waiting = []
-        self.finished = []
+        self.finished = defaultdict(int)
         self.taken = defaultdict(deque)
 
     def arrivals(self, now_ns):
@@ -134,10 +134,16 @@ cdef class PythonIngress(Ingress):
 
     cdef void finish(self, uint32_t source) noexcept nogil:
         with gil:
-            self.finished.append(source)
+            self.finished[source] += 1
+
+    cdef void finish_all(self) noexcept nogil:
+        with gil:
+            for source, frames in self.taken.items():
+                self.finished[source] = len(frames)
 
     cdef void hand_back(self) noexcept nogil:
         with gil:
-            for source in self.finished:
-                self.taken[source].popleft()
+            for source, count in self.finished.items():
+                for _ in range(count):
+                    self.taken[source].popleft()
             self.finished.clear()

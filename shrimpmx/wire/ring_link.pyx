@@ -92,6 +92,9 @@ cdef class RingEgress(EmulatedLine):
     cdef bint has_destination(self, uint32_t node) noexcept nogil:
         return node < self.destinations_count and self.destinations[node].frames != NULL
 
+    cdef uint8_t *prepare(self, uint32_t destination) noexcept nogil:
+        return self.place(destination, self.frames_per_commit)   # the base's, as a direct call
+
     cdef uint8_t *place(self, uint32_t destination, uint32_t wanted) noexcept nogil:
         cdef ring *frames = self.destinations[destination].frames
         if ring_free(frames, wanted) < wanted:
@@ -205,6 +208,11 @@ cdef class RingIngress(Ingress):
 
     cdef void finish(self, uint32_t source) noexcept nogil:
         self.links[source].finished += 1
+
+    cdef void finish_all(self) noexcept nogil:
+        cdef uint32_t i
+        for i in range(self.links_count):
+            self.links[i].finished = self.links[i].taken
 
     cdef void hand_back(self) noexcept nogil:
         cdef uint32_t i
