@@ -15,7 +15,7 @@ from shrimpmx.mx.handles import Partner, Request, Status
 from shrimpmx.native.segment import Segment
 from shrimpmx.native.trace import SEGMENT_TRACE, Trace
 from shrimpmx.nic.firmware import Firmware
-from shrimpmx.params import LinkFaults, NicParameters
+from shrimpmx.settings.parameters import LinkFaults, NicParameters
 from shrimpmx.wire.frames import put_frame, take_frames
 from shrimpmx.wire.python_link import PythonEgress, PythonIngress
 
