@@ -6,6 +6,7 @@ from shrimpmx.host.receive_handler cimport ReceiveHandler
 from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.native.ring cimport ring
 from shrimpmx.native.trace cimport trace_ring
+from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport COUNTERS_MAX, interrupt_vector
 from shrimpmx.shared.node cimport Node
 
@@ -14,6 +15,7 @@ cdef class BusyPoll:
     cdef readonly Node node
     cdef readonly int64_t suspend_timeout_ns
     cdef readonly int64_t packet_cost_ns
+    cdef Host host                   # of the rank
     # Whether the last look found frames, or the pass after it events.
     cdef readonly bint found
     cdef bint suspends               # interrupts stay off while it finds something
@@ -29,8 +31,10 @@ cdef class BusyPoll:
     cdef uint64_t[COUNTERS_MAX] counts  # since they were last added to those two
 
     # Whose it is, before the first look. It sends from `tx`, of which the rank is the producer;
-    # `slot` is what the rank sleeps on, NULL if it never does.
-    cdef void bind(self, uint32_t runner, ring *tx, uint64_t *counters, wait_slot *slot) noexcept
+    # `slot` is what the rank sleeps on, NULL if it never does. InputError if `host` cannot charge
+    # what a packet costs.
+    cdef int bind(self, uint32_t runner, ring *tx, uint64_t *counters, wait_slot *slot,
+                  Host host) except -1
     cdef void use_trace(self, trace_ring *trace) noexcept
     # Handles some frames if there are any and nobody else does; returns how many. With the
     # endpoint's library lock.
@@ -44,7 +48,6 @@ cdef class BusyPoll:
 
     cdef uint32_t _room(self) noexcept nogil
     cdef uint32_t _poll(self, int64_t now_ns, uint32_t budget) noexcept nogil
-    cdef void _charge(self) noexcept nogil
     cdef void _add_counts(self) noexcept nogil
     cdef void _hand_on(self, int64_t now_ns, uint32_t seen) noexcept nogil
     cdef void _suspend(self, int64_t now_ns) noexcept nogil

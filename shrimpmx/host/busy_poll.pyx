@@ -39,13 +39,11 @@ from shrimpmx.host.token cimport (
 )
 from shrimpmx.host.transmit cimport transmit_open
 from shrimpmx.native.atomics cimport (
-    cpu_pause,
     fetch_add_u64,
     load_acquire_u32,
     load_relaxed_u32,
     store_relaxed_u64,
 )
-from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, Clock, clock_now_ns
 from shrimpmx.native.futex cimport WAIT_SLOT_IDLE, wait_slot, wait_slot_wake
 from shrimpmx.native.ring cimport ring, ring_available_from, ring_consume, ring_free
 from shrimpmx.native.trace cimport trace_ring
@@ -63,6 +61,7 @@ from shrimpmx.shared.layout cimport (
     node_rx_ring,
     node_vector,
 )
+from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.node cimport Node
 
 from shrimpmx.errors import InputError
@@ -102,8 +101,6 @@ cdef class BusyPoll:
         self.node = node
         self.suspend_timeout_ns = suspend_timeout_ns
         self.packet_cost_ns = packet_cost_ns
-        if node.control.header.clock.kind == CLOCK_KIND_VIRTUAL:
-            self.packet_cost_ns = 0  # nobody moves the clock while a rank works
         self.suspends = node.header.busy_poll == BUSY_POLL_SUSPEND
         self.handler = ReceiveHandler(node, core, agent)
         self.handler.vector = vector
@@ -115,11 +112,15 @@ cdef class BusyPoll:
         memset(self.counts, 0, sizeof(self.counts))
         self.handler.count_into(self.counts)
 
-    cdef void bind(self, uint32_t runner, ring *tx, uint64_t *counters, wait_slot *slot) noexcept:
+    cdef int bind(self, uint32_t runner, ring *tx, uint64_t *counters, wait_slot *slot,
+                  Host host) except -1:
+        host.check_cost(self.packet_cost_ns)
+        self.host = host
         self.mine = <uint32_t>TOKEN_RANK + runner
         self.rank_counters = counters
         self.own_slot = slot
         transmit_open(&self.handler.port, self.node, tx)
+        return 0
 
     def look_at(self, int64_t now_ns) -> int:
         """Look at `now_ns` (ns) and return how many frames were handled; for tests."""
@@ -174,7 +175,7 @@ cdef class BusyPoll:
                 break
             if self.packet_cost_ns != 0:
                 batch = 1
-                self._charge()
+                self.host.charge(self.packet_cost_ns)
             self.handler.handle_slots(rx, rx.tail, batch)
             # Whoever dies before the end of this leaves the frames to be handled again: what they
             # woke is awake before they are gone.
@@ -182,13 +183,6 @@ cdef class BusyPoll:
             ring_consume(rx, batch)
             handled += batch
         return handled
-
-    cdef void _charge(self) noexcept nogil:
-        cdef Clock *clock = self.node.control.clock()
-        cdef int64_t until_ns = clock_now_ns(clock) + self.packet_cost_ns
-        while (clock_now_ns(clock) < until_ns
-                and load_relaxed_u32(&self.node.control.header.stop) == 0):
-            cpu_pause()
 
     cdef void _add_counts(self) noexcept nogil:
         """With the token."""

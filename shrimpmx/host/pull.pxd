@@ -59,12 +59,12 @@ cdef extern from "host/pull.h" nogil:
                                uint32_t total) noexcept
 
 # Starts to pull `length` bytes of remote region (rdma_id, rdma_seqnum) from `remote_offset` into
-# the local `region`; called by the rank. 1: started; 0: no free handle, or no room for the first
-# requests: try again later; -n: the pulled endpoint, of this node, refuses, or there is no such
-# `region` (n: enum wire_nack).
+# the local `region`; called by the rank at `now_ns`. 1: started; 0: no free handle, or no room for
+# the first requests: try again later; -n: the pulled endpoint, of this node, refuses, or there is
+# no such `region` (n: enum wire_nack).
 # It ends with EVENT_PULL_DONE {cookie, transferred, status} in the expected ring.
-cdef int pull_start(DriverEndpoint driver, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
-                    uint32_t length, uint8_t rdma_id, uint8_t rdma_seqnum,
+cdef int pull_start(DriverEndpoint driver, int64_t now_ns, uint32_t peer, uint32_t dst_endpoint,
+                    uint32_t session, uint32_t length, uint8_t rdma_id, uint8_t rdma_seqnum,
                     uint32_t remote_offset, uint32_t region, uint64_t cookie) noexcept nogil
 
 # The handlers' part; the endpoint is locked, see DriverContext.

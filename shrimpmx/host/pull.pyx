@@ -36,7 +36,7 @@ from shrimpmx.host.regions cimport (
 )
 from shrimpmx.host.transmit cimport transmit_doorbell
 from shrimpmx.native.atomics cimport store_release_u32
-from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.ring cimport ring_free
 from shrimpmx.native.trace cimport TRACE_block_done, TRACE_pull_done, trace_record
@@ -74,6 +74,8 @@ from shrimpmx.wire.wire cimport (
     wire_nack_mcp,
     wire_pull_reply,
 )
+
+from shrimpmx.shared.host import host_of
 
 
 # -- the end ------------------------------------------------------------
@@ -148,8 +150,8 @@ cdef void start_locked(DriverContext *context, pull_handle *handle) noexcept nog
     end_if_complete(context, handle)
 
 
-cdef int pull_start(DriverEndpoint driver, uint32_t peer, uint32_t dst_endpoint, uint32_t session,
-                    uint32_t length, uint8_t rdma_id, uint8_t rdma_seqnum,
+cdef int pull_start(DriverEndpoint driver, int64_t now_ns, uint32_t peer, uint32_t dst_endpoint,
+                    uint32_t session, uint32_t length, uint8_t rdma_id, uint8_t rdma_seqnum,
                     uint32_t remote_offset, uint32_t region, uint64_t cookie) noexcept nogil:
     cdef DriverContext context
     cdef pull_handle *handle
@@ -166,7 +168,7 @@ cdef int pull_start(DriverEndpoint driver, uint32_t peer, uint32_t dst_endpoint,
     context.copies = NULL
     context.counters = driver.counters
     context.trace = NULL  # the library records the start of a pull
-    context.now_ns = clock_now_ns(driver.node.control.clock())
+    context.now_ns = now_ns
     context.event_posted = context.frames_committed = False
     # All the first requests or none: what is not asked for now waits for a whole timeout.
     if ring_free(driver.port.tx, PULL_BLOCKS_IN_FLIGHT) < PULL_BLOCKS_IN_FLIGHT:
@@ -361,8 +363,8 @@ cdef void pulls_tick(DriverContext *context) noexcept nogil:
 def start(DriverEndpoint driver not None, peer, dst_endpoint, *, length, region, session=0,
           rdma_id=0, rdma_seqnum=0, remote_offset=0, cookie=0) -> int:
     """Start a pull as the library does; see pull_start in pull.pxd. For tests and tools."""
-    return pull_start(driver, peer, dst_endpoint, session, length, rdma_id, rdma_seqnum,
-                      remote_offset, region, cookie)
+    return pull_start(driver, host_of(driver.node.control).now_ns(), peer, dst_endpoint, session,
+                      length, rdma_id, rdma_seqnum, remote_offset, region, cookie)
 
 
 def active(Node node not None, uint32_t endpoint) -> int:

@@ -4,6 +4,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from shrimpmx.host.transmit cimport TransmitPort
 from shrimpmx.native.futex cimport wait_slot
+from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport node_header
 from shrimpmx.shared.node cimport Node
 
@@ -40,6 +41,7 @@ cdef extern from "host/raw.h" nogil:
 
 cdef class RawEndpoint:
     cdef readonly Node node
+    cdef Host host
     cdef TransmitPort port
     cdef uint64_t *counters
     cdef uint32_t owner              # pid while it is open, else 0

@@ -18,12 +18,9 @@ from shrimpmx.host.transmit cimport (
     transmit_open,
     transmit_prepare,
 )
-from shrimpmx.native.clock cimport monotonic_now_ns
-from shrimpmx.native.futex cimport (
-    wait_slot_arm,
-    wait_slot_disarm,
-    wait_slot_sleep,
-)
+from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.futex cimport wait_slot_arm, wait_slot_disarm
+from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport (
     COUNTER_send_host_query,
     COUNTER_send_no_tx_slot,
@@ -42,6 +39,7 @@ from shrimpmx.wire.wire cimport (
 from os import getpid
 
 from shrimpmx.errors import InputError, MxError
+from shrimpmx.shared.host import host_of
 
 cdef extern from "signal.h" nogil:
     int kill(int pid, int signal)
@@ -57,16 +55,17 @@ cdef class RawEndpoint:
 
     Its frames leave by the tx ring of MX endpoint `endpoint`, which has one producer: only
     the thread that uses that endpoint may use this one. `agent`: the record whose counters
-    count what is sent.
+    count what is sent; `host`: how time passes (None: as the kernel has it).
     """
 
-    def __init__(self, Node node not None, uint32_t endpoint, uint32_t agent):
+    def __init__(self, Node node not None, uint32_t endpoint, uint32_t agent, Host host=None):
         if endpoint >= node.header.endpoints_count:
             raise InputError(
                 f"node {node.header.index} has no endpoint {endpoint}; its endpoints are 0 to "
                 f"{node.header.endpoints_count - 1}"
             )
         self.node = node
+        self.host = host_of(node.control) if host is None else host
         self.counters = <uint64_t *>node.control._checked_agent(agent).counters
         transmit_open(&self.port, node, node_endpoint_tx_ring(node.header, endpoint))
 
@@ -136,19 +135,20 @@ cdef class RawEndpoint:
         cdef uint8_t[RAW_DATA_MAX_BYTES] data
         cdef uint32_t peer = 0, seen
         cdef c_raw_queue *queue = node_raw_queue(self.node.header)
-        cdef int64_t end_ns = monotonic_now_ns() + timeout_ns, left_ns
+        cdef int64_t until_ns = NEVER_NS if timeout_ns < 0 else self.host.now_c() + timeout_ns
         cdef int length
         if not self.is_open:
             raise MxError("the raw endpoint is not open; open() comes first", "not_initialized")
         while True:
             seen = wait_slot_arm(&queue.reader)
             length = raw_take(queue, data, &peer)
-            left_ns = -1 if timeout_ns < 0 else end_ns - monotonic_now_ns()
-            if length >= 0 or timeout_ns >= 0 and left_ns <= 0:
+            if length >= 0 or self.host.now_c() >= until_ns:
                 wait_slot_disarm(&queue.reader)
                 return (peer, data[:length]) if length >= 0 else None
             with nogil:
-                wait_slot_sleep(&queue.reader, seen, left_ns)
+                self.host.block(<uint32_t *><void *>&queue.reader.word, seen, until_ns)
+                wait_slot_disarm(&queue.reader)
+            self.host.check()
             PyErr_CheckSignals()
 
     def query(self, uint32_t node) -> bool:

@@ -36,7 +36,6 @@ from shrimpmx.host.pull_replies cimport (
 )
 from shrimpmx.host.transmit cimport transmit_doorbell, transmit_open
 from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32, prefetch_read
-from shrimpmx.native.clock cimport clock_now_ns
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.ring cimport ring, ring_slot
@@ -99,6 +98,7 @@ from shrimpmx.wire.wire cimport (
 )
 
 from shrimpmx.errors import InputError
+from shrimpmx.shared.host import host_of
 
 
 cdef class ReceiveHandler:
@@ -136,7 +136,7 @@ cdef class ReceiveHandler:
         cdef uint32_t length = <uint32_t>min(len(frame), <Py_ssize_t>sizeof(memory))
         memset(memory, 0, sizeof(memory))
         memcpy(memory, <const uint8_t *>frame, length)
-        self.now_ns = self.frame_time_ns = clock_now_ns(self.node.control.clock())
+        self.now_ns = self.frame_time_ns = host_of(self.node.control).now_ns()
         with nogil:
             self.handle(memory, length)
             if finish:

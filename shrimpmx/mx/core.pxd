@@ -6,6 +6,7 @@ from shrimpmx.mx.handles cimport Request
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.types cimport MxPartner, MxRequest
 from shrimpmx.shared.control cimport Control
+from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wait.strategy cimport WaitResult, ready_function
 from shrimpmx.wait.waiter cimport Waiter
@@ -18,6 +19,7 @@ cdef class EndpointCore:
     cdef Library library
     cdef readonly Node node
     cdef readonly Control control
+    cdef readonly Host host
     cdef readonly Waiter waiter
     cdef readonly uint32_t index
     cdef object error_handler        # Python callable, or None
@@ -69,10 +71,7 @@ cdef class EndpointCore:
     cdef int wait_released(self, found_function found, void *context, int64_t deadline_ns,
                            uint32_t wakeups) except -1
     cdef int check_own(self, Request request) except -1
-    # Whether anything moves the clock during a wait.
-    cdef bint can_wait(self) noexcept nogil
-    cdef int check_can_wait(self) except -1
-    # Raises why a call cannot wait. Under the lock, which it lets go meanwhile.
+    # Raises that progression is disabled. Under the lock, which it lets go meanwhile.
     cdef int refuse_wait(self) except -1
     cdef int check_signals(self, WaitResult result) except -1
 

@@ -22,9 +22,10 @@ from shrimpmx.mx.progress cimport library_ready, next_timer_ns, progress
 from shrimpmx.mx.request cimport request_release
 from shrimpmx.mx.send cimport send_start
 from shrimpmx.mx.types cimport REQUEST_DONE, MxPartner, MxRequest
-from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32, load_relaxed_u32
-from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS, clock_now_ns
+from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.trace cimport TRACE_wait_begin, TRACE_wait_end, Trace, trace_record
+from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wait.hybrid cimport SpinThen
 from shrimpmx.wait.strategy cimport (
@@ -32,8 +33,9 @@ from shrimpmx.wait.strategy cimport (
 )
 from shrimpmx.wait.waiter cimport Waiter
 
-from shrimpmx.errors import AbortedError, InputError, MxError
+from shrimpmx.errors import InputError, MxError
 from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.shared.host import host_of
 
 cdef:
     # How often a Python wait looks for signals such as Ctrl-C, ns.
@@ -77,18 +79,19 @@ cdef class EndpointCore:
 
     def __init__(self, Node node not None, int index, int runner, Waiter waiter=None,
                  parameters=None, key=0, agent=None, session_id=None, first_seqnum=1,
-                 BusyPoll busy_poll=None):
+                 BusyPoll busy_poll=None, Host host=None):
         cdef DriverEndpoint driver
         self.node = node
         self.control = node.control
         self.waiter = waiter
+        if host is None:
+            host = host_of(node.control) if waiter is None else waiter.host
+        self.host = host
         self.index = index
         parameters = parameters or MxParameters()
         driver = DriverEndpoint(node, index, runner, agent, not parameters.disable_shared)
-        self.library = Library(node, driver, parameters, key, first_seqnum)
+        self.library = Library(node, driver, parameters, key, first_seqnum, host)
         self.held_spin_ns = HELD_SPIN_NS
-        if self.library.clock.kind == CLOCK_KIND_VIRTUAL:
-            self.held_spin_ns = 0
         if waiter is not None:
             lock_open(self.library, waiter.environment.slot)
             if isinstance(waiter.strategy, SpinThen):
@@ -97,7 +100,8 @@ cdef class EndpointCore:
                 self.held_spin_ns = 0
         if busy_poll is not None:
             self.library.busy_poll = busy_poll
-            busy_poll.bind(runner, driver.port.tx, self.library.counters, self.library.lock.slot)
+            busy_poll.bind(runner, driver.port.tx, self.library.counters, self.library.lock.slot,
+                           host)
         self.library.open(session_id)
 
     def use_trace(self, Trace trace not None, uint32_t number) -> None:
@@ -162,12 +166,13 @@ cdef class EndpointCore:
                 return self.traced_wait(ready, context, until_ns)
             return self.waiter.wait(ready, context, until_ns)
         while not ready(context):
-            cpu_pause()
+            if not self.host.pause(until_ns):
+                return WAIT_STOPPED
             turns += 1
             if turns % 16 == 0:
                 if load_relaxed_u32(&self.control.header.stop) != 0:
                     return WAIT_STOPPED
-                if clock_now_ns(self.library.clock) >= until_ns:
+                if self.host.now_c() >= until_ns:
                     return WAIT_TIMED_OUT
         return WAIT_READY
 
@@ -175,10 +180,9 @@ cdef class EndpointCore:
                                 int64_t until_ns) noexcept nogil:
         cdef uint64_t blocks = self.waiter.environment.account.blocks
         cdef WaitResult result
-        trace_record(self.library.trace, clock_now_ns(self.library.clock), TRACE_wait_begin,
-                     self.index, 0)
+        trace_record(self.library.trace, self.host.now_c(), TRACE_wait_begin, self.index, 0)
         result = self.waiter.wait(ready, context, until_ns)
-        trace_record(self.library.trace, clock_now_ns(self.library.clock), TRACE_wait_end,
+        trace_record(self.library.trace, self.host.now_c(), TRACE_wait_end,
                      <uint64_t>(result + 1), self.waiter.environment.account.blocks - blocks)
         return result
 
@@ -213,7 +217,7 @@ cdef class EndpointCore:
         lock_leave(self.library)
         if lock_forgotten(self.library):
             reap_forgotten(self.library)
-        return 0
+        return self.host.check() if self.host.failed else 0
 
     cdef int make_pass(self) noexcept nogil:
         return 0 if self.library.progression_disabled else self.look_once()
@@ -248,8 +252,6 @@ cdef class EndpointCore:
             if library.now_ns >= deadline_ns:
                 self.stop_looking()
                 return 0
-        if not self.can_wait():
-            self.refuse_wait()
         if self.held_spin_ns > 0 and library.lock.waiting == 0:
             if self.spin_held(found, context, deadline_ns):
                 return 1
@@ -273,9 +275,10 @@ cdef class EndpointCore:
                     return True
                 if library.now_ns >= until_ns:
                     return False
-            cpu_pause()
+            if not self.host.pause(until_ns):
+                return False
             turns += 1
-            if turns % 16 == 0 and clock_now_ns(library.clock) >= until_ns:
+            if turns % 16 == 0 and self.host.now_c() >= until_ns:
                 return False
 
     cdef int wait_released(self, found_function found, void *context, int64_t deadline_ns,
@@ -284,7 +287,9 @@ cdef class EndpointCore:
         cdef News news
         cdef WaitResult result
         cdef int64_t until_ns
-        cdef int64_t signals_ns = library.now_ns + SIGNAL_CHECK_NS
+        cdef int64_t signals_ns = NEVER_NS
+        if not self.host.runs_python:
+            signals_ns = library.now_ns + SIGNAL_CHECK_NS
         news.library = <void *>library
         news.event_index = &library.lock.event_index
         if self.waiter is not None:
@@ -325,22 +330,10 @@ cdef class EndpointCore:
             raise InputError("the request belongs to another endpoint")
         return 0
 
-    cdef bint can_wait(self) noexcept nogil:
-        return self.waiter is not None or self.library.clock.kind != CLOCK_KIND_VIRTUAL
-
-    cdef int check_can_wait(self) except -1:
-        if not self.can_wait():
-            raise InputError("nothing moves a virtual clock during a wait; use test and progress")
-        return 0
-
     cdef int refuse_wait(self) except -1:
-        cdef bint disabled = self.library.progression_disabled
         lock_leave(self.library)
         try:
-            if disabled:
-                self.fail("the call would wait, but progression is disabled",
-                          "progression-disabled")
-            self.check_can_wait()
+            self.fail("the call would wait, but progression is disabled", "progression-disabled")
         finally:
             lock_enter(self.library)
         return 0
@@ -353,7 +346,7 @@ cdef class EndpointCore:
         finally:
             lock_enter(self.library)
         if result == WAIT_STOPPED:
-            raise AbortedError(
+            raise self.host.ended(
                 f"the run was stopped while endpoint {self.index} of node {self.node.index} "
                 "waited")
         return 0

@@ -6,8 +6,6 @@ moves unless the application calls in. A buffer belongs to its request until `te
 `wait` has returned the request's status.
 """
 
-import time
-
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.mx.completion cimport CompletionCalls
@@ -26,16 +24,15 @@ from shrimpmx.mx.types cimport (
     STATUS_SUCCESS, STATUS_UNREACHABLE, MxPartner, MxRequest,
 )
 from shrimpmx.native.atomics cimport load_relaxed_u32
-from shrimpmx.native.clock cimport clock_now_ns
 from shrimpmx.shared.layout cimport COUNTER_moves, SMALL_MAX_BYTES, TINY_MAX_BYTES
 
-from shrimpmx.errors import AbortedError, InputError
+from shrimpmx.errors import InputError
 from shrimpmx.mx.handles import strerror
 from shrimpmx.mx.vectored import SEGMENTS_MAX
 
 cdef uint64_t ALL_BITS = <uint64_t>0xFFFFFFFFFFFFFFFF
-# Between two looks at all endpoints of the process while one connects, s (ours).
-cdef double CONNECT_LOOK_S = 20e-6
+# Between two looks at all endpoints of the process while one connects, ns (ours).
+cdef int64_t CONNECT_LOOK_NS = 20_000
 
 
 # Which unexpected message is asked for; what was found.
@@ -54,7 +51,8 @@ cdef bint found_unexpected(Library library, void *context) noexcept nogil:
 cdef class Endpoint(CompletionCalls):
     """Endpoint `index` of `node`, opened by the process of `runner`. MX: open_endpoint.
 
-    `waiter` is how it waits (None: it spins); `key` must be named by whoever connects;
+    `waiter` is how it waits (None: it spins); `host` is how time passes (None: the waiter's, or
+    the kernel's); `key` must be named by whoever connects;
     `agent` is the index of the rank's record in the control segment, whose counters are
     kept (None: the endpoint's own, see `counters`); `busy_poll` if it polls the rx ring itself,
     without waiting for interrupts. For tests: `session_id`, and `first_seqnum`,
@@ -102,7 +100,7 @@ cdef class Endpoint(CompletionCalls):
         cdef uint32_t wakeups = self.library.lock.wakeups
         cdef Request handle = self.iconnect(node, endpoint, key)
         try:
-            if len(open_libraries()) > 1:
+            if len(self.libraries()) > 1:
                 status = self.wait_polling_all(handle, timeout_ns, wakeups)
             else:
                 status = self.wait(handle, timeout_ns)
@@ -122,11 +120,19 @@ cdef class Endpoint(CompletionCalls):
                 status.code)
         return status.source
 
+    cdef list libraries(self):
+        """Those of all open endpoints of this process."""
+        cdef Library library
+        found = []
+        for library in open_libraries():
+            if self.host.same_process(library.host):
+                found.append(library)
+        return found
+
     cdef object wait_polling_all(self, Request handle, object timeout_ns, uint32_t wakeups):
         cdef Library library
         cdef int64_t deadline_ns
-        self.check_can_wait()
-        deadline_ns = deadline_of(clock_now_ns(self.library.clock), timeout_ns)
+        deadline_ns = deadline_of(self.host.now_c(), timeout_ns)
         while True:
             status = self.test(handle)
             if (
@@ -135,7 +141,7 @@ cdef class Endpoint(CompletionCalls):
                 or self.library.now_ns >= deadline_ns
             ):
                 return status
-            for library in open_libraries():
+            for library in self.libraries():
                 # A handler's thread has the lock of its endpoint until it returns. Two handlers
                 # that connect would wait for each other's, hence not even another thread's.
                 if library is not self.library and library.handler_thread == 0:
@@ -144,10 +150,10 @@ cdef class Endpoint(CompletionCalls):
                         progress(library)
                     lock_leave(library)
             if load_relaxed_u32(&self.control.header.stop) != 0:
-                raise AbortedError(
+                raise self.host.ended(
                     f"the run was stopped while endpoint {self.index} of node "
                     f"{self.node.index} connected")
-            time.sleep(CONNECT_LOOK_S)
+            self.host.sleep(CONNECT_LOOK_NS)
 
     def iprobe(self, uint64_t match=0, uint64_t mask=ALL_BITS):
         """The Status of the oldest unexpected message that fits, or None. One pass. MX: iprobe.

@@ -25,7 +25,6 @@ from shrimpmx.mx.types cimport (
     MxRequest, RequestStatus, list_append, list_empty, list_insert_after, list_remove,
     request_of_chain, request_of_queue,
 )
-from shrimpmx.native.clock cimport clock_now_ns
 from shrimpmx.native.trace cimport TRACE_pull_start, TRACE_rndv_matched, trace_record
 from shrimpmx.shared.layout cimport (
     COUNTER_pulls_failed, COUNTER_pulls_started, COUNTER_pulls_waited, ENDPOINT_REGIONS,
@@ -88,9 +87,9 @@ cdef bint pull(Library library, MxRequest *receive) noexcept nogil:
                 finish(library, receive, 0, STATUS_NO_RESOURCES)
             return started < 0
     started = pull_start(
-        library.driver, partner.peer_index, partner.endpoint, partner.back_session, wanted,
-        receive.rdma_id, receive.rdma_seqnum, receive.rdma_offset, <uint32_t>receive.region,
-        receive.cookie)
+        library.driver, library.host.now_c(), partner.peer_index, partner.endpoint,
+        partner.back_session, wanted, receive.rdma_id, receive.rdma_seqnum, receive.rdma_offset,
+        <uint32_t>receive.region, receive.cookie)
     if started == 0:
         library.large_receive.found_no_room = True
         return False
@@ -99,8 +98,8 @@ cdef bint pull(Library library, MxRequest *receive) noexcept nogil:
         return True
     count(library, COUNTER_pulls_started)
     if library.trace != NULL:
-        trace_record(library.trace, clock_now_ns(library.clock), TRACE_pull_start,
-                     receive.cookie, wanted)
+        trace_record(library.trace, library.host.now_c(), TRACE_pull_start, receive.cookie,
+                     wanted)
     return True
 
 

@@ -12,10 +12,10 @@ from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.mx.match_table cimport Matching
 from shrimpmx.mx.pool cimport Arena, RequestPool
 from shrimpmx.mx.types cimport ListLink, MxPartner, MxRequest
-from shrimpmx.native.clock cimport Clock, clock_now_ns
 from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.native.trace cimport message_word, trace_record, trace_ring
 from shrimpmx.shared.heap cimport Heap
+from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.node cimport Node
 
 
@@ -87,7 +87,7 @@ cdef class Library:
     cdef BusyPoll busy_poll          # how it polls the rx ring itself; None: it does not
     cdef readonly Node node
     cdef Heap heap                   # of this process; None: the node has none (memory.pyx)
-    cdef const Clock *clock
+    cdef readonly Host host          # of this process
     cdef uint64_t *counters          # the driver's, in which it counts as well
     cdef trace_ring *trace           # the rank's; NULL: tracing is off
     cdef object tracing              # the Trace that the ring belongs to
@@ -141,7 +141,7 @@ cdef inline void trace_message(Library library, uint32_t kind, const MxPartner *
         return
     # The pass's time is older than the event that it is about. Frames that follow carry this
     # one, so that the NIC does not record taking them before it.
-    time_ns = clock_now_ns(library.clock)
+    time_ns = library.host.now_c()
     library.driver.stamp(time_ns)
     trace_record(library.trace, time_ns, kind,
                  message_word(partner.peer_index, partner.endpoint, seqnum), b)

@@ -1,8 +1,10 @@
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.shared.host import Host
 from shrimpmx.shared.node import Node
 
 class Library:
+    host: Host
     def __init__(
         self,
         node: Node,
@@ -10,4 +12,5 @@ class Library:
         parameters: MxParameters,
         key: int,
         first_seqnum: int,
+        host: Host,
     ) -> None: ...

@@ -17,13 +17,13 @@ from shrimpmx.mx.types cimport (
     FRAGMENTS_MAX, SEQNUM_HALF, SEQNUM_MASK, MxPartner, MxRequest, list_clear,
 )
 from shrimpmx.shared.heap cimport Heap
+from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport (
     COUNTER_match_comparisons, COUNTER_pool_grown, ENDPOINT_REGIONS, SMALL_MAX_BYTES,
 )
 from shrimpmx.shared.node cimport Node
 
 from shrimpmx.errors import InputError, MachineError
-from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL
 from shrimpmx.native.process_memory import allow_process_memory, process_memory_permitted
 from shrimpmx.shared.control import counter_names
 
@@ -40,13 +40,14 @@ cdef class Library:
     """One endpoint's requests, partners and lists; made by `Endpoint`, closed by it."""
 
     def __init__(self, Node node not None, DriverEndpoint driver not None, parameters, key,
-                 uint16_t first_seqnum):
+                 uint16_t first_seqnum, Host host not None):
         cdef uint32_t partners_count
         self.node = node
         self.partner_handles = []
         self.abandoned = []
         self.driver = driver
-        self.clock = node.control.clock()
+        self.host = host
+        host.check_cost(parameters.event_cost_ns)
         self.counters = driver.counters
         if not 0 <= key <= 0xFFFFFFFF:
             raise InputError(f"key must be a 32-bit number, not {key}")

@@ -16,8 +16,7 @@ from shrimpmx.mx.partner cimport partners_end_refused
 from shrimpmx.mx.recv cimport receive_event
 from shrimpmx.mx.send cimport send_overdue, send_stamp, send_starved
 from shrimpmx.mx.types cimport MxRequest, list_empty, partner_of_acks, request_of_queue
-from shrimpmx.native.burn cimport burn_ns
-from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.layout cimport COUNTER_progress_calls, event
 
 # Events per pass: a rank that only ever receives must get to post receives and to send
@@ -32,7 +31,7 @@ cdef enum:
 cdef int progress(Library library) noexcept nogil:
     cdef const event *incoming
     cdef int taken = 0
-    library.now_ns = clock_now_ns(library.clock)
+    library.now_ns = library.host.now_c()
     library.driver.stamp(library.now_ns)
     library.in_pass = True
     library.counters[COUNTER_progress_calls] += 1
@@ -43,8 +42,7 @@ cdef int progress(Library library) noexcept nogil:
         incoming = library.driver.next_unexpected()
         if incoming == NULL:
             break
-        if library.settings.event_cost_ns != 0:
-            burn_ns(library.clock, library.settings.event_cost_ns)
+        library.host.charge(library.settings.event_cost_ns)
         receive_event(library, incoming)
         library.driver.consume_unexpected()
         taken += 1

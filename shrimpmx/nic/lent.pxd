@@ -3,11 +3,11 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from shrimpmx.native.clock cimport Clock
 from shrimpmx.native.ring cimport ring
 from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.nic.lending cimport Lending
 from shrimpmx.nic.updates cimport Updates, update_request
+from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport node_header
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport vmmc_import
@@ -31,7 +31,7 @@ cdef class LentNic:
     cdef Lending lending
     cdef Egress egress               # of the sender's node; it is only asked
     cdef node_header *header
-    cdef Clock *clock
+    cdef Host host                   # of the sender
     cdef ring *tx                    # the sender's
     cdef uint64_t *counters          # of its NIC's agent
     cdef trace_ring *trace           # the same agent's; NULL: tracing is off

@@ -10,8 +10,8 @@ their agents, which have one writer at a time by the lock of the NICs.
 
 Updates stay in order. The sender does so only if nothing that it has sent before is under way,
 and holds the lock of the NICs while it deposits (lending.pyx). In every other case, with a long
-flight, for letters, or under a virtual clock, which would stand still while it waits, the NIC's own
-process does the work. Nor does a sender keep the NICs' watchdog timers: whoever plans a run lends
+flight, for letters, or where the clock would stand still while it waits, the NIC's own process does
+the work. Nor does a sender keep the NICs' watchdog timers: whoever plans a run lends
 nothing where a rank waits by them.
 """
 
@@ -20,8 +20,6 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from shrimpmx.native.atomics cimport cpu_pause
-from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, clock_now_ns
 from shrimpmx.native.ring cimport ring_depth
 from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, TRACE_tx_frame, Trace
 from shrimpmx.nic.lending cimport Lending
@@ -39,6 +37,8 @@ from shrimpmx.wire.link cimport Egress
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.vmmc cimport VMMC_ETHERTYPE, VMMC_HEADER_BYTES, VMMC_UPDATE, wire_vmmc
 from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, be16, wire_head
+
+from shrimpmx.shared.host import host_of
 
 cdef enum:
     HEAD_BYTES = WIRE_HEAD_BYTES + VMMC_HEADER_BYTES
@@ -70,7 +70,7 @@ cdef class LentNic:
             raise MemoryError()
         for number, updates in enumerate(self.updates):
             self.updates_of[number] = <void *>updates
-        self.clock = self.node.control.clock()
+        self.host = host_of(self.node.control)
         self.tx = node_endpoint_tx_ring(self.header, endpoint)
         self.counters = <uint64_t *>self.node.control.agent(self.header.nic_agent).counters
         self.room = self.header.geometry.mtu_bytes - HEAD_BYTES
@@ -93,21 +93,20 @@ cdef class LentNic:
 
     cdef bint update(self, const vmmc_import *target, uint64_t offset, const void *data,
                      uint64_t length, bint interrupt) noexcept nogil:
-        cdef int64_t now_ns, due_ns, flight_ns = self.flight_ns(length)
+        cdef int64_t due_ns, flight_ns = self.flight_ns(length)
         if (length > LENT_BYTES_MAX or flight_ns > LENT_FLIGHT_MAX_NS
-                or self.clock.kind == CLOCK_KIND_VIRTUAL or not self.way_is_free(target.node)):
+                or not self.host.moves or not self.way_is_free(target.node)):
             return False
-        now_ns = clock_now_ns(self.clock)
-        due_ns = now_ns + flight_ns
-        while now_ns < due_ns:
-            cpu_pause()
-            now_ns = clock_now_ns(self.clock)
+        due_ns = self.host.now_c() + flight_ns
+        while self.host.now_c() < due_ns:
+            if not self.host.pause(due_ns):
+                return False
         while not self.lending.attempt():
             # Another sender deposits, and perhaps wakes a handler: soon over, unless it was
             # preempted on this very CPU.
-            if clock_now_ns(self.clock) > due_ns + LENT_PATIENCE_NS:
+            if (self.host.now_c() > due_ns + LENT_PATIENCE_NS
+                    or not self.host.pause(due_ns + LENT_PATIENCE_NS + 1)):
                 return False
-            cpu_pause()
         # Once more: the lock makes the NIC's process, too, leave everything as it is.
         if not self.way_is_free(target.node):
             self.lending.give()

@@ -4,8 +4,6 @@ It holds the clock, the stop word, one record per process (its wait slot, state 
 account of waiting) and one per agent (its counters).
 """
 
-import time
-
 from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libc.string cimport memset, strncpy
 
@@ -15,7 +13,7 @@ from shrimpmx.native.atomics cimport (
     store_release_u32,
 )
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, Clock, clock_initialise, clock_now_ns
-from shrimpmx.native.futex cimport futex_wait, futex_wake, wait_slot, wait_slot_rouse
+from shrimpmx.native.futex cimport futex_wake, wait_slot, wait_slot_rouse
 from shrimpmx.shared.layout cimport (
     AGENT_DMA,
     AGENT_HOG,
@@ -163,18 +161,6 @@ cdef class Control:
         """Let the ranks begin."""
         store_release_u32(&self.header.started, 1)
         futex_wake(&self.header.started, 1 << 30)
-
-    def wait_started(self, timeout_s: float) -> bool:
-        """Wait until start() or a stop; False when `timeout_s` seconds passed first."""
-        cdef int64_t step_ns = 100_000_000
-        cdef control_header *header = self.header
-        end = time.monotonic() + timeout_s
-        while load_acquire_u32(&header.started) == 0 and load_acquire_u32(&header.stop) == STOP_NO:
-            if time.monotonic() > end:
-                return False
-            with nogil:
-                futex_wait(&header.started, 0, step_ns)
-        return True
 
     def register_process(self, uint32_t runner, uint32_t signal_number=0) -> None:
         """Enter the calling process as `runner`; notifications reach it by `signal_number`."""

@@ -16,7 +16,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from shrimpmx.native.atomics cimport load_acquire_u32
-from shrimpmx.native.clock cimport clock_now_ns
 from shrimpmx.shared.layout cimport (
     COUNTER_sockets_accepted,
     COUNTER_sockets_connected,
@@ -74,7 +73,7 @@ cdef class Connections(SlotTable):
         self.next_port = OWN_PORTS
 
     cdef int64_t now_c(self) noexcept nogil:
-        return clock_now_ns(self.process.control.clock())
+        return self.process.host.now_c()
 
     # -- ports and listeners
 

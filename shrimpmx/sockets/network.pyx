@@ -13,8 +13,6 @@ from shrimpmx.wait.strategy cimport (
     WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult, ready_function,
 )
 
-from shrimpmx.errors import AbortedError
-
 cdef enum:
     WORDS_PER_PAGE = VMMC_PAGE_BYTES // 4
     WORD_PAGES = 2 * SLOTS // WORDS_PER_PAGE
@@ -133,7 +131,7 @@ cdef class Network(Connections):
                 else:
                     result = self.wait_sockets_c(sockets, count, deadline)
             if result == WAIT_STOPPED:
-                raise AbortedError("the run is being stopped")
+                raise self.process.host.ended("the run is being stopped")
             return [index for index in range(count) if self.is_ready_c(&sockets[index])]
         finally:
             free(sockets)

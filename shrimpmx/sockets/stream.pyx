@@ -14,9 +14,7 @@ from shrimpmx.sockets.slots cimport (
     BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, SLOT_CONNECTED,
     SLOT_CONNECTING, SLOT_LISTENING, Slot,
 )
-from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
-
-from shrimpmx.errors import AbortedError
+from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult
 
 cdef extern from "<errno.h>":
     int ECANCELED
@@ -26,8 +24,6 @@ cdef object failure(int64_t status):
     """The exception for a negative errno; OSError makes it of the right kind."""
     if -status == ETIMEDOUT:
         return TimeoutError("timed out")
-    if -status == ECANCELED:
-        return AbortedError("the run is being stopped")
     return OSError(<int>-status, os.strerror(<int>-status))
 
 
@@ -169,8 +165,10 @@ cdef class Stream:
                 self.network.count_wait_c(self.slot)
             ready = self.network.wait_hook(((self, reading, writing),), deadline_ns)
             result = WAIT_READY if ready else WAIT_TIMED_OUT
-        if result != WAIT_READY:
-            raise failure(-ETIMEDOUT if result == WAIT_TIMED_OUT else -ECANCELED)
+        if result == WAIT_STOPPED:
+            raise self.network.process.host.ended("the run is being stopped")
+        if result == WAIT_TIMED_OUT:
+            raise failure(-ETIMEDOUT)
         return self.check_open()  # another user-level thread may have closed it
 
     def bind(self, uint32_t port) -> None:

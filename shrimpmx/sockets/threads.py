@@ -119,7 +119,7 @@ class Scheduler:
 
     def __init__(self, network: WaitingNetwork) -> None:
         self._network = network
-        self._now_ns = network.process.control.now_ns
+        self._now_ns = network.process.host.now_ns
         self._tally = Tally(network.process, "thread_switches")
         self._ready: deque[tuple[Thread, bool]] = deque()  # and what its wait returns
         # Of each thread that waits: for what, and until when.

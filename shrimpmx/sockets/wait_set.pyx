@@ -20,8 +20,6 @@ from shrimpmx.sockets.slots cimport (
 )
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WaitResult
 
-from shrimpmx.errors import AbortedError
-
 
 cdef class WaitSet(Waitable):
     """Sockets of `network`, by slot, with the events that are waited for."""
@@ -80,7 +78,7 @@ cdef class WaitSet(Waitable):
             self.broken = False
             raise OSError(EBADF, os.strerror(EBADF))
         if result == WAIT_STOPPED:
-            raise AbortedError("the run is being stopped")
+            raise self.network.process.host.ended("the run is being stopped")
         slots = sorted([self.candidates[index] for index in range(self.count)])
         return [(slot, self.watched[<uint32_t>slot].ready) for slot in slots]
 

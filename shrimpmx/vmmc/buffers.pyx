@@ -22,7 +22,7 @@ from shrimpmx.wait.strategy cimport WAIT_TIMED_OUT, WaitResult
 
 import numpy as np
 
-from shrimpmx.errors import AbortedError, InputError, VmmcError
+from shrimpmx.errors import InputError, VmmcError
 
 # Why a map request failed: its status for programs, and in words.
 REFUSALS = {
@@ -82,6 +82,7 @@ cdef class Export:
         self.process = None
         with nogil:
             process.unexport_c(self.index)
+            process.host.check()
 
     def forget(self) -> None:
         """Its process has closed."""
@@ -189,7 +190,7 @@ cdef class Import:
         if result == VMMC_BAD_IMPORT:
             raise VmmcError(f"endpoint {self.endpoint} of node {self.node} has gone away", "gone")
         if result == VMMC_STOPPED:
-            raise AbortedError("the run was stopped during an update")
+            raise process.host.ended("the run was stopped during an update")
         return 0
 
     def unmap(self) -> None:
@@ -222,7 +223,7 @@ cdef class MapRequest:
                 f"there is no export {export_index} of endpoint {endpoint} of node {node}; nodes "
                 f"are 0 to {process.node.header.nodes_count - 1}, endpoints 0 to 254")
         if result == VMMC_STOPPED:
-            raise AbortedError("the run was stopped during a map request")
+            raise process.host.ended("the run was stopped during a map request")
         process.mapping[self.tag] = self
 
     def test(self) -> Import | None:

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from shrimpmx.nic.lent cimport LentNic
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.heap cimport Heap
+from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport COUNTERS_MAX
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport vmmc_export, vmmc_letter, vmmc_process
@@ -20,7 +21,7 @@ cdef enum VmmcError:
     VMMC_DONE = 0
     VMMC_BAD_RANGE = -1       # past the end of the buffer
     VMMC_BAD_IMPORT = -2      # not mapped (any more)
-    VMMC_STOPPED = -3         # the run is being stopped
+    VMMC_STOPPED = -3         # the run is being stopped, or the host has failed
 
 cdef enum:
     VMMC_ASK_INTERRUPT = 1    # flags of update_c: interrupt the receiver, if it wants that
@@ -32,6 +33,7 @@ cdef enum:
 cdef class VmmcProcess:
     cdef readonly Node node
     cdef readonly Control control
+    cdef readonly Host host
     cdef readonly Waiter waiter
     cdef readonly Heap heap
     cdef readonly uint32_t index       # its endpoint
@@ -101,7 +103,6 @@ cdef class VmmcProcess:
     cdef bint next_letter(self, vmmc_letter *letter) noexcept nogil
     cdef void await_deposits(self) noexcept nogil
     cdef bint stopped(self) noexcept nogil
-    cdef bint virtual(self) noexcept nogil
     cdef bint import_gone(self, uint32_t import_index) noexcept nogil
     cdef int sort_mail(self) except -1
     cdef void hand_over(self, const vmmc_letter *letter) noexcept

@@ -5,6 +5,7 @@ from typing import Any
 from shrimpmx.nic.lent import LentNic
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.heap import Heap
+from shrimpmx.shared.host import Host
 from shrimpmx.shared.node import Node
 from shrimpmx.vmmc.buffers import Export, Flag, Import, MapRequest
 from shrimpmx.wait.strategy import Strategy
@@ -13,6 +14,7 @@ from shrimpmx.wait.waiter import Waiter
 class VmmcProcess:
     node: Node
     control: Control
+    host: Host
     waiter: Waiter | None
     heap: Heap
     index: int
@@ -27,6 +29,7 @@ class VmmcProcess:
         core: int = 0,
         agent: int | None = None,
         lent: LentNic | None = None,
+        host: Host | None = None,
     ) -> None: ...
     def open(self) -> None: ...
     def close(self) -> None: ...

@@ -9,7 +9,6 @@ waiting paper, sections 2.1 and 4.
 """
 
 import os
-import time
 import warnings
 
 from cpython.pythread cimport PyThread_get_thread_ident
@@ -20,9 +19,10 @@ from shrimpmx.host.transmit cimport transmit_doorbell
 from shrimpmx.native.atomics cimport (
     compare_exchange_u32, full_fence, load_acquire_u32, load_relaxed_u32, store_release_u32,
 )
-from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.nic.lent cimport LentNic
 from shrimpmx.shared.heap cimport Heap
+from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport (
     COUNTER_exports,
     COUNTER_imports,
@@ -52,14 +52,12 @@ from shrimpmx.wait.strategy cimport WaitResult, ready_function, spin_until
 from shrimpmx.wait.waiter cimport Waiter
 
 from shrimpmx import errors
-
-cdef extern from "<sched.h>" nogil:
-    int sched_yield() noexcept
+from shrimpmx.shared.host import host_of
 
 cdef:
-    # How long a process that closes waits for its NIC, s (ours), and between two looks.
-    double CLOSE_LIMIT_S = 1.0
-    double CLOSE_LOOK_S = 50e-6
+    # How long a process that closes waits for its NIC, ns (ours), and between two looks.
+    int64_t CLOSE_LIMIT_NS = 1_000_000_000
+    int64_t CLOSE_LOOK_NS = 50_000
 
 
 cdef class VmmcProcess:
@@ -67,7 +65,8 @@ cdef class VmmcProcess:
 
     `waiter` is how it waits (None: it spins), and has to begin after the process is open; `core`
     gets its interrupts; `agent` is the index of the rank's record, whose counters are kept (None:
-    the process's own); `lent` carries out short updates where the NIC has no CPU of its own.
+    the process's own); `lent` carries out short updates where the NIC has no CPU of its own; `host`
+    is how time passes (None: the waiter's, or the kernel's).
     One thread may use it: the one that opened it. Others get InputError.
     Raises InputError if there is no such endpoint, core or runner, or the NIC is of another kind.
     """
@@ -77,7 +76,8 @@ cdef class VmmcProcess:
         mailbox_free(&self.mailbox)
 
     def __init__(self, Node node not None, uint32_t endpoint, uint32_t runner, *,
-                 Waiter waiter=None, uint32_t core=0, agent=None, LentNic lent=None):
+                 Waiter waiter=None, uint32_t core=0, agent=None, LentNic lent=None,
+                 Host host=None):
         cdef runner_record *record
         if node.header.vmmc_offset == 0:
             raise errors.InputError(f"node {node.header.index} has no vmmc NIC")
@@ -97,14 +97,19 @@ cdef class VmmcProcess:
         self.index = endpoint
         self.runner = runner
         self.core = core
+        if host is None:
+            host = host_of(node.control) if waiter is None else waiter.host
+        self.host = host
         self.lent = lent
+        if lent is not None:
+            lent.host = host
         self.counters = self.own_counters
         if agent is not None:
             self.counters = <uint64_t *>node.control.agent(agent).counters
         record = node.control.runner(runner)
         self.environment.slot = &record.slot
         self.environment.account = &record.account
-        self.environment.clock = node.control.clock()
+        self.environment.host = <void *>host
         self.environment.gate = &self.pages.gate
         self.environment.stop = <const uint32_t *><const void *>&node.control.header.stop
 
@@ -147,7 +152,7 @@ cdef class VmmcProcess:
         if not (imports_open(&self.imports, vmmc_imports_of(self.node.header, shared))
                 and mailbox_open(&self.mailbox, vmmc_mailbox_of(self.node.header, shared))):
             raise MemoryError("no memory for a process's imports and letters")
-        sender_open(&self.sender, self.node, self.index, self.counters)
+        sender_open(&self.sender, self.node, self.index, self.counters, self.host)
         self.sender.lent = NULL if self.lent is None else <void *>self.lent
         shared.runner = self.runner
         shared.core = self.core
@@ -165,9 +170,11 @@ cdef class VmmcProcess:
     def close(self) -> None:
         """Withdraw what is exported and tell the peers; harmless if closed.
 
-        What was sent before still arrives. Waits up to a second for the NIC to have told them.
+        What was sent before still arrives. Waits up to a second for the NIC to have told them, if
+        time passes meanwhile.
         """
         cdef uint32_t number
+        cdef int64_t until_ns
         if not self.opened:
             return
         self.check_caller()
@@ -184,10 +191,11 @@ cdef class VmmcProcess:
         for buffer in self.exported:
             buffer.forget()
         self.exported = self.mapping = None
-        until = time.monotonic() + CLOSE_LIMIT_S
+        self.host.check()
+        until_ns = self.host.now_c() + CLOSE_LIMIT_NS
         while (load_acquire_u32(&self.shared.state) == VMMC_CLOSING and not self.stopped()
-               and not self.virtual() and time.monotonic() < until):
-            time.sleep(CLOSE_LOOK_S)
+               and self.host.moves and self.host.now_c() < until_ns):
+            self.host.sleep(CLOSE_LOOK_NS)
 
     def __enter__(self):
         self.open()
@@ -205,9 +213,6 @@ cdef class VmmcProcess:
 
     cdef bint stopped(self) noexcept nogil:
         return load_relaxed_u32(self.environment.stop) != 0
-
-    cdef bint virtual(self) noexcept nogil:
-        return self.environment.clock.kind == CLOCK_KIND_VIRTUAL
 
     cdef int check_caller(self) except -1:
         if self.thread != <uint64_t>PyThread_get_thread_ident():
@@ -268,7 +273,8 @@ cdef class VmmcProcess:
         while load_acquire_u32(depositing) == before and not self.stopped():
             # The NIC sees to it if whoever deposited has died (lending.pyx).
             transmit_doorbell(&self.sender.port)
-            sched_yield()
+            if not self.host.yield_cpu(NEVER_NS):
+                return
 
     cdef int map_request_c(self, uint32_t node, uint32_t endpoint, uint32_t export_index,
                            uint32_t tag) noexcept nogil:
@@ -450,7 +456,7 @@ cdef class VmmcProcess:
         if result == VMMC_BAD_RANGE:
             raise errors.InputError(f"there is no endpoint {endpoint} of node {node}")
         if result == VMMC_STOPPED:
-            raise errors.AbortedError("the run was stopped while a letter was sent")
+            raise self.host.ended("the run was stopped while a letter was sent")
 
     def take_letter(self) -> dict | None:
         """The next letter, its fields by name; None if there is none."""

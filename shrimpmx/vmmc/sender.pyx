@@ -10,8 +10,10 @@ from libc.string cimport memcpy
 from shrimpmx.host.transmit cimport (
     transmit_commit, transmit_doorbell, transmit_open, transmit_prepare,
 )
-from shrimpmx.native.atomics cimport cpu_pause, load_relaxed_u32
+from shrimpmx.native.atomics cimport load_relaxed_u32
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.nic.lent cimport LentNic
+from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport (
     COUNTER_sent_letters,
     COUNTER_sent_update_bytes,
@@ -27,19 +29,18 @@ from shrimpmx.wire.vmmc cimport (
 )
 from shrimpmx.wire.wire cimport WIRE_HEAD_BYTES, be16, be32, wire_head
 
-cdef extern from "<sched.h>" nogil:
-    int sched_yield() noexcept
-
 cdef enum:
     # Looks for room in the tx ring before the CPU is yielded: the NIC takes a frame in less.
     SPINS_BEFORE_YIELD = 200
     HEAD_BYTES = WIRE_HEAD_BYTES + VMMC_HEADER_BYTES
 
 
-cdef void sender_open(Sender *sender, Node node, uint32_t endpoint, uint64_t *counters) noexcept:
+cdef void sender_open(Sender *sender, Node node, uint32_t endpoint, uint64_t *counters,
+                      Host host) noexcept:
     transmit_open(&sender.port, node, node_endpoint_tx_ring(node.header, endpoint))
     (<wire_head *>sender.port.head).ethertype = be16(VMMC_ETHERTYPE)
     sender.stop = <const uint32_t *><const void *>&node.control.header.stop
+    sender.host = <void *>host
     sender.counters = counters
     sender.endpoint = endpoint
     sender.lent = NULL
@@ -124,7 +125,7 @@ cdef wire_vmmc *prepare_letter(Sender *sender, uint32_t packet, uint32_t node, u
 
 
 cdef wire_vmmc *prepare(Sender *sender, uint32_t node) noexcept nogil:
-    """The header of the next packet to `node`, after a wait for room; NULL: a stop."""
+    """The header of the next packet to `node`, after a wait for room; NULL: it was given up."""
     cdef uint8_t *frame = transmit_prepare(&sender.port, node)
     cdef wire_vmmc *header
     cdef uint32_t looks = 0
@@ -134,10 +135,11 @@ cdef wire_vmmc *prepare(Sender *sender, uint32_t node) noexcept nogil:
     while frame == NULL:
         looks += 1
         if looks % SPINS_BEFORE_YIELD == 0:
-            if load_relaxed_u32(sender.stop) != 0:
+            if (load_relaxed_u32(sender.stop) != 0
+                    or not (<Host>sender.host).yield_cpu(NEVER_NS)):
                 return NULL
-            sched_yield()
-        cpu_pause()
+        if not (<Host>sender.host).pause(NEVER_NS):
+            return NULL
         frame = transmit_prepare(&sender.port, node)
     header = <wire_vmmc *>(frame + WIRE_HEAD_BYTES)
     header.src_endpoint = <uint8_t>sender.endpoint

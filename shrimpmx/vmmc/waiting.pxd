@@ -15,6 +15,6 @@ cdef struct News:
 
 # On the run's clock; None: never.
 cdef int64_t deadline_of(VmmcProcess process, object timeout_ns) except -1
-# Waits by `strategy` (None: the process's). InputError where nothing would move the clock.
+# Waits by `strategy` (None: the process's).
 cdef WaitResult wait_for_news(VmmcProcess process, Strategy strategy, News *news,
                               int64_t deadline_ns) except *

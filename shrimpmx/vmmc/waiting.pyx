@@ -3,13 +3,11 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.native.atomics cimport load_acquire_u32
-from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.vmmc.process cimport VmmcProcess
 from shrimpmx.wait.strategy cimport (
-    WAIT_STOPPED, WAIT_TIMED_OUT, Strategy, WaitEnvironment, WaitResult,
+    WAIT_STOPPED, Strategy, WaitEnvironment, WaitResult,
 )
-
-from shrimpmx.errors import AbortedError, InputError
 
 
 cdef bint news_came(void *context) noexcept nogil:
@@ -25,7 +23,7 @@ cdef bint news_came(void *context) noexcept nogil:
 cdef int64_t deadline_of(VmmcProcess process, object timeout_ns) except -1:
     if timeout_ns is None:
         return NEVER_NS
-    return min(clock_now_ns(process.control.clock()) + max(timeout_ns, 0), NEVER_NS)
+    return min(process.host.now_c() + max(timeout_ns, 0), NEVER_NS)
 
 
 cdef WaitResult wait_for_news(VmmcProcess process, Strategy strategy, News *news,
@@ -34,15 +32,11 @@ cdef WaitResult wait_for_news(VmmcProcess process, Strategy strategy, News *news
     cdef WaitResult result
     if process.waiter is not None:
         environment = &process.waiter.environment
-    elif process.virtual() and not news_came(news):
-        if clock_now_ns(process.control.clock()) < deadline_ns:
-            raise InputError("nothing moves a virtual clock during a wait; wait with timeout 0")
-        return WAIT_TIMED_OUT
     with nogil:
         if strategy is None:
             result = process.wait_c(news_came, news, deadline_ns)
         else:
             result = strategy.wait(environment, news_came, news, deadline_ns)
     if result == WAIT_STOPPED:
-        raise AbortedError(f"the run was stopped while endpoint {process.index} waited")
+        raise process.host.ended(f"the run was stopped while endpoint {process.index} waited")
     return result

@@ -11,7 +11,7 @@ so it also compares how fast it gets on with and without.
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.atomics cimport load_relaxed_u32
-from shrimpmx.native.clock cimport clock_now_ns
+from shrimpmx.shared.host cimport Host
 from shrimpmx.wait.pure cimport block_until
 from shrimpmx.wait.strategy cimport (
     WAIT_READY,
@@ -105,7 +105,7 @@ cdef class AdaptiveSpin(Strategy):
 
     cdef WaitResult persist(self, WaitEnvironment *environment, ready_function ready,
                             void *context, int64_t deadline_ns) noexcept nogil:
-        cdef int64_t start_ns = clock_now_ns(environment.clock)
+        cdef int64_t start_ns = (<Host>environment.host).now_c()
         cdef int64_t limit_ns
         cdef WaitResult result
         cdef bint alone = load_relaxed_u32(&environment.threads) <= 1
@@ -122,7 +122,7 @@ cdef class AdaptiveSpin(Strategy):
             result = block_until(environment, ready, context, deadline_ns, True)
         # After a shorter spin a sleep's own time would count as delay.
         if self.spins and alone and result == WAIT_READY and limit_ns >= self.t_block_ns:
-            self.observe(clock_now_ns(environment.clock) - start_ns)
+            self.observe((<Host>environment.host).now_c() - start_ns)
         return result
 
     cdef int64_t next_limit(self) noexcept nogil:

@@ -25,5 +25,5 @@ cdef class Notify(Strategy):
 # Without `enables` the interrupts are left as they are.
 cdef WaitResult block_until(WaitEnvironment *environment, ready_function ready, void *context,
                             int64_t deadline_ns, bint enables) noexcept nogil
-# One sched_yield, counted and charged.
-cdef void yield_cpu(WaitEnvironment *environment) noexcept nogil
+# Offers the CPU to others once, counted and charged. False: the host cannot.
+cdef bint yield_cpu(WaitEnvironment *environment, int64_t deadline_ns) noexcept nogil

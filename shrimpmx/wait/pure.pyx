@@ -10,17 +10,16 @@ from shrimpmx.native.atomics cimport (
     load_relaxed_u32,
     store_relaxed_u32,
 )
-from shrimpmx.native.burn cimport burn_ns
-from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport (
     WAIT_SLOT_IDLE,
     WAIT_SLOT_NOTIFY,
-    futex_wait,
     futex_wake,
     wait_slot_arm,
     wait_slot_disarm,
 )
 from shrimpmx.native.notify cimport notify_count, notify_install, notify_set_word
+from shrimpmx.shared.host cimport Host
 from shrimpmx.wait.strategy cimport (
     WAIT_READY,
     WAIT_STOPPED,
@@ -33,45 +32,37 @@ from shrimpmx.wait.strategy cimport (
     spin_until,
 )
 
-cdef extern from "<sched.h>" nogil:
-    int sched_yield() noexcept
-
 
 cdef WaitResult timed_out(WaitEnvironment *environment) noexcept nogil:
     environment.account.timeouts += 1
     return WAIT_TIMED_OUT
 
 
-# Time to sleep, ns: negative for ever, 0 when the deadline has passed.
-cdef int64_t time_left_ns(WaitEnvironment *environment, int64_t deadline_ns) noexcept nogil:
-    cdef int64_t left_ns
-    if deadline_ns == NEVER_NS:
-        return -1
-    left_ns = deadline_ns - clock_now_ns(environment.clock)
-    return left_ns if left_ns > 0 else 0
+cdef inline bint is_over(WaitEnvironment *environment, int64_t deadline_ns) noexcept nogil:
+    return deadline_ns != NEVER_NS and (<Host>environment.host).now_c() >= deadline_ns
 
 
-# What the emulated host takes for so many runs of the kernel's scheduler, beside this one's own.
-cdef inline void charge(WaitEnvironment *environment, int64_t reschedules) noexcept nogil:
-    if environment.reschedule_cost_ns > 0:
-        burn_ns(environment.clock, reschedules * environment.reschedule_cost_ns)
+# What the emulated host takes for a run of the kernel's scheduler, beside this one's own.
+cdef inline bint charge(WaitEnvironment *environment) noexcept nogil:
+    return (<Host>environment.host).charge(environment.reschedule_cost_ns)
 
 
-cdef void yield_cpu(WaitEnvironment *environment) noexcept nogil:
+cdef bint yield_cpu(WaitEnvironment *environment, int64_t deadline_ns) noexcept nogil:
     environment.account.yields += 1
     environment.account.system_calls += 1
-    sched_yield()
-    charge(environment, 1)
+    return (<Host>environment.host).yield_cpu(deadline_ns) and charge(environment)
 
 
 # Sleeps while the slot's word is `seen`: the kernel's scheduler runs to put the process to sleep,
-# while the message may be on its way, and to bring it back.
-cdef void sleep_once(WaitEnvironment *environment, uint32_t seen, int64_t left_ns) noexcept nogil:
+# while the message may be on its way, and to bring it back. False: the host cannot.
+cdef bint sleep_once(WaitEnvironment *environment, uint32_t seen,
+                     int64_t deadline_ns) noexcept nogil:
     environment.account.blocks += 1
     environment.account.system_calls += 1
-    charge(environment, 1)
-    futex_wait(&environment.slot.word, seen, left_ns)
-    charge(environment, 1)
+    return (charge(environment)
+            and (<Host>environment.host).block(<uint32_t *><void *>&environment.slot.word, seen,
+                                               deadline_ns)
+            and charge(environment))
 
 
 cdef class Spin(Strategy):
@@ -108,9 +99,10 @@ cdef class Sched(Strategy):
         while True:
             if load_relaxed_u32(environment.stop) != 0:
                 return WAIT_STOPPED
-            if deadline_ns != NEVER_NS and clock_now_ns(environment.clock) >= deadline_ns:
+            if is_over(environment, deadline_ns):
                 return timed_out(environment)
-            yield_cpu(environment)
+            if not yield_cpu(environment, deadline_ns):
+                return WAIT_STOPPED
             if ready(context):
                 return WAIT_READY
 
@@ -146,7 +138,6 @@ cdef WaitResult block_until(WaitEnvironment *environment, ready_function ready, 
     cdef InterruptGate *gate = environment.gate if enables else NULL
     cdef InterruptGate *enabled
     cdef uint32_t seen
-    cdef int64_t left_ns
     while True:
         seen = wait_slot_arm(environment.slot)  # W2: armed before the looks below
         if enables:
@@ -162,12 +153,13 @@ cdef WaitResult block_until(WaitEnvironment *environment, ready_function ready, 
         if load_acquire_u32(environment.stop) != 0:
             stop_sleeping(environment, gate)
             return WAIT_STOPPED
-        left_ns = time_left_ns(environment, deadline_ns)
-        if left_ns == 0:
+        if is_over(environment, deadline_ns):
             stop_sleeping(environment, gate)
             return timed_out(environment)
         # Woken for another thread it arms again at once, with no disarming in between.
-        sleep_once(environment, seen, left_ns)
+        if not sleep_once(environment, seen, deadline_ns):
+            stop_sleeping(environment, gate)
+            return WAIT_STOPPED
         if ready(context):
             # The handler disables the interrupts, then disarms the slot: armed still, it was none.
             enabled = gate if load_acquire_u32(&environment.slot.armed) != WAIT_SLOT_IDLE else NULL
@@ -245,7 +237,6 @@ cdef class Notify(Strategy):
 cdef WaitResult sleep_until_notified(WaitEnvironment *environment, ready_function ready,
                                      void *context, int64_t deadline_ns) noexcept nogil:
     cdef uint32_t seen
-    cdef int64_t left_ns
     cdef bint first = True
     while True:
         seen = load_acquire_u32(&environment.slot.word)  # before the looks below
@@ -255,8 +246,8 @@ cdef WaitResult sleep_until_notified(WaitEnvironment *environment, ready_functio
             return WAIT_READY
         if load_acquire_u32(environment.stop) != 0:
             return WAIT_STOPPED
-        left_ns = time_left_ns(environment, deadline_ns)
-        if left_ns == 0:
+        if is_over(environment, deadline_ns):
             return timed_out(environment)
-        sleep_once(environment, seen, left_ns)
+        if not sleep_once(environment, seen, deadline_ns):
+            return WAIT_STOPPED
         first = False

@@ -9,7 +9,8 @@ stopped, and the waiter raises it.
 from libc.stdint cimport int64_t
 
 from shrimpmx.native.atomics cimport load_relaxed_u32
-from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.shared.host cimport Host
 from shrimpmx.wait.pure cimport block_until, yield_cpu
 from shrimpmx.wait.strategy cimport (
     WAIT_READY,
@@ -38,10 +39,10 @@ cdef class PythonStrategy(Strategy):
 
     cdef WaitResult persist(self, WaitEnvironment *environment, ready_function ready,
                             void *context, int64_t deadline_ns) noexcept nogil:
-        cdef int64_t start_ns = clock_now_ns(environment.clock)
+        cdef int64_t start_ns = (<Host>environment.host).now_c()
         cdef WaitResult result = self.follow(environment, ready, context, start_ns, deadline_ns)
         if self.learns:
-            self.tell_end(clock_now_ns(environment.clock) - start_ns, result)
+            self.tell_end((<Host>environment.host).now_c() - start_ns, result)
         return WAIT_STOPPED if self.failed else result
 
     cdef WaitResult follow(self, WaitEnvironment *environment, ready_function ready,
@@ -59,14 +60,15 @@ cdef class PythonStrategy(Strategy):
             if decision == DECIDED_STOP:
                 return WAIT_STOPPED
             if decision == DECIDED_YIELD:
-                yield_cpu(environment)
+                if not yield_cpu(environment, deadline_ns):
+                    return WAIT_STOPPED
                 if ready(context):
                     return WAIT_READY
             else:
                 result = spin_for(environment, ready, context, decision, deadline_ns)
                 if result != WAIT_TIMED_OUT:
                     return result
-            now_ns = clock_now_ns(environment.clock)
+            now_ns = (<Host>environment.host).now_c()
         return WAIT_STOPPED
 
     cdef int64_t decide(self, int64_t waited_ns) noexcept nogil:

@@ -2,7 +2,6 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
-from shrimpmx.native.clock cimport Clock
 from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.shared.layout cimport wait_account
 
@@ -28,7 +27,7 @@ cdef struct WaitEnvironment:
     InterruptGate *gate      # NULL: the handler wakes whoever armed its slot
     int64_t reschedule_cost_ns  # burnt for each run of the kernel's scheduler (platforms)
     wait_account *account    # of this process
-    const Clock *clock
+    void *host               # the Host of this process
     const uint32_t *stop     # the run's stop word (control_header.stop)
     uint32_t threads         # of the process that wait now and share the slot; see Waiter.enter
 

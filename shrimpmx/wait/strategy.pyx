@@ -7,8 +7,9 @@ terms of the waiting paper, sections 3.2 and 3.3.
 
 from libc.stdint cimport int64_t, uint32_t
 
-from shrimpmx.native.atomics cimport cpu_pause, load_relaxed_u32
-from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.native.atomics cimport load_relaxed_u32
+from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.shared.host cimport Host
 
 # Looks between two checks of the stop word and the clock: 16 looks of a few ns each keep a
 # check, which touches a shared line and reads the clock, below a tenth of the loop.
@@ -65,12 +66,12 @@ cdef WaitResult spin_for(WaitEnvironment *environment, ready_function ready, voi
     if spin_ns <= 0:
         return WAIT_TIMED_OUT
     return spin_until(environment, ready, context,
-                      min(clock_now_ns(environment.clock) + spin_ns, deadline_ns))
+                      min((<Host>environment.host).now_c() + spin_ns, deadline_ns))
 
 
 cdef WaitResult spin_until(WaitEnvironment *environment, ready_function ready,
                            void *context, int64_t limit_ns) noexcept nogil:
-    cdef int64_t start_ns = clock_now_ns(environment.clock)
+    cdef int64_t start_ns = (<Host>environment.host).now_c()
     cdef int64_t now_ns = start_ns
     cdef uint32_t look = 0
     cdef WaitResult result
@@ -86,12 +87,14 @@ cdef WaitResult spin_until(WaitEnvironment *environment, ready_function ready,
                 result = WAIT_STOPPED
                 break
             if limit_ns != NEVER_NS:
-                now_ns = clock_now_ns(environment.clock)
+                now_ns = (<Host>environment.host).now_c()
                 if now_ns >= limit_ns:
                     result = WAIT_TIMED_OUT
                     break
-        cpu_pause()
+        if not (<Host>environment.host).pause(limit_ns):
+            result = WAIT_STOPPED
+            break
     if result == WAIT_READY or limit_ns == NEVER_NS:
-        now_ns = clock_now_ns(environment.clock)
+        now_ns = (<Host>environment.host).now_c()
     environment.account.spin_ns += now_ns - start_ns
     return result

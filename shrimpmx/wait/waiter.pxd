@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.shared.control cimport Control
+from shrimpmx.shared.host cimport Host
 from shrimpmx.wait.strategy cimport (
     InterruptGate,
     Strategy,
@@ -27,10 +28,11 @@ cdef bint any_flag_changed(void *context) noexcept nogil
 cdef class Waiter:
     cdef WaitEnvironment environment
     cdef readonly Control control
+    cdef readonly Host host
     cdef readonly uint32_t runner_index
     cdef readonly Strategy strategy
     cdef bint begun
-    cdef int64_t handler_cost_ns     # of each notification, see notify.pxd
+    cdef int64_t handler_cost_ns     # of each notification
 
     # Before begin(): waits enable interrupts through `gate`, which outlives the waiter.
     cdef void use_gate(self, InterruptGate *gate) noexcept nogil

@@ -3,12 +3,14 @@ from types import TracebackType
 from typing import Literal
 
 from shrimpmx.shared.control import Control
+from shrimpmx.shared.host import Host
 from shrimpmx.wait.strategy import Strategy
 
 Outcome = Literal["ready", "timed out", "stopped"]
 
 class Waiter:
     control: Control
+    host: Host
     runner_index: int
     strategy: Strategy
     def __init__(
@@ -18,6 +20,7 @@ class Waiter:
         strategy: Strategy,
         reschedule_cost_ns: int = 0,
         handler_cost_ns: int = 0,
+        host: Host | None = None,
     ) -> None: ...
     def begin(self) -> None: ...
     def end(self) -> None: ...

@@ -9,8 +9,8 @@ from libc.stdlib cimport free, malloc
 
 from shrimpmx.native.atomics cimport fetch_add_u32, load_acquire_u32
 from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.native.notify cimport notify_set_cost
 from shrimpmx.shared.control cimport Control
+from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport runner_record
 from shrimpmx.wait.strategy cimport (
     InterruptGate,
@@ -20,6 +20,7 @@ from shrimpmx.wait.strategy cimport (
 )
 
 from shrimpmx.errors import InputError
+from shrimpmx.shared.host import host_of
 from shrimpmx.wait.strategy import RESULTS
 
 
@@ -52,19 +53,20 @@ cdef bint predicate_holds(void *context) noexcept with gil:
 
 
 cdef class Waiter:
-    """Waits on behalf of process `runner_index` with `strategy`.
+    """Waits on behalf of process `runner_index` with `strategy`; time passes as its `host` has it.
 
     begin() readies the strategy in the calling process and end() undoes that; a `with`
     statement does both, and raises what a strategy written in Python has raised.
 
     What an emulated host takes beside this one's own time is burnt as CPU time of the process:
     `reschedule_cost_ns` for each run of the kernel's scheduler, once for a yield and twice for a
-    sleep, and `handler_cost_ns` in each run of the notification handler.
+    sleep, and `handler_cost_ns` in each run of the notification handler. InputError if the host
+    cannot charge them.
     """
 
     def __cinit__(self, Control control not None, uint32_t runner_index,
                   Strategy strategy not None, int64_t reschedule_cost_ns=0,
-                  int64_t handler_cost_ns=0):
+                  int64_t handler_cost_ns=0, Host host=None):
         cdef runner_record *record
         if runner_index >= control.header.runners_count:
             raise IndexError(f"no runner {runner_index}; there are {control.header.runners_count}")
@@ -74,7 +76,9 @@ cdef class Waiter:
         self.strategy = strategy
         self.environment.slot = &record.slot
         self.environment.account = &record.account
-        self.environment.clock = control.clock()
+        self.host = host_of(control) if host is None else host
+        self.host.check_cost(reschedule_cost_ns)
+        self.environment.host = <void *>self.host
         self.environment.reschedule_cost_ns = reschedule_cost_ns
         self.handler_cost_ns = handler_cost_ns
         self.environment.stop = <const uint32_t *><const void *>&control.header.stop
@@ -82,7 +86,7 @@ cdef class Waiter:
     def begin(self) -> None:
         """Ready the strategy; `notify` needs the process registered with its signal."""
         if not self.begun:
-            notify_set_cost(self.handler_cost_ns)
+            self.host.set_handler_cost(self.handler_cost_ns)
             self.strategy.begin(&self.environment)
             self.begun = True
 
@@ -178,6 +182,7 @@ cdef class Waiter:
             with nogil:
                 result = self.wait_flags_with(chosen, array, count, deadline)
             self.leave()
+            self.host.check()
         finally:
             free(array)
         self.raise_failure(chosen)
@@ -197,6 +202,7 @@ cdef class Waiter:
         with nogil:
             result = self.wait_with(chosen, predicate_holds, <void *>predicate, deadline)
         self.leave()
+        self.host.check()
         if predicate.failure is not None:
             raise predicate.failure
         self.raise_failure(chosen)

@@ -10,7 +10,6 @@ in the same phase.
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -24,8 +23,8 @@ from shrimpmx.shared.control import Control
 from shrimpmx.shared.counter_texts import LONGEST
 
 MATCH = 0x616E6174
-# Between two looks at an agent's work while the network is quiet.
-LOOK_S = 0.0002
+# Between two looks at an agent's work while the network is quiet, ns (ours).
+LOOK_NS = 200_000
 # Counters that go on while nothing happens.
 IDLE_COUNTERS = frozenset({"steps", "progress_calls", "timer_ticks", "loops"})
 # What the name of a counted array begins with; the agent and the counter follow.
@@ -74,14 +73,14 @@ def send_messages(
     draw = random.Random(messages.seed)
     sent, done = (np.zeros(messages.count, dtype=np.int64) for _ in range(2))
     tables: list[Counters] = []
-    keep_quiet(endpoint, control, messages.quiet_ns)
+    keep_quiet(endpoint, messages.quiet_ns)
     before = all_counters(control)
     for number in range(messages.count):
         stamp(data, number)
-        sent[number] = control.now_ns()
+        sent[number] = endpoint.host.now_ns()
         _finish(endpoint, endpoint.isend(data, partner, MATCH), number)
-        done[number] = control.now_ns()
-        keep_quiet(endpoint, control, round(messages.quiet_ns * draw.uniform(1.0, 1.5)))
+        done[number] = endpoint.host.now_ns()
+        keep_quiet(endpoint, round(messages.quiet_ns * draw.uniform(1.0, 1.5)))
         after = all_counters(control)
         tables.append(moved(before, after))
         before = after
@@ -89,7 +88,7 @@ def send_messages(
     return {"sent_ns": sent[skip:], "acknowledged_ns": done[skip:], **counted(tables[skip:])}
 
 
-def receive_messages(endpoint: Endpoint, messages: Messages, control: Control) -> Arrays:
+def receive_messages(endpoint: Endpoint, messages: Messages) -> Arrays:
     """Receive them, each posted before it is sent, and check every byte.
 
     Returns "received_ns": when each receive was done (int64, run clock).
@@ -100,7 +99,7 @@ def receive_messages(endpoint: Endpoint, messages: Messages, control: Control) -
     request = endpoint.irecv(_part(buffers[0], messages), MATCH)
     for number in range(messages.count):
         status = _finish(endpoint, request, number)
-        received[number] = control.now_ns()
+        received[number] = endpoint.host.now_ns()
         if number + 1 < messages.count:
             request = endpoint.irecv(_part(buffers[(number + 1) % 2], messages), MATCH)
         stamp(expected, number)
@@ -134,12 +133,12 @@ def stamp(data: NDArray[np.uint8], number: int) -> None:
     data[:room] = words[:room]
 
 
-def keep_quiet(endpoint: Endpoint, control: Control, quiet_ns: int) -> None:
+def keep_quiet(endpoint: Endpoint, quiet_ns: int) -> None:
     """Answer what comes, but send nothing of one's own for `quiet_ns`."""
-    until_ns = control.now_ns() + quiet_ns
-    while control.now_ns() < until_ns:
+    until_ns = endpoint.host.now_ns() + quiet_ns
+    while endpoint.host.now_ns() < until_ns:
         endpoint.progress()
-        time.sleep(LOOK_S)
+        endpoint.host.sleep(LOOK_NS)
 
 
 def all_counters(control: Control) -> Counters:

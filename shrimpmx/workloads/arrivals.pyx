@@ -6,12 +6,10 @@ the waiter waits.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from posix.time cimport CLOCK_THREAD_CPUTIME_ID, clock_gettime, timespec
 
 import numpy as np
 
-from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u64, load_relaxed_u32
-from shrimpmx.native.clock cimport clock_now_ns
+from shrimpmx.native.atomics cimport load_acquire_u64, load_relaxed_u32
 from shrimpmx.workloads.delays cimport Delays, delays_arriving, next_delay_ns
 from shrimpmx.workloads.vmmc_peer cimport PEER_DONE, PEER_STOPPED, Peer, PeerResult
 
@@ -64,27 +62,21 @@ def await_arrivals(Peer peer not None, uint32_t iterations, uint32_t warmup):
     recording.arrival_ns = &figures[0, 0]
     recording.cpu_ns = &figures[1, 0]
     with nogil:
-        cost_ns = reading_cost_ns()
+        cost_ns = reading_cost_ns(peer)
         result = await_all(peer, &recording, count, cost_ns, &number)
     peer.check(result, number)
     names = ("arrival_ns", "wait_cpu_ns")
     return {name: row[warmup:] for name, row in zip(names, measured, strict=True)}
 
 
-cdef inline int64_t thread_cpu_ns() noexcept nogil:
-    cdef timespec used
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used)
-    return <int64_t>used.tv_sec * 1_000_000_000 + used.tv_nsec
-
-
-cdef int64_t reading_cost_ns() noexcept nogil:
+cdef int64_t reading_cost_ns(Peer peer) noexcept nogil:
     """What two readings in a row differ by, at least."""
     cdef int64_t before_ns, step_ns
     cdef int64_t least_ns = 1_000_000
     cdef int _reading
     for _reading in range(COST_READINGS):
-        before_ns = thread_cpu_ns()
-        step_ns = thread_cpu_ns() - before_ns
+        before_ns = peer.host.cpu_ns()
+        step_ns = peer.host.cpu_ns() - before_ns
         least_ns = min(least_ns, step_ns)
     return least_ns
 
@@ -110,12 +102,13 @@ cdef PeerResult send_all(Peer peer, Delays *delays, uint32_t count,
         if result != PEER_DONE:
             return result
         due_ns = announced_ns(peer) + next_delay_ns(delays)
-        now_ns = clock_now_ns(peer.clock())
+        now_ns = peer.host.now_c()
         while now_ns < due_ns:
             if load_relaxed_u32(<const void *>&peer.process.control.header.stop) != 0:
                 return PEER_STOPPED
-            cpu_pause()
-            now_ns = clock_now_ns(peer.clock())
+            if not peer.host.pause(due_ns):
+                return PEER_STOPPED
+            now_ns = peer.host.now_c()
         result = announce(peer, word, now_ns)
         if result != PEER_DONE:
             return result
@@ -129,13 +122,13 @@ cdef PeerResult await_all(Peer peer, Recording *recording, uint32_t count, int64
     cdef PeerResult result
     for word in range(1, count + 1):
         number[0] = word - 1
-        begin_ns = clock_now_ns(peer.clock())
+        begin_ns = peer.host.now_c()
         result = announce(peer, word, begin_ns)
         if result != PEER_DONE:
             return result
-        cpu_ns = thread_cpu_ns()
+        cpu_ns = peer.host.cpu_ns()
         result = peer.expect_c(word)
-        cpu_ns = thread_cpu_ns() - cpu_ns - cost_ns
+        cpu_ns = peer.host.cpu_ns() - cpu_ns - cost_ns
         if result != PEER_DONE:
             return result
         recording.arrival_ns[word - 1] = announced_ns(peer) - begin_ns

@@ -10,10 +10,10 @@ from shrimpmx.mx.handles cimport Partner
 from shrimpmx.mx.types cimport (
     MESSAGE_MAX_BYTES, STATUS_NO_RESOURCES, STATUS_SUCCESS, STATUS_UNREACHABLE, MxPartner, MxRequest
 )
-from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
 
-from shrimpmx.errors import AbortedError, InputError, MxError
+from shrimpmx.errors import InputError, MxError
 from shrimpmx.mx.handles import status_name
 
 cdef enum:
@@ -23,12 +23,12 @@ cdef enum:
 
 cdef int check_loop(Endpoint endpoint, LoopResult result, LoopFailure *failure,
                     object buffers) except -1:
-    if result == LOOP_DONE:
+    if result == LOOP_DONE and not endpoint.host.failed:
         return 0
     endpoint.library.abandoned.append(buffers)
     where = f"endpoint {endpoint.index} of node {endpoint.node.index}"
-    if result == LOOP_STOPPED:
-        raise AbortedError(f"the run was stopped while {where} was at work")
+    if result == LOOP_STOPPED or endpoint.host.failed:
+        raise endpoint.host.ended(f"the run was stopped while {where} was at work")
     if result == LOOP_FAILED:
         name = status_name(failure.status)
         raise MxError(f"message {failure.message} of {where} ended with {name}", name)
@@ -54,8 +54,7 @@ cdef WaitResult wait_for_message(Endpoint endpoint, MxPartner *partner, MxReques
     cdef WaitResult answer
     cdef WaitResult result = endpoint.wait_c(receive, endpoint.library.now_ns + patience_ns)
     while result == WAIT_TIMED_OUT:
-        result = endpoint.wait_c(
-            receive, clock_now_ns(endpoint.control.clock()) + patience_ns)
+        result = endpoint.wait_c(receive, endpoint.host.now_c() + patience_ns)
         if result == WAIT_TIMED_OUT:
             answer = ask(endpoint, partner, status)
             if endpoint.test_c(receive):

@@ -9,10 +9,10 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 import numpy as np
 
 from shrimpmx.native.atomics cimport load_acquire_u32
-from shrimpmx.native.burn cimport burn_ns
-from shrimpmx.native.clock cimport clock_now_ns
 from shrimpmx.native.random cimport random_bits, random_state
-from shrimpmx.workloads.vmmc_peer cimport PEER_CORRUPT, PEER_DONE, Peer, PeerResult
+from shrimpmx.workloads.vmmc_peer cimport (
+    PEER_CORRUPT, PEER_DONE, PEER_STOPPED, Peer, PeerResult,
+)
 
 from shrimpmx.errors import InputError
 
@@ -82,14 +82,15 @@ cdef PeerResult initiate(Peer peer, uint64_t[::1] places, int64_t[::1] samples, 
     for word in range(1, <uint32_t>samples.shape[0] + 1):
         number[0] = word - 1
         place = places[random_bits(&state) % <uint64_t>places.shape[0]]
-        start_ns = clock_now_ns(peer.clock())
-        burn_ns(peer.clock(), delay_ns)
+        start_ns = peer.host.now_c()
+        if not peer.host.burn_c(delay_ns):
+            return PEER_STOPPED
         result = peer.set_flag_c(place, word)
         if result == PEER_DONE:
             result = peer.expect_c(word)
         if result != PEER_DONE:
             return result
-        samples[word - 1] = clock_now_ns(peer.clock()) - start_ns
+        samples[word - 1] = peer.host.now_c() - start_ns
     return PEER_DONE
 
 
@@ -97,7 +98,7 @@ cdef PeerResult respond(Peer peer, int64_t[::1] samples, uint64_t seed,
                         uint64_t *number) noexcept nogil:
     cdef uint64_t state = random_state(seed)
     cdef int64_t now_ns
-    cdef int64_t before_ns = clock_now_ns(peer.clock())
+    cdef int64_t before_ns = peer.host.now_c()
     cdef uint32_t word
     cdef PeerResult result
     for word in range(1, <uint32_t>samples.shape[0] + 1):
@@ -107,7 +108,7 @@ cdef PeerResult respond(Peer peer, int64_t[::1] samples, uint64_t seed,
             result = peer.set_flag_c(ANSWER, word)
         if result != PEER_DONE:
             return result
-        now_ns = clock_now_ns(peer.clock())
+        now_ns = peer.host.now_c()
         samples[word - 1] = now_ns - before_ns
         before_ns = now_ns
     return PEER_DONE

@@ -6,7 +6,6 @@ rank: it only looks, now and then, at how far the handler of its node has come.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,11 +14,12 @@ from numpy.typing import NDArray
 
 from shrimpmx.errors import AbortedError
 from shrimpmx.shared.control import Control
+from shrimpmx.shared.host import Host
 
-# Between two looks, s: rare, since the rank shares its core with the handler.
-LOOK_S = 0.002
-# All were sent and none has come for so long: the others are lost, s.
-QUIET_S = 0.2
+# Between two looks, ns: rare, since the rank shares its core with the handler.
+LOOK_NS = 2_000_000
+# All were sent and none has come for so long: the others are lost, ns.
+QUIET_NS = 200_000_000
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Look:
 
 
 def await_invalid_packets(
-    control: Control, begin: Callable[[], object], count: int, warmup: int
+    host: Host, begin: Callable[[], object], count: int, warmup: int
 ) -> dict[str, NDArray[np.int64]]:
     """Let the packets come, by `begin`, and wait until `count` are dropped or nothing more comes.
 
@@ -39,17 +39,18 @@ def await_invalid_packets(
     packets between them, and "count", those that came. Without any there are no timestamps.
     """
     # A handler that has no pause leaves the rank no time to look before all is over.
-    looks = [_look(control)]
+    control = host.control
+    looks = [_look(host)]
     begin()
-    quiet_from = time.monotonic()
+    quiet_from_ns = host.now_ns()
     while looks[-1].dropped < count:
         if control.stop_state() != "no":
             raise AbortedError("the run was stopped while invalid packets came")
-        time.sleep(LOOK_S)
-        looks.append(_look(control))
+        host.sleep(LOOK_NS)
+        looks.append(_look(host))
         if looks[-1].dropped > looks[-2].dropped:
-            quiet_from = time.monotonic()
-        elif _sent(control) >= count and time.monotonic() - quiet_from > QUIET_S:
+            quiet_from_ns = host.now_ns()
+        elif _sent(control) >= count and host.now_ns() - quiet_from_ns > QUIET_NS:
             break
     span = chosen_looks(looks, warmup)
     return {
@@ -74,11 +75,11 @@ def chosen_looks(looks: list[Look], warmup: int) -> list[Look]:
     return []
 
 
-def _look(control: Control) -> Look:
+def _look(host: Host) -> Look:
     # Reading takes a while, in which packets come: the time is that of its middle.
-    before_ns = control.now_ns()
-    dropped = _total(control, "irq", "drop_invalid_type")
-    return Look((before_ns + control.now_ns()) // 2, dropped)
+    before_ns = host.now_ns()
+    dropped = _total(host.control, "irq", "drop_invalid_type")
+    return Look((before_ns + host.now_ns()) // 2, dropped)
 
 
 def _sent(control: Control) -> int:

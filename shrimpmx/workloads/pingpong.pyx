@@ -11,8 +11,7 @@ import numpy as np
 from shrimpmx.mx.endpoint cimport Endpoint
 from shrimpmx.mx.handles cimport Partner
 from shrimpmx.mx.types cimport STATUS_SUCCESS, MxPartner, MxRequest
-from shrimpmx.native.burn cimport burn_ns
-from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
 from shrimpmx.workloads.common cimport (
     LOOP_CORRUPT, LOOP_DONE, LOOP_FAILED, LOOP_NO_MEMORY, LOOP_STOPPED, LoopFailure, LoopResult,
@@ -140,14 +139,15 @@ cdef LoopResult initiate(Endpoint endpoint, Exchange *exchange, int64_t[::1] sam
         stamp(exchange.outgoing, exchange.size_bytes, number)
         if not post(endpoint, exchange, number):
             return LOOP_NO_MEMORY
-        start_ns = clock_now_ns(endpoint.control.clock())
-        burn_ns(endpoint.control.clock(), exchange.delay_ns)
+        start_ns = endpoint.host.now_c()
+        if not endpoint.host.burn_c(exchange.delay_ns):
+            return LOOP_STOPPED
         result = send(endpoint, exchange)
         if result == LOOP_DONE:
             result = await_message(endpoint, exchange)
         if result != LOOP_DONE:
             return result
-        samples[number] = clock_now_ns(endpoint.control.clock()) - start_ns
+        samples[number] = endpoint.host.now_c() - start_ns
         if not intact(exchange, number):
             return LOOP_CORRUPT
     if last == <uint64_t>samples.shape[0]:
@@ -163,7 +163,7 @@ cdef LoopResult respond(Endpoint endpoint, Exchange *exchange, int64_t[::1] samp
     cdef int64_t now_ns
     cdef LoopResult result
     if first == 0:
-        exchange.before_ns = clock_now_ns(endpoint.control.clock())
+        exchange.before_ns = endpoint.host.now_c()
         if not post(endpoint, exchange, 0):
             return LOOP_NO_MEMORY
     for number in range(first, last):
@@ -174,11 +174,12 @@ cdef LoopResult respond(Endpoint endpoint, Exchange *exchange, int64_t[::1] samp
             return result
         if number + 1 < count and not post(endpoint, exchange, number + 1):
             return LOOP_NO_MEMORY
-        burn_ns(endpoint.control.clock(), exchange.delay_ns)
+        if not endpoint.host.burn_c(exchange.delay_ns):
+            return LOOP_STOPPED
         result = send(endpoint, exchange)
         if result != LOOP_DONE:
             return result
-        now_ns = clock_now_ns(endpoint.control.clock())
+        now_ns = endpoint.host.now_c()
         samples[number] = now_ns - exchange.before_ns
         exchange.before_ns = now_ns
         if not intact(exchange, number):

@@ -7,7 +7,6 @@ any message, so that the order shows too.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from shrimpmx.errors import MxError
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request, Status
+from shrimpmx.shared.host import Host
 
 SIZE_MAX_BYTES = 1 << 20
 # (share, longest): mostly small, as applications send; some of every class (ours).
@@ -141,19 +141,19 @@ class Soak:
 
 
 class Reporter:
-    """Prints how many messages have been received, every `every_s` seconds."""
+    """Prints how many messages have been received, every `every_s` seconds of the run's clock."""
 
-    def __init__(self, received: Callable[[], int], total: int, every_s: float) -> None:
-        self._received, self._total, self._every_s = received, total, every_s
-        self._start = self._last = time.monotonic()
+    def __init__(self, host: Host, received: Callable[[], int], total: int, every_s: float) -> None:
+        self._host, self._received, self._total, self._every_s = host, received, total, every_s
+        self._start_ns = self._last_ns = host.now_ns()
 
     def __call__(self) -> None:
-        now = time.monotonic()
-        if now - self._last < self._every_s:
+        now_ns = self._host.now_ns()
+        if now_ns - self._last_ns < self._every_s * 1e9:
             return
-        self._last = now
+        self._last_ns = now_ns
         count = self._received()
-        rate = count / (now - self._start)
+        rate = count / (now_ns - self._start_ns) * 1e9
         left_s = (self._total - count) / rate if rate else 0.0
         print(
             f"{count} of {self._total} messages, {rate:.0f}/s, {left_s:.0f} s to go",

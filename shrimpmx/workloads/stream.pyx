@@ -8,7 +8,7 @@ import numpy as np
 from shrimpmx.mx.endpoint cimport Endpoint
 from shrimpmx.mx.handles cimport Partner
 from shrimpmx.mx.types cimport REQUEST_RECEIVE, STATUS_SUCCESS, MxPartner, MxRequest
-from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
 from shrimpmx.workloads.common cimport (
     LOOP_CORRUPT, LOOP_DONE, LOOP_FAILED, LOOP_NO_MEMORY, LOOP_STOPPED, LoopFailure, LoopResult,
@@ -55,7 +55,7 @@ def send_stream(Endpoint endpoint not None, Partner partner not None, uint32_t s
     stream.buffers = &buffers[0]
     stream.partner = partner.partner
     try:
-        stream.started_ns = clock_now_ns(endpoint.control.clock())
+        stream.started_ns = endpoint.host.now_c()
         with nogil:
             result = send_all(endpoint, &stream)
         check_loop(endpoint, result, &stream.failure, buffers)
@@ -63,7 +63,7 @@ def send_stream(Endpoint endpoint not None, Partner partner not None, uint32_t s
     finally:
         free(stream.requests)
     return {
-        "elapsed_ns": clock_now_ns(endpoint.control.clock()) - stream.started_ns,
+        "elapsed_ns": endpoint.host.now_c() - stream.started_ns,
         "count": count,
         "started_ns": stream.started_ns,
     }
@@ -191,7 +191,7 @@ cdef LoopResult receive_all(Endpoint endpoint, Stream *stream,
             return result
         until_stamp -= 1
         if until_stamp == 0:
-            stamps[stamps_count] = clock_now_ns(endpoint.control.clock())
+            stamps[stamps_count] = endpoint.host.now_c()
             stamps_count += 1
             until_stamp = stream.batch
         if stream.verify:
@@ -202,6 +202,6 @@ cdef LoopResult receive_all(Endpoint endpoint, Stream *stream,
             if not post(endpoint, stream, number + stream.window):
                 return LOOP_NO_MEMORY
     stream.started_ns = stamps[0]
-    stream.ended_ns = clock_now_ns(endpoint.control.clock())
+    stream.ended_ns = endpoint.host.now_c()
     endpoint.flush_c()
     return LOOP_DONE

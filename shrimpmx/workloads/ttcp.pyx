@@ -8,12 +8,12 @@ from libc.string cimport memcmp
 
 import numpy as np
 
-from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.layout cimport COUNTER_recv_messages
 from shrimpmx.sockets.stream cimport Stream
 from shrimpmx.workloads.common cimport make_buffers, stamp
 
-from shrimpmx.errors import AbortedError, InputError, VmmcError
+from shrimpmx.errors import InputError, VmmcError
 
 cdef extern from "<errno.h>":
     enum:
@@ -43,11 +43,11 @@ def send_messages(Stream stream not None, uint32_t size_bytes, uint64_t count):
     message.size_bytes = size_bytes
     with nogil:
         done = send_all(stream, &message, count)
-    check(done, <int64_t>size_bytes, &message)
+    check(stream, done, <int64_t>size_bytes, &message)
     stream.shutdown(False, True)
     with nogil:
         done = stream.recv_some_c(&buffer[0], 1, NEVER_NS)
-    check(done, 0, &message)
+    check(stream, done, 0, &message)
 
 
 def receive_messages(Stream stream not None, uint32_t size_bytes, uint64_t count):
@@ -70,7 +70,7 @@ def receive_messages(Stream stream not None, uint32_t size_bytes, uint64_t count
     message.size_bytes = size_bytes
     with nogil:
         done = receive_all(stream, &message, count, batch, stamps)
-    check(done, <int64_t>size_bytes, &message)
+    check(stream, done, <int64_t>size_bytes, &message)
     if damaged(&message):
         raise VmmcError(f"message {message.number} was received damaged", "corrupted")
     with nogil:
@@ -93,12 +93,12 @@ cdef object checked_buffer(uint32_t size_bytes, uint64_t count, uint32_t copies)
     return make_buffers(size_bytes, copies)
 
 
-cdef int check(int64_t done, int64_t wanted, Message *message) except -1:
+cdef int check(Stream stream, int64_t done, int64_t wanted, Message *message) except -1:
     """Raises what a call means that did not do what was wanted."""
     if done == wanted:
         return 0
     if done == -ECANCELED:
-        raise AbortedError("the run was stopped during a stream")
+        raise stream.network.process.host.ended("the run was stopped during a stream")
     raise VmmcError(
         f"the connection was lost at message {message.number}: {done} in place of {wanted} bytes",
         "lost")
@@ -137,7 +137,7 @@ cdef int64_t receive_all(Stream stream, Message *message, uint64_t count, uint64
         counters[COUNTER_recv_messages] += 1
         until_stamp -= 1
         if until_stamp == 0:
-            stamps[stamped] = clock_now_ns(stream.network.process.control.clock())
+            stamps[stamped] = stream.network.process.host.now_c()
             stamped += 1
             until_stamp = batch
     return done

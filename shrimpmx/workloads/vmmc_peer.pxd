@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from shrimpmx.native.clock cimport Clock
+from shrimpmx.shared.host cimport Host
 from shrimpmx.vmmc.process cimport VmmcProcess
 from shrimpmx.wait.waiter cimport FlagWatch, WatchList
 
@@ -16,6 +16,7 @@ cdef enum PeerResult:
 
 cdef class Peer:
     cdef readonly VmmcProcess process
+    cdef Host host                     # the process's
     cdef readonly uint32_t node        # the peer's
     cdef readonly uint32_t endpoint
     cdef object ours                   # Export that the peer writes
@@ -32,7 +33,6 @@ cdef class Peer:
     cdef int meet(self) except -1
     # Has waits look at the flags at these offsets of our memory.
     cdef int choose(self, object offsets) except -1
-    cdef Clock *clock(self) noexcept nogil
     # `length` bytes at `offset` of the peer's memory; the NIC sees them at the next flag.
     cdef PeerResult put_c(self, uint64_t offset, const void *data, uint64_t length) noexcept nogil
     # Sets a flag of the peer's and asks for an interrupt: what was put before it is there then.

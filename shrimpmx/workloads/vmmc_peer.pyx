@@ -5,13 +5,11 @@ Each exports memory that the other maps, as programs on SHRIMP's base library do
 mailbox too.
 """
 
-import time
-
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from shrimpmx.native.atomics cimport load_acquire_u32
-from shrimpmx.native.clock cimport NEVER_NS, Clock
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.layout cimport COUNTER_recv_messages
 from shrimpmx.shared.vmmc cimport VMMC_LETTER_GONE, VMMC_WATCHED_MAX, vmmc_letter
 from shrimpmx.vmmc.buffers cimport Export, Import
@@ -24,7 +22,7 @@ from shrimpmx.vmmc.process cimport (
 from shrimpmx.wait.strategy cimport WAIT_READY
 from shrimpmx.wait.waiter cimport FlagWatch, WatchList, any_flag_changed
 
-from shrimpmx.errors import AbortedError, InputError, VmmcError
+from shrimpmx.errors import InputError, VmmcError
 
 # A rank exports nothing else, so that its peer knows the index.
 cdef enum:
@@ -32,10 +30,10 @@ cdef enum:
     PAGE_BYTES = 4096
 
 # How long a peer may take to export and to map, and the times between two looks and between two
-# questions whether it lives, s (ours).
-MEETING_LIMIT_S = 20.0
-LOOK_S = 0.0002
-QUESTION_S = 0.1
+# questions whether it lives, ns (ours).
+cdef int64_t MEETING_LIMIT_NS = 20_000_000_000
+cdef int64_t LOOK_NS = 200_000
+cdef int64_t QUESTION_NS = 100_000_000
 
 
 cdef class Peer:
@@ -52,6 +50,7 @@ cdef class Peer:
         cdef Export ours = process.export(length, allowed_node=node)
         cdef Import theirs
         self.process = process
+        self.host = process.host
         self.node = node
         self.endpoint = endpoint
         self.ours = ours
@@ -71,19 +70,19 @@ cdef class Peer:
 
     cdef int meet(self) except -1:
         cdef uint32_t *met = <uint32_t *>(self.memory + self.length - sizeof(uint32_t))
-        until = time.monotonic() + MEETING_LIMIT_S
-        question = time.monotonic() + QUESTION_S
+        cdef int64_t until_ns = self.host.now_c() + MEETING_LIMIT_NS
+        cdef int64_t question_ns = self.host.now_c() + QUESTION_NS
         self.theirs.set_flag(self.theirs.length - sizeof(uint32_t), 1, False)
         while load_acquire_u32(met) == 0:
             if self.process.control.stop_state() != "no":
                 self.check(PEER_STOPPED, 0)
-            if time.monotonic() > until:
+            if self.host.now_c() > until_ns:
                 raise late(self.node, self.endpoint)
-            if time.monotonic() > question:
+            if self.host.now_c() > question_ns:
                 # Of the death of a peer that has not mapped ours no letter tells.
                 mapped(self.process, self.node, self.endpoint).unmap()
-                question = time.monotonic() + QUESTION_S
-            time.sleep(LOOK_S)
+                question_ns = self.host.now_c() + QUESTION_NS
+            self.host.sleep(LOOK_NS)
         return 0
 
     cdef int choose(self, object offsets) except -1:
@@ -105,9 +104,6 @@ cdef class Peer:
             raise InputError(
                 f"{count} flags lie on more pages than a wait can watch ({VMMC_WATCHED_MAX - 1})")
         return 0
-
-    cdef Clock *clock(self) noexcept nogil:
-        return self.process.control.clock()
 
     cdef PeerResult put_c(self, uint64_t offset, const void *data, uint64_t length) noexcept nogil:
         return sent(self.process.update_c(self.import_index, offset, data, length, 0))
@@ -161,7 +157,7 @@ cdef class Peer:
         where = f"endpoint {self.process.index} of node {self.process.node.index}"
         peer = f"endpoint {self.endpoint} of node {self.node}"
         if result == PEER_STOPPED:
-            raise AbortedError(f"the run was stopped while {where} was at work")
+            raise self.host.ended(f"the run was stopped while {where} was at work")
         if result == PEER_GONE:
             raise VmmcError(f"{peer} has closed before message {number} of {where}", "gone")
         raise VmmcError(f"{where} found another flag than that of message {number}", "corrupted")
@@ -176,7 +172,7 @@ cdef PeerResult sent(int status) noexcept nogil:
 
 cdef Import mapped(VmmcProcess process, uint32_t node, uint32_t endpoint):
     """The peer's memory, as soon as it has exported it."""
-    until = time.monotonic() + MEETING_LIMIT_S
+    cdef int64_t until_ns = process.host.now_c() + MEETING_LIMIT_NS
     while True:
         try:
             return process.map(node, endpoint, EXPORT_INDEX)
@@ -185,11 +181,12 @@ cdef Import mapped(VmmcProcess process, uint32_t node, uint32_t endpoint):
                 raise VmmcError(f"endpoint {endpoint} of node {node} has closed", "gone") from None
             if error.status != "not-exported":
                 raise
-        if time.monotonic() > until:
+        if process.host.now_c() > until_ns:
             raise late(node, endpoint)
-        time.sleep(LOOK_S)
+        process.host.sleep(LOOK_NS)
 
 
 cdef object late(uint32_t node, uint32_t endpoint):
     return VmmcError(
-        f"endpoint {endpoint} of node {node} was not ready within {MEETING_LIMIT_S:g} s", "timeout")
+        f"endpoint {endpoint} of node {node} was not ready within {MEETING_LIMIT_NS / 1e9:g} s",
+        "timeout")

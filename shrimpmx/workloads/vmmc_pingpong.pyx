@@ -8,10 +8,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 import numpy as np
 
-from shrimpmx.native.burn cimport burn_ns
-from shrimpmx.native.clock cimport clock_now_ns
 from shrimpmx.workloads.delays cimport Delays, delays_between, next_delay_ns
-from shrimpmx.workloads.vmmc_peer cimport PEER_DONE, Peer, PeerResult
+from shrimpmx.workloads.vmmc_peer cimport PEER_DONE, PEER_STOPPED, Peer, PeerResult
 
 from shrimpmx.errors import InputError
 
@@ -58,21 +56,22 @@ cdef PeerResult initiate(Peer peer, Delays *delays, int64_t[::1] samples,
     cdef PeerResult result
     for word in range(1, <uint32_t>samples.shape[0] + 1):
         number[0] = word - 1
-        start_ns = clock_now_ns(peer.clock())
-        burn_ns(peer.clock(), next_delay_ns(delays))
+        start_ns = peer.host.now_c()
+        if not peer.host.burn_c(next_delay_ns(delays)):
+            return PEER_STOPPED
         result = peer.set_flag_c(FLAG, word)
         if result == PEER_DONE:
             result = peer.expect_c(word)
         if result != PEER_DONE:
             return result
-        samples[word - 1] = clock_now_ns(peer.clock()) - start_ns
+        samples[word - 1] = peer.host.now_c() - start_ns
     return PEER_DONE
 
 
 cdef PeerResult respond(Peer peer, Delays *delays, int64_t[::1] samples,
                         uint64_t *number) noexcept nogil:
     cdef int64_t now_ns
-    cdef int64_t before_ns = clock_now_ns(peer.clock())
+    cdef int64_t before_ns = peer.host.now_c()
     cdef uint32_t word
     cdef PeerResult result
     for word in range(1, <uint32_t>samples.shape[0] + 1):
@@ -80,11 +79,12 @@ cdef PeerResult respond(Peer peer, Delays *delays, int64_t[::1] samples,
         result = peer.expect_c(word)
         if result != PEER_DONE:
             return result
-        burn_ns(peer.clock(), next_delay_ns(delays))
+        if not peer.host.burn_c(next_delay_ns(delays)):
+            return PEER_STOPPED
         result = peer.set_flag_c(FLAG, word)
         if result != PEER_DONE:
             return result
-        now_ns = clock_now_ns(peer.clock())
+        now_ns = peer.host.now_c()
         samples[word - 1] = now_ns - before_ns
         before_ns = now_ns
     return PEER_DONE

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from shrimpmx.native.segment import Segment
 from shrimpmx.native.trace import SEGMENT_TRACE, Trace
 from shrimpmx.nic.lent import LentNic
 from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.shared.host import Host
 from shrimpmx.vmmc.buffers import Export, Import
 from shrimpmx.vmmc.process import VmmcProcess
 from shrimpmx.wire.ring_link import ring_links
@@ -23,7 +24,10 @@ LIBC = ctypes.CDLL(None)
 
 
 class LentPair:
-    """Node 1's process sends to node 0's buffer; `lends`: by itself where it can."""
+    """Node 1's process sends to node 0's buffer; `lends`: by itself where it can.
+
+    `make_host`: how time passes for the senders.
+    """
 
     def __init__(
         self,
@@ -32,12 +36,14 @@ class LentPair:
         parameters: NicParameters = PLAIN_VMMC,
         clock: str = "monotonic",
         senders: int = 1,
+        make_host: Callable[[VmmcNodes], Host] | None = None,
     ) -> None:
         self.virtual = clock == "virtual"
         self.rig = VmmcNodes(
             endpoints=senders, heap_bytes=1 << 20, parameters=parameters, clock=clock, lends=lends
         )
         self.parameters, self.lends = parameters, lends
+        self.host = make_host(self.rig) if make_host else None
         self.receiver = VmmcProcess(self.rig.nodes[0], 0, self.rig.rank_runner(0))
         self.receiver.open()
         self.buffer: Export = self.receiver.export(pages * PAGE)
@@ -51,7 +57,9 @@ class LentPair:
         lent = LentNic(nodes, 1, endpoint, egress, self.parameters) if self.lends else None
         self.lent = lent
         runner, agent = self.rig.rank_runner(1, endpoint), self.rig.rank_agent(1, endpoint)
-        sender = VmmcProcess(self.rig.nodes[1], endpoint, runner, agent=agent, lent=lent)
+        sender = VmmcProcess(
+            self.rig.nodes[1], endpoint, runner, agent=agent, lent=lent, host=self.host
+        )
         sender.open()
         return sender, self.map(sender)
 

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.native.segment import Segment
 from shrimpmx.shared.control import Control
+from shrimpmx.shared.host import Host, VirtualHost, host_of
 from shrimpmx.wait.names import make_strategy
+from shrimpmx.wait.strategy import Strategy
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
@@ -26,9 +28,16 @@ class Scene:
         self.control.register_process(0, signal.SIGUSR1)
         self.slot = WaitSlotView(segment.view(), SLOT_OFFSET)
         self.looks = 0
+        # Between two looks nothing moves: time is the looks' business.
+        self.host: Host = host_of(self.control)
+        if clock == "virtual":
+            self.host = VirtualHost(self.control, lambda until_ns: True)
 
     def waiter(self, name: str | WaitingStrategy, spin_ns: int = 10_000, **costs: int) -> Waiter:
-        return Waiter(self.control, 0, make_strategy(name, spin_ns), **costs)
+        return self.waiter_of(make_strategy(name, spin_ns), **costs)
+
+    def waiter_of(self, strategy: Strategy, **costs: int) -> Waiter:
+        return Waiter(self.control, 0, strategy, host=self.host, **costs)
 
     def at_look(
         self, number: int | None, before: Callable[[int], None] = lambda look: None

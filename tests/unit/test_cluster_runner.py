@@ -19,17 +19,30 @@ from shrimpmx.cluster.engine.runner import Runner
 from shrimpmx.cluster.spec import EARLY_WAKE_NS
 from shrimpmx.native.segment import Segment
 from shrimpmx.shared.control import Control
+from shrimpmx.shared.host import VirtualHost
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wire.frames import put_frame
 
 STEP_NS = 1_000
 SHORTEST_SLEEP_NS = 5_000  # of runner.pyx
+NAP_NS = 25_000
 LOOKS_PER_CHECK = 16  # of strategy.pyx: looks of a spinner between two looks at the clock
 SCRIPT_LIMIT = 10_000
 
 Answer = tuple[int, int | None]
 Script = Callable[[int], Answer]
+
+
+def idle_host(control: Control, naps: bool = False) -> VirtualHost:
+    """Time is the steps' business; but a nap, in which none is made, lasts as long as it should."""
+
+    def world(until_ns: int | None) -> bool:
+        if naps and until_ns == control.now_ns() + NAP_NS:
+            control.set_virtual_ns(until_ns)
+        return True
+
+    return VirtualHost(control, world)
 
 
 class Scene:
@@ -54,7 +67,9 @@ class Scene:
         return PythonAgent(name, step)
 
     def run(self, *agents: PythonAgent, strategy: str = "sched", **more: Any) -> None:
-        Runner(list(agents), Waiter(self.control, 0, make_strategy(strategy, 0)), **more).run()
+        host = idle_host(self.control, naps="realtime" in more)
+        waiter = Waiter(self.control, 0, make_strategy(strategy, 0), host=host)
+        Runner(list(agents), waiter, **more).run()
 
     def finish(self) -> Answer:
         self.control.set_stop("finish")
@@ -241,7 +256,9 @@ def policies_of_a_handler_with(frames: int, realtime: int) -> list[int]:
     def life() -> None:
         # A policy that any thread may take, and that the runner never sets.
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-        waiter = Waiter(host.control, CORE0, make_strategy("sched", 0))
+        waiter = Waiter(
+            host.control, CORE0, make_strategy("sched", 0), host=idle_host(host.control)
+        )
         irq = host.irq(budget=1, demote_after=2)
         Runner([irq, PythonAgent("look", look)], waiter, realtime=realtime).run()
 
@@ -283,7 +300,9 @@ def work_for_ever(realtime: int, stop_ns: int) -> tuple[int, int]:
             host.control.set_stop("finish")
         return 0, None
 
-    waiter = Waiter(host.control, CORE0, make_strategy("block", 0))
+    waiter = Waiter(
+        host.control, CORE0, make_strategy("block", 0), host=idle_host(host.control, naps=True)
+    )
     irq = host.irq(interrupt_time_ns=60_000_000_000)
     Runner([irq, PythonAgent("clock", move)], waiter, realtime=realtime).run()
     return host.control.runner_account(CORE0)["blocks"], host.control.now_ns()

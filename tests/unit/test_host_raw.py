@@ -14,6 +14,7 @@ from shrimpmx.host import raw
 from shrimpmx.host.raw import RawEndpoint
 from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.shared import geometry
+from shrimpmx.shared.host import VirtualHost
 from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packets import HostQuery, HostReply, decode, encode
 
@@ -145,7 +146,15 @@ def test_an_arrival_wakes_the_reader_and_a_drop_does_not() -> None:
 
 def test_receive_gives_up_at_its_time_limit_and_leaves_the_slot_unarmed() -> None:
     host = HostNode.make()
-    assert raw_endpoint(host).receive(timeout_ns=1000) is None
+
+    def world(until_ns: int | None) -> bool:
+        assert until_ns is not None
+        host.control.set_virtual_ns(until_ns)
+        return True
+
+    with RawEndpoint(host.node, 0, RANK, VirtualHost(host.control, world)) as endpoint:
+        assert endpoint.receive(timeout_ns=1000) is None
+    assert host.control.now_ns() == 1000
     assert reader_slot(host).armed == 0
 
 

@@ -13,6 +13,7 @@ from shrimpmx.mx.memory import reach_buffer
 from shrimpmx.native.process_memory import process_memory_permitted
 from shrimpmx.settings.parameters import MxParameters
 from shrimpmx.shared.heap import Heap
+from shrimpmx.shared.host import host_of
 from shrimpmx.shared.node import Node
 
 PERMITTED = process_memory_permitted()
@@ -21,7 +22,8 @@ DIRECT, BOUNCED = ("heap", False, False, True), ("heap", True, True, True)
 
 def library_of(node: Node, memory: str) -> Library:
     parameters = MxParameters.model_validate({"memory": memory})
-    return Library(node, DriverEndpoint(node, 0, 1), parameters, 0, 1)
+    driver = DriverEndpoint(node, 0, 1)
+    return Library(node, driver, parameters, 0, 1, host_of(node.control))
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from shrimpmx.settings.parameters import HostParameters, NicParameters
 from shrimpmx.shared import geometry
 from shrimpmx.shared.control import Control, counter_names
 from shrimpmx.shared.geometry import NodeLayout, slot_stride
+from shrimpmx.shared.host import host_of
 from shrimpmx.shared.node import Node, structure_bytes
 
 CONTROL_KIND, NODE_KIND = 1, 2
@@ -50,9 +51,10 @@ def test_virtual_clock_moves_only_when_told() -> None:
 def test_stop_and_start_words() -> None:
     control = make_control()
     assert control.stop_state() == "no"
-    assert not control.wait_started(0.0)
+    host = host_of(control)
+    assert not host.wait_started(0)
     control.start()
-    assert control.wait_started(0.0)
+    assert host.wait_started(0)
     control.set_stop("abort")
     assert control.stop_state() == "abort"
 

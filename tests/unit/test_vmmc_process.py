@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from support.vmmc_layout import Page
 
 from shrimpmx.errors import AbortedError, InputError, VmmcError
 from shrimpmx.native import notify
+from shrimpmx.shared.host import VirtualHost
 from shrimpmx.vmmc.buffers import Export, Import
 from shrimpmx.vmmc.closing import close_dead
 from shrimpmx.vmmc.process import VmmcProcess
@@ -27,10 +27,20 @@ GONE, BOUNCED = 3, 2
 
 
 class Pair:
-    """A process on each of two nodes, both with a buffer that the other one has mapped."""
+    """A process on each of two nodes, both with a buffer that the other one has mapped.
 
-    def __init__(self, length: int = 2 * PAGE, waiter: str | None = None, **rig: object) -> None:
+    `world`: called when one that has no waiter waits.
+    """
+
+    def __init__(
+        self,
+        length: int = 2 * PAGE,
+        waiter: str | None = None,
+        world: Callable[[], object] | None = None,
+        **rig: object,
+    ) -> None:
         self.rig = VmmcNodes(**{"heap_bytes": 1 << 22, **rig})  # type: ignore[arg-type]
+        self.world = world
         self.waiter = None
         if waiter is not None:
             strategy = make_strategy(waiter, 0)
@@ -42,9 +52,17 @@ class Pair:
 
     def process(self, node: int, waiter: Waiter | None = None) -> VmmcProcess:
         runner, agent = self.rig.rank_runner(node), self.rig.rank_agent(node)
-        process = VmmcProcess(self.rig.nodes[node], 0, runner, waiter=waiter, agent=agent)
+        host = VirtualHost(self.rig.control, self.go_on) if self.world is not None else None
+        process = VmmcProcess(
+            self.rig.nodes[node], 0, runner, waiter=waiter, agent=agent, host=host
+        )
         process.open()
         return process
+
+    def go_on(self, until_ns: int | None) -> bool:
+        assert self.world is not None
+        self.world()
+        return True
 
     def map(self, process: VmmcProcess, node: int, index: int = 0) -> Import:
         request = process.map_start(node, 0, index)
@@ -119,21 +137,9 @@ def test_past_the_end_nothing_is_sent(pair: Pair, offset: int, length: int) -> N
 
 
 def test_a_full_tx_ring_holds_the_sender_until_the_nic_has_made_room() -> None:
-    pair = Pair(length=1 << 20)
+    pair = Pair(length=1 << 20, world=lambda: pair.rig.advance(10_000))
     data = np.random.default_rng(1).integers(0, 256, 1 << 20, np.uint8)
-    ended = threading.Event()
-
-    def nic() -> None:
-        while not ended.is_set():
-            pair.rig.advance(10_000)
-
-    stepper = threading.Thread(target=nic)
-    stepper.start()
-    try:
-        pair.back.update(data)
-    finally:
-        ended.set()
-        stepper.join()
+    pair.back.update(data)
     pair.settle()
     assert pair.counters(1)["sent_update_waits"] > 0
     assert np.array_equal(pair.buffer.memory, data)
@@ -141,9 +147,16 @@ def test_a_full_tx_ring_holds_the_sender_until_the_nic_has_made_room() -> None:
 
 
 def test_a_stop_ends_the_wait_for_room() -> None:
-    pair = Pair(length=1 << 20)
+    pair = Pair(length=1 << 20, world=lambda: None)
     pair.rig.control.set_stop("abort")
     with pytest.raises(AbortedError, match="during an update"):
+        pair.back.update(bytes(1 << 20))
+    pair.close()
+
+
+def test_a_wait_for_room_that_nothing_makes_raises() -> None:
+    pair = Pair(length=1 << 20)
+    with pytest.raises(InputError, match="virtual clock"):
         pair.back.update(bytes(1 << 20))
     pair.close()
 
@@ -226,21 +239,22 @@ def test_a_withdrawn_buffer_takes_no_update_of_its_old_mappings(pair: Pair) -> N
     assert not old.memory.any()
 
 
-def test_withdrawing_waits_for_the_deposit_under_way(pair: Pair) -> None:
-    word = pair.rig._word(0, pair.rig.layouts[0].vmmc_offset)
-    word.value += 1
-    done: list[float] = []
+def test_withdrawing_waits_for_the_deposit_under_way() -> None:
+    left = 20
 
     def nic() -> None:
-        time.sleep(0.02)
-        done.append(time.monotonic())
-        word.value += 1
+        nonlocal left
+        left -= 1
+        if left == 0:
+            word.value += 1
 
-    thread = threading.Thread(target=nic)
-    thread.start()
+    pair = Pair(world=nic)
+    word = pair.rig._word(0, pair.rig.layouts[0].vmmc_offset)
+    word.value += 1
     pair.buffer.withdraw()
-    assert done, "withdrawn while the NIC was writing"
-    thread.join()
+    assert left == 0, "withdrawn while the NIC was writing"
+    pair.world = lambda: pair.rig.advance(100)
+    pair.close()
 
 
 def test_a_stop_ends_the_wait_for_a_deposit(pair: Pair) -> None:

@@ -13,7 +13,6 @@ from support.waiting import LOOK_NS, Scene
 
 from shrimpmx.results.competitive import best_fixed_limit, cost_of_limit
 from shrimpmx.wait.adaptive import EPOCH, HISTORY, SHARES, AdaptiveSpin
-from shrimpmx.wait.waiter import Waiter
 
 T_BLOCK_NS = 8_000
 PAUSE_MIN, PAUSE_MAX = 8, 64  # epochs between two trials
@@ -27,7 +26,7 @@ class Course:
     def __init__(self, t_block_ns: int = T_BLOCK_NS) -> None:
         self.scene = Scene()
         self.strategy = AdaptiveSpin(t_block_ns)
-        self.waiter = Waiter(self.scene.control, 0, self.strategy)
+        self.waiter = self.scene.waiter_of(self.strategy)
         self.waiter.begin()
 
     def wait(self, delay_ns: int, wake_up_ns: int = 0) -> bool:

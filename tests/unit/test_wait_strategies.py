@@ -183,7 +183,7 @@ def test_conditional_spins_longer_while_messages_come_and_starts_over_when_none_
     baseline_ns = 2 * LOOKS_PER_CHECK * LOOK_NS
     strategy = Conditional(baseline_ns)
     limits = [strategy.limit_ns]
-    with Waiter(scene.control, 0, strategy) as waiter:
+    with scene.waiter_of(strategy) as waiter:
         for _ in range(6):
             scene.looks = 0
             assert waiter.wait_until(scene.at_look(3)) == "ready"

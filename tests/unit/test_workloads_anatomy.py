@@ -59,7 +59,7 @@ def test_each_message_is_timed_and_counted(size_bytes: int, packets: int) -> Non
     sent, received = together(
         cluster,
         lambda: send_messages(one, partner, messages, control),
-        lambda: receive_messages(other, messages, control),
+        lambda: receive_messages(other, messages),
     )
     one.close()
     other.close()

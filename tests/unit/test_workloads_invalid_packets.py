@@ -6,7 +6,7 @@ import pytest
 from support.host_node import CORE0, CORE1, NIC, HostNode
 
 from shrimpmx.errors import AbortedError
-from shrimpmx.workloads import invalid_packets
+from shrimpmx.shared.host import VirtualHost
 from shrimpmx.workloads.invalid_packets import Look, await_invalid_packets, chosen_looks
 
 
@@ -34,69 +34,59 @@ def test_the_looks_that_count(dropped: tuple[int, ...], warmup: int, times: list
 
 
 class Stream:
-    """Stands for time: as each look sleeps, packets are sent and dropped."""
+    """The world of a rank: as each look sleeps, packets are sent and dropped."""
 
-    def __init__(self, host: HostNode, monkeypatch: pytest.MonkeyPatch, sent: int) -> None:
-        self.host, self.sent, self.dropped = host, sent, 0
-        self.now_s = 0.0
+    def __init__(self, node: HostNode, sent: int) -> None:
+        self.node, self.sent, self.dropped = node, sent, 0
         self.packets_per_look = 250
-        monkeypatch.setattr(invalid_packets.time, "sleep", self.sleep)
-        monkeypatch.setattr(invalid_packets.time, "monotonic", lambda: self.now_s)
+        self.abort_ns: int | None = None
+        self.host = VirtualHost(node.control, self.sleep)
 
     def begin(self) -> None:
-        self.host.word(NIC, "generated_invalid")[0] = self.sent
+        self.node.word(NIC, "generated_invalid")[0] = self.sent
 
-    def sleep(self, seconds: float) -> None:
-        self.now_s += seconds
-        self.host.control.set_virtual_ns(int(self.now_s * 1e9))
-        if self.host.word(NIC, "generated_invalid")[0]:
+    def sleep(self, until_ns: int | None) -> bool:
+        assert until_ns is not None
+        self.node.control.set_virtual_ns(until_ns)
+        if self.abort_ns is not None and until_ns >= self.abort_ns:
+            self.node.control.set_stop("abort")
+        if self.node.word(NIC, "generated_invalid")[0]:
             self.dropped = min(self.dropped + self.packets_per_look, 1000)
         # Two cores share the work.
         for core, count in ((CORE0, self.dropped // 2), (CORE1, self.dropped - self.dropped // 2)):
-            self.host.word(core, "drop_invalid_type")[0] = count
+            self.node.word(core, "drop_invalid_type")[0] = count
+        return True
 
 
-def test_it_waits_for_all_that_were_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = HostNode.make()
-    stream = Stream(host, monkeypatch, 1000)
-    found = await_invalid_packets(host.control, stream.begin, 1000, 100)
+def test_it_waits_for_all_that_were_sent() -> None:
+    stream = Stream(HostNode.make(), 1000)
+    found = await_invalid_packets(stream.host, stream.begin, 1000, 100)
     assert found["count"].tolist() == [1000]
     assert found["timestamps_ns"].tolist() == [2_000_000, 6_000_000]
     assert found["batch"].tolist() == [500]
 
 
-def test_it_does_not_wait_for_ever_for_lost_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = HostNode.make()
-    stream = Stream(host, monkeypatch, 1010)
-    found = await_invalid_packets(host.control, stream.begin, 1010, 100)
+def test_it_does_not_wait_for_ever_for_lost_ones() -> None:
+    stream = Stream(HostNode.make(), 1010)
+    found = await_invalid_packets(stream.host, stream.begin, 1010, 100)
     assert found["count"].tolist() == [1000]
     assert found["timestamps_ns"].tolist() == [2_000_000, 6_000_000]
-    assert 0.2 < stream.now_s < 0.23
+    assert 200_000_000 < stream.host.now_ns() < 230_000_000
 
 
-def test_it_waits_while_they_are_not_all_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_waits_while_they_are_not_all_sent() -> None:
     """Silence alone does not end it: the sender may be slow."""
-    host = HostNode.make()
-    stream = Stream(host, monkeypatch, 500)
-    ask_again_s = 5.0
-
-    def stop_state() -> str:
-        return "no" if stream.now_s < ask_again_s else "abort"
-
-    class Impatient:
-        def __getattr__(self, name: str) -> object:
-            return stop_state if name == "stop_state" else getattr(host.control, name)
-
+    stream = Stream(HostNode.make(), 500)
+    stream.abort_ns = 5_000_000_000
     with pytest.raises(AbortedError, match="invalid packets"):
-        await_invalid_packets(Impatient(), stream.begin, 2000, 0)  # type: ignore[arg-type]
-    assert stream.now_s >= ask_again_s
+        await_invalid_packets(stream.host, stream.begin, 2000, 0)
+    assert stream.host.now_ns() >= stream.abort_ns
 
 
-def test_without_any_packet_there_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = HostNode.make()
-    stream = Stream(host, monkeypatch, 1000)
+def test_without_any_packet_there_is_no_time() -> None:
+    stream = Stream(HostNode.make(), 1000)
     stream.packets_per_look = 0
-    found = await_invalid_packets(host.control, stream.begin, 1000, 0)
+    found = await_invalid_packets(stream.host, stream.begin, 1000, 0)
     assert {name: values.tolist() for name, values in found.items()} == {
         "timestamps_ns": [],
         "batch": [1],

@@ -2,7 +2,6 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from shrimpmx.native.clock cimport Clock
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.wait.waiter cimport Waiter
 
@@ -11,7 +10,7 @@ from shrimpmx.wait.waiter cimport Waiter
 cdef struct RunnerState:
     void **agents            # borrowed references; the Runner keeps the agents alive
     uint32_t agents_count
-    const Clock *clock
+    void *host               # the Host of the process
     int64_t due_ns           # soonest time at which an agent wants to run by itself
     int64_t awaited_ns       # the due time that the present wait is for
     int64_t busy_until_ns    # an agent works until then: its host takes that long

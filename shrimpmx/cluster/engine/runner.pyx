@@ -9,8 +9,9 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free
 
 from shrimpmx.native.atomics cimport load_relaxed_u32
-from shrimpmx.native.clock cimport NEVER_NS, clock_now_ns
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.agent cimport Agent
+from shrimpmx.shared.host cimport Host
 from shrimpmx.wait.strategy cimport spin_until
 from shrimpmx.wait.waiter cimport Waiter
 
@@ -23,12 +24,6 @@ cdef extern from "<sched.h>" nogil:
     enum:
         SCHED_FIFO
         SCHED_OTHER
-
-cdef extern from "<time.h>" nogil:
-    struct timespec:
-        long tv_sec
-        long tv_nsec
-    int nanosleep(const timespec *time, timespec *left) noexcept
 
 # A sleep shorter than this is not worth its two context switches (ours).
 cdef int64_t SHORTEST_SLEEP_NS = 5_000
@@ -46,7 +41,7 @@ cdef int64_t WORK_MAX_NS = 50_000_000
 
 # Steps every agent; returns how much they did.
 cdef int one_pass(RunnerState *course) noexcept nogil:
-    cdef int64_t now_ns = clock_now_ns(course.clock)
+    cdef int64_t now_ns = (<Host>course.host).now_c()
     cdef int64_t due_ns = NEVER_NS
     cdef int done = 0
     cdef uint32_t index
@@ -96,7 +91,7 @@ cdef class Runner:
         self.waiter = waiter
         self.early_wake_ns = early_wake_ns
         self.realtime = realtime
-        self.course.clock = waiter.environment.clock
+        self.course.host = <void *>waiter.host
         for agent in self.agents:
             self._add(agent)
 
@@ -113,12 +108,14 @@ cdef class Runner:
         with self.waiter:
             with nogil:
                 self.drive()
+            self.waiter.host.check()
         for agent in self.agents:
             if agent.failure is not None:
                 raise agent.failure
 
     cdef void drive(self) noexcept nogil:
         while (not self.course.failed and not self.waiter.strategy.failed
+               and not self.waiter.host.failed
                and load_relaxed_u32(self.waiter.environment.stop) == 0):
             if one_pass(&self.course) == 0:
                 self.idle()
@@ -136,7 +133,7 @@ cdef class Runner:
                 &self.waiter.environment, pass_found_work, course, NEVER_NS
             )
             return
-        left_ns = course.due_ns - clock_now_ns(course.clock)
+        left_ns = course.due_ns - self.waiter.host.now_c()
         if left_ns <= 0:
             return
         if course.due_ns <= course.busy_until_ns:
@@ -159,7 +156,7 @@ cdef class Runner:
         if self.realtime > 0 and self.awake_for() > WORK_MAX_NS:
             self.nap()
         spin_until(&self.waiter.environment, pass_found_work, &self.course,
-                   min(self.course.busy_until_ns, clock_now_ns(self.course.clock) + WORK_MAX_NS))
+                   min(self.course.busy_until_ns, self.waiter.host.now_c() + WORK_MAX_NS))
 
     cdef bint awake_too_long(self) noexcept nogil:
         return self.awake_for() > (
@@ -167,19 +164,16 @@ cdef class Runner:
 
     cdef int64_t awake_for(self) noexcept nogil:
         """ns since it was first seen awake after its last sleep."""
-        cdef int64_t now_ns = clock_now_ns(self.course.clock)
+        cdef int64_t now_ns = self.waiter.host.now_c()
         if self.waiter.environment.account.blocks != self.blocks_seen:
             self.blocks_seen = self.waiter.environment.account.blocks
             self.awake_ns = now_ns
         return now_ns - self.awake_ns
 
     cdef void nap(self) noexcept nogil:
-        cdef timespec time
-        time.tv_sec = 0
-        time.tv_nsec = NAP_NS
         self.waiter.environment.account.blocks += 1
         self.waiter.environment.account.system_calls += 1
-        nanosleep(&time, NULL)
+        self.waiter.host.sleep_c(NAP_NS)
         self.awake_for()  # from now on
 
     cdef void heed_demotion(self) noexcept nogil:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def _anatomy(rank: MxRank) -> Samples:
     )
     if rank.number < rank.peer:
         return send_messages(rank.endpoint, rank.partner, messages, rank.control)
-    return receive_messages(rank.endpoint, messages, rank.control)
+    return receive_messages(rank.endpoint, messages)
 
 
 def _soak(rank: MxRank) -> Samples:
@@ -89,7 +90,8 @@ def _soak(rank: MxRank) -> Samples:
     report = None
     if options.get("report_s") and rank.number == 0:
         total = plan.messages * rank.size
-        report = Reporter(lambda: _received(rank.control), total, options["report_s"])
+        received = partial(_received, rank.control)
+        report = Reporter(rank.host, received, total, options["report_s"])
     soak.run(report)
     return {"messages": np.array([soak.received]), "bytes": np.array([soak.bytes_received])}
 
@@ -110,7 +112,7 @@ def _invalid(rank: MxRank) -> Samples:
         rank.endpoint.connect(1, 0, timeout_ns=CONNECT_LIMIT_NS)
 
     count, warmup = options.get("count", 10_000), options.get("warmup", 0)
-    return await_invalid_packets(rank.control, begin, count, warmup)
+    return await_invalid_packets(rank.host, begin, count, warmup)
 
 
 def _idle(rank: MxRank) -> Samples:

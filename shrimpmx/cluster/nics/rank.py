@@ -44,8 +44,8 @@ class Rank(ABC):
     """Base of the ranks of each kind of NIC; a context manager from opening to closing.
 
     `number` and `size`: which of how many ranks it is. `options`: its workload's own. `samples`:
-    what it gives back, arrays by name. `begin` restarts the rank's account: what it has used
-    before does not count.
+    what it gives back, arrays by name. `host`: how time passes in its process. `begin` restarts
+    the rank's account: what it has used before does not count.
     """
 
     def __init__(self, seat: Seat) -> None:
@@ -54,7 +54,7 @@ class Rank(ABC):
         self.node, self.core = seat.plan.node, seat.plan.core
         self.options: Mapping[str, Any] = seat.plan.options
         self.seed = seat.run.seed + self.number
-        self.control, self.waiter = seat.control, seat.waiter
+        self.control, self.waiter, self.host = seat.control, seat.waiter, seat.waiter.host
         self.generated = seat.run.generated
         self.samples: dict[str, Any] = {}
         self.begin: Callable[[], None] = lambda: None
@@ -101,7 +101,7 @@ class Rank(ABC):
 
     def now_ns(self) -> int:
         """The run's clock, which all its processes share, ns."""
-        return self.control.now_ns()
+        return self.host.now_ns()
 
     def run_on(self, *cores: int) -> None:
         """Let this process run on these cores of its node only."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -23,8 +22,8 @@ from shrimpmx.workloads.vmmc_pingpong import pingpong
 
 # The port of a rank that listens, less its number.
 PORT = 5001
-# Between two tries to connect to a rank that does not listen yet.
-ASK_AGAIN_S = 0.0002
+# Between two tries to connect to a rank that does not listen yet, ns (ours).
+ASK_AGAIN_NS = 200_000
 # Between two looks whether a rank that is to connect is still there.
 PRESENCE_LOOK_NS = 100_000_000
 
@@ -133,7 +132,7 @@ def _file_service(rank: VmmcRank) -> Samples:
 
 def _connected(rank: VmmcRank, network: Network) -> Stream:
     """A socket of the rank's peer, as soon as that listens."""
-    until_ns = rank.control.now_ns() + CONNECT_LIMIT_NS
+    until_ns = rank.now_ns() + CONNECT_LIMIT_NS
     while True:
         stream = open_stream(network)
         try:
@@ -142,15 +141,15 @@ def _connected(rank: VmmcRank, network: Network) -> Stream:
         except ConnectionRefusedError:
             stream.close()
             _check_peer(rank, until_ns)
-        time.sleep(ASK_AGAIN_S)
+        rank.host.sleep(ASK_AGAIN_NS)
 
 
 def _accepted(rank: VmmcRank, listener: Stream) -> Stream:
     """The peer's connection, as soon as it makes it."""
-    until_ns = rank.control.now_ns() + CONNECT_LIMIT_NS
+    until_ns = rank.now_ns() + CONNECT_LIMIT_NS
     while True:
         try:
-            return listener.accept(rank.control.now_ns() + PRESENCE_LOOK_NS)
+            return listener.accept(rank.now_ns() + PRESENCE_LOOK_NS)
         except TimeoutError:
             _check_peer(rank, until_ns)
 
@@ -160,7 +159,7 @@ def _check_peer(rank: VmmcRank, until_ns: int) -> None:
     where = f"rank {rank.peer} (node {rank.peer_node})"
     if has_gone(rank.process, rank.peer_node, rank.peer_endpoint):
         raise VmmcError(f"{where} has closed or died before it was connected", "remote-closed")
-    if rank.control.now_ns() > until_ns:
+    if rank.now_ns() > until_ns:
         raise VmmcError(
             f"no connection with {where} came about within {CONNECT_LIMIT_NS / 1e9:g} s", "timeout"
         )

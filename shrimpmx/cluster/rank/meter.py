@@ -6,7 +6,7 @@ from typing import Any
 
 from shrimpmx.cluster.rank.hardware import HardwareMeter
 from shrimpmx.native.perf import usage
-from shrimpmx.shared.control import Control
+from shrimpmx.shared.host import Host
 from shrimpmx.workloads.anatomy import all_counters
 
 
@@ -16,10 +16,9 @@ class Meter:
     `counting`: start() notes the counters of all agents, too. `hardware`: what the CPU counts.
     """
 
-    def __init__(
-        self, control: Control, runner: int, counting: bool, hardware: HardwareMeter
-    ) -> None:
-        self._control, self._runner, self._counting = control, runner, counting
+    def __init__(self, host: Host, runner: int, counting: bool, hardware: HardwareMeter) -> None:
+        self._host, self._control = host, host.control
+        self._runner, self._counting = runner, counting
         self._hardware = hardware
         self.counters: dict[str, dict[str, int]] = {}
 
@@ -29,13 +28,13 @@ class Meter:
             self.counters = all_counters(self._control)
         self._hardware.start()
         # The clock around the kernel's account: no rank uses more CPU time than has passed.
-        self._start_ns = self._control.now_ns()
+        self._start_ns = self._host.now_ns()
         self._account, self._usage = self._control.runner_account(self._runner), usage()
 
     def read(self) -> dict[str, Any]:
         """The fields of a rank's report: elapsed_ns, usage, account and what the CPU counted."""
         used, account = usage(), self._control.runner_account(self._runner)
-        elapsed_ns = self._control.now_ns() - self._start_ns
+        elapsed_ns = self._host.now_ns() - self._start_ns
         return {
             **self._hardware.read(),
             "elapsed_ns": elapsed_ns,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
 import traceback
 from pathlib import Path
 from types import TracebackType
@@ -31,14 +30,14 @@ from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 EXIT_FAILED = 3
-# Ranks wait so long for each other at the start; a machine that swaps needs a while.
-MEETING_LIMIT_S = 30.0
-# Between two looks at the other ranks while there is nothing to measure.
-LOOK_S = 0.0002
+# Ranks wait so long for each other at the start, ns; a machine that swaps needs a while.
+MEETING_LIMIT_NS = 30_000_000_000
+# Between two looks at the other ranks while there is nothing to measure, ns.
+LOOK_NS = 200_000
 # The same while others still measure: twice as long after each, so that ranks that are done do not
 # take CPUs from them.
-LINGER_LOOK_S = 0.001
-LINGER_LOOK_MAX_S = 0.016
+LINGER_LOOK_NS = 1_000_000
+LINGER_LOOK_MAX_NS = 16_000_000
 COUNTERS_BEFORE = "counters-before.json"
 
 
@@ -99,6 +98,7 @@ class RankSession:
             me.wait.reschedule_cost_ns,
             me.wait.handler_cost_ns,
         )
+        self._host = waiter.host
         nodes = self._memory.map_nodes(range(plan.nodes) if plan.lends else [me.node])
         self._memory.populate(nodes[me.node])
         seat = Seat(plan, me, self._control, nodes, waiter, self._memory.map_trace())
@@ -113,7 +113,7 @@ class RankSession:
             self._work.enter_context(heap.use_for_numpy())
         # Rank 0 notes the counters for all.
         hardware = HardwareMeter(plan.hardware_counters)
-        self._meter = Meter(self._control, me.runner, self._number == 0, hardware)
+        self._meter = Meter(self._host, me.runner, self._number == 0, hardware)
         self.rank.begin = self._meter.start
         self._meter.start()
         return self.rank
@@ -135,21 +135,21 @@ class RankSession:
         """Tell the supervisor that the rank is open, and wait until the ranks may begin."""
         self._control.set_runner_state(self._me.runner, "ready")
         self._channel.send(self._me.name, "ready")
-        if not self._control.wait_started(MEETING_LIMIT_S):
-            raise AgentError(f"{self._me.name} was not started within {MEETING_LIMIT_S} s")
+        if not self._host.wait_started(MEETING_LIMIT_NS):
+            raise AgentError(f"{self._me.name} was not started within {MEETING_LIMIT_NS / 1e9:g} s")
 
     def _meet(self) -> None:
         """Wait until every rank is here. Others may still need this one's answers."""
         self._control.set_runner_state(self._me.runner, "running")
         runners = [rank.runner for rank in self._plan.ranks]
-        until = time.monotonic() + MEETING_LIMIT_S
+        until_ns = self._host.now_ns() + MEETING_LIMIT_NS
         while any(self._state(runner) in ("starting", "ready") for runner in runners):
             if self._control.stop_state() != "no":
                 raise AbortedError("the run was stopped before its ranks had met")
-            if time.monotonic() > until:
-                raise AgentError(f"the ranks did not meet within {MEETING_LIMIT_S} s")
+            if self._host.now_ns() > until_ns:
+                raise AgentError(f"the ranks did not meet within {MEETING_LIMIT_NS / 1e9:g} s")
             self.rank.progress()
-            time.sleep(LOOK_S)
+            self._host.sleep(LOOK_NS)
 
     def _state(self, runner: int) -> str:
         return str(self._control.runner_info(runner)["state"])
@@ -177,10 +177,11 @@ class RankSession:
         np.savez(directory / f"{self._me.name}.npz", allow_pickle=False, **samples)
 
     def _linger(self) -> None:
-        look_s = LINGER_LOOK_S
+        look_ns = LINGER_LOOK_NS
         while self._control.stop_state() == "no":
-            look_s = LINGER_LOOK_S if self.rank.progress() else min(2 * look_s, LINGER_LOOK_MAX_S)
-            time.sleep(look_s)
+            busy = self.rank.progress() > 0
+            look_ns = LINGER_LOOK_NS if busy else min(2 * look_ns, LINGER_LOOK_MAX_NS)
+            self._host.sleep(look_ns)
 
     def _leave(self, error: BaseException) -> NoReturn:
         """Close after an error and report it; a run that was stopped ends without a word."""

@@ -8,7 +8,6 @@ when all of them wait, the process waits for twice as many sockets as it has cli
 
 from __future__ import annotations
 
-import time
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,7 +23,6 @@ from shrimpmx.sockets.socket import Socket
 from shrimpmx.sockets.threads import Condition, Scheduler, Thread
 from shrimpmx.vmmc.presence import has_gone
 from shrimpmx.vmmc.tally import Tally
-from shrimpmx.workloads.computing import compute
 from shrimpmx.workloads.file_service.connection import Connection
 from shrimpmx.workloads.file_service.contents import Contents
 from shrimpmx.workloads.file_service.messages import Kind
@@ -39,7 +37,7 @@ LEADER = 1 - HOLDER
 CONNECT_LOOK_NS = 1_000_000
 CONNECT_LIMIT_NS = 20_000_000_000
 # Whoever failed closes its connections first and tells why a moment later: let it be heard first.
-BLAME_S = 0.05
+BLAME_NS = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ class Benchmark:
     ) -> None:
         self._begin = begin
         self._network, self._place, self._plan, self._delay_ns = network, place, plan, delay_ns
-        self._control = network.process.control
+        self._host = network.process.host
         self._tally = Tally(network.process, "recv_messages")
         self._scheduler = Scheduler(network)
         contents = Contents(plan.block_bytes, plan.seed)
@@ -127,7 +125,7 @@ class Benchmark:
                 self._scheduler.spawn(self._client, acceptor)
             self._scheduler.run()
         except OSError as error:
-            time.sleep(BLAME_S)
+            self._host.sleep(BLAME_NS)
             raise VmmcError(
                 f"the file service lost its connection to node {self._place.peer_node} "
                 f"(rank {self._place.peer_rank}): {error}",
@@ -164,14 +162,14 @@ class Benchmark:
 
     def _access_all(self, connection: Connection) -> None:
         """Accesses until all threads together have made all."""
-        now_ns: Callable[[], int] = self._control.now_ns
+        now_ns: Callable[[], int] = self._host.now_ns
         for access in self._accesses:
             if self._place.side == LEADER and access.number >= self._plan.warmup:
                 self._await_window(connection, access.number)
             began_ns = now_ns()
             self._access(connection, access)
             if self._delay_ns:
-                compute(self._control, self._delay_ns)
+                self._host.burn(self._delay_ns)
             if access.number >= self._plan.warmup:
                 self._measured.block_ns.append(now_ns() - began_ns)
             self._made += 1
@@ -192,9 +190,9 @@ class Benchmark:
         """The window begins or ends here; the other side's word if this one does not lead."""
         if kind is Kind.BEGIN:
             self._begin()
-            self._measured.begin(self._control.now_ns())
+            self._measured.begin(self._host.now_ns())
         else:
-            self._measured.end(self._control.now_ns())
+            self._measured.end(self._host.now_ns())
 
     def _access(self, connection: Connection, access: Access) -> None:
         version = self.service.access(connection, access.block, access.write)
@@ -222,7 +220,7 @@ class Benchmark:
 
     def _connect(self) -> Socket:
         address = (self._place.peer_node, FIRST_PORT + self._place.peer_rank)
-        until_ns = self._control.now_ns() + CONNECT_LIMIT_NS
+        until_ns = self._host.now_ns() + CONNECT_LIMIT_NS
         while True:
             socket = Socket(self._network)
             try:
@@ -230,7 +228,7 @@ class Benchmark:
                 return socket
             except ConnectionRefusedError:
                 socket.close()
-                if self._peer_has_gone() or self._control.now_ns() > until_ns:
+                if self._peer_has_gone() or self._host.now_ns() > until_ns:
                     raise
                 self._scheduler.sleep(CONNECT_LOOK_NS)
 

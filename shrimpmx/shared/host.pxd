@@ -1,0 +1,56 @@
+"""What a process does with time: reads it, waits, uses the CPU, sleeps."""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from shrimpmx.native.clock cimport Clock, clock_now_ns
+from shrimpmx.shared.control cimport Control
+
+
+cdef class Host:
+    cdef readonly Control control
+    cdef const Clock *clock
+    cdef readonly bint moves         # time passes in its operations; else they fail
+    cdef bint runs_python            # ... in which Python code sees signals such as Ctrl-C
+    cdef bint failed
+    cdef object failure              # the exception by which an operation failed
+
+    cdef inline int64_t now_c(self) noexcept nogil:
+        return clock_now_ns(self.clock)
+
+    # A cost of the emulated host beside this one's own: burnt, nothing for 0.
+    cdef inline bint charge(self, int64_t cost_ns) noexcept nogil:
+        return cost_ns <= 0 or self.burn_c(cost_ns)
+
+    # Each returns False if it cannot be: the caller returns, and its Python face raises ended().
+    # -- for a time. `burn_c` uses so much CPU; time during which it was preempted does not count.
+    cdef bint burn_c(self, int64_t duration_ns) noexcept nogil
+    cdef bint sleep_c(self, int64_t duration_ns) noexcept nogil
+    # -- between two looks of a wait, at most until `until_ns` (NEVER_NS: no limit): with the CPU
+    # kept, with the CPU offered to others, or asleep until `word` differs from `seen`.
+    cdef bint pause(self, int64_t until_ns) noexcept nogil
+    cdef bint yield_cpu(self, int64_t until_ns) noexcept nogil
+    cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil
+    # CPU time that the calling thread has used.
+    cdef int64_t cpu_ns(self) noexcept nogil
+
+    # InputError if a cost of the emulated host could not be charged.
+    cdef int check_cost(self, int64_t cost_ns) except -1
+    # Whether `other` is a Host of the same process of the run.
+    cdef bint same_process(self, Host other)
+    # What each run of the notification handler burns from now on, in a signal handler.
+    cdef int set_handler_cost(self, int64_t cost_ns) except -1
+    # Raises by what an operation has failed, if one has.
+    cdef int check(self) except -1
+
+
+cdef class KernelHost(Host):
+    pass
+
+
+cdef class VirtualHost(Host):
+    cdef object world
+    cdef int64_t used_ns             # of the CPU
+
+    cdef bint advance(self, int64_t until_ns) noexcept nogil
+    cdef bint advance_to(self, int64_t until_ns) noexcept nogil
+    cdef bint ask_world(self, int64_t until_ns) noexcept

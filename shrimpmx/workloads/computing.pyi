@@ -1,3 +1,0 @@
-from shrimpmx.shared.control import Control
-
-def compute(control: Control, duration_ns: int) -> None: ...

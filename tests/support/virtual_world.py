@@ -1,0 +1,81 @@
+"""Ranks that wait, sleep and compute under a virtual clock, each on a stack of its own.
+
+A rank is an ordinary function. When its Host lets the world go on, the world's loop runs the
+agents, and then the ranks for which something may have changed: those whose time has come, and all
+when an agent has done something. Ranks reach each other through the agents only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from greenlet import getcurrent, greenlet
+
+from shrimpmx.shared.agent import Agent
+from shrimpmx.shared.control import Control
+from shrimpmx.shared.host import VirtualHost
+
+# Handlers tick for ever: the world has come to rest when no agent has done anything for so long.
+REST_NS = 60_000_000_000
+
+
+class VirtualWorld:
+    """`agents` and the ranks of one run; `host()` is a rank's."""
+
+    def __init__(self, control: Control, agents: Sequence[Agent]) -> None:
+        self._control, self._agents = control, agents
+        self._loop: greenlet | None = None
+        self._awaited: dict[greenlet, int | None] = {}  # of each rank that waits: until when
+        self._happened_ns = 0
+
+    def host(self) -> VirtualHost:
+        """The Host of a rank, which calls it inside run()."""
+        return VirtualHost(self._control, self._advance)
+
+    def run(self, *ranks: Callable[[], Any]) -> list[Any]:
+        """Run them to the end; what they returned. The first error ends the world."""
+        self._loop = getcurrent()
+        results: list[Any] = [None] * len(ranks)
+
+        def life(number: int) -> None:
+            results[number] = ranks[number]()
+
+        for number in range(len(ranks)):
+            self._resume(greenlet(life), number)
+        while self._awaited:
+            happened = sum(agent.step_at(self._control.now_ns()) for agent in self._agents) > 0
+            self._pass_time(happened)
+        return results
+
+    def _pass_time(self, happened: bool) -> None:
+        now_ns = self._control.now_ns()
+        if happened:
+            self._happened_ns = now_ns
+        due = [
+            rank
+            for rank, until_ns in self._awaited.items()
+            if happened or (until_ns is not None and until_ns <= now_ns)
+        ]
+        for rank in due:
+            self._resume(rank, True)
+        if due:
+            return
+        times = [until_ns for until_ns in self._awaited.values() if until_ns is not None]
+        if not times and now_ns - self._happened_ns > REST_NS:
+            self._resume(next(iter(self._awaited)), False)
+            return
+        times += [max(a.due_ns, now_ns + 1) for a in self._agents if a.due_ns is not None]
+        self._control.set_virtual_ns(min(times, default=now_ns + REST_NS + 1))
+
+    def _resume(self, rank: greenlet, value: object) -> None:
+        """Let a rank go on until it waits again, or ends."""
+        self._awaited.pop(rank, None)
+        until_ns = rank.switch(value)
+        if not rank.dead:
+            self._awaited[rank] = until_ns
+
+    def _advance(self, until_ns: int | None) -> bool:
+        """The world of each rank's Host."""
+        assert self._loop is not None, "only a rank inside run() can wait"
+        return bool(self._loop.switch(until_ns))
