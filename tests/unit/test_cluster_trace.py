@@ -158,7 +158,7 @@ def test_a_full_window_shows_as_throttled() -> None:
 
 
 def test_a_wait_says_how_it_ended() -> None:
-    cluster = NicCluster(NicParameters(coalescing="disabled"))
+    cluster = NicCluster(NicParameters(coalescing="disabled"), clock="monotonic")
     waiter = Waiter(cluster.control, 1, make_strategy("spin", 0))
     rank = cluster.open(0, waiter=waiter)
     trace = new_trace()

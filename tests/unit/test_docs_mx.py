@@ -17,7 +17,7 @@ PAGE = ROOT / "docs/mx.md"
 TEXT = PAGE.read_text()
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 # Public attributes that are no calls.
-FIELDS = {"control", "index", "node", "waiter"}
+FIELDS = {"control", "host", "index", "node", "waiter"}
 
 
 def blocks() -> Iterator[tuple[int, str]]:
