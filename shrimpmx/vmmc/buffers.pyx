@@ -82,7 +82,7 @@ cdef class Export:
         self.process = None
         with nogil:
             process.unexport_c(self.index)
-            process.host.check()
+        process.host.check()
 
     def forget(self) -> None:
         """Its process has closed."""

@@ -7,17 +7,37 @@ when an agent has done something. Ranks reach each other through the agents only
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from greenlet import getcurrent, greenlet
 
+from shrimpmx.mx.endpoint import Endpoint
+from shrimpmx.mx.handles import Partner
+from shrimpmx.settings.parameters import MxParameters, NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.host import VirtualHost
+from shrimpmx.wait.names import make_strategy
+from shrimpmx.wait.waiter import Waiter
+from support.virtual_cluster import NicCluster
 
 # Handlers tick for ever: the world has come to rest when no agent has done anything for so long.
 REST_NS = 60_000_000_000
+# What a message takes between two ranks that nothing else delays.
+LINK_NS, DMA_NS = 1_000, 500
+FLIGHT_NS = LINK_NS + DMA_NS
+NIC = NicParameters(
+    link_bits_per_second=0,
+    link_delay_ns=LINK_NS,
+    dma_latency_ns=DMA_NS,
+    dma_bytes_per_second=0,
+    coalescing="disabled",
+)
+SPIN_NS = 700  # below a flight: hybrids fall back
+
+Work = Callable[[Endpoint, Partner], Any]
 
 
 class VirtualWorld:
@@ -79,3 +99,44 @@ class VirtualWorld:
         """The world of each rank's Host."""
         assert self._loop is not None, "only a rank inside run() can wait"
         return bool(self._loop.switch(until_ns))
+
+
+class Ranks:
+    """Two ranks, one a node, that wait by `strategies`; `costs` are the waiters'."""
+
+    def __init__(
+        self,
+        *strategies: str,
+        mx: MxParameters | None = None,
+        nic: NicParameters = NIC,
+        costs: dict[str, int] | None = None,
+        **more: Any,
+    ) -> None:
+        self.cluster = NicCluster(nic, **more)
+        control = self.cluster.control
+        agents = [*self.cluster.nics, *self.cluster.interrupts]
+        self.world = VirtualWorld(control, agents)
+        self.waiters, self.endpoints = [], []
+        for number, name in enumerate(strategies or ("block", "block")):
+            control.register_process(1 + number, signal.SIGUSR1)
+            strategy = make_strategy(name, SPIN_NS)
+            waiter = Waiter(control, 1 + number, strategy, host=self.world.host(), **(costs or {}))
+            self.waiters.append(waiter)
+            self.endpoints.append(self.cluster.open(number, parameters=mx, waiter=waiter))
+
+    def run(self, *works: Work) -> list[Any]:
+        """Connect, and let each rank do its work."""
+
+        def life(number: int) -> Callable[[], Any]:
+            endpoint = self.endpoints[number]
+
+            def rank() -> Any:
+                with self.waiters[number]:
+                    return works[number](endpoint, endpoint.connect(1 - number, 0))
+
+            return rank
+
+        return self.world.run(*(life(number) for number in range(len(works))))
+
+    def account(self, number: int) -> dict[str, int]:
+        return self.cluster.control.runner_account(1 + number)

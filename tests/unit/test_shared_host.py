@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shrimpmx.params import WAIT_NAMES, MxParameters, NicParameters
 from support.lent import PAGE, LentPair
 from support.virtual_cluster import NicCluster
-from support.virtual_world import VirtualWorld
+from support.virtual_world import FLIGHT_NS, NIC, SPIN_NS, Ranks, VirtualWorld, Work
 from support.vmmc import PLAIN_VMMC, VmmcNodes
 
 from shrimpmx.errors import AbortedError, AgentError, InputError
@@ -23,6 +22,7 @@ from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.native import notify
+from shrimpmx.settings.parameters import WAIT_NAMES, MxParameters
 from shrimpmx.shared.geometry import BUSY_POLLS
 from shrimpmx.shared.host import Host, KernelHost, VirtualHost, host_of
 from shrimpmx.vmmc.process import VmmcProcess
@@ -33,61 +33,8 @@ from shrimpmx.workloads.pingpong import pingpong
 from shrimpmx.workloads.vmmc_peer import Peer
 from shrimpmx.workloads.vmmc_pingpong import pingpong as vmmc_pingpong
 
-LINK_NS, DMA_NS = 1_000, 500
-FLIGHT_NS = LINK_NS + DMA_NS
-NIC = NicParameters(
-    link_bits_per_second=0,
-    link_delay_ns=LINK_NS,
-    dma_latency_ns=DMA_NS,
-    dma_bytes_per_second=0,
-    coalescing="disabled",
-)
-SPIN_NS = 700  # below a flight: hybrids fall back
 ITERATIONS = 5
 DELAY_NS = 12_345
-
-Work = Callable[[Endpoint, Partner], Any]
-
-
-class Ranks:
-    """Two ranks, one a node, that wait by `strategies`; `costs` are the waiters'."""
-
-    def __init__(
-        self,
-        *strategies: str,
-        mx: MxParameters | None = None,
-        nic: NicParameters = NIC,
-        costs: dict[str, int] | None = None,
-        **more: Any,
-    ) -> None:
-        self.cluster = NicCluster(nic, **more)
-        control = self.cluster.control
-        agents = [*self.cluster.nics, *self.cluster.interrupts]
-        self.world = VirtualWorld(control, agents)
-        self.waiters, self.endpoints = [], []
-        for number, name in enumerate(strategies or ("block", "block")):
-            control.register_process(1 + number, signal.SIGUSR1)
-            strategy = make_strategy(name, SPIN_NS)
-            waiter = Waiter(control, 1 + number, strategy, host=self.world.host(), **(costs or {}))
-            self.waiters.append(waiter)
-            self.endpoints.append(self.cluster.open(number, parameters=mx, waiter=waiter))
-
-    def run(self, *works: Work) -> list[Any]:
-        """Connect, and let each rank do its work."""
-
-        def life(number: int) -> Callable[[], Any]:
-            endpoint = self.endpoints[number]
-
-            def rank() -> Any:
-                with self.waiters[number]:
-                    return works[number](endpoint, endpoint.connect(1 - number, 0))
-
-            return rank
-
-        return self.world.run(*(life(number) for number in range(len(works))))
-
-    def account(self, number: int) -> dict[str, int]:
-        return self.cluster.control.runner_account(1 + number)
 
 
 @pytest.fixture(autouse=True)

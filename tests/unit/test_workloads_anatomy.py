@@ -1,17 +1,12 @@
-"""Single messages with everything counted, between threads over the shuttle."""
+"""Single messages with everything counted, between two ranks under a virtual clock."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-
 import numpy as np
 import pytest
-from support.virtual_cluster import VirtualCluster
+from support.virtual_world import FLIGHT_NS, Ranks
 
 from shrimpmx.errors import InputError
-from shrimpmx.wait.names import make_strategy
-from shrimpmx.wait.waiter import Waiter
 from shrimpmx.workloads.anatomy import (
     Messages,
     counted,
@@ -25,51 +20,17 @@ from shrimpmx.workloads.anatomy import (
 QUIET_NS = 2_000_000
 
 
-def together(cluster: VirtualCluster, *functions: Callable[[], object]) -> list[object]:
-    """Run them in threads while this one carries frames; their results or errors."""
-    results: list[object] = [None] * len(functions)
-
-    def call(number: int, function: Callable[[], object]) -> None:
-        try:
-            results[number] = function()
-        except Exception as error:
-            results[number] = error
-
-    threads = [
-        threading.Thread(target=call, args=pair, daemon=True) for pair in enumerate(functions)
-    ]
-    for thread in threads:
-        thread.start()
-    while any(thread.is_alive() for thread in threads):
-        if not cluster.carry():
-            threads[0].join(0.0002)
-    return results
-
-
 @pytest.mark.parametrize(("size_bytes", "packets"), [(0, 1), (100, 1), (4096, 3)])
 def test_each_message_is_timed_and_counted(size_bytes: int, packets: int) -> None:
-    cluster = VirtualCluster(clock="monotonic", tx_ring_entries=64)
-    control = cluster.control
-    waiters = [Waiter(control, 1 + i, make_strategy("block", 0)) for i in range(2)]
-    for waiter in waiters:
-        waiter.begin()
-    one, other = (cluster.open(i, waiter=waiters[i]) for i in range(2))
-    partner = cluster.connect(one, 1)
+    ranks = Ranks()
     messages = Messages(size_bytes, iterations=3, warmup=1, quiet_ns=QUIET_NS)
-    sent, received = together(
-        cluster,
-        lambda: send_messages(one, partner, messages, control),
-        lambda: receive_messages(other, messages),
+    sent, received = ranks.run(
+        lambda one, partner: send_messages(one, partner, messages, one.control),
+        lambda other, _partner: receive_messages(other, messages),
     )
-    one.close()
-    other.close()
-    for waiter in waiters:
-        waiter.end()
-    assert isinstance(sent, dict), sent
-    assert isinstance(received, dict), received
     took_ns = received["received_ns"] - sent["sent_ns"]
     assert took_ns.shape == (3,)
-    assert (took_ns > 0).all()
+    assert (took_ns == FLIGHT_NS).all()
     assert (np.diff(sent["sent_ns"]) >= QUIET_NS).all()
     recv = [name for name in sent if name.startswith("counted:") and ":recv_" in name]
     kinds = ("recv_tiny", "recv_small", "recv_medium_frag")
