@@ -47,7 +47,6 @@ cdef class Library:
         self.abandoned = []
         self.driver = driver
         self.host = host
-        host.check_cost(parameters.event_cost_ns)
         self.counters = driver.counters
         if not 0 <= key <= 0xFFFFFFFF:
             raise InputError(f"key must be a 32-bit number, not {key}")
@@ -76,9 +75,8 @@ cdef class Library:
         """What stays as it is while the endpoint is open."""
         cdef Settings *settings = &self.settings
         settings.nodes_count = self.node.header.nodes_count
-        # A virtual clock stands still while a rank works.
-        if self.clock.kind != CLOCK_KIND_VIRTUAL:
-            settings.event_cost_ns = parameters.event_cost_ns
+        self.host.check_cost(parameters.event_cost_ns)
+        settings.event_cost_ns = parameters.event_cost_ns
         settings.ack_delay_ns = parameters.ack_delay_ns
         settings.resend_delay_ns = parameters.resend_delay_ns
         settings.notacked_max = parameters.notacked_max
