@@ -7,8 +7,8 @@ import ctypes
 import time
 from collections.abc import Callable, Iterator
 
-from shrimpmx.native.segment import Segment
-from shrimpmx.native.trace import SEGMENT_TRACE, Trace
+from shrimpmx.native.segment import SEGMENT_TRACE, Segment
+from shrimpmx.native.trace import Trace
 from shrimpmx.nic.lent import LentNic
 from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.shared.host import Host

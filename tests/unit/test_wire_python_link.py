@@ -12,8 +12,8 @@ from support.socket_link import NIC, Side, SocketEgress, SocketIngress, socket_p
 from support.virtual_cluster import pattern
 
 from shrimpmx.mx.handles import Partner, Request, Status
-from shrimpmx.native.segment import Segment
-from shrimpmx.native.trace import SEGMENT_TRACE, Trace
+from shrimpmx.native.segment import SEGMENT_TRACE, Segment
+from shrimpmx.native.trace import Trace
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.parameters import LinkFaults, NicParameters
 from shrimpmx.wire.frames import put_frame, take_frames
