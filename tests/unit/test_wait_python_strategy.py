@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from shrimpmx.cluster.runner import Runner
 from support.tree import ROOT
 from support.waiting import LOOK_NS, LOOKS_PER_CHECK, Scene
 
+from shrimpmx.cluster.engine.runner import Runner
 from shrimpmx.errors import InputError
 from shrimpmx.settings.strategies import WAIT_NAMES
 from shrimpmx.shared.agent import Agent
