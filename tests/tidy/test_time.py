@@ -20,7 +20,7 @@ ITSELF = {"shrimpmx/shared/host.pyx", "shrimpmx/shared/host.pxd", "shrimpmx/shar
 LOCKS = {
     "shrimpmx/shared/heap.pyx",
     "shrimpmx/host/regions.h",
-    "shrimpmx/mx/core.pyx",
+    "shrimpmx/mx/progression.pyx",
     "shrimpmx/mx/lock.pyx",
     "shrimpmx/mx/completion.pyx",
 }
