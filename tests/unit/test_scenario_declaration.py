@@ -24,6 +24,8 @@ BASE: dict[str, Any] = {
     "compare": "coalescing",
 }
 
+NO_ENGINE: Any = None
+
 
 def scenario(**changes: Any) -> Scenario:
     return Scenario(**{**BASE, **changes})
@@ -113,7 +115,7 @@ def test_a_users_waiting_strategy_is_a_value_of_wait() -> None:
     mine = scenario(waits={"mine": Mine}, sweep={"wait": ("mine", "block")}, compare="wait")
     points = mine.points()
     assert [point.wait for point in points] == ["mine", ""]
-    executor = ClusterExecutor(waits={"mine": Mine})
+    executor = ClusterExecutor(NO_ENGINE, waits={"mine": Mine})
     spec = executor.spec_of(points[0], 1)
     assert (spec.wait.strategy, spec.waits) == ("mine", {"mine": Mine})
     assert executor.spec_of(points[1], 1).wait.strategy == "block"

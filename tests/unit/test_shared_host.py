@@ -22,7 +22,8 @@ from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.native import notify
-from shrimpmx.settings.parameters import WAIT_NAMES, MxParameters
+from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.strategies import WAIT_NAMES
 from shrimpmx.shared.geometry import BUSY_POLLS
 from shrimpmx.shared.host import Host, KernelHost, VirtualHost, host_of
 from shrimpmx.vmmc.process import VmmcProcess
@@ -125,7 +126,7 @@ def test_a_run_of_the_scheduler_is_charged(name: str, reschedules: int) -> None:
 def test_a_packet_is_charged_to_a_rank_that_polls() -> None:
     cost_ns = 900
     nic = NIC.model_copy(update={"coalescing": "watchdog"})
-    ranks = Ranks(nic=nic, busy_poll=BUSY_POLLS["watchdog"])
+    ranks = Ranks(nic=nic, busy_poll=BUSY_POLLS["ranks"])
     host, node = ranks.world.host(), ranks.cluster.nodes[1]
     ranks.cluster.close(ranks.endpoints[1])
     busy = BusyPoll(node, 0, 1_000_000, packet_cost_ns=cost_ns)
@@ -307,7 +308,7 @@ def test_no_burning_sleeping_or_charging_without_a_world() -> None:
     with pytest.raises(InputError, match=NO_WORLD):
         Waiter(cluster.control, 1, make_strategy("block"), reschedule_cost_ns=1)
     polling = NicCluster(
-        NIC.model_copy(update={"coalescing": "irq-suspend"}), busy_poll=BUSY_POLLS["irq-suspend"]
+        NIC.model_copy(update={"coalescing": "irq-suspend"}), busy_poll=BUSY_POLLS["suspend"]
     )
     with pytest.raises(InputError, match=NO_WORLD):
         Endpoint(polling.nodes[0], 0, 1, busy_poll=BusyPoll(polling.nodes[0], 0, packet_cost_ns=1))
