@@ -8,6 +8,7 @@ import os
 import signal
 import site
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import shrimpmx
@@ -37,7 +38,8 @@ def process_main(parts: RunParts, index: int) -> None:
     if plan.role == "rank":
         number = plan.agents[0].number
         rank = parts.spec.ranks[number]
-        _rank_main(parts.memory.identity, number, rank, _own_strategy(parts, plan))
+        own = parts.spec.waits.get(plan.wait.strategy)
+        _rank_main(parts.memory.identity, number, rank, own)
         return
     control = parts.memory.control
     try:
@@ -51,13 +53,9 @@ def process_main(parts: RunParts, index: int) -> None:
         sys.exit(EXIT_FAILED)
 
 
-def _own_strategy(parts: RunParts, plan: ProcessPlan) -> WaitingStrategy | None:
-    """A waiting strategy of the user's own, if the process waits by one."""
-    own = parts.spec.waits.get(plan.wait.strategy)
-    return own() if own else None
-
-
-def _rank_main(run: RunIdentity, number: int, spec: RankSpec, own: WaitingStrategy | None) -> None:
+def _rank_main(
+    run: RunIdentity, number: int, spec: RankSpec, own: Callable[[], WaitingStrategy] | None
+) -> None:
     """Live as rank `number`. Of the fork it takes its code; all else is in the run's memory."""
     if spec.command:
         _become(spec.command, run, number)
@@ -84,8 +82,7 @@ def _become(command: tuple[str, ...], run: RunIdentity, number: int) -> None:
 
 def _drive_agents(parts: RunParts, plan: ProcessPlan, index: int) -> None:
     realtime = _settle(parts, plan, index)
-    own = _own_strategy(parts, plan)
-    strategy = make_strategy(own or plan.wait.strategy, plan.wait.spin_ns)
+    strategy = make_strategy(plan.wait.strategy, plan.wait.spin_ns)
     control = parts.memory.control
     agents = make_agents(parts.spec, parts.placement, plan, parts.memory)
     early_wake_ns = parts.spec.early_wake_ns

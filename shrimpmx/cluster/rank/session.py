@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
@@ -44,7 +45,7 @@ COUNTERS_BEFORE = "counters-before.json"
 class RankSession:
     """The calling process as rank `number` of `run`; a context manager around the rank's work.
 
-    `strategy`: the user's own waiting strategy, where the plan names one.
+    `strategy` makes the user's own waiting strategy, where the rank waits by one.
 
     Entering it settles the process (CPU, priorities, timer slack, death with its parent), opens the
     rank's endpoint, tells the supervisor, meets the other ranks and starts the rank's account; it
@@ -56,7 +57,10 @@ class RankSession:
     """
 
     def __init__(
-        self, run: RunIdentity, number: int, strategy: WaitingStrategy | None = None
+        self,
+        run: RunIdentity,
+        number: int,
+        strategy: Callable[[], WaitingStrategy] | None = None,
     ) -> None:
         self._run, self._number, self._own = run, number, strategy
         self._stack = contextlib.ExitStack()
@@ -94,7 +98,7 @@ class RankSession:
         waiter = Waiter(
             self._control,
             me.runner,
-            make_strategy(self._own or me.wait.strategy, me.wait.spin_ns),
+            make_strategy(self._own() if self._own else me.wait.strategy, me.wait.spin_ns),
             me.wait.reschedule_cost_ns,
             me.wait.handler_cost_ns,
         )
