@@ -20,7 +20,7 @@ cdef struct RunnerState:
 
 
 cdef class Runner:
-    cdef RunnerState course
+    cdef RunnerState state
     cdef readonly list agents
     cdef readonly Waiter waiter
     cdef readonly int64_t early_wake_ns

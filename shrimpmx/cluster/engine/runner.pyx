@@ -40,38 +40,38 @@ cdef int64_t WORK_MAX_NS = 50_000_000
 
 
 # Steps every agent; returns how much they did.
-cdef int one_pass(RunnerState *course) noexcept nogil:
-    cdef int64_t now_ns = (<Host>course.host).now_c()
+cdef int one_pass(RunnerState *state) noexcept nogil:
+    cdef int64_t now_ns = (<Host>state.host).now_c()
     cdef int64_t due_ns = NEVER_NS
     cdef int done = 0
     cdef uint32_t index
-    course.keeps_waiting = False
-    course.wants_demotion = False
-    for index in range(course.agents_count):
-        done += step_agent(course, course.agents[index], now_ns, &due_ns)
-    course.due_ns = due_ns
+    state.keeps_waiting = False
+    state.wants_demotion = False
+    for index in range(state.agents_count):
+        done += step_agent(state, state.agents[index], now_ns, &due_ns)
+    state.due_ns = due_ns
     return done
 
 
-cdef inline int step_agent(RunnerState *course, void *pointer, int64_t now_ns,
+cdef inline int step_agent(RunnerState *state, void *pointer, int64_t now_ns,
                            int64_t *due_ns) noexcept nogil:
     cdef int done = (<Agent>pointer).step(now_ns)
     if (<Agent>pointer).next_due_ns < due_ns[0]:
         due_ns[0] = (<Agent>pointer).next_due_ns
-    if (<Agent>pointer).busy_until_ns > course.busy_until_ns:
-        course.busy_until_ns = (<Agent>pointer).busy_until_ns
-    course.keeps_waiting |= (<Agent>pointer).keeps_waiting
-    course.wants_demotion |= (<Agent>pointer).wants_demotion
+    if (<Agent>pointer).busy_until_ns > state.busy_until_ns:
+        state.busy_until_ns = (<Agent>pointer).busy_until_ns
+    state.keeps_waiting |= (<Agent>pointer).keeps_waiting
+    state.wants_demotion |= (<Agent>pointer).wants_demotion
     if <void *>(<Agent>pointer).failure != <void *>None:
-        course.failed = True
+        state.failed = True
     return done
 
 
 # The look of a waiting runner: a pass. It also ends the wait when the pass brought the due
 # time forward, so that the next wait has the right deadline.
 cdef bint pass_found_work(void *context) noexcept nogil:
-    cdef RunnerState *course = <RunnerState *>context
-    return one_pass(course) > 0 or course.failed or course.due_ns < course.awaited_ns
+    cdef RunnerState *state = <RunnerState *>context
+    return one_pass(state) > 0 or state.failed or state.due_ns < state.awaited_ns
 
 
 cdef class Runner:
@@ -84,23 +84,23 @@ cdef class Runner:
 
     def __cinit__(self, list agents not None, Waiter waiter not None,
                   early_wake_ns: int = EARLY_WAKE_NS, realtime: int = 0):
-        self.course.agents = <void **>calloc(max(1, len(agents)), sizeof(void *))
-        if self.course.agents == NULL:
+        self.state.agents = <void **>calloc(max(1, len(agents)), sizeof(void *))
+        if self.state.agents == NULL:
             raise MemoryError
         self.agents = list(agents)
         self.waiter = waiter
         self.early_wake_ns = early_wake_ns
         self.realtime = realtime
-        self.course.host = <void *>waiter.host
+        self.state.host = <void *>waiter.host
         for agent in self.agents:
             self._add(agent)
 
     def __dealloc__(self):
-        free(self.course.agents)
+        free(self.state.agents)
 
     cdef int _add(self, Agent agent) except -1:
-        self.course.agents[self.course.agents_count] = <void *>agent
-        self.course.agents_count += 1
+        self.state.agents[self.state.agents_count] = <void *>agent
+        self.state.agents_count += 1
         return 0
 
     def run(self) -> None:
@@ -114,39 +114,39 @@ cdef class Runner:
                 raise agent.failure
 
     cdef void drive(self) noexcept nogil:
-        while (not self.course.failed and not self.waiter.strategy.failed
+        while (not self.state.failed and not self.waiter.strategy.failed
                and not self.waiter.host.failed
                and load_relaxed_u32(self.waiter.environment.stop) == 0):
-            if one_pass(&self.course) == 0:
+            if one_pass(&self.state) == 0:
                 self.idle()
             if self.realtime > 0:
                 self.heed_demotion()
 
     cdef void idle(self) noexcept nogil:
         cdef int64_t left_ns
-        cdef RunnerState *course = &self.course
-        course.awaited_ns = course.due_ns
+        cdef RunnerState *state = &self.state
+        state.awaited_ns = state.due_ns
         # Looked already: the pass before was the first look of this wait.
         self.waiter.environment.account.waits += 1
-        if course.due_ns == NEVER_NS:
+        if state.due_ns == NEVER_NS:
             self.waiter.strategy.persist(
-                &self.waiter.environment, pass_found_work, course, NEVER_NS
+                &self.waiter.environment, pass_found_work, state, NEVER_NS
             )
             return
-        left_ns = course.due_ns - self.waiter.host.now_c()
+        left_ns = state.due_ns - self.waiter.host.now_c()
         if left_ns <= 0:
             return
-        if course.due_ns <= course.busy_until_ns:
+        if state.due_ns <= state.busy_until_ns:
             self.work()
         elif left_ns <= self.early_wake_ns + SHORTEST_SLEEP_NS:
             if self.realtime > 0 and self.awake_too_long():
                 self.nap()
                 return
-            spin_until(&self.waiter.environment, pass_found_work, course, course.due_ns)
+            spin_until(&self.waiter.environment, pass_found_work, state, state.due_ns)
         else:
             self.waiter.strategy.persist(
-                &self.waiter.environment, pass_found_work, course,
-                course.due_ns - self.early_wake_ns,
+                &self.waiter.environment, pass_found_work, state,
+                state.due_ns - self.early_wake_ns,
             )
 
     cdef void work(self) noexcept nogil:
@@ -155,12 +155,12 @@ cdef class Runner:
         """
         if self.realtime > 0 and self.awake_for() > WORK_MAX_NS:
             self.nap()
-        spin_until(&self.waiter.environment, pass_found_work, &self.course,
-                   min(self.course.busy_until_ns, self.waiter.host.now_c() + WORK_MAX_NS))
+        spin_until(&self.waiter.environment, pass_found_work, &self.state,
+                   min(self.state.busy_until_ns, self.waiter.host.now_c() + WORK_MAX_NS))
 
     cdef bint awake_too_long(self) noexcept nogil:
         return self.awake_for() > (
-            AWAKE_BESIDE_NS if self.course.keeps_waiting else AWAKE_MAX_NS)
+            AWAKE_BESIDE_NS if self.state.keeps_waiting else AWAKE_MAX_NS)
 
     cdef int64_t awake_for(self) noexcept nogil:
         """ns since it was first seen awake after its last sleep."""
@@ -178,7 +178,7 @@ cdef class Runner:
 
     cdef void heed_demotion(self) noexcept nogil:
         """A handler that never catches up gives way to the ranks, as Linux moves to ksoftirqd."""
-        cdef bint wanted = self.course.wants_demotion
+        cdef bint wanted = self.state.wants_demotion
         cdef sched_param parameters
         if wanted == self.demoted:
             return
