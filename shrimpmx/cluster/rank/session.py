@@ -189,14 +189,16 @@ class RankSession:
 
     def _leave(self, error: BaseException) -> NoReturn:
         """Close after an error and report it; a run that was stopped ends without a word."""
-        try:
-            self._work.close()
-            self._stack.close()
-        finally:
-            stopped = isinstance(error, AbortedError)
-            self._control.set_runner_state(self._me.runner, "done" if stopped else "failed")
-            if not stopped:
-                report_failure(self._channel, self._me.name, error)
+        for stack in (self._work, self._stack):
+            try:
+                stack.close()
+            except BaseException as failure:
+                # A waiting strategy of the user's own: its failure was felt as a stop.
+                error = failure
+        stopped = isinstance(error, AbortedError)
+        self._control.set_runner_state(self._me.runner, "done" if stopped else "failed")
+        if not stopped:
+            report_failure(self._channel, self._me.name, error)
         # The supervisor says why; a traceback of each rank would only stand beside that.
         raise SystemExit(EXIT_FAILED) from None
 
