@@ -99,7 +99,7 @@ def per_packet(str steering not None, double seconds):
         Segment.anonymous(Control.size_bytes(1, 1), CONTROL_KIND), ["nic"], [("nic", "nic", 0)], 1,
         "monotonic",
     )
-    layout = NodeLayout(cores=QUEUES, vectors=QUEUES, steering=steering, rx_ring_entries=16,
+    layout = NodeLayout(cores=QUEUES, rx_queues=QUEUES, steering=steering, rx_ring_entries=16,
                         core_runners=[0] * QUEUES, core_agents=[0] * QUEUES).place()
     node = Node.create(
         Segment.anonymous(Node.size_bytes(layout), NODE_KIND), control, layout)

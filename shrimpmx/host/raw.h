@@ -19,7 +19,6 @@
 
 #define RAW_DATA_MAX_BYTES 1024 /* ours: an identity and a name fit many times */
 #define RAW_SLOTS 32            /* ours: what a daemon may leave unread */
-#define RAW_QUEUE_BYTES 65536   /* geometry.py's: the queue, and room to grow */
 
 struct raw_packet {            /* offset; writer: a handler, under the lock */
     uint16_t length;           /*  0  bytes of `data` */
@@ -49,7 +48,7 @@ struct peer_name {             /* offset; writer: a handler, under the queue's l
     uint8_t name[WIRE_HOST_NAME_MAX_BYTES]; /* 4 */
     uint8_t unused[12];        /* 84 */
 };
-_Static_assert(sizeof(struct peer_name) == 96, "peer name"); /* geometry.py: PEER_NAME_BYTES */
+_Static_assert(sizeof(struct peer_name) == PEER_NAME_BYTES, "peer name");
 
 /* What became of a raw packet. */
 enum raw_result { RAW_KEPT = 0, RAW_TOO_LARGE = 1, RAW_FULL = 2, RAW_CLOSED = 3 };

@@ -12,7 +12,6 @@ cdef extern from "host/raw.h" nogil:
     enum:
         RAW_DATA_MAX_BYTES
         RAW_SLOTS
-        RAW_QUEUE_BYTES
     enum:
         RAW_KEPT
         RAW_TOO_LARGE

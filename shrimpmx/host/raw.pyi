@@ -1,8 +1,6 @@
 from shrimpmx.shared.host import Host
 from shrimpmx.shared.node import Node
 
-def structure_bytes() -> dict[str, int]: ...
-
 class RawEndpoint:
     node: Node
     def __init__(self, node: Node, endpoint: int, agent: int, host: Host | None = None) -> None: ...

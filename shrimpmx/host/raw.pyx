@@ -45,11 +45,6 @@ cdef extern from "signal.h" nogil:
     int kill(int pid, int signal)
 
 
-def structure_bytes() -> dict:
-    """Sizes of the compiled structures by the names of geometry.py's constants."""
-    return {"RAW_QUEUE_BYTES": RAW_QUEUE_BYTES, "PEER_NAME_BYTES": sizeof(peer_name)}
-
-
 cdef class RawEndpoint:
     """The raw endpoint of `node`, open for one process at a time.
 

@@ -3,46 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from shrimpmx.errors import InputError
 from shrimpmx.settings.core_lists import affinities, parse_core_list
 from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters
+from shrimpmx.shared.sizes import (
+    COPY_DESCRIPTOR_BYTES,
+    CORE_INTERRUPTS_BYTES,
+    ENDPOINT_DESCRIPTOR_BYTES,
+    ENDPOINT_PULLS,
+    ENDPOINT_REGIONS,
+    EVENT_BYTES,
+    FRAME_SLOT_HEADER_BYTES,
+    HEAP_START_BYTES,
+    INTERRUPT_VECTOR_BYTES,
+    MEMORY_REGION_BYTES,
+    NO_RUNNER,
+    NODE_FLOWS,
+    NODE_HEADER_BYTES,
+    PEER_NAME_BYTES,
+    PULL_HANDLE_BYTES,
+    RAW_QUEUE_BYTES,
+    RING_HEADER_BYTES,
+    STEERING_FLOW_BYTES,
+    VMMC_CORE_BYTES,
+    VMMC_EXPORT_BYTES,
+    VMMC_EXPORTS,
+    VMMC_IMPORT_BYTES,
+    VMMC_IMPORTS,
+    VMMC_LETTER_SLOT_BYTES,
+    VMMC_MAILBOX_ENTRIES,
+    VMMC_NODE_BYTES,
+    VMMC_PAGE_BYTES,
+    VMMC_PORTS,
+    VMMC_PROCESS_BYTES,
+)
 from shrimpmx.wire.tables import WireGeometry, marked_types, wire_geometry
 
 CACHE_LINE_BYTES = 64
-# Sizes of the structures of layout.h and ring.h, checked by the node's tests.
-NODE_HEADER_BYTES = 320
-RING_HEADER_BYTES = 320
-EVENT_BYTES = 64
-CORE_INTERRUPTS_BYTES = 320
-INTERRUPT_VECTOR_BYTES = 64
-ENDPOINT_DESCRIPTOR_BYTES = 256  # one line more than needed where a mutex is larger
-FRAME_SLOT_HEADER_BYTES = 16  # sizeof(struct frame_slot)
-MEMORY_REGION_BYTES = 64
-PULL_HANDLE_BYTES = 320
-COPY_DESCRIPTOR_BYTES = 64
-ENDPOINT_REGIONS = 256
-ENDPOINT_PULLS = 1024
-RAW_QUEUE_BYTES = 65536
-PEER_NAME_BYTES = 96  # sizeof(struct peer_name) of host/raw.h
-# Of shared/vmmc.h.
-VMMC_NODE_BYTES = 192
-VMMC_PROCESS_BYTES = 448
-VMMC_CORE_BYTES = 64
-VMMC_EXPORT_BYTES = 32
-VMMC_IMPORT_BYTES = 32
-VMMC_LETTER_SLOT_BYTES = 64
-VMMC_EXPORTS = 4096
-VMMC_IMPORTS = 4096
-VMMC_MAILBOX_ENTRIES = 4096
-VMMC_PORTS = 65536
-VMMC_PAGE_BYTES = 4096
-HEAP_START_BYTES = 4096
 # enum busy_poll of layout.h, by CoalescingRow.polling.
 BUSY_POLLS = {"none": 0, "ranks": 1, "suspend": 2}
-NO_RUNNER = 0xFFFFFFFF
-NODE_FLOWS = 256
-STEERING_FLOW_BYTES = 8
 # Frames that another core's backlog holds (Linux: netdev_max_backlog is 1000).
 BACKLOG_ENTRIES = 1024
 # enum steering_kind of layout.h.
@@ -64,40 +65,49 @@ def slot_stride(size_bytes: int) -> int:
     return (count | 1) * CACHE_LINE_BYTES
 
 
+_NIC, _HOST, _MX = NicParameters(), HostParameters(), MxParameters()
+
+
+def _values(group: NicParameters | HostParameters | MxParameters) -> dict[str, Any]:
+    return {name: getattr(group, name) for name in type(group).model_fields}
+
+
 @dataclass
 class NodeLayout:
     """The numbers that a node segment is made from; see layout.h for their meaning."""
 
     index: int = 0
     nodes_count: int = 1
-    cores: int = 1
-    vectors: int = 1
     endpoints: int = 1
-    mtu: int = 1500
-    wire_format: str = "native"
-    marks: tuple[str, ...] = HostParameters().marks
-    mark_early: int = 0
-    busy_poll: int = 0
-    rx_ring_entries: int = 1024
-    tx_ring_entries: int = 1024
-    link_ring_entries: int = 4096
-    event_ring_entries: int = 1024
-    event_ring: str = "lock-free"
-    nic_kind: str = "ethernet"
     nic_runner: int = 0
     nic_agent: int = 0
     core_runners: list[int] = field(default_factory=lambda: [0])
     core_agents: list[int] = field(default_factory=lambda: [0])
-    irq_binding: str = "auto"
-    steering: str = "endpoint"
-    rps_cpus: str = ""
-    heap_bytes: int = 0
-    pull_resend_delay_ns: int = 1_000_000_000
-    pull_resends_max: int = 1000
     dma_runner: int = NO_RUNNER
     dma_agent: int = 0
-    copy_message_bytes: int = 65536
-    copy_frame_bytes: int = 1024
+    vmmc: bool = False
+    # Parameters by their names; their defaults are those of the declarations.
+    cores: int = _HOST.cores
+    mtu: int = _NIC.mtu
+    wire_format: str = _NIC.wire_format
+    marks: tuple[str, ...] = _HOST.marks
+    mark_early: int = _HOST.mark_early
+    rx_queues: int = _NIC.rx_queues
+    rx_ring_entries: int = _NIC.rx_ring_entries
+    tx_ring_entries: int = _NIC.tx_ring_entries
+    link_ring_entries: int = _NIC.link_ring_entries
+    event_ring_entries: int = _HOST.event_ring_entries
+    event_ring: str = _HOST.event_ring
+    irq_binding: str = _HOST.irq_binding
+    steering: str = _NIC.steering
+    rps_cpus: str = _HOST.rps_cpus
+    pull_resend_delay_ns: int = _HOST.pull_resend_delay_ns
+    resends_max: int = _MX.resends_max
+    copy_message_bytes: int = _HOST.copy_message_bytes
+    copy_frame_bytes: int = _HOST.copy_frame_bytes
+    # Of the coalescing strategy: how ranks poll (BUSY_POLLS). Without a heap segment: 0.
+    busy_poll: int = 0
+    heap_bytes: int = 0
 
     # Filled in by place(): bytes from the start of the segment.
     cores_offset: int = 0
@@ -141,32 +151,10 @@ class NodeLayout:
         **more: object,
     ) -> NodeLayout:
         """A layout whose rings, cores and heaps are those of the parameters."""
-        mx = mx or MxParameters()
-        layout = cls(
-            index=index,
-            nodes_count=nodes_count,
-            cores=host.cores,
-            mtu=nic.mtu,
-            nic_kind=nic.nic_kind,
-            wire_format=nic.wire_format,
-            marks=host.marks,
-            mark_early=host.mark_early,
-            busy_poll=BUSY_POLLS[nic.coalescing_row.polling],
-            rx_ring_entries=nic.rx_ring_entries,
-            tx_ring_entries=nic.tx_ring_entries,
-            link_ring_entries=nic.link_ring_entries,
-            event_ring_entries=host.event_ring_entries,
-            event_ring=host.event_ring,
-            irq_binding=host.irq_binding,
-            vectors=nic.rx_queues,
-            steering=nic.steering,
-            rps_cpus=host.rps_cpus,
-            heap_bytes=mx.heap_bytes,
-            pull_resend_delay_ns=host.pull_resend_delay_ns,
-            pull_resends_max=mx.resends_max,
-            copy_message_bytes=host.copy_message_bytes,
-            copy_frame_bytes=host.copy_frame_bytes,
-        )
+        values = {**_values(nic), **_values(host), **_values(mx or _MX)}
+        known = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
+        layout = cls(index=index, nodes_count=nodes_count, **known)
+        layout.busy_poll = BUSY_POLLS[nic.coalescing_row.polling]
         for name, value in more.items():
             if name not in layout.__dataclass_fields__:
                 raise TypeError(f"NodeLayout has no field {name!r}")
@@ -206,7 +194,7 @@ class NodeLayout:
 
         frame_ring = RING_HEADER_BYTES + self.tx_ring_entries * self.frame_slot_bytes
         self.cores_offset = take(CORE_INTERRUPTS_BYTES * self.cores)
-        self.vectors_offset = take(INTERRUPT_VECTOR_BYTES * self.vectors)
+        self.vectors_offset = take(INTERRUPT_VECTOR_BYTES * self.rx_queues)
         self.endpoints_offset = take(ENDPOINT_DESCRIPTOR_BYTES * self.endpoints)
         self.core_tx_stride = self.endpoint_tx_stride = lines(frame_ring)
         self.core_tx_rings_offset = take(self.core_tx_stride * self.cores)
@@ -214,7 +202,7 @@ class NodeLayout:
         self.link_stride = lines(RING_HEADER_BYTES + self.link_ring_entries * self.frame_slot_bytes)
         self.link_rings_offset = take(self.link_stride * self.nodes_count)
         self.rx_stride = lines(RING_HEADER_BYTES + self.rx_ring_entries * self.frame_slot_bytes)
-        self.rx_rings_offset = take(self.rx_stride * self.vectors)
+        self.rx_rings_offset = take(self.rx_stride * self.rx_queues)
         self.event_stride = self.event_ring_entries * (2 * EVENT_BYTES + self.recvq_slot_bytes)
         self.event_rings_offset = take(self.event_stride * self.endpoints)
         self.regions_offset = take(MEMORY_REGION_BYTES * ENDPOINT_REGIONS * self.endpoints)
@@ -223,13 +211,13 @@ class NodeLayout:
             self.copy_stride = lines(
                 RING_HEADER_BYTES + self.rx_ring_entries * COPY_DESCRIPTOR_BYTES
             )
-            self.copy_rings_offset = take(self.copy_stride * self.vectors)
+            self.copy_rings_offset = take(self.copy_stride * self.rx_queues)
         self.raw_offset = take(RAW_QUEUE_BYTES + PEER_NAME_BYTES * self.nodes_count)
         self.flows_offset = take(STEERING_FLOW_BYTES * NODE_FLOWS)
         if self.steering == "rps":
             self.backlog_stride = lines(RING_HEADER_BYTES + BACKLOG_ENTRIES * self.frame_slot_bytes)
             self.backlogs_offset = take(self.backlog_stride * self.cores)
-        if self.nic_kind == "vmmc":
+        if self.vmmc:
             self.vmmc_offset = take(VMMC_NODE_BYTES)
             self.vmmc_processes_offset = take(VMMC_PROCESS_BYTES * self.endpoints)
             self.vmmc_cores_offset = take(VMMC_CORE_BYTES * self.cores)
@@ -243,7 +231,7 @@ class NodeLayout:
     def affinities(self) -> tuple[tuple[int, ...], ...]:
         """For each vector the cores that its interrupts go to. InputError if they do not fit."""
         try:
-            return affinities(self.irq_binding, self.vectors, self.cores)
+            return affinities(self.irq_binding, self.rx_queues, self.cores)
         except ValueError as error:
             raise InputError(f"irq_binding: {error}") from None
 
@@ -275,7 +263,7 @@ class NodeLayout:
     def _check(self) -> None:
         limits = {
             "cores": (self.cores, 64),
-            "vectors": (self.vectors, 32),
+            "rx_queues": (self.rx_queues, 32),
             "endpoints": (self.endpoints, 255),
             "nodes_count": (self.nodes_count, 1024),
         }

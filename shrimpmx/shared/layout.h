@@ -235,6 +235,9 @@ _Static_assert(sizeof(struct endpoint_descriptor) == 192 + (sizeof(pthread_mutex
 #define ENDPOINT_PULLS 1024
 #define MEMORY_REGION_BYTES 64
 #define PULL_HANDLE_BYTES 320
+/* Those of host/raw.h: the queue, with room to grow, and a name. */
+#define RAW_QUEUE_BYTES 65536
+#define PEER_NAME_BYTES 96
 /* Heaps begin one page into their segment. */
 #define HEAP_START_BYTES 4096
 #define NO_RUNNER 0xFFFFFFFFu

@@ -115,6 +115,8 @@ cdef extern from "shared/layout.h" nogil:
         ENDPOINT_PULLS
         MEMORY_REGION_BYTES
         PULL_HANDLE_BYTES
+        RAW_QUEUE_BYTES
+        PEER_NAME_BYTES
         HEAP_START_BYTES
     const uint32_t NO_RUNNER
     enum:
@@ -122,6 +124,7 @@ cdef extern from "shared/layout.h" nogil:
         SEGMENT_NODE
         SEGMENT_TRACE
         SEGMENT_HEAP
+        SEGMENT_PLAN
     enum:
         STOP_NO
         STOP_FINISH

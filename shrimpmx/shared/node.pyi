@@ -2,8 +2,6 @@ from shrimpmx.native.segment import Segment
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 
-def structure_bytes() -> dict[str, int]: ...
-
 class Node:
     segment: Segment
     control: Control

@@ -13,17 +13,9 @@ from shrimpmx.native.lock cimport shared_lock_initialise
 from shrimpmx.native.ring cimport RING_HEADER_BYTES, ring, ring_depth, ring_initialise
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.vmmc cimport (
-    VMMC_EXPORTS,
-    VMMC_IMPORTS,
     VMMC_MAILBOX_ENTRIES,
-    VMMC_PAGE_BYTES,
-    VMMC_PORTS,
-    vmmc_core,
-    vmmc_export,
-    vmmc_import,
     vmmc_letter,
     vmmc_mailbox_of,
-    vmmc_node,
     vmmc_process,
     vmmc_process_of,
     node_vmmc,
@@ -35,7 +27,6 @@ from shrimpmx.shared.layout cimport (
     ENDPOINT_REGIONS,
     EVENT_RING_LOCK_FREE,
     EVENT_RING_RESET,
-    HEAP_START_BYTES,
     MEMORY_REGION_BYTES,
     NODE_FLOWS,
     NO_RUNNER,
@@ -44,8 +35,6 @@ from shrimpmx.shared.layout cimport (
     copy_descriptor,
     core_interrupts,
     endpoint_descriptor,
-    event,
-    frame_slot,
     interrupt_vector,
     node_copy_ring,
     node_backlog,
@@ -58,7 +47,6 @@ from shrimpmx.shared.layout cimport (
     node_link_ring,
     node_rx_ring,
     node_vector,
-    steering_flow,
 )
 
 from shrimpmx.settings.core_lists import checked_affinity, format_core_list
@@ -70,38 +58,6 @@ from shrimpmx.shared.geometry import BACKLOG_ENTRIES, STEERINGS, lines
 # ring no next frame could come.
 cdef enum:
     OFFLOAD_RX_ENTRIES_MIN = 64
-
-
-def structure_bytes() -> dict:
-    """Sizes of the compiled structures by the names of geometry.py's constants."""
-    return {
-        "NODE_HEADER_BYTES": sizeof(node_header),
-        "RING_HEADER_BYTES": RING_HEADER_BYTES,
-        "EVENT_BYTES": sizeof(event),
-        "CORE_INTERRUPTS_BYTES": sizeof(core_interrupts),
-        "INTERRUPT_VECTOR_BYTES": sizeof(interrupt_vector),
-        "FRAME_SLOT_HEADER_BYTES": sizeof(frame_slot),
-        "COPY_DESCRIPTOR_BYTES": sizeof(copy_descriptor),
-        "MEMORY_REGION_BYTES": MEMORY_REGION_BYTES,
-        "PULL_HANDLE_BYTES": PULL_HANDLE_BYTES,
-        "ENDPOINT_REGIONS": ENDPOINT_REGIONS,
-        "ENDPOINT_PULLS": ENDPOINT_PULLS,
-        "HEAP_START_BYTES": HEAP_START_BYTES,
-        "NO_RUNNER": NO_RUNNER,
-        "NODE_FLOWS": NODE_FLOWS,
-        "STEERING_FLOW_BYTES": sizeof(steering_flow),
-        "VMMC_NODE_BYTES": sizeof(vmmc_node),
-        "VMMC_PROCESS_BYTES": sizeof(vmmc_process),
-        "VMMC_CORE_BYTES": sizeof(vmmc_core),
-        "VMMC_EXPORT_BYTES": sizeof(vmmc_export),
-        "VMMC_IMPORT_BYTES": sizeof(vmmc_import),
-        "VMMC_LETTER_SLOT_BYTES": sizeof(vmmc_letter),
-        "VMMC_EXPORTS": VMMC_EXPORTS,
-        "VMMC_IMPORTS": VMMC_IMPORTS,
-        "VMMC_MAILBOX_ENTRIES": VMMC_MAILBOX_ENTRIES,
-        "VMMC_PORTS": VMMC_PORTS,
-        "VMMC_PAGE_BYTES": VMMC_PAGE_BYTES,
-    }
 
 
 cdef class Node:
@@ -158,7 +114,7 @@ cdef class Node:
         header.index = layout.index
         header.nodes_count = layout.nodes_count
         header.cores_count = layout.cores
-        header.vectors_count = layout.vectors
+        header.vectors_count = layout.rx_queues
         header.endpoints_count = layout.endpoints
         geometry = layout.geometry
         header.geometry.mtu_bytes = geometry.mtu_bytes
@@ -170,7 +126,7 @@ cdef class Node:
         header.marked_types = layout.marked_types
         header.heap_bytes = layout.heap_bytes if self.heap != NULL else 0
         header.pull_resend_delay_ns = layout.pull_resend_delay_ns
-        header.pull_resends_max = layout.pull_resends_max
+        header.pull_resends_max = layout.resends_max
         header.dma_runner = layout.dma_runner
         header.dma_agent = layout.dma_agent
         header.copy_message_bytes = layout.copy_message_bytes
@@ -196,7 +152,7 @@ cdef class Node:
         header.backlog_stride = layout.backlog_stride
         header.rps_cores = sum(1 << core for core in layout.rps_cores)
         for index in range(NODE_FLOWS):
-            node_flow(header, index).queue = index % layout.vectors
+            node_flow(header, index).queue = index % layout.rx_queues
         return 0
 
     cdef int _write_interrupts(self, layout) except -1:
@@ -208,7 +164,7 @@ cdef class Node:
             core.runner = layout.core_runners[index]
             core.agent = layout.core_agents[index]
         affinities = layout.affinities
-        for index in range(layout.vectors):
+        for index in range(layout.rx_queues):
             vector = node_vector(self.header, index)
             memset(vector, 0, sizeof(interrupt_vector))
             vector.token = 1
@@ -230,7 +186,7 @@ cdef class Node:
             self._write_ring(node_endpoint_tx_ring(header, index), layout.tx_ring_entries)
         for index in range(layout.nodes_count):
             self._write_ring(node_link_ring(header, index), layout.link_ring_entries)
-        for index in range(layout.vectors):
+        for index in range(layout.rx_queues):
             self._write_ring(node_rx_ring(header, index), layout.rx_ring_entries)
             if layout.copy_stride:
                 ring_initialise(

@@ -104,7 +104,7 @@ def test_tx_ring_of_a_core_with_pull_replies() -> None:
 
 @pytest.mark.parametrize("kind", ["nack_lib", "nack_mcp"])
 def test_tx_ring_of_a_core_with_nacks(kind: str) -> None:
-    cluster = VirtualCluster(tx_ring_entries=SMALL_RING, pull_resends_max=20, **SHORT_PULLS)
+    cluster = VirtualCluster(tx_ring_entries=SMALL_RING, resends_max=20, **SHORT_PULLS)
     one, other, partner = cluster.pair(MxParameters(zombies_max=0, resend_delay_ns=MILLISECOND))
     if kind == "nack_lib":
         requests = [one.isend(b"", partner, 1) for _ in range(12)]

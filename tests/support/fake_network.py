@@ -27,7 +27,7 @@ class FakeNetwork:
     """
 
     def __init__(self) -> None:
-        self.host = HostNode.make(nic_kind="vmmc", heap_bytes=1 << 20, opened=False)
+        self.host = HostNode.make(vmmc=True, heap_bytes=1 << 20, opened=False)
         self.process = VmmcProcess(self.host.node, 0, RANK, agent=RANK)
         self.wait_hook: Callable[[Waits, int], bool] | None = None
         self.arrivals: list[Callable[[], object]] = []

@@ -192,7 +192,7 @@ class _CellRun:
         parameters = NicParameters(coalescing=draw.choice(("disabled", "timeout", "stream")))
         self.cluster = NicCluster(
             parameters, faults, endpoints=2, seed=draw.getrandbits(32),
-            pull_resend_delay_ns=5 * MILLISECOND, pull_resends_max=200,
+            pull_resend_delay_ns=5 * MILLISECOND, resends_max=200,
         )  # fmt: skip
         one, other = (self.cluster.open(node, 0, MX) for node in (0, 1))
         there = self.cluster.connect(one, 1)

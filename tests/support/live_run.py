@@ -52,7 +52,11 @@ class LiveRun:
         if begun:
             self.control.register_process(3)
         self.layout = NodeLayout(
-            cores=2, core_runners=[1, 2], core_agents=[1, 2], vectors=queues, nic_kind=nic_kind
+            cores=2,
+            core_runners=[1, 2],
+            core_agents=[1, 2],
+            rx_queues=queues,
+            vmmc=nic_kind == "vmmc",
         )
         self.node = self._node(0, self.layout)
         if generator:

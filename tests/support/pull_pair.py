@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from shrimpmx.host import pull, regions
-from shrimpmx.shared.geometry import HEAP_START_BYTES
+from shrimpmx.shared.sizes import HEAP_START_BYTES
 from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packets import Packet, decode, encode
 from support.host_node import CORE0, RANK, SESSION, HostNode, frame

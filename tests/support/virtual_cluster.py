@@ -108,7 +108,7 @@ class VirtualCluster:
         clock: str = "virtual",
         heap_bytes: int = HEAP_BYTES,
         pull_resend_delay_ns: int = 1000 * MILLISECOND,
-        pull_resends_max: int = 1000,
+        resends_max: int = 1000,
         cores: int = 1,
         **more: Any,
     ) -> None:
@@ -136,7 +136,7 @@ class VirtualCluster:
                 event_ring_entries=event_ring_entries, event_ring=event_ring,
                 cores=cores, core_runners=[0] * cores, core_agents=[index] * cores,
                 nic_agent=nodes + index, heap_bytes=heap_bytes,
-                pull_resend_delay_ns=pull_resend_delay_ns, pull_resends_max=pull_resends_max,
+                pull_resend_delay_ns=pull_resend_delay_ns, resends_max=resends_max,
                 dma_agent=2 * nodes + index, **more,
             )  # fmt: skip
             segment = Segment.anonymous(Node.size_bytes(layout), 2)

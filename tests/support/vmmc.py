@@ -19,8 +19,9 @@ from shrimpmx.nic.vmmc import VmmcFirmware
 from shrimpmx.settings.parameters import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
-from shrimpmx.shared.geometry import HEAP_START_BYTES, NodeLayout
+from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
+from shrimpmx.shared.sizes import HEAP_START_BYTES
 from shrimpmx.wire.frames import put_frame
 from shrimpmx.wire.ring_link import ring_links
 from support.vmmc_layout import (
@@ -94,7 +95,7 @@ class VmmcNodes:
                 endpoints=endpoints,
                 cores=cores,
                 mtu=parameters.mtu,
-                nic_kind="vmmc",
+                vmmc=True,
                 nic_agent=self.first_nic + n,
                 core_runners=[0] * cores,
                 core_agents=[n * cores + c for c in range(cores)],

@@ -13,7 +13,7 @@ import pytest
 from support.tree import PACKAGE, files, name, without_comments
 
 from shrimpmx.native import segment
-from shrimpmx.shared import control, geometry
+from shrimpmx.shared import control
 
 _TOP_DEF = re.compile(r"^(?:async )?(?:def|class|cpdef\s[^(]*?)\s*\b(\w+)\s*[(:]", re.M)
 _TOP_CLASS = re.compile(r"^cdef class (\w+)", re.M)
@@ -90,32 +90,6 @@ def test_counters_are_the_same_in_c_and_in_cython() -> None:
     for kind in control.AGENT_KINDS:
         driver = in_c["driver"] if kind in ("irq", "rank", "dma") else []
         assert control.counter_names(kind) == [*driver, *in_c[kind]]
-
-
-def test_the_sizes_that_python_lays_a_node_out_by_are_those_of_the_structs() -> None:
-    text = "".join(without_comments(path.read_text()) for path in files(".h", under="shrimpmx"))
-    checked = {
-        word: int(size) for word, size in re.findall(r"sizeof\(struct (\w+)\) == (\d+)", text)
-    }
-    defined = {word: int(size) for word, size in re.findall(r"#define (\w+) (\d+)\s", text)}
-    names = {
-        "node_header": geometry.NODE_HEADER_BYTES,
-        "steering_flow": geometry.STEERING_FLOW_BYTES,
-        "event": geometry.EVENT_BYTES,
-        "core_interrupts": geometry.CORE_INTERRUPTS_BYTES,
-        "interrupt_vector": geometry.INTERRUPT_VECTOR_BYTES,
-        "frame_slot": geometry.FRAME_SLOT_HEADER_BYTES,
-        "copy_descriptor": geometry.COPY_DESCRIPTOR_BYTES,
-        "peer_name": geometry.PEER_NAME_BYTES,
-    }
-    assert {word: checked[word] for word in names} == names
-    # Room for a mutex that is larger elsewhere.
-    assert checked["endpoint_descriptor"] + 64 == geometry.ENDPOINT_DESCRIPTOR_BYTES
-    for word in (
-        "RING_HEADER_BYTES", "MEMORY_REGION_BYTES", "PULL_HANDLE_BYTES", "RAW_QUEUE_BYTES",
-        "ENDPOINT_REGIONS", "ENDPOINT_PULLS",
-    ):  # fmt: skip
-        assert defined[word] == getattr(geometry, word), word
 
 
 def c_structs(path: Path) -> dict[str, list[tuple[str, str]]]:

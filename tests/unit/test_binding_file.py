@@ -96,7 +96,7 @@ def test_a_board_has_255_endpoints(tmp_path: Path) -> None:
 
 
 def test_an_emulated_node_is_read_as_a_real_one(tmp_path: Path) -> None:
-    node = HostNode.make(cores=8, vectors=3, irq_binding="0/7/2-3").node
+    node = HostNode.make(cores=8, rx_queues=3, irq_binding="0/7/2-3").node
     masks = {queue: format_core_mask(node.affinity(queue)) for queue in range(3)}
     root = write_tree(tmp_path, node.interrupts_table(), masks)
     lines = prepare(root, "node0", board_of(0), 4)

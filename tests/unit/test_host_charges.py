@@ -76,7 +76,7 @@ def test_an_interrupt_that_is_late_enough_costs_nothing_more() -> None:
 
 
 def test_interrupts_of_several_vectors_follow_each_other() -> None:
-    host = HostNode.make(event_ring_entries=1024, rx_ring_entries=1024, vectors=2)
+    host = HostNode.make(event_ring_entries=1024, rx_ring_entries=1024, rx_queues=2)
     host.raise_interrupt(0, now_ns=500)
     host.raise_interrupt(1, now_ns=900)
     irq = host.irq(**COSTS)
@@ -85,7 +85,7 @@ def test_interrupts_of_several_vectors_follow_each_other() -> None:
 
 
 def test_a_poll_that_has_paid_goes_on_when_another_vector_interrupts() -> None:
-    host = HostNode.make(event_ring_entries=1024, rx_ring_entries=1024, vectors=2)
+    host = HostNode.make(event_ring_entries=1024, rx_ring_entries=1024, rx_queues=2)
     for vector, count in ((1, 3), (0, 2)):
         for _ in range(count):
             assert put_frame(host.node, "rx", vector, TINY)
@@ -106,7 +106,7 @@ def test_a_poll_that_has_paid_goes_on_when_another_vector_interrupts() -> None:
 
 def flooded(vectors: int, steps: int, **costs: Any) -> tuple[HostNode, InterruptAgent]:
     """A core on whose every vector there is always more than a poll's budget of 2 takes."""
-    host = HostNode.make(event_ring_entries=1024, rx_ring_entries=1024, vectors=vectors)
+    host = HostNode.make(event_ring_entries=1024, rx_ring_entries=1024, rx_queues=vectors)
     irq = host.irq(budget=2, **costs)
     for vector in range(vectors):
         host.raise_interrupt(vector)

@@ -21,7 +21,9 @@ class Flows:
 
     def __init__(self, irq_binding: str = "per-queue", vectors: int = CORES, **more: Any) -> None:
         settings = {"steering": "arfs", "tx_ring_entries": 1024, **more}
-        self.host = HostNode.make(cores=CORES, vectors=vectors, irq_binding=irq_binding, **settings)
+        self.host = HostNode.make(
+            cores=CORES, rx_queues=vectors, irq_binding=irq_binding, **settings
+        )
         self.host.endpoints[1].open(SESSION)
         self.agents = [self.host.irq(core) for core in range(CORES)]
 

@@ -162,7 +162,7 @@ def test_demotion_can_be_switched_off() -> None:
 
 
 def test_a_core_serves_all_vectors_that_are_bound_to_it() -> None:
-    host = host_with(0, vectors=3)
+    host = host_with(0, rx_queues=3)
     irq = host.irq()
     for vector, frames in ((0, 10), (1, 70), (2, 20)):
         deliver(host, frames, vector)

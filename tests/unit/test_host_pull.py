@@ -258,7 +258,7 @@ def test_loss_duplication_and_disorder_are_repaired(seed: int, mtu: int, wire_fo
 
 
 def test_a_pull_without_an_answer_is_given_up() -> None:
-    pair = PullPair(pull_resends_max=3)
+    pair = PullPair(resends_max=3)
     pair.start(100_000)
     for count in range(1, 3):
         pair.at(count * DELAY)
@@ -318,7 +318,7 @@ def test_memory_that_cannot_be_written_ends_the_pull() -> None:
 
 
 def test_a_pull_with_any_number_of_resends_is_not_given_up_early() -> None:
-    pair = PullPair(pull_resends_max=2**32 - 1, pull_resend_delay_ns=60 * DELAY)
+    pair = PullPair(resends_max=2**32 - 1, pull_resend_delay_ns=60 * DELAY)
     pair.start(5000)
     pair.at(60 * DELAY)
     assert pair.ends() == []

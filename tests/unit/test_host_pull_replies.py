@@ -11,7 +11,7 @@ from support.host_node import SESSION, node_address
 from support.pull_pair import PULLED, PULLER, PullPair
 
 from shrimpmx.host import regions
-from shrimpmx.shared.geometry import HEAP_START_BYTES
+from shrimpmx.shared.sizes import HEAP_START_BYTES
 from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packets import NackMcpPacket, Packet, PullReplyPacket, PullRequestPacket
 

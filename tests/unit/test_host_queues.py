@@ -24,7 +24,7 @@ TINY = frame("tiny")
 
 def host_with(vectors: int = 2, **layout: Any) -> HostNode:
     settings = {"event_ring_entries": 4096, "rx_ring_entries": 1024, "tx_ring_entries": 1024}
-    return HostNode.make(vectors=vectors, **{**settings, **layout})
+    return HostNode.make(rx_queues=vectors, **{**settings, **layout})
 
 
 def deliver(host: HostNode, vector: int, frames: int = 1) -> None:
@@ -42,7 +42,7 @@ def left(host: HostNode) -> int:
 
 
 def test_queues_with_their_processes_on_their_cores_hand_nothing_over() -> None:
-    host = HostNode.make(cores=4, vectors=4, endpoints=4, irq_binding="per-queue", opened=False)
+    host = HostNode.make(cores=4, rx_queues=4, endpoints=4, irq_binding="per-queue", opened=False)
     agents = [host.irq(core) for core in range(4)]
     for number, endpoint in enumerate(host.endpoints):
         endpoint.open(SESSION)
@@ -160,7 +160,7 @@ def test_whichever_queue_a_dead_rank_polled_goes_on(held: int) -> None:
 
 def test_one_dma_agent_copies_from_all_queues() -> None:
     pair = PullPair(
-        vectors=2, dma_runner=RANK, dma_agent=RANK, copy_message_bytes=1, rx_ring_entries=128
+        rx_queues=2, dma_runner=RANK, dma_agent=RANK, copy_message_bytes=1, rx_ring_entries=128
     )
     host = pair.hosts[PULLER]
     copier = CopyAgent(host.node, RANK)

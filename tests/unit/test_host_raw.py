@@ -10,10 +10,8 @@ import pytest
 from support.host_node import NIC, PEER, RANK, HostNode, node_address
 
 from shrimpmx.errors import InputError, MxError
-from shrimpmx.host import raw
 from shrimpmx.host.raw import RawEndpoint
 from shrimpmx.native.futex import WaitSlotView
-from shrimpmx.shared import geometry
 from shrimpmx.shared.host import VirtualHost
 from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packets import HostQuery, HostReply, decode, encode
@@ -259,8 +257,3 @@ def test_a_wrong_magic_is_dropped_by_type() -> None:
     }
     assert sent(host, "core_tx") == []
     assert RawEndpoint(host.node, 0, RANK).peer_name(PEER) is None
-
-
-def test_sizes_are_those_of_the_layout() -> None:
-    for name, size_bytes in raw.structure_bytes().items():
-        assert getattr(geometry, name) == size_bytes, name

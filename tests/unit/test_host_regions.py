@@ -10,7 +10,7 @@ from support.host_node import HostNode
 
 from shrimpmx.errors import InputError
 from shrimpmx.host import regions
-from shrimpmx.shared.geometry import HEAP_START_BYTES
+from shrimpmx.shared.sizes import HEAP_START_BYTES
 
 KINDS = ("heap", "process")
 

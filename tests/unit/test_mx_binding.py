@@ -170,7 +170,7 @@ def test_the_drivers_hint_is_the_core_that_handles_the_endpoint(
     assert [spec.home_core(number) for number in range(5)] == hints
     node = HostNode.make(
         cores=spec.host.cores,
-        vectors=spec.nic.rx_queues,
+        rx_queues=spec.nic.rx_queues,
         irq_binding=spec.host.irq_binding,
         steering=spec.nic.steering,
         rps_cpus=spec.host.rps_cpus,

@@ -97,7 +97,7 @@ class Traffic:
         faults = LinkFaults(loss=0.03, duplicate=0.05, reorder=0.1, reorder_degree=3, seed=seed)
         self.cluster = NicCluster(
             NicParameters(coalescing="open-mx"), faults, seed=seed,
-            pull_resend_delay_ns=5 * MILLISECOND, pull_resends_max=40,
+            pull_resend_delay_ns=5 * MILLISECOND, resends_max=40,
         )  # fmt: skip
         self.ends = [self.cluster.open(node, 0, SHORT) for node in (0, 1)]
         self.connect()

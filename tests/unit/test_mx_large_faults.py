@@ -83,7 +83,7 @@ def in_mid_transfer(
     parameters: MxParameters,
 ) -> tuple[VirtualCluster, Endpoint, Endpoint, object, object]:
     """A message of 500 kB of which some blocks have come."""
-    cluster = VirtualCluster(pull_resend_delay_ns=5 * MILLISECOND, pull_resends_max=20)
+    cluster = VirtualCluster(pull_resend_delay_ns=5 * MILLISECOND, resends_max=20)
     one, other, partner = cluster.pair(parameters)
     receive = other.irecv(bytearray(500_000), 1)
     send = one.isend(data(1, 500_000), partner, 1)
@@ -115,7 +115,7 @@ def test_silence_ends_both() -> None:
 
 @pytest.mark.parametrize("posted", [True, False])
 def test_a_restarted_sender_ends_the_receive(posted: bool) -> None:
-    cluster = VirtualCluster(pull_resend_delay_ns=5 * MILLISECOND, pull_resends_max=20)
+    cluster = VirtualCluster(pull_resend_delay_ns=5 * MILLISECOND, resends_max=20)
     one, other, partner = cluster.pair(IMPATIENT)
     receive = other.irecv(bytearray(500_000), 1) if posted else None
     one.isend(data(1, 500_000), partner, 1)

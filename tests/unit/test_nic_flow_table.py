@@ -14,7 +14,9 @@ QUEUES = 4
 
 
 def make(steering: str = "arfs", rx_ring_entries: int = 1024) -> tuple[Nodes, Firmware]:
-    nodes = Nodes(cores=QUEUES, vectors=QUEUES, steering=steering, rx_ring_entries=rx_ring_entries)
+    nodes = Nodes(
+        cores=QUEUES, rx_queues=QUEUES, steering=steering, rx_ring_entries=rx_ring_entries
+    )
     return nodes, make_firmware(nodes, coalescing="disabled")
 
 

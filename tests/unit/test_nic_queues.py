@@ -23,7 +23,7 @@ DELAY_NS = 75_000
 
 
 def several(queues: int = 4, **layout: object) -> Nodes:
-    return Nodes(**{"cores": queues, "vectors": queues, **layout})  # type: ignore[arg-type]
+    return Nodes(**{"cores": queues, "rx_queues": queues, **layout})  # type: ignore[arg-type]
 
 
 def arrive(nodes: Nodes, time_ns: int, endpoint: int, number: int = 0, marked: bool = True) -> None:

@@ -46,7 +46,7 @@ VECTORS = [
 
 
 def steering(queues: int, kind: str = "endpoint") -> Steering:
-    nodes = Nodes(1, vectors=queues, steering=kind)
+    nodes = Nodes(1, rx_queues=queues, steering=kind)
     return Steering(nodes[0])
 
 

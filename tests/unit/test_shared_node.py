@@ -7,11 +7,10 @@ import pytest
 from shrimpmx.errors import InputError
 from shrimpmx.native.segment import Segment
 from shrimpmx.settings.parameters import HostParameters, NicParameters
-from shrimpmx.shared import geometry
 from shrimpmx.shared.control import Control, counter_names
 from shrimpmx.shared.geometry import NodeLayout, slot_stride
 from shrimpmx.shared.host import host_of
-from shrimpmx.shared.node import Node, structure_bytes
+from shrimpmx.shared.node import Node
 
 CONTROL_KIND, NODE_KIND = 1, 2
 
@@ -78,7 +77,7 @@ def test_slot_stride_is_an_odd_number_of_lines(size: int) -> None:
 
 def test_parts_of_a_node_do_not_overlap() -> None:
     layout = NodeLayout(
-        cores=3, vectors=2, endpoints=4, core_runners=[0] * 3, core_agents=[0] * 3, nodes_count=2,
+        cores=3, rx_queues=2, endpoints=4, core_runners=[0] * 3, core_agents=[0] * 3, nodes_count=2,
         steering="rps",
     ).place()  # fmt: skip
     starts = sorted(
@@ -114,14 +113,14 @@ def test_a_node_starts_empty() -> None:
 
 
 def test_interrupts_table_has_a_column_per_core_and_a_row_per_vector() -> None:
-    node = make_node(make_control(), vectors=2)
+    node = make_node(make_control(), rx_queues=2)
     header, first, second = node.interrupts_table().splitlines()
     assert header.split() == ["CPU0"]
     assert first.split() == ["0:", "0", "shrimpmx-edge", "node0-rx-0"]
     assert second.split()[-1] == "node0-rx-1"
 
 
-@pytest.mark.parametrize("name", ["cores", "vectors", "endpoints", "nodes_count"])
+@pytest.mark.parametrize("name", ["cores", "rx_queues", "endpoints", "nodes_count"])
 def test_layout_refuses_numbers_out_of_range(name: str) -> None:
     with pytest.raises(InputError, match=f"{name} must be from 1"):
         NodeLayout(**{name: 0}).place()  # type: ignore[arg-type]
@@ -134,7 +133,7 @@ def test_a_node_has_a_vector_per_queue_and_a_backlog_per_core_with_rps() -> None
         NicParameters(rx_queues=2, steering="arfs"), HostParameters(cores=2, irq_binding="1/0"),
         index=0, nodes_count=1, core_runners=[1, 1], core_agents=[1, 1],
     )  # fmt: skip
-    assert (layout.vectors, layout.steering, layout.affinities) == (2, "arfs", ((1,), (0,)))
+    assert (layout.rx_queues, layout.steering, layout.affinities) == (2, "arfs", ((1,), (0,)))
     node = Node.create(
         Segment.anonymous(Node.size_bytes(layout), NODE_KIND), make_control(), layout
     )
@@ -172,11 +171,6 @@ def test_layout_takes_its_numbers_from_the_parameters() -> None:
         NodeLayout.from_parameters(
             NicParameters(), HostParameters(), index=0, nodes_count=1, colour=1
         )
-
-
-def test_geometry_knows_the_sizes_of_the_structures() -> None:
-    for name, size in structure_bytes().items():
-        assert getattr(geometry, name) == size, name
 
 
 def test_a_view_keeps_the_memory_when_its_segment_is_closed() -> None:

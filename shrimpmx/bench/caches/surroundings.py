@@ -33,9 +33,10 @@ from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
-from shrimpmx.shared.geometry import NO_RUNNER, NodeLayout
+from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.node import Node
+from shrimpmx.shared.sizes import NO_RUNNER
 from shrimpmx.wire.ring_link import ring_links
 
 # Processes and agents by their indices. Node 1 is under test.

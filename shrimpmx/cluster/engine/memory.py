@@ -23,8 +23,9 @@ from shrimpmx.native.segment import (
 from shrimpmx.native.trace import Trace
 from shrimpmx.settings.parameters import HostParameters
 from shrimpmx.shared.control import Control
-from shrimpmx.shared.geometry import NO_RUNNER, NodeLayout
+from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
+from shrimpmx.shared.sizes import NO_RUNNER
 
 
 class RunMemory:
@@ -132,5 +133,6 @@ def node_layout(spec: ClusterSpec, placement: Placement, index: int) -> NodeLayo
         dma_runner=dma_runner,
         core_agents=[agent for agent, _ in cores],
         core_runners=[runner for _, runner in cores],
-        **({"vectors": 1, "steering": "endpoint"} if played else {}),
+        vmmc=spec.kind.vmmc,
+        **({"rx_queues": 1, "steering": "endpoint"} if played else {}),
     )
