@@ -203,7 +203,7 @@ def test_ctrl_c_ends_programs_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_process_that_is_no_rank_is_told_how_to_become_one() -> None:
-    with pytest.raises(InputError, match="this process is no rank of an emulated cluster"):
+    with pytest.raises(InputError, match="this process is not a rank of an emulated cluster"):
         join()
 
 

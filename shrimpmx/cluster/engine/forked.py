@@ -12,6 +12,7 @@ import logging
 import multiprocessing
 import os
 import selectors
+import shlex
 import shutil
 import signal
 import tempfile
@@ -291,7 +292,7 @@ class _Run:
         if plan.role != "rank" or control.runner_info(index)["pid"]:
             return ""
         command = self.spec.ranks[plan.agents[0].number].command
-        return f": {command[-1]} did not join the run by shrimpmx.join()" if command else ""
+        return f": {shlex.join(command)} did not join the run by shrimpmx.join()" if command else ""
 
     def _survives(self, name: str, why: str) -> bool:
         """Whether the run goes on without this process; a rank's endpoint is closed then."""

@@ -1,11 +1,10 @@
-"""What a process that the engine forks does: it drives agents, lives as a rank, or becomes one's
+"""What a process that the engine forks does: it drives agents, lives as a rank, or becomes a user's
 program.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import site
 import sys
 from collections.abc import Callable
@@ -17,10 +16,11 @@ from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.runner import Runner
 from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.cluster.place.placement import ProcessPlan
+from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.rank.hardware import HardwareMeter
 from shrimpmx.cluster.rank.joining import environment_of
 from shrimpmx.cluster.rank.session import EXIT_FAILED, RankSession, report_failure
-from shrimpmx.cluster.rank.settle import ENDING_SIGNALS, settle, settle_signals
+from shrimpmx.cluster.rank.settle import settle, settle_signals
 from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.errors import AbortedError
 from shrimpmx.native.cores import die_with_parent, set_idle
@@ -58,7 +58,11 @@ def _rank_main(
 ) -> None:
     """Live as rank `number`. Of the fork it takes its code; all else is in the run's memory."""
     if spec.command:
-        _become(spec.command, run, number)
+        try:
+            _become(spec.command, run, number)
+        except OSError as error:
+            report_failure(ControlChannel.join(run), f"rank{number}", error)
+            sys.exit(EXIT_FAILED)
     with RankSession(run, number, own) as rank:
         work = spec.function or kind_of(rank.seat.run.nic).workloads[spec.workload]
         rank.samples.update(work(rank) or {})
@@ -67,12 +71,12 @@ def _rank_main(
 def _become(command: tuple[str, ...], run: RunIdentity, number: int) -> None:
     """Run a program in place of this process, which then joins the run by itself."""
     settle_signals()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING_SIGNALS)
     environment = os.environ | environment_of(run, number)
     # The program has to find this very package, whether or not it is installed.
-    home = str(Path(shrimpmx.__file__).resolve().parent.parent)
-    if home not in site.getsitepackages():
-        paths = [home, *filter(None, [environment.get("PYTHONPATH")])]
+    home = Path(shrimpmx.__file__).resolve().parent.parent
+    installed = [*site.getsitepackages(), site.getusersitepackages()]
+    if home not in (Path(place).resolve() for place in installed):
+        paths = [str(home), *filter(None, [environment.get("PYTHONPATH")])]
         environment["PYTHONPATH"] = os.pathsep.join(paths)
     # The terminal's input is the supervisor's.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -103,12 +107,7 @@ def _drive_agents(parts: RunParts, plan: ProcessPlan, index: int) -> None:
 
 def _settle(parts: RunParts, plan: ProcessPlan, index: int) -> int:
     """Make this process what the plan says; returns the real-time priority granted."""
-    # A NIC writes into the link rings of every node; others keep to their own.
-    every = plan.role in ("nic", "generator")
-    parts.memory.populate(
-        range(parts.spec.nodes) if every else {agent.node for agent in plan.agents}
-    )
-    return settle(
+    granted = settle(
         parts.memory.control,
         index,
         plan.name,
@@ -118,6 +117,12 @@ def _settle(parts: RunParts, plan: ProcessPlan, index: int) -> int:
         niceness=plan.niceness,
         time_slice_ns=parts.spec.host.time_slice_ns if plan.role == "hog" else 0,
     )
+    # A NIC writes into the link rings of every node; others keep to their own.
+    every = plan.role in ("nic", "generator")
+    parts.memory.populate(
+        range(parts.spec.nodes) if every else {agent.node for agent in plan.agents}
+    )
+    return granted
 
 
 def usage_since(before: dict[str, int]) -> dict[str, int]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
+from pydantic_core import PydanticSerializationError
 
+from shrimpmx.errors import InputError
 from shrimpmx.settings.parameters import (
     HostParameters,
     MxParameters,
@@ -66,10 +69,32 @@ _PLAN = TypeAdapter(RunPlan)
 
 
 def plan_bytes(plan: RunPlan) -> bytes:
-    """The plan as the bytes of its segment."""
-    return _PLAN.dump_json(plan)
+    """The plan as the bytes of its segment. InputError if an option cannot be written as text."""
+    try:
+        return _PLAN.dump_json(plan)
+    except PydanticSerializationError as error:
+        raise InputError(f"an option of a rank is neither a number nor text: {error}") from None
 
 
 def plan_of(data: bytes) -> RunPlan:
-    """The plan that `data`, made by plan_bytes(), says."""
-    return _PLAN.validate_json(data)
+    """The plan that `data`, made by plan_bytes(), says.
+
+    Its parameters are taken as they are: they were checked before an emulated platform made times
+    longer than a user may set them.
+    """
+    fields: dict[str, Any] = json.loads(data)
+    fields["ranks"] = tuple(_rank_of(rank) for rank in fields["ranks"])
+    fields["cpus"] = tuple(map(tuple, fields["cpus"]))
+    groups: dict[str, type[BaseModel]] = {
+        "nic": NicParameters,
+        "host": HostParameters,
+        "mx": MxParameters,
+    }
+    for name, group in groups.items():
+        fields[name] = group.model_construct(**fields[name])
+    return RunPlan(**fields)
+
+
+def _rank_of(fields: dict[str, Any]) -> RankPlan:
+    wait = WaitParameters.model_construct(**fields.pop("wait"))
+    return RankPlan(wait=wait, home_cores=tuple(fields.pop("home_cores")), **fields)

@@ -27,11 +27,12 @@ def join() -> RankSession:
 
     Raises InputError if this process was not started as a rank, SegmentError if its run has ended.
     """
-    run, rank = os.environ.get(RUN, ""), os.environ.get(RANK, "")
+    # Programs that this one starts are no ranks.
+    run, rank = os.environ.pop(RUN, ""), os.environ.pop(RANK, "")
     words = run.split("-")
     if len(words) != 3 or not all(word.isdecimal() for word in (*words[1:], rank)):
         raise InputError(
-            "this process is no rank of an emulated cluster: start the program with "
+            "this process is not a rank of an emulated cluster: start the program with "
             "`shrimpmx run program=FILE`"
         )
     return RankSession(RunIdentity(words[0], int(words[1]), int(words[2])), int(rank))

@@ -52,8 +52,8 @@ class RankSession:
     returns the Rank. Leaving it reports what the work took, and the rank's samples, and answers
     other ranks until all are done. An error is reported to the supervisor, which ends the run.
 
-    Raises SegmentError if there is no such run, else SystemExit: the failure has been reported, or
-    the run was stopped.
+    Raises SegmentError if there is no such run. Any other failure is reported and ends as
+    SystemExit; so does a run that was stopped.
     """
 
     def __init__(
@@ -67,10 +67,14 @@ class RankSession:
         self._work = contextlib.ExitStack()
 
     def __enter__(self) -> Rank:
-        self._memory = RankMemory(self._run)
         self._channel = ControlChannel.join(self._run)
-        self._control, self._plan = self._memory.control, self._memory.plan
-        self._me: RankPlan = self._plan.ranks[self._number]
+        try:
+            self._memory = RankMemory(self._run)
+            self._control, self._plan = self._memory.control, self._memory.plan
+            self._me: RankPlan = self._plan.ranks[self._number]
+        except BaseException as error:
+            report_failure(self._channel, f"rank{self._number}", error)
+            raise SystemExit(EXIT_FAILED) from None
         try:
             return self._begin()
         except BaseException as error:
@@ -194,13 +198,14 @@ class RankSession:
                 stack.close()
             except BaseException as failure:
                 # A waiting strategy of the user's own: its failure was felt as a stop.
-                error = failure
+                if not isinstance(failure, AbortedError):
+                    error = failure
         stopped = isinstance(error, AbortedError)
         self._control.set_runner_state(self._me.runner, "done" if stopped else "failed")
         if not stopped:
             report_failure(self._channel, self._me.name, error)
         # The supervisor says why; a traceback of each rank would only stand beside that.
-        raise SystemExit(EXIT_FAILED) from None
+        raise SystemExit(0 if stopped else EXIT_FAILED) from None
 
 
 def report_failure(channel: ControlChannel, name: str, error: BaseException) -> None:
