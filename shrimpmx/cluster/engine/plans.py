@@ -31,6 +31,7 @@ def run_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> RunPla
         lends=senders_lend(spec, placement),
         generated=spec.mode == "generator",
         hardware_counters=spec.hardware_counters,
+        survive=spec.survive,
     )
 
 

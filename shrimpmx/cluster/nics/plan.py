@@ -47,7 +47,7 @@ class RunPlan:
 
     `cpus[node][core]`: the CPU of an emulated core. `directory`: where ranks leave their samples
     and stacks. `lends`: senders carry out the NIC's short updates (nic/lent.pyx). `generated`: a
-    generator is the ranks' partner.
+    generator is the ranks' partner. `survive`: the run goes on without a rank that fails.
     """
 
     ranks: tuple[RankPlan, ...]
@@ -63,6 +63,7 @@ class RunPlan:
     lends: bool = False
     generated: bool = False
     hardware_counters: bool = False
+    survive: bool = False
 
 
 _PLAN = TypeAdapter(RunPlan)

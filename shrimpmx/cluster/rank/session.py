@@ -193,19 +193,27 @@ class RankSession:
 
     def _leave(self, error: BaseException) -> NoReturn:
         """Close after an error and report it; a run that was stopped ends without a word."""
-        for stack in (self._work, self._stack):
-            try:
-                stack.close()
-            except BaseException as failure:
-                # A waiting strategy of the user's own: its failure was felt as a stop.
-                if not isinstance(failure, AbortedError):
-                    error = failure
+        try:
+            self._work.close()
+        except BaseException as failure:
+            # A waiting strategy of the user's own: its failure was felt as a stop.
+            if not isinstance(failure, AbortedError):
+                error = failure
         stopped = isinstance(error, AbortedError)
         self._control.set_runner_state(self._me.runner, "done" if stopped else "failed")
+        # In a run that goes on the supervisor closes what a reported rank has left open. In others
+        # the report comes first, before partners learn that the rank has closed, and fail as well.
+        if self._plan.survive:
+            self._close()
         if not stopped:
             report_failure(self._channel, self._me.name, error)
+        self._close()
         # The supervisor says why; a traceback of each rank would only stand beside that.
         raise SystemExit(0 if stopped else EXIT_FAILED) from None
+
+    def _close(self) -> None:
+        with contextlib.suppress(Exception):
+            self._stack.close()
 
 
 def report_failure(channel: ControlChannel, name: str, error: BaseException) -> None:
