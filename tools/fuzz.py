@@ -87,7 +87,7 @@ class World:
     def __init__(self, draw: random.Random) -> None:
         from support import virtual_cluster
 
-        from shrimpmx.settings.parameters import MxParameters
+        from shrimpmx.settings.mx import MxParameters
 
         vars(virtual_cluster)["Segment"] = GuardedMemory
         self.draw = draw

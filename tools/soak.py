@@ -20,7 +20,10 @@ from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import ShrimpmxError
-from shrimpmx.settings.parameters import HostParameters, LinkFaults, MxParameters, WaitParameters
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.wait import WaitParameters
 
 # Short, so that a lost packet costs milliseconds; the defaults are half a second and a second.
 RESEND_DELAY_NS = 10_000_000
@@ -41,11 +44,15 @@ TOLD = (
 )  # fmt: skip
 
 
+WINDOW = 16
+
+
 def soak_spec(
     messages: int, seed: int, faults: float, pairs: int = 3, report_s: float = 0
 ) -> ClusterSpec:
     """A cluster whose ranks send `messages` in all, at least one each way of each pair."""
-    options = {"messages": max(1, -(-messages // (2 * pairs))), "report_s": report_s}
+    each_way = max(1, -(-messages // (2 * pairs)))
+    options = {"iterations": each_way, "window": WINDOW, "report_s": report_s}
     nodes = [node for pair in range(pairs) for node in ((0, 1) if pair % 2 == 0 else (0, 0))]
     return ClusterSpec(
         ranks=tuple(RankSpec(node, "soak", options=options) for node in nodes),

@@ -7,7 +7,9 @@ import numpy as np
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.settings.parameters import HostParameters, NicParameters, WaitParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
 
 SIZE_BYTES = 1 << 20
 WARMUP = 5

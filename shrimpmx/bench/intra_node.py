@@ -22,7 +22,7 @@ from shrimpmx.errors import AgentError
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.native.segment import Segment
-from shrimpmx.settings.parameters import MemoryName, MxParameters
+from shrimpmx.settings.mx import MemoryName, MxParameters
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.heap import Heap

@@ -12,7 +12,9 @@ import numpy as np
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
-from shrimpmx.settings.parameters import HostParameters, NicParameters, WaitParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
 
 # A NIC and a handler on two CPUs pass frames in bursts of up to this many before one waits for
 # the other; larger rings no longer raise the rate (ours, docs/performance.md).
@@ -70,7 +72,8 @@ def receive_spec(
     """What `receive_path` runs."""
     options = {
         "size_bytes": MESSAGE_BYTES,
-        "count": max(MESSAGES_MIN, int(seconds * MESSAGES_PER_SECOND)),
+        "iterations": max(MESSAGES_MIN, int(seconds * MESSAGES_PER_SECOND)),
+        "warmup": 0,
         "window": POSTED,
     }
     idle = (RankSpec(0, "idle", core=core) for core in range(1, queues))

@@ -31,8 +31,10 @@ from shrimpmx.errors import InputError
 from shrimpmx.results.environment import unavailable
 from shrimpmx.results.runs import DISTANCES
 from shrimpmx.results.statistics import summarise_runs
-from shrimpmx.settings.parameters import MemoryName, NicParameters, WaitParameters
+from shrimpmx.settings.mx import MemoryName
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import PAPER_COALESCING_NAMES
+from shrimpmx.settings.wait import WaitParameters
 
 # A turn during which the CPUs changed their distance is taken again, this often in all.
 ATTEMPTS = 3

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.settings.parameters import MemoryName, MxParameters, NicParameters, WaitParameters
+from shrimpmx.settings.mx import MemoryName, MxParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.wire.tables import wire_geometry
 
 MESSAGE_BYTES = 4 << 20
@@ -45,7 +47,7 @@ def throughput(
     `memory`: how handlers reach the ranks' buffers, as `MxParameters.memory`.
     """
     count = max(MESSAGES_MIN, int(seconds * MESSAGES_PER_SECOND[limited]))
-    options = {"size_bytes": MESSAGE_BYTES, "count": count, "window": WINDOW}
+    options = {"size_bytes": MESSAGE_BYTES, "iterations": count, "warmup": 0, "window": WINDOW}
     free = {} if limited else {"link_bits_per_second": 0, "dma_bytes_per_second": 0}
     spec = ClusterSpec(
         ranks=tuple(RankSpec(node, "stream", options=options) for node in range(2)),

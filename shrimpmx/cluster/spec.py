@@ -6,36 +6,39 @@ runs, supervisor.py runs it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from shrimpmx.cluster.nics.kind import Groups, NicKind
 from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.cluster.rules import (
+    binding_problems,
+    distance_problems,
+    group_problems,
+    mode_problems,
+    move_problems,
+    workload_problems,
+)
 from shrimpmx.errors import InputError
-from shrimpmx.host.polling_ranks import binding_problem, move_problem, queue_problem
 from shrimpmx.mx.binding import ENDPOINTS_MAX, Binding, bound_cores, parse_binding
-from shrimpmx.settings.core_lists import (
-    format_core_list,
-    queue_affinities,
-)
-from shrimpmx.settings.parameters import (
-    HostParameters,
-    LinkFaults,
-    MxParameters,
-    NicParameters,
-    WaitParameters,
-)
+from shrimpmx.settings.cluster import NODES_MAX, DistanceName, Mode
+from shrimpmx.settings.core_lists import format_core_list
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.workload import WorkloadParameters
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
+# Of a workload that is not told otherwise.
+WORK = WorkloadParameters()
 # A timer wakes a sleeper so late: 10 to 15 us in a virtual machine (ours).
 EARLY_WAKE_NS = 15_000
 
-Mode = Literal["two-node", "generator"]
-# How far a process is from its interrupts (multiqueue, 4.1), by the names of topology.Distance.
-DistanceName = Literal["any", "SC", "S$", "SP", "OP"]
 DISTANCES: tuple[str, ...] = get_args(DistanceName)
-MODES: tuple[str, ...] = ("two-node", "generator")
+MODES: tuple[str, ...] = get_args(Mode)
 COMPANION_KINDS: tuple[str, ...] = ("hog", "nice", "spinner")
 FAULT_ACTIONS: tuple[str, ...] = ("kill", "stop")
 
@@ -44,7 +47,8 @@ FAULT_ACTIONS: tuple[str, ...] = ("kill", "stop")
 class RankSpec:
     """One rank: where it lives, what it does and how it waits.
 
-    `workload` is the name of one that the NIC's library runs; `options` are its keyword arguments;
+    `workload` is the name of one that the NIC's library runs; `options` are what differs from
+    WorkloadParameters().options, and what it has beside them;
     `wait` overrides the cluster's waiting for this rank. `function`, called with the Rank, is run
     instead of a workload of the library; its arrays by name, or None, are the rank's samples.
     `command` is a program and its arguments, which joins the run by itself (shrimpmx.join).
@@ -57,6 +61,9 @@ class RankSpec:
     wait: WaitParameters | None = None
     function: Callable[[Any], Any] | None = None
     command: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", {**WORK.options, **self.options})
 
 
 @dataclass(frozen=True)
@@ -95,14 +102,14 @@ class GeneratorSpec:
     `other_rate` packets per second of another protocol, frames of `other_bytes`.
     """
 
-    size_bytes: int = 128
+    size_bytes: int = WORK.size_bytes
     count: int = 0
-    window: int = 512
+    window: int = WORK.window
     match: int = 0
     resend_delay_ns: int = MxParameters().resend_delay_ns
     frames: Literal["messages", "invalid"] = "messages"
-    other_rate: float = 0.0
-    other_bytes: int = 1000
+    other_rate: float = WORK.other_rate
+    other_bytes: int = WORK.other_bytes
 
 
 @dataclass(frozen=True)
@@ -219,12 +226,10 @@ class ClusterSpec:
 def _check(spec: ClusterSpec) -> None:
     if spec.mode not in MODES:
         raise InputError(f"mode must be one of {', '.join(MODES)}, not {spec.mode!r}")
-    if not 1 <= spec.nodes <= 1024:
-        raise InputError(f"a cluster has 1 to 1024 nodes, not {spec.nodes}")
-    if spec.mode == "generator" and spec.nodes != 2:
-        raise InputError(
-            f"generator mode has 2 nodes, one under test and the generator, not {spec.nodes}"
-        )
+    if not 1 <= spec.nodes <= NODES_MAX:
+        raise InputError(f"a cluster has 1 to {NODES_MAX} nodes, not {spec.nodes}")
+    if spec.distance not in DISTANCES:
+        raise InputError(f"distance is one of {', '.join(DISTANCES)}, not {spec.distance!r}")
     if not spec.ranks:
         raise InputError("a cluster needs at least one rank")
     if spec.trace_entries < 0:
@@ -247,28 +252,28 @@ def _check(spec: ClusterSpec) -> None:
             raise InputError(
                 f"an agent fault is one of {', '.join(FAULT_ACTIONS)}, not {fault.action!r}"
             )
-    try:
-        queue_affinities(spec.host.irq_binding, spec.nic.rx_queues, spec.host.cores)
-    except ValueError as error:
-        raise InputError(str(error)) from None
-    problems = [*spec.kind.problems(spec.groups), queue_problem(spec.nic)]
-    for number, rank in enumerate(spec.ranks):
-        problems.append(binding_problem(spec.nic, number, spec.home_cores(number)))
-        problems.append(move_problem(spec.nic, rank.options.get("move_every", 0)))
-    for problem in filter(None, problems):
+    for problem in _problems(spec):
         raise InputError(problem)
     _check_distance(spec)
 
 
+def _problems(spec: ClusterSpec) -> Iterator[str]:
+    """Which of its parameters do not go together."""
+    yield from mode_problems(spec.mode, spec.nodes, spec.nic)
+    yield from group_problems(spec.groups)
+    for number, rank in enumerate(spec.ranks):
+        move_every = rank.options["move_every"]
+        yield from binding_problems(spec.nic, number, spec.home_cores(number))
+        yield from move_problems(spec.nic, spec.host.cores, move_every)
+        yield from distance_problems(spec.distance, spec.nic, move_every)
+
+
 def check_workloads(spec: ClusterSpec) -> None:
     """InputError if a rank's workload is none of those that its NIC's library has."""
-    known = spec.kind.workloads
     for rank in spec.ranks:
-        if rank.workload not in known and rank.function is None and not rank.command:
-            raise InputError(
-                f"there is no workload {rank.workload!r} with nic {spec.kind.name!r}; there are "
-                f"{', '.join(sorted(known))}"
-            )
+        if rank.function is None and not rank.command:
+            for problem in workload_problems(rank.workload, spec.nic):
+                raise InputError(problem)
 
 
 def _binding(spec: ClusterSpec) -> Binding:
@@ -281,25 +286,9 @@ def _binding(spec: ClusterSpec) -> Binding:
 
 def _check_distance(spec: ClusterSpec) -> None:
     """A distance is between a rank and the one core of its interrupts."""
-    if spec.distance not in DISTANCES:
-        raise InputError(f"distance is one of {', '.join(DISTANCES)}, not {spec.distance!r}")
     if spec.distance == "any":
         return
-    if not spec.kind.interrupts:
-        raise InputError(
-            f"distance {spec.distance} needs interrupts, and nic {spec.kind.name!r} has none"
-        )
-    if spec.nic.steering == "arfs":
-        raise InputError(
-            f"distance {spec.distance} needs interrupts that stay where they are, but with "
-            "steering 'arfs' they follow the process"
-        )
     for number, rank in enumerate(spec.ranks):
-        if rank.options.get("move_every", 0):
-            raise InputError(
-                f"distance {spec.distance} needs ranks that stay on their cores, but with "
-                "move_every they go from one to the next"
-            )
         cores, home = spec.interrupt_cores(number), spec.home_core(number)
         if len(cores) != 1:
             raise InputError(

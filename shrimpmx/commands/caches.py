@@ -12,12 +12,12 @@ from rich.table import Table
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
 from shrimpmx.results.result import json_place, write_json
+from shrimpmx.settings.workload import MESSAGE_MAX_BYTES
 
 SIZES = (0, 128, 32768)
 PACKETS = 1000
 # The paper's hosts.
 MACHINE = "clovertown-2007"
-MESSAGE_MAX_BYTES = 64 << 20
 SAME_CORE = (
     "Simulated is one core, on which both handler and rank run (SC), and nothing else does. What "
     "another binding adds are hand-overs between cores: see the metric handovers_per_packet."

@@ -1,6 +1,6 @@
 from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.native.trace import Trace
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.host import Host
 from shrimpmx.shared.node import Node

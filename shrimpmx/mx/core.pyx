@@ -34,7 +34,7 @@ from shrimpmx.wait.strategy cimport (
 from shrimpmx.wait.waiter cimport Waiter
 
 from shrimpmx.errors import InputError, MxError
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 from shrimpmx.shared.host import host_of
 
 cdef:

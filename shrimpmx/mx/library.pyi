@@ -1,5 +1,5 @@
 from shrimpmx.host.endpoint import DriverEndpoint
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 from shrimpmx.shared.host import Host
 from shrimpmx.shared.node import Node
 

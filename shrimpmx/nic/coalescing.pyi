@@ -1,6 +1,6 @@
 from typing import Self
 
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 
 CAUSE_NAMES: tuple[str, ...]
 

@@ -4,7 +4,7 @@ from shrimpmx.nic.names import AnyPolicy
 from shrimpmx.nic.port import Port
 from shrimpmx.nic.rx_queue import RxQueue
 from shrimpmx.nic.steering import Steering
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.link import Egress, Ingress
 

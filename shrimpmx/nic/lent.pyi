@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 
 from shrimpmx.native.trace import Trace
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.link import Egress
 

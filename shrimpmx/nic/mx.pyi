@@ -1,6 +1,6 @@
 from shrimpmx.host.receive_handler import ReceiveHandler
 from shrimpmx.nic.port import Port
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.link import Egress, Ingress
 

@@ -9,7 +9,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.nic.coalescing import CoalescingPolicy
 from shrimpmx.nic.policy import Policy
 from shrimpmx.nic.python_policy import PythonPolicy
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES
 
 AnyPolicy = NicParameters | Policy | CoalescingPolicy

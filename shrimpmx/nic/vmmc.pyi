@@ -2,7 +2,7 @@ from shrimpmx.nic.lending import Lending
 from shrimpmx.nic.letters import NicLetters
 from shrimpmx.nic.page_interrupts import PageInterrupts
 from shrimpmx.nic.port import Port
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.link import Egress, Ingress
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from shrimpmx.errors import InputError
 from shrimpmx.settings.core_lists import affinities, parse_core_list
-from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.sizes import (
     COPY_DESCRIPTOR_BYTES,
     CORE_INTERRUPTS_BYTES,

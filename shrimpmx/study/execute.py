@@ -25,8 +25,9 @@ from shrimpmx.results.environment import unavailable
 from shrimpmx.results.metrics import Outcome, total
 from shrimpmx.results.statistics import Samples
 from shrimpmx.results.words import place_words
+from shrimpmx.settings.workload import WorkloadParameters
 from shrimpmx.study.platform import PLATFORMS, Costs, Emulated, emulated
-from shrimpmx.study.point import PointParameters, WorkloadParameters
+from shrimpmx.study.point import PointParameters
 from shrimpmx.study.ranks import (
     INTERRUPT,
     T_BLOCK,
@@ -275,6 +276,7 @@ def outcome_of(
 
     `t_block_ns` is what blocking costs all in all there; None: not known.
     """
+    work = spec.ranks[0].options
     return Outcome(
         samples=_samples(spec, result),
         per_message=_per_message(result),
@@ -284,14 +286,14 @@ def outcome_of(
         placement=result.placement.as_dict(),
         ranks=tuple(f"rank{number}" for number in range(len(spec.ranks))),
         mis_ordering=mis_ordering(spec),
-        iterations=int(spec.ranks[0].options.get("count", 0)),
+        iterations=work["iterations"] + work["warmup"],
         elapsed_ns=result.elapsed_ns,
         figures=_figures(result),
         program=result.samples if spec.ranks[0].command else {},
         hardware=result.hardware,
         hardware_absent=result.hardware_absent,
         t_block_ns=t_block_ns,
-        message_bytes=int(spec.ranks[0].options.get("size_bytes", 0)),
+        message_bytes=work["size_bytes"],
         steered=tuple(result.steered),
         dilation=spec.dilation,
         host_costs_ns={

@@ -15,7 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from shrimpmx.errors import InputError
-from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters, WaitParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.study.point import PointParameters
 
 # Costs of this machine by name, as a calibration has them: {"median": ns} or {"unavailable": why}.

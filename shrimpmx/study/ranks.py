@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.cluster.spec import CompanionSpec, RankSpec
 from shrimpmx.errors import InputError
-from shrimpmx.settings.parameters import WaitParameters
+from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.workload import WorkloadParameters
 from shrimpmx.study.platform import Costs, Emulated
-from shrimpmx.study.point import PointParameters, WorkloadParameters
+from shrimpmx.study.point import PointParameters
 
 # Of a calibration: what a wait that blocks costs all in all, and the interrupt in it.
 T_BLOCK, INTERRUPT = "t_block", "interrupt_to_handler"
@@ -24,43 +24,18 @@ def ranks_of(parameters: PointParameters, wait: WaitParameters) -> tuple[RankSpe
     2p + 1 on node 1; or the one that a generator sends to. `wait` is how the run's ranks wait.
     """
     cluster, work = parameters.cluster, parameters.workload
-    options = _options(work)
-    if kind_of(parameters.nic).vmmc:
-        options |= _vmmc_options(work, wait)
     command = _command(work)
     return tuple(
         RankSpec(
             number % cluster.nodes,
             "invalid" if work.frames == "invalid" else work.kind,
             (cluster.rank_core + number // cluster.nodes) % parameters.host.cores,
-            options,
+            work.options,
             _own_wait(work, number, wait),
             command=command,
         )
         for number in range(1 if cluster.mode == "generator" else cluster.nodes * cluster.pairs)
     )
-
-
-def _options(work: WorkloadParameters) -> dict[str, Any]:
-    return {
-        "size_bytes": work.size_bytes,
-        "iterations": work.iterations,
-        "warmup": work.warmup,
-        "count": work.warmup + work.iterations,
-        "window": work.window,
-        "delay_ns": work.delay_us * 1000,
-        "move_every": work.move_every,
-    }
-
-
-def _vmmc_options(work: WorkloadParameters, wait: WaitParameters) -> dict[str, Any]:
-    return {
-        "delay_max_ns": work.delay_max_us * 1000,
-        "arrivals": work.arrivals,
-        "flags": work.flags,
-        "threads": work.threads,
-        "spin_ns": wait.spin_ns,
-    }
 
 
 def _command(work: WorkloadParameters) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ from shrimpmx.results.expectation_kinds import (
     Within,
 )
 from shrimpmx.results.metrics import METRICS
+from shrimpmx.settings.declared import Declared
+from shrimpmx.settings.names import GROUPS, PARAMETER_NAMES, SHOWN_NAMES, parameter_name
 from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.settings.strategies import (
     COALESCING_NAMES,
@@ -36,14 +38,7 @@ from shrimpmx.settings.strategies import (
     PAPER_WAIT_NAMES,
     WAIT_NAMES,
 )
-from shrimpmx.study.point import (
-    GROUPS,
-    PARAMETER_NAMES,
-    SHOWN_NAMES,
-    Declared,
-    PointParameters,
-    parameter_name,
-)
+from shrimpmx.study.point import PointParameters
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pkgutil import resolve_name
 
 from shrimpmx.errors import InputError
-from shrimpmx.settings.parameters import WaitParameters
 from shrimpmx.settings.strategies import WAIT_NAMES, WAITING
+from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.wait.hybrid import SpinThen
 from shrimpmx.wait.python_strategy import PythonStrategy
 from shrimpmx.wait.strategy import Strategy

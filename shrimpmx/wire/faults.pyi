@@ -1,4 +1,4 @@
-from shrimpmx.settings.parameters import LinkFaults
+from shrimpmx.settings.faults import LinkFaults
 
 class FaultSource:
     reorder_degree: int

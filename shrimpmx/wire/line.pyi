@@ -1,4 +1,4 @@
-from shrimpmx.settings.parameters import LinkFaults
+from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.link import Egress
 

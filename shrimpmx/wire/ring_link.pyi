@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 
-from shrimpmx.settings.parameters import LinkFaults, NicParameters
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.line import EmulatedLine
 from shrimpmx.wire.link import Ingress

@@ -16,7 +16,7 @@ from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.cluster.nics.rank import Samples
 from shrimpmx.errors import ShrimpmxError
-from shrimpmx.settings.parameters import WaitParameters
+from shrimpmx.settings.wait import WaitParameters
 
 
 def announced(context: MxRank) -> Samples:

@@ -16,7 +16,8 @@ from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rank.session import RankSession
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, CompanionSpec
 from shrimpmx.errors import AgentError, InputError
-from shrimpmx.settings.parameters import HostParameters, WaitParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.wait import WaitParameters
 
 # A second is what is promised (tests/timing holds it to that). No time is measured here: this
 # only tells a run that ends by itself from one that something else had to end.

@@ -17,7 +17,10 @@ from shrimpmx.cluster.nics.rank import Samples
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.segment import SEGMENT_NODE, Segment, list_segments
-from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters, WaitParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.node import Node
 

@@ -9,7 +9,8 @@ from support.clusters import ENDLESS, run
 
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError
-from shrimpmx.settings.parameters import MxParameters, WaitParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.wait import WaitParameters
 
 BLOCK = WaitParameters(strategy="block")
 # Short, so that a message to a rank that says nothing any more is given up soon.
@@ -58,7 +59,11 @@ def test_who_is_killed_in_a_stream_ends_the_other_end_alone(
         RankSpec(
             node,
             "stream",
-            options={"size_bytes": size_bytes, "count": ENDLESS if number < 2 else ITERATIONS},
+            options={
+                "size_bytes": size_bytes,
+                "iterations": ENDLESS if number < 2 else ITERATIONS,
+                "warmup": 0,
+            },
         )
         for number, node in enumerate(nodes)
     )

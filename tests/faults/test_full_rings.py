@@ -10,7 +10,8 @@ from support.virtual_cluster import MILLISECOND, NicCluster, VirtualCluster, pat
 
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
-from shrimpmx.settings.parameters import MxParameters, NicParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 
 MX = MxParameters(resend_delay_ns=5 * MILLISECOND, ack_delay_ns=MILLISECOND)
 SMALL_RING = 16

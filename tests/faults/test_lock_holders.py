@@ -16,7 +16,7 @@ from support.virtual_cluster import VirtualCluster, pattern
 from shrimpmx.host import pull, regions
 from shrimpmx.host.endpoint import close_dead
 from shrimpmx.mx.endpoint import Endpoint
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 
 UNEXPECTED_NEXT_AT = 104  # of layout.h
 MX = MxParameters(zombies_max=8)

@@ -18,7 +18,7 @@ from support.vmmc_programs import (
 from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, VmmcError
-from shrimpmx.settings.parameters import WaitParameters
+from shrimpmx.settings.wait import WaitParameters
 
 KILLED = (AgentFault("rank1", "kill", 0.1),)
 

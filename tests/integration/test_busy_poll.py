@@ -8,7 +8,10 @@ from support.clusters import ENDLESS, generator_stream, pingpong_pair, run, stre
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
-from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters, WaitParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
 
 STRATEGIES = ("napi-defer", "irq-suspend", "watchdog")
 ITERATIONS = 60

@@ -15,14 +15,12 @@ from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.nic.policy import Policy
-from shrimpmx.settings.parameters import (
-    HostParameters,
-    LinkFaults,
-    MxParameters,
-    NicParameters,
-    WaitParameters,
-)
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import PAPER_COALESCING_NAMES
+from shrimpmx.settings.wait import WaitParameters
 
 BLOCK = WaitParameters(strategy="block")
 

@@ -6,7 +6,8 @@ import pytest
 from support.clusters import pingpong_pair, run
 
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.settings.parameters import HostParameters, NicParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.nic import NicParameters
 
 ITERATIONS, WARMUP = 20, 2
 SIZE_BYTES = 256 << 10

@@ -11,7 +11,7 @@ from support.file_service import file_service_pair
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.errors import AgentError
-from shrimpmx.settings.parameters import WaitParameters
+from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.workloads.file_service import benchmark
 from shrimpmx.workloads.file_service.plan import Plan
 from shrimpmx.workloads.file_service.service import FileService

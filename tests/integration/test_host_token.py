@@ -9,7 +9,7 @@ import pytest
 from support.host_node import CORE0, NIC, HostNode, frame
 
 from shrimpmx.nic.firmware import Firmware
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.wire.frames import put_frame
 from shrimpmx.wire.ring_link import ring_links
 

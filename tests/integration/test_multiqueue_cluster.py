@@ -7,7 +7,10 @@ from support.clusters import run
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters, WaitParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
 
 BLOCK = WaitParameters(strategy="block")
 CORES = 4
@@ -31,7 +34,12 @@ def streams(apart: int = 0, core: int | None = None, **more: object) -> ClusterS
             number % 2,
             "stream",
             (number // 2 + apart) % CORES if core is None else core,
-            {"count": counts(number // 2), "size_bytes": SIZE_BYTES, "window": 16},
+            {
+                "iterations": counts(number // 2),
+                "warmup": 0,
+                "size_bytes": SIZE_BYTES,
+                "window": 16,
+            },
         )
         for number in range(2 * PAIRS)
     )

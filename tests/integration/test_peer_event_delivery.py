@@ -10,7 +10,8 @@ import pytest
 from support.clusters import run
 
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.settings.parameters import HostParameters, WaitParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.wait import WaitParameters
 
 PAIRS, COUNT = 3, 2000
 SENDERS, RECEIVERS = 0, 1  # cores
@@ -20,7 +21,13 @@ SENDERS, RECEIVERS = 0, 1  # cores
 @pytest.mark.parametrize(("size_bytes", "kind"), [(0, "tiny"), (128, "small"), (9000, "rndv")])
 def test_events_are_delivered_to_each_receiver(size_bytes: int, kind: str, event_ring: str) -> None:
     def rank(core: int, peer: int) -> RankSpec:
-        options = {"peer": peer, "size_bytes": size_bytes, "count": COUNT, "window": 64}
+        options = {
+            "peer": peer,
+            "size_bytes": size_bytes,
+            "iterations": COUNT,
+            "warmup": 0,
+            "window": 64,
+        }
         return RankSpec(0, "stream", core, options)
 
     senders = tuple(rank(SENDERS, PAIRS + pair) for pair in range(PAIRS))

@@ -16,7 +16,8 @@ from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.cluster.nics.rank import Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.mx.handles import Request, Status
-from shrimpmx.settings.parameters import NicParameters, WaitParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
 
 SIZES = (13, 111, 1234, 12_345, 123_456, 1_234_567)
 COUNT = 1000

@@ -18,7 +18,9 @@ from shrimpmx.cluster.nics.rank import Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.mx.binding import board_of
-from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.study.execute import cluster_spec, outcome_of
 from shrimpmx.study.point import PointParameters
 

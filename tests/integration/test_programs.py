@@ -19,13 +19,11 @@ from shrimpmx.cluster.rank.joining import join
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.native.segment import list_segments
-from shrimpmx.settings.parameters import (
-    HostParameters,
-    LinkFaults,
-    MxParameters,
-    NicParameters,
-    WaitParameters,
-)
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.study.point import PointParameters
 from shrimpmx.study.ranks import ranks_of
 

@@ -12,7 +12,8 @@ from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.cluster.nics.rank import Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.native.segment import RunIdentity, Segment
-from shrimpmx.settings.parameters import MxParameters, WaitParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.shared.heap import Heap
 
 

@@ -12,7 +12,7 @@ from support.socket_link import Side, socket_pair
 from support.virtual_cluster import pattern
 
 from shrimpmx.mx.handles import Request, Status
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 
 SIZES = (0, 32, 100, 1000, 30_000, 400_000)
 LIMIT_S = 60.0

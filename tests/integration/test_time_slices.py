@@ -9,7 +9,8 @@ from support.vmmc_programs import VMMC, ranks
 from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.native import cores
-from shrimpmx.settings.parameters import HostParameters, WaitParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.wait import WaitParameters
 
 SLICE_NS = 20_000_000
 

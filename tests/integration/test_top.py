@@ -21,7 +21,8 @@ from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.cluster.nics.rank import Samples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.native.segment import RunIdentity
-from shrimpmx.settings.parameters import HostParameters, WaitParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.wait import WaitParameters
 
 MESSAGE, GO_ON, LAST = 1, b"\1", b"\0"
 

@@ -15,8 +15,9 @@ from shrimpmx.cluster.engine.trace_text import words
 from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, InputError, VmmcError
-from shrimpmx.settings.parameters import HostParameters, WaitParameters
+from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.strategies import PAPER_WAIT_NAMES, WAIT_NAMES
+from shrimpmx.settings.wait import WaitParameters
 
 ROUNDS = 100
 SLEEPING = [name for name in WAIT_NAMES if name not in ("spin", "sched", "spin-sched")]

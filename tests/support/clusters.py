@@ -11,7 +11,8 @@ from shrimpmx.cluster.engine.forked import LOGGER, Forked
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
 from shrimpmx.errors import AgentError
-from shrimpmx.settings.parameters import HostParameters, WaitParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.wait import WaitParameters
 
 # Longer than any test lives: for runs that something else ends.
 ENDLESS = 100_000_000
@@ -32,14 +33,14 @@ def stream_pair(
     count: int = 500, size_bytes: int = 0, window: int = 64, **more: Any
 ) -> ClusterSpec:
     """Two nodes; rank 0 sends a stream to rank 1."""
-    options = {"count": count, "size_bytes": size_bytes, "window": window}
+    options = {"iterations": count, "warmup": 0, "size_bytes": size_bytes, "window": window}
     ranks = (RankSpec(0, "stream", options=options), RankSpec(1, "stream", options=options))
     return ClusterSpec(ranks=ranks, **more)
 
 
 def generator_stream(count: int = 500, size_bytes: int = 128, **more: Any) -> ClusterSpec:
     """One node under test that takes a stream from the generator."""
-    options = {"count": count, "size_bytes": size_bytes}
+    options = {"iterations": count, "warmup": 0, "size_bytes": size_bytes}
     more.setdefault("generator", GeneratorSpec(size_bytes=size_bytes))
     ranks = (RankSpec(0, "stream", options=options),)
     return ClusterSpec(ranks=ranks, mode="generator", **more)

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from shrimpmx.host import pull
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request, Status
-from shrimpmx.settings.parameters import LinkFaults, MxParameters, NicParameters
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 from support.virtual_cluster import MILLISECOND, NicCluster
 
 TYPES = (

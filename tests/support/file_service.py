@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 
 OPTIONS = ("iterations", "warmup", "threads", "size_bytes", "delay_ns", "mixed_blocks")
 

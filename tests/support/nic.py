@@ -6,7 +6,7 @@ import ctypes
 
 from shrimpmx.native.segment import Segment
 from shrimpmx.nic.firmware import Firmware
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import INTERRUPT_VECTOR_BYTES, STEERING_FLOW_BYTES, NodeLayout

@@ -14,7 +14,7 @@ from typing import Any
 
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 from support.virtual_cluster import VirtualCluster
 
 PATHS = ("native", "shared", "self")

@@ -16,7 +16,8 @@ from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.native.segment import Segment
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.nic.mx import MxFirmware
-from shrimpmx.settings.parameters import LinkFaults, NicParameters
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout

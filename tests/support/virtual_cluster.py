@@ -23,7 +23,9 @@ from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request, Status
 from shrimpmx.native.segment import Segment
 from shrimpmx.nic.firmware import Firmware
-from shrimpmx.settings.parameters import LinkFaults, MxParameters, NicParameters
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout

@@ -16,7 +16,7 @@ from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
 from shrimpmx.native.segment import Segment
 from shrimpmx.nic.lending import Lending
 from shrimpmx.nic.vmmc import VmmcFirmware
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout

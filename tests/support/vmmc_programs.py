@@ -10,7 +10,7 @@ from typing import Any
 from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import VmmcError
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.vmmc.buffers import Import
 from shrimpmx.vmmc.process import VmmcProcess
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from support.clusters import generator_stream, pingpong_pair, run
 
-from shrimpmx.settings.parameters import NicParameters, WaitParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
 
 pytestmark = pytest.mark.timing
 

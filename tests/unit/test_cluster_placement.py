@@ -12,7 +12,9 @@ from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.errors import InputError
-from shrimpmx.settings.parameters import HostParameters, MxParameters, WaitParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.wait import WaitParameters
 
 CLOVERTOWNS = Topology.from_description(
     {
@@ -239,7 +241,7 @@ def test_the_table_fits_a_terminal(topology: Topology) -> None:
     [
         ({"nodes": 0}, "1 to 1024 nodes, not 0"),
         ({"mode": "three-node"}, "mode must be one of two-node, generator"),
-        ({"mode": "generator", "nodes": 3}, "generator mode has 2 nodes"),
+        ({"mode": "generator", "nodes": 3}, "mode 'generator' has 2 nodes"),
         ({"ranks": ()}, "at least one rank"),
         ({"ranks": (RankSpec(5, "pingpong"),)}, "rank 0 is on node 5"),
         ({"ranks": (RankSpec(0, "pingpong", core=1),)}, "rank 0 is on core 1"),

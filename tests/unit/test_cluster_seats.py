@@ -11,7 +11,9 @@ from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, GeneratorSpec, RankSpec
 from shrimpmx.errors import InputError, PlacementError
-from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 
 CLOVERTOWNS = machine("clovertown-2007")
 TWO_CPUS = Topology.from_synthetic("l3:1 core:2 pu:1")
@@ -144,11 +146,11 @@ def test_a_thousand_ranks_can_be_seated() -> None:
             {"irq_binding": "auto", "distance": "SC", "nic": NicParameters(nic_kind="mx")},
             "nic 'mx' has none",
         ),
-        ({"distance": "SP", "nic": NicParameters(steering="arfs")}, "they follow the process"),
+        ({"distance": "SP", "nic": NicParameters(steering="arfs")}, "steering 'arfs' moves"),
         ({"distance": "SP", "mx": MxParameters(process_binding="auto")}, "both on core 1"),
         (
             {"distance": "SP", "ranks": (RankSpec(0, "x", options={"move_every": 9}),)},
-            "they go from one to the next",
+            "move_every changes how far",
         ),
         ({"nic": NicParameters(rx_queues=4)}, "rx_queues is 4, more than the node's 2 cores"),
         ({"irq_binding": "0/1"}, "irq_binding: '0/1' has 2 affinity lists"),

@@ -13,7 +13,9 @@ from shrimpmx.errors import AbortedError
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace, TraceRecord, kind_names
 from shrimpmx.nic.generator import TrafficGenerator
-from shrimpmx.settings.parameters import LinkFaults, MxParameters, NicParameters
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.control import counter_names
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter

@@ -57,12 +57,12 @@ def test_ranks_have_the_workloads_options() -> None:
     work = {"kind": "pingpong", "iterations": 30, "warmup": 5, "delay_us": 2, "delay_max_us": 7}
     (options, other) = (rank.options for rank in spec_of(workload=work).ranks)
     assert options == other
-    wanted = {"iterations": 30, "warmup": 5, "count": 35, "delay_ns": 2000, "delay_max_ns": 7000}
+    wanted = {"iterations": 30, "warmup": 5, "delay_ns": 2000, "delay_max_ns": 7000}
     assert {name: options[name] for name in wanted} == wanted
     more = {"kind": "file-service", "size_bytes": 120, "threads": 3, "flags": 9}
-    of_service = spec_of(workload=more, wait={"spin_ns": 77}).ranks[1].options
-    assert {name: of_service[name] for name in ("size_bytes", "threads", "flags", "spin_ns")} == {
-        "size_bytes": 120, "threads": 3, "flags": 9, "spin_ns": 77,
+    of_service = spec_of(workload=more).ranks[1].options
+    assert {name: of_service[name] for name in ("size_bytes", "threads", "flags")} == {
+        "size_bytes": 120, "threads": 3, "flags": 9,
     }  # fmt: skip
 
 
@@ -121,7 +121,6 @@ def test_a_spin_limit_in_t_blocks_is_that_of_this_machine() -> None:
     point = point_of(wait="spin-block", spin_t_block=0.54)
     spec = executor.spec_of(point, 1)
     assert spec.wait.spin_ns == 10_800
-    assert spec.ranks[0].options["spin_ns"] == 10_800
     assert executor.spec_of(point_of(wait="spin-block"), 1).wait.spin_ns == 300_000
 
 

@@ -16,7 +16,9 @@ from shrimpmx.host import pull, regions
 from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.mx.endpoint import Endpoint
-from shrimpmx.settings.parameters import LinkFaults, MxParameters, NicParameters
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 
 SENDER, RECEIVER = 0, 1
 SESSION = 7

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from support.virtual_cluster import MILLISECOND, NicCluster, pattern
 
-from shrimpmx.settings.parameters import LinkFaults, NicParameters
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING
 from shrimpmx.shared.geometry import BUSY_POLLS
 

@@ -10,7 +10,7 @@ from support.pull_pair import COOKIE, PULLED, PULLER, PullPair
 from support.virtual_cluster import NicCluster
 
 from shrimpmx.host import regions
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.wire.packets import PullReplyPacket
 
 FULL, BLOCK_FRAMES = 1468, 32

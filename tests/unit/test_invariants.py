@@ -21,7 +21,7 @@ import pytest
 from support.tree import ROOT
 from support.virtual_cluster import NicCluster, frame_type, pattern
 
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES
 from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packets import FRAME_MIN_BYTES

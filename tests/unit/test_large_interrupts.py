@@ -13,7 +13,7 @@ from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.report.timeline import Timeline, message_timeline
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 
 LENGTH = 234_880
 SESSION = 7

@@ -8,7 +8,8 @@ import pytest
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.results.metrics import METRICS, Outcome
 from shrimpmx.results.statistics import Samples
-from shrimpmx.settings.parameters import HostParameters, LinkFaults
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.host import HostParameters
 from shrimpmx.study.execute import mis_ordering
 
 BRIDGED = np.array([3.0, 0.0, 2.0, 3.0])

@@ -21,7 +21,9 @@ from shrimpmx.mx.binding import (
     unfitting_file,
 )
 from shrimpmx.mx.sandbox import sandbox
-from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 
 FILE = """\
 # board, endpoint, interrupt, mask

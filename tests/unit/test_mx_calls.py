@@ -7,7 +7,7 @@ from support.virtual_cluster import VirtualCluster
 
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.mx.handles import strerror
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 
 ALL = 0xFFFF_FFFF_FFFF_FFFF
 

@@ -14,7 +14,7 @@ from support.virtual_cluster import (
 
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.mx.endpoint import Endpoint
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 
 # Bytes, packets at MTU 1500 and at MTU 9000 (Open-MX: 1452 or 8192 bytes per fragment).
 GOLDEN = [

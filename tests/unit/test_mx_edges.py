@@ -16,7 +16,9 @@ from support.virtual_cluster import (
 
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request
-from shrimpmx.settings.parameters import LinkFaults, MxParameters, NicParameters
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 
 EARLY_WINDOW, THROTTLE, ZOMBIES = 255, 8191, 512  # Open-MX's
 SHORT = MxParameters(

@@ -18,7 +18,7 @@ from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Request, Status
 from shrimpmx.mx.sandbox import join, sandbox
 from shrimpmx.mx.unexpected import CONTINUE
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 from shrimpmx.shared.heap import Heap
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter

@@ -6,7 +6,8 @@ import pytest
 from support.virtual_cluster import NicCluster
 
 from shrimpmx.nic.generator import TrafficGenerator
-from shrimpmx.settings.parameters import LinkFaults, NicParameters
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.wire.ring_link import ring_links
 
 COUNT = 1000

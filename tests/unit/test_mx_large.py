@@ -12,7 +12,8 @@ from support.virtual_cluster import (
     pattern,
 )
 
-from shrimpmx.settings.parameters import MxParameters, NicParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 
 # Bytes: replies, blocks at MTU 1500 (1468 B in a reply, 32 in a block), MTU 9000 (8968, 32) and
 # in the format of MX (4096, 8). Total packets are replies + blocks + 2.

@@ -9,7 +9,7 @@ from support.virtual_cluster import MILLISECOND, FaultyWire, VirtualCluster, fra
 
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 
 SHORT = MxParameters(resend_delay_ns=5 * MILLISECOND, ack_delay_ns=MILLISECOND)
 IMPATIENT = MxParameters(

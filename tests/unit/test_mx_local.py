@@ -9,7 +9,7 @@ from support.virtual_cluster import VirtualCluster, pattern
 
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 
 LENGTHS = [0, 1, 32, 33, 128, 129, 1452, 1453, 4096]
 

@@ -12,7 +12,7 @@ from support.virtual_cluster import VirtualCluster
 
 from shrimpmx.bench.matching import Matcher, exchange
 from shrimpmx.errors import InputError, MxError
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 
 ALL = (1 << 64) - 1
 SHIFT, BITS = 4, 2

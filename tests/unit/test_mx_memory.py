@@ -11,7 +11,7 @@ from shrimpmx.mx import library as library_module
 from shrimpmx.mx.library import Library
 from shrimpmx.mx.memory import reach_buffer
 from shrimpmx.native.process_memory import process_memory_permitted
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.host import host_of
 from shrimpmx.shared.node import Node

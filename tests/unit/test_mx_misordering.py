@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from support.virtual_cluster import NicCluster, VirtualCluster, frame_type, is_marked, pattern
 
-from shrimpmx.settings.parameters import LinkFaults, MxParameters, NicParameters
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 
 MILLISECOND = 1_000_000
 FRAGMENT_BYTE = 42  # frag_seqnum in a frame of wire_medium

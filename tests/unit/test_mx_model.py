@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from support.virtual_cluster import FaultyWire, VirtualCluster, pattern, perfect_wire
 
 from shrimpmx.mx.handles import Request
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 
 MATCHES = some.integers(0, 3)
 MASKS = some.sampled_from([0, 1, 2, 3, (1 << 64) - 1])

@@ -6,7 +6,8 @@ import pytest
 from support.exchange import exchange
 from support.virtual_cluster import NicCluster, pattern
 
-from shrimpmx.settings.parameters import LinkFaults, NicParameters
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES
 
 FAULTS = {

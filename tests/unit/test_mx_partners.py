@@ -15,7 +15,7 @@ from support.virtual_cluster import (
 )
 
 from shrimpmx.errors import MxError
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 from shrimpmx.wire.packets import TinyPacket
 
 

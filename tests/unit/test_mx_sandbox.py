@@ -7,7 +7,7 @@ import ctypes
 import pytest
 
 from shrimpmx.mx.sandbox import join, sandbox
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 
 
 class Allocated(ctypes.Structure):

@@ -7,7 +7,7 @@ from support.nic import Handler, Nodes, frame, make_firmware, run
 
 from shrimpmx.nic.adaptive import AdaptiveRate, MarksAdaptive
 from shrimpmx.nic.firmware import Firmware
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.wire.frames import put_frame
 from shrimpmx.wire.ring_link import ring_links
 

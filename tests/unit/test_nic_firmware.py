@@ -7,7 +7,7 @@ from support.nic import PLAIN, Handler, Nodes, frame, make_firmware, run, small_
 
 from shrimpmx.errors import InputError
 from shrimpmx.nic.firmware import Firmware
-from shrimpmx.settings.parameters import LinkFaults
+from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.wire.frames import put_frame, take_frames
 from shrimpmx.wire.ring_link import ring_links
 

@@ -7,7 +7,7 @@ from support.nic import PLAIN, Handler, Nodes, make_firmware, run
 
 from shrimpmx.errors import InputError
 from shrimpmx.nic.generator import TrafficGenerator
-from shrimpmx.settings.parameters import LinkFaults
+from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.wire.check import check
 from shrimpmx.wire.frames import put_frame, take_frames
 from shrimpmx.wire.packets import (

@@ -17,7 +17,7 @@ from support.lent import PAGE, LentPair
 from support.vmmc import PLAIN_VMMC
 from support.vmmc_layout import Page
 
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 
 ROOM = 1500 - 36
 FLIGHT_MAX_NS = 10_000

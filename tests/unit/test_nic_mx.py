@@ -10,7 +10,8 @@ from support.virtual_cluster import MILLISECOND, pattern
 
 from shrimpmx.native.segment import Segment
 from shrimpmx.native.trace import Trace
-from shrimpmx.settings.parameters import LinkFaults, MxParameters
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.mx import MxParameters
 from shrimpmx.wire.frames import put_frame
 from shrimpmx.wire.packets import TinyPacket, encode, node_address
 

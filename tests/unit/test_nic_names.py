@@ -12,7 +12,7 @@ from shrimpmx.nic.dim import Dim, DimCqe
 from shrimpmx.nic.names import make_policy
 from shrimpmx.nic.polling_watchdog import PollingWatchdog
 from shrimpmx.nic.strategies import Disabled, OpenMx, Stream, TimedPolicy, Timeout
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING, COALESCING_NAMES
 
 KINDS = {

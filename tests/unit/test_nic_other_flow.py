@@ -13,7 +13,7 @@ from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.nic.other_flow import OtherFlow
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.wire.frames import put_frame, take_frames
 from shrimpmx.wire.packets import ConnectPacket, encode, node_address
 from shrimpmx.wire.ring_link import ring_links

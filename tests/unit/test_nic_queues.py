@@ -13,7 +13,7 @@ from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.nic.names import make_policies
 from shrimpmx.nic.policy import Policy
 from shrimpmx.nic.strategies import OpenMx, Stream
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES
 from shrimpmx.wire.frames import put_frame, take_frames
 from shrimpmx.wire.packets import ConnectPacket, encode, node_address

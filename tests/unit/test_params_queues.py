@@ -51,7 +51,7 @@ def parameters(settings: str) -> PointParameters:
         ("nic=mx copy_offload=true", "copy_offload needs nic 'ethernet'"),
         ("nic=mx coalescing=irq-suspend", "coalescing 'irq-suspend' needs nic 'ethernet'"),
         ("nic=mx irq_binding=0", "irq_binding needs nic 'ethernet'"),
-        ("nic=mx distance=SC", "needs nic 'ethernet'"),
+        ("nic=mx distance=SC", "nic 'mx' has none: set distance=any"),
         (f"nic=mx {EIGHT} rx_queues=2", "rx_queues needs nic 'ethernet'"),
     ],
 )
@@ -81,7 +81,7 @@ def test_queues_and_steering(settings: str, sentence: str) -> None:
         ("process_binding=auto nic=vmmc", "process_binding is the Open-MX library's"),
         ("move_every=5", "move_every needs cores to move to"),
         (f"move_every=5 {EIGHT} workload=stream", "move_every needs workload 'pingpong'"),
-        (f"move_every=5 {EIGHT} nic=vmmc", "move_every needs workload 'pingpong' and nic"),
+        (f"move_every=5 {EIGHT} nic=vmmc", "move_every needs nic 'ethernet' or 'mx'"),
         (f"move_every=5 {EIGHT} distance=SC", "set distance=any"),
         (f"move_every=5 {EIGHT} coalescing=watchdog", "move_every must be 0"),
         ("move_every=-1", "move_every must be at least 0, not -1"),

@@ -16,7 +16,7 @@ from support.virtual_cluster import NicCluster, VirtualCluster
 
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 
 LENGTH_MAX, OUTSTANDING, PAD_BYTES = 100_000, 128, 4096
 MESSAGES = 400

@@ -11,7 +11,7 @@ import pytest
 from support.host_node import node_address
 from support.virtual_cluster import MARK, NicCluster, pattern
 
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES
 from shrimpmx.wire.frames import put_frame
 

@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from shrimpmx.errors import InputError
-from shrimpmx.settings.parameters import (
-    HostParameters,
-    MxParameters,
-    NicParameters,
-    PlatformParameters,
-    WaitParameters,
-)
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.platform import PlatformParameters
+from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.study import platform
 from shrimpmx.study.platform import (
     CHARGES,

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 
 from shrimpmx.errors import InputError
 from shrimpmx.nic.policy import Policy
+from shrimpmx.settings.names import parameter_name
 from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.study.execute import ClusterExecutor
-from shrimpmx.study.point import parameter_name
 from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario, plan_runs
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 

@@ -22,7 +22,7 @@ from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.native import notify
-from shrimpmx.settings.parameters import MxParameters
+from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.strategies import WAIT_NAMES
 from shrimpmx.shared.geometry import BUSY_POLLS
 from shrimpmx.shared.host import Host, KernelHost, VirtualHost, host_of

@@ -6,7 +6,8 @@ import pytest
 
 from shrimpmx.errors import InputError
 from shrimpmx.native.segment import Segment
-from shrimpmx.settings.parameters import HostParameters, NicParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.control import Control, counter_names
 from shrimpmx.shared.geometry import NodeLayout, slot_stride
 from shrimpmx.shared.host import host_of

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.nic import Nodes, frame, small_frame
 
 from shrimpmx.errors import InputError
-from shrimpmx.settings.parameters import LinkFaults
+from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.wire.faults import FaultSource
 from shrimpmx.wire.frames import put_frame, take_frames
 from shrimpmx.wire.packets import ConnectPacket, encode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.nic import Nodes
 
-from shrimpmx.settings.parameters import LinkFaults
+from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packets import MediumFragmentPacket, TinyPacket, decode, encode, node_address
 from shrimpmx.wire.ring_link import RingEgress

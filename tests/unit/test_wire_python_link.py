@@ -15,7 +15,8 @@ from shrimpmx.mx.handles import Partner, Request, Status
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.nic.firmware import Firmware
-from shrimpmx.settings.parameters import LinkFaults, NicParameters
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.wire.frames import put_frame, take_frames
 from shrimpmx.wire.python_link import PythonEgress, PythonIngress
 

@@ -18,7 +18,7 @@ from shrimpmx.bench.caches.callgrind import Cost
 from shrimpmx.bench.caches.machine import SimulatedCaches
 from shrimpmx.bench.caches.surroundings import Surroundings
 from shrimpmx.errors import AgentError, InputError, MachineError
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.wire.tables import EAGER_MAX_BYTES, wire_geometry
 
 TARGET = "shrimpmx.bench.caches.target"

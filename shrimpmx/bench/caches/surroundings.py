@@ -30,7 +30,9 @@ from shrimpmx.native.segment import (
     Segment,
 )
 from shrimpmx.nic.firmware import Firmware
-from shrimpmx.settings.parameters import HostParameters, MxParameters, NicParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout

@@ -21,7 +21,7 @@ from shrimpmx.native.segment import (
     Segment,
 )
 from shrimpmx.native.trace import Trace
-from shrimpmx.settings.parameters import HostParameters
+from shrimpmx.settings.host import HostParameters
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node

@@ -9,7 +9,7 @@ from shrimpmx.cluster.engine.lending import senders_lend
 from shrimpmx.cluster.nics.plan import RankPlan, RunPlan
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.settings.parameters import WaitParameters
+from shrimpmx.settings.wait import WaitParameters
 
 
 def run_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> RunPlan:

@@ -10,7 +10,8 @@ from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.settings.parameters import NicParameters, WaitParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.sockets.network import Network
 
 # Gets the sockets of its process; what it returns, arrays by name, becomes its samples, or None.

@@ -11,13 +11,11 @@ from shrimpmx.cluster.nics.rank import Rank, Samples
 from shrimpmx.nic.lending import Lending
 from shrimpmx.nic.port import Port
 from shrimpmx.settings.core_lists import affinities, parse_core_list
-from shrimpmx.settings.parameters import (
-    HostParameters,
-    LinkFaults,
-    MxParameters,
-    NicParameters,
-    WaitParameters,
-)
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.link import Egress, Ingress

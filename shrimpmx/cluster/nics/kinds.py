@@ -6,7 +6,7 @@ from shrimpmx.cluster.nics.ethernet import Ethernet
 from shrimpmx.cluster.nics.kind import NicKind
 from shrimpmx.cluster.nics.native_mx import NativeMx
 from shrimpmx.cluster.nics.vmmc import Vmmc
-from shrimpmx.settings.parameters import NicParameters
+from shrimpmx.settings.nic import NicParameters
 
 KINDS: dict[str, NicKind] = {kind.name: kind for kind in (Ethernet(), NativeMx(), Vmmc())}
 

@@ -20,7 +20,7 @@ Workload = Callable[[MxRank], Samples]
 
 
 def _pingpong(rank: MxRank) -> Samples:
-    """Options: size_bytes 0, iterations 1000, warmup 100, delay_ns 0, move_every 0 (round trips
+    """Options: size_bytes, iterations, warmup, delay_ns, move_every (round trips
     after which both ranks move to their next cores); the lower rank begins.
     """
     options = rank.options
@@ -28,24 +28,24 @@ def _pingpong(rank: MxRank) -> Samples:
         rank.endpoint,
         rank.partner,
         rank.number < rank.peer,
-        options.get("size_bytes", 0),
-        options.get("iterations", 1000),
-        options.get("warmup", 100),
-        options.get("delay_ns", 0),
+        options["size_bytes"],
+        options["iterations"],
+        options["warmup"],
+        options["delay_ns"],
         rank.move,
-        options.get("move_every", 0),
+        options["move_every"],
     )
     return {"half_round_trip_ns": half_ns}
 
 
 def _stream(rank: MxRank) -> Samples:
-    """Options: size_bytes 0, count 10000, window 64; the lower rank sends.
+    """Options: size_bytes, iterations and warmup (messages), window; the lower rank sends.
 
     In generator mode the generator sends, and its data is not checked.
     """
     options = rank.options
-    size_bytes, count = options.get("size_bytes", 0), options.get("count", 10_000)
-    window = options.get("window", 64)
+    size_bytes, window = options["size_bytes"], options["window"]
+    count = options["iterations"] + options["warmup"]
     if rank.number < rank.peer and not rank.generated:
         figures = send_stream(rank.endpoint, rank.partner, size_bytes, count, window)
     else:
@@ -61,16 +61,16 @@ def _stream(rank: MxRank) -> Samples:
 
 
 def _anatomy(rank: MxRank) -> Samples:
-    """Options: size_bytes 0, iterations 1000, warmup 100, delay_ns 0; the lower rank sends.
+    """Options: size_bytes, iterations, warmup, delay_ns; the lower rank sends.
 
     The quiet after a message lasts from delay_ns to half as long again.
     """
     options = rank.options
     messages = Messages(
-        options.get("size_bytes", 0),
-        options.get("iterations", 1000),
-        options.get("warmup", 100),
-        options.get("delay_ns", 0),
+        options["size_bytes"],
+        options["iterations"],
+        options["warmup"],
+        options["delay_ns"],
         rank.seed,
     )
     if rank.number < rank.peer:
@@ -79,12 +79,12 @@ def _anatomy(rank: MxRank) -> Samples:
 
 
 def _soak(rank: MxRank) -> Samples:
-    """Options: messages 10000 (each way), window 16, report_s 0: between rank 0's reports."""
+    """Options: iterations (messages each way), window, report_s 0: between rank 0's reports."""
     options = rank.options
     plan = Plan(
         (rank.seed - rank.number) * 1000 + min(rank.number, rank.peer),
-        options.get("messages", 10_000),
-        options.get("window", 16),
+        options["iterations"],
+        options["window"],
     )
     soak = Soak(rank.endpoint, rank.partner, int(rank.number > rank.peer), plan)
     report = None
@@ -105,14 +105,14 @@ def _received(control: Control) -> int:
 
 
 def _invalid(rank: MxRank) -> Samples:
-    """Options: count 10000, warmup 0; the generator sends, from when we connect."""
+    """Options: iterations, warmup (packets); the generator sends, from when we connect."""
     options = rank.options
 
     def begin() -> None:
         rank.endpoint.connect(1, 0, timeout_ns=CONNECT_LIMIT_NS)
 
-    count, warmup = options.get("count", 10_000), options.get("warmup", 0)
-    return await_invalid_packets(rank.host, begin, count, warmup)
+    warmup = options["warmup"]
+    return await_invalid_packets(rank.host, begin, warmup + options["iterations"], warmup)
 
 
 def _idle(rank: MxRank) -> Samples:

@@ -10,7 +10,8 @@ from shrimpmx.errors import InputError
 from shrimpmx.nic.mx import MxFirmware
 from shrimpmx.nic.port import Port
 from shrimpmx.settings.core_lists import AUTO
-from shrimpmx.settings.parameters import HostParameters, NicParameters
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
 

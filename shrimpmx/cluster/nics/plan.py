@@ -11,12 +11,10 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticSerializationError
 
 from shrimpmx.errors import InputError
-from shrimpmx.settings.parameters import (
-    HostParameters,
-    MxParameters,
-    NicParameters,
-    WaitParameters,
-)
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
 
 
 @dataclass(frozen=True)

@@ -44,49 +44,50 @@ def _peer(rank: VmmcRank, *layout: Any) -> Peer:
 
 
 def _pingpong(rank: VmmcRank) -> Samples:
-    """Options: iterations 1000, warmup 100, delay_ns 0, delay_max_ns 0; the lower rank begins."""
+    """Options: iterations, warmup, delay_ns, delay_max_ns; the lower rank begins."""
     options = rank.options
     half_ns = pingpong(
         _peer(rank),
         rank.number < rank.peer,
-        options.get("iterations", 1000),
-        options.get("warmup", 100),
-        options.get("delay_ns", 0),
-        options.get("delay_max_ns", 0),
+        options["iterations"],
+        options["warmup"],
+        options["delay_ns"],
+        options["delay_max_ns"],
         _seed(rank, rank.number),
     )
     return {"half_round_trip_ns": half_ns}
 
 
 def _flags(rank: VmmcRank) -> Samples:
-    """Options: flags 8, iterations 1000, warmup 100, delay_ns 0; the lower rank writes them."""
+    """Options: flags, iterations, warmup, delay_ns; the lower rank writes them."""
     options = rank.options
-    count, first = options.get("flags", 8), rank.number < rank.peer
+    count, first = options["flags"], rank.number < rank.peer
     return any_of_flags(
         _peer(rank) if first else _peer(rank, FLAGS_BYTES, flag_offsets(count)),
         first,
         count,
-        options.get("iterations", 1000),
-        options.get("warmup", 100),
-        options.get("delay_ns", 0),
+        options["iterations"],
+        options["warmup"],
+        options["delay_ns"],
         _seed(rank, min(rank.number, rank.peer)),
     )
 
 
 def _arrivals(rank: VmmcRank) -> Samples:
-    """Options: arrivals "uniform", iterations 1000, warmup 100, delay_ns 0: their mean, spin_ns
-    300000: what an adversary goes beyond; the lower rank sends.
+    """Options: arrivals, iterations, warmup, delay_ns: their mean; the lower rank sends.
+
+    An adversary goes beyond the spin limit.
     """
     options = rank.options
-    iterations, warmup = options.get("iterations", 1000), options.get("warmup", 100)
+    iterations, warmup = options["iterations"], options["warmup"]
     peer = _peer(rank)
     if rank.number > rank.peer:
         return await_arrivals(peer, iterations, warmup)
     send_arrivals(
         peer,
-        options.get("arrivals", "uniform"),
-        options.get("delay_ns", 0),
-        options.get("spin_ns", 300_000),
+        options["arrivals"],
+        options["delay_ns"],
+        rank.seat.plan.wait.spin_ns,
         iterations + warmup,
         _seed(rank, rank.number),
     )
@@ -94,9 +95,9 @@ def _arrivals(rank: VmmcRank) -> Samples:
 
 
 def _ttcp(rank: VmmcRank) -> Samples:
-    """Options: size_bytes 1024, count 10000; the lower rank sends."""
-    size_bytes = rank.options.get("size_bytes", 1024)
-    count = rank.options.get("count", 10_000)
+    """Options: size_bytes, iterations and warmup (messages); the lower rank sends."""
+    size_bytes = rank.options["size_bytes"]
+    count = rank.options["iterations"] + rank.options["warmup"]
     with Network(rank.process) as network:
         if rank.number < rank.peer:
             stream = _connected(rank, network)
@@ -112,21 +113,21 @@ def _ttcp(rank: VmmcRank) -> Samples:
 
 
 def _file_service(rank: VmmcRank) -> Samples:
-    """Options: iterations 1000 (blocks), warmup 100, size_bytes of a block (0: 4096), threads 4,
-    delay_ns 0 computed with each block; mixed_blocks 0: as many that both ranks read and write.
+    """Options: iterations (blocks), warmup, size_bytes of a block (0: 4096), threads,
+    delay_ns computed with each block; mixed_blocks 0: as many that both ranks read and write.
     """
     options = rank.options
     plan = Plan(
-        options.get("iterations", 1000),
-        options.get("warmup", 100),
-        options.get("threads", 4),
-        options.get("size_bytes", 0) or BLOCK_BYTES,
+        options["iterations"],
+        options["warmup"],
+        options["threads"],
+        options["size_bytes"] or BLOCK_BYTES,
         options.get("mixed_blocks", 0),
         _seed(rank, min(rank.number, rank.peer)),
     )
     with Network(rank.process) as network:
         place = Place(rank.number, rank.peer, rank.peer_node, rank.peer_endpoint)
-        delay_ns = options.get("delay_ns", 0)
+        delay_ns = options["delay_ns"]
         return Benchmark(network, place, plan, delay_ns, rank.begin).run()
 
 

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shrimpmx.cluster.place.topology import Distance, Topology
-from shrimpmx.cluster.spec import ClusterSpec, DistanceName
+from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import PlacementError
+from shrimpmx.settings.cluster import DistanceName
 from shrimpmx.settings.core_lists import format_core_list
 
 # An emulated core: node and number.

@@ -20,7 +20,7 @@ from shrimpmx.host.idle import AWAKE_BY, Idle, idle_rule
 from shrimpmx.mx.binding import unfitting_file
 from shrimpmx.native.cores import time_slices_settable
 from shrimpmx.settings.core_lists import format_core_list
-from shrimpmx.settings.parameters import WaitParameters
+from shrimpmx.settings.wait import WaitParameters
 
 # Real-time priorities, ours: a NIC that shares a CPU acts beside it, so it preempts all; an
 # interrupt preempts the ranks, and copies that are done beside them.

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 
 from shrimpmx.cluster.place.distances import Apart, Core, seat_apart
 from shrimpmx.cluster.place.topology import Topology
-from shrimpmx.cluster.spec import ClusterSpec, DistanceName
+from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import InputError
+from shrimpmx.settings.cluster import DistanceName
 from shrimpmx.settings.core_lists import affinities, format_core_list
 
 # So many cores are named in a note; of more it says how many there are.
@@ -31,7 +32,7 @@ def busy_cores(spec: ClusterSpec) -> set[Core]:
 
 def visited_cores(spec: ClusterSpec) -> set[Core]:
     """All cores of the nodes whose ranks go from core to core while they run."""
-    nodes = {rank.node for rank in spec.ranks if rank.options.get("move_every", 0)}
+    nodes = {rank.node for rank in spec.ranks if rank.options["move_every"]}
     return {(node, core) for node in nodes for core in range(spec.host.cores)}
 
 

@@ -1,0 +1,59 @@
+"""The emulated nodes, their ranks, and the CPUs that they get."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from shrimpmx.settings.declared import Declared
+
+NODES_MAX = 1024
+Mode = Literal["two-node", "generator"]
+# How far a process is from its interrupts (multiqueue, 4.1), by the names of topology.Distance.
+DistanceName = Literal["any", "SC", "S$", "SP", "OP"]
+
+
+class ClusterParameters(Declared):
+    """The emulated nodes and the CPUs they get."""
+
+    nodes: int = Field(2, ge=1, le=NODES_MAX, description="emulated nodes")
+    mode: Mode = Field(
+        "two-node", description="'generator': one node under test, its peer played by the NIC"
+    )
+    cpus: tuple[int, ...] = Field((), description="CPUs to use; empty: all that are allowed")
+    clock: Literal["tsc", "monotonic"] = Field("tsc", description="the clock agents read")
+    realtime: bool = Field(True, description="ask for real-time priority for NIC and handlers")
+    deadline_s: float = Field(20.0, gt=0, le=3600, description="before a run is given up, s")
+    pairs: int = Field(
+        1, ge=1, le=64, description="ranks of each node, each with a partner (waiting, Fig. 3)"
+    )
+    company: Literal["alone", "nice", "hog"] = Field(
+        "alone",
+        description="a process on each core of each node that burns CPU, at the ranks' priority "
+        "or at niceness 19 (waiting, 5.2)",
+    )
+
+    rank_core: int = Field(
+        0, ge=0, le=63, description="core of a node's first rank; those of further pairs follow"
+    )
+    distance: DistanceName = Field(
+        "any",
+        description="how far the CPU of a rank is from that of its interrupts: the same, one that "
+        "shares a cache, one of the same package, one of another (multiqueue, 4.1)",
+    )
+    hardware_counters: bool = Field(
+        False, description="count cache references and misses of each process, where the CPU does"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        allowed = sorted(os.sched_getaffinity(0))
+        for cpu in self.cpus:
+            if cpu not in allowed:
+                listed = ", ".join(map(str, allowed))
+                raise ValueError(f"cpus names CPU {cpu}, but this process may use only {listed}")
+        if len(set(self.cpus)) != len(self.cpus):
+            raise ValueError(f"cpus names a CPU twice: {', '.join(map(str, self.cpus))}")
+        return self

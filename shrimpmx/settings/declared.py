@@ -1,0 +1,33 @@
+"""How every parameter of the emulator is declared: type, unit, default, meaning and source.
+
+Each module of this package declares one group of parameters, each parameter once. Scenarios set
+it by its name, `--set name=value` overrides it, and compiled code receives it as a plain number.
+
+Sources: *coalescing* is Goglin and Furmento 2009, *multiqueue* Goglin 2010,
+*waiting* Damianakis, Chen and Felten 1997, *Open-MX* its released sources, *ours*
+a choice of this project, explained in docs/decisions.md.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Count = Annotated[int, Field(ge=0)]
+Nanoseconds = Annotated[int, Field(ge=0, le=60_000_000_000)]
+# What a host takes for one thing: longer ones would keep a CPU from everybody else.
+HostCost = Annotated[int, Field(ge=0, le=100_000_000)]
+RingEntries = Annotated[int, Field(ge=16, le=65536)]
+
+
+class Declared(BaseModel):
+    """Base of what is declared: no unknown fields, no changes afterwards, finite numbers."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        validate_default=True,
+        arbitrary_types_allowed=True,
+        allow_inf_nan=False,
+    )

@@ -1,0 +1,43 @@
+"""Faults of the link."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from shrimpmx.settings.declared import Declared
+
+
+class LinkFaults(Declared):
+    """Faults of the link, drawn from a seed; a rate is a probability per packet.
+
+    `only` restricts the faults to packet types by name (see wire/packets.py); empty means
+    all types.
+    """
+
+    loss: float = Field(0.0, ge=0, le=1, description="share of packets lost")
+    duplicate: float = Field(0.0, ge=0, le=1, description="share of packets sent twice")
+    corrupt: float = Field(0.0, ge=0, le=1, description="share of packets with a bit flipped")
+    fcs: bool = Field(
+        True,
+        description="the NIC checks Ethernet's frame check sequence and drops what was corrupted; "
+        "false: corrupted packets reach the host",
+    )
+    reorder: float = Field(0.0, ge=0, le=1, description="share of packets held back")
+    reorder_degree: int = Field(
+        1, ge=1, le=64, description="packets that overtake one that is held back"
+    )
+    overtake: int = Field(
+        0,
+        ge=0,
+        le=31,
+        description="fragments of each medium message that its last one overtakes (mis-ordering "
+        "degree of coalescing, IV-C4, but of the packets themselves)",
+    )
+    only: tuple[str, ...] = Field((), description="packet types that faults apply to")
+    seed: int = Field(1, ge=0, description="seed of the fault generator")
+
+    @property
+    def active(self) -> bool:
+        """Whether there are any faults."""
+        rates = self.loss, self.duplicate, self.corrupt, self.reorder
+        return any(rates) or self.overtake > 0

@@ -1,0 +1,65 @@
+"""The names that parameters are set by."""
+
+from __future__ import annotations
+
+import difflib
+
+from pydantic import BaseModel
+
+from shrimpmx.errors import InputError
+from shrimpmx.settings.cluster import ClusterParameters
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.platform import PlatformParameters
+from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.workload import WorkloadParameters
+
+GROUPS: dict[str, type[BaseModel]] = {
+    "cluster": ClusterParameters,
+    "workload": WorkloadParameters,
+    "nic": NicParameters,
+    "host": HostParameters,
+    "mx": MxParameters,
+    "wait": WaitParameters,
+    "faults": LinkFaults,
+    "platform": PlatformParameters,
+}
+
+
+def _parameter_names() -> dict[str, tuple[str, str]]:
+    """Every name a parameter can be set by, and its group and field.
+
+    'rx_usecs' and 'nic.rx_usecs' mean the same; 'wait' is the waiting strategy, and the
+    seed of the faults is 'faults.seed' only, since `--seed` is the sweep's.
+    """
+    names: dict[str, tuple[str, str]] = {}
+    for group, model in GROUPS.items():
+        for field in model.model_fields:
+            names[f"{group}.{field}"] = (group, field)
+            if field not in ("seed", "kind", "strategy", "profile"):
+                names[field] = (group, field)
+    names["wait"] = ("wait", "strategy")
+    names["nic"] = ("nic", "nic_kind")
+    names["workload"] = ("workload", "kind")
+    names["platform"] = ("platform", "profile")
+    return names
+
+
+PARAMETER_NAMES = _parameter_names()
+# Fields that go by another name where they are set.
+SHOWN_NAMES = {"strategy": "wait", "nic_kind": "nic", "kind": "workload", "profile": "platform"}
+
+
+def parameter_name(given: str) -> str:
+    """The parameter that `given` names ('rx-usecs' is 'rx_usecs'); InputError if none does."""
+    name = given.strip().replace("-", "_")
+    if name in PARAMETER_NAMES:
+        return name
+    near = [full for full in PARAMETER_NAMES if full.endswith(f".{name}")]
+    near = near or difflib.get_close_matches(name, PARAMETER_NAMES, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise InputError(
+        f"there is no parameter {given!r}{hint} (shrimpmx list --parameters shows them)"
+    )

@@ -1,0 +1,127 @@
+"""The NIC, its queues, its link and its interrupts."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from shrimpmx.settings.declared import Count, Declared, Nanoseconds, RingEntries
+from shrimpmx.settings.strategies import COALESCING, CoalescingName, CoalescingRow
+
+
+class NicParameters(Declared):
+    """The NIC, its link and its interrupts."""
+
+    nic_kind: Literal["ethernet", "mx", "vmmc"] = Field(
+        "ethernet",
+        description="'ethernet': Open-MX on a NIC that interrupts; 'mx': native MX, whose NIC "
+        "handles packets itself; 'vmmc': SHRIMP's, which writes into exported memory itself "
+        "(waiting, 2.1)",
+    )
+    rx_queues: int = Field(
+        1, ge=1, le=32, description="rx queues of a NIC, an interrupt vector each (multiqueue, 3.1)"
+    )
+    steering: Literal["endpoint", "rss", "rps", "arfs"] = Field(
+        "endpoint",
+        description="which queue a packet goes to: 'endpoint', the destination's number modulo "
+        "queues (multiqueue, 3.1); 'rss', a hash that knows IP only; 'rps', by software from one "
+        "queue to other cores; 'arfs', the queue of the core that the process runs on (Linux)",
+    )
+    watchdog_ns: Nanoseconds = Field(
+        50_000,
+        ge=1_000,
+        description="with wait 'watchdog' on a vmmc NIC: an update that was not polled for so long "
+        "interrupts, ns (polling watchdog, Maquelin 1996; the time is ours)",
+    )
+    mtu: int = Field(
+        1500, description="bytes of a frame, head and data (Open-MX counts the Ethernet header)"
+    )
+    wire_format: Literal["native", "compatible"] = Field(
+        "native",
+        description="'compatible' speaks the MX firmware's format: frames of 4096 bytes, 8 to a "
+        "pull block, at mtu 9000 (Open-MX)",
+    )
+    link_bits_per_second: int = Field(
+        10_000_000_000, ge=0, description="link rate; 0 is unlimited (coalescing, IV-A)"
+    )
+    link_delay_ns: Nanoseconds = Field(500, description="propagation and switch, ns (ours)")
+    dma_latency_ns: Nanoseconds = Field(
+        500, description="from arrival to the last byte in host memory, ns (ours)"
+    )
+    dma_bytes_per_second: int = Field(
+        2_000_000_000, ge=0, description="DMA rate, PCIe 8x; 0 is unlimited (ours)"
+    )
+    coalescing: CoalescingName = Field(
+        "timeout", description="when the NIC raises an interrupt (coalescing, III)"
+    )
+    rx_usecs: int = Field(
+        75, ge=0, le=1_000_000, description="coalescing delay, us (myri10ge default 75)"
+    )
+    rx_frames: Count = Field(0, description="packets that raise an interrupt; 0: no limit")
+    adaptive_conservative: bool = Field(
+        False,
+        description="adaptive coalescing never uses its lowest-latency class (Intel ITR, mode 3)",
+    )
+    tx_gap_ns: Nanoseconds = Field(
+        0, description="what the sending host takes per packet: a gap behind each frame, ns (ours)"
+    )
+    tx_gap_jitter: float = Field(
+        0.0, ge=0, le=1, description="share of tx_gap_ns that is exponentially distributed (ours)"
+    )
+    mark_resets_timer: bool = Field(
+        True,
+        description="an interrupt raised by a mark also resets the coalescing timer "
+        "(the paper's pseudocode leaves it open)",
+    )
+    rx_timer: Literal["first-packet", "free-running"] = Field(
+        "first-packet",
+        description="what starts the coalescing timer: the first packet that is not reported, or "
+        "its own last expiry (the paper's pseudocode leaves it open)",
+    )
+    rx_ring_entries: RingEntries = Field(1024, description="frames in an rx ring")
+    tx_ring_entries: RingEntries = Field(1024, description="frames in a tx ring")
+    link_ring_entries: RingEntries = Field(4096, description="frames in flight on a link")
+
+    @model_validator(mode="after")
+    def _check(self) -> NicParameters:
+        if self.mtu not in (1500, 9000):
+            raise ValueError(f"mtu must be 1500 or 9000, not {self.mtu}")
+        if self.wire_format == "compatible" and self.mtu != 9000:
+            raise ValueError(f"wire_format 'compatible' needs mtu 9000, not {self.mtu}")
+        self._check_coalescing()
+        if self.steering == "rps" and self.rx_queues > 1:
+            raise ValueError(
+                "steering 'rps' spreads the packets of one rx queue: rx_queues must be 1, not "
+                f"{self.rx_queues}"
+            )
+        for name in ("rx_ring_entries", "tx_ring_entries", "link_ring_entries"):
+            entries = getattr(self, name)
+            if entries & (entries - 1):
+                raise ValueError(f"{name} must be a power of two, not {entries}")
+        return self
+
+    def _check_coalescing(self) -> None:
+        row = self.coalescing_row
+        if row.delay == "or-frames" and self.rx_usecs == 0 and self.rx_frames == 0:
+            raise ValueError(
+                f"rx_usecs and rx_frames cannot both be 0 with {row.name} coalescing; "
+                "use coalescing 'disabled' for an interrupt per packet"
+            )
+        if row.delay == "needed" and self.rx_usecs == 0:
+            raise ValueError(
+                f"rx_usecs cannot be 0 with {row.name} coalescing: it is how long packets "
+                "may wait; use coalescing 'disabled' for an interrupt per packet"
+            )
+        if row.polling == "ranks" and not self.mark_resets_timer:
+            with_option = [name for name, other in COALESCING.items() if other.resets_by_mark]
+            raise ValueError(
+                f"mark_resets_timer cannot be false with {row.name} coalescing: the timer would "
+                "raise though the packets were polled; it is an option of "
+                f"{' and '.join(with_option)}"
+            )
+
+    @property
+    def coalescing_row(self) -> CoalescingRow:
+        """What the table of strategies has on `coalescing`."""
+        return COALESCING[self.coalescing]

@@ -1,0 +1,38 @@
+"""How a process waits."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from shrimpmx.settings.declared import Declared, HostCost, Nanoseconds
+from shrimpmx.settings.strategies import WAITING, WaitName
+
+
+class WaitParameters(Declared):
+    """How a process waits (waiting, 3.3), and what its host takes for that."""
+
+    strategy: WaitName = Field("spin", description="waiting strategy")
+    spin_ns: Nanoseconds = Field(
+        300_000, description="spin limit of the hybrids, ns (T_block of the paper, footnote 2)"
+    )
+    spin_t_block: float = Field(
+        0.0,
+        ge=0,
+        le=100,
+        description="spin limit as a multiple of T_block, this machine's calibrated one and what "
+        "the host is charged beside it, in place of spin_ns; 0: spin_ns counts (0.54, 0.62: Lim "
+        "and Agarwal 1993; 1: waiting, 3.2)",
+    )
+    reschedule_cost_ns: HostCost = Field(
+        0,
+        description="added each time that a rank has the kernel's scheduler run: once for a "
+        "yield, twice for a sleep, ns (ours)",
+    )
+    handler_cost_ns: HostCost = Field(
+        0, description="added to each run of the user-level notification handler, ns (ours)"
+    )
+
+    @property
+    def nic_timer(self) -> bool:
+        """Whether the strategy needs the timer of a vmmc NIC; a user's own never does."""
+        return self.strategy in WAITING and WAITING[self.strategy].nic_timer

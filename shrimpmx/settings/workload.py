@@ -1,0 +1,101 @@
+"""What the ranks do."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from shrimpmx.settings.declared import Declared
+
+# The largest message that a workload sends: four fill a rank's heap as it is by default (ours).
+MESSAGE_MAX_BYTES = 64 << 20
+
+
+class WorkloadParameters(Declared):
+    """What the ranks do."""
+
+    kind: Literal[
+        "pingpong", "stream", "anatomy", "flags", "arrivals", "ttcp", "file-service", "program"
+    ] = Field(
+        "pingpong",
+        description="the loop that ranks run; 'anatomy': one message at a time, all counted; "
+        "'program': one's own; with a vmmc NIC also 'flags': any of many, 'arrivals': waits of "
+        "drawn length, 'ttcp': one way by sockets, 'file-service': blocks from the other node's "
+        "cache",
+    )
+    program: str = Field(
+        "", description="the Python file that ranks run with workload 'program', a path"
+    )
+    arguments: str = Field("", description="the program's arguments, as a shell takes them apart")
+    size_bytes: int = Field(0, ge=0, le=MESSAGE_MAX_BYTES, description="bytes of a message")
+    iterations: int = Field(
+        200, ge=1, le=100_000_000, description="round trips, or messages of a stream"
+    )
+    warmup: int = Field(20, ge=0, le=10_000_000, description="iterations that are not counted")
+    delay_us: int = Field(
+        0,
+        ge=0,
+        le=1_000_000,
+        description="computing before each send, us (waiting, Fig. 2); anatomy: quiet after each, "
+        "up to half as long again",
+    )
+    delay_max_us: int = Field(
+        0,
+        ge=0,
+        le=1_000_000,
+        description="longest computing before a send, each drawn evenly from delay_us on, us; 0: "
+        "always delay_us (waiting, Fig. 3: 0 to 300)",
+    )
+    arrivals: Literal["fixed", "uniform", "exponential", "bimodal", "adversary"] = Field(
+        "uniform",
+        description="how the arrival delays of workload 'arrivals' are distributed, with mean "
+        "delay_us; 'adversary': each just beyond the spin limit",
+    )
+    move_every: int = Field(
+        0,
+        ge=0,
+        le=100_000_000,
+        description="round trips of a ping-pong after which a rank moves to its node's next core; "
+        "0: it stays",
+    )
+    flags: int = Field(
+        8, ge=1, le=4096, description="flags that the workload 'flags' waits for any one of"
+    )
+    threads: int = Field(
+        4, ge=1, le=64, description="user-level threads of a process of the file service"
+    )
+    window: int = Field(
+        256, ge=1, le=4096, description="messages of a stream in flight, receives posted"
+    )
+    frames: Literal["messages", "invalid"] = Field(
+        "messages",
+        description="what a generator sends; 'invalid': packets that the receive handler drops "
+        "(coalescing, IV-B2)",
+    )
+    other_rate: int = Field(
+        0,
+        ge=0,
+        le=10_000_000,
+        description="packets per second of another protocol, unmarked, that a generator sends "
+        "beside its stream; 0: none (coalescing, VI)",
+    )
+    other_bytes: int = Field(
+        1000, ge=60, le=1500, description="bytes of a frame of the other protocol"
+    )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a rank's workload goes by: most parameters by their names, times in ns."""
+        return {
+            "size_bytes": self.size_bytes,
+            "iterations": self.iterations,
+            "warmup": self.warmup,
+            "window": self.window,
+            "delay_ns": self.delay_us * 1000,
+            "delay_max_ns": self.delay_max_us * 1000,
+            "move_every": self.move_every,
+            "arrivals": self.arrivals,
+            "flags": self.flags,
+            "threads": self.threads,
+        }
