@@ -16,9 +16,9 @@ import argparse
 import sys
 import time
 
-from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.errors import ShrimpmxError
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
@@ -104,7 +104,7 @@ def main() -> int:
     spec = soak_spec(options.messages, options.seed, options.faults, options.pairs, report_s=10)
     begin = time.monotonic()
     try:
-        result = Forked().run(spec)
+        result = chosen_engine().run(spec)
     except ShrimpmxError as error:
         print(f"seed {options.seed}: {error}\n{getattr(error, 'traceback', '')}")
         return 1

@@ -14,9 +14,9 @@ import argparse
 import random
 import time
 
-from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.engine.leftovers import find_leftovers
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.errors import ShrimpmxError
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
@@ -98,7 +98,7 @@ def main() -> int:
         spec = random_spec(seed)
         begin = time.monotonic()
         try:
-            Forked().run(spec)
+            chosen_engine().run(spec)
         except ShrimpmxError as error:
             print(f"seed {seed}: {describe(spec)}\n{error}\n{getattr(error, 'traceback', '')}")
             return 1

@@ -1,7 +1,7 @@
 """What a run is made of: nodes, ranks, NIC, host, waiting, faults, company.
 
-A ClusterSpec is plain data. It says what is emulated; placement.py decides where it
-runs, supervisor.py runs it.
+A ClusterSpec is plain data. It says what is emulated; `cluster.place` decides where it runs, an
+engine runs it.
 """
 
 from __future__ import annotations

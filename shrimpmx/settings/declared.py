@@ -21,6 +21,11 @@ HostCost = Annotated[int, Field(ge=0, le=100_000_000)]
 RingEntries = Annotated[int, Field(ge=16, le=65536)]
 
 
+# A setting lists several values between commas; in a Text they are part of it.
+WITH_COMMAS = "commas are part of it"
+Text = Annotated[str, WITH_COMMAS]
+
+
 class Declared(BaseModel):
     """Base of what is declared: no unknown fields, no changes afterwards, finite numbers."""
 

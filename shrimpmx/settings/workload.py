@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from shrimpmx.settings.declared import Declared
+from shrimpmx.settings.declared import Declared, Text
 
 # The largest message that a workload sends: four fill a rank's heap as it is by default (ours).
 MESSAGE_MAX_BYTES = 64 << 20
@@ -24,10 +24,10 @@ class WorkloadParameters(Declared):
         "drawn length, 'ttcp': one way by sockets, 'file-service': blocks from the other node's "
         "cache",
     )
-    program: str = Field(
+    program: Text = Field(
         "", description="the Python file that ranks run with workload 'program', a path"
     )
-    arguments: str = Field("", description="the program's arguments, as a shell takes them apart")
+    arguments: Text = Field("", description="the program's arguments, as a shell takes them apart")
     size_bytes: int = Field(0, ge=0, le=MESSAGE_MAX_BYTES, description="bytes of a message")
     iterations: int = Field(
         200, ge=1, le=100_000_000, description="round trips, or messages of a stream"

@@ -277,9 +277,10 @@ def outcome_of(
     `t_block_ns` is what blocking costs all in all there; None: not known.
     """
     work = spec.ranks[0].options
+    program = bool(spec.ranks[0].command)
     return Outcome(
-        samples=_samples(spec, result),
-        per_message=_per_message(result),
+        samples=_of_program(result) if program else _samples(spec, result),
+        per_message={} if program else _per_message(result),
         counters={agent: result.worked(agent) for agent in result.counters},
         accounts=result.accounts,
         usage=result.usage,
@@ -288,8 +289,8 @@ def outcome_of(
         mis_ordering=mis_ordering(spec),
         iterations=work["iterations"] + work["warmup"],
         elapsed_ns=result.elapsed_ns,
-        figures=_figures(result),
-        program=result.samples if spec.ranks[0].command else {},
+        figures={} if program else _figures(result),
+        program=result.samples if program else {},
         hardware=result.hardware,
         hardware_absent=result.hardware_absent,
         t_block_ns=t_block_ns,
@@ -334,6 +335,12 @@ def _samples(spec: ClusterSpec, result: ClusterResult) -> Samples:
         if "timestamps_ns" in arrays
     ]
     return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _of_program(result: ClusterResult) -> Samples:
+    """ns per half round trip, of the ranks whose program measured that."""
+    found = (arrays.get(HALF_ROUND_TRIP, np.empty(0)) for arrays in result.samples.values())
+    return np.concatenate([np.empty(0), *(np.ravel(part).astype(np.float64) for part in found)])
 
 
 def _beginners(spec: ClusterSpec) -> list[str]:

@@ -44,7 +44,7 @@ def _command(work: WorkloadParameters) -> tuple[str, ...]:
         return ()
     if not Path(work.program).is_file():
         raise InputError(f"there is no file {work.program!r}: set program to a Python file")
-    return (sys.executable, work.program, *shlex.split(work.arguments))
+    return (sys.executable, str(Path(work.program).resolve()), *shlex.split(work.arguments))
 
 
 def _own_wait(work: WorkloadParameters, number: int, wait: WaitParameters) -> WaitParameters | None:

@@ -29,7 +29,7 @@ from shrimpmx.results.expectation_kinds import (
     Within,
 )
 from shrimpmx.results.metrics import METRICS
-from shrimpmx.settings.declared import Declared
+from shrimpmx.settings.declared import WITH_COMMAS, Declared
 from shrimpmx.settings.names import GROUPS, PARAMETER_NAMES, SHOWN_NAMES, parameter_name
 from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.settings.strategies import (
@@ -315,15 +315,16 @@ def _literal(text: str) -> Any:
 def _values(text: str, name: str) -> tuple[Any, ...]:
     """The values of a setting: one, or several between commas; a list field takes them all."""
     group, field = PARAMETER_NAMES[name]
-    parts = tuple(_literal(part.strip()) for part in text.split(",") if part.strip())
+    declared = GROUPS[group].model_fields[field]
+    if WITH_COMMAS in declared.metadata:
+        return (text,)
+    parts = tuple(part.strip() for part in text.split(",") if part.strip())
     if not parts:
         raise InputError(f"--set {name}= needs a value, not {text!r}")
-    annotation = str(GROUPS[group].model_fields[field].annotation)
-    if annotation.startswith("tuple"):
-        return (parts,)
-    if annotation == str(str):
-        return tuple(str(part) for part in parts)
-    return parts
+    if declared.annotation is str:
+        return parts
+    values = tuple(map(_literal, parts))
+    return (values,) if str(declared.annotation).startswith("tuple") else values
 
 
 def plan_runs(scenario: Scenario, points: Sequence[Point], seed: int) -> list[RunPlan]:

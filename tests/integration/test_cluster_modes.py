@@ -162,7 +162,7 @@ def test_impossible_runs_are_refused_before_anything_starts() -> None:
         Forked().place(pingpong_pair(cpus={"node0.core0": 99}))
     with pytest.raises(
         InputError,
-        match="no workload 'dance' with nic 'ethernet'; there are anatomy, idle, invalid, "
+        match="no workload 'dance'; nic 'ethernet' has anatomy, idle, invalid, "
         "pingpong, soak, stream",
     ):
         Forked().run(ClusterSpec(ranks=(RankSpec(0, "dance"),)))

@@ -24,6 +24,7 @@ from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.study.execute import outcome_of
 from shrimpmx.study.point import PointParameters
 from shrimpmx.study.ranks import ranks_of
 
@@ -149,6 +150,60 @@ def test_an_exception_ends_the_run_and_is_shown(tmp_path: Path) -> None:
 def test_a_program_that_does_not_join_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match=r"exit code 0: .*program.py did not join the run"):
         run_program(tmp_path, "print()")
+
+
+def test_a_failure_behind_the_block_is_told_as_such(tmp_path: Path) -> None:
+    text = """
+        import shrimpmx
+
+        with shrimpmx.join() as rank:
+            pass
+        raise SystemExit(rank.number)
+        """
+    with pytest.raises(AgentError, match=r"rank1 .* ended after its work with exit code 1"):
+        run_program(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("samples", "sentence"),
+    [
+        ("{1: 2}", "samples go by names, which are texts, not 1"),
+        ("{'a': float('nan')}", r"samples\['a'\] must be real, finite numbers, not nan"),
+        ("{'a': 'text'}", r"samples\['a'\] must be real, finite numbers, not 'text'"),
+        ("{'a': [[1], [2, 3]]}", r"samples\['a'\] is no array"),
+    ],
+)
+def test_samples_that_are_no_numbers_are_refused(
+    samples: str, sentence: str, tmp_path: Path
+) -> None:
+    text = f"""
+        import shrimpmx
+
+        with shrimpmx.join() as rank:
+            rank.samples.update({samples})
+        """
+    with pytest.raises(AgentError, match=sentence):
+        run_program(tmp_path, text)
+
+
+def test_any_names_and_shapes_of_samples_are_kept(tmp_path: Path) -> None:
+    text = """
+        import numpy
+        import shrimpmx
+
+        with shrimpmx.join() as rank:
+            rank.samples["file"] = numpy.eye(2)
+            rank.samples["timestamps_ns"] = 5
+            if rank.number:
+                rank.samples["sent_ns"] = [True]
+            else:
+                rank.samples["half_round_trip_ns"] = numpy.array([[3, 4]])
+        """
+    spec = spec_of(program(tmp_path, text))
+    outcome = outcome_of(spec, run(spec))
+    assert outcome.samples.tolist() == [3, 4]
+    assert outcome.program["rank0"]["file"].tolist() == [[1, 0], [0, 1]]
+    assert outcome.program["rank1"]["sent_ns"].tolist() == [True]
 
 
 def test_a_killed_program_ends_the_run(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ ORDER = (
     *("cluster.nics", "cluster.rank", "cluster.rules", "cluster.spec", "cluster.place"),
     *("cluster.engine", "cluster.live"),
     *("results", "bench", "report", "study", "papers", "commands", "cli", "__main__"),
+    # The package itself: the names that a user's program imports.
+    "",
 )
 LEVELS = {part: level for level, part in enumerate(ORDER)}
 # The ring of a link lies in a node's segment, whose layout needs the wire's formats.
@@ -47,7 +49,8 @@ def python_imports(text: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports name the module from shrimpmx on"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
@@ -70,7 +73,7 @@ def imports(path: Path) -> set[str]:
     return {module.partition(".")[2] for module in found if module.startswith("shrimpmx.")}
 
 
-SOURCES = [path for path in files(under="shrimpmx") if module_of(path)]
+SOURCES = files(under="shrimpmx")
 # A package that holds parts of ORDER and nothing else.
 HOLDERS = {part.partition(".")[0] for part in ORDER if "." in part}
 

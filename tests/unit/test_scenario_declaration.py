@@ -73,6 +73,15 @@ def test_settings_replace_values_axes_and_repeats() -> None:
     assert points[0].shown["wait"] == "block"
 
 
+def test_commas_are_part_of_a_programs_arguments() -> None:
+    program = scenario(parameters={"workload": "program"}).changed(
+        ["program=a,b.py", "arguments=--sizes 1,2 true"]
+    )
+    works = {point.parameters.workload.arguments for point in program.points()}
+    assert works == {"--sizes 1,2 true"}
+    assert {point.parameters.workload.program for point in program.points()} == {"a,b.py"}
+
+
 def test_a_setting_with_several_values_makes_an_axis() -> None:
     assert len(scenario().changed(["mtu=1500,9000"]).points()) == 16
 

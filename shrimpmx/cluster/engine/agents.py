@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from shrimpmx.cluster.engine.lending import senders_lend
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.nics.kind import NicOrder
 from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan
@@ -26,15 +25,15 @@ def agent_numbers(placement: Placement) -> dict[str, int]:
 def make_agents(
     spec: ClusterSpec, placement: Placement, plan: ProcessPlan, memory: RunMemory
 ) -> list[Agent]:
-    """The step machines of one process; ranks are not agents of a runner, and what the handler of
-    a native MX NIC counts is a record of its own but no step machine.
+    """The step machines of one process; ranks are not agents of a runner, and a record
+    of a NIC is no step machine.
     """
-    numbers, lends = agent_numbers(placement), senders_lend(spec, placement)
+    numbers = agent_numbers(placement)
     agents = []
     for wanted in plan.agents:
-        if wanted.role == "mx":
+        if wanted.role in spec.kind.records:
             continue
-        agent = _make(spec, wanted, numbers[wanted.name], memory, lends)
+        agent = _make(spec, wanted, numbers[wanted.name], memory, placement.lends)
         if memory.trace is not None:
             agent.use_trace(memory.trace, numbers[wanted.name])
         agents.append(agent)

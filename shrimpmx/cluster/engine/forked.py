@@ -143,6 +143,7 @@ class _Run:
         self.started = time.monotonic()
         self.until = self.started + spec.deadline_s
         self.late = f"the run did not end within {spec.deadline_s:g} s"
+        self.advice = "; set deadline_s if it needs longer"
         self.result = ClusterResult(placement)
         self.processes: list[ForkProcess] = []
         self.pidfds: list[int] = []
@@ -228,6 +229,7 @@ class _Run:
         # Not what is left of the deadline: what was to be done was done in time.
         self.until = began + END_LIMIT_S
         self.late = f"the run was done, but did not end within {END_LIMIT_S:g} s more"
+        self.advice = ""
         exited = {self.placement.processes[index].name for index in self.exited}
         self.waiting_for = {plan.name for plan in self.placement.processes} - exited
         self._wait("exit")
@@ -280,7 +282,8 @@ class _Run:
             # Sent to the whole group it is on its way here too, and is then the reason.
             time.sleep(GROUP_SIGNAL_S)
         agents = ", ".join(agent.name for agent in plan.agents)
-        ended = f"{plan.name} (pid {process.pid}, {agents}) {_how_it_ended(process.exitcode)}"
+        how = _how_it_ended(process.exitcode, worked=what == "exit")
+        ended = f"{plan.name} (pid {process.pid}, {agents}) {how}"
         ended += self._never_joined(index)
         if not self._survives(plan.name, ended):
             raise AgentError(ended, plan.name)
@@ -323,7 +326,7 @@ class _Run:
             for plan, pid in zip(self.placement.processes, pids, strict=True)
         }
         who = ", ".join(f"{name} ({states[name]})" for name in blamed)
-        raise AgentError(f"{self.late} because of {who}", blamed[0], text)
+        raise AgentError(f"{self.late} because of {who}{self.advice}", blamed[0], text)
 
     def _blamed(self, pids: list[int]) -> list[str]:
         """Who keeps the run from ending; never one that has ended as it should."""
@@ -394,10 +397,10 @@ class _Run:
             os.close(pidfd)
 
 
-def _how_it_ended(exit_code: int | None) -> str:
+def _how_it_ended(exit_code: int | None, *, worked: bool) -> str:
     if exit_code is not None and exit_code < 0:
         try:
             return f"was killed by {signal.Signals(-exit_code).name}"
         except ValueError:
             return f"was killed by signal {-exit_code}"
-    return f"ended early with exit code {exit_code}"
+    return f"ended {'after its work' if worked else 'early'} with exit code {exit_code}"

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from shrimpmx.cluster.engine.lending import senders_lend
 from shrimpmx.cluster.nics.plan import RankPlan, RunPlan
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.settings.wait import WaitParameters
 
 
 def run_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> RunPlan:
-    """What the ranks of `spec` are told. The calling process is the run's supervisor."""
+    """What the ranks of `spec` are told."""
     return RunPlan(
         ranks=tuple(rank_plans(spec, placement)),
         nodes=spec.nodes,
@@ -25,10 +22,10 @@ def run_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> RunPla
         host=spec.host,
         mx=spec.mx,
         directory=str(directory),
-        supervisor_pid=os.getpid(),
+        deadline_s=spec.deadline_s,
         seed=spec.seed,
         traced=spec.trace_entries > 0,
-        lends=senders_lend(spec, placement),
+        lends=placement.lends,
         generated=spec.mode == "generator",
         hardware_counters=spec.hardware_counters,
         survive=spec.survive,
@@ -55,15 +52,8 @@ def rank_plans(spec: ClusterSpec, placement: Placement) -> list[RankPlan]:
                 cpu=placement.processes[runner].cpu,
                 home_cores=spec.home_cores(number),
                 workload=rank.workload,
-                wait=_plain(placement.processes[runner].wait, spec),
+                wait=placement.processes[runner].wait,
                 options=rank.options,
             )
         )
     return plans
-
-
-def _plain(wait: WaitParameters, spec: ClusterSpec) -> WaitParameters:
-    """`wait` as text can say it: a strategy of the user's own is code, which the engine hands to
-    the rank's process itself.
-    """
-    return wait.model_copy(update={"strategy": "spin"}) if wait.strategy in spec.waits else wait

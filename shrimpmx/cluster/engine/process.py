@@ -64,7 +64,8 @@ def _rank_main(
             report_failure(ControlChannel.join(run), f"rank{number}", error)
             sys.exit(EXIT_FAILED)
     with RankSession(run, number, own) as rank:
-        work = spec.function or kind_of(rank.seat.run.nic).workloads[spec.workload]
+        seat = rank.seat
+        work = spec.function or kind_of(seat.run.nic).workloads[seat.plan.workload]
         rank.samples.update(work(rank) or {})
 
 

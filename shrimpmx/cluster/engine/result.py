@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.cluster.place.placement import Placement
+from shrimpmx.cluster.rank.samples import load_samples
 from shrimpmx.cluster.rank.session import COUNTERS_BEFORE
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.shared.counter_texts import LONGEST
@@ -88,8 +89,7 @@ class ClusterResult:
         for plan in self.placement.processes:
             path = directory / f"{plan.name}.npz"
             if path.exists():
-                with np.load(path, allow_pickle=False) as arrays:
-                    self.samples[plan.name] = {name: arrays[name] for name in arrays.files}
+                self.samples[plan.name] = load_samples(path)
         path = directory / COUNTERS_BEFORE
         if path.exists():
             self.counters_before = json.loads(path.read_text())

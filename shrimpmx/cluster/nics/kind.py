@@ -58,7 +58,8 @@ class NicKind(ABC):
     behind each frame (tx_gap_ns). `has_queues`: it has rx queues and steers by them. `binds`:
     opening an endpoint may move its process (process_binding). `vmmc`: its nodes hold SHRIMP's
     tables, and its ranks run VMMC instead of the MX library. `workloads`: what its ranks can run,
-    by name. `ranks` makes a rank. `roles`: of the agents that it is made of.
+    by name. `ranks` makes a rank. `roles`: of the agents that it is made of; `records`: names of
+    further records that it counts in.
     """
 
     name: str
@@ -70,6 +71,7 @@ class NicKind(ABC):
     workloads: Mapping[str, Workload]
     ranks: type[Rank]
     roles: tuple[str, ...] = ("nic",)
+    records: tuple[str, ...] = ()
 
     @abstractmethod
     def make_nic(self, order: NicOrder) -> Port:

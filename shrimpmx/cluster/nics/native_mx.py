@@ -29,7 +29,7 @@ class NativeMx(Ethernet):
     # The host hands whole messages over: the NIC cuts them into frames.
     frame_gaps = False
     has_queues = False
-    roles = ("nic", "mx")
+    records = ("mx",)
 
     def make_nic(self, order: NicOrder) -> Port:
         """Its firmware."""

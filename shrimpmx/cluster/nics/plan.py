@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-from pydantic import BaseModel, TypeAdapter
-from pydantic_core import PydanticSerializationError
+from typing import Any, TypeVar, cast
 
 from shrimpmx.errors import InputError
+from shrimpmx.settings.declared import Declared
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
+
+Group = TypeVar("Group", bound=Declared)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class RunPlan:
 
     `cpus[node][core]`: the CPU of an emulated core. `directory`: where ranks leave their samples
     and stacks. `lends`: senders carry out the NIC's short updates (nic/lent.pyx). `generated`: a
-    generator is the ranks' partner. `survive`: the run goes on without a rank that fails.
+    generator is the ranks' partner. `deadline_s`: when the run is given up. `survive`: the run goes
+    on without a rank that fails.
     """
 
     ranks: tuple[RankPlan, ...]
@@ -55,7 +56,7 @@ class RunPlan:
     host: HostParameters
     mx: MxParameters
     directory: str
-    supervisor_pid: int
+    deadline_s: float
     seed: int
     traced: bool = False
     lends: bool = False
@@ -64,15 +65,39 @@ class RunPlan:
     survive: bool = False
 
 
-_PLAN = TypeAdapter(RunPlan)
+# The groups of parameters in a plan.
+GROUPS: dict[str, type[Declared]] = {
+    "nic": NicParameters,
+    "host": HostParameters,
+    "mx": MxParameters,
+}
 
 
 def plan_bytes(plan: RunPlan) -> bytes:
-    """The plan as the bytes of its segment. InputError if an option cannot be written as text."""
-    try:
-        return _PLAN.dump_json(plan)
-    except PydanticSerializationError as error:
-        raise InputError(f"an option of a rank is neither a number nor text: {error}") from None
+    """The plan as the bytes of its segment.
+
+    InputError if an option of a rank is no number, text, or list or mapping (by texts) of such.
+    """
+    fields = dict(vars(plan))
+    fields["ranks"] = [{**vars(rank), "wait": dict(rank.wait)} for rank in plan.ranks]
+    for name in GROUPS:
+        fields[name] = dict(fields[name])
+    for rank in plan.ranks:
+        _check_options(rank)
+    return json.dumps(fields, allow_nan=False).encode()
+
+
+def _check_options(rank: RankPlan) -> None:
+    for name, value in rank.options.items():
+        try:
+            same = json.loads(json.dumps({name: value}, allow_nan=False)) == {name: value}
+        except (TypeError, ValueError):
+            same = False
+        if not same:
+            raise InputError(
+                f"option {name!r} of {rank.name} must be a number, a text, or a list or mapping of "
+                f"such, not {value!r}"
+            )
 
 
 def plan_of(data: bytes) -> RunPlan:
@@ -84,16 +109,19 @@ def plan_of(data: bytes) -> RunPlan:
     fields: dict[str, Any] = json.loads(data)
     fields["ranks"] = tuple(_rank_of(rank) for rank in fields["ranks"])
     fields["cpus"] = tuple(map(tuple, fields["cpus"]))
-    groups: dict[str, type[BaseModel]] = {
-        "nic": NicParameters,
-        "host": HostParameters,
-        "mx": MxParameters,
-    }
-    for name, group in groups.items():
-        fields[name] = group.model_construct(**fields[name])
+    for name, group in GROUPS.items():
+        fields[name] = _group_of(group, fields[name])
     return RunPlan(**fields)
 
 
 def _rank_of(fields: dict[str, Any]) -> RankPlan:
-    wait = WaitParameters.model_construct(**fields.pop("wait"))
+    wait = _group_of(WaitParameters, fields.pop("wait"))
     return RankPlan(wait=wait, home_cores=tuple(fields.pop("home_cores")), **fields)
+
+
+def _group_of(group: type[Group], fields: dict[str, Any]) -> Group:
+    # What is declared as a tuple came as a list.
+    values = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }
+    return cast(Group, group.model_construct(None, **values))

@@ -81,7 +81,8 @@ class Placement:
 
     `idle`: whether idle cores sleep, or what keeps them awake; `idle_why`: why that. `core_uses`:
     of each emulated core, whether it is "busy", and else whether something shares its CPU.
-    `binding_note`: the one of `notes` that says that the binding file fits no NIC, or "".
+    `binding_note`: the one of `notes` that says that the binding file fits no NIC, or "". `lends`:
+    senders carry out short updates of SHRIMP's NIC themselves (nic/lent.pyx).
     """
 
     topology: Topology
@@ -96,6 +97,7 @@ class Placement:
     idle: Idle = "sleep"
     idle_why: str = ""
     core_uses: dict[tuple[int, int], str] = field(default_factory=dict)
+    lends: bool = False
 
     @property
     def degraded(self) -> bool:
@@ -201,6 +203,7 @@ def place(
         idle=idle,
         idle_why="" if idle == "sleep" else pm_qos[1],
         core_uses={core: seats.use_of(core) for core in seats.cores},
+        lends=_senders_lend(spec, seats),
     )
 
 
@@ -209,7 +212,7 @@ def _nic_processes(spec: ClusterSpec, seats: Seats, realtime: bool) -> Iterator[
     priority = NIC_PRIORITY if realtime and not seats.nic_alone else 0
     why = "preempts, as hardware would" if realtime else "takes turns with what runs there"
     why = "alone on its CPU, so it spins" if seats.nic_alone else why
-    if spec.kind.vmmc and not seats.nic_alone and len(seats.nic_cpus) == 1:
+    if _senders_lend(spec, seats):
         why += "; senders do short updates themselves"
     reason = f"{seats.reason}; {why}"
     nics = [_nic_agents(spec, node) for node in range(spec.full_nodes)]
@@ -223,9 +226,29 @@ def _nic_processes(spec: ClusterSpec, seats: Seats, realtime: bool) -> Iterator[
         yield ProcessPlan(each[0].name, cpu, each, reason, priority, wait=wait)
 
 
+def _senders_lend(spec: ClusterSpec, seats: Seats) -> bool:
+    """Whether senders lend SHRIMP's NIC their CPU: NICs share one process, and that its CPU with
+    ranks.
+
+    Not with link faults or a tx gap, which are the NIC's business, nor where a rank has the NIC's
+    watchdog time its interrupts.
+    """
+    return (
+        spec.kind.vmmc
+        and not seats.nic_alone
+        and len(seats.nic_cpus) == 1
+        and spec.link_faults is None
+        and spec.nic.tx_gap_ns == 0
+        and not any(spec.wait_of(number).nic_timer for number in range(len(spec.ranks)))
+    )
+
+
 def _nic_agents(spec: ClusterSpec, node: int) -> tuple[AgentPlan, ...]:
     """A node's NIC, and what has a record of its own in it."""
-    return tuple(AgentPlan(f"node{node}.{role}", role, node) for role in spec.kind.roles)
+    return tuple(
+        AgentPlan(f"node{node}.{role}", role, node)
+        for role in (*spec.kind.roles, *spec.kind.records)
+    )
 
 
 def _irq_processes(spec: ClusterSpec, seats: Seats, realtime: bool) -> Iterator[ProcessPlan]:

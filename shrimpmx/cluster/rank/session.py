@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
-
-import numpy as np
 
 from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.cluster.nics.plan import RankPlan
@@ -23,16 +22,16 @@ from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.rank.hardware import HardwareMeter
 from shrimpmx.cluster.rank.memory import RankMemory
 from shrimpmx.cluster.rank.meter import Meter
-from shrimpmx.cluster.rank.settle import die_with, settle
+from shrimpmx.cluster.rank.samples import save_samples
+from shrimpmx.cluster.rank.settle import settle
 from shrimpmx.errors import AbortedError, AgentError, ShrimpmxError
+from shrimpmx.native.cores import die_with_parent
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 EXIT_FAILED = 3
-# Ranks wait so long for each other at the start, ns; a machine that swaps needs a while.
-MEETING_LIMIT_NS = 30_000_000_000
 # Between two looks at the other ranks while there is nothing to measure, ns.
 LOOK_NS = 200_000
 # The same while others still measure: twice as long after each, so that ranks that are done do not
@@ -127,7 +126,8 @@ class RankSession:
         return self.rank
 
     def _settle(self) -> None:
-        die_with(self._plan.supervisor_pid)
+        # Its parent is the supervisor, or was started by it.
+        die_with_parent(os.getppid())
         if not self._run.is_alive():
             raise AbortedError("the run ended before this rank had joined it")
         settle(
@@ -143,19 +143,20 @@ class RankSession:
         """Tell the supervisor that the rank is open, and wait until the ranks may begin."""
         self._control.set_runner_state(self._me.runner, "ready")
         self._channel.send(self._me.name, "ready")
-        if not self._host.wait_started(MEETING_LIMIT_NS):
-            raise AgentError(f"{self._me.name} was not started within {MEETING_LIMIT_NS / 1e9:g} s")
+        # The supervisor gives a late run up, and says why; the limit is for one that cannot.
+        if not self._host.wait_started(round(self._plan.deadline_s * 1e9)):
+            raise AgentError(f"{self._me.name} was not started within {self._plan.deadline_s:g} s")
 
     def _meet(self) -> None:
         """Wait until every rank is here. Others may still need this one's answers."""
         self._control.set_runner_state(self._me.runner, "running")
         runners = [rank.runner for rank in self._plan.ranks]
-        until_ns = self._host.now_ns() + MEETING_LIMIT_NS
+        until_ns = self._host.now_ns() + round(self._plan.deadline_s * 1e9)
         while any(self._state(runner) in ("starting", "ready") for runner in runners):
             if self._control.stop_state() != "no":
                 raise AbortedError("the run was stopped before its ranks had met")
             if self._host.now_ns() > until_ns:
-                raise AgentError(f"the ranks did not meet within {MEETING_LIMIT_NS / 1e9:g} s")
+                raise AgentError(f"the ranks did not meet within {self._plan.deadline_s:g} s")
             self.rank.progress()
             self._host.sleep(LOOK_NS)
 
@@ -179,10 +180,7 @@ class RankSession:
         directory = Path(self._plan.directory)
         if self._meter.counters:
             (directory / COUNTERS_BEFORE).write_text(json.dumps(self._meter.counters))
-        samples = {
-            name: np.atleast_1d(np.asarray(values)) for name, values in self.rank.samples.items()
-        }
-        np.savez(directory / f"{self._me.name}.npz", allow_pickle=False, **samples)
+        save_samples(directory / f"{self._me.name}.npz", self.rank.samples)
 
     def _linger(self) -> None:
         look_ns = LINGER_LOOK_NS

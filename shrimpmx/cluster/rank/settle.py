@@ -10,7 +10,6 @@ from pathlib import Path
 
 from shrimpmx.native import notify
 from shrimpmx.native.cores import (
-    die_with_parent,
     pin,
     set_process_name,
     set_realtime,
@@ -73,9 +72,3 @@ def settle(
     granted = set_realtime(realtime) if realtime else 0
     control.set_placement(runner, cpu, granted)
     return granted
-
-
-def die_with(supervisor_pid: int) -> None:
-    """End this process when its parent ends, which is the supervisor or was started by it."""
-    parent = os.getppid()
-    die_with_parent(supervisor_pid if parent == supervisor_pid else parent)

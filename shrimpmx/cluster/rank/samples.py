@@ -1,0 +1,43 @@
+"""What a rank measured, on its way to the supervisor: arrays of numbers by name, in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shrimpmx.errors import InputError
+
+# Before each name in the file: numpy takes some names for options of its own.
+PREFIX = "samples."
+
+
+def save_samples(path: Path, samples: Mapping[Any, Any]) -> None:
+    """Write the samples. InputError naming one that is no array of real, finite numbers."""
+    arrays = {PREFIX + _name(name): _array(name, values) for name, values in samples.items()}
+    np.savez(path, allow_pickle=False, **arrays)
+
+
+def load_samples(path: Path) -> dict[str, NDArray[Any]]:
+    """The samples that save_samples() wrote."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name.removeprefix(PREFIX): arrays[name] for name in arrays.files}
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str) or not name:
+        raise InputError(f"samples go by names, which are texts, not {name!r}")
+    return name
+
+
+def _array(name: Any, values: Any) -> NDArray[Any]:
+    try:
+        array = np.atleast_1d(np.asarray(values))
+    except ValueError as error:
+        raise InputError(f"samples[{name!r}] is no array: {error}") from None
+    if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
+        raise InputError(f"samples[{name!r}] must be real, finite numbers, not {values!r}"[:300])
+    return array

@@ -1,0 +1,33 @@
+"""The plan that ranks read: what is written is what they get."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shrimpmx.cluster.engine.plans import run_plan
+from shrimpmx.cluster.nics.plan import RunPlan, plan_bytes, plan_of
+from shrimpmx.cluster.place.placement import place
+from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.errors import InputError
+from shrimpmx.settings.host import HostParameters
+
+
+def plan(options: dict[str, Any]) -> RunPlan:
+    ranks = (RankSpec(0, "idle"), RankSpec(1, "idle", options=options))
+    spec = ClusterSpec(ranks=ranks, host=HostParameters(marks=("tiny", "medium")))
+    return run_plan(spec, place(spec, Topology.from_synthetic("core:4 pu:1")), Path("/nowhere"))
+
+
+def test_a_plan_comes_back_as_it_was() -> None:
+    given = plan({"sizes": [1, 2], "by": {"a": 0.5}, "peer": 1})
+    assert plan_of(plan_bytes(given)) == given
+
+
+@pytest.mark.parametrize("value", [{1: 2}, float("inf"), b"xy", {3}, (1, 2), object()])
+def test_an_option_that_would_change_on_its_way_is_refused(value: Any) -> None:
+    with pytest.raises(InputError, match="option 'odd' of rank1 must be a number, a text, or a"):
+        plan_bytes(plan({"odd": value}))
