@@ -61,8 +61,9 @@ class _Parser(argparse.ArgumentParser):
         raise InputError(f"{message} (see {self.prog} --help)")
 
 
-def parser(command: str | None = None) -> argparse.ArgumentParser:
-    """The whole command line; with only that `command`, if there is one of that name."""
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of a command line. A command's words may stand before and behind its options."""
+    name = next(iter(arguments), None)
     line = _Parser(
         prog="shrimpmx",
         description="Emulates the receive path of message passing over Ethernet with real "
@@ -72,10 +73,13 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
         "--version", action=_Version, nargs=0, help="show program's version number and exit"
     )
     commands = line.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    wanted = {name: module for name, module in COMMANDS.items() if name == command} or COMMANDS
-    for module in wanted.values():
+    for module in [COMMANDS[name]] if name in COMMANDS else COMMANDS.values():
         importlib.import_module(f"shrimpmx.commands.{module}").add_parser(commands)
-    return line
+    # Intermixed parsing drops a "--" and would take the words behind it for options.
+    if name in COMMANDS and "--" not in arguments:
+        parsed: argparse.Namespace = commands.choices[name].parse_intermixed_args(arguments[1:])
+        return parsed
+    return line.parse_args(arguments)
 
 
 def _version() -> str:
@@ -129,7 +133,7 @@ def _main(arguments: Sequence[str] | None) -> int:
 def _exit_code(arguments: Sequence[str]) -> int:
     """Run the command of these arguments; an error becomes its sentence."""
     try:
-        chosen = parser(next(iter(arguments), None)).parse_args(arguments)
+        chosen = parse(arguments)
         code: int = chosen.function(chosen)
         return code
     except AgentError as error:

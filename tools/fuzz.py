@@ -5,7 +5,7 @@
 
 Two nodes talk under a virtual clock; between them frames are damaged, repeated and made up, and
 handed to the first node's receive handler, whose memory lies between guard pages. Frames that
-reach a new edge of the compiled wire, host and mx code are kept and damaged further. Every
+reach a new edge of the compiled wire, link, host and mx code are kept and damaged further. Every
 frame must be a legal one or a counted drop. Needs gcc; builds its own copy in build/fuzz.
 Ends with exit code 1, and the last frames in a file, if the process crashes.
 """

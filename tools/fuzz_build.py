@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-INSTRUMENTED = ("wire", "host", "mx")
+INSTRUMENTED = ("wire", "link", "host", "mx")
 
 
 def is_instrumented(path: Path) -> bool:

@@ -15,8 +15,8 @@ from shrimpmx.errors import ShrimpmxError
 from shrimpmx.host.pull import active
 from shrimpmx.native.segment import SEGMENT_CONTROL, SEGMENT_NODE, Segment, list_segments
 from shrimpmx.shared.control import Control
+from shrimpmx.shared.frames import peek_frames
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.frames import peek_frames
 from shrimpmx.wire.packets import one_line
 
 

@@ -11,11 +11,11 @@ which rings that was.
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
+from shrimpmx.link.rate cimport rate_line, rate_line_pass
 from shrimpmx.native.atomics cimport prefetch_write
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport ring, ring_fill, ring_free, ring_next, ring_slot
 from shrimpmx.shared.layout cimport NODE_VECTORS_MAX, frame_slot
-from shrimpmx.wire.rate cimport rate_line, rate_line_pass
 
 
 cdef enum:

@@ -2,13 +2,13 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
+from shrimpmx.link.ends cimport incoming_frame
 from shrimpmx.nic.dma cimport dma_engine
 from shrimpmx.nic.flow_table cimport FlowTable
 from shrimpmx.nic.port cimport Port
 from shrimpmx.nic.rx_queue cimport RxQueue
 from shrimpmx.nic.steering cimport Steering
 from shrimpmx.shared.layout cimport NODE_VECTORS_MAX
-from shrimpmx.wire.link cimport incoming_frame
 
 
 cdef class Firmware(Port):

@@ -1,12 +1,12 @@
 from collections.abc import Callable
 
+from shrimpmx.link.ends import Egress, Ingress
 from shrimpmx.nic.names import AnyPolicy
 from shrimpmx.nic.port import Port
 from shrimpmx.nic.rx_queue import RxQueue
 from shrimpmx.nic.steering import Steering
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.link import Egress, Ingress
 
 class Firmware(Port):
     queues: tuple[RxQueue, ...]

@@ -17,6 +17,8 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
+from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
+from shrimpmx.link.rate cimport rate_line_initialise
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.trace cimport (
     TRACE_dma_complete,
@@ -42,10 +44,8 @@ from shrimpmx.shared.layout cimport (
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.frame_endpoint cimport NO_ENDPOINT, frame_endpoint
-from shrimpmx.wire.link cimport Egress, Ingress, incoming_frame
 from shrimpmx.wire.mark cimport frame_marked
 from shrimpmx.wire.packet_word cimport trace_packet
-from shrimpmx.wire.rate cimport rate_line_initialise
 
 from shrimpmx.nic.names import make_policies
 

@@ -2,11 +2,11 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from shrimpmx.link.ends cimport Egress, Ingress
 from shrimpmx.nic.other_flow cimport OtherFlow
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport node_header
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.link cimport Egress, Ingress
 
 
 cdef enum:

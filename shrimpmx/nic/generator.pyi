@@ -1,7 +1,7 @@
+from shrimpmx.link.ends import Egress, Ingress
 from shrimpmx.nic.other_flow import OtherFlow
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.link import Egress, Ingress
 
 class TrafficGenerator(Agent):
     node: Node

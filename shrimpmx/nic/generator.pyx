@@ -17,6 +17,7 @@ the handler, whose cost is what they are for. And it can send packets of another
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.native.trace cimport TRACE_rx_frame, TRACE_tx_frame
 from shrimpmx.nic.other_flow cimport OtherFlow
 from shrimpmx.shared.layout cimport (
@@ -38,7 +39,6 @@ from shrimpmx.wire.check cimport (
     TINY_DATA_MAX_BYTES,
     frame_check,
 )
-from shrimpmx.wire.link cimport Egress, Ingress, incoming_frame
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.wire cimport (
     CONNECT_OK,

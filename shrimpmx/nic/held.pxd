@@ -7,9 +7,9 @@ Frames pass the DMA engine one after another at its rate; the latency that follo
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc
 
+from shrimpmx.link.ends cimport Ingress, incoming_frame
+from shrimpmx.link.rate cimport rate_line, rate_line_initialise, rate_line_pass
 from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.wire.link cimport Ingress, incoming_frame
-from shrimpmx.wire.rate cimport rate_line, rate_line_initialise, rate_line_pass
 
 
 cdef enum:

@@ -3,6 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from shrimpmx.link.ends cimport Egress
 from shrimpmx.native.ring cimport ring
 from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.nic.lending cimport Lending
@@ -11,7 +12,6 @@ from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport node_header
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport vmmc_import
-from shrimpmx.wire.link cimport Egress
 
 cdef enum:
     # A flight that the sender waits for; with a longer one it may do something else (ours).

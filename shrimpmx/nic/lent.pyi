@@ -1,9 +1,9 @@
 from collections.abc import Sequence
 
+from shrimpmx.link.ends import Egress
 from shrimpmx.native.trace import Trace
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.link import Egress
 
 class LentNic:
     node: Node

@@ -20,6 +20,8 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from shrimpmx.link.ends cimport Egress
+from shrimpmx.link.line cimport LINK_OVERHEAD_BYTES
 from shrimpmx.native.ring cimport ring_depth
 from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, TRACE_tx_frame, Trace
 from shrimpmx.nic.lending cimport Lending
@@ -32,8 +34,6 @@ from shrimpmx.shared.layout cimport (
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport vmmc_import
-from shrimpmx.wire.line cimport LINK_OVERHEAD_BYTES
-from shrimpmx.wire.link cimport Egress
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.vmmc cimport VMMC_ETHERTYPE, VMMC_HEADER_BYTES, VMMC_UPDATE, wire_vmmc
 from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, be16, wire_head

@@ -1,8 +1,8 @@
 from shrimpmx.host.receive_handler import ReceiveHandler
+from shrimpmx.link.ends import Egress, Ingress
 from shrimpmx.nic.port import Port
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.link import Egress, Ingress
 
 class MxFirmware(Port):
     handler: ReceiveHandler

@@ -15,6 +15,7 @@ from libc.stdlib cimport free
 
 from shrimpmx.host.pull_tick cimport pull_tick_ns
 from shrimpmx.host.receive_handler cimport ReceiveHandler
+from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, Trace
 from shrimpmx.nic.held cimport (
@@ -37,7 +38,6 @@ from shrimpmx.shared.layout cimport (
     node_core,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.link cimport Egress, Ingress, incoming_frame
 from shrimpmx.wire.mark cimport frame_marked
 from shrimpmx.wire.packet_word cimport trace_packet
 

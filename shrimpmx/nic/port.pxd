@@ -2,11 +2,11 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
+from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.native.ring cimport ring
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport node_header
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.link cimport Egress, Ingress, incoming_frame
 from shrimpmx.wire.wire cimport WIRE_HEAD_BYTES
 
 

@@ -1,6 +1,6 @@
+from shrimpmx.link.ends import Egress, Ingress
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.link import Egress, Ingress
 
 class Port(Agent):
     node: Node

@@ -8,6 +8,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
+from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.native.atomics cimport load_relaxed_u32, prefetch_read
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
@@ -27,7 +28,6 @@ from shrimpmx.shared.layout cimport (
     node_endpoint_tx_ring,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.link cimport Egress, Ingress, incoming_frame
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, wire_head
 

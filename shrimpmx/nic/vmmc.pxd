@@ -2,13 +2,13 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.link.ends cimport incoming_frame
 from shrimpmx.nic.held cimport held_frames
 from shrimpmx.nic.lending cimport Lending
 from shrimpmx.nic.letters cimport NicLetters, nic_letter
 from shrimpmx.nic.page_interrupts cimport PageInterrupts
 from shrimpmx.nic.port cimport Port
 from shrimpmx.nic.updates cimport Updates
-from shrimpmx.wire.link cimport incoming_frame
 from shrimpmx.wire.vmmc cimport wire_vmmc
 
 

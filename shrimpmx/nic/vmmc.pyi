@@ -1,10 +1,10 @@
+from shrimpmx.link.ends import Egress, Ingress
 from shrimpmx.nic.lending import Lending
 from shrimpmx.nic.letters import NicLetters
 from shrimpmx.nic.page_interrupts import PageInterrupts
 from shrimpmx.nic.port import Port
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.link import Egress, Ingress
 
 class VmmcFirmware(Port):
     interrupts: PageInterrupts

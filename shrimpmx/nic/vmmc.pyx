@@ -15,6 +15,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
+from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.native.atomics cimport (
     load_acquire_u8,
     load_relaxed_u32,
@@ -65,7 +66,6 @@ from shrimpmx.shared.vmmc cimport (
     vmmc_ports_of,
     vmmc_process,
 )
-from shrimpmx.wire.link cimport Egress, Ingress, incoming_frame
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.vmmc cimport (
     VMMC_ETHERTYPE,

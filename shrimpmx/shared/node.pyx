@@ -381,7 +381,7 @@ cdef class Node:
         return load_relaxed_u64(&node_endpoint(self.header, endpoint).handovers)
 
     def ring_depths(self) -> dict:
-        """Frames that wait in each ring, by (kind, index) as wire/frames.pyx names them."""
+        """Frames that wait in each ring, by (kind, index) as shared/frames.pyx names them."""
         depths = {}
         for index in range(self.header.vectors_count):
             depths["rx", index] = ring_depth(node_rx_ring(self.header, index))

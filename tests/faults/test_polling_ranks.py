@@ -15,7 +15,7 @@ from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.host.endpoint import close_dead
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.mx.endpoint import Endpoint
-from shrimpmx.wire.frames import put_frame
+from shrimpmx.shared.frames import put_frame
 
 FREE, OF_RANK = 1, 65536 + RANK  # tokens
 WATCHDOG, SUSPEND = 1, 2  # enum busy_poll

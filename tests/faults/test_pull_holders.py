@@ -25,7 +25,7 @@ from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.host.endpoint import DriverEndpoint, close_dead
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.mx.endpoint import Endpoint
-from shrimpmx.wire.frames import put_frame
+from shrimpmx.shared.frames import put_frame
 
 # Of layout.h and pull.h.
 EXPECTED_NEXT_AT, PULLS_OFFSET_AT, PULLS_ACTIVE_AT = 108, 136, 148

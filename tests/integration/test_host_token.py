@@ -8,10 +8,10 @@ import time
 import pytest
 from support.host_node import CORE0, NIC, HostNode, frame
 
+from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.wire.frames import put_frame
-from shrimpmx.wire.ring_link import ring_links
+from shrimpmx.shared.frames import put_frame
 
 COUNT = 4000
 LIMIT_S = 20.0

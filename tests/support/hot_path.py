@@ -14,6 +14,7 @@ import sys
 import threading
 
 from shrimpmx.cluster.engine.runner import Runner
+from shrimpmx.link.rings import ring_links
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.nic.generator import TrafficGenerator
@@ -21,7 +22,6 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
-from shrimpmx.wire.ring_link import ring_links
 from shrimpmx.workloads.pingpong import pingpong
 from shrimpmx.workloads.stream import receive_stream
 from support.virtual_cluster import NicCluster

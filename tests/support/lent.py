@@ -7,6 +7,7 @@ import ctypes
 import time
 from collections.abc import Callable, Iterator
 
+from shrimpmx.link.rings import ring_links
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.nic.lent import LentNic
@@ -14,7 +15,6 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.host import Host
 from shrimpmx.vmmc.buffers import Export, Import
 from shrimpmx.vmmc.process import VmmcProcess
-from shrimpmx.wire.ring_link import ring_links
 from support.vmmc import PLAIN_VMMC, VmmcNodes
 
 LOCK_AT, LOCK_BYTES = 128, 40  # in struct vmmc_node

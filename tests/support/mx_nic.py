@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.mx import MxFirmware
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.wire.ring_link import ring_links
 from support.virtual_cluster import MILLISECOND, VirtualCluster
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ctypes
 
+from shrimpmx.link.rings import ring_links
 from shrimpmx.native.segment import Segment
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
+from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.geometry import INTERRUPT_VECTOR_BYTES, STEERING_FLOW_BYTES, NodeLayout
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packets import SmallPacket, TinyPacket, encode, node_address
-from shrimpmx.wire.ring_link import ring_links
 
 CONTROL_KIND, NODE_KIND = 1, 2
 TOKEN_OFFSET, WISH_OFFSET = 0, 24  # in struct interrupt_vector

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from shrimpmx.host.interrupts import InterruptAgent
+from shrimpmx.link.python_ends import PythonEgress, PythonIngress
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.native.segment import Segment
 from shrimpmx.nic.firmware import Firmware
@@ -22,7 +23,6 @@ from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.python_link import PythonEgress, PythonIngress
 
 HEAP_BYTES = 16 << 20
 ROOM = 32  # frames that wait for the socket

@@ -19,6 +19,7 @@ from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.host.receive_handler import ReceiveHandler
+from shrimpmx.link.rings import ring_links
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request, Status
 from shrimpmx.native.segment import Segment
@@ -28,12 +29,11 @@ from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
+from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
 from shrimpmx.wait.waiter import Waiter
-from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packets import decode
-from shrimpmx.wire.ring_link import ring_links
 
 DELAY_NS = 1_000
 MILLISECOND = 1_000_000

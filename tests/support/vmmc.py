@@ -13,17 +13,17 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
+from shrimpmx.link.rings import ring_links
 from shrimpmx.native.segment import Segment
 from shrimpmx.nic.lending import Lending
 from shrimpmx.nic.vmmc import VmmcFirmware
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
+from shrimpmx.shared.frames import put_frame
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
 from shrimpmx.shared.sizes import HEAP_START_BYTES
-from shrimpmx.wire.frames import put_frame
-from shrimpmx.wire.ring_link import ring_links
 from support.vmmc_layout import (
     ANY_NODE,
     CLOSING,

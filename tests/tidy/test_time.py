@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.tree import PACKAGE, files, name
 
-PARTS = {"shared", "wire", "nic", "host", "wait", "mx", "vmmc", "sockets", "workloads"}
+PARTS = {"shared", "wire", "link", "nic", "host", "wait", "mx", "vmmc", "sockets", "workloads"}
 # Of `cluster`, what runs in the processes of agents and ranks; the rest is the supervisor's.
 IN_PROCESSES = ("cluster/rank/", "cluster/nics/", "cluster/engine/runner.")
 TIME = re.compile(

@@ -120,6 +120,9 @@ def good(_point: Point) -> Outcome:
         (["run", "pingpng"], "does not exist; did you mean 'smoke/pingpong'?"),
         (["run", "smoke/waitin"], "does not exist; did you mean 'smoke/waiting'?"),
         (["run"], "the following arguments are required: SCENARIO"),
+        (["run", "--seed", "2"], "the following arguments are required: SCENARIO"),
+        (["run", "{tiny}", "--seed", "2", "smoke/pingpong"], "one scenario at a time, not"),
+        (["run", "--", "--resume"], "--resume does not exist"),
         (["fly"], "invalid choice: 'fly'"),
         ([], "the following arguments are required: COMMAND"),
         (["list", "nowhere"], "nowhere is no directory"),
@@ -179,6 +182,24 @@ def test_what_was_set_is_in_the_result_and_in_the_report(
     assert main(["run", scenario, "--output", "plain"]) == 0
     assert "set:" not in capsys.readouterr().out
     assert json.loads(Path("plain/run.json").read_text())["set"] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["{tiny}", "repeats=1", "--output", "kept"],
+        ["{tiny}", "--output", "kept", "repeats=1"],
+        ["--output", "kept", "{tiny}", "repeats=1"],
+        ["repeats=1", "--output", "kept", "{tiny}", "--seed", "1"],
+        ["--output", "kept", "--", "{tiny}", "repeats=1"],
+    ],
+)
+def test_words_stand_before_and_behind_options(
+    words: list[str], scenario: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_executor(monkeypatch, good)
+    assert main(["run", *(word.replace("{tiny}", scenario) for word in words)]) == 0
+    assert json.loads(Path("kept/run.json").read_text())["set"] == ["repeats=1"]
 
 
 def test_a_platform_on_a_machine_that_cannot_stand_for_it_keeps_nothing(

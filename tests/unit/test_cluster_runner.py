@@ -19,10 +19,10 @@ from shrimpmx.cluster.engine.runner import Runner
 from shrimpmx.cluster.spec import EARLY_WAKE_NS
 from shrimpmx.native.segment import Segment
 from shrimpmx.shared.control import Control
+from shrimpmx.shared.frames import put_frame
 from shrimpmx.shared.host import VirtualHost
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
-from shrimpmx.wire.frames import put_frame
 
 STEP_NS = 1_000
 SHORTEST_SLEEP_NS = 5_000  # of runner.pyx

@@ -10,6 +10,7 @@ from support.virtual_cluster import NicCluster, pattern
 
 from shrimpmx.cluster.engine.trace_text import WORDS, line, trace_text, words
 from shrimpmx.errors import AbortedError
+from shrimpmx.link.rings import ring_links
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace, TraceRecord, kind_names
 from shrimpmx.nic.generator import TrafficGenerator
@@ -19,7 +20,6 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.control import counter_names
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
-from shrimpmx.wire.ring_link import ring_links
 
 # In the order in which a message passes them: records of one virtual time stay in it.
 AGENTS = ["rank0", "node0.nic", "node1.nic", "node1.irq0", "rank1", "node0.irq0"]

@@ -19,10 +19,10 @@ from shrimpmx.host.raw import RawEndpoint
 from shrimpmx.host.receive_handler import ReceiveHandler
 from shrimpmx.native.segment import Segment
 from shrimpmx.shared.control import Control
+from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.check import check
-from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packet_base import FrameError
 from shrimpmx.wire.packets import decode
 

@@ -14,9 +14,9 @@ from shrimpmx.host.endpoint import close_dead
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.native.futex import WaitSlotView
+from shrimpmx.shared.frames import put_frame
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
-from shrimpmx.wire.frames import put_frame
 
 TAKEN, FREE, SUSPENDED, RESUMED, DEFERRED, OF_RANK = 0, 1, 2, 3, 256, 65536 + RANK
 WATCHDOG, SUSPEND = 1, 2

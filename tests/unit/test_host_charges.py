@@ -8,7 +8,7 @@ import pytest
 from support.host_node import HostNode, frame
 
 from shrimpmx.host.interrupts import InterruptAgent
-from shrimpmx.wire.frames import put_frame
+from shrimpmx.shared.frames import put_frame
 
 TINY = frame("tiny")
 COSTS = {"interrupt_time_ns": 4_000, "packet_cost_ns": 700}

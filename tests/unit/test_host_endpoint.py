@@ -12,7 +12,7 @@ from support.host_node import CORE1, NIC, PEER, RANK, SESSION, HostNode, frame, 
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.host.receive_handler import ReceiveHandler
-from shrimpmx.wire.frames import take_frames
+from shrimpmx.shared.frames import take_frames
 from shrimpmx.wire.packets import decode
 
 

@@ -8,7 +8,7 @@ import pytest
 from support.host_node import CORE0, CORE1, NIC, HostNode, frame
 
 from shrimpmx.errors import InputError
-from shrimpmx.wire.frames import put_frame
+from shrimpmx.shared.frames import put_frame
 
 TINY = frame("tiny")
 TICK_NS = 250_000_000  # a quarter of the pulls' resend delay

@@ -12,7 +12,7 @@ from support.host_node import RANK, SESSION, HostNode, frame
 
 from shrimpmx.host import pull, regions
 from shrimpmx.host.endpoint import DriverEndpoint
-from shrimpmx.wire.frames import take_frames
+from shrimpmx.shared.frames import take_frames
 
 OTHER_SESSION = 0x77
 ENDPOINT_CLOSED, BAD_SESSION, BAD_ENDPOINT, BAD_REGION = 2, 3, 1, 4

@@ -8,7 +8,7 @@ import pytest
 from support.host_node import CORE0, CORE1, NIC, HostNode, frame
 
 from shrimpmx.host.interrupts import InterruptAgent
-from shrimpmx.wire.frames import put_frame
+from shrimpmx.shared.frames import put_frame
 
 TINY = frame("tiny")
 FREE, DEFERRED = 1, 256  # tokens

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.host_node import HostNode, frame, node_address
 
-from shrimpmx.wire.frames import put_frame, take_frames
+from shrimpmx.shared.frames import put_frame, take_frames
 
 HEADER = struct.Struct(">BBHHHBBH4s4s")
 

@@ -11,8 +11,8 @@ from support.host_node import SESSION, node_address
 from support.pull_pair import PULLED, PULLER, PullPair
 
 from shrimpmx.host import regions
+from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.sizes import HEAP_START_BYTES
-from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packets import NackMcpPacket, Packet, PullReplyPacket, PullRequestPacket
 
 FULL = 1468

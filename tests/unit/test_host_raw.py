@@ -12,8 +12,8 @@ from support.host_node import NIC, PEER, RANK, HostNode, node_address
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.host.raw import RawEndpoint
 from shrimpmx.native.futex import WaitSlotView
+from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.host import VirtualHost
-from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packets import HostQuery, HostReply, decode, encode
 
 SLOTS, DATA_MAX_BYTES, READER_AT = 32, 1024, 128  # of host/raw.h

@@ -17,8 +17,8 @@ from support.hostile import SUMS
 
 from shrimpmx.errors import InputError
 from shrimpmx.host.receive_handler import ReceiveHandler
+from shrimpmx.shared.frames import take_frames
 from shrimpmx.wire.check import check
-from shrimpmx.wire.frames import take_frames
 from shrimpmx.wire.packet_base import NO_PEER
 from shrimpmx.wire.packets import (
     HostQuery,

@@ -23,7 +23,7 @@ from support.virtual_cluster import NicCluster, frame_type, pattern
 
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES
-from shrimpmx.wire.frames import take_frames
+from shrimpmx.shared.frames import take_frames
 from shrimpmx.wire.packets import FRAME_MIN_BYTES
 
 # By number: file and test.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from support.virtual_cluster import NicCluster
 
+from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.wire.ring_link import ring_links
 
 COUNT = 1000
 

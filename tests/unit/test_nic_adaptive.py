@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from support.nic import Handler, Nodes, frame, make_firmware, run
 
+from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.adaptive import AdaptiveRate, MarksAdaptive
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.wire.frames import put_frame
-from shrimpmx.wire.ring_link import ring_links
+from shrimpmx.shared.frames import put_frame
 
 SLOW_NS = 250_000  # 4000 interrupts per second
 MIDDLE_NS = 50_000  # 20 000

@@ -8,9 +8,9 @@ from support.mx_nic import MxCluster
 from support.nic import PLAIN
 
 from shrimpmx.host.endpoint import DriverEndpoint
+from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.firmware import Firmware
-from shrimpmx.wire.frames import put_frame
-from shrimpmx.wire.ring_link import ring_links
+from shrimpmx.shared.frames import put_frame
 
 NIC_CPU = 1
 CORES = 4

@@ -6,10 +6,10 @@ import pytest
 from support.nic import PLAIN, Handler, Nodes, frame, make_firmware, run, small_frame
 
 from shrimpmx.errors import InputError
+from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.wire.frames import put_frame, take_frames
-from shrimpmx.wire.ring_link import ring_links
+from shrimpmx.shared.frames import put_frame, take_frames
 
 DELAY_NS = 75_000
 

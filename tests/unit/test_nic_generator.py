@@ -6,10 +6,11 @@ import pytest
 from support.nic import PLAIN, Handler, Nodes, make_firmware, run
 
 from shrimpmx.errors import InputError
+from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.shared.frames import put_frame, take_frames
 from shrimpmx.wire.check import check
-from shrimpmx.wire.frames import put_frame, take_frames
 from shrimpmx.wire.packets import (
     ConnectPacket,
     NackLibPacket,
@@ -21,7 +22,6 @@ from shrimpmx.wire.packets import (
     encode,
     node_address,
 )
-from shrimpmx.wire.ring_link import ring_links
 
 RANK_SESSION = 0xABCD
 RESEND_NS = 1_000_000

@@ -12,7 +12,7 @@ from shrimpmx.native.segment import Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.mx import MxParameters
-from shrimpmx.wire.frames import put_frame
+from shrimpmx.shared.frames import put_frame
 from shrimpmx.wire.packets import TinyPacket, encode, node_address
 
 PLAIN_MX = PLAIN.model_copy(update={"nic_kind": "mx"})

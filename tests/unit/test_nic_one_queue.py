@@ -8,7 +8,7 @@ import random
 import pytest
 from support.nic import Handler, Nodes, frame, make_firmware
 
-from shrimpmx.wire.frames import put_frame
+from shrimpmx.shared.frames import put_frame
 
 # Digests of `story`, told by a NIC that could have one rx queue only.
 BEFORE = {

@@ -9,14 +9,14 @@ from support.nic import PLAIN, Handler, Nodes, frame, make_firmware, run
 
 from shrimpmx.cluster.engine.trace_text import words
 from shrimpmx.errors import InputError
+from shrimpmx.link.rings import ring_links
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.nic.other_flow import OtherFlow
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.wire.frames import put_frame, take_frames
+from shrimpmx.shared.frames import put_frame, take_frames
 from shrimpmx.wire.packets import ConnectPacket, encode, node_address
-from shrimpmx.wire.ring_link import ring_links
 
 RATE = 1_000_000  # a packet each 1000 ns
 ETHERTYPES = {"MXoE": 0x86DF, "IPv4": 0x0800, "ARP": 0x0806}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from support.nic import PLAIN, Handler, Nodes, frame, run
 
+from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.nic.names import make_policy
 from shrimpmx.nic.policy import Policy
 from shrimpmx.nic.python_policy import PythonPolicy
-from shrimpmx.wire.frames import put_frame
-from shrimpmx.wire.ring_link import ring_links
+from shrimpmx.shared.frames import put_frame
 
 
 class Three(Policy):

@@ -8,6 +8,7 @@ import pytest
 from support.nic import PLAIN, Handler, Nodes, frame, make_firmware, run
 
 from shrimpmx.errors import InputError
+from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.nic.names import make_policies
@@ -15,9 +16,8 @@ from shrimpmx.nic.policy import Policy
 from shrimpmx.nic.strategies import OpenMx, Stream
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES
-from shrimpmx.wire.frames import put_frame, take_frames
+from shrimpmx.shared.frames import put_frame, take_frames
 from shrimpmx.wire.packets import ConnectPacket, encode, node_address
-from shrimpmx.wire.ring_link import ring_links
 
 DELAY_NS = 75_000
 

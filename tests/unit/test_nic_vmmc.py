@@ -11,14 +11,14 @@ from support.vmmc_layout import CLOSED, PAGE_BYTES, UPDATE, vmmc_frame
 
 from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.errors import InputError
+from shrimpmx.link.rings import ring_links
 from shrimpmx.native.segment import Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.nic.vmmc import VmmcFirmware
 from shrimpmx.shared.control import Control
+from shrimpmx.shared.frames import put_frame
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.frames import put_frame
-from shrimpmx.wire.ring_link import ring_links
 
 WAY_NS = LINK_NS + DMA_NS
 MAX_DATA = 1500 - 36

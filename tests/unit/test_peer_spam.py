@@ -13,7 +13,7 @@ from support.virtual_cluster import MARK, NicCluster, pattern
 
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES
-from shrimpmx.wire.frames import put_frame
+from shrimpmx.shared.frames import put_frame
 
 COUNT, BATCH = 10_000, 200
 INVALID_TYPE = 0

@@ -20,6 +20,7 @@ import numpy as np
 from shrimpmx.errors import MxError
 from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.host.interrupts import InterruptAgent
+from shrimpmx.link.rings import ring_links
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request
 from shrimpmx.native.segment import (
@@ -39,7 +40,6 @@ from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.node import Node
 from shrimpmx.shared.sizes import NO_RUNNER
-from shrimpmx.wire.ring_link import ring_links
 
 # Processes and agents by their indices. Node 1 is under test.
 RUNNERS = ["others", "rank0", "rank1"]

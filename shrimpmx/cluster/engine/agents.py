@@ -9,11 +9,11 @@ from shrimpmx.cluster.nics.kind import NicOrder
 from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.host.copy_offload import CopyAgent
+from shrimpmx.link.ends import Egress, Ingress
+from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.nic.lending import Lending
 from shrimpmx.shared.agent import Agent
-from shrimpmx.wire.link import Egress, Ingress
-from shrimpmx.wire.ring_link import ring_links
 from shrimpmx.workloads.hog import Hog, Spinner
 
 

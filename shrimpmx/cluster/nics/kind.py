@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shrimpmx.cluster.nics.rank import Rank, Samples
+from shrimpmx.link.ends import Egress, Ingress
 from shrimpmx.nic.lending import Lending
 from shrimpmx.nic.port import Port
 from shrimpmx.settings.core_lists import affinities, parse_core_list
@@ -18,7 +19,6 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.link import Egress, Ingress
 
 Workload = Callable[[Any], Samples]
 

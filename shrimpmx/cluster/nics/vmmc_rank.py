@@ -6,9 +6,9 @@ from types import TracebackType
 from typing import Self
 
 from shrimpmx.cluster.nics.rank import Rank
+from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.lent import LentNic
 from shrimpmx.vmmc.process import VmmcProcess
-from shrimpmx.wire.ring_link import ring_links
 
 
 class VmmcRank(Rank):

@@ -49,7 +49,7 @@ cdef class FaultSource:
     """Draws the faults of one sending end of a link.
 
     Args:
-        faults: `shrimpmx.settings.parameters.LinkFaults`.
+        faults: `shrimpmx.settings.faults.LinkFaults`.
         source: index of the sending node, mixed into the seed so that ends differ.
     """
 

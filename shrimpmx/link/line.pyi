@@ -1,6 +1,6 @@
+from shrimpmx.link.ends import Egress
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.link import Egress
 
 class EmulatedLine(Egress):
     delay_ns: int

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from support.nic import Nodes, frame, small_frame
 
 from shrimpmx.errors import InputError
+from shrimpmx.link.faults import FaultSource
+from shrimpmx.link.rings import RingEgress
 from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.wire.faults import FaultSource
-from shrimpmx.wire.frames import put_frame, take_frames
+from shrimpmx.shared.frames import put_frame, take_frames
 from shrimpmx.wire.packets import ConnectPacket, encode
-from shrimpmx.wire.ring_link import RingEgress
 
 TEN_GIGABIT = 10_000_000_000
 HOLD_NS = 100_000

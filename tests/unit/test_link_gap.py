@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 from support.nic import Nodes, frame
 
-from shrimpmx.wire.frames import take_frames
-from shrimpmx.wire.ring_link import RingEgress
+from shrimpmx.link.rings import RingEgress
+from shrimpmx.shared.frames import take_frames
 
 FRAMES = 2_000
 

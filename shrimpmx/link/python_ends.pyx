@@ -10,10 +10,10 @@ from heapq import heappop, heappush
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
 
+from shrimpmx.link.ends cimport FRAME_READABLE_BYTES, Ingress, incoming_frame
+from shrimpmx.link.line cimport EmulatedLine
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.line cimport EmulatedLine
-from shrimpmx.wire.link cimport FRAME_READABLE_BYTES, Ingress, incoming_frame
 
 
 cdef class PythonEgress(EmulatedLine):

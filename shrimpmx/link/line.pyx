@@ -11,15 +11,8 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.shared.layout cimport (
-    COUNTER_link_corrupted,
-    COUNTER_link_duplicated,
-    COUNTER_link_lost,
-    COUNTER_link_reordered,
-)
-from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.faults cimport (
+from shrimpmx.link.ends cimport LINK_RETRY_NS, Egress
+from shrimpmx.link.faults cimport (
     FAULT_CORRUPT,
     FAULT_DUPLICATE,
     FAULT_HOLD,
@@ -33,9 +26,16 @@ from shrimpmx.wire.faults cimport (
     message_of,
     overtaking,
 )
-from shrimpmx.wire.gap cimport host_gap_draw, host_gap_initialise
-from shrimpmx.wire.link cimport LINK_RETRY_NS, Egress
-from shrimpmx.wire.rate cimport rate_line_initialise, rate_line_pass
+from shrimpmx.link.gap cimport host_gap_draw, host_gap_initialise
+from shrimpmx.link.rate cimport rate_line_initialise, rate_line_pass
+from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.shared.layout cimport (
+    COUNTER_link_corrupted,
+    COUNTER_link_duplicated,
+    COUNTER_link_lost,
+    COUNTER_link_reordered,
+)
+from shrimpmx.shared.node cimport Node
 
 
 cdef class EmulatedLine(Egress):

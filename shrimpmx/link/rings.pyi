@@ -1,10 +1,10 @@
 from collections.abc import Sequence
 
+from shrimpmx.link.ends import Ingress
+from shrimpmx.link.line import EmulatedLine
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.line import EmulatedLine
-from shrimpmx.wire.link import Ingress
 
 class RingEgress(EmulatedLine):
     def add_node(self, node: Node) -> None: ...

@@ -2,8 +2,8 @@
 
 from libc.stdint cimport uint8_t, uint64_t
 
-from shrimpmx.wire.line cimport EmulatedLine
-from shrimpmx.wire.link cimport Ingress
+from shrimpmx.link.ends cimport Ingress
+from shrimpmx.link.line cimport EmulatedLine
 
 
 cdef class PythonEgress(EmulatedLine):

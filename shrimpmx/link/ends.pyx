@@ -1,7 +1,7 @@
 """What a NIC needs of its links: an egress to send with and an ingress to receive from.
 
 NICs know these two base classes and nothing else of what lies between nodes: the far end may be a
-ring in shared memory (ring_link.pyx) or another machine. All times are those of the node's own
+ring in shared memory (rings.pyx) or another machine. All times are those of the node's own
 clock: an ingress says when a frame arrives by the clock that its own NIC goes by.
 """
 

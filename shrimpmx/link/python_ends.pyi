@@ -1,7 +1,7 @@
 from collections.abc import Iterable
 
-from shrimpmx.wire.line import EmulatedLine
-from shrimpmx.wire.link import Ingress
+from shrimpmx.link.ends import Ingress
+from shrimpmx.link.line import EmulatedLine
 
 class PythonEgress(EmulatedLine):
     def reaches(self, node: int) -> bool: ...

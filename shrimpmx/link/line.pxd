@@ -3,11 +3,11 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from shrimpmx.link.ends cimport Egress
+from shrimpmx.link.faults cimport FaultSource, HeldFrames
+from shrimpmx.link.gap cimport host_gap
+from shrimpmx.link.rate cimport rate_line
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.faults cimport FaultSource, HeldFrames
-from shrimpmx.wire.gap cimport host_gap
-from shrimpmx.wire.link cimport Egress
-from shrimpmx.wire.rate cimport rate_line
 
 
 cdef enum:

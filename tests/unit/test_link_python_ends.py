@@ -11,14 +11,14 @@ from support.nic import PLAIN, Nodes, frame
 from support.socket_link import NIC, Side, SocketEgress, SocketIngress, socket_pair
 from support.virtual_cluster import pattern
 
+from shrimpmx.link.python_ends import PythonEgress, PythonIngress
 from shrimpmx.mx.handles import Partner, Request, Status
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.wire.frames import put_frame, take_frames
-from shrimpmx.wire.python_link import PythonEgress, PythonIngress
+from shrimpmx.shared.frames import put_frame, take_frames
 
 # What the clocks of the two sides say when the test begins.
 ORIGINS_NS = (1_000_000, 77_000_000_000_123)

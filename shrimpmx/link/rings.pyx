@@ -9,6 +9,8 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
+from shrimpmx.link.ends cimport LINK_RETRY_NS, Ingress, incoming_frame
+from shrimpmx.link.line cimport EmulatedLine
 from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32, prefetch_write
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport wait_slot_wake
@@ -27,8 +29,6 @@ from shrimpmx.shared.layout cimport (
     node_rx_ring,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.line cimport EmulatedLine
-from shrimpmx.wire.link cimport LINK_RETRY_NS, Ingress, incoming_frame
 
 from shrimpmx.errors import InputError
 

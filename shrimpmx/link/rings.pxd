@@ -3,11 +3,11 @@
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.link.ends cimport Ingress
+from shrimpmx.link.line cimport EmulatedLine
 from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.native.ring cimport ring
 from shrimpmx.shared.layout cimport node_header
-from shrimpmx.wire.line cimport EmulatedLine
-from shrimpmx.wire.link cimport Ingress
 
 
 cdef struct ring_destination:
