@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+import os
 from typing import Any
 
 from shrimpmx.cluster.engine.logs import run_log
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
 
 def take_settings(options: argparse.Namespace) -> str:
     """The name of the scenario; what else was given without an option joins the settings."""
-    names: list[str] = [word for word in options.what if "=" not in word or Path(word).exists()]
+    names: list[str] = [word for word in options.what if not _is_setting(word)]
     options.settings = [*(word for word in options.what if word not in names), *options.settings]
     if len(names) > 1:
         raise InputError(f"one scenario at a time, not {', '.join(names)}")
@@ -101,3 +101,8 @@ def take_settings(options: argparse.Namespace) -> str:
     if any(setting.partition("=")[0].strip() in PROGRAM_KEYS for setting in options.settings):
         return PROGRAM_SCENARIO
     raise InputError("name a scenario (shrimpmx list shows them), or give program=FILE")
+
+
+def _is_setting(word: str) -> bool:
+    """Whether a word is KEY=VALUE, and no file whose name has that form."""
+    return "=" in word and not os.path.exists(word)

@@ -16,6 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Count = Annotated[int, Field(ge=0)]
 Nanoseconds = Annotated[int, Field(ge=0, le=60_000_000_000)]
+# Of the emulated hardware: a platform's time dilation makes such times longer and rates lower.
+HARDWARE_TIME, HARDWARE_RATE = "hardware time", "hardware rate"
+HardwareTime = Annotated[Nanoseconds, HARDWARE_TIME]
+HardwareRate = Annotated[int, Field(ge=0), HARDWARE_RATE]
 # What a host takes for one thing: longer ones would keep a CPU from everybody else.
 HostCost = Annotated[int, Field(ge=0, le=100_000_000)]
 RingEntries = Annotated[int, Field(ge=16, le=65536)]

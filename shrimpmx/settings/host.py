@@ -7,7 +7,14 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from shrimpmx.settings.core_lists import AUTO, PER_QUEUE, ROUND_ROBIN, checked_affinity
-from shrimpmx.settings.declared import Count, Declared, HostCost, Nanoseconds, RingEntries
+from shrimpmx.settings.declared import (
+    Count,
+    Declared,
+    HardwareTime,
+    HostCost,
+    Nanoseconds,
+    RingEntries,
+)
 
 MarkName = Literal["tiny", "small", "medium", "rndv", "pull-request", "pull-reply", "notify"]
 MARK_NAMES: tuple[MarkName, ...] = (
@@ -81,10 +88,10 @@ class HostParameters(Declared):
     napi_defer_hard_irqs: int = Field(
         10, ge=1, le=10_000, description="empty polls before napi-defer unmasks (Linux: 10 x 20 us)"
     )
-    gro_flush_timeout_ns: Nanoseconds = Field(
+    gro_flush_timeout_ns: HardwareTime = Field(
         20_000, ge=1_000, description="between two polls of napi-defer, ns (Linux)"
     )
-    irq_suspend_timeout_ns: Nanoseconds = Field(
+    irq_suspend_timeout_ns: HardwareTime = Field(
         1_000_000,
         ge=10_000,
         description="longest that irq-suspend leaves packets to a rank that polls, ns (Linux)",

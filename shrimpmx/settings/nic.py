@@ -6,7 +6,14 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from shrimpmx.settings.declared import Count, Declared, Nanoseconds, RingEntries
+from shrimpmx.settings.declared import (
+    Count,
+    Declared,
+    HardwareRate,
+    HardwareTime,
+    Nanoseconds,
+    RingEntries,
+)
 from shrimpmx.settings.strategies import COALESCING, CoalescingName, CoalescingRow
 
 
@@ -42,15 +49,15 @@ class NicParameters(Declared):
         description="'compatible' speaks the MX firmware's format: frames of 4096 bytes, 8 to a "
         "pull block, at mtu 9000 (Open-MX)",
     )
-    link_bits_per_second: int = Field(
-        10_000_000_000, ge=0, description="link rate; 0 is unlimited (coalescing, IV-A)"
+    link_bits_per_second: HardwareRate = Field(
+        10_000_000_000, description="link rate; 0 is unlimited (coalescing, IV-A)"
     )
-    link_delay_ns: Nanoseconds = Field(500, description="propagation and switch, ns (ours)")
-    dma_latency_ns: Nanoseconds = Field(
+    link_delay_ns: HardwareTime = Field(500, description="propagation and switch, ns (ours)")
+    dma_latency_ns: HardwareTime = Field(
         500, description="from arrival to the last byte in host memory, ns (ours)"
     )
-    dma_bytes_per_second: int = Field(
-        2_000_000_000, ge=0, description="DMA rate, PCIe 8x; 0 is unlimited (ours)"
+    dma_bytes_per_second: HardwareRate = Field(
+        2_000_000_000, description="DMA rate, PCIe 8x; 0 is unlimited (ours)"
     )
     coalescing: CoalescingName = Field(
         "timeout", description="when the NIC raises an interrupt (coalescing, III)"
@@ -63,7 +70,7 @@ class NicParameters(Declared):
         False,
         description="adaptive coalescing never uses its lowest-latency class (Intel ITR, mode 3)",
     )
-    tx_gap_ns: Nanoseconds = Field(
+    tx_gap_ns: HardwareTime = Field(
         0, description="what the sending host takes per packet: a gap behind each frame, ns (ours)"
     )
     tx_gap_jitter: float = Field(

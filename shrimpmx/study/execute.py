@@ -44,11 +44,6 @@ from shrimpmx.workloads.anatomy import COUNTED
 
 # What a ping-pong's samples are called.
 HALF_ROUND_TRIP = "half_round_trip_ns"
-# What workloads give beside samples, for metrics of their own.
-FIGURES = {
-    *("wrong_flags", "waits", "arrival_ns", "wait_cpu_ns"),
-    *("bytes", "messages", "blocks", "wall_ns", "user_ns", "system_ns"),
-}
 # What the moments of an anatomy's messages are called.
 SENT, RECEIVED = "sent_ns", "received_ns"
 # Trace records kept per agent with --trace: the last 64 Ki of them, 2 MiB.
@@ -351,11 +346,11 @@ def _beginners(spec: ClusterSpec) -> list[str]:
 
 
 def _figures(result: ClusterResult) -> dict[str, Samples]:
-    """What workloads give beside samples, of all ranks one after another."""
+    """What workloads give, of all ranks one after another."""
     found: dict[str, list[Samples]] = {}
     for arrays in result.samples.values():
-        for name in FIGURES & arrays.keys():
-            found.setdefault(name, []).append(arrays[name].astype(np.float64))
+        for name, values in arrays.items():
+            found.setdefault(name, []).append(np.ravel(values).astype(np.float64))
     return {name: np.concatenate(parts) for name, parts in found.items()}
 
 

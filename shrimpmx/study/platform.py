@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from shrimpmx.errors import InputError
+from shrimpmx.settings.declared import HARDWARE_RATE, HARDWARE_TIME, Declared
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
@@ -24,6 +25,7 @@ from shrimpmx.study.point import PointParameters
 # Costs of this machine by name, as a calibration has them: {"median": ns} or {"unavailable": why}.
 Costs = Mapping[str, Mapping[str, Any]]
 Origin = Literal["paper", "derived", "fitted"]
+Group = TypeVar("Group", bound=Declared)
 
 # How much longer the platform's interrupt is than this machine's own at the proposed dilation: what
 # differs from one of ours to the next is then small beside it, and so is the time that one takes
@@ -33,10 +35,6 @@ MARGIN = 4.0
 # Proposals are whole multiples of this, rounded up: this machine's interrupt varies by a tenth
 # from hour to hour, and a finer figure would hide that (ours).
 STEP = 0.5
-# Times of NicParameters, multiplied, and rates, divided; and those software timers of the
-# host that stand for hardware's.
-TIMES = ("link_delay_ns", "dma_latency_ns", "tx_gap_ns")
-RATES = ("link_bits_per_second", "dma_bytes_per_second")
 
 
 @dataclass(frozen=True)
@@ -214,7 +212,7 @@ def emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
         charged = host_costs(platform, costs, dilation)
         host, mx = _with_defaults(host, charged), _with_defaults(mx, charged)
         wait = _with_defaults(wait, charged)
-    return Emulated(_dilated(nic, dilation), _dilated_timers(host, dilation), mx, wait, dilation)
+    return Emulated(_dilated_nic(nic, dilation), _dilated(host, dilation), mx, wait, dilation)
 
 
 def _with_defaults(given: Any, defaults: Mapping[str, Any]) -> Any:
@@ -223,18 +221,18 @@ def _with_defaults(given: Any, defaults: Mapping[str, Any]) -> Any:
     return given.model_copy(update={name: v for name, v in defaults.items() if name in unset})
 
 
-def _dilated(nic: NicParameters, dilation: float) -> NicParameters:
-    if dilation == 1.0:
-        return nic
-    changed: dict[str, Any] = {name: round(getattr(nic, name) * dilation) for name in TIMES}
-    changed |= {name: round(getattr(nic, name) / dilation) for name in RATES}
+def _dilated(group: Group, dilation: float) -> Group:
+    """The group with times of the hardware, and of what stands for it, longer by `dilation`."""
+    changed: dict[str, Any] = {}
+    for name, declared in type(group).model_fields.items():
+        if HARDWARE_TIME in declared.metadata:
+            changed[name] = round(getattr(group, name) * dilation)
+        if HARDWARE_RATE in declared.metadata:
+            changed[name] = round(getattr(group, name) / dilation)
+    return group.model_copy(update=changed)
+
+
+def _dilated_nic(nic: NicParameters, dilation: float) -> NicParameters:
     # 0 means none; a delay never becomes that, nor longer than it is.
-    changed["rx_usecs"] = max(min(nic.rx_usecs, 1), int(nic.rx_usecs * dilation))
-    return nic.model_copy(update=changed)
-
-
-def _dilated_timers(host: HostParameters, dilation: float) -> HostParameters:
-    if dilation == 1.0:
-        return host
-    timers = ("gro_flush_timeout_ns", "irq_suspend_timeout_ns")
-    return host.model_copy(update={n: round(getattr(host, n) * dilation) for n in timers})
+    rx_usecs = max(min(nic.rx_usecs, 1), int(nic.rx_usecs * dilation))
+    return _dilated(nic, dilation).model_copy(update={"rx_usecs": rx_usecs})

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from shrimpmx.cluster.engine.plans import run_plan
-from shrimpmx.cluster.nics.plan import RunPlan, plan_bytes, plan_of
+from shrimpmx.cluster.engine.plans import ranks_plan
+from shrimpmx.cluster.nics.plan import RanksPlan, plan_bytes, plan_of
 from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
@@ -16,10 +16,10 @@ from shrimpmx.errors import InputError
 from shrimpmx.settings.host import HostParameters
 
 
-def plan(options: dict[str, Any]) -> RunPlan:
+def plan(options: dict[str, Any]) -> RanksPlan:
     ranks = (RankSpec(0, "idle"), RankSpec(1, "idle", options=options))
     spec = ClusterSpec(ranks=ranks, host=HostParameters(marks=("tiny", "medium")))
-    return run_plan(spec, place(spec, Topology.from_synthetic("core:4 pu:1")), Path("/nowhere"))
+    return ranks_plan(spec, place(spec, Topology.from_synthetic("core:4 pu:1")), Path("/nowhere"))
 
 
 def test_a_plan_comes_back_as_it_was() -> None:

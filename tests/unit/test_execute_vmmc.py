@@ -190,7 +190,7 @@ def test_an_outcome_has_the_figures_of_all_ranks() -> None:
     )
     outcome = outcome_of(spec, result)
     assert {name: list(values) for name, values in outcome.figures.items()} == {
-        "wrong_flags": [1.0, 2.0], "arrival_ns": [7.0, 9.0],
+        "wrong_flags": [1.0, 2.0], "arrival_ns": [7.0, 9.0], "other": [1.0],
     }  # fmt: skip
     assert outcome.iterations == 3
     assert outcome.elapsed_ns == {"rank0": 30, "rank1": 50}

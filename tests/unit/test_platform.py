@@ -18,10 +18,8 @@ from shrimpmx.study.platform import (
     CHARGES,
     MARGIN,
     PLATFORMS,
-    RATES,
     SHRIMP_1996,
     STEP,
-    TIMES,
     Platform,
     PlatformCost,
     emulated,
@@ -152,9 +150,9 @@ def test_a_dilation_alone_dilates_the_hardware_and_charges_the_host_nothing() ->
 
 def test_the_hardware_of_the_platform_is_dilated_and_the_host_charged() -> None:
     made = emulated(on_platform(4), costs(5000.0))
-    for name in TIMES:
+    for name in ("link_delay_ns", "dma_latency_ns", "tx_gap_ns"):
         assert getattr(made.nic, name) == 4 * TOY.nic[name]
-    for name in RATES:
+    for name in ("link_bits_per_second", "dma_bytes_per_second"):
         assert getattr(made.nic, name) == TOY.nic[name] // 4
     assert made.nic.tx_gap_jitter == TOY.nic["tx_gap_jitter"]
     assert made.nic.rx_usecs == 4 * 75

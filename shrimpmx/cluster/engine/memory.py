@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from shrimpmx.cluster.engine.plans import run_plan
+from shrimpmx.cluster.engine.plans import ranks_plan
 from shrimpmx.cluster.nics.plan import plan_bytes
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
@@ -69,7 +69,7 @@ class RunMemory:
             self.trace = Trace.create(segment, len(agents), spec.trace_entries)
 
     def _write_plan(self, spec: ClusterSpec, placement: Placement, directory: Path) -> None:
-        data = plan_bytes(run_plan(spec, placement, directory))
+        data = plan_bytes(ranks_plan(spec, placement, directory))
         segment = self._segment("plan", HEADER_BYTES + len(data), SEGMENT_PLAN)
         segment.payload()[: len(data)] = data
 

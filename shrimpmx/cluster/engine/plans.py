@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shrimpmx.cluster.nics.plan import RankPlan, RunPlan
+from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
 
 
-def run_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> RunPlan:
+def ranks_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> RanksPlan:
     """What the ranks of `spec` are told."""
-    return RunPlan(
+    return RanksPlan(
         ranks=tuple(rank_plans(spec, placement)),
         nodes=spec.nodes,
         cpus=tuple(

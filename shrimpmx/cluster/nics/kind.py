@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shrimpmx.cluster.nics.rank import Rank, Samples
+from shrimpmx.cluster.nics.rank import Rank, RankSamples
 from shrimpmx.link.ends import Egress, Ingress
 from shrimpmx.nic.lending import Lending
 from shrimpmx.nic.port import Port
@@ -20,7 +20,7 @@ from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
 
-Workload = Callable[[Any], Samples]
+Workload = Callable[[Any], RankSamples]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from shrimpmx.cluster.nics.mx_rank import MxRank
-from shrimpmx.cluster.nics.rank import CONNECT_LIMIT_NS, Samples
+from shrimpmx.cluster.nics.rank import CONNECT_LIMIT_NS, RankSamples
 from shrimpmx.shared.control import Control
 from shrimpmx.workloads.anatomy import Messages, receive_messages, send_messages
 from shrimpmx.workloads.invalid_packets import await_invalid_packets
@@ -16,10 +16,10 @@ from shrimpmx.workloads.pingpong import pingpong
 from shrimpmx.workloads.soak import Plan, Reporter, Soak
 from shrimpmx.workloads.stream import receive_stream, send_stream
 
-Workload = Callable[[MxRank], Samples]
+Workload = Callable[[MxRank], RankSamples]
 
 
-def _pingpong(rank: MxRank) -> Samples:
+def _pingpong(rank: MxRank) -> RankSamples:
     """Options: size_bytes, iterations, warmup, delay_ns, move_every (round trips
     after which both ranks move to their next cores); the lower rank begins.
     """
@@ -38,7 +38,7 @@ def _pingpong(rank: MxRank) -> Samples:
     return {"half_round_trip_ns": half_ns}
 
 
-def _stream(rank: MxRank) -> Samples:
+def _stream(rank: MxRank) -> RankSamples:
     """Options: size_bytes, iterations and warmup (messages), window; the lower rank sends.
 
     In generator mode the generator sends, and its data is not checked.
@@ -60,7 +60,7 @@ def _stream(rank: MxRank) -> Samples:
     return {name: np.atleast_1d(np.asarray(value, np.int64)) for name, value in figures.items()}
 
 
-def _anatomy(rank: MxRank) -> Samples:
+def _anatomy(rank: MxRank) -> RankSamples:
     """Options: size_bytes, iterations, warmup, delay_ns; the lower rank sends.
 
     The quiet after a message lasts from delay_ns to half as long again.
@@ -78,7 +78,7 @@ def _anatomy(rank: MxRank) -> Samples:
     return receive_messages(rank.endpoint, messages)
 
 
-def _soak(rank: MxRank) -> Samples:
+def _soak(rank: MxRank) -> RankSamples:
     """Options: iterations (messages each way), window, report_s 0: between rank 0's reports."""
     options = rank.options
     plan = Plan(
@@ -104,7 +104,7 @@ def _received(control: Control) -> int:
     )
 
 
-def _invalid(rank: MxRank) -> Samples:
+def _invalid(rank: MxRank) -> RankSamples:
     """Options: iterations, warmup (packets); the generator sends, from when we connect."""
     options = rank.options
 
@@ -115,7 +115,7 @@ def _invalid(rank: MxRank) -> Samples:
     return await_invalid_packets(rank.host, begin, warmup + options["iterations"], warmup)
 
 
-def _idle(rank: MxRank) -> Samples:
+def _idle(rank: MxRank) -> RankSamples:
     """Does nothing; for the cost of launching and ending."""
     return {}
 

@@ -40,7 +40,7 @@ class RankPlan:
 
 
 @dataclass(frozen=True)
-class RunPlan:
+class RanksPlan:
     """What all ranks of a run need to know beside their own parts.
 
     `cpus[node][core]`: the CPU of an emulated core. `directory`: where ranks leave their samples
@@ -73,7 +73,7 @@ GROUPS: dict[str, type[Declared]] = {
 }
 
 
-def plan_bytes(plan: RunPlan) -> bytes:
+def plan_bytes(plan: RanksPlan) -> bytes:
     """The plan as the bytes of its segment.
 
     InputError if an option of a rank is no number, text, or list or mapping (by texts) of such.
@@ -100,7 +100,7 @@ def _check_options(rank: RankPlan) -> None:
             )
 
 
-def plan_of(data: bytes) -> RunPlan:
+def plan_of(data: bytes) -> RanksPlan:
     """The plan that `data`, made by plan_bytes(), says.
 
     Its parameters are taken as they are: they were checked before an emulated platform made times
@@ -111,7 +111,7 @@ def plan_of(data: bytes) -> RunPlan:
     fields["cpus"] = tuple(map(tuple, fields["cpus"]))
     for name, group in GROUPS.items():
         fields[name] = _group_of(group, fields[name])
-    return RunPlan(**fields)
+    return RanksPlan(**fields)
 
 
 def _rank_of(fields: dict[str, Any]) -> RankPlan:

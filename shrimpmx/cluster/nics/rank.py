@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from shrimpmx.cluster.nics.plan import RankPlan, RunPlan
+from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
 from shrimpmx.errors import InputError
 from shrimpmx.native.cores import pin
 from shrimpmx.native.trace import Trace
@@ -20,7 +20,7 @@ from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.node import Node
 from shrimpmx.wait.waiter import Waiter
 
-Samples = dict[str, NDArray[np.int64]]
+RankSamples = dict[str, NDArray[np.int64]]
 
 CONNECT_LIMIT_NS = 20_000_000_000
 
@@ -32,7 +32,7 @@ class Seat:
     `nodes`: those that it maps, by index; its own one is always there.
     """
 
-    run: RunPlan
+    run: RanksPlan
     plan: RankPlan
     control: Control
     nodes: Mapping[int, Node]

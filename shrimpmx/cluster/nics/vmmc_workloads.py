@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shrimpmx.cluster.nics.rank import CONNECT_LIMIT_NS, Samples
+from shrimpmx.cluster.nics.rank import CONNECT_LIMIT_NS, RankSamples
 from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
 from shrimpmx.errors import VmmcError
 from shrimpmx.sockets.network import Network
@@ -28,10 +28,10 @@ ASK_AGAIN_NS = 200_000
 PRESENCE_LOOK_NS = 100_000_000
 
 
-Workload = Callable[[VmmcRank], Samples]
+Workload = Callable[[VmmcRank], RankSamples]
 
 
-def _idle(rank: VmmcRank) -> Samples:
+def _idle(rank: VmmcRank) -> RankSamples:
     """Does nothing; for the cost of launching and ending."""
     return {}
 
@@ -43,7 +43,7 @@ def _peer(rank: VmmcRank, *layout: Any) -> Peer:
     return peer
 
 
-def _pingpong(rank: VmmcRank) -> Samples:
+def _pingpong(rank: VmmcRank) -> RankSamples:
     """Options: iterations, warmup, delay_ns, delay_max_ns; the lower rank begins."""
     options = rank.options
     half_ns = pingpong(
@@ -58,7 +58,7 @@ def _pingpong(rank: VmmcRank) -> Samples:
     return {"half_round_trip_ns": half_ns}
 
 
-def _flags(rank: VmmcRank) -> Samples:
+def _flags(rank: VmmcRank) -> RankSamples:
     """Options: flags, iterations, warmup, delay_ns; the lower rank writes them."""
     options = rank.options
     count, first = options["flags"], rank.number < rank.peer
@@ -73,7 +73,7 @@ def _flags(rank: VmmcRank) -> Samples:
     )
 
 
-def _arrivals(rank: VmmcRank) -> Samples:
+def _arrivals(rank: VmmcRank) -> RankSamples:
     """Options: arrivals, iterations, warmup, delay_ns: their mean; the lower rank sends.
 
     An adversary goes beyond the spin limit.
@@ -94,7 +94,7 @@ def _arrivals(rank: VmmcRank) -> Samples:
     return {}
 
 
-def _ttcp(rank: VmmcRank) -> Samples:
+def _ttcp(rank: VmmcRank) -> RankSamples:
     """Options: size_bytes, iterations and warmup (messages); the lower rank sends."""
     size_bytes = rank.options["size_bytes"]
     count = rank.options["iterations"] + rank.options["warmup"]
@@ -112,7 +112,7 @@ def _ttcp(rank: VmmcRank) -> Samples:
         return receive_messages(stream, size_bytes, count)
 
 
-def _file_service(rank: VmmcRank) -> Samples:
+def _file_service(rank: VmmcRank) -> RankSamples:
     """Options: iterations (blocks), warmup, size_bytes of a block (0: 4096), threads,
     delay_ns computed with each block; mixed_blocks 0: as many that both ranks read and write.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shrimpmx.cluster.nics.plan import RunPlan, plan_of
+from shrimpmx.cluster.nics.plan import RanksPlan, plan_of
 from shrimpmx.native.segment import (
     SEGMENT_CONTROL,
     SEGMENT_HEAP,
@@ -30,7 +30,7 @@ class RankMemory:
         self._segments: list[Segment] = []
         self.control = Control.attach(self._attach("control", SEGMENT_CONTROL))
         text = bytes(self._attach("plan", SEGMENT_PLAN).payload())
-        self.plan: RunPlan = plan_of(text.rstrip(b"\0"))
+        self.plan: RanksPlan = plan_of(text.rstrip(b"\0"))
 
     def map_nodes(self, indexes: Iterable[int]) -> dict[int, Node]:
         """Nodes with their ranks' memory, by index."""
