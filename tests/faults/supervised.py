@@ -14,12 +14,12 @@ from shrimpmx.cluster.engine.ending import FirstInterrupt
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
-from shrimpmx.cluster.nics.rank import Samples
+from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.errors import ShrimpmxError
 from shrimpmx.settings.wait import WaitParameters
 
 
-def announced(context: MxRank) -> Samples:
+def announced(context: MxRank) -> RankSamples:
     """A ping-pong that says on standard output when it begins."""
     if context.number == 0:
         print("running", flush=True)

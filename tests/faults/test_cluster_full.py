@@ -13,7 +13,7 @@ from support.clusters import generator_stream, run, stream_pair
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
-from shrimpmx.cluster.nics.rank import Samples
+from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.segment import SEGMENT_NODE, Segment, list_segments
@@ -45,7 +45,7 @@ def test_a_full_rx_ring() -> None:
     assert result.counters["rank0"]["resent_messages"] > 0
 
 
-def _burst(context: MxRank) -> Samples:
+def _burst(context: MxRank) -> RankSamples:
     """Rank 0 sends all its messages at once, and notes the most frames that it saw on the link."""
     count = context.options["count"]
     endpoint, data = context.endpoint, np.zeros(1000, np.uint8)

@@ -13,7 +13,7 @@ from support.peer import data, switches
 
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
-from shrimpmx.cluster.nics.rank import Samples
+from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.mx.handles import Request, Status
 from shrimpmx.settings.nic import NicParameters
@@ -71,7 +71,7 @@ def receive_all(context: MxRank, size: int) -> None:
             requests.append(endpoint.irecv(buffer, size))
 
 
-def many(context: MxRank) -> Samples:
+def many(context: MxRank) -> RankSamples:
     for size in SIZES:
         if context.number < context.peer:
             send_all(context, size)

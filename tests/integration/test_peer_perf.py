@@ -17,7 +17,7 @@ from support.peer import data
 
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
-from shrimpmx.cluster.nics.rank import Samples
+from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.settings.wait import WaitParameters
 
@@ -58,7 +58,7 @@ class Pair:
         assert np.array_equal(self.incoming, self.outgoing)
 
 
-def perf(context: MxRank) -> Samples:
+def perf(context: MxRank) -> RankSamples:
     begins = context.number < context.peer
     for size in SIZES:
         pair = Pair(context, size)

@@ -17,7 +17,7 @@ from support.peer import ALL_BITS, data, woken_until_done
 
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
-from shrimpmx.cluster.nics.rank import Samples
+from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import MxError
 from shrimpmx.settings.wait import WaitParameters
@@ -79,7 +79,7 @@ def block_and_wake(context: MxRank) -> None:
         assert status.code == "success"
 
 
-def wakeup(context: MxRank) -> Samples:
+def wakeup(context: MxRank) -> RankSamples:
     if context.number == 0:
         block_and_wake(context)
     else:

@@ -14,7 +14,7 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.nics import rank as rank_module
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
-from shrimpmx.cluster.nics.rank import Samples
+from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.mx.binding import board_of
@@ -54,7 +54,7 @@ def counted(result: ClusterResult, name: str) -> dict[str, int]:
     return {agent: count for agent, count in counts.items() if count}
 
 
-def whereabouts(context: MxRank) -> Samples:
+def whereabouts(context: MxRank) -> RankSamples:
     """A workload: the CPUs that the process may use and its core, as it begins and after moves."""
     found: dict[str, list[int]] = {"cpus": [], "cores": []}
     for move in range(CORES):

@@ -9,7 +9,7 @@ from support.clusters import run
 from shrimpmx.cluster.engine.leftovers import find_leftovers, remove_leftovers
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
-from shrimpmx.cluster.nics.rank import Samples
+from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.native.segment import RunIdentity, Segment
 from shrimpmx.settings.mx import MxParameters
@@ -17,7 +17,7 @@ from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.shared.heap import Heap
 
 
-def _where(context: MxRank) -> Samples:
+def _where(context: MxRank) -> RankSamples:
     """Which endpoint's part the rank has, whether a new array lies in it, and its counts."""
     heap = Heap.of_process(context.endpoint.node, context.endpoint.index)
     figures = [heap.endpoint, heap.holds(np.zeros(100_000)), heap.outside, heap.errors]

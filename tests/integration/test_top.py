@@ -18,7 +18,7 @@ from shrimpmx.cluster.live.attach import AttachedRun
 from shrimpmx.cluster.live.runs import live_runs
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
-from shrimpmx.cluster.nics.rank import Samples
+from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.settings.host import HostParameters
@@ -27,7 +27,7 @@ from shrimpmx.settings.wait import WaitParameters
 MESSAGE, GO_ON, LAST = 1, b"\1", b"\0"
 
 
-def until_told(context: MxRank) -> Samples:
+def until_told(context: MxRank) -> RankSamples:
     """Rank 0 sends a message to rank 1 and back, again and again, until its file is gone."""
     going_on = Path(context.options["while"])
     byte = bytearray(GO_ON)
