@@ -15,10 +15,10 @@ cdef class MxFirmware(Port):
     cdef held_frames held            # whose DMA is under way
     cdef int64_t tick_ns             # between two looks at the timers of pulls
     cdef int64_t next_tick_ns
-    cdef bint told_beside            # a rank on the NIC's CPU has got events of this burst
+    cdef bint rank_got_events        # a rank on the NIC's CPU has got events of this burst
 
     cdef int receive(self, int64_t now_ns) noexcept nogil
     cdef void complete(self) noexcept nogil
     cdef void tick(self, int64_t now_ns) noexcept nogil
-    cdef bint tells_beside(self) noexcept nogil
-    cdef bint fills_beside(self) noexcept nogil
+    cdef bint rank_waits(self) noexcept nogil
+    cdef bint filled_on_nic_cpu(self) noexcept nogil
