@@ -41,7 +41,7 @@ scenario = Scenario(
         Order(
             text="alone, block is slower than spin and spin-block",
             metric="block_time",
-            ranks=(
+            tiers=(
                 ({"platform": "shrimp-1996", "company": "alone", "wait": "block"},),
                 (
                     {"platform": "shrimp-1996", "company": "alone", "wait": "spin-block"},

@@ -215,7 +215,7 @@ _WAITING_ROWS = (
         "watchdog",
         "spins, then sleeps; the NIC interrupts only for what was not polled in time",
         "most messages are polled, and enabling interrupts is dear",
-        "shrimpmx.wait.watchdog:Watchdog",
+        "shrimpmx.wait.watchdog:WatchdogWait",
         nic_timer=True,
     ),
 )

@@ -15,7 +15,7 @@ from shrimpmx.wait.strategy cimport (
 )
 
 
-cdef class Watchdog(Strategy):
+cdef class WatchdogWait(Strategy):
     """Spins for `limit_ns`, then sleeps; the NIC interrupts for what was not polled in time.
 
     Use it to see what changing the device's state for each wait costs: here no wait does. The
