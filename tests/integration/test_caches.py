@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from shrimpmx.bench.caches.machine import simulated_caches
+from shrimpmx.bench.caches.simulated_caches import simulated_caches
 from shrimpmx.bench.caches.simulation import simulate
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
