@@ -127,8 +127,8 @@ cdef class InterruptLine:
         return False
 
     cdef void note_sharing(self, uint32_t runner) noexcept nogil:
-        """See who of those that have work now is on the NIC's CPU: `runner`, which was interrupted,
-        and those to whom it hands frames on."""
+        """See which of the handlers with work are on the NIC's CPU: `runner`, which was
+        interrupted, and those that it hands frames on to."""
         cdef uint64_t left = self.steered
         cdef uint32_t core
         self.shares_nic_cpu = shares_cpu(self.node, runner)

@@ -11,7 +11,7 @@ from shrimpmx.nic.port cimport Port
 cdef class MxFirmware(Port):
     cdef readonly ReceiveHandler handler
     cdef uint64_t *handled           # its counters
-    cdef wait_slot doorbell          # of the handler's tx ring: nobody sleeps on it
+    cdef wait_slot doorbell          # of the handler's tx ring: never slept on
     cdef held_frames held            # whose DMA is under way
     cdef int64_t tick_ns             # between two looks at the timers of pulls
     cdef int64_t next_tick_ns

@@ -5,8 +5,8 @@ receive handler that hosts run under Open-MX: it posts the event and puts the da
 receive queue or the region, answers pull requests, and wakes the ranks. There is no rx ring, no
 interrupt and no copy by a driver.
 
-What the handler counts goes to the agent record that the node's cores name, of kind irq: nobody
-but the NIC drives it. What it sends goes through the tx ring of core 0, which the NIC empties in
+What the handler counts goes to the agent record that the node's cores name, of kind irq: only
+the NIC drives it. What it sends goes through the tx ring of core 0, which the NIC empties in
 the same step.
 """
 

@@ -15,8 +15,8 @@ from shrimpmx.results.metrics import shown_figures
 
 METRIC = "wall_time"
 RESCHEDULE, INTERRUPT = "reschedule_cost_ns", "interrupt_time_ns"
-# Who loses to whom as reschedules become dearer: the paper's best and the best pure one; and the
-# two pure ones whose order is the other way round where the scheduler costs next to nothing.
+# The loser and the winner as reschedules become dearer: the paper's best and the best pure one;
+# and the two pure ones whose order turns round where the scheduler costs next to nothing.
 CHANGES = (("block", "spin-block"), ("sched", "block"))
 
 PointData = Mapping[str, Any]

@@ -28,7 +28,7 @@ cdef extern from "<sched.h>" nogil:
 # A sleep shorter than this is not worth its two context switches (ours).
 cdef int64_t SHORTEST_SLEEP_NS = 5_000
 # A process that preempts others and whose next work is always near, a NIC while its link is
-# busy, would never leave its CPU to them. Hardware keeps nobody from running: after this long
+# busy, would never leave its CPU to them. Hardware takes no CPU time: after this long
 # awake it naps, sooner if a handler waits that it has interrupted itself. A nap takes its own
 # time and that of a late timer, enough for a handler to send a block of a large message (ours).
 cdef int64_t AWAKE_MAX_NS = 200_000

@@ -193,12 +193,12 @@ def cache_misses() -> tuple[Statistic, ...]:
 
     def at(part: int, size: int) -> tuple[str, str, Place, Place, float]:
         """Words, metric, both places, and the paper's ratio, of handlers (0) or ranks (1)."""
-        who, metric = (
+        part_of, metric = (
             ("handler", "cache_misses_handler"),
             ("process", "cache_misses_rank"),
         )[part]
         rates = MISS_RATES[size]
-        text = f"misses of the {who}, {size_words(size)}, its core against in turn"
+        text = f"misses of the {part_of}, {size_words(size)}, its core against in turn"
         of = {"size_bytes": size, **ONE_CORE}
         return text, metric, of, IN_TURN, rates["SC"][part] / rates["round-robin"][part]
 

@@ -257,7 +257,7 @@ CLAIMS: tuple[Claim, ...] = (
                 ),
                 1.0,
             ),
-            # Who is woken and finds nothing sleeps again before its wait ends.
+            # A rank that is woken and finds nothing sleeps again before its wait ends.
             each_sample(FLAGS, "sleeps per wait with block", "sleeps_per_wait", BLOCK, 1.0),
             each_sample(FLAGS, "wake-ups per wait with block", "wakes_per_wait", BLOCK, 1.0),
             equals(FLAGS, "waits that a wrong flag ended", "wrong_flags", {}, 0.0),

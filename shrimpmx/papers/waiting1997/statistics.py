@@ -206,7 +206,7 @@ def share_found() -> tuple[Statistic, Statistic]:
 def without_interrupts(delay_us: int) -> Statistic:
     """spin-block takes no interrupt where messages come within its spin limit (figure 2).
 
-    Where a partner that sleeps would answer too late, two who have slept once go on doing so: the
+    Where a partner that sleeps would answer too late, two that have slept once go on doing so: the
     delay and a wake-up, an interrupt and a reschedule, then exceed the limit. That stands beside.
     """
     of = {**SPIN_BLOCK, "delay_us": delay_us}

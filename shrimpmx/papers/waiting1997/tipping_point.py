@@ -45,7 +45,7 @@ def _grid(result: Result, overs: Sequence[str], under: str) -> GridPanel:
                 reasons[ratio] = reasons.get(ratio, 0) + 1
     note_missing(result, METRIC, reasons)
     return GridPanel(
-        title=f"{_words(overs)} against {under}: who is best of all, and that ratio",
+        title=f"{_words(overs)} against {under}: the best of all, and that ratio",
         x_label="time of an interrupt, µs",
         y_label="added for each reschedule, µs",
         value_label=f"wall time of {_words(overs)} / that of {under}",

@@ -36,7 +36,7 @@ LEADER = 1 - HOLDER
 # The other process may not listen yet: how often a client tries, and for how long.
 CONNECT_LOOK_NS = 1_000_000
 CONNECT_LIMIT_NS = 20_000_000_000
-# Whoever failed closes its connections first and tells why a moment later: let it be heard first.
+# A peer that failed closes its connections first and tells why later: let its error come first.
 BLAME_NS = 50_000_000
 
 
