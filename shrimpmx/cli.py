@@ -153,12 +153,12 @@ def _exit_code(arguments: Sequence[str]) -> int:
 
 
 def _give_up(stream: TextIO) -> None:
-    """Nobody reads it any more: let what is left in it go nowhere, without another error."""
+    """Its reader is gone: discard what is left in it, without another error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _say(text: str) -> None:
-    """To standard error, if there is still somebody there: a terminal may have been closed."""
+    """To standard error, if that is still open: a terminal may have been closed."""
     try:
         console(stderr=True, soft_wrap=True).print(text, markup=False)
         sys.stderr.flush()

@@ -45,7 +45,7 @@ static int64_t now_ns(clockid_t clock) {
     return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
-/* As the emulator's delay: a step longer than 1 us is time of somebody else. */
+/* As the emulator's delay: a step longer than 1 us is time of another process. */
 static void burn(int64_t delay_ns) {
     int64_t before = now_ns(CLOCK_MONOTONIC);
     while (delay_ns > 0) {

@@ -28,7 +28,7 @@ scenario = Scenario(
     source="Goglin and Furmento 2009, section IV-B1 and figure 4",
     shows="A generator streams messages of 128 B to one rank, which blocks while it waits. Each "
     "column is a rule by which the NIC interrupts: for each packet, or when its timer of "
-    "rx_usecs runs out. Cores that nobody uses may sleep, or are kept awake. Interrupts go to"
+    "rx_usecs runs out. Idle cores may sleep, or are kept awake. Interrupts go to"
     " the node's two cores in turn (round-robin), or all to core 0; the rank is on core 0. On"
     " a platform an interrupt takes a fixed time, whatever its core did before: what sleeping"
     " and scattering cost is seen without one, with this machine's own costs.",

@@ -2,7 +2,7 @@
 
 Paper: Goglin 2010 (multiqueue), 3.1 and 3.2, where the process is moved to its queue once; the
 queue that follows (aRFS) and steering by software (RPS) are Linux's, and this comparison is ours.
-What must come out: as long as nobody moves, a queue for each endpoint with its process on that
+What must come out: as long as no process moves, a queue for each endpoint with its process on that
 queue's core hands over no event, as the paper has it. Once processes move, three of four events of
 four cores are handed over, as with one queue whose interrupts go to all cores in turn; a queue that
 follows has most of them stay.
@@ -15,7 +15,7 @@ STAY, MOVE = {"move_every": 0}, {"move_every": 100}
 
 scenario = Scenario(
     name="multiqueue/steering",
-    title="Who follows whom: the process its queue, or the queue its process?",
+    title="Does the process follow its queue, or the queue its process?",
     source="Goglin 2010, sections 3.1 and 3.2; the comparison is ours",
     shows="Two nodes of four cores send a small message to and fro, with an interrupt for each"
     " packet. The process of each node stays where it is, or moves to the next core every"

@@ -1,4 +1,4 @@
-"""A ping-pong of four sizes under three bindings: who misses the cache, handler or process?
+"""A ping-pong of four sizes under three bindings: cache misses of handler and process.
 
 Paper: Goglin 2010 (multiqueue), 4.4, Table II.
 What must come out: the handler misses half as often when it always runs on one core (0 B: 29.8 % of

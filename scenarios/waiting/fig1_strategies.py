@@ -53,7 +53,7 @@ scenario = Scenario(
         Order(
             text="sched makes most system calls, spin-sched fewer, block one",
             metric=CALLS,
-            ranks=(({"wait": "sched"},), ({"wait": "spin-sched"},)),
+            tiers=(({"wait": "sched"},), ({"wait": "spin-sched"},)),
         ),
         Ratio(
             text="spin-block makes fewer system calls than block",

@@ -18,7 +18,7 @@ def joins(hybrid: str, pure: str, delay_us: int) -> Order:
     return Order(
         text=f"{hybrid} is like {pure} with a delay of {delay_us} us",
         metric="round_trip",
-        ranks=(
+        tiers=(
             (
                 {**SHRIMP, "wait": hybrid, "delay_us": delay_us},
                 {**SHRIMP, "wait": pure, "delay_us": delay_us},
@@ -50,7 +50,7 @@ scenario = Scenario(
         Order(
             text="notify costs more than block, block more than spin",
             metric="round_trip",
-            ranks=tuple(
+            tiers=tuple(
                 ({**SHRIMP, "delay_us": SHORT, "wait": wait},)
                 for wait in ("notify", "block", "spin")
             ),

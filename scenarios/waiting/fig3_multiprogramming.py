@@ -62,7 +62,7 @@ scenario = Scenario(
         Order(
             text="sched above notify, notify above block, block above spin-block",
             metric="wall_time",
-            ranks=tuple(
+            tiers=tuple(
                 ({**SHRIMP, "wait": wait},) for wait in ("sched", "notify", "block", "spin-block")
             ),
         ),

@@ -2,7 +2,7 @@
 
 Paper: Damianakis, Chen and Felten 1997 (waiting), figure 4, section 5.2.
 What must come out: spin-block is best or equal in all three; alone spin is as good; with company
-spin and block lose, since who gives up its CPU or its time slice waits for the hog's to end.
+spin and block lose, since a rank that gives up its CPU or time slice waits for the hog's to end.
 """
 
 from shrimpmx.study.scenario import Order, Ratio, Scenario
@@ -41,7 +41,7 @@ scenario = Scenario(
         Order(
             text="alone, block is slower than spin and spin-block",
             metric="block_time",
-            ranks=(
+            tiers=(
                 ({"platform": "shrimp-1996", "company": "alone", "wait": "block"},),
                 (
                     {"platform": "shrimp-1996", "company": "alone", "wait": "spin-block"},

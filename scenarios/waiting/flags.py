@@ -2,8 +2,8 @@
 
 Paper: Damianakis, Chen and Felten 1997 (waiting), section 4: "waiting for any of a set of flag
 values to be changed"; the handler clears the enable bits of all pages that the process waits on.
-What must come out: whichever flag changes wakes the waiter, once, however many it watches. Who is
-woken and finds nothing would sleep again before its wait ends: each wait sleeps at most once.
+What must come out: whichever flag changes wakes the waiter, once, however many it watches. A
+waiter woken in vain would sleep again before its wait ends: each wait sleeps at most once.
 """
 
 from shrimpmx.study.scenario import Bound, Scenario

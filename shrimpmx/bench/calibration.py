@@ -165,7 +165,7 @@ def store(document: Mapping[str, Any], consequence: str, path: Path | None = Non
 def load(path: Path | None = None) -> Document | None:
     """This machine's stored calibration, or None; InputError if it cannot be used."""
     place = path or storage_path()
-    if not os.path.exists(place):  # False as well where nobody may look
+    if not os.path.exists(place):  # False too without permission to look
         return None
     document = read_json(place, "calibration")
     check_schema(document, "calibration", place, SCHEMA)
@@ -202,8 +202,8 @@ def for_platforms(
     """The costs of this machine, for whatever emulates a platform.
 
     As stored; measured now, and stored, if there are none that can be used. What a later version
-    has stored is left to it. `tell` gets a sentence for whoever waits or has to know (by default
-    it goes to stderr).
+    has stored is left to it. `tell` gets a sentence for the user (by default it goes to
+    stderr).
     """
     tell = tell or _to_stderr
     try:

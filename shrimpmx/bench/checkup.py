@@ -1,4 +1,4 @@
-"""What this machine offers: one finding per thing that a result may depend on."""
+"""What this machine offers: one result per thing that a run may depend on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RT_RUNTIME_DEFAULT_US = 950_000
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """`state`: good, limited (results are worth less) or missing (something cannot be shown)."""
 
     what: str
@@ -35,16 +35,16 @@ class Finding:
     enable: str = ""
 
     def as_dict(self) -> dict[str, str]:
-        """The finding as plain data."""
+        """The result as plain data."""
         return asdict(self)
 
 
-def cpus(_root: Path) -> Finding:
+def cpus(_root: Path) -> CheckResult:
     """How many CPUs there are, and what that allows."""
     topology = Topology.of_this_machine()
     count = len(topology.cpus)
     if count == 1:
-        return Finding(
+        return CheckResult(
             "CPUs",
             "missing",
             topology.describe(),
@@ -52,23 +52,23 @@ def cpus(_root: Path) -> Finding:
             "Use a machine, a VM size or a taskset with two CPUs or more.",
         )
     if count < 4:
-        return Finding(
+        return CheckResult(
             "CPUs",
             "limited",
             topology.describe(),
             "NICs share a CPU with a core; generator mode gives the cleanest figures.",
             "Two nodes with everything apart need four CPUs.",
         )
-    return Finding("CPUs", "good", topology.describe())
+    return CheckResult("CPUs", "good", topology.describe())
 
 
-def smt(_root: Path) -> Finding:
+def smt(_root: Path) -> CheckResult:
     """Whether CPUs share cores."""
     topology = Topology.of_this_machine()
     siblings = max(len(topology.siblings(number)) for number in topology.numbers)
     if siblings == 1:
-        return Finding("SMT", "good", "one CPU per core")
-    return Finding(
+        return CheckResult("SMT", "good", "one CPU per core")
+    return CheckResult(
         "SMT",
         "limited",
         f"{siblings} CPUs per core",
@@ -77,7 +77,7 @@ def smt(_root: Path) -> Finding:
     )
 
 
-def distances(_root: Path) -> Finding:
+def distances(_root: Path) -> CheckResult:
     """Which distances there are between two CPUs, with two that are so far apart."""
     there = Topology.of_this_machine().examples()
     found = "; ".join(
@@ -88,8 +88,8 @@ def distances(_root: Path) -> Finding:
     )
     lacking = [each.value for each in Distance if each not in there]
     if not lacking:
-        return Finding("binding distances", "good", found)
-    return Finding(
+        return CheckResult("binding distances", "good", found)
+    return CheckResult(
         "binding distances",
         "limited",
         found,
@@ -99,23 +99,23 @@ def distances(_root: Path) -> Finding:
     )
 
 
-def distance(_root: Path) -> Finding:
+def distance(_root: Path) -> CheckResult:
     """How far apart the first two CPUs are at the moment."""
     state, round_trip_ns = probe(sorted(os.sched_getaffinity(0)))
     if round_trip_ns is None:
-        return Finding("distance", "missing", "unknown", "It needs two CPUs that are free.")
+        return CheckResult("distance", "missing", "unknown", "It needs two CPUs that are free.")
     found = f"{state}, cache-line round trip {round_trip_ns:.0f} ns"
     if state == "near":
-        return Finding("distance", "good", found)
+        return CheckResult("distance", "good", found)
     follows = "Communication takes longer; it may change while a virtual machine runs."
-    return Finding("distance", "limited", found, follows, "Comparisons pair runs of one state.")
+    return CheckResult("distance", "limited", found, follows, "Comparisons pair runs of one state.")
 
 
-def realtime_priority(root: Path) -> Finding:
+def realtime_priority(root: Path) -> CheckResult:
     """Whether interrupts preempt ranks."""
     state = realtime(root)
     if not state["permitted"]:
-        return Finding(
+        return CheckResult(
             "real-time priority",
             "missing",
             str(state["reason"]),
@@ -125,26 +125,26 @@ def realtime_priority(root: Path) -> Finding:
         )
     budget = state["sched_rt_runtime_us"]
     if isinstance(budget, int) and 0 <= budget < RT_RUNTIME_DEFAULT_US:
-        return Finding(
+        return CheckResult(
             "real-time priority",
             "limited",
             f"permitted, sched_rt_runtime_us {budget}",
             "A NIC that shares a CPU is stopped for the rest of each second.",
             f"sysctl kernel.sched_rt_runtime_us={RT_RUNTIME_DEFAULT_US}",
         )
-    return Finding("real-time priority", "good", f"permitted, sched_rt_runtime_us {budget}")
+    return CheckResult("real-time priority", "good", f"permitted, sched_rt_runtime_us {budget}")
 
 
-def perf_counters(root: Path) -> Finding:
+def perf_counters(root: Path) -> CheckResult:
     """Whether the CPU's own counters can be read."""
     paranoid = read_text(root / "proc/sys/kernel/perf_event_paranoid") or "no such setting"
     with PerfCounters() as counters:
         absent = dict(counters.absent)
         there = [name for name in counters.read() if name not in absent]
     if not absent:
-        return Finding("hardware counters", "good", f"all, perf_event_paranoid {paranoid}")
+        return CheckResult("hardware counters", "good", f"all, perf_event_paranoid {paranoid}")
     reason = next(iter(absent.values()))
-    return Finding(
+    return CheckResult(
         "hardware counters",
         "limited" if there else "missing",
         f"{len(absent)} absent ({reason}), perf_event_paranoid {paranoid}",
@@ -153,13 +153,13 @@ def perf_counters(root: Path) -> Finding:
     )
 
 
-def shared_memory(root: Path) -> Finding:
+def shared_memory(root: Path) -> CheckResult:
     """Room in /dev/shm."""
     path = root / "dev/shm"
     try:
         free = shutil.disk_usage(path).free
     except OSError as error:
-        return Finding(
+        return CheckResult(
             "/dev/shm",
             "missing",
             str(error.strerror),
@@ -168,8 +168,8 @@ def shared_memory(root: Path) -> Finding:
         )
     found = f"{free >> 20} MiB free"
     if free >= SHM_WISHED_BYTES:
-        return Finding("/dev/shm", "good", found, "", "Huge pages are not needed.")
-    return Finding(
+        return CheckResult("/dev/shm", "good", found, "", "Huge pages are not needed.")
+    return CheckResult(
         "/dev/shm",
         "missing",
         found,
@@ -178,12 +178,12 @@ def shared_memory(root: Path) -> Finding:
     )
 
 
-def message_queues(root: Path) -> Finding:
+def message_queues(root: Path) -> CheckResult:
     """Limits of the control channel's message queue."""
     folder = root / "proc/sys/fs/mqueue"
     values = {name: read_text(folder / name) for name in ("queues_max", "msg_max", "msgsize_max")}
     if None in values.values():
-        return Finding(
+        return CheckResult(
             "message queues",
             "missing",
             "no POSIX message queues",
@@ -194,22 +194,22 @@ def message_queues(root: Path) -> Finding:
     found = ", ".join(f"{name} {value}" for name, value in values.items())
     room = "unlimited" if limit == resource.RLIM_INFINITY else f"{limit >> 10} KiB"
     if limit != resource.RLIM_INFINITY and limit < 65536:
-        return Finding(
+        return CheckResult(
             "message queues",
             "limited",
             f"{found}, {room} per user",
             "Few runs fit beside each other.",
             "ulimit -q 819200",
         )
-    return Finding("message queues", "good", f"{found}, {room} per user")
+    return CheckResult("message queues", "good", f"{found}, {room} per user")
 
 
-def clock_source(root: Path) -> Finding:
+def clock_source(root: Path) -> CheckResult:
     """Whether the time-stamp counter can be the clock."""
     source = read_text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")
     if clock.tsc_is_steady():
-        return Finding("clock", "good", f"steady time-stamp counter, kernel uses {source}")
-    return Finding(
+        return CheckResult("clock", "good", f"steady time-stamp counter, kernel uses {source}")
+    return CheckResult(
         "clock",
         "limited",
         f"no steady time-stamp counter, kernel uses {source}",
@@ -217,14 +217,14 @@ def clock_source(root: Path) -> Finding:
     )
 
 
-def frequency(root: Path) -> Finding:
+def frequency(root: Path) -> CheckResult:
     """The frequency governor."""
     found = governor(root)
     if isinstance(found, dict):
-        return Finding("governor", "good", found["unavailable"])
+        return CheckResult("governor", "good", found["unavailable"])
     if found == "performance":
-        return Finding("governor", "good", found)
-    return Finding(
+        return CheckResult("governor", "good", found)
+    return CheckResult(
         "governor",
         "limited",
         found,
@@ -233,12 +233,12 @@ def frequency(root: Path) -> Finding:
     )
 
 
-def idle_cores(root: Path) -> Finding:
+def idle_cores(root: Path) -> CheckResult:
     """How cores are kept awake for runs that ask for it."""
     works, why = pm_qos_works(root)
     if works:
-        return Finding("idle cores", "good", f"kept awake by PM QoS if asked; {why}")
-    return Finding(
+        return CheckResult("idle cores", "good", f"kept awake by PM QoS if asked; {why}")
+    return CheckResult(
         "idle cores",
         "limited",
         f"kept awake by a spinner each if asked; {why}",
@@ -247,11 +247,11 @@ def idle_cores(root: Path) -> Finding:
     )
 
 
-def hypervisor(root: Path) -> Finding:
+def hypervisor(root: Path) -> CheckResult:
     """Whether this is a virtual machine."""
     if not virtualised(root):
-        return Finding("virtual machine", "good", "no")
-    return Finding(
+        return CheckResult("virtual machine", "good", "no")
+    return CheckResult(
         "virtual machine",
         "limited",
         "yes",
@@ -260,7 +260,7 @@ def hypervisor(root: Path) -> Finding:
     )
 
 
-def process_memory(_root: Path) -> Finding:
+def process_memory(_root: Path) -> CheckResult:
     """Whether process_vm_readv is there at all: containers often forbid it."""
     libc = ctypes.CDLL(None, use_errno=True)
     source, target = ctypes.create_string_buffer(b"shrimpmx"), ctypes.create_string_buffer(8)
@@ -280,9 +280,9 @@ def process_memory(_root: Path) -> Finding:
         ctypes.c_ulong(0),
     )
     if copied == 8:
-        return Finding("process_vm access", "good", "permitted")
+        return CheckResult("process_vm access", "good", "permitted")
     reason = os.strerror(ctypes.get_errno())
-    return Finding(
+    return CheckResult(
         "process_vm access",
         "limited",
         reason,
@@ -291,7 +291,7 @@ def process_memory(_root: Path) -> Finding:
     )
 
 
-def tracing(root: Path) -> Finding:
+def tracing(root: Path) -> CheckResult:
     """Whether py-spy may look into agents."""
     scope = read_text(root / "proc/sys/kernel/yama/ptrace_scope")
     capable = os.geteuid() == 0
@@ -301,8 +301,8 @@ def tracing(root: Path) -> Finding:
     )
     if scope in (None, "0") or capable:
         state: Literal["good", "limited"] = "good" if installed else "limited"
-        return Finding("profiling", state, found, "", "" if installed else "pip install py-spy")
-    return Finding(
+        return CheckResult("profiling", state, found, "", "" if installed else "pip install py-spy")
+    return CheckResult(
         "profiling",
         "limited",
         found,
@@ -311,12 +311,12 @@ def tracing(root: Path) -> Finding:
     )
 
 
-def valgrind(_root: Path) -> Finding:
+def valgrind(_root: Path) -> CheckResult:
     """Whether `shrimpmx caches` can simulate."""
     path = shutil.which("valgrind")
     if path is not None:
-        return Finding("valgrind", "good", path)
-    return Finding(
+        return CheckResult("valgrind", "good", path)
+    return CheckResult(
         "valgrind",
         "missing",
         "not installed",
@@ -325,7 +325,7 @@ def valgrind(_root: Path) -> Finding:
     )
 
 
-CHECKS: tuple[Callable[[Path], Finding], ...] = (
+CHECKS: tuple[Callable[[Path], CheckResult], ...] = (
     cpus,
     smt,
     distances,
@@ -344,13 +344,13 @@ CHECKS: tuple[Callable[[Path], Finding], ...] = (
 )
 
 
-def checkup(root: Path = Path("/")) -> list[Finding]:
-    """All findings; a check that fails is a finding too."""
-    findings = []
+def checkup(root: Path = Path("/")) -> list[CheckResult]:
+    """Run all checks; one that fails gives a result too."""
+    results = []
     for check in CHECKS:
         try:
-            findings.append(check(root))
+            results.append(check(root))
         except OSError as error:
             name = check.__name__.replace("_", " ")
-            findings.append(Finding(name, "missing", f"cannot be read: {error}"))
-    return findings
+            results.append(CheckResult(name, "missing", f"cannot be read: {error}"))
+    return results

@@ -37,7 +37,7 @@ cdef enum:
 HANDLER_PRIORITY = 50
 
 cdef struct shared_page:
-    wait_slot slots[2]      # whom to wake: 0 the parent, 1 the child
+    wait_slot slots[2]      # one per side: 0 the parent, 1 the child
     uint32_t turn           # parent and child: whose turn it is, counted up
     uint32_t unused0[15]
     uint32_t stop           # parent: the children end
@@ -84,18 +84,18 @@ def _child(shared, int cpu, function):
         os.waitpid(child, 0)
 
 
-cdef bint _block_until(shared_page *page, int who, uint32_t turn,
+cdef bint _block_until(shared_page *page, int side, uint32_t turn,
                        int64_t deadline_ns) noexcept nogil:
     """Sleep until it is `turn`; False at a stop or past the deadline."""
     cdef uint32_t seen
     while load_acquire_u32(&page.turn) != turn:
         if load_acquire_u32(&page.stop) or monotonic_now_ns() > deadline_ns:
             return False
-        seen = wait_slot_arm(&page.slots[who])
+        seen = wait_slot_arm(&page.slots[side])
         if load_acquire_u32(&page.turn) == turn or load_acquire_u32(&page.stop):
-            wait_slot_disarm(&page.slots[who])
+            wait_slot_disarm(&page.slots[side])
             continue
-        wait_slot_sleep(&page.slots[who], seen, SLEEP_LIMIT_NS)
+        wait_slot_sleep(&page.slots[side], seen, SLEEP_LIMIT_NS)
     return True
 
 

@@ -1,4 +1,4 @@
-"""The library's matching by itself: what it costs, and whom it finds.
+"""The library's matching by itself: its cost, and the receive that it finds.
 
 Receives and messages are plain numbers here, given by the caller.
 """
@@ -80,7 +80,7 @@ cdef class Matcher:
         matching_keep(&self.matching, kept)
 
     def take_posted(self, uint64_t match) -> int | None:
-        """The oldest receive that takes such a message; it waits no longer. None: no one does."""
+        """The oldest receive that takes such a message; it waits no longer. None: none does."""
         return self.number_of(matching_take_posted(&self.matching, match))
 
     def unexpected(self, uint64_t match, uint64_t mask=ALL_BITS) -> int | None:

@@ -72,7 +72,7 @@ def payload_limit(mtu: int) -> float:
 
 
 def busiest_cpu(result: ClusterResult, elapsed_ns: int, size_bytes: int) -> str:
-    """The CPU with the least time left and who took it, ns per byte of payload.
+    """The CPU with the least time left and its users, ns per byte of payload.
 
     "waiting" if every CPU had time left: for wake-ups, interrupts and coalescing delays.
     """

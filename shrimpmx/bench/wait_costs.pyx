@@ -38,7 +38,7 @@ cdef struct turn_word:
     uint32_t turn           # handed over last; a futex word
     uint32_t unused[15]
 
-# Whose turn is awaited, by whom.
+# The turn that a side awaits, and its word.
 cdef struct Awaited:
     turn_word *mine
     uint32_t turn

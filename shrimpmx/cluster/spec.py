@@ -122,7 +122,7 @@ class ClusterSpec:
     coalescing policy for node `index`, and `waits` makes user's waiting strategies, by the names
     that they have in `wait`. `realtime` False asks for normal priority everywhere.
     `survive`: a rank that dies or fails does not end the run; its endpoint is closed, which its
-    partners learn from the protocol, and the result says who it was. `dilation`: how much longer
+    partners learn from the protocol, and the result names it. `dilation`: how much longer
     the hardware's times are than those of what they emulate, for policies that reckon in rates.
     `distance`: how far a rank's CPU is to be from that of its interrupts. `hardware_counters`: each
     process counts cache references and misses, where the CPU does. `binding` is the

@@ -58,7 +58,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Simulate and print; returns 0. InputError for bad sizes, MachineError without valgrind."""
     # Loaded on use: it pulls in every compiled part, which no other command needs.
-    machine = importlib.import_module("shrimpmx.bench.caches.machine")
+    module = importlib.import_module("shrimpmx.bench.caches.simulated_caches")
     simulation = importlib.import_module("shrimpmx.bench.caches.simulation")
     sizes = options.size or list(SIZES)
     for size_bytes in sizes:
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
             raise InputError(f"--size must be 0 to {MESSAGE_MAX_BYTES} bytes, not {size_bytes}")
     if options.packets < 1:
         raise InputError(f"--packets must be at least 1, not {options.packets}")
-    caches = machine.simulated_caches(options.machine)
+    caches = module.simulated_caches(options.machine)
     rounds = simulation.plan(sizes, options.packets)
     simulation.check_valgrind()
     console(stderr=True).print("Python takes 10 to 20 s to start under valgrind.")

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from shrimpmx.bench.checkup import Finding, checkup
+from shrimpmx.bench.checkup import CheckResult, checkup
 from shrimpmx.commands.terminal import console
 from shrimpmx.results.result import json_place, write_json
 
@@ -21,27 +21,27 @@ def add_parser(commands: Any) -> None:
         help="what this machine can and cannot show",
         description="Look at CPUs, permissions and limits, and say what follows for results.",
     )
-    parser.add_argument("--json", type=json_place, metavar="PATH", help="write the findings there")
+    parser.add_argument("--json", type=json_place, metavar="PATH", help="write the results there")
     parser.set_defaults(function=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the findings; returns 0 also if something is missing: the run says so itself."""
-    findings = checkup()
+    """Print the results; returns 0 also if something is missing: the run says so itself."""
+    results = checkup()
     if options.json:
-        write_json(options.json, {"findings": [finding.as_dict() for finding in findings]})
+        write_json(options.json, {"findings": [result.as_dict() for result in results]})
     terminal = console()
-    for finding in findings:
-        terminal.print(_lines(finding), soft_wrap=True)
+    for result in results:
+        terminal.print(_lines(result), soft_wrap=True)
     return 0
 
 
-def _lines(finding: Finding) -> str:
-    style = _STYLE[finding.state]
+def _lines(result: CheckResult) -> str:
+    style = _STYLE[result.state]
     lines = [
-        f"[{style}]{finding.state:8}[/{style}] [bold]{finding.what}[/bold]: {escape(finding.found)}"
+        f"[{style}]{result.state:8}[/{style}] [bold]{result.what}[/bold]: {escape(result.found)}"
     ]
     lines.extend(
-        f"{'':9}{escape(sentence)}" for sentence in (finding.follows, finding.enable) if sentence
+        f"{'':9}{escape(sentence)}" for sentence in (result.follows, result.enable) if sentence
     )
     return "\n".join(lines)

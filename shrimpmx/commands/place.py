@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from shrimpmx.cluster.place.machines import MACHINES, machine
+from shrimpmx.cluster.place.machines import MACHINES, topology_of
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.commands.sweeping import ANY_COSTS, check_possible, checked_points, executor_for
 from shrimpmx.errors import PlacementError
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
 
     Raises InputError, and PlacementError where none of them has one.
     """
-    topology = machine(options.machine) if options.machine is not None else None
+    topology = topology_of(options.machine) if options.machine is not None else None
     scenario = load_scenario(find_scenario(options.scenario)).changed(options.settings)
     points = checked_points(scenario)
     executor = executor_for(scenario, costs=ANY_COSTS)

@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     scenario = load_scenario(find_scenario(name)).changed(options.settings)
     points = checked_points(scenario)
     output = options.output or default_output(scenario.name)
-    # Before anything is measured or printed: nobody should wait for what cannot be kept.
+    # Before anything is measured or printed: a result that cannot be kept is not worth a run.
     directory = ResultDirectory(output)
     directory.prepare(options.resume)
     costs = costs_for(points, directory.load_run().get("costs") if options.resume else None)

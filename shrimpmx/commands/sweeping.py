@@ -178,7 +178,7 @@ def _program() -> list[str]:
 
 def say_how_to_go_on(done: int, total: int, output: Path, command: str) -> None:
     """What is kept of an interrupted result, and the command that goes on with it."""
-    # Nobody reads it where a closed terminal was the reason.
+    # A closed terminal, if that was the reason, cannot show it.
     with contextlib.suppress(OSError):
         print(
             f"{done} of {total} runs are kept in {output}; go on with:\n  {command}",

@@ -1,4 +1,4 @@
-"""Output that degrades: to ASCII where a locale has nothing else, to silence where nobody reads."""
+"""Output that degrades: to ASCII where a locale has nothing else, to silence without a reader."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _watch(looks: Iterator[Look], options: argparse.Namespace, shown: list[Look]
     terminal = console()
     count = 1 if options.once else options.count
     if terminal.is_terminal and not terminal.is_dumb_terminal and not options.once:
-        with contextlib.suppress(OSError):  # the terminal was closed: nobody looks any more
+        with contextlib.suppress(OSError):  # the terminal was closed
             _fill_screen(terminal, itertools.islice(looks, count), shown)
             _say_end(terminal, count, shown)
     else:

@@ -36,7 +36,7 @@ cdef class BusyPoll:
     cdef int bind(self, uint32_t runner, ring *tx, uint64_t *counters, wait_slot *slot,
                   Host host) except -1
     cdef void use_trace(self, trace_ring *trace) noexcept
-    # Handles some frames if there are any and nobody else does; returns how many. With the
+    # Handles some frames if there are any and no agent does; returns how many. With the
     # endpoint's library lock.
     cdef uint32_t look(self, int64_t now_ns) noexcept nogil
     # A pass found events: the rank has work, and interrupts stay off meanwhile.

@@ -1,7 +1,7 @@
 """A rank that polls the rx ring itself, instead of waiting for the interrupt handler.
 
 Two strategies rest on it. Under `watchdog` (Maquelin and others, ISCA 1996) the NIC raises an
-interrupt only for frames that nobody has polled within its delay. Under `irq-suspend` (Linux
+interrupt only for frames that no rank has polled within its delay. Under `irq-suspend` (Linux
 6.13) a rank that finds something also keeps interrupts off until it looks in vain.
 
 The rank takes the vector's token as an irq agent does and runs the same receive handler, for the
@@ -12,7 +12,7 @@ its priority, so what it uses is the rank's:
   more frames than their answers have room there: nothing waits in a backlog that only this rank
   would look after.
 - *counters*: the driver's count for the rank. Those of the receive handler (`recv_*`, `drop_*`) and
-  of polls count for the irq agent of its core. With one rx queue whoever has the token writes them,
+  of polls count for the irq agent of its core. With one rx queue the token's holder writes them,
   so there is one writer at a time; an irq agent writes no other counters of its record without it
   but `timer_ticks` and the driver's. With several queues the irq agent may preempt the rank, with
   another one's token: both are on one CPU, as no rank that polls is bound to more than one core,
@@ -22,7 +22,7 @@ its priority, so what it uses is the rank's:
 A rank that is preempted in the middle of a poll keeps the token until it runs again, as a kernel's
 busy poll would not, which cannot be preempted: frames wait for so long. A rank that dies in the
 middle gives it up when its endpoint is closed for it (`close_dead`); its frames are handled again
-then, and what it held is repaired by whoever takes the lock next (`endpoint_lock_take`).
+then, and the next holder of the lock repairs what it held (`endpoint_lock_take`).
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -177,8 +177,8 @@ cdef class BusyPoll:
                 batch = 1
                 self.host.charge(self.packet_cost_ns)
             self.handler.handle_slots(rx, rx.tail, batch)
-            # Whoever dies before the end of this leaves the frames to be handled again: what they
-            # woke is awake before they are gone.
+            # A rank that dies before the end of this leaves the frames to be handled again: what
+            # they woke is awake before they are gone.
             self.handler.finish_batch()
             ring_consume(rx, batch)
             handled += batch
@@ -222,7 +222,7 @@ cdef class BusyPoll:
         self.found = True
         seen = load_relaxed_u32(&self.vector.token)
         if seen == TOKEN_SUSPENDED:
-            # Without the token: who takes it now has read an older time, and only looks sooner.
+            # Without the token: an agent that takes it now read an older time: it looks sooner.
             store_relaxed_u64(&self.vector.suspended_until_ns,
                               <uint64_t>(now_ns + self.suspend_timeout_ns))
         elif token_is_open(seen) and token_take(self.vector, seen, self.mine):
@@ -238,7 +238,7 @@ cdef class BusyPoll:
         if (load_acquire_u32(&self.rx.head) != load_relaxed_u32(&self.rx.tail)
                 and token_is_open(load_relaxed_u32(&self.vector.token)) and self._room() != 0):
             return True
-        # Armed: this is the look before the sleep; nobody looks from now on. What comes later is
+        # Armed: this is the look before the sleep, and the last. What comes later is
         # the interrupt's, or found by the irq agent's timer; both see the slot armed (W2).
         if self.own_slot != NULL and load_relaxed_u32(&self.own_slot.armed) != WAIT_SLOT_IDLE:
             self.resume()

@@ -105,7 +105,7 @@ cdef class CopyAgent(Agent):
     cdef void _copy(self, const copy_descriptor *wanted, CopyRun *run) noexcept nogil:
         """Without the endpoint's lock: the region counts the copy, so it stays till the end.
 
-        The looks at pull and region only spare copies that nobody wants any more.
+        The looks at pull and region only spare copies that are no longer wanted.
         """
         cdef endpoint_descriptor *endpoint = node_endpoint(self.header, wanted.endpoint)
         cdef pull_handle *handle = endpoint_pull(self.header, endpoint,

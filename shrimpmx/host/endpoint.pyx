@@ -172,7 +172,7 @@ cdef class DriverEndpoint:
     def close(self) -> None:
         """Close the endpoint; packets for it are refused from now on. Harmless if closed.
 
-        Its pulls and regions are gone afterwards, and nobody copies from or to its memory.
+        Its pulls and regions are gone afterwards, and no agent copies from or to its memory.
         """
         with nogil:
             _close(self.node.header, self.descriptor)

@@ -111,7 +111,7 @@ static inline void event_rings_repair(struct node_header *node,
 }
 
 /* Takes the lock of `endpoint`: the one way to do so, since the notice that its last holder died
- * is given once, to whoever takes it next. Returns 0 if it cannot be taken, see
+ * is given once, to its next holder. Returns 0 if it cannot be taken, see
  * SHARED_LOCK_BROKEN. */
 static inline int endpoint_lock_take(struct node_header *node,
                                      struct endpoint_descriptor *endpoint) {

@@ -92,7 +92,7 @@ cdef uint32_t take_raw(node_header *node, uint64_t *counters, const uint8_t *fra
         return COUNTER_drop_raw_queue_full
     if result == RAW_TOO_LARGE:
         return COUNTER_drop_raw_too_large
-    return COUNTER_drop_nosys_type  # nobody on this node takes raw packets
+    return COUNTER_drop_nosys_type  # no process of this node takes raw packets
 
 
 cdef uint32_t host_query_fill(uint8_t *frame, uint32_t peer) noexcept nogil:

@@ -75,7 +75,7 @@ cdef class InterruptAgent(Agent):
     `agent`: its record in the control segment; `budget`: frames per poll; `demote_after`:
     rounds in a row with a poll that uses up the budget before it asks to lose its real-time
     priority, as Linux moves to ksoftirqd (0: never, which lets receive livelock happen). The agent
-    of core 0 also ticks: it looks after pulls whose replies do not come, whoever started them.
+    of core 0 also ticks: it looks after pulls whose replies do not come, on every endpoint.
 
     Another machine's costs: `interrupt_time_ns` is how long an interrupt takes at least, from the
     NIC's raising it to the poll, `packet_cost_ns` is added to what a frame takes, before it is
@@ -275,7 +275,7 @@ cdef class InterruptAgent(Agent):
             self.counters[COUNTER_demotions] += 1
 
     cdef void _tick(self, int64_t now_ns) noexcept nogil:
-        """The clock's interrupt: coarse as a kernel's, and nobody moves it."""
+        """The clock's interrupt: coarse as a kernel's, and never moved."""
         if self.next_tick_ns != 0:
             self.counters[COUNTER_timer_ticks] += 1
             self.handler.tick(now_ns)

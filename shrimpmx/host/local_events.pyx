@@ -3,7 +3,7 @@
 A message between two ranks of a node needs no frame, no NIC and no interrupt: the sender
 does what the receive handler would do, under the same lock. Sender and receiver then share
 one line per event: the lock, its counts and the sender's copy of the ring's state stay in
-the cache of the one who sends.
+the sender's cache.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t

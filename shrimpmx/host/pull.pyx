@@ -92,7 +92,7 @@ cdef void post_done(DriverContext *context, pull_handle *handle) noexcept nogil:
     if e == NULL:
         context.counters[COUNTER_exp_eventq_full] += 1
         return
-    # Who dies from here on has told the rank, or not: see endpoint_pulls_repair.
+    # A process that dies from here on has told the rank, or not: see endpoint_pulls_repair.
     handle.telling_index = writer.next
     store_release_u32(&handle.state, PULL_TELLING)
     event_writer_commit(&writer, e, fill_pull_done(

@@ -1,4 +1,4 @@
-"""How often whoever runs a receive handler looks at the timers of pulls."""
+"""How often an agent that runs a receive handler looks at the timers of pulls."""
 
 from libc.stdint cimport int64_t
 

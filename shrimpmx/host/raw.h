@@ -146,7 +146,7 @@ static inline void raw_name_peer(struct node_header *node, uint32_t peer, const 
     store_release_u32(&entry->length, length); /* with the lock: no partner but the fence above */
     shared_lock_give(&queue->lock);
 }
-/* Anyone's: copies out the name of `peer`, 80 bytes; returns its length, 0: not known. */
+/* For any process: copies out the name of `peer`, 80 bytes; returns its length, 0: not known. */
 static inline uint32_t raw_name_of_peer(struct node_header *node, uint32_t peer, uint8_t *name) {
     const struct peer_name *entry = raw_peer_name(node, peer);
     struct raw_queue *queue = raw_queue(node);

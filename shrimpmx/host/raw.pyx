@@ -69,7 +69,7 @@ cdef class RawEndpoint:
         cdef c_raw_queue *queue = node_raw_queue(self.node.header)
         cdef uint32_t pid = getpid()
         cdef uint32_t before = queue.owner
-        # Whoever had it may have died without closing it.
+        # Its last owner may have died without closing it.
         if before != 0 and not (kill(<int>before, 0) != 0 and errno == ESRCH):
             before = 0
         cdef uint32_t other = raw_open(queue, pid, before)

@@ -37,7 +37,7 @@ cdef class ReceiveHandler:
     cdef uint32_t[256] wakes         # runner indices, each once
 
     # Counts into `counters`, COUNTERS_MAX of them by the indices of an irq agent, from now on: for
-    # whoever is no irq agent, whose own record has other counters at those indices.
+    # agents of other kinds, whose own records have other counters at those indices.
     cdef void count_into(self, uint64_t *counters) noexcept
     # Handles one received frame. `frame` must lie in memory of at least 192 bytes (a ring
     # slot does): short data is copied in fixed sizes.

@@ -367,7 +367,7 @@ cdef class ReceiveHandler:
         return NACK_NONE
 
     cdef void _leave(self) noexcept nogil:
-        """Gives the lock back; notes whom to wake."""
+        """Gives the lock back; notes the rank to wake."""
         cdef uint32_t runner, index
         if self.locked < 0:
             return

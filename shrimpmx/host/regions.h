@@ -30,8 +30,8 @@ struct memory_region {             /* offset; writer: the rank, under the endpoi
     uint32_t use;                  /*  4  counts the uses of this id; its low byte travels */
     uint64_t place;                /*  8  heap: from the segment's start; process: an address */
     uint64_t length;               /* 16 */
-    volatile uint32_t copies;      /* 24  who copies without the lock, dma agents and local
-                                    *     pullers, adds itself under the lock, and goes without */
+    volatile uint32_t copies;      /* 24  dma agents and local pullers, which copy without the
+                                    *     lock: each adds itself under it, and leaves without */
     uint32_t search_from;          /* 28  in region 0: where the search for a free one begins */
     uint8_t unused[32];            /* 32 */
 };
@@ -63,7 +63,7 @@ static inline int64_t region_clock_ns(void) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
-/* A copy begins that will be done without the lock: whoever holds it now. */
+/* A copy begins that will be done without the lock: by its holder now. */
 static inline void region_copy_begin(struct memory_region *region) {
     fetch_add_u32(&region->copies, 1); /* G1: before the lock is given back */
 }
@@ -76,7 +76,7 @@ static inline int region_is_free(const struct memory_region *region) {
     return !region_is_used(region) && load_acquire_u32(&region->copies) == 0; /* G2': with G2 */
 }
 /* How long the end of a region waits for such copies: far longer than any takes. A copier that
- * was killed never ends its copy; the region is lost then, and nobody waits for it again. */
+ * was killed never ends its copy; the region is lost then, and not waited for again. */
 #define COPIES_PATIENCE_NS 1000000000ll
 
 /* Waits until no copy is under way in a region that was freed, or until `end_ns` of

@@ -38,7 +38,7 @@ cdef extern from "host/regions.h" nogil:
 cdef int region_create(DriverEndpoint driver, int kind, const void *data, uint64_t length,
                        uint8_t *rdma_seqnum) noexcept nogil
 # Frees the id; waits until no handler, dma agent or local puller copies to or from the region, but
-# at most COPIES_PATIENCE_NS: whoever copies longer was killed or stopped, and the id is not used
+# at most COPIES_PATIENCE_NS: a longer copier was killed or stopped, and the id is not used
 # again before that copy has ended.
 cdef void region_destroy(DriverEndpoint driver, int id) noexcept nogil
 # Copies into or out of a region, with the endpoint's lock held or the copy counted; 0, or -1:

@@ -43,7 +43,7 @@ cdef class PacketSteering:
     """What the handler of `core` needs to hand on frames; `agent`: the record that it counts in.
 
     Raises InputError if the node offloads copies, whose data stays in the queue's slots, or if
-    ranks poll, who have no core to hand frames to them.
+    ranks poll, which have no core to hand frames to them.
     """
 
     def __init__(self, Node node not None, uint32_t core, uint32_t agent):

@@ -34,7 +34,7 @@ cdef struct packet_source:
     const node_header *node
     uint32_t endpoint
 
-# To whom a packet goes and where it belongs among others (MPI: the message envelope). The library
+# The target of a packet and where it belongs among others (MPI: the message envelope). The library
 # fills it once, for all packets of a message.
 cdef struct Envelope:
     uint32_t peer            # the target's node, the NIC's index of it

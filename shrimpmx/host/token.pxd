@@ -1,4 +1,4 @@
-"""The claim token of a vector on the host's side: who takes it, and who hands it to whom.
+"""The claim token of a vector on the host's side: its transitions and their fences.
 
     FREE                              -> TAKEN      the NIC raises, or the irq agent goes on (I1')
     TAKEN                             -> FREE       the irq agent has emptied the ring
@@ -10,10 +10,10 @@
     SUSPENDED                         -> RESUMED    a rank has looked in vain
     RANK                              -> RESUMED    it died in the middle of its poll
 
-Whoever takes the token compares and exchanges it, so one of two wins, and what its last holder
-wrote is seen. While it is out, interrupts are off: the NIC's wish is kept, and frames are found by
-whoever looks. That somebody will look is the promise of a timer. An irq agent keeps that of its
-DEFERRED by itself. SUSPENDED is stored by ranks, whose timer runs in the irq agent of `timer_core`:
+Acquired by compare-and-swap: one contender succeeds, and sees what the last holder wrote. While it
+is out, interrupts are off: the NIC's wish is kept, and frames are found by the next look. A timer
+guarantees that look. An irq agent has its own for DEFERRED. Ranks store SUSPENDED; their timer runs
+in the irq agent of `timer_core`:
 
     rank:       token = SUSPENDED ; full fence T1  ; watched? -> go on, else wake the irq agent
     irq agent:  watched = 0       ; full fence T1' ; SUSPENDED? -> watched = 1, set the timer
@@ -72,7 +72,7 @@ cdef inline void token_suspend(interrupt_vector *vector, wait_slot *watcher) noe
 
 cdef inline bint token_resume(interrupt_vector *vector, uint32_t seen,
                               wait_slot *watcher) noexcept nogil:
-    """Lets the irq agent go on; false if somebody else was first."""
+    """Lets the irq agent go on; false if another agent was first."""
     if not compare_exchange_u32(&vector.token, seen, TOKEN_RESUMED):
         return False
     wait_slot_wake(watcher)

@@ -38,7 +38,7 @@ cdef class FaultSource:
     cdef void flip_bit(self, uint8_t *frame, uint32_t length) noexcept nogil
 
 
-# Names a medium message of an end: who sends it to whom, and its number.
+# Names a medium message of an end: its source, destination and number.
 cdef uint64_t message_of(const uint8_t *frame) noexcept nogil
 
 

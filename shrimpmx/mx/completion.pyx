@@ -226,7 +226,7 @@ cdef class CompletionCalls(MessageCalls):
         return started.kind == REQUEST_RECEIVE and match_cancel(self.library, started)
 
     def forget(self, Request request not None) -> None:
-        """Nobody will test it: it ends by itself when it is done. MX: forget.
+        """The caller will not test it: it ends by itself when it is done. MX: forget.
 
         Until then it keeps its buffer. `test` and `wait` return its status once it has ended.
         """

@@ -259,7 +259,7 @@ cdef class EndpointCore:
 
     cdef bint spin_held(self, found_function found, void *context,
                         int64_t deadline_ns) noexcept:
-        """Spins with lock and GIL held, which nobody else wants for so short a time."""
+        """Spins with lock and GIL held, too short a time to give them back for."""
         cdef Library library = self.library
         cdef int64_t start_ns = library.now_ns
         cdef int64_t until_ns = min(deadline_ns, start_ns + self.held_spin_ns)

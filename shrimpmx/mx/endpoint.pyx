@@ -52,7 +52,7 @@ cdef class Endpoint(CompletionCalls):
     """Endpoint `index` of `node`, opened by the process of `runner`. MX: open_endpoint.
 
     `waiter` is how it waits (None: it spins); `host` is how time passes (None: the waiter's, or
-    the kernel's); `key` must be named by whoever connects;
+    the kernel's); a partner that connects must name `key`;
     `agent` is the index of the rank's record in the control segment, whose counters are
     kept (None: the endpoint's own, see `counters`); `busy_poll` if it polls the rx ring itself,
     without waiting for interrupts. For tests: `session_id`, and `first_seqnum`,
@@ -227,7 +227,7 @@ cdef class Endpoint(CompletionCalls):
     @property
     def process_core(self):
         """The core of its node that its process runs on, for steering and the ledger; None: not
-        told. Whoever moves the process sets it; to another core than before counts as a move.
+        told. The code that moves the process sets it; to another core than before counts as a move.
         """
         return self.library.driver.process_core
 

@@ -118,7 +118,7 @@ cdef int register_buffer(Library library, MxRequest *receive, uint32_t wanted) n
         memory_give(library, &receive.reach)
         return 0
     large_own_region(library, receive)
-    # Tells this pull from all others: an event of one that was given up finds nobody.
+    # Tells this pull from all others: an event of one that was given up is ignored.
     library.large_receive.pulls += 1
     receive.cookie = library.large_receive.pulls * ENDPOINT_REGIONS + <uint64_t>receive.region
     return 1

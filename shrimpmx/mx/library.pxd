@@ -19,7 +19,7 @@ from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.node cimport Node
 
 
-cdef struct Settings:        # nobody writes them once the endpoint is open
+cdef struct Settings:        # constant while the endpoint is open
     uint32_t nodes_count
     uint32_t frag_bytes      # data of a medium fragment
     uint16_t first_seqnum    # of the first message from each partner
@@ -116,7 +116,7 @@ cdef class Library:
     cdef object unexpected_handler   # Python callable, or None (endpoint.pyx)
     cdef uint64_t handler_thread     # the thread that is inside it; 0: none (unexpected.pyx)
     cdef list partner_handles        # the Python Partners (handles.pyx)
-    cdef list abandoned              # buffers of requests that nobody waits for any more
+    cdef list abandoned              # buffers of requests that were given up
 
     cdef int open(self, object session_id) except -1
     cdef int prepare_memory(self, str way) except -1

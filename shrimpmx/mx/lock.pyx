@@ -46,7 +46,7 @@ cdef void lock_tell(Library library) noexcept nogil:
     """Something was done that no wake-up announces: they look again.
 
     A request is done, a message is kept, a timer is nearer; or the caller put an event in its
-    own expected ring, as a local pull does, which wakes nobody.
+    own expected ring, as a local pull does, without a wake-up.
 
     N1: event_index first, then the look at the slot's `armed` (with the fence W1). A thread
     that goes to sleep reads event_index under the lock, arms the slot, and looks at event_index

@@ -3,8 +3,8 @@
 Both sides keep what waits in order of age, one queue per context id. A search looks at the
 oldest entries first: most often one of them fits. Only when none does is the queue hashed:
 by match value, and on the side of the receives under each mask in use; entries of one value
-and mask form a group, oldest first. So finding one costs the same however many wait, and who
-is served in the order of asking is never hashed. The oldest that fits is found either way.
+and mask form a group, oldest first. So finding one costs the same however many wait; receives
+served in the order of asking are never hashed. The oldest that fits is found either way.
 """
 
 from libc.stdint cimport uint32_t, uint64_t

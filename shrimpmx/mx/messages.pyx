@@ -244,7 +244,7 @@ cdef int give_up(MessageCalls self, MxRequest *request, Py_buffer *view) except 
     """A receive is taken back; what cannot be goes, with the buffer, to a forgotten Request."""
     cdef Request handle
     cdef StatusFields fields
-    if not self.library.opened:  # closed meanwhile: the request is gone, and nobody writes
+    if not self.library.opened:  # closed meanwhile: the request is gone, and no writer
         self.leave()
         PyBuffer_Release(view)
         return 0

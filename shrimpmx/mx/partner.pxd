@@ -10,7 +10,7 @@ cdef MxPartner *partner_make(Library library, uint32_t peer_index,
                              uint32_t endpoint) noexcept nogil
 cdef enum Learned:
     LEARNED_STALE            # nothing: from an instance that a later one has replaced
-    LEARNED                  # who it is, and what it expects
+    LEARNED                  # its identity, and what it expects
     LEARNED_ANEW             # ... and what we expect from it has changed, which it must be told
 
 # Its session and the seqnum that it expects from us first, as a connect packet tells them.
@@ -21,8 +21,8 @@ cdef void partner_die(Library library, MxPartner *partner,
                       RequestStatus status) noexcept nogil
 # What a nack of that type (enum wire_nack) means to the user.
 cdef RequestStatus nack_status(uint32_t nack_type) noexcept nogil
-# A local partner refused a message, with that type. Its requests cannot end while somebody
-# walks the lists that they stand in: they do at the end of the pass.
+# A local partner refused a message, with that type. Its requests cannot end while a pass
+# walks the lists that they stand in: they do at its end.
 cdef void partner_refused(Library library, MxPartner *partner, uint32_t nack_type) noexcept nogil
 cdef void partners_end_refused(Library library) noexcept nogil
 

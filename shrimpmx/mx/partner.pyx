@@ -1,6 +1,6 @@
 """Partners: finding one, learning its session, giving it up (Open-MX: omx_partner.c).
 
-Who connects tells the session of its endpoint and the sequence number it expects
+The side that connects tells the session of its endpoint and the sequence number it expects
 next; the other side adopts both. A changed session means that the partner was
 restarted. A changed session *counter* in the expected number means that the partner
 had given us up. In both cases what was in flight is lost, and numbers start afresh at
@@ -148,7 +148,7 @@ cdef void partners_end_refused(Library library) noexcept nogil:
         status = nack_status(partner.refused)
         if partner.can_send and partner.true_session == partner.refused_session:
             partner_die(library, partner, status)
-        # Who was never connected has only connect requests; a session is nothing they need.
+        # A partner that was never connected has only connect requests, which need no session.
         while status != STATUS_BAD_SESSION and not list_empty(&partner.connects):
             send_end(library, request_of_chain(partner.connects.next), status)
 

@@ -23,7 +23,7 @@ from shrimpmx.shared.layout cimport COUNTER_progress_calls, event
 # acknowledgements. As many as an interrupt handler may take (its budget).
 cdef enum:
     PASS_EVENTS = 64
-    # A full tx ring, or a local target's event ring, has nobody to tell when it has room; a
+    # A full tx ring, or a local target's event ring, does not tell when it has room; a
     # sleeper looks again after this long, the time of some 40 full packets at 10 Gb/s (ours).
     FULL_RING_RETRY_NS = 50_000
 

@@ -15,7 +15,7 @@ from shrimpmx.mx.types cimport (
 # only when a receive has taken the message.
 cdef MxRequest *send_start(Library library, MxPartner *partner, const void *data,
                            uint32_t length, uint64_t match, bint synchronous) noexcept nogil
-# Sends a notify that is filled in; nobody hears when it is acknowledged.
+# Sends a notify that is filled in; its acknowledgement is not reported.
 cdef void send_notify(Library library, MxRequest *notify) noexcept nogil
 # Puts a request's packets (or what is left of them) into the tx ring.
 cdef void send_post(Library library, MxRequest *request) noexcept nogil

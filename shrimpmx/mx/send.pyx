@@ -136,7 +136,7 @@ cdef void send_post(Library library, MxRequest *request) noexcept nogil:
 
 
 cdef void send_starved(Library library) noexcept nogil:
-    """Who waits for a local partner's ring does not hold up messages to others."""
+    """A send that waits for a local partner's ring does not hold up others."""
     cdef ListLink *link = library.send.starved.next
     cdef MxRequest *request
     library.send.tx_full = False

@@ -44,7 +44,7 @@ cdef enum RequestFlag:
     REQUEST_POSTING = 128    # waits for its turn to send: throttled, or tx ring full
     REQUEST_LARGE = 256      # its data does not come with it but is pulled
     REQUEST_ACKED = 512      # a large send that awaits its notify, in MxPartner.large
-    REQUEST_FORGOTTEN = 65536  # nobody will test it: it goes to request.forgotten when done
+    REQUEST_FORGOTTEN = 65536  # never tested: it goes to request.forgotten when done
     REQUEST_BOUND = 131072   # a Python Request owns it: it goes to request.completed when done
     REQUEST_UNEXPECTED = 536870912  # a message that waits for a receive
     REQUEST_HASHED = 268435456  # in the hash of its side (match_table)
@@ -76,7 +76,7 @@ cdef struct ListLink:
 
 cdef struct Reach:           # how handlers reach a buffer (memory.pyx)
     int kind                 # REGION_HEAP or REGION_PROCESS of host/regions.h
-    bint bounced             # `start` is a block of the heap: who has the data copies it
+    bint bounced             # `start` is a block of the heap; the data is copied
     uint8_t *start           # what to register
 
 
@@ -148,7 +148,7 @@ cdef struct MxRequest:       # cache lines; what every message needs lies in the
     uint16_t rdma_offset
     uint64_t fragments       # received ones, a bit each
     int64_t sent_ns          # when it last went out; NEVER_NS until a pass has looked at the clock
-    # Zero, NULL and false in the pool: who sets them puts them back.
+    # Zero, NULL and false in the pool: the code that sets them resets them.
     Reach reach
     uint64_t cookie          # of its pull
     MxRequest *notify        # what to send when it is pulled

@@ -7,7 +7,7 @@ from shrimpmx.mx.match cimport match_take_posted
 from shrimpmx.mx.types cimport MxPartner, MxRequest
 
 # Asks the handler. NULL: the message goes on as an unexpected one; else the handler has
-# finished it, and this receive, which takes no bytes and which nobody tests, swallows it.
+# finished it, and this receive, which takes no bytes and is never tested, swallows it.
 cdef MxRequest *unexpected_ask(Library library, MxPartner *partner, uint64_t match,
                                uint32_t length, const uint8_t *data) noexcept nogil
 

@@ -2,7 +2,7 @@
 
 It is asked about a message that no posted receive takes, in the middle of the pass that found
 it, and so must not call its endpoint. If it says FINISHED, the message is received into no
-bytes: that drops its data, acknowledges it, and tells a sender who waits for the receiver,
+bytes: that drops its data, acknowledges it, and tells a sender that waits for the receiver,
 of a large or a synchronous message, that it was truncated.
 """
 

@@ -3,7 +3,7 @@
  * An ordinary copy first fetches each line that it is going to overwrite, which the other CPU
  * read last; when the CPUs share no cache that costs a transfer per line, and the copy becomes
  * ten times slower. Streaming stores fetch nothing, and a block of this size would not stay
- * in the caches of the one who reads it anyway.
+ * in the caches of its reader anyway.
  */
 #ifndef SHRIMPMX_NATIVE_COPY_H
 #define SHRIMPMX_NATIVE_COPY_H
@@ -39,7 +39,7 @@ static inline void copy_streaming(void *to, const void *from, uint64_t length) {
         _mm_stream_si128((__m128i *)(target + 32), c);
         _mm_stream_si128((__m128i *)(target + 48), d);
     }
-    /* Streaming stores are weakly ordered: whoever is told of the copy must find it done. */
+    /* Streaming stores are weakly ordered: a process that is told of the copy must find it done. */
     _mm_sfence();
     memcpy(target, source, length);
 }

@@ -1,8 +1,8 @@
 /* Sleeping and waking across processes: the futex calls, and the wait slot,
  * which holds the "store, fence, check" pattern in one place.
  *
- * Every process owns one wait slot. Who publishes something that the process
- * may be waiting for then calls wait_slot_wake(); who is about to sleep arms the
+ * Every process owns one wait slot. A producer that has published something
+ * for the process then calls wait_slot_wake(); before it sleeps, the process arms the
  * slot, looks once more, and sleeps only if nothing came:
  *
  *   waker:   publish   ; full fence ; slot armed? -> disarm, bump the word, wake
@@ -31,7 +31,7 @@
 #include "native/atomics.h"
 
 enum wait_slot_state {
-    WAIT_SLOT_IDLE = 0,   /* nobody wants to be woken */
+    WAIT_SLOT_IDLE = 0,   /* no wake-up is wanted */
     WAIT_SLOT_BLOCK = 1,  /* wake by futex, once; the waker disarms */
     WAIT_SLOT_NOTIFY = 2, /* notify by signal, each time; only the owner disarms */
 };
@@ -39,7 +39,7 @@ enum wait_slot_state {
 struct wait_slot {             /* offset; writer */
     volatile uint32_t armed;   /*  0  owner arms; wakers disarm BLOCK */
     volatile uint32_t word;    /*  4  wakers: the futex word, incremented by each wake-up */
-    volatile int32_t pid;      /*  8  owner, at start: who gets the notification */
+    volatile int32_t pid;      /*  8  owner, at start: receiver of notifications */
     volatile uint32_t signal;  /* 12  owner, at start: its signal number */
     volatile uint64_t wakes;   /* 16  wakers: futex wake-ups sent */
     volatile uint64_t notifications; /* 24  wakers: signals sent */
@@ -80,7 +80,7 @@ static inline int wait_slot_wake(struct wait_slot *slot) {
     return 1;
 }
 
-/* Wakes whoever sleeps on the slot, armed or not: for what must not be missed though another waker
+/* Wakes all sleepers on the slot, armed or not: for what must not be missed though another waker
  * may have died between disarming and waking. A strategy looks again, and sleeps on. */
 static inline void wait_slot_rouse(struct wait_slot *slot) {
     fetch_add_u32(&slot->word, 1); /* wakers and handlers add to it at the same time */

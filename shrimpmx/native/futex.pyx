@@ -31,7 +31,7 @@ cdef class WaitSlotView:
         PyBuffer_Release(&self.memory)
 
     def set_owner(self, int32_t pid, uint32_t signal):
-        """Who gets the notifications, and which signal."""
+        """The process that gets the notifications, and the signal."""
         self.slot.pid = pid
         self.slot.signal = signal
 

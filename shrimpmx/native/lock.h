@@ -47,7 +47,7 @@ static inline enum shared_lock_result shared_lock_result_of(pthread_mutex_t *loc
 static inline enum shared_lock_result shared_lock_take(pthread_mutex_t *lock) {
     return shared_lock_result_of(lock, pthread_mutex_lock(lock));
 }
-/* The same without waiting: BROKEN if somebody else has it, too. */
+/* The same without waiting: BROKEN if it is taken, too. */
 static inline enum shared_lock_result shared_lock_try(pthread_mutex_t *lock) {
     return shared_lock_result_of(lock, pthread_mutex_trylock(lock));
 }

@@ -23,7 +23,7 @@ struct notify_state {
     uint64_t runs;            /* handler: how often it ran in this process */
     int signal;               /* installer: 0 if not installed */
     struct sigaction before;  /* installer: what to restore */
-    /* waiter: a futex word that each run increments too, or NULL. Who sleeps on it needs no
+    /* waiter: a futex word that each run increments too, or NULL. A sleeper on it needs no
      * change of the signal mask: one system call for a wait instead of three. */
     volatile uint32_t *word;
     int64_t cost_ns;          /* waiter: CPU time that each run burns, 0 for none */

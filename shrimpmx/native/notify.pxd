@@ -13,7 +13,7 @@ cdef int notify_remove() except -1
 # looks at its data and sleeps on it, all with the signal let in, and loses no notification.
 cdef void notify_set_word(uint32_t *word) noexcept nogil
 # CPU time that each run of the handler burns before it counts (ns, 0: none): what a handler
-# takes on a slower host. Holds for the process, whoever waits.
+# takes on a slower host. Holds for all waits of the process.
 cdef void notify_set_cost(int64_t cost_ns) noexcept nogil
 # How often the handler ran in this process.
 cdef uint64_t notify_count() noexcept nogil

@@ -101,7 +101,7 @@ cdef class RingView:
             ring_consume(self.ring, 1)
         return data
 
-    # Anybody.
+    # Any process.
 
     @property
     def depth(self):

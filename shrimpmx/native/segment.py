@@ -142,7 +142,7 @@ class Segment:
     def attach(cls, name: str, kind: int, *, writable: bool = True) -> Segment:
         """Map an existing segment and verify magic, ABI version, kind and size.
 
-        `writable` False: for onlookers; who writes to it is killed by SIGSEGV.
+        `writable` False: for onlookers; a write to it raises SIGSEGV.
         """
         try:
             shared = posix_ipc.SharedMemory("/" + name, read_only=not writable)
@@ -222,7 +222,7 @@ class Segment:
     def close(self) -> None:
         """Unmap, or leave that to the last view of it; closing twice is harmless.
 
-        Who keeps `address` must keep a view too, or it points to nothing afterwards.
+        A caller that keeps `address` must keep a view too: else it dangles afterwards.
         """
         if self._memory is not None:
             with contextlib.suppress(BufferError):

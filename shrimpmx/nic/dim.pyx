@@ -185,7 +185,7 @@ cdef class Dim(CoalescingPolicy):
 
     Source: dynamic interrupt moderation (Linux, lib/dim). It needs no `rx_usecs`.
 
-    Wins when traffic is steady over hundreds of interrupts, and nobody knows the right delay.
+    Wins when traffic is steady over hundreds of interrupts, and the right delay is unknown.
 
     Args:
         dilation: the profiles are those of hardware; times here are longer by this.

@@ -22,7 +22,7 @@ cdef class Firmware(Port):
     # Bit q: of queue q.
     cdef uint32_t touched            # this step
     cdef uint32_t wishing            # its line remembers a wish
-    cdef uint32_t beside             # its last interrupt goes to handlers on the NIC's CPU
+    cdef uint32_t sharing_cpu        # its last interrupt went to handlers on the NIC's CPU
     cdef int64_t deadlines_ns[NODE_VECTORS_MAX]   # the policies'
     cdef int64_t deadline_ns         # the first of them
     cdef uint32_t deadline_queue     # whose that is

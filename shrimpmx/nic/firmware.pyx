@@ -231,8 +231,8 @@ cdef class Firmware(Port):
         """A queue's line was called, and may have called its policy."""
         cdef uint32_t bit = <uint32_t>1 << queue.number
         self.wishing = self.wishing & ~bit | (bit if queue.line.wished else 0)
-        self.beside = self.beside & ~bit | (
-            bit if queue.line.beside or queue.line.backlogs_beside != 0 else 0)
+        self.sharing_cpu = self.sharing_cpu & ~bit | (
+            bit if queue.line.shares_nic_cpu or queue.line.backlogs_on_nic_cpu != 0 else 0)
 
     cdef void note_policy(self, RxQueue queue) noexcept nogil:
         """A queue's policy was called."""
@@ -272,7 +272,7 @@ cdef class Firmware(Port):
 
     cdef bint handler_waits(self) noexcept nogil:
         """Whether the handler of some queue has work that it cannot do while the NIC runs."""
-        cdef uint32_t left = self.beside
+        cdef uint32_t left = self.sharing_cpu
         while left != 0:
             if (<RxQueue>self.queue_at[__builtin_ctz(left)]).line.handler_waits():
                 return True

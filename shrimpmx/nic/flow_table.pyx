@@ -46,7 +46,7 @@ cdef class FlowTable:
             store_relaxed_u32(&flow.queue, wanted - 1)
             self.counters[COUNTER_flow_moves] += 1
         # Only the wish that was read is cleared: one that a handler stores meanwhile stays, for the
-        # next frame. Who sees it cleared sees the queue.
+        # next frame. A handler that sees it cleared sees the queue.
         compare_exchange_u32(&flow.wanted, wanted, 0)
 
     cdef bint frames_left(self, uint32_t endpoint) noexcept nogil:

@@ -9,7 +9,7 @@ so that one CPU can generate and receive at full speed.
 A message of 8 bytes or more starts with its number, little-endian; the rest is a pattern.
 
 Instead of messages it can send packets of no valid type, which the receive handler drops at once
-and nobody acknowledges. Of them it sends no more than half the receiver's rx ring has room for, as
+without acknowledgement. Of them it sends no more than half the receiver's rx ring has room for, as
 if that paused its sender by the flow control of Ethernet (IEEE 802.3x): no packet is lost before
 the handler, whose cost is what they are for. And it can send packets of another protocol beside.
 """
@@ -352,7 +352,7 @@ cdef class TrafficGenerator(Agent):
             self.sent_number = self.next_number
         if self.invalid:
             self.room -= sent
-            self.acked_number = self.sent_number   # nobody will, and it is not sent again
+            self.acked_number = self.sent_number   # no acknowledgement comes, nor a resend
             self.counters[COUNTER_generated_invalid] += sent
         else:
             self.counters[COUNTER_generated_packets] += sent

@@ -30,15 +30,15 @@ cdef class InterruptLine:
     cdef bint wished                 # an interrupt waits for the token
     cdef Cause wish_cause
     cdef uint32_t wish_index         # rx index up to which the handler must come to fulfil it
-    cdef bint beside                 # the last interrupt went to the CPU that the NIC is on
+    cdef bint shares_nic_cpu         # the last interrupt went to the CPU that the NIC is on
     cdef uint64_t steered            # cores that the handler hands frames on to (RPS), by bits
-    cdef uint64_t backlogs_beside    # those of them on that CPU
+    cdef uint64_t backlogs_on_nic_cpu  # those of them on that CPU
 
     cdef void request(self, int64_t now_ns, Cause cause) noexcept nogil
     cdef int settle(self, int64_t now_ns) noexcept nogil
     cdef bint take_token(self) noexcept nogil
     cdef bint handler_waits(self) noexcept nogil
-    cdef void look_beside(self, uint32_t runner) noexcept nogil
+    cdef void note_sharing(self, uint32_t runner) noexcept nogil
     cdef uint32_t next_core(self) noexcept nogil
     cdef void deliver(self, int64_t now_ns, Cause cause) noexcept nogil
     cdef void absorb(self, int64_t now_ns, Cause cause) noexcept nogil

@@ -115,9 +115,9 @@ cdef class InterruptLine:
 
     cdef bint handler_waits(self) noexcept nogil:
         """A handler has work that it cannot do while the NIC runs: both are on one CPU."""
-        cdef uint64_t left = self.backlogs_beside
+        cdef uint64_t left = self.backlogs_on_nic_cpu
         cdef ring *backlog
-        if self.beside and load_relaxed_u32(&self.vector.token) == TOKEN_TAKEN:
+        if self.shares_nic_cpu and load_relaxed_u32(&self.vector.token) == TOKEN_TAKEN:
             return True
         while left != 0:
             backlog = node_backlog(self.node.header, __builtin_ctzll(left))
@@ -126,18 +126,18 @@ cdef class InterruptLine:
                 return True
         return False
 
-    cdef void look_beside(self, uint32_t runner) noexcept nogil:
-        """See who of those that have work now is on the NIC's CPU: `runner`, which was interrupted,
-        and those to whom it hands frames on."""
+    cdef void note_sharing(self, uint32_t runner) noexcept nogil:
+        """See which of the handlers with work are on the NIC's CPU: `runner`, which was
+        interrupted, and those that it hands frames on to."""
         cdef uint64_t left = self.steered
         cdef uint32_t core
-        self.beside = shares_cpu(self.node, runner)
-        self.backlogs_beside = 0
+        self.shares_nic_cpu = shares_cpu(self.node, runner)
+        self.backlogs_on_nic_cpu = 0
         while left != 0:
             core = __builtin_ctzll(left)
             left &= left - 1
             if shares_cpu(self.node, node_core(self.node.header, core).runner):
-                self.backlogs_beside |= <uint64_t>1 << core
+                self.backlogs_on_nic_cpu |= <uint64_t>1 << core
 
     cdef uint32_t next_core(self) noexcept nogil:
         """The core whose turn it is, of those that the vector's interrupts may go to."""
@@ -162,7 +162,7 @@ cdef class InterruptLine:
         self.vector.raised_ns = now_ns
         # I2: packets and time are published before the interrupt; pairs with the irq agent's I2'.
         fetch_or_u64(&interrupts.pending, <uint64_t>1 << self.index)
-        self.look_beside(interrupts.runner)
+        self.note_sharing(interrupts.runner)
         wait_slot_wake(self.node.control.slot(interrupts.runner))
         self.policy.on_raised(now_ns, cause)
 

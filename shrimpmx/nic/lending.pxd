@@ -1,4 +1,4 @@
-"""Who acts as the NICs, where senders lend them their CPU."""
+"""The lock of the process that acts as the NICs, where senders lend them their CPU."""
 
 from libc.stdint cimport uint32_t
 
@@ -15,6 +15,6 @@ cdef class Lending:
     cdef uint32_t count
 
     cdef void take(self) noexcept nogil
-    cdef bint attempt(self) noexcept nogil   # the same without waiting; False: somebody acts
+    cdef bint attempt(self) noexcept nogil   # the same without waiting; False: it is taken
     cdef void give(self) noexcept nogil
     cdef void repair(self) noexcept nogil

@@ -1,4 +1,4 @@
-"""Who acts as the NICs, where senders lend them their CPU.
+"""The lock of the process that acts as the NICs, where senders lend them their CPU.
 
 One lock for the NICs of all nodes, which run in one process there. It inherits priority: a sender
 that is preempted while it acts is finished as soon as the NICs' process wants the lock, at real-
@@ -61,8 +61,8 @@ cdef class Lending:
         shared_lock_give(&self.shared[0].lock)
 
     cdef void repair(self) noexcept nogil:
-        """Whoever died here wrote part of an update at most, and will write no more. Perhaps it
-        has not woken a handler for which it has left work.
+        """The last holder died: it wrote part of an update at most, and will write no more. It may
+        not have woken a handler for which it has left work.
         """
         cdef uint32_t index, core
         cdef node_header *header

@@ -2,7 +2,7 @@
 
 A NIC works beside the CPUs. Where it has no CPU of its own, a doorbell has to wake its process,
 which takes the CPU from the sender, hands one word on and sleeps again: several times what the
-word costs otherwise, and the kernel's scheduler then picks whom to run next, which it would not
+word costs otherwise, and the kernel's scheduler then picks the next process, which it would not
 do for a real NIC. So a sender lends its CPU: it waits for as long as the update is on its way
 and deposits it itself, by the code of the NIC (updates.pyx). The interrupt, if there is to be one,
 is raised as ever. The sender counts and traces as the NICs would: it writes the trace rings of
@@ -11,7 +11,7 @@ their agents, which have one writer at a time by the lock of the NICs.
 Updates stay in order. The sender does so only if nothing that it has sent before is under way,
 and holds the lock of the NICs while it deposits (lending.pyx). In every other case, with a long
 flight, for letters, or where the clock would stand still while it waits, the NIC's own process does
-the work. Nor does a sender keep the NICs' watchdog timers: whoever plans a run lends
+the work. Nor does a sender keep the NICs' watchdog timers: a plan lends
 nothing where a rank waits by them.
 """
 

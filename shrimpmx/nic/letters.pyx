@@ -4,8 +4,8 @@ They lie in a tx ring of the NIC's own until the link has room, and go out as ot
 ring is bounded, since a NIC that stopped receiving until its answers have gone could wait for
 another one which does the same; an answer that finds no room is lost, and counted.
 
-A process that closes, or is closed since it has died, is told to everybody whose memory it has
-mapped: a letter GONE to each distinct peer of its imports, behind all that it sent before.
+The NIC reports a process that closes, or is closed since it has died, to all peers whose memory it
+has mapped: a letter GONE to each distinct peer of its imports, behind all that it sent before.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t

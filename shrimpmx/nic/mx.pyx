@@ -5,8 +5,8 @@ receive handler that hosts run under Open-MX: it posts the event and puts the da
 receive queue or the region, answers pull requests, and wakes the ranks. There is no rx ring, no
 interrupt and no copy by a driver.
 
-What the handler counts goes to the agent record that the node's cores name, of kind irq: nobody
-but the NIC drives it. What it sends goes through the tx ring of core 0, which the NIC empties in
+What the handler counts goes to the agent record that the node's cores name, of kind irq: only
+the NIC drives it. What it sends goes through the tx ring of core 0, which the NIC empties in
 the same step.
 """
 
@@ -78,7 +78,7 @@ cdef class MxFirmware(Port):
         self.handler.now_ns = now_ns
         done += self.receive(now_ns)
         self.ingress.hand_back()
-        self.keeps_waiting = self.tells_beside()
+        self.keeps_waiting = self.rank_waits()
         if now_ns >= self.next_tick_ns:
             self.tick(now_ns)
         # Also pull replies that wait for room: the ring may have been emptied above.
@@ -132,16 +132,16 @@ cdef class MxFirmware(Port):
             self.handler.tick(now_ns)
         self.next_tick_ns = now_ns + self.tick_ns
 
-    cdef bint tells_beside(self) noexcept nogil:
+    cdef bint rank_waits(self) noexcept nogil:
         """A rank on the NIC's CPU has got events, which it cannot look at while the NIC goes on
         with the burst that brought them."""
         if self.held.count == 0 and self.ingress.arrival_ns == NEVER_NS:
-            self.told_beside = False
-        elif not self.told_beside:
-            self.told_beside = self.fills_beside()
-        return self.told_beside
+            self.rank_got_events = False
+        elif not self.rank_got_events:
+            self.rank_got_events = self.filled_on_nic_cpu()
+        return self.rank_got_events
 
-    cdef bint fills_beside(self) noexcept nogil:
+    cdef bint filled_on_nic_cpu(self) noexcept nogil:
         """Whether a rank on the NIC's CPU has got an event in this step."""
         cdef uint32_t index
         if (self.handler.locked >= 0 and self.handler.filled

@@ -1,7 +1,7 @@
 """A flow of another protocol's packets, evenly spaced.
 
 What TCP/IP stands for in the coalescing paper (VI): packets that carry no mark and of which the NIC
-knows nothing. The source is an open loop: it answers nobody, and what the link could not take in
+knows nothing. The source is an open loop: it never answers, and what the link could not take in
 time is sent later, so that the rate holds.
 """
 

@@ -22,7 +22,7 @@ cdef class PageInterrupts:
     cdef int64_t watchdog_ns
     cdef watchdog_timer *timers      # one per endpoint
     cdef int64_t due_ns              # of the earliest timer; NEVER_NS: none runs
-    cdef uint32_t beside_core        # the core, on the NIC's CPU, that was interrupted last, + 1
+    cdef uint32_t core_on_nic_cpu    # the core, on the NIC's CPU, that was interrupted last, + 1
 
     # Something was written to pages `first` to `last`, and its sender asks for an interrupt.
     cdef void written(self, uint32_t endpoint, uint64_t first, uint64_t last,

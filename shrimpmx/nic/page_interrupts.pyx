@@ -163,14 +163,14 @@ cdef class PageInterrupts:
         self.counters[COUNTER_irq_raised_packet + <int>cause - <int>CAUSE_PACKET] += 1
         trace_record(self.trace, now_ns, TRACE_irq_raised, 0, cause)
         interrupts.taken[0] += 1
-        self.beside_core = number + 1 if shares_cpu(self.node, interrupts.runner) else 0
+        self.core_on_nic_cpu = number + 1 if shares_cpu(self.node, interrupts.runner) else 0
         wait_slot_wake(self.node.control.slot(interrupts.runner))
 
     cdef bint handler_waits(self) noexcept nogil:
         """A handler has work that it cannot do while the NIC runs: both are on one CPU."""
         cdef vmmc_core *core
-        if self.beside_core == 0:
+        if self.core_on_nic_cpu == 0:
             return False
-        core = vmmc_core_of(self.header, self.beside_core - 1)
+        core = vmmc_core_of(self.header, self.core_on_nic_cpu - 1)
         return (load_relaxed_u64(&core.pending[0]) | load_relaxed_u64(&core.pending[1])
                 | load_relaxed_u64(&core.pending[2]) | load_relaxed_u64(&core.pending[3])) != 0

@@ -88,7 +88,7 @@ cdef class Timeout(TimedPolicy):
 
     Source: coalescing, II-A; the two limits as `ethtool -C` has them.
 
-    Wins when packets come in streams that nobody waits for one by one.
+    Wins when packets come in streams and no receiver waits for a single one.
 
     Args:
         delay_ns: rx-usecs; 0 for no time limit (as `ethtool -C` has it).

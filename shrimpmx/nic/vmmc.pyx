@@ -8,7 +8,8 @@ were written decide; see page_interrupts.pyx.
 Nothing that a frame says is believed. Whatever does not fit an export that exists is dropped and
 counted; letters and map requests get an answer that says why.
 
-Where senders lend the NICs their CPU (lent.pyx) a lock says who acts as the NICs.
+Where senders lend the NICs their CPU (lent.pyx) the process that acts as the NICs holds
+a lock.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
@@ -294,7 +295,7 @@ cdef class VmmcFirmware(Port):
 
     cdef void answer(self, const wire_vmmc *header, uint32_t source, nic_letter *letter,
                      int64_t now_ns) noexcept nogil:
-        """Send a letter of the NIC's own to whom a packet came from, with that packet's tag."""
+        """Send a letter of the NIC's own to a packet's sender, with that packet's tag."""
         letter.node = source
         letter.endpoint = header.src_endpoint
         letter.source = header.dst_endpoint

@@ -21,6 +21,7 @@ from shrimpmx.results.expectation_kinds import (
     OPPOSITE,
     ORDER_OF_VERDICTS,
     Expectation,
+    Place,
     Ratio,
     Verdict,
 )
@@ -55,6 +56,13 @@ class Statistic(_Record):
     expectation: Annotated[Expectation, Field(discriminator="kind")]
     paper: tuple[float, ...] = ()
     decides: bool = True
+
+
+def statistic_of(
+    scenario: str, expectation: Expectation, *paper: float, decides: bool = True
+) -> Statistic:
+    """A Statistic of what a scenario's result is expected to be."""
+    return Statistic(scenario=scenario, expectation=expectation, paper=paper, decides=decides)
 
 
 class Claim(_Record):
@@ -95,8 +103,8 @@ class Claim(_Record):
 def effect(
     text: str,
     metric: str,
-    of: dict[str, Any],
-    to: dict[str, Any],
+    of: Place,
+    to: Place,
     paper: float,
     cpus: int = 1,
 ) -> Ratio:

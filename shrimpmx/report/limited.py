@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shrimpmx.report.layout import layout_of
+from shrimpmx.report.axis_layout import axis_layout
 from shrimpmx.results.expectation_kinds import is_time
 from shrimpmx.results.runs import steered_words
 from shrimpmx.results.words import place_words, values_words
@@ -31,7 +31,7 @@ def limit_notes(document: Mapping[str, Any]) -> list[str]:
         if any("unavailable" not in m for name, m in point["metrics"].items() if is_time(name)):
             for limit in _limits(point):
                 limited.setdefault(limit, []).append(point)
-    axes = layout_of(document).axes
+    axes = axis_layout(document).axes
     return [
         f"{limit}; times marked {MARK} are not those of the emulated hosts: "
         f"{_where(points, measured, axes)}"

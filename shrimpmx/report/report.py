@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from shrimpmx.host.idle import AWAKE_BY
-from shrimpmx.report.layout import Layout, layout_of
+from shrimpmx.report.axis_layout import AxisLayout, axis_layout
 from shrimpmx.report.limited import MARK, is_limited, limit_notes
 from shrimpmx.report.sections import SECTIONS
 from shrimpmx.results.expectation import matching
@@ -160,7 +160,7 @@ def metric_tables(document: Document, metric: str) -> Iterable[tuple[str, Table]
     """
     points = document["points"]
     usual = usual_state(document)
-    layout = layout_of(document)
+    layout = axis_layout(document)
     for values in itertools.product(*(layout.axes[axis] for axis in layout.others)):
         place = dict(zip(layout.others, values, strict=True))
         chosen = matching(points, place)
@@ -168,7 +168,9 @@ def metric_tables(document: Document, metric: str) -> Iterable[tuple[str, Table]
             yield _title(metric, place), _table(metric, chosen, layout, usual)
 
 
-def _table(metric: str, points: Sequence[PointData], layout: Layout, usual: str | None) -> Table:
+def _table(
+    metric: str, points: Sequence[PointData], layout: AxisLayout, usual: str | None
+) -> Table:
     axes, rows, columns = layout.axes, layout.rows, layout.columns
     table = Table()
     table.add_column(escape(axis_title(rows)) if rows else "", justify="right")

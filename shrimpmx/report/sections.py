@@ -16,7 +16,7 @@ from shrimpmx.results.words import heading_words, number_words, place_words
 Document = Mapping[str, Any]
 Means = Mapping[str, float]
 
-# Packets by the counters of those who take them, and what they are called.
+# Packets by the counters of their receivers, and their names.
 PACKETS = {
     "recv_tiny": "tiny",
     "recv_small": "small",

@@ -86,7 +86,7 @@ class Line:
     """One line: `group` is what lines that can be folded together have in common."""
 
     time_ns: int
-    who: str
+    agent: str
     text: str
     group: tuple[Any, ...] = ()
 
@@ -104,7 +104,7 @@ class Timeline:
         """When the message was handed to the library."""
         return self.records[0].time_ns
 
-    def who(self, record: TraceRecord) -> str:
+    def agent_name(self, record: TraceRecord) -> str:
         """The name of the agent that recorded it."""
         known = record.agent < len(self.agents)
         return self.agents[record.agent] if known else f"agent{record.agent}"
@@ -135,7 +135,8 @@ class Timeline:
         for record in self.records:
             if record.kind not in SILENT:
                 group = (record.kind, record.agent, record.b)
-                found.append(Line(record.time_ns, self.who(record), self._words(record), group))
+                agent, words = self.agent_name(record), self._words(record)
+                found.append(Line(record.time_ns, agent, words, group))
         return sorted(found, key=lambda line: line.time_ns)
 
     def _packet_line(self, flight: Flight) -> Line:
@@ -161,7 +162,7 @@ class Timeline:
         """
         lines = self.lines()
         shown = lines if full else folded(lines)
-        told = [f"{self._us(line.time_ns):>9}  {line.who:<11}  {line.text}" for line in shown]
+        told = [f"{self._us(line.time_ns):>9}  {line.agent:<11}  {line.text}" for line in shown]
         if most is not None and len(told) > most:
             left = len(told) - most
             told = [*told[:most], f"{'':>9}  {'...':<11}  {left} more lines"]
@@ -244,7 +245,7 @@ class Timeline:
         """A slice for each poll and wait, and an instant for every other record."""
         begun: dict[tuple[int, str], TraceRecord] = {}
         for record in self.records:
-            place = {**self._place(self.who(record)), "cat": "agent"}
+            place = {**self._place(self.agent_name(record)), "cat": "agent"}
             stem, _, end = record.kind.partition("_")
             if end == "begin":
                 begun[record.agent, stem] = record
@@ -284,7 +285,7 @@ def _named(what: str, place: dict[str, int], name: str) -> dict[str, Any]:
 
 def heading(dilation: float) -> str:
     """What the columns of a timeline are, and whose times; `dilation` is that of the run."""
-    columns = "us since the send, who, what"
+    columns = "us since the send, agent, event"
     if dilation == 1.0:
         return columns
     return f"{columns}; times are this machine's, {dilation:g} times those of the emulated hosts"
@@ -299,7 +300,7 @@ def folded(lines: Sequence[Line]) -> list[Line]:
             continue
         run = list(lines[start:index])
         if len(run) >= FOLD_FROM:
-            middle = Line(run[1].time_ns, run[0].who, f"... {len(run) - 2} more like it")
+            middle = Line(run[1].time_ns, run[0].agent, f"... {len(run) - 2} more like it")
             run = [run[0], middle, run[-1]]
         shown += run
         start = index

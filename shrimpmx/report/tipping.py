@@ -15,22 +15,22 @@ from shrimpmx.results.metrics import shown_figures
 
 METRIC = "wall_time"
 RESCHEDULE, INTERRUPT = "reschedule_cost_ns", "interrupt_time_ns"
-# Who loses to whom as reschedules become dearer: the paper's best and the best pure one; and the
-# two pure ones whose order is the other way round where the scheduler costs next to nothing.
+# The loser and the winner as reschedules become dearer: the paper's best and the best pure one;
+# and the two pure ones whose order turns round where the scheduler costs next to nothing.
 CHANGES = (("block", "spin-block"), ("sched", "block"))
 
 PointData = Mapping[str, Any]
 # The cost of a reschedule, and what two ways to wait take there.
-Place = tuple[float, float, float]
+PairTimes = tuple[float, float, float]
 
 
-def crossings(places: Sequence[Place]) -> list[float]:
-    """The costs at which the first way changes places with the second; `places` by rising cost.
+def crossings(times: Sequence[PairTimes]) -> list[float]:
+    """The costs at which the first way changes places with the second; `times` by rising cost.
 
     Equal times count as "not longer".
     """
     found = []
-    for (left, one, other), (right, next_one, next_other) in itertools.pairwise(places):
+    for (left, one, other), (right, next_one, next_other) in itertools.pairwise(times):
         before, after = one - other, next_one - next_other
         if (before > 0) != (after > 0):
             found.append(left + (right - left) * before / (before - after))
@@ -70,14 +70,14 @@ def _times(points: Sequence[PointData], wait: str) -> dict[float, float]:
 def _change(points: Sequence[PointData], over: str, under: str) -> str:
     """Where one way begins to take longer than the other; '' with fewer than two costs."""
     longer, other = _times(points, over), _times(points, under)
-    places = [(cost, longer[cost], other[cost]) for cost in sorted(longer.keys() & other.keys())]
-    if len(places) < 2:
+    times = [(cost, longer[cost], other[cost]) for cost in sorted(longer.keys() & other.keys())]
+    if len(times) < 2:
         return ""
-    found = crossings(places)
+    found = crossings(times)
     takes_longer = f"{over} takes longer than {under}"
-    begins_longer = places[0][1] > places[0][2]
+    begins_longer = times[0][1] > times[0][2]
     if not found:
-        most = _microseconds(places[-1][0])
+        most = _microseconds(times[-1][0])
         return f"{takes_longer} at {'each' if begins_longer else 'no'} cost up to {most}"
     words = " and ".join(map(_microseconds, found))
     if len(found) > 1:

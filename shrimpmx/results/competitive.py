@@ -23,7 +23,7 @@ LIM_AGARWAL: dict[str, tuple[float, float]] = {
 
 
 def offline_cost(delays: Delays, t_block: float) -> float:
-    """The least that waiting can cost: who knows each delay spins for the short ones only."""
+    """The least that waiting can cost: with each delay known, by spinning for short ones only."""
     _check(delays, t_block)
     return math.fsum(min(delay, t_block) for delay in delays)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self
 
@@ -16,7 +16,8 @@ INCONCLUSIVE, NOT_HERE = "inconclusive", "not measurable here"
 # The worst of several verdicts is the one that is shown.
 ORDER_OF_VERDICTS = (AS_EXPECTED, INCONCLUSIVE, NOT_HERE, OPPOSITE)
 
-Place = dict[str, Any]
+# Values of some axes of a result: all points that have them.
+Place = Mapping[str, Any]
 # Fields that hold a place, in the order in which they are compared.
 _PLACES = ("of", "to", "one", "other")
 
@@ -174,28 +175,28 @@ class Near(_Expectation):
 class Order(_Expectation):
     """A ranking of places by the median of `metric`, the highest first.
 
-    `ranks` are groups of places. Each place of a group lies above each of the next group; within
+    `tiers` are groups of places. Each place of a group lies above each of the next group; within
     a group they are about equal: neither exceeds the other by more than the share `tolerance`.
     """
 
-    ranks: tuple[Annotated[tuple[Place, ...], Field(min_length=1)], ...]
+    tiers: tuple[Annotated[tuple[Place, ...], Field(min_length=1)], ...]
     tolerance: float = Field(0.10, gt=0, lt=1)
     kind: Literal["order"] = "order"
 
     @model_validator(mode="after")
-    def _check_ranks(self) -> Self:
+    def _check_tiers(self) -> Self:
         if len(self.places()) < 2:
             raise ValueError(f"expectation {self.text!r} needs two places to rank, or more")
         return self
 
     def places(self) -> list[Place]:
         """All places, the highest first."""
-        return [place for rank in self.ranks for place in rank]
+        return [place for tier in self.tiers for place in tier]
 
     def pairs(self) -> Iterator[tuple[int, int, bool]]:
         """Each pair of `places` that is compared, by number; whether they are to be equal."""
         numbers = iter(range(len(self.places())))
-        groups = [[next(numbers) for _ in rank] for rank in self.ranks]
+        groups = [[next(numbers) for _ in tier] for tier in self.tiers]
         for own, below in zip(groups, [*groups[1:], []], strict=True):
             yield from ((upper, lower, True) for upper, lower in itertools.combinations(own, 2))
             yield from ((upper, lower, False) for upper, lower in itertools.product(own, below))

@@ -54,7 +54,7 @@ def _scheduler_runs(outcome: Outcome) -> float | None:
     """How often ranks had the kernel's scheduler run: when they slept, and at each yield.
 
     The kernel counts a yield that switched as involuntary, like a preemption by a handler; one that
-    found nobody else it does not count at all. The waiting account has both.
+    found no other process it does not count at all. The waiting account has both.
     """
     slept = ranks_usage(outcome, "voluntary_switches")
     return None if slept is None else slept + ranks_account(outcome, "yields")
@@ -194,7 +194,7 @@ ROUND_TRIPS = (
         "wall_time",
         "Wall time",
         "us",
-        "time from round trip to round trip of a rank, whoever has its CPU",
+        "time from round trip to round trip of a rank, its CPU's other users included",
         _wall_time,
         "time",
     ),

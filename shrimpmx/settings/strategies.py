@@ -74,7 +74,7 @@ _COALESCING_ROWS = (
     CoalescingRow(
         "timeout",
         "an interrupt rx_usecs after the first packet, or once rx_frames packets wait",
-        "packets come in streams that nobody waits for one by one",
+        "packets come in streams and no receiver waits for a single one",
         "shrimpmx.nic.strategies:Timeout",
         paper=True,
         delay="or-frames",
@@ -112,7 +112,7 @@ _COALESCING_ROWS = (
     CoalescingRow(
         "dim",
         "a delay from the first packet and a packet limit, searched for anew every 64 interrupts",
-        "traffic is steady over hundreds of interrupts, and nobody knows the right delay",
+        "traffic is steady over hundreds of interrupts, and the right delay is unknown",
         "shrimpmx.nic.dim:Dim",
     ),
     CoalescingRow(
@@ -123,7 +123,7 @@ _COALESCING_ROWS = (
     ),
     CoalescingRow(
         "watchdog",
-        "ranks poll; an interrupt only for packets that nobody has polled within rx_usecs",
+        "ranks poll; an interrupt only for packets that no rank has polled within rx_usecs",
         "ranks look for messages most of the time and now and then compute for long",
         "shrimpmx.nic.polling_watchdog:PollingWatchdog",
         delay="needed",
@@ -215,7 +215,7 @@ _WAITING_ROWS = (
         "watchdog",
         "spins, then sleeps; the NIC interrupts only for what was not polled in time",
         "most messages are polled, and enabling interrupts is dear",
-        "shrimpmx.wait.watchdog:Watchdog",
+        "shrimpmx.wait.watchdog:WatchdogWait",
         nic_timer=True,
     ),
 )

@@ -174,9 +174,9 @@ IRQ = {
     "drop_nosys_type": "A raw packet on a node where no raw endpoint is open.",
     "drop_invalid_type": "A packet type that no host receives: none, or one of the NIC's own.",
     "drop_unknown_type": "A packet type that MXoE does not have.",
-    "vmmc_wakes": "Waiters whose pages were disabled and who were woken (VMMC).",
+    "vmmc_wakes": "Waiters that were woken, their pages disabled (VMMC).",
     "vmmc_notifications": "Notifications sent to processes (VMMC).",
-    "vmmc_unclaimed": "Interrupts of a page that nobody was waiting for any more (VMMC).",
+    "vmmc_unclaimed": "Interrupts of a page after its waiter had left (VMMC).",
     "handover_endpoint": "Frames that found the endpoint's descriptor with another core (ledger).",
     "handover_pull": "Frames that found their pull handle with another core (ledger).",
     "handover_event": "Events written on another core than the one that their process runs on "

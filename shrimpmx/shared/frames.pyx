@@ -1,7 +1,7 @@
 """Frames in the rings of a node, as Python bytes: for tests and for looking into a run.
 
-put_frame and take_frames act as the ring's producer or consumer, so nobody else may at that time;
-peek_frames only looks.
+put_frame and take_frames act as the ring's producer or consumer, so no other process may at that
+time; peek_frames only looks.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
@@ -71,7 +71,7 @@ def put_frame(Node node not None, str which, uint32_t index, bytes frame not Non
 def peek_frames(Node node not None, str which, uint32_t index=0):
     """The published frames of a ring, which stay there: [(time_ns, bytes), ...].
 
-    Anybody may look. If the ring is in use the consumer moves on meanwhile, so that a frame
+    Any process may look. If the ring is in use the consumer moves on meanwhile, so that a frame
     may be read while its slot is filled anew; lengths are kept within the slot.
     """
     cdef ring *frames = _find(node, which, index)

@@ -103,7 +103,7 @@ cdef enum:
 
 cdef uint32_t NO_UNIT = 0xFFFFFFFF
 
-# By the address of the node's segment; a heap lives as long as somebody uses it.
+# By the address of the node's segment; a heap lives as long as it is used.
 _heaps = WeakValueDictionary()
 
 if watch_forks() != 0:
@@ -269,7 +269,7 @@ cdef class Heap:
         return (<uint64_t *>&self.links[2 * unit])[0] if self.is_used(block) else 0
 
     cdef bint contains(self, const void *data, uint64_t length) noexcept nogil:
-        """Whether all of it lies in this heap, whoever has it now."""
+        """Whether all of it lies in this heap, allocated or free."""
         cdef const uint8_t *first = <const uint8_t *>data
         return (self.start <= first and length <= self.size_bytes
                 and <uint64_t>(first - self.start) <= self.size_bytes - length)

@@ -1,7 +1,7 @@
 /* What agents share: the control segment (one per run) and the node segments.
  *
  * Places inside a segment are byte offsets from its start, never pointers, since
- * every process maps it elsewhere. Each field says who writes it. A change here
+ * every process maps it elsewhere. Each field names its writer. A change here
  * raises SEGMENT_ABI_VERSION.
  */
 #ifndef SHRIMPMX_SHARED_LAYOUT_H
@@ -144,12 +144,12 @@ _Static_assert(sizeof(struct core_interrupts) == 320, "core interrupts");
 /* Another core has put frames into this core's backlog (software steering, RPS). */
 #define CORE_PENDING_BACKLOG ((uint64_t)1 << 63)
 
-/* A vector's claim token: who may handle its frames. One word says who has it, so that the token
- * of a rank that was killed can be taken from it. Transitions: host/token.pxd. */
+/* A vector's claim token: the right to handle its frames. One word names its holder, so that the
+ * token of a rank that was killed can be taken from it. Transitions: host/token.pxd. */
 enum vector_token {
     TOKEN_TAKEN = 0,       /* an irq agent has it, from the NIC's interrupt on */
     TOKEN_FREE = 1,        /* interrupts are on: the NIC takes it to raise one */
-    /* Interrupts are off and nobody has it: any irq agent or rank as told may take it. */
+    /* Interrupts are off and it is not held: any irq agent or rank as told may take it. */
     TOKEN_SUSPENDED = 2,   /* a rank polls; the irq agent of `timer_core` has a timer */
     TOKEN_RESUMED = 3,     /* no rank polls any more; the irq agent of `timer_core` is awake */
     TOKEN_DEFERRED = 256,  /* + core: the irq agent of that core has a timer */
@@ -160,8 +160,8 @@ struct interrupt_vector {             /* offset; writer */
     volatile uint32_t token;          /*   0  enum vector_token; by compare and exchange */
     uint32_t timer_core;              /*   4  supervisor: whose irq agent has its timers; the first
                                        *      core of its affinity, as that was at the start */
-    volatile uint64_t affinity;       /*   8  supervisor, and whoever changes it while the run goes
-                                       *      on: bit n: interrupts may go to core n; never 0 */
+    volatile uint64_t affinity;       /*   8  supervisor, and tools while the run goes on:
+                                       *      bit n: interrupts may go to core n; never 0 */
     uint64_t rx_ring_offset;          /*  16  supervisor: struct ring of frame_slot */
     volatile uint32_t wish;           /*  24  NIC: 1 while it waits for the token */
     uint32_t handled;                 /*  28  handler, with the token: frames handled so far,
@@ -198,7 +198,7 @@ enum event_ring_kind {
 };
 
 struct endpoint_descriptor {          /* offset; writer */
-    /* Who it is: the owning rank, at open and close. */
+    /* Its identity: the owning rank, at open and close. */
     volatile uint32_t state;          /*   0  enum endpoint_state */
     uint32_t session_id;              /*   4 */
     uint32_t runner;                  /*   8  the rank's process: whose wait slot to wake */
@@ -257,9 +257,9 @@ struct steering_flow {     /* offset; writer */
 };
 _Static_assert(sizeof(struct steering_flow) == 8, "steering flow");
 
-/* Who takes frames from the rx rings beside the interrupt handler. */
+/* Which ranks take frames from the rx rings beside the interrupt handler. */
 enum busy_poll {
-    BUSY_POLL_NONE = 0,                   /* nobody */
+    BUSY_POLL_NONE = 0,                   /* none */
     BUSY_POLL_RANKS = 1,                  /* a rank that looks for messages */
     BUSY_POLL_SUSPEND = 2,                /* the same, and interrupts stay off while it finds any */
 };

@@ -328,7 +328,7 @@ cdef class Node:
         cdef uint64_t mask = sum(1 << core for core in wanted)
         if mask == load_relaxed_u64(&found.affinity):
             return
-        # First: whoever finds no change has a run that no other affinity has been in force in.
+        # First: a reader that finds no change has a run in which no other affinity was in force.
         fetch_add_u32(&self.header.affinity_changes, 1)
         store_relaxed_u64(&found.affinity, mask)
 

@@ -73,7 +73,7 @@ cdef void heap_free(void *context, void *data, size_t size) noexcept nogil:
 
 
 cdef void destroy(object capsule) noexcept:
-    """The last array that the handler made is gone, and nobody uses it any more."""
+    """The last array that the handler made is gone, and the handler unused."""
     cdef PyDataMem_Handler *handler = <PyDataMem_Handler *>PyCapsule_GetPointer(
         capsule, "mem_handler")
     Py_XDECREF(<PyObject *>handler.allocator.ctx)
@@ -106,7 +106,7 @@ cdef object set_handler(object handler):
 cdef class NumpyMemory:
     """While entered, the arrays that numpy makes in this thread lie in the heap.
 
-    Each array remembers who made it, so that arrays may outlive the context, and keeps the
+    Each array remembers its handler, so that arrays may outlive the context, and keeps the
     heap and with it the segment's mapping. What has no room there lies in ordinary memory
     and is counted: `heap.outside`.
     """

@@ -29,7 +29,7 @@
 #define VMMC_PORTS 65536        /* of a node */
 #define VMMC_ANY_NODE 0xFFFFFFFFu
 #define VMMC_LETTER_BYTES 48
-#define VMMC_NO_ENDPOINT 0xFFu  /* in a letter: whoever has its port */
+#define VMMC_NO_ENDPOINT 0xFFu  /* in a letter: the owner of its port */
 
 /* A page's word. */
 enum vmmc_page {
@@ -44,12 +44,12 @@ enum vmmc_process_state {
     VMMC_CLOSED = 0,
     VMMC_OPEN = 1,
     VMMC_CLOSING = 2,      /* closed or dead: the NIC tells its peers, then makes it CLOSED */
-    VMMC_OPENING = 3,      /* its owner prepares the tables; nobody else looks at them */
+    VMMC_OPENING = 3,      /* its owner prepares the tables; no other process reads them */
 };
 
 struct vmmc_export {                /* offset; writer: the owner */
     volatile uint32_t generation;   /*  0  stored last; 0: there is no such export */
-    uint32_t allowed_node;          /*  4  who may map it: a node, or VMMC_ANY_NODE */
+    uint32_t allowed_node;          /*  4  may map it: a node, or VMMC_ANY_NODE */
     uint64_t offset;                /*  8  in the process's part of the heap; page-aligned */
     uint64_t length;                /* 16  bytes */
     uint32_t interrupts;            /* 24  1: the owner agrees to be interrupted by its writes */
@@ -82,12 +82,12 @@ enum vmmc_status {
     VMMC_NOT_EXPORTED = 1,
     VMMC_NOT_ALLOWED = 2,
     VMMC_NO_PROCESS = 3,     /* no open process at that endpoint */
-    VMMC_NO_PORT = 4,        /* nobody has that port */
+    VMMC_NO_PORT = 4,        /* that port is free */
     VMMC_MAILBOX_FULL = 5,
 };
 
 struct vmmc_letter {            /* as it lies in a mailbox slot; host byte order */
-    uint16_t node;              /*  0  who sent it */
+    uint16_t node;              /*  0  the sender */
     uint8_t endpoint;           /*  2 */
     uint8_t kind;               /*  3  enum vmmc_letter_kind */
     uint32_t tag;               /*  4  the sender's, for answers */
@@ -130,17 +130,17 @@ struct vmmc_core {                  /* offset; writer */
 _Static_assert(sizeof(struct vmmc_core) == 64, "vmmc core");
 
 struct vmmc_node {                  /* offset; writer */
-    volatile uint32_t depositing;   /*  0  who acts as the NIC: odd while it writes into
+    volatile uint32_t depositing;   /*  0  the acting NIC: odd while it writes into
                                      *     processes' memory */
     uint32_t unused0[15];           /*  4 */
     uint64_t processes_offset;      /* 64  supervisor: struct vmmc_process[endpoints_count] */
     uint64_t cores_offset;          /* 72  supervisor: struct vmmc_core[cores_count] */
     uint64_t ports_offset;          /* 80  supervisor: uint8_t[VMMC_PORTS], processes by compare
                                      *     and exchange: the endpoint that has the port, + 1 */
-    volatile uint32_t closing;      /* 88  whoever makes a process CLOSING: adds one after that,
-                                     *     then rings the NIC's doorbell, so that it looks */
+    volatile uint32_t closing;      /* 88  added to after a process was made CLOSING, by the closer,
+                                     *     which then rings the NIC's doorbell */
     uint8_t unused1[36];            /* 92 */
-    /* Of node 0: taken by whoever acts as the NICs, where senders lend them their CPU. */
+    /* Of node 0: held by the process that acts as the NICs, where senders lend them their CPU. */
     pthread_mutex_t lock;           /* 128  robust, priority-inheriting */
     uint8_t unused2[64 - sizeof(pthread_mutex_t) % 64];
 };

@@ -1,4 +1,4 @@
-"""SHRIMP's part of a node segment; see vmmc.h for who writes what."""
+"""SHRIMP's part of a node segment; see vmmc.h for the writers."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 

@@ -1,7 +1,7 @@
 """How connections between processes are made and lost.
 
-Who connects sends the letter CONNECT to a port of the peer's node: which slot, words and buffer
-are his. Whoever has the port makes the connection when it reads its mail, as a kernel would,
+A client sends the letter CONNECT to a port of the peer's node, with its slot, words and buffer.
+The process that has the port makes the connection when it reads its mail, as a kernel would,
 and answers ACCEPT with its own; accept() takes it from the listener's queue. The first word
 that the connecting side writes confirms. Until then either may die unheard by the other, since
 NICs tell of a death only to those whose memory the dead had mapped; so both repeat their letter
@@ -320,7 +320,7 @@ cdef class Connections(SlotTable):
         cdef Slot *slot = &self.slots[index]
         cdef uint32_t state = slot.state, port = slot.peer_port
         if slot.tag != tag or state == SLOT_FREE or state == SLOT_FRESH:
-            self.refuse_c(letter, ECONNREFUSED)  # nobody here has asked for that
+            self.refuse_c(letter, ECONNREFUSED)  # not asked for
         elif state == SLOT_CONNECTING:
             slot.error = -self.join_c(index, letter)
             slot.peer_port = port

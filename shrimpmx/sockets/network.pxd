@@ -10,7 +10,7 @@ cdef class Waitable:
     # Looks at what has arrived, but not at mail.
     cdef bint any_c(self) noexcept nogil
 
-# A socket that is waited for. A closed one is ready: whoever waits hears of it by the next call.
+# A socket that is waited for. A closed one is ready: the waiter learns it by the next call.
 cdef struct Awaited:
     uint32_t slot
     bint closed

@@ -13,7 +13,7 @@ cdef extern from *:
     #define SCAN_BLOCK 32 /* words that the compiler compares at once, in vector registers */
 
     /* Whether any of a block's words differs. Each word is read once or more often than that,
-     * and is looked at again with an acquire load by whoever uses what it announces. */
+     * and is looked at again with an acquire load before what it announces is used. */
     static inline int block_differs(const uint32_t *words, const uint32_t *seen) {
         uint32_t difference = 0;
         for (uint32_t i = 0; i < SCAN_BLOCK; i++)

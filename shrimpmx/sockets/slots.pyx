@@ -166,7 +166,7 @@ cdef class SlotTable:
     cdef void note_reset_c(self, Slot *slot, uint32_t word) noexcept nogil:
         if not slot.reset:
             slot.reset = True
-            # Whoever has already heard that nothing more comes can only fail to send.
+            # After the end of the stream only a send can fail.
             slot.error = EPIPE if word & WORD_FIN else ECONNRESET
             self.counters[COUNTER_sockets_reset] += 1
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from shrimpmx.sockets.network import Network
 
-# File numbers lie where no descriptor of the system does: nobody takes one for the other.
+# File numbers lie where no descriptor of the system does: the two cannot be mixed up.
 FILENO_BASE = 1 << 20
 NEVER_NS = 2**63 - 1
 AT_ONCE_NS = 0

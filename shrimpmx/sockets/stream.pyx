@@ -194,7 +194,7 @@ cdef class Stream:
         with nogil:
             self.network.drain_c()
             status = 0
-            # Asked again by somebody who waits now for what he began without waiting.
+            # A second call may wait for what the first began without waiting.
             if slot.state != SLOT_CONNECTING or deadline_ns == 0:
                 status = self.network.connect_c(self.slot, node, port)
         if status < 0:

@@ -103,7 +103,7 @@ class Condition:
         self._scheduler._switch_away()
 
     def notify_all(self) -> None:
-        """Let all who wait go on, in the order in which they came."""
+        """Let all waiting threads go on, in the order in which they came."""
         waiting, self.waiting = self.waiting, []
         for thread in waiting:
             self._scheduler._make_ready(thread)

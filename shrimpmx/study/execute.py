@@ -313,7 +313,7 @@ def mis_ordering(spec: ClusterSpec) -> int:
 
 
 def _samples(spec: ClusterSpec, result: ClusterResult) -> Samples:
-    """ns per half round trip as who began it saw it, per message at each receiver, or from send
+    """ns per half round trip as its initiator saw it, per message at each receiver, or from send
     to receive.
     """
     first = result.samples.get("rank0", {})

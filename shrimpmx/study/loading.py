@@ -23,9 +23,9 @@ PROGRAMS = "programs"
 
 def scenario_directories() -> list[Path]:
     """Where scenarios are looked for: ./scenarios, then beside the package (a checkout)."""
-    beside = Path(__file__).resolve().parent.parent.parent / "scenarios"
+    checkout = Path(__file__).resolve().parent.parent.parent / "scenarios"
     here = Path.cwd() / "scenarios"
-    return [path for path in dict.fromkeys([here.resolve(), beside]) if path.is_dir()]
+    return [path for path in dict.fromkeys([here.resolve(), checkout]) if path.is_dir()]
 
 
 def find_scenario(given: str) -> Path:

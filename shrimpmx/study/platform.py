@@ -216,7 +216,7 @@ def emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
 
 
 def _with_defaults(given: Any, defaults: Mapping[str, Any]) -> Any:
-    """`given` with those of `defaults` that are its fields and that nobody has set."""
+    """`given` with those of `defaults` that are its fields and not set in it."""
     unset = type(given).model_fields.keys() - given.model_fields_set
     return given.model_copy(update={name: v for name, v in defaults.items() if name in unset})
 

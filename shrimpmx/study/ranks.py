@@ -48,7 +48,7 @@ def _command(work: WorkloadParameters) -> tuple[str, ...]:
 
 
 def _own_wait(work: WorkloadParameters, number: int, wait: WaitParameters) -> WaitParameters | None:
-    """Who sends arrivals spins, whatever the waiter does: it has to send in time."""
+    """A sender of arrivals spins, whatever the waiter does: it has to send in time."""
     if work.kind != "arrivals" or number % 2:
         return None
     return wait.model_copy(update={"strategy": "spin"})

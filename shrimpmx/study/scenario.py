@@ -59,7 +59,7 @@ __all__ = [
     "plan_runs",
 ]
 
-# More points than this are a mistake in an axis rather than a sweep that anybody waits for.
+# More points than this are a mistake in an axis rather than a sweep that ends in useful time.
 POINTS_MAX = 10_000
 
 

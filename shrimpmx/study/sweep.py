@@ -64,7 +64,7 @@ class Progress(Protocol):
 
 
 class Quiet:
-    """Progress that nobody watches."""
+    """Progress that is not shown."""
 
     def begin(self, total: int, done: int) -> None: ...
     def running(self, plan: RunPlan) -> None: ...
@@ -280,7 +280,7 @@ class Sweep:
     def _measure(self, plan: RunPlan) -> RunData:
         """One run between two cache-line probes; taken again if they disagree.
 
-        Not if its interrupts were steered: who did that has done it to this run, and no verdict
+        Not if its interrupts were steered: the user did that to this run, and no verdict
         is taken from it whatever its state.
         """
         cpus = probed_cpus(plan.point)

@@ -44,7 +44,7 @@ cdef class Export:
         cdef uint64_t whole = (length + VMMC_PAGE_BYTES - 1) // VMMC_PAGE_BYTES * VMMC_PAGE_BYTES
         cdef uint8_t[::1] bytes_of
         cdef int64_t index
-        # Whole pages: a page that interrupts is nobody else's.
+        # Whole pages: a page that interrupts belongs to one export.
         try:
             block = process.heap.allocate(whole)
         except MemoryError as error:
@@ -205,7 +205,7 @@ cdef class Import:
 cdef class MapRequest:
     """A map request under way; VmmcProcess.map_start makes it. Its answer takes an import slot.
 
-    So whoever is no longer interested has to `cancel` it.
+    So a caller that no longer wants it has to `cancel` it.
     """
 
     def __init__(self, VmmcProcess process not None, uint32_t node, uint32_t endpoint,
@@ -255,7 +255,7 @@ cdef class MapRequest:
                     f"{timeout_ns} ns", "timeout")
 
     def cancel(self) -> None:
-        """Give it up: a late answer is nobody's, and what was mapped is unmapped.
+        """Give it up: a late answer is dropped, and what was mapped is unmapped.
 
         VmmcError ("cancelled") is what `test` and `wait` raise from then on.
         """

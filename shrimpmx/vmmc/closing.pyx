@@ -18,7 +18,7 @@ cdef void begin_closing(Node node, uint32_t endpoint) noexcept nogil:
     if compare_exchange_u32(&shared.state, VMMC_OPEN, VMMC_CLOSING):
         # C1: told after it is so; pairs with the NIC's look.
         fetch_add_u32(<void *>&node_vmmc(node.header).closing, 1)
-        # Whoever died may have disarmed the NIC's slot, and not have woken it.
+        # The dead process may have disarmed the NIC's slot, and not have woken it.
         wait_slot_rouse(node.control.slot(node.header.nic_runner))
     else:
         compare_exchange_u32(&shared.state, VMMC_OPENING, VMMC_CLOSED)  # it died at once

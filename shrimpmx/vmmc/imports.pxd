@@ -7,7 +7,7 @@ from shrimpmx.shared.vmmc cimport vmmc_import
 cdef enum import_state:
     IMPORT_FREE = 0
     IMPORT_USED = 1
-    IMPORT_GONE = 2     # the process behind it has closed; whoever has the index gives it back
+    IMPORT_GONE = 2     # the process behind it has closed; its user gives the index back
 
 cdef struct Imports:
     vmmc_import *entries     # [VMMC_IMPORTS], in the node segment

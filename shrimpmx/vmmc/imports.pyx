@@ -37,7 +37,7 @@ cdef int64_t imports_add(Imports *imports, const vmmc_import *wanted) noexcept n
     entry.endpoint = wanted.endpoint
     entry.export_index = wanted.export_index
     entry.length = wanted.length
-    # E2: whom it is of before the generation; pairs with the NIC's look when the process closes.
+    # E2: its owner before the generation; pairs with the NIC's look when the process closes.
     store_release_u32(&entry.generation, wanted.generation)
     return index
 

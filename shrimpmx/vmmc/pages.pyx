@@ -63,7 +63,7 @@ cdef bint pages_watch(Pages *pages, const void *start, uint32_t **addresses,
         wanted[found] = page
         found += 1
     pages.lists += 1
-    # No page that nobody watches any more may stay enabled: nothing would disable it.
+    # No page may stay enabled that is no longer watched: nothing would disable it.
     disable(pages)
     for i in range(found):
         store_relaxed_u32(&process.watched[i], wanted[i])
@@ -116,7 +116,7 @@ cdef void disable(void *context) noexcept nogil:
         place = &pages.words[process.watched[i]]
         word = load_relaxed_u32(place)
         if word == VMMC_PAGE_BLOCK or word == VMMC_PAGE_FIRED:
-            # The NIC may raise one more in between: it finds nobody waiting.
+            # The NIC may raise one more in between: it finds no waiter.
             store_relaxed_u32(place, VMMC_PAGE_OFF)
 
 

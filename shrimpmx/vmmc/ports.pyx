@@ -10,7 +10,7 @@ cdef extern from *:
     #include <stdint.h>
     #include "shared/vmmc.h"
 
-    /* A port's byte says who has it: the endpoint, + 1. 0: nobody. */
+    /* A port's byte names its owner: the endpoint, + 1. 0: free. */
     static inline int port_exchange(struct node_header *node, uint32_t port, uint32_t expected,
                                     uint32_t wanted) {
         uint8_t before = (uint8_t)expected;

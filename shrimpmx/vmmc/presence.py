@@ -12,7 +12,7 @@ ANSWER_LIMIT_NS = 2_000_000
 def has_gone(process: VmmcProcess, node: int, endpoint: int) -> bool:
     """Whether there is no open process at `endpoint` of `node`; waits for its NIC's answer.
 
-    For whoever has mapped nothing of the other yet: of its death no letter tells, and a connection
+    Use it with nothing of the other mapped yet: then no letter tells of its death, and a connection
     that is refused does not tell it from a process that does not listen yet. False if the NIC does
     not answer in time.
     """

@@ -44,7 +44,7 @@ cdef class VmmcProcess:
     cdef Pages pages                   # which of its pages interrupt
     cdef uint64_t *counters            # of its agent: enum rank_counter
     cdef uint8_t *memory               # start of its part of the heap
-    # Its own; nobody else's business.
+    # Private.
     cdef LentNic lent                  # None: the NIC has a CPU of its own
     cdef Sender sender
     cdef uint64_t[COUNTERS_MAX] own_counters   # if it has no agent
@@ -74,7 +74,7 @@ cdef class VmmcProcess:
     # rings it and waits for room. In order: data, then the flag that announces it.
     cdef int update_c(self, uint32_t import_index, uint64_t offset, const void *data,
                       uint64_t length, uint32_t flags) noexcept nogil
-    # A library's letter, VMMC_LETTER_BYTES of `data`, to an endpoint, or to whoever has `port` if
+    # A library's letter, VMMC_LETTER_BYTES of `data`, to an endpoint, or to the owner of `port` if
     # `endpoint` is VMMC_NO_ENDPOINT. `kind` from VMMC_LETTER_LIBRARY on; what cannot be delivered
     # comes back as a letter BOUNCED with this tag.
     cdef int letter_c(self, uint32_t node, uint32_t endpoint, uint32_t port, uint32_t kind,
@@ -84,7 +84,7 @@ cdef class VmmcProcess:
     # -- receiving. Letters are for one taker: take_letter_c gives each once, in order. The Python
     # calls map() and wait() take what comes meanwhile from the mailbox, notice what is theirs, and
     # keep the rest, GONE included, for take_letter_c, which gives that first. Tags below
-    # VMMC_MAP_TAGS are free for whoever calls map_request_c. An import whose process has gone is
+    # VMMC_MAP_TAGS are free for callers of map_request_c. An import whose process has gone is
     # noticed when its letter GONE leaves the mailbox: update_c says VMMC_BAD_IMPORT from then on.
     cdef bint mail_c(self) noexcept nogil                        # is there a letter?
     cdef bint take_letter_c(self, vmmc_letter *letter) noexcept nogil   # the next one, if any
@@ -97,7 +97,7 @@ cdef class VmmcProcess:
                            int64_t deadline_ns) noexcept nogil
 
     # -- ports of the node: whose letters to a port are is known to its NIC.
-    cdef bint take_port_c(self, uint32_t port) noexcept nogil    # False: somebody has it
+    cdef bint take_port_c(self, uint32_t port) noexcept nogil    # False: it is taken
     cdef void give_port_c(self, uint32_t port) noexcept nogil
 
     cdef bint next_letter(self, vmmc_letter *letter) noexcept nogil

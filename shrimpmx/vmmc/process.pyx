@@ -269,9 +269,9 @@ cdef class VmmcProcess:
         before = load_acquire_u32(depositing)
         if before % 2 == 0:
             return
-        # Once it has changed, whoever deposits began after our look, and finds the withdrawal.
+        # Once it has changed, the depositor began after our look, and finds the withdrawal.
         while load_acquire_u32(depositing) == before and not self.stopped():
-            # The NIC sees to it if whoever deposited has died (lending.pyx).
+            # The NIC sees to it if the depositor has died (lending.pyx).
             transmit_doorbell(&self.sender.port)
             if not self.host.yield_cpu(NEVER_NS):
                 return
@@ -365,7 +365,7 @@ cdef class VmmcProcess:
         return 0
 
     cdef void hand_over(self, const vmmc_letter *letter) noexcept:
-        """The answer to a map() goes to its request; nobody's if that has given up."""
+        """The answer to a map() goes to its request; dropped if that has given up."""
         request = self.mapping.pop(letter.tag, None)
         if request is not None:
             request.answered(letter.status, letter.generation, (<uint64_t *>letter.data)[0])
@@ -471,7 +471,7 @@ cdef class VmmcProcess:
         }
 
     def take_port(self, uint32_t port) -> bool:
-        """Have the letters to `port` of this node delivered here; False if somebody has it."""
+        """Have the letters to `port` of this node delivered here; False if it is taken."""
         self.check_caller()
         return self.take_port_c(port)
 

@@ -4,7 +4,7 @@ A wait that finds its message after `delay` costs `delay` if it was found while 
 `limit + T_block` if the process went to sleep after `limit` (waiting paper, 3.2). So the cost that
 any other limit would have had can be told afterwards, and the limit that was the cheapest for the
 last delays is a good guess for the next one. That is the cost to the process itself. What its
-spinning costs others who want its CPU comes back to it later, as the time that its partners take;
+spinning costs others on its CPU comes back to it later, as the time that its partners take;
 so it also compares how fast it gets on with and without.
 """
 
@@ -54,7 +54,7 @@ cdef class AdaptiveSpin(Strategy):
     1. *Learn a limit.* Eight limits from 0 to 2 T_block compete. Each one's cost for the last 16
        delays is kept up to date, by subtracting the cost for the delay that is forgotten and adding
        that for the last one; the cheapest is the limit of the next wait, the shorter of two
-       equals. Delays count only of waits that spin for T_block or more: who sleeps sees them too
+       equals. Delays count only of waits that spin for T_block or more: a sleeper sees them too
        long. With a shorter limit one wait in eight does. Until 16 are known the limit is T_block,
        which costs at most twice the optimum whatever comes.
     2. *Compare.* Waits go in epochs of 64, and an epoch either spins up to that limit or blocks at

@@ -21,13 +21,13 @@ cdef int64_t BASELINES_MAX = 5
 cdef class Conditional(Strategy):
     """Spin-block that spins longer as long as its messages come while it spins.
 
-    Use it where processes that talk to each other share their CPUs with others. Nobody tells the
-    kernel's schedulers which processes should run at the same time; each concludes it from what
-    comes. A wait spins for a `baseline_ns`, about a round trip and a context switch at the far
-    side: who does not answer within that is not running, and the process gives up its CPU. A
-    message that does come shows that its sender runs now, so the process had better stay: the next
-    wait may spin one baseline longer, up to 5 in all. A wait that had to block starts over with
-    the baseline.
+    Use it where processes that talk to each other share their CPUs with others. The kernel's
+    schedulers do not know which processes should run at the same time; each concludes it from
+    what comes. A wait spins for a `baseline_ns`, about a round trip and a context switch at the far
+    side: a partner that does not answer within that is not running, and the process gives up its
+    CPU. A message that does come shows that its sender runs now, so the process had better stay:
+    the next wait may spin one baseline longer, up to 5 in all. A wait that had to block starts over
+    with the baseline.
     """
 
     cdef readonly int64_t baseline_ns

@@ -70,7 +70,7 @@ cdef class Spin(Strategy):
 
     Use it when the process has its CPU to itself and latency is all that counts. It makes
     no system call and takes no interrupt, and costs the CPU for the whole arrival delay;
-    with company on the CPU, whoever should send may wait for the end of the spinner's
+    with company on the CPU, the sender may wait for the end of the spinner's
     time slice (waiting paper, 5.1: the worst of all with five pairs).
     """
 
@@ -114,8 +114,8 @@ cdef void stop_sleeping(WaitEnvironment *environment, InterruptGate *gate) noexc
     All threads of a process sleep on one wait slot. A wake-up wakes them all (futex.h), and
     those whose thing has not come arm the slot again, look again and sleep on. A thread that
     ends its wait may disarm after another one armed, whether it then leaves or comes back for
-    what it has not found: until all who sleep have armed again, nothing would wake them. So
-    whoever undoes an arming wakes them all, as a waker does. It misses none: a thread whose
+    what it has not found: until all sleepers have armed again, nothing would wake them. So
+    the thread that undoes an arming wakes them all, as a waker does. It misses none: a thread whose
     arming the exchange undoes was counted before it armed (L1, in Waiter.enter), the count is
     read after the exchange (L2), and a thread that arms later stays armed. The interrupts go
     first, so that a thread that arms later enables them later, too.
@@ -126,7 +126,7 @@ cdef void stop_sleeping(WaitEnvironment *environment, InterruptGate *gate) noexc
         wait_slot_disarm(environment.slot)
         return
     if exchange_u32(<void *>&environment.slot.armed, WAIT_SLOT_IDLE) == WAIT_SLOT_IDLE:
-        return  # a waker disarmed it and wakes all, and nobody has armed it since
+        return  # a waker disarmed it and wakes all, and no thread has armed it since
     if load_acquire_u32(&environment.threads) > 1:  # L2
         fetch_add_u32(<void *>&environment.slot.word, 1)
         environment.account.system_calls += 1

@@ -16,7 +16,7 @@ ctypedef void (*gate_function)(void *context) noexcept nogil
 cdef struct InterruptGate:
     gate_function enable     # before the last look of a wait that may sleep
     gate_function disable    # the wait ended without an interrupt
-    gate_function always     # from begin() to end(), whoever waits: `notify`
+    gate_function always     # from begin() to end(): `notify`
     gate_function watch      # the same with the NIC's watchdog time: `watchdog`
     gate_function never      # end() of those two
     gate_function polled     # a look has found what was awaited: `watchdog`
@@ -24,7 +24,7 @@ cdef struct InterruptGate:
 
 cdef struct WaitEnvironment:
     wait_slot *slot          # of this process
-    InterruptGate *gate      # NULL: the handler wakes whoever armed its slot
+    InterruptGate *gate      # NULL: the handler wakes processes with armed slots
     int64_t reschedule_cost_ns  # burnt for each run of the kernel's scheduler (platforms)
     wait_account *account    # of this process
     void *host               # the Host of this process

@@ -82,7 +82,7 @@ cdef WaitResult spin_until(WaitEnvironment *environment, ready_function ready,
             break
         look += 1
         if look % LOOKS_PER_CHECK == 0:
-            # A stop comes late by at most that many looks: nobody minds.
+            # A stop comes late by at most that many looks, which is harmless.
             if load_relaxed_u32(environment.stop) != 0:
                 result = WAIT_STOPPED
                 break

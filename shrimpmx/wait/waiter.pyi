@@ -6,7 +6,7 @@ from shrimpmx.shared.control import Control
 from shrimpmx.shared.host import Host
 from shrimpmx.wait.strategy import Strategy
 
-Outcome = Literal["ready", "timed out", "stopped"]
+WaitOutcome = Literal["ready", "timed out", "stopped"]
 
 class Waiter:
     control: Control
@@ -36,11 +36,11 @@ class Waiter:
         watches: Sequence[tuple[int, int]],
         deadline_ns: int | None = None,
         strategy: Strategy | None = None,
-    ) -> Outcome: ...
+    ) -> WaitOutcome: ...
     def wait_until(
         self,
         function: Callable[[], object],
         deadline_ns: int | None = None,
         strategy: Strategy | None = None,
-    ) -> Outcome: ...
+    ) -> WaitOutcome: ...
     def account(self) -> dict[str, int]: ...

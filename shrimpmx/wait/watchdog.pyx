@@ -15,16 +15,16 @@ from shrimpmx.wait.strategy cimport (
 )
 
 
-cdef class Watchdog(Strategy):
+cdef class WatchdogWait(Strategy):
     """Spins for `limit_ns`, then sleeps; the NIC interrupts for what was not polled in time.
 
     Use it to see what changing the device's state for each wait costs: here no wait does. The
     interrupts stay enabled from begin() to end(), with a delay (`nic.watchdog_ns`), and each look
     that finds something tells the NIC that it was polled. So a message that comes to a spinning
-    process interrupts nobody, and one that comes to a sleeping process does so by the delay too
+    process causes no interrupt, and one that comes to a sleeping process does so by the delay too
     late. A sleeper arms its wait slot, looks, and sleeps: what the look missed raises an interrupt.
 
-    Where the handler itself wakes whoever has armed its slot there is no such timer to leave on,
+    Where the handler itself wakes a process with an armed slot there is no such timer to leave on,
     and this is spin-block.
     """
 

@@ -1,4 +1,4 @@
-"""Checks a received frame before anyone believes a length, offset or index in it.
+"""Checks a received frame before a length, offset or index in it is used.
 
 The functions are inline in this file, since the receive handler calls them for every
 packet. `decode()` in packets.py applies the same rules; a test holds the two together.

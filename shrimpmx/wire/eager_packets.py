@@ -10,8 +10,8 @@ from shrimpmx.wire.packet_base import (
     NACK,
     TO_ENDPOINT,
     FrameError,
-    Layout,
     Packet,
+    PacketLayout,
     ToEndpoint,
     fits,
 )
@@ -28,7 +28,7 @@ class _Message(ToEndpoint):
     data: bytes = b""
 
     LIMIT: ClassVar[int] = 0
-    LAYOUT = Layout(TO_ENDPOINT + "length:H checksum:H " + MESSAGE)
+    LAYOUT = PacketLayout(TO_ENDPOINT + "length:H checksum:H " + MESSAGE)
 
     def _derived(self) -> dict[str, Any]:
         return {"length": len(self.data)}
@@ -80,14 +80,14 @@ class MediumFragmentPacket(ToEndpoint):
     NAME = "medium_frag"
     PTYPE = 39
     _FRAGMENT: ClassVar[str] = "frag_length:H frag_seqnum:B pipeline:B checksum:H 2x"
-    LAYOUT = Layout(TO_ENDPOINT + "message_length:I " + MESSAGE + _FRAGMENT)
-    COMPATIBLE: ClassVar[Layout] = Layout(
+    LAYOUT = PacketLayout(TO_ENDPOINT + "message_length:I " + MESSAGE + _FRAGMENT)
+    COMPATIBLE: ClassVar[PacketLayout] = PacketLayout(
         TO_ENDPOINT + "message_length:H 2x " + MESSAGE + _FRAGMENT
     )
     PIPELINE: ClassVar[int] = 12
 
     @classmethod
-    def layout(cls, compatible: bool) -> Layout:
+    def layout(cls, compatible: bool) -> PacketLayout:
         return cls.COMPATIBLE if compatible else cls.LAYOUT
 
     def _derived(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class ConnectPacket(ToEndpoint):
     NAME = "connect"
     PTYPE = 36
     DATA_BYTES: ClassVar[int] = 16
-    LAYOUT = Layout(
+    LAYOUT = PacketLayout(
         TO_ENDPOINT + "length:B 3x lib_seqnum:H src_dst_peer_index:H 4x src_session_id:I "
         "key_or_session:I target_recv_seqnum_start:H is_reply:B connect_seqnum:B status:B 3x"
     )
@@ -169,7 +169,7 @@ class TrucPacket(ToEndpoint):
     PTYPE = 35
     DATA_BYTES: ClassVar[int] = 16
     ACK: ClassVar[int] = 0x55
-    LAYOUT = Layout(
+    LAYOUT = PacketLayout(
         TO_ENDPOINT + "length:B 3x session:I type:B 1x lib_seqnum:H session_id:I acknum:I "
         "send_seq:H resent:B 1x"
     )
@@ -201,4 +201,4 @@ class NackLibPacket(Packet):
 
     NAME = "nack_lib"
     PTYPE = 44
-    LAYOUT = Layout(NACK + "1x dst_endpoint:B dst_src_peer_index:H lib_seqnum:H 2x")
+    LAYOUT = PacketLayout(NACK + "1x dst_endpoint:B dst_src_peer_index:H lib_seqnum:H 2x")

@@ -10,8 +10,8 @@ from shrimpmx.wire.packet_base import (
     NACK,
     TO_ENDPOINT,
     FrameError,
-    Layout,
     Packet,
+    PacketLayout,
     ToEndpoint,
     check_end,
     fits,
@@ -39,7 +39,7 @@ class RndvPacket(ToEndpoint):
 
     NAME = "rndv"
     PTYPE = 40
-    LAYOUT = Layout(
+    LAYOUT = PacketLayout(
         TO_ENDPOINT + "length:H checksum:H " + MESSAGE + "message_length:I rdma_id:B "
         "rdma_seqnum:B rdma_offset:H"
     )
@@ -71,17 +71,17 @@ class PullRequestPacket(ToEndpoint):
 
     NAME = "pull_request"
     PTYPE = 41
-    LAYOUT = Layout(
+    LAYOUT = PacketLayout(
         TO_ENDPOINT + "session:I total_length:I rdma_id:I rdma_seqnum:B 3x rdma_offset:I "
         "src_pull_handle:I src_magic:I first_frame_offset:I block_length:I frame_index:I"
     )
-    COMPATIBLE: ClassVar[Layout] = Layout(
+    COMPATIBLE: ClassVar[PacketLayout] = PacketLayout(
         TO_ENDPOINT + "session:I total_length:I rdma_id:B rdma_seqnum:B rdma_offset:H "
         "src_pull_handle:I src_magic:I first_frame_offset:H block_length:H frame_index:I"
     )
 
     @classmethod
-    def layout(cls, compatible: bool) -> Layout:
+    def layout(cls, compatible: bool) -> PacketLayout:
         return cls.COMPATIBLE if compatible else cls.LAYOUT
 
     @classmethod
@@ -112,7 +112,7 @@ class PullReplyPacket(Packet):
 
     NAME = "pull_reply"
     PTYPE = 42
-    LAYOUT = Layout(
+    LAYOUT = PacketLayout(
         "ptype:B frame_seqnum:B frame_length:H message_offset:I dst_pull_handle:I dst_magic:I"
     )
 
@@ -145,7 +145,7 @@ class NotifyPacket(ToEndpoint):
 
     NAME = "notify"
     PTYPE = 43
-    LAYOUT = Layout(
+    LAYOUT = PacketLayout(
         TO_ENDPOINT + "session:I total_length:I rdma_id:B rdma_seqnum:B 4x lib_seqnum:H "
         "lib_piggyack:H 2x"
     )
@@ -163,4 +163,4 @@ class NackMcpPacket(Packet):
 
     NAME = "nack_mcp"
     PTYPE = 45
-    LAYOUT = Layout(NACK + "src_pull_handle:I src_magic:I")
+    LAYOUT = PacketLayout(NACK + "src_pull_handle:I src_magic:I")

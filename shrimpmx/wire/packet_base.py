@@ -24,7 +24,7 @@ class FrameError(ShrimpmxError):
         self.fault = fault
 
 
-class Layout:
+class PacketLayout:
     """Fields of a header in wire order: "name:B" and so on (struct's letters), "3x" is padding."""
 
     def __init__(self, text: str) -> None:
@@ -59,10 +59,10 @@ class Packet:
 
     NAME: ClassVar[str] = ""
     PTYPE: ClassVar[int] = 0
-    LAYOUT: ClassVar[Layout]
+    LAYOUT: ClassVar[PacketLayout]
 
     @classmethod
-    def layout(cls, compatible: bool) -> Layout:
+    def layout(cls, compatible: bool) -> PacketLayout:
         """The header's layout in the MX firmware's format, or in Open-MX's native one."""
         return cls.LAYOUT
 

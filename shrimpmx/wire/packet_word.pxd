@@ -4,7 +4,7 @@ From the lowest bit: 8 bits of type with the mark, 8 of fragment number, 16 of t
 sequence number (an acknowledgement's: the message awaited next; a pull request's: its first
 frame), 16 of the source node, 16 of the destination. The fragment number of a pull reply is
 that of its frame, modulo 256. A frame may be shorter than its type says: what is read lies in
-a ring slot of at least 192 bytes, and a wrong number in a trace harms nobody. Of another protocol's
+a ring slot of at least 192 bytes, and a wrong number in a trace is harmless. Of another protocol's
 packet only source and destination are told. A packet of SHRIMP's NIC has its kind as type, its
 destination's endpoint in place of the fragment number, and its length in place of the message's.
 """

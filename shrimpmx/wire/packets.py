@@ -26,7 +26,7 @@ from shrimpmx.wire.large_packets import (
     PullRequestPacket,
     RndvPacket,
 )
-from shrimpmx.wire.packet_base import HOST, NO_PEER, FrameError, Layout, Packet, fits
+from shrimpmx.wire.packet_base import HOST, NO_PEER, FrameError, Packet, PacketLayout, fits
 from shrimpmx.wire.tables import WireGeometry, wire_geometry
 
 __all__ = [
@@ -81,7 +81,7 @@ class HostQuery(Packet):
 
     NAME = "host_query"
     PTYPE = 3
-    LAYOUT = Layout("ptype:B 1x" + HOST)
+    LAYOUT = PacketLayout("ptype:B 1x" + HOST)
 
     @classmethod
     def _check(cls, values: dict[str, Any], room: int, geometry: WireGeometry) -> int:
@@ -100,7 +100,7 @@ class HostReply(Packet):
 
     NAME = "host_reply"
     PTYPE = 4
-    LAYOUT = Layout("ptype:B length:B" + HOST)
+    LAYOUT = PacketLayout("ptype:B length:B" + HOST)
 
     def _derived(self) -> dict[str, Any]:
         return {"length": len(self.data)}
@@ -123,7 +123,7 @@ class RawPacket(Packet):
 
     NAME = "raw"
     PTYPE = 1
-    LAYOUT = Layout("ptype:B 1x length:H")
+    LAYOUT = PacketLayout("ptype:B 1x length:H")
 
     def _derived(self) -> dict[str, Any]:
         return {"length": len(self.data)}

@@ -155,7 +155,7 @@ def large_packet_counts(
 
     Frames are cut at multiples of their size in the region, so that the first frame, and with
     it the first block, is shorter by what lies before the message. An empty message, which
-    only a synchronous send makes large, is pulled by nobody.
+    only a synchronous send makes large, is not pulled.
     """
     if length_bytes < 0 or rdma_offset < 0:
         raise InputError(f"a message cannot have {length_bytes} bytes at offset {rdma_offset}")

@@ -19,7 +19,7 @@ enum vmmc_packet {
     VMMC_UPDATE = 1,      /* data for an export, at `offset` */
     VMMC_MAP_REQUEST = 2, /* is there export `export_index`? `offset` is the asker's tag */
     VMMC_LETTER = 3,      /* data: a letter's `data`; for the mailbox of `dst_endpoint`, or if
-                           * that is VMMC_NO_ENDPOINT, of whoever has port `export_index` */
+                           * that is VMMC_NO_ENDPOINT, of the owner of port `export_index` */
 };
 
 struct WIRE_PACKED wire_vmmc {  /* offset, behind the head */

@@ -26,7 +26,7 @@ cdef int check_loop(Endpoint endpoint, LoopResult result, LoopFailure *failure,
                     object buffers) except -1
 cdef int check_partner(Endpoint endpoint, Partner partner) except -1
 # Waits until `receive` is done (WAIT_READY) or the run is stopped. A receive names no source, so
-# that nobody ends it when `partner` dies; after a long silence the partner is asked for a sign of
+# it does not end when `partner` dies; after a long silence the partner is asked for a sign of
 # life. WAIT_TIMED_OUT: it gave none, and `status` says why.
 cdef WaitResult wait_for_message(Endpoint endpoint, MxPartner *partner, MxRequest *receive,
                                  uint8_t *status) noexcept nogil

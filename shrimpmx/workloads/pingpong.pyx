@@ -30,7 +30,7 @@ cdef struct Exchange:
     uint32_t size_bytes
     int64_t delay_ns
     MxRequest *receive       # posted for the next message
-    int64_t before_ns        # who responds: the reply before
+    int64_t before_ns        # the responder's last reply
     LoopFailure failure
 
 

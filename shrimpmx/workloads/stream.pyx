@@ -77,7 +77,7 @@ def receive_stream(Endpoint endpoint not None, uint32_t size_bytes, uint64_t cou
     Returns {"elapsed_ns": from the first message's completion to the last's, "count",
     "batch": messages between two time stamps, "timestamps_ns": int64, one at the first
     message and one after each batch}. `verify` checks that `send_stream` sent them.
-    MxError if `partner`, whom all of them come from, dies; without it nobody would tell.
+    MxError if `partner`, the source of all of them, dies; without it no death is noticed.
     """
     cdef Stream stream
     cdef LoopResult result

@@ -81,7 +81,7 @@ def _every_node(control: Control) -> Iterator[list[Node]]:
 
 def test_full_tx_and_link_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(WORKLOADS, "burst", _burst)
-    # What is sent stays on the link for so long that the link's ring fills, whoever runs when.
+    # What is sent stays on the link for so long that the link's ring fills under any schedule.
     nic = NicParameters(tx_ring_entries=16, link_ring_entries=16, link_delay_ns=20_000_000)
     # An acknowledgement of 32 messages lets 32 others go at once, into 16 places.
     mx = MxParameters(throttle=32, notacked_max=32, ack_delay_ns=200_000_000)

@@ -124,7 +124,7 @@ def test_a_signal_to_the_group_twice_ends_the_run_once(
     with supervisor("block", tmp_path, "listening") as process:
         os.killpg(process.pid, number)
         time.sleep(gap_s)
-        # Nobody may be left to hear the second one: that is no failure.
+        # No process may be left to hear the second one: that is no failure.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         assert process.wait(10) == 3

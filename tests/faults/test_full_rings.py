@@ -1,6 +1,6 @@
 """Every ring runs full, its counter goes up, and everything still arrives once and in order.
 
-Raw packets are not repaired by anyone; their queue is in tests/unit/test_host_raw.py.
+Raw packets are not repaired; their queue is in tests/unit/test_host_raw.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A sender that acts as the NICs and dies: whoever acts next repairs what it left."""
+"""A sender that acts as the NICs and dies: the next to act repairs what it left."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_sender_killed_at_any_instruction_harms_no_other() -> None:
         finally:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-        pair.settle()  # what it left in the tx ring while the lock was somebody else's
+        pair.settle()  # what it left in the tx ring while another process held the lock
         assert pair.rig.depositing(0) % 2 == 0
         out.update(bytes([number + 1]))
         assert pair.buffer.memory[0] == number + 1

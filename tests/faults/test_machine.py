@@ -50,7 +50,7 @@ def lower(limit: int, value: int) -> Callable[[], None]:
 def forbid_realtime() -> None:
     lower(RLIMIT_RTPRIO, 0)()
     # Root keeps the right in spite of the limit, until it is taken from what root may have. For
-    # anybody else this fails, and is not needed.
+    # other users this fails, and is not needed.
     ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0)
 
 

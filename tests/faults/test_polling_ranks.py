@@ -66,7 +66,7 @@ def test_no_frame_is_left_and_interrupts_are_on_again(how: int) -> None:
         close_dead(host.node, 0)
         put_frame(host.node, "rx", 0, frame("tiny"))
         if host.token() == FREE:
-            host.raise_interrupt()  # as the NIC does for frames that nobody takes
+            host.raise_interrupt()  # as the NIC does for frames that are not taken
         irq = InterruptAgent(host.node, 0, CORE0, 64, 10, 0, 0, DEFERS, FLUSH_NS)
         for now_ns in range(0, SUSPEND_NS + 4 * DEFERS * FLUSH_NS, FLUSH_NS):
             irq.step_at(now_ns)

@@ -145,7 +145,7 @@ def test_an_end_is_told_once(published: bool) -> None:
     memory.put(memory.pull + TELLING_INDEX_AT, index - published)
     memory.put(memory.endpoint + PULLS_ACTIVE_AT, 1)
     die_holding_the_lock(host)
-    host.receive(frame("tiny", session=SESSION + 1))  # somebody takes the lock
+    host.receive(frame("tiny", session=SESSION + 1))  # the handler takes the lock
     pair.at(DELAY)
     check_done(pair)
 

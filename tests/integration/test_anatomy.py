@@ -49,7 +49,7 @@ def test_the_timeline_has_every_packet_once_and_in_order(
     result: tuple[Path, dict[str, Any], str],
 ) -> None:
     heading, *lines = result[2].splitlines()
-    assert heading.startswith("us since the send, who, what")
+    assert heading.startswith("us since the send, agent, event")
     found: dict[str, int] = {}
     for line in lines:
         if "in memory at" in line:

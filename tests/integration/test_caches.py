@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from shrimpmx.bench.caches.machine import simulated_caches
+from shrimpmx.bench.caches.simulated_caches import simulated_caches
 from shrimpmx.bench.caches.simulation import simulate
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
@@ -22,7 +22,7 @@ def test_a_simulated_run_counts_handler_and_library_apart() -> None:
     for cost in (found.handler, found.library):
         assert 100 < cost.instructions / found.packets < 10_000
         assert cost.data_references > cost.first_misses >= cost.last_misses > 0
-    # A frame of 128 bytes, which nobody has touched since the NIC wrote it, is three lines.
+    # A frame of 128 bytes, untouched since the NIC wrote it, is three lines.
     assert found.handler.last_misses / found.packets >= 3
     assert figures.caches[1] == "D1 cache: 32768 B, 64 B, 8-way associative"
 

@@ -41,7 +41,7 @@ def test_every_message_arrives_once_with_one_mark(points: list[dict[str, Any]]) 
 def test_the_link_reorders_as_told(points: list[dict[str, Any]]) -> None:
     for point in points:
         sent = point["per_message"]["node0.nic"]
-        # A sender that is kept off its CPU for long is overtaken by nobody: the link lets go.
+        # A sender that is kept off its CPU for long is not overtaken: the link lets go.
         assert sent.get("link_reordered", 0) <= point["params"]["overtake"]
     degrees = [point["params"]["overtake"] for point in points]
     reordered = [point["per_message"]["node0.nic"].get("link_reordered", 0) for point in points]

@@ -32,7 +32,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def stop_and_go_on(context: MxRank) -> None:
-    """The peer: says who it is, stops, and when it is continued receives."""
+    """The peer: sends its pid, stops, and when it is continued receives."""
     context.endpoint.send(os.getpid().to_bytes(PID_BYTES, "little"), context.partner, PID)
     os.kill(os.getpid(), signal.SIGSTOP)
     buffer = bytearray(len(CONTENT))

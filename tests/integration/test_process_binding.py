@@ -127,7 +127,7 @@ def test_a_binding_file_puts_each_rank_on_the_cores_of_its_mask(tmp_path: Path) 
     result = result_of(host={"irq_binding": "2"}, mx={"process_binding": f"file:{path}"})
     counts = result.counters["node0.irq2"]
     assert counts["recv_at_process"] == counts["recv_packets"] >= MESSAGES
-    # With two cores to run on nobody can say whether it is this one.
+    # With two cores to run on it is unknown whether it is this one.
     assert result.counters["node1.irq2"]["recv_at_process"] == 0
     path.write_text("board\n")
     with pytest.raises(InputError, match="line 1 of the binding file"):

@@ -100,7 +100,7 @@ def test_a_web_server_and_its_client_run_unmodified(tmp_path: Path, strategy: st
                 web.handle_request()
 
     def client(network: Network) -> dict[str, int]:
-        reach(network).close()  # the first request: there is somebody
+        reach(network).close()  # the first request: the server is there
         with patched(network):
             connection = http.client.HTTPConnection("node0", PORT)
             connection.request("GET", "/content")

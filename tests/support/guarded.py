@@ -1,4 +1,4 @@
-"""Memory between pages that nobody may touch, and children that may crash."""
+"""Memory between pages that may not be touched, and children that may crash."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 class GuardedSegment:
-    """What a Segment is to a Node, with a mebibyte before and behind it that kills who uses it."""
+    """What a Segment is to a Node, with a mebibyte before and behind it whose use kills."""
 
     def __init__(self, size_bytes: int) -> None:
         assert size_bytes % mmap.PAGESIZE == 0
@@ -40,7 +40,7 @@ class GuardedSegment:
         return memoryview((ctypes.c_char * self.size_bytes).from_address(self.address)).cast("B")
 
     def close(self) -> None:
-        """Nobody may use the memory after this."""
+        """The memory may not be used after this."""
         _LIBC.munmap(self._start, self._whole_bytes)
 
 

@@ -1,4 +1,4 @@
-"""Frames that nobody would send: every type, with fields and damage drawn from a seed."""
+"""Frames that no library would send: every type, with fields and damage drawn from a seed."""
 
 from __future__ import annotations
 

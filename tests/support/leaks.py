@@ -76,7 +76,7 @@ def end_children(before: ProcessState) -> None:
 
 
 def _segments() -> frozenset[str]:
-    """Our names in /dev/shm, but for those of a living run of somebody else on this machine."""
+    """Our names in /dev/shm, but for those of a living run of others on this machine."""
     found = set()
     for path in Path("/dev/shm").iterdir():
         name = path.name.removeprefix("sem.")

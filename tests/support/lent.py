@@ -1,4 +1,4 @@
-"""A sender that lends its NIC the CPU, or does not, and whom it sends to, under the real clock."""
+"""A sender that lends its NIC the CPU, or does not, and its receiver, under the real clock."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class LentPair:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Somebody else acts as the NICs meanwhile."""
+        """Another process acts as the NICs meanwhile."""
         lock = lock_of(self.rig)
         assert LIBC.pthread_mutex_lock(lock) == 0
         try:
@@ -110,13 +110,13 @@ class LentPair:
             LIBC.pthread_mutex_unlock(lock)
 
     def close(self) -> None:
-        self.rig.control.set_stop("abort")  # nobody steps the NICs that they would wait for
+        self.rig.control.set_stop("abort")  # no process steps the NICs that they would wait for
         for sender, _ in self.senders:
             sender.close()
         self.receiver.close()
 
 
 def lock_of(rig: VmmcNodes) -> ctypes.Array[ctypes.c_char]:
-    """The lock of whoever acts as the NICs, as pthreads know it."""
+    """The lock of the process that acts as the NICs, as pthreads know it."""
     place = rig.layouts[0].vmmc_offset + LOCK_AT
     return (ctypes.c_char * LOCK_BYTES).from_address(rig.nodes[0].segment.address + place)

@@ -12,7 +12,7 @@ from support.virtual_cluster import MILLISECOND, VirtualCluster
 
 
 class MxCluster(VirtualCluster):
-    """Real firmware and links; nobody but the NICs handles frames. Node i's handler counts in
+    """Real firmware and links; only the NICs handle frames. Node i's handler counts in
     agent record i.
     """
 

@@ -122,7 +122,7 @@ class VmmcNodes:
         heap = Segment.anonymous(layout.heap_segment_bytes, 4)
         return Node.create(segment, self.control, layout, heap)
 
-    # -- who they are ----------------------------------------------------------
+    # -- identities ----------------------------------------------------------
 
     def rank_runner(self, node: int, endpoint: int = 0) -> int:
         """Index of the runner of a process."""
@@ -199,7 +199,7 @@ class VmmcNodes:
     # -- what a process does ----------------------------------------------------
 
     def open(self, node: int, endpoint: int = 0, core: int = 0) -> Process:
-        """Open a process that the test plays; its slot notifies nobody (signal 0)."""
+        """Open a process that the test plays; its slot does not notify (signal 0)."""
         process = self.process(node, endpoint)
         process.runner = self.rank_runner(node, endpoint)
         process.core = core

@@ -228,7 +228,7 @@ def test_the_table_has_papers_figures_beside_measured_ones() -> None:
     order = Statistic(
         scenario="s",
         paper=(490, 252),
-        expectation=Order(text="o?", metric=COUNT, ranks=(({"way": "b"},), ({"way": "a"},))),
+        expectation=Order(text="o?", metric=COUNT, tiers=(({"way": "b"},), ({"way": "a"},))),
     )
     results = {"s": result(a=[0.9, 1.0, 1.1], b=[2.0] * 3)}
     whole = judge(claim(1, near("a", 1), ratio, order), results, 2)

@@ -242,7 +242,7 @@ def orders() -> list[Order]:
 
 def test_rankings_are_those_that_the_paper_tells() -> None:
     ranked = {
-        each.metric: [[place["wait"] for place in rank] for rank in each.ranks] for each in orders()
+        each.metric: [[place["wait"] for place in tier] for tier in each.tiers] for each in orders()
     }
     assert ranked == {
         "round_trip": [["notify"], ["block"], ["sched"], ["spin"]],

@@ -101,7 +101,7 @@ def test_what_is_refused_changes_nothing(live: LiveRun, capsys: pytest.CaptureFi
     assert "--node N --vector V" in refusal(capsys, "--vector", "0", "--cores", "0")
     assert "not allowed with" in refusal(capsys, *CHANGE, "--cores", "0", "--mask", "1")
     assert "invalid int value" in refusal(capsys, "--node", "x")
-    assert f"(live: {RUN})" in refusal(capsys, "nobody")
+    assert f"(live: {RUN})" in refusal(capsys, "unknown")
     assert bytes(live.node.segment.view()) == before
 
 

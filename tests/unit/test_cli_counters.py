@@ -178,7 +178,7 @@ def test_a_result_point_by_point(capsys: pytest.CaptureFixture[str], tmp_path: P
 def test_bad_input_is_one_sentence(
     live: LiveRun, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert f"no live run of that id (live: {RUN})" in refusal(capsys, "nobody")
+    assert f"no live run of that id (live: {RUN})" in refusal(capsys, "unknown")
     assert "fits no agent; there are node0.nic" in refusal(capsys, "--agent", "nic*")
     assert "fits no counter" in refusal(capsys, "--only", "frobs*")
     for seconds in ("0", "nan", "x", "-1"):

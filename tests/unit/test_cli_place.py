@@ -10,7 +10,7 @@ import pytest
 
 from shrimpmx.bench.checkup import distances
 from shrimpmx.cli import main
-from shrimpmx.cluster.place.machines import machine
+from shrimpmx.cluster.place.machines import topology_of
 from shrimpmx.commands.place import distance_table
 
 SCENARIO = """\
@@ -146,7 +146,7 @@ def test_a_run_of_impossible_points_ends_with_the_reason(
 
 
 def test_a_large_machine_has_a_line_for_each_cpu() -> None:
-    lines = distance_table(machine("two-socket-32")).splitlines()
+    lines = distance_table(topology_of("two-socket-32")).splitlines()
     assert len(lines) == 65
     assert lines[1].split() == ["0", "1-15,32-47", "-", "16-31,48-63"]
 

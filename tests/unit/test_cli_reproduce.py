@@ -34,10 +34,10 @@ METRIC = "interrupts_per_message"
 DISABLED, STREAM = {"coalescing": "disabled"}, {"coalescing": "stream"}
 
 
-def on(name: str, size_bytes: int, value: float) -> Statistic:
+def near(name: str, size_bytes: int, value: float) -> Statistic:
     of = {**DISABLED, "size_bytes": size_bytes}
-    near = Near(text="interrupts", metric=METRIC, of=of, value=value)
-    return Statistic(scenario=f"{name}.py", expectation=near)
+    expected = Near(text="interrupts", metric=METRIC, of=of, value=value)
+    return Statistic(scenario=f"{name}.py", expectation=expected)
 
 
 def claim(number: int, *statistics: Statistic, **more: Any) -> Claim:
@@ -52,10 +52,10 @@ HALF = Statistic(
     ),
 )
 CLAIMS = (
-    claim(1, on("one", 0, 10)),
+    claim(1, near("one", 0, 10)),
     claim(2, HALF, kind="ratio"),
-    claim(3, on("two", 0, 50)),
-    claim(4, on("three", 0, 10), cpus=4096),
+    claim(3, near("two", 0, 50)),
+    claim(4, near("three", 0, 10), cpus=4096),
     claim(5, missing="needs what there is not"),
 )
 Behaviour = Callable[[Point], None]

@@ -261,7 +261,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_bad_input_is_one_sentence(
     live: LiveRun, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert f"whose id begins with 'nobody' (live: {RUN})" in refusal(capsys, "nobody")
+    assert f"whose id begins with 'unknown' (live: {RUN})" in refusal(capsys, "unknown")
     for seconds in ("0", "nan", "x", "-1", "1e9"):
         assert "seconds from 0.01" in refusal(capsys, f"--interval={seconds}")
     for count in ("0", "-1", "1.5", "x"):

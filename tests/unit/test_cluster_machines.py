@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from shrimpmx.cluster.place.machines import MACHINES, machine
+from shrimpmx.cluster.place.machines import MACHINES, topology_of
 from shrimpmx.cluster.place.topology import Distance
 from shrimpmx.errors import InputError
 
 
 def test_the_papers_machine_is_two_clovertowns_as_linux_numbers_them() -> None:
-    clovertowns = machine("clovertown-2007")
+    clovertowns = topology_of("clovertown-2007")
     assert (clovertowns.packages_count, clovertowns.cores_count) == (2, 8)
     packages = {cpu.number: cpu.package for cpu in clovertowns.cpus}
     assert [number for number in packages if packages[number] == 0] == [0, 2, 4, 6]
@@ -34,22 +34,22 @@ def test_the_papers_machine_is_two_clovertowns_as_linux_numbers_them() -> None:
     ],
 )
 def test_machines_of_today(name: str, distances: str, cpus: int) -> None:
-    assert [each.value for each in machine(name).examples()] == distances.split()
-    assert len(machine(name).cpus) == cpus
+    assert [each.value for each in topology_of(name).examples()] == distances.split()
+    assert len(topology_of(name).cpus) == cpus
 
 
 def test_every_machine_can_be_read() -> None:
-    assert all(machine(name).cpus for name in MACHINES)
+    assert all(topology_of(name).cpus for name in MACHINES)
 
 
 def test_a_synthetic_topology_is_a_machine_as_well() -> None:
-    assert machine("core:3 pu:1").numbers == (0, 1, 2)
+    assert topology_of("core:3 pu:1").numbers == (0, 1, 2)
 
 
 def test_an_unknown_name_is_refused_with_those_there_are() -> None:
     with pytest.raises(InputError, match=r"no machine 'clovertown'; there are clovertown-2007, "):
-        machine("clovertown")
+        topology_of("clovertown")
     with pytest.raises(InputError, match="did you mean clovertown-2007"):
-        machine("clovertown-2008")
+        topology_of("clovertown-2008")
     with pytest.raises(InputError, match=r"no machine ''; there are clovertown-2007, "):
-        machine("")
+        topology_of("")

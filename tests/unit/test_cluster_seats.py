@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shrimpmx.cluster.place.machines import machine
+from shrimpmx.cluster.place.machines import topology_of
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, GeneratorSpec, RankSpec
@@ -15,7 +15,7 @@ from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 
-CLOVERTOWNS = machine("clovertown-2007")
+CLOVERTOWNS = topology_of("clovertown-2007")
 TWO_CPUS = Topology.from_synthetic("l3:1 core:2 pu:1")
 THREE_CPUS = Topology.from_synthetic("l3:1 core:3 pu:1")
 ONE_CPU = Topology.from_synthetic("pu:1")
@@ -83,7 +83,7 @@ def test_the_smallest_cache_comes_first_and_smt_siblings_last() -> None:
     nested = Topology.from_synthetic("l3:1 l2:4 core:2 pu:1")
     placement = place(pair(distance="S$"), nested)
     assert seats(placement, "rank0", "node0.irq1", "rank1", "node1.irq1") == [0, 1, 2, 3]
-    smt = place(pair(distance="S$"), machine("two-socket-32"))
+    smt = place(pair(distance="S$"), topology_of("two-socket-32"))
     assert seats(smt, "rank0", "node0.irq1", "rank1", "node1.irq1") == [0, 1, 16, 17]
     siblings = place(pair(distance="S$"), Topology.from_synthetic("core:1 pu:2"))
     assert far(siblings) == ["S$", "S$"]
@@ -303,8 +303,8 @@ def nics_and_ranks(topology: Topology) -> dict[str, tuple[int, bool, str]]:
         (Topology.from_synthetic("l3:1 core:8 pu:1"), (2, True, "S$")),
         (CLOVERTOWNS.only((0, 1, 2, 3, 4, 5)), (2, True, "OP")),
         (CLOVERTOWNS, (2, True, "OP")),
-        (machine("two-socket-32"), (2, True, "OP")),
-        (machine("chiplets-16"), (2, True, "SP")),
+        (topology_of("two-socket-32"), (2, True, "OP")),
+        (topology_of("chiplets-16"), (2, True, "SP")),
     ],
 )
 def test_the_rows_of_table_1_differ_in_their_binding_only(
@@ -342,8 +342,8 @@ def test_company_keeps_its_cores_from_the_nics() -> None:
     assert not crowded.nic_alone
     assert place(pair(), four).nic_alone
     # A rank that is moved away from its company keeps another core busy.
-    beside = (CompanionSpec(0, 0), CompanionSpec(1, 0))
-    moved = place(pair(companions=beside, mx=MxParameters(process_binding="all:1")), four)
+    company = (CompanionSpec(0, 0), CompanionSpec(1, 0))
+    moved = place(pair(companions=company, mx=MxParameters(process_binding="all:1")), four)
     assert not moved.oversubscribed
     assert "no CPU is left: the NICs share CPU 0 with a core" in moved.processes[0].reason
 

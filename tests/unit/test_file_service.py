@@ -92,7 +92,7 @@ class World:
         return True
 
     def _access(self, client: Client) -> None:
-        """The access itself: it finds what the last write left, whoever wrote that."""
+        """The access itself: it finds what the last write left, of either client."""
         frame, block = self.frames[client.node], client.block
         assert frame[block] == self.nodes[client.node].version[block] == self.latest[block]
         if client.action == "write":
@@ -110,7 +110,7 @@ class World:
                 assert self.frames[node][block] == self.latest[block], f"block {block} is stale"
 
     def settle(self) -> None:
-        """Let everybody finish, whatever the order."""
+        """Let all clients finish, whatever the order."""
         while any(client.action for client in self.clients):
             moved = [self.step(client) for client in self.clients]
             assert any(moved), "all wait for each other"

@@ -166,7 +166,7 @@ def test_as_long_as_it_finds_some_the_timer_never_polls() -> None:
         if due_ns <= now_ns + 100_000:
             assert polled.irq.step_at(due_ns) == 0
             assert polled.irq.due_ns == now_ns + SUSPEND_NS
-    assert polled.irq_slot.wakes == 0, "whoever has a timer needs no telling"
+    assert polled.irq_slot.wakes == 0, "an agent with a timer needs no wake-up"
     assert polled.host.counters(CORE0)["suspensions"] == 1
     assert "poll_timers" not in polled.host.counters(CORE0)
 
@@ -267,7 +267,7 @@ def test_a_deferral_of_another_core_that_a_rank_ends_is_watched_by_the_timer_cor
     assert polled.irq.due_ns == 5_000 + SUSPEND_NS
 
 
-# -- who must not leave interrupts off ------------------------------------------------------
+# -- not to leave interrupts off ----------------------------------------------------------
 
 
 def test_the_look_before_a_sleep_resumes_and_other_looks_do_not() -> None:

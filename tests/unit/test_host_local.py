@@ -230,7 +230,7 @@ def test_a_pull_into_too_small_a_region_ends_aborted() -> None:
     (event,) = host.events(1)
     assert (event["transferred"], event["status"]) == (0, 5)
     assert not target.any()
-    regions.destroy(host.endpoints[0], remote)  # nobody is counted as copying any more
+    regions.destroy(host.endpoints[0], remote)  # no copier is counted any more
 
 
 def test_a_pull_waits_for_room_for_its_end() -> None:

@@ -75,7 +75,7 @@ def test_full_rings(seed: int) -> None:
 
 @pytest.mark.parametrize("coalescing", ["irq-suspend", "watchdog"])
 def test_polling_ranks_need_few_interrupts(coalescing: str) -> None:
-    """Whoever looks all the time finds all by himself."""
+    """A rank that looks all the time finds all by itself."""
     cluster = cluster_of(coalescing)
     exchange(cluster)
     for node in (0, 1):

@@ -21,7 +21,7 @@ FORMATS = [(1500, "native"), (9000, "native"), (9000, "compatible")]
 
 
 def request_of(pair: PullPair, length: int = 100_000, offset: int = 0) -> PullRequestPacket:
-    """A good request for the first block, nobody has seen it."""
+    """A good request for the first block, not handled yet."""
     pair.start(length, offset)
     request = pair.decode(pair.requests()[0])
     assert isinstance(request, PullRequestPacket)
@@ -131,7 +131,7 @@ def test_memory_that_cannot_be_read_is_counted() -> None:
 def test_a_process_region_is_pulled_into_a_process_region() -> None:
     pair = PullPair()
     request = request_of(pair)
-    data = bytearray(b"shared by nobody" * 100)
+    data = bytearray(b"shared by no CPU" * 100)
     number, seqnum = regions.create(pair.hosts[PULLED].endpoint, data, "process")
     changes = {"rdma_id": number, "rdma_seqnum": seqnum, "total_length": 1600, "block_length": 1600}
     pair.send(PULLED, replace(request, **changes))

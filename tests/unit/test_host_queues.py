@@ -222,7 +222,7 @@ def interrupted(host: HostNode) -> bool:
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("ranks_poll", [False, True])
 def test_an_affinity_that_changes_loses_no_packet(seed: int, ranks_poll: bool) -> None:
-    """Whoever has the timers: the agent that deferred, or that of the vector's timer core."""
+    """With timers of either owner: the agent that deferred, or that of the vector's timer core."""
     draw = random.Random(seed)
     host = host_with(busy_poll=SUSPEND if ranks_poll else 0, irq_binding="per-queue")
     nic = Nic(host, draw)
@@ -236,7 +236,7 @@ def test_an_affinity_that_changes_loses_no_packet(seed: int, ranks_poll: bool) -
                 rank.look_at(now_ns)
         agents[draw.randrange(2)].step_at(now_ns)
         handled += len(host.events())
-    # Nobody looks any more, and no frame comes: what is left is the timers' and the NIC's.
+    # No rank looks any more, and no frame comes: what is left is the timers' and the NIC's.
     for now_ns in range(2_000_000, 2_000_000 + 5 * SUSPEND_NS, 5_000):
         for vector in (0, 1):
             nic.raise_wished(vector, now_ns)

@@ -181,7 +181,7 @@ FAULTY: dict[str, list[bytes]] = {
     ],
     "invalid_type": [patched(TINY, 16, 0), patched(TINY, 16, 0x80), patched(TINY, 16, 33)],
     "unknown_type": [patched(TINY, 16, 46), patched(TINY, 16, 0xFF)],
-    "nosys_type": [encode(RawPacket(**HEAD))],  # and nobody takes it
+    "nosys_type": [encode(RawPacket(**HEAD))],  # and no process takes it
     "host_query_bad_magic": [patched(encode(HostQuery(**HEAD)), 24, 1)],
     "host_reply_bad_magic": [patched(encode(HostReply(**HEAD)), 24, 1)],
     "pull_reply_bad_magic_endpoint": [

@@ -1,4 +1,4 @@
-"""Which packet of a large message interrupts whom: drivers and NICs under the virtual clock.
+"""Which packet of a large message interrupts which host: drivers and NICs under the virtual clock.
 
 Hosts cost no time here, so every interrupt is that of the strategy alone.
 """

@@ -1,4 +1,4 @@
-"""A calibration: turns, one CPU, and who measures when nothing usable is stored."""
+"""A calibration: turns, one CPU, and measuring when nothing usable is stored."""
 
 from __future__ import annotations
 

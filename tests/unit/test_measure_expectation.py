@@ -344,12 +344,12 @@ def test_a_bound_holds_for_every_sample(
     assert (few.verdict, few.measured) == (INCONCLUSIVE, 20.0)
 
 
-def ranking(*ranks: str, tolerance: float = 0.1) -> Order:
+def ranking(*tiers: str, tolerance: float = 0.1) -> Order:
     """An order of ways, one letter each: those of a rank are about equal."""
     return Order(
         text="o",
         metric=COUNT,
-        ranks=tuple(tuple({"way": way} for way in rank) for rank in ranks),
+        tiers=tuple(tuple({"way": way} for way in tier) for tier in tiers),
         tolerance=tolerance,
     )
 

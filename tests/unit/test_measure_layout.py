@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shrimpmx.report.layout import layout_of
+from shrimpmx.report.axis_layout import axis_layout
 
 # n and wait vary, mode does not.
 POINTS = [
@@ -17,16 +17,16 @@ POINTS = [
 
 
 def laid_out(*points: dict[str, Any], **declared: Any) -> tuple[Any, ...]:
-    layout = layout_of({"points": points or POINTS, "layout": declared})
+    layout = axis_layout({"points": points or POINTS, "layout": declared})
     return layout.rows, layout.columns, layout.others
 
 
 def test_axes_are_what_varies_and_what_is_declared() -> None:
     varying = {"n": [1, 2], "wait": ["spin", "block"]}
-    assert layout_of({"points": POINTS}).axes == varying
+    assert axis_layout({"points": POINTS}).axes == varying
     with_mode = {"mode": ["two-node"], **varying}
     for declared in ({"rows": "mode"}, {"columns": "mode"}, {"axes": ["mode"]}):
-        assert layout_of({"points": POINTS, "layout": declared}).axes == with_mode
+        assert axis_layout({"points": POINTS, "layout": declared}).axes == with_mode
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def test_a_message_that_nobody_receives_waits_without_end() -> None:
 def busy(parameters: MxParameters, between: int, first: int) -> tuple[
     VirtualCluster, Endpoint, Endpoint, Partner, Request
 ]:  # fmt: skip
-    """A rndv that nobody has received yet, and `between` messages after it, all acknowledged."""
+    """A rndv that is not received yet, and `between` messages after it, all acknowledged."""
     cluster = VirtualCluster()
     one, other, partner = cluster.pair(parameters, first_seqnum=first)
     waiting = one.isend(data(1), partner, 2)

@@ -98,7 +98,7 @@ def test_the_same_requests_are_found_as_by_looking_at_each(
 
 @pytest.mark.parametrize("masks", [1, 2, 16, 17, 40])
 def test_order_holds_among_many_masks(masks: int) -> None:
-    """Beyond 16 masks receives are not hashed, which nobody may see."""
+    """Beyond 16 masks receives are not hashed, which must not show."""
     matcher = Matcher(200)
     for number in range(200):
         mask = ALL & ~(number % masks)

@@ -34,7 +34,7 @@ def test_connecting_teaches_both_sides() -> None:
     assert status is not None
     assert status.source is not None
     assert status.source.session == 1111
-    # Who was connected to may answer without connecting back.
+    # A partner may answer without connecting back.
     receive = one.irecv(None, 2)
     other.isend(None, status.source, 2)
     assert cluster.wait(one, receive).source is partner
@@ -113,7 +113,7 @@ def test_a_partner_that_never_acks_is_dead_and_all_its_requests_fail() -> None:
     sends = [one.isend(pattern(2000), partner, 1) for _ in range(6)]
     connect = one.iconnect(1, 0)
     cluster.advance(500 * MILLISECOND * 4)
-    # The first was done when it was sent; nobody can be told any more.
+    # The first was done when it was sent; it cannot be reported any more.
     codes = [status.code for send in sends if (status := one.test(send))]
     assert codes == ["success"] + ["remote-endpoint-unreachable"] * 5
     status = one.test(connect)

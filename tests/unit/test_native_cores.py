@@ -93,7 +93,7 @@ def test_back_to_normal_lifts_the_limit() -> None:
 def test_without_the_right_a_process_stays_normal_and_says_why() -> None:
     def refused() -> bool:
         if os.getuid() == 0:
-            os.setresuid(65534, 65534, 65534)  # nobody; takes the capabilities too
+            os.setresuid(65534, 65534, 65534)  # unprivileged; takes the capabilities too
         resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
         permitted, reason = cores.realtime_permitted()
         return (

@@ -1,4 +1,4 @@
-"""Wait slots: arm, look, sleep; no wake-up lost, none sent to who did not ask."""
+"""Wait slots: arm, look, sleep; no wake-up lost, none sent without request."""
 
 from __future__ import annotations
 

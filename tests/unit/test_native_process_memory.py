@@ -20,7 +20,7 @@ from shrimpmx.native.process_memory import (
 
 PAGE_BYTES = mmap.PAGESIZE
 PR_SET_DUMPABLE = 4
-NOBODY = 65534
+UNPRIVILEGED = 65534
 
 
 def address_of(buffer: bytearray | mmap.mmap) -> int:
@@ -99,10 +99,10 @@ def test_the_try_agrees_with_what_a_child_can_do() -> None:
     assert process_memory_permitted() == in_child(copy)
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 def test_a_process_that_may_not_be_read_finds_out() -> None:
     def work() -> bool:
-        os.setuid(NOBODY)
+        os.setuid(UNPRIVILEGED)
         libc = ctypes.CDLL(None)
         libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
         refused = not process_memory_permitted()

@@ -1,4 +1,4 @@
-"""Native MX's NIC under the virtual clock: it handles packets itself, and nobody else does."""
+"""Native MX's NIC under the virtual clock: it alone handles packets."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_what_cannot_be_believed_is_dropped_and_counted() -> None:
         put_frame(cluster.nodes[1], "core_tx", 0, one)
     cluster.settle()
     drops = {name: n for name, n in cluster.handled(0).items() if name.startswith("drop_")}
-    assert drops == {"drop_bad_endpoint": 1, "drop_unknown_type": 1}  # nobody has opened it
+    assert drops == {"drop_bad_endpoint": 1, "drop_unknown_type": 1}  # it is not open
     assert cluster.handled(0)["send_nack_lib"] == 1
     assert cluster.nic_counters(0)["tx_packets"] == 1
 

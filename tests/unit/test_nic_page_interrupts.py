@@ -19,7 +19,7 @@ def ready(*, interrupts: bool = True, cores: int = 1, core: int = 0) -> VmmcNode
 
 
 def arrive(nodes: VmmcNodes) -> dict[str, int]:
-    """Let what is sent arrive, with nobody to handle interrupts; the NIC's counters."""
+    """Let what is sent arrive, without an irq agent; the NIC's counters."""
     nodes.step(nodes.nics[1])
     nodes.control.set_virtual_ns(nodes.now_ns + LINK_NS)
     nodes.step(nodes.nics[0])
@@ -184,7 +184,7 @@ def test_later_data_does_not_put_the_watchdog_off() -> None:
 
 
 def test_data_after_a_poll_has_a_watchdog_of_its_own() -> None:
-    """Were the poll before it taken for one of this data, nobody would ever be told."""
+    """Were the poll before it taken for one of this data, its interrupt would never come."""
     nodes = watched()
     nodes.process(0).polled += 1
     nodes.advance(WATCHDOG_NS // 2)

@@ -82,7 +82,7 @@ def test_a_poll_that_leaves_packets_leaves_their_delay() -> None:
 def test_a_wish_that_was_kept_back_is_absorbed_once_polled() -> None:
     nodes = Nodes()
     nic = make_firmware(nodes, coalescing="watchdog", rx_usecs=DELAY_NS // 1000)
-    nodes.token().value = 0  # somebody polls, for longer than the delay
+    nodes.token().value = 0  # a rank polls, for longer than the delay
     put_frame(nodes[0], "link", 1, frame(), 1000)
     for now_ns in (1000, 1050, 6050):
         nic.step_at(now_ns)

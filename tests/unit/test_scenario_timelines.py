@@ -103,10 +103,10 @@ def test_the_report_prints_the_sections_that_were_asked_for() -> None:
 @pytest.mark.parametrize(
     ("dilation", "heading"),
     [
-        (1.0, "us since the send, who, what"),
+        (1.0, "us since the send, agent, event"),
         (
             24.0,
-            "us since the send, who, what; times are this machine's, 24 times those of the "
+            "us since the send, agent, event; times are this machine's, 24 times those of the "
             "emulated hosts",
         ),
     ],

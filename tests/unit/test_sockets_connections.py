@@ -173,7 +173,7 @@ def test_a_repeated_letter_makes_no_second_connection(virtual: VirtualSockets) -
     listener = virtual.listener()
     first = virtual.connect()
     virtual.settle(REPEAT_NS)
-    virtual.networks[0].wait_any([], 0)  # repeats it, since nobody has read the first
+    virtual.networks[0].wait_any([], 0)  # repeats it, since the first has not been read
     virtual.settle()
     virtual.accept(listener)
     virtual.settle()

@@ -124,7 +124,7 @@ def test_streams_are_what_the_model_says(operations: list[tuple[str, int, int]])
 def test_a_close_is_an_end_or_a_reset(
     outgoing: int, incoming: int, read: int, arrived: bool, killed: bool
 ) -> None:
-    """Whoever closes has sent `outgoing` bytes, and has read `read` of `incoming`."""
+    """The side that closes has sent `outgoing` bytes, and has read `read` of `incoming`."""
     with VirtualSockets() as sockets:
         closer, other = sockets.pair(BUFFER_BYTES)
         sent = other.send(data_at(0, incoming)) if incoming else 0
@@ -149,6 +149,6 @@ def test_a_close_is_an_end_or_a_reset(
         assert other.recv(10) == b""
         try:
             other.send(b"x")
-            raise AssertionError("sent to nobody")
+            raise AssertionError("sent to a closed socket")
         except BrokenPipeError:
             pass

@@ -73,7 +73,7 @@ def test_an_interrupt_for_something_else_enables_them_again(scene: Scene) -> Non
 
 
 def test_what_is_found_after_a_sleep_that_no_handler_ended_disables_them(scene: Scene) -> None:
-    """A stopper moves the slot's word, and wakes nobody in the handler's place."""
+    """A stopper moves the slot's word, without a wake-up in the handler's place."""
     waiter = scene.waiter("block")
     gate = RecordedGate(waiter)
 

@@ -21,7 +21,7 @@ from shrimpmx.wait.hybrid import SpinThen
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.pure import Block
 from shrimpmx.wait.waiter import Waiter
-from shrimpmx.wait.watchdog import Watchdog
+from shrimpmx.wait.watchdog import WatchdogWait
 
 
 @pytest.fixture
@@ -290,7 +290,7 @@ def test_an_unknown_name_is_an_input_error(name: str) -> None:
 def test_mistakes_are_told(scene: Scene) -> None:
     with pytest.raises(ValueError, match="must not be negative"):
         SpinThen(-1, Block())
-    for strategy in (AdaptiveSpin, Conditional, Watchdog):
+    for strategy in (AdaptiveSpin, Conditional, WatchdogWait):
         with pytest.raises(ValueError, match="must not be negative"):
             strategy(-1)
     with pytest.raises(IndexError, match="no runner 1"):

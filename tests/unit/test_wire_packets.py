@@ -1,4 +1,4 @@
-"""Frame formats: sizes, round trips, and frames that nobody should believe."""
+"""Frame formats: sizes, round trips, and frames that must be refused."""
 
 from __future__ import annotations
 

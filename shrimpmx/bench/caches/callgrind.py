@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from shrimpmx.bench.caches.machine import SimulatedCaches
+from shrimpmx.bench.caches.simulated_caches import SimulatedCaches
 from shrimpmx.errors import AgentError
 
 CLASS = "shrimpmx.bench.caches.receive_rounds.ReceiveRounds"

@@ -15,7 +15,7 @@ from typing import Any
 
 from shrimpmx.bench.caches import callgrind
 from shrimpmx.bench.caches.callgrind import Cost
-from shrimpmx.bench.caches.machine import SimulatedCaches
+from shrimpmx.bench.caches.simulated_caches import SimulatedCaches
 from shrimpmx.bench.caches.surroundings import Surroundings
 from shrimpmx.errors import AgentError, InputError, MachineError
 from shrimpmx.settings.nic import NicParameters

@@ -1,7 +1,7 @@
 """All that surrounds the node under test: far node, NICs, link, dma agent, and the clock.
 
 They run in this process, outside of the simulation, and take turns with the node under test: it
-reports when it next wants to run, everybody here runs until nothing is left to do, and only when
+reports when it next wants to run, every agent here runs until nothing is left to do, and only when
 neither side has anything to do does the virtual clock go on.
 """
 
@@ -147,7 +147,7 @@ class Surroundings:
             endpoint.close()
 
     def _work(self, exchange: Exchange) -> bool:
-        """Everybody here, until nothing is left to do now; whether there was anything."""
+        """Run all agents here until nothing is left to do now; whether there was anything."""
         worked = False
         while True:
             now_ns = self.control.now_ns()
@@ -157,7 +157,7 @@ class Surroundings:
             worked = True
 
     def _advance(self, endpoint: Endpoint, due_ns: int) -> None:
-        """Set the clock to the next time at which anybody wants to run."""
+        """Set the clock to the next time at which an agent or the endpoint wants to run."""
         due = [agent.due_ns for agent in self._agents] + [endpoint.next_timer_ns]
         due.append(due_ns if due_ns != NEVER_NS else None)
         wanted = [ns for ns in due if ns is not None]

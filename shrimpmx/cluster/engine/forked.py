@@ -1,8 +1,8 @@
 """Runs a cluster: makes its memory, forks its processes, watches them, and always cleans up.
 
 The supervisor sleeps on the processes' pidfds and on the control channel. A run ends when
-every rank has reported that it is done; or early, with an AgentError that names whoever
-failed, died or hung.
+every rank has reported that it is done; or early, with an AgentError that names the process
+that failed, died or hung.
 """
 
 from __future__ import annotations
@@ -325,11 +325,11 @@ class _Run:
             plan.name: diagnosis.process_state(pid)
             for plan, pid in zip(self.placement.processes, pids, strict=True)
         }
-        who = ", ".join(f"{name} ({states[name]})" for name in blamed)
-        raise AgentError(f"{self.late} because of {who}{self.advice}", blamed[0], text)
+        causes = ", ".join(f"{name} ({states[name]})" for name in blamed)
+        raise AgentError(f"{self.late} because of {causes}{self.advice}", blamed[0], text)
 
     def _blamed(self, pids: list[int]) -> list[str]:
-        """Who keeps the run from ending; never one that has ended as it should."""
+        """The processes that keep the run from ending; never one that has ended as it should."""
         plans = self.placement.processes
         ended = {
             plan.name

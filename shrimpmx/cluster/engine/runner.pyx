@@ -28,11 +28,11 @@ cdef extern from "<sched.h>" nogil:
 # A sleep shorter than this is not worth its two context switches (ours).
 cdef int64_t SHORTEST_SLEEP_NS = 5_000
 # A process that preempts others and whose next work is always near, a NIC while its link is
-# busy, would never leave its CPU to them. Hardware keeps nobody from running: after this long
+# busy, would never leave its CPU to them. Hardware takes no CPU time: after this long
 # awake it naps, sooner if a handler waits that it has interrupted itself. A nap takes its own
 # time and that of a late timer, enough for a handler to send a block of a large message (ours).
 cdef int64_t AWAKE_MAX_NS = 200_000
-cdef int64_t AWAKE_BESIDE_NS = 20_000
+cdef int64_t AWAKE_SHARED_CPU_NS = 20_000
 cdef int64_t NAP_NS = 25_000
 # A handler whose host is overloaded works without an end, which is its right; but a process of
 # real-time priority that never sleeps is ended by its RLIMIT_RTTIME: far below that (ours).
@@ -160,7 +160,7 @@ cdef class Runner:
 
     cdef bint awake_too_long(self) noexcept nogil:
         return self.awake_for() > (
-            AWAKE_BESIDE_NS if self.state.keeps_waiting else AWAKE_MAX_NS)
+            AWAKE_SHARED_CPU_NS if self.state.keeps_waiting else AWAKE_MAX_NS)
 
     cdef int64_t awake_for(self) noexcept nogil:
         """ns since it was first seen awake after its last sleep."""

@@ -40,7 +40,7 @@ HEADER_S = 0.5
 class AttachedRun:
     """A live run as an onlooker maps it: read-only. A context manager.
 
-    The run removes its memory's names when it ends, whoever still maps it; the pages go with
+    The run removes its memory's names when it ends, mapped or not; the pages go with
     the last mapping, so close this soon after `is_live` is False. SegmentError if it ends while
     it is opened.
     """

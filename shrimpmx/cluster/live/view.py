@@ -90,7 +90,7 @@ class CoreView:
 
 @dataclass(frozen=True)
 class QueueView:
-    """An rx queue: frames that wait in it, interrupts per second, and who gets its frames."""
+    """An rx queue: frames that wait in it, interrupts per second, and where its frames go."""
 
     node: int
     queue: int
@@ -178,7 +178,7 @@ class _Between:
             for core, counts in enumerate(node.interrupts):
                 agent = f"node{index}.irq{core}"
                 if agent not in self.after.agents:
-                    continue  # nobody takes interrupts there: a generator's node, or nic mx
+                    continue  # no agent takes interrupts there: a generator's node, or nic mx
                 vectors = {
                     vector: (count - earlier[core][vector]) / self.seconds
                     for vector, count in enumerate(counts)

@@ -12,7 +12,7 @@ from shrimpmx.sockets.network import Network
 from shrimpmx.sockets.stream import Stream, open_stream
 from shrimpmx.vmmc.presence import has_gone
 from shrimpmx.workloads.arrivals import await_arrivals, send_arrivals
-from shrimpmx.workloads.file_service.benchmark import Benchmark, Place
+from shrimpmx.workloads.file_service.benchmark import Benchmark, Pairing
 from shrimpmx.workloads.file_service.limits import BLOCK_BYTES
 from shrimpmx.workloads.file_service.plan import Plan
 from shrimpmx.workloads.flags import FLAGS_BYTES, any_of_flags, flag_offsets
@@ -126,9 +126,9 @@ def _file_service(rank: VmmcRank) -> RankSamples:
         _seed(rank, min(rank.number, rank.peer)),
     )
     with Network(rank.process) as network:
-        place = Place(rank.number, rank.peer, rank.peer_node, rank.peer_endpoint)
+        pairing = Pairing(rank.number, rank.peer, rank.peer_node, rank.peer_endpoint)
         delay_ns = options["delay_ns"]
-        return Benchmark(network, place, plan, delay_ns, rank.begin).run()
+        return Benchmark(network, pairing, plan, delay_ns, rank.begin).run()
 
 
 def _connected(rank: VmmcRank, network: Network) -> Stream:

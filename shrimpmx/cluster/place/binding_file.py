@@ -23,7 +23,7 @@ _ROW = re.compile(r"\s*(\d+):.*\s(\S+)\s*", re.ASCII)
 def rx_interrupts(table: str, interface: str) -> dict[int, int]:
     """The interrupt of each rx queue of `interface`, by the queue's number.
 
-    `table` is what /proc/interrupts has. The last word of a row names who takes the interrupt:
+    `table` is what /proc/interrupts has. The last word of a row names the interrupt:
     `node0-rx-2`, `eth2:slice-2`, `eth0-TxRx-2`. Those for tx only are left out; the first digits
     behind the interface's name are the queue's number.
     """

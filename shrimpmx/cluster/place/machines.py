@@ -41,8 +41,8 @@ MACHINES = {
 }
 
 
-def machine(text: str) -> Topology:
-    """The machine of that name, or that synthetic description.
+def topology_of(text: str) -> Topology:
+    """The topology of the machine of that name, or of that synthetic description.
 
     InputError that lists the names if it is neither.
     """

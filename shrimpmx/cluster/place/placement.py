@@ -338,7 +338,7 @@ def _notes(
         cpus = format_core_list(seats.core_cpus.values())
         yield (
             f"oversubscribed: {len(seats.cores)} emulated cores on CPUs {cpus}; "
-            "counts of messages and packets hold, those of interrupts depend on who runs when, "
+            "counts of messages and packets hold, those of interrupts depend on the scheduler, "
             "and times are not measurable here"
         )
     elif guests := list(seats.guests()):

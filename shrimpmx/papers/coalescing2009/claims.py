@@ -7,7 +7,7 @@ follows from one: `coalescing_statistics`.
 
 from __future__ import annotations
 
-from shrimpmx.papers.claim import Claim
+from shrimpmx.papers.claim import Claim, statistic_of
 from shrimpmx.papers.coalescing2009.figures import (
     DEFERRED,
     DELAY_US,
@@ -56,7 +56,6 @@ from shrimpmx.papers.coalescing2009.statistics import (
     interrupts,
     misordered,
     moved,
-    on,
     overtaken,
     packets,
     rate_order,
@@ -96,7 +95,7 @@ CLAIMS: tuple[Claim, ...] = (
         paper="markedly higher when kept awake",
         cpus=SCATTERED_CPUS,
         statistics=(
-            on(
+            statistic_of(
                 FIG4,
                 Ratio(
                     text="message rate with cores awake against sleeping",
@@ -117,7 +116,7 @@ CLAIMS: tuple[Claim, ...] = (
         paper="higher when bound",
         cpus=SCATTERED_CPUS,
         statistics=(
-            on(
+            statistic_of(
                 FIG4,
                 Ratio(
                     text="message rate with interrupts bound against scattered",
@@ -187,7 +186,7 @@ CLAIMS: tuple[Claim, ...] = (
         setup="Ping-pong of large messages: 75 µs against no coalescing.",
         paper="higher throughput with coalescing",
         statistics=(
-            on(
+            statistic_of(
                 FIG5,
                 at_most(
                     "half round trip of 1 MiB at 75 µs against without",
@@ -203,19 +202,19 @@ CLAIMS: tuple[Claim, ...] = (
         setup="Ping-pong of 0 B and of 1 MiB with Open-MX coalescing, without any, and with 75 µs.",
         paper="small as fast as without coalescing, large as fast as with 75 µs",
         statistics=(
-            on(
+            statistic_of(
                 FIG6,
                 Order(
                     text="half round trip of an empty message",
                     metric="half_round_trip",
-                    ranks=(
+                    tiers=(
                         (sized(TIMEOUT, SMALL),),
                         (sized(OPEN_MX, SMALL), sized(DISABLED, SMALL)),
                     ),
                     tolerance=NO_EFFECT,
                 ),
             ),
-            on(
+            statistic_of(
                 FIG6,
                 at_most(
                     "half round trip of 1 MiB with Open-MX against 75 µs",
@@ -256,7 +255,7 @@ CLAIMS: tuple[Claim, ...] = (
         setup="A stream of empty messages: interrupts with Stream against Open-MX.",
         paper="about half",
         statistics=(
-            on(
+            statistic_of(
                 TABLE1,
                 Ratio(
                     text="interrupts per message with Stream against Open-MX",
@@ -279,7 +278,7 @@ CLAIMS: tuple[Claim, ...] = (
         "which acknowledge.",
         paper="up to 20 % of the traffic",
         statistics=(
-            on(
+            statistic_of(
                 UNMARKED,
                 Near(
                     text="packets without a mark where the receiver keeps up",
@@ -289,7 +288,7 @@ CLAIMS: tuple[Claim, ...] = (
                 ),
                 UNMARKED_SHARE,
             ),
-            on(
+            statistic_of(
                 UNMARKED,
                 Bound(
                     text="packets without a mark, at any rate",
@@ -335,7 +334,7 @@ CLAIMS: tuple[Claim, ...] = (
                 DISABLED,
                 TRANSFER["timeout"] / TRANSFER["disabled"],
             ),
-            on(
+            statistic_of(
                 TABLE2,
                 # Nearer to the one than to the other.
                 at_most(
@@ -358,7 +357,7 @@ CLAIMS: tuple[Claim, ...] = (
             saved("rndv"),
             saved("pull-request"),
             saved("pull-reply"),
-            on(
+            statistic_of(
                 TABLE2,
                 Ratio(
                     text=unmarked_words("notify"),
@@ -391,7 +390,7 @@ CLAIMS: tuple[Claim, ...] = (
             misordered("Stream against Open-MX, mark 1 early", {**STREAM, **moved(1)}, OPEN_MX),
             misordered("Stream against Open-MX, mark 3 early", {**STREAM, **moved(3)}, OPEN_MX),
             *(
-                on(
+                statistic_of(
                     TABLE3,
                     at_most(
                         f"Stream against Open-MX, {degree} really overtaken",
@@ -409,7 +408,7 @@ CLAIMS: tuple[Claim, ...] = (
         setup="The same message with Stream: how often the early interrupt is deferred to the end.",
         paper="30 % with the mark 1 early, 15 % with the mark 3 early",
         statistics=tuple(
-            on(
+            statistic_of(
                 TABLE3,
                 Near(
                     text=f"deferred to the end, mark {degree} early",
@@ -448,7 +447,7 @@ CLAIMS: tuple[Claim, ...] = (
         "at a quarter of it: their delay.",
         paper="undisturbed by marks",
         statistics=tuple(
-            on(
+            statistic_of(
                 OTHER,
                 at_most(
                     f"delay of the other protocol's packets with {name} against 75 µs",
@@ -465,7 +464,7 @@ CLAIMS: tuple[Claim, ...] = (
         setup="Ping-pong of small messages: adaptive coalescing against 75 µs.",
         paper="helps micro-benchmarks, but real applications less than marks do",
         statistics=(
-            on(
+            statistic_of(
                 TRADE_OFF,
                 at_most(
                     "half round trip with adaptive coalescing against 75 µs",
@@ -482,7 +481,7 @@ CLAIMS: tuple[Claim, ...] = (
         setup="A stream of empty messages with Stream: the longest that an interrupt is deferred.",
         paper="until the coalescing timeout expires, at most",
         statistics=(
-            on(
+            statistic_of(
                 TABLE1,
                 Bound(
                     text="longest deferral",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shrimpmx.papers.claim import Statistic, effect
+from shrimpmx.papers.claim import Statistic, effect, statistic_of
 from shrimpmx.papers.coalescing2009.figures import (
     ALL_MARKS,
     INTERRUPTS,
@@ -22,7 +22,7 @@ from shrimpmx.papers.coalescing2009.figures import (
     TABLE3,
     TRANSFER,
 )
-from shrimpmx.results.expectation_kinds import Equals, Expectation, Near, Order, Place, Ratio
+from shrimpmx.results.expectation_kinds import Equals, Near, Order, Place, Ratio
 
 # A share that is no effect: what the paper calls the same, or undisturbed (ours).
 NO_EFFECT = 0.10
@@ -54,35 +54,32 @@ FITTED = {
 NO_MPI = "needs the MPI layer, which this version has not"
 
 
-def on(scenario: str, expectation: Expectation, *paper: float) -> Statistic:
-    """What is expected of a scenario's result, and the paper's own figures."""
-    return Statistic(scenario=scenario, expectation=expectation, paper=paper)
-
-
 def ratio(text: str, scenario: str, metric: str, of: Place, to: Place, paper: float) -> Statistic:
     """The metric at `of` by that at `to`: an effect like the paper's ratio."""
-    return on(scenario, effect(text, metric, of, to, paper), paper)
+    return statistic_of(scenario, effect(text, metric, of, to, paper), paper)
 
 
-def rate_order(size: int, *ranks: tuple[Place, ...]) -> Statistic:
+def rate_order(size: int, *tiers: tuple[Place, ...]) -> Statistic:
     """A ranking of strategies by message rate at one size; figures in thousands per second."""
-    placed = tuple(tuple(sized(place, size) for place in rank) for rank in ranks)
-    paper = [MESSAGE_RATES[size][place["coalescing"]] for rank in ranks for place in rank]
-    return on(
-        TABLE1, Order(text="ranking by message rate", metric="message_rate", ranks=placed), *paper
+    placed = tuple(tuple(sized(place, size) for place in tier) for tier in tiers)
+    paper = [MESSAGE_RATES[size][place["coalescing"]] for tier in tiers for place in tier]
+    return statistic_of(
+        TABLE1, Order(text="ranking by message rate", metric="message_rate", tiers=placed), *paper
     )
 
 
 def interrupts(text: str, place: Place) -> Statistic:
     """Interrupts of the 234 880 B message, summed over both hosts."""
     of, paper = {**place, **ALL}, INTERRUPTS[place["coalescing"]]
-    return on(TABLE2, Near(text=text, metric="interrupts_per_message", of=of, value=paper), paper)
+    return statistic_of(
+        TABLE2, Near(text=text, metric="interrupts_per_message", of=of, value=paper), paper
+    )
 
 
 def packets(text: str, metric: str) -> Statistic:
     """Packets of each 234 880 B message, whatever the strategy."""
     paper = PACKETS[metric]
-    return on(TABLE2, Equals(text=text, metric=metric, of=ALL, value=paper), paper)
+    return statistic_of(TABLE2, Equals(text=text, metric=metric, of=ALL, value=paper), paper)
 
 
 def without(mark: str) -> Place:

@@ -22,7 +22,8 @@ from shrimpmx.report.plot.panels import (
     panel_title,
     shown_or_why,
 )
-from shrimpmx.report.plot.reading import NOT_RUN, Place, Result, metric_label
+from shrimpmx.report.plot.reading import NOT_RUN, Result, metric_label
+from shrimpmx.results.expectation_kinds import Place
 from shrimpmx.results.words import number_words, value_words
 
 BINDING_AXIS = Axis(

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shrimpmx.papers.claim import SAME_MAGNITUDE, Statistic, effect
+from shrimpmx.papers.claim import SAME_MAGNITUDE, Statistic, effect, statistic_of
 from shrimpmx.papers.coalescing2009.statistics import HIGHER, LOWER, NO_EFFECT
 from shrimpmx.papers.multiqueue2010.figures import (
     BANDWIDTH,
@@ -36,7 +36,6 @@ from shrimpmx.papers.multiqueue2010.figures import (
 from shrimpmx.results.expectation_kinds import (
     Between,
     Equals,
-    Expectation,
     Near,
     Order,
     Place,
@@ -44,8 +43,8 @@ from shrimpmx.results.expectation_kinds import (
 )
 from shrimpmx.results.words import size_words
 
-# Distances that two CPUs with a cache in common do not have.
-BESIDE = ("SP", "OP")
+# Distances of CPUs without a cache in common: what is found there decides nothing.
+NO_SHARED_CACHE = ("SP", "OP")
 # CPUs for each core of two nodes and one for their NICs, with cores of two and of four.
 TWO_CORES_CPUS, FOUR_CORES_CPUS = 5, 9
 # With a dma agent for each of two nodes of two cores: only then has each of them a CPU, since from
@@ -58,11 +57,6 @@ SMALL, MEDIUM, LARGE, LARGEST = 0, 32_768, 1 << 20, 4 << 20
 IN_TURN, QUEUES, ONE_CORE = ({"irq_binding": name} for name in ("round-robin", "per-queue", "0"))
 ONE_PAIR = {"pairs": 1}
 POLLING_CORE, IDLE_CORE = ({"irq_binding": core, "idle": "sleep"} for core in ("0", "1"))
-
-
-def on(scenario: str, expectation: Expectation, *paper: float, decides: bool = True) -> Statistic:
-    """What is expected of a scenario's result, and the paper's own figures."""
-    return Statistic(scenario=scenario, expectation=expectation, paper=paper, decides=decides)
 
 
 def latencies() -> tuple[Statistic, ...]:
@@ -107,20 +101,23 @@ class _Table:
         return (
             *(self.ranked("round-robin", name) for name in ("SC", "S$", "multiqueue")),
             *of_one_core,
-            *(self._between(name, "round-robin", "S$") for name in ("multiqueue", *BESIDE)),
+            *(
+                self._between(name, "round-robin", "S$")
+                for name in ("multiqueue", *NO_SHARED_CACHE)
+            ),
         )
 
     def ranked(self, worse: str, better: str) -> Statistic:
         """One binding is worse than another."""
         names = (better, worse) if self.more_is_better else (worse, better)
-        ranks = tuple((self._at(name),) for name in names)
+        tiers = tuple((self._at(name),) for name in names)
         expected = Order(
             text=f"{worse} worse than {better}",
             metric=self.metric,
-            ranks=ranks,
+            tiers=tiers,
             cpus=self._cpus(worse),
         )
-        return on(self.scenario, expected, *(self.figures[name] for name in names))
+        return statistic_of(self.scenario, expected, *(self.figures[name] for name in names))
 
     def against(self, of: str, to: str, **bounds: float) -> Statistic:
         """One binding by another, neither in turn, within bounds."""
@@ -131,7 +128,7 @@ class _Table:
             to=BINDINGS[to],
             **bounds,
         )
-        return on(self.scenario, expected, self.figures[of] / self.figures[to])
+        return statistic_of(self.scenario, expected, self.figures[of] / self.figures[to])
 
     def _between(self, of: str, one: str, other: str) -> Statistic:
         names = of, one, other
@@ -145,7 +142,7 @@ class _Table:
             cpus=self._cpus(one),
         )
         paper = (self.figures[name] for name in names)
-        return on(self.scenario, expected, *paper, decides=of not in BESIDE)
+        return statistic_of(self.scenario, expected, *paper, decides=of not in NO_SHARED_CACHE)
 
     def _cpus(self, binding: str) -> int:
         return self.cpus if binding == "round-robin" else 1
@@ -182,9 +179,9 @@ def idle_core() -> tuple[Statistic, ...]:
         at_least=HIGHER,
     )
     return (
-        on(IDLE, longer, sum(IDLE_US) / 2 / POLLING_US),
-        on(IDLE, less, IDLE_BANDWIDTH),
-        on(SLEEPING, later, decides=False),
+        statistic_of(IDLE, longer, sum(IDLE_US) / 2 / POLLING_US),
+        statistic_of(IDLE, less, IDLE_BANDWIDTH),
+        statistic_of(SLEEPING, later, decides=False),
     )
 
 
@@ -196,12 +193,12 @@ def cache_misses() -> tuple[Statistic, ...]:
 
     def at(part: int, size: int) -> tuple[str, str, Place, Place, float]:
         """Words, metric, both places, and the paper's ratio, of handlers (0) or ranks (1)."""
-        who, metric = (
+        part_of, metric = (
             ("handler", "cache_misses_handler"),
             ("process", "cache_misses_rank"),
         )[part]
         rates = MISS_RATES[size]
-        text = f"misses of the {who}, {size_words(size)}, its core against in turn"
+        text = f"misses of the {part_of}, {size_words(size)}, its core against in turn"
         of = {"size_bytes": size, **ONE_CORE}
         return text, metric, of, IN_TURN, rates["SC"][part] / rates["round-robin"][part]
 
@@ -223,13 +220,13 @@ def cache_misses() -> tuple[Statistic, ...]:
     )
     return (
         *(
-            on(CACHES, effect(*at(part, size), TWO_CORES_CPUS), at(part, size)[-1])
+            statistic_of(CACHES, effect(*at(part, size), TWO_CORES_CPUS), at(part, size)[-1])
             for size in (SMALL, 128)
             for part in (0, 1)
         ),
-        on(CACHES, no_less, paper, decides=False),
-        *(on(CACHES, each, decides=False) for each in fewer),
-        on(CACHES, nothing_moves, decides=False),
+        statistic_of(CACHES, no_less, paper, decides=False),
+        *(statistic_of(CACHES, each, decides=False) for each in fewer),
+        statistic_of(CACHES, nothing_moves, decides=False),
     )
 
 
@@ -246,7 +243,7 @@ def handed_over() -> tuple[Statistic, ...]:
             tolerance=COUNT_TOLERANCE,
             exact=True,
         )
-        return on(LEDGER, expected, value)
+        return statistic_of(LEDGER, expected, value)
 
     return (
         near("events to another core, in turn", "events_handed_over", EVENTS_HANDED_OVER),
@@ -278,7 +275,7 @@ def all_in_one_queue() -> tuple[Statistic, ...]:
 
 def nothing(text: str, metric: str, of: Place) -> Statistic:
     """The count is 0 in every run of the ledger."""
-    return on(LEDGER, Equals(text=text, metric=metric, of=of, value=0), 0.0)
+    return statistic_of(LEDGER, Equals(text=text, metric=metric, of=of, value=0), 0.0)
 
 
 def one_core_limits() -> tuple[Statistic, ...]:
@@ -306,10 +303,10 @@ def one_core_limits() -> tuple[Statistic, ...]:
         ("a queue each", QUEUES, 100.0 / cores, 0.05),
     )
     return (
-        on(MANY_RANKS, ratio(LARGE, at_least=HIGHER)),
-        on(MANY_RANKS, ratio(128, at_most=1 + NO_EFFECT), decides=False),
+        statistic_of(MANY_RANKS, ratio(LARGE, at_least=HIGHER)),
+        statistic_of(MANY_RANKS, ratio(128, at_most=1 + NO_EFFECT), decides=False),
         *(
-            on(
+            statistic_of(
                 MANY_RANKS,
                 Near(
                     text=f"packets that the busiest core handles, {words}",

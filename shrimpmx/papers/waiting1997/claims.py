@@ -7,7 +7,7 @@ paper's figures lie in `figures.py`; how a predicate follows from one:
 
 from __future__ import annotations
 
-from shrimpmx.papers.claim import Claim
+from shrimpmx.papers.claim import Claim, statistic_of
 from shrimpmx.papers.coalescing2009.statistics import HIGHER, LOWER
 from shrimpmx.papers.waiting1997.figures import (
     COMPETITIVE,
@@ -42,7 +42,6 @@ from shrimpmx.papers.waiting1997.statistics import (
     joins,
     many_yields,
     of_handlers,
-    on,
     ranked,
     ratio,
     share_found,
@@ -92,7 +91,7 @@ CLAIMS: tuple[Claim, ...] = (
             ),
             joins(SPIN_SCHED, SPIN, SHORT_DELAYS[1]),
             joins(SPIN_BLOCK, SPIN, SHORT_DELAYS[1]),
-            on(
+            statistic_of(
                 FIG2,
                 ratio(
                     f"spin-notify against spin, delay {SHORT_DELAYS[1]} µs",
@@ -143,7 +142,7 @@ CLAIMS: tuple[Claim, ...] = (
                 )
                 for words, metric in (("reschedules", "reschedules"), ("wall time", "wall_time"))
             ),
-            on(
+            statistic_of(
                 FIG3,
                 ratio(
                     "reschedules of spin-block against block",
@@ -178,7 +177,7 @@ CLAIMS: tuple[Claim, ...] = (
         "adverse delays: cost of spin-block over that of the optimal off-line policy.",
         paper="never more than 2 times, whatever the arrivals",
         statistics=(
-            on(
+            statistic_of(
                 COMPETITIVE,
                 Within(
                     text="cost of spin-block over the optimum",
@@ -213,8 +212,8 @@ CLAIMS: tuple[Claim, ...] = (
                 "time per block, alone",
                 "block_time",
                 tuple(
-                    tuple({"company": "alone", **wait} for wait in rank)
-                    for rank in ((BLOCK,), (SPIN, SPIN_BLOCK))
+                    tuple({"company": "alone", **wait} for wait in tier)
+                    for tier in ((BLOCK,), (SPIN, SPIN_BLOCK))
                 ),
             ),
             *(
@@ -248,7 +247,7 @@ CLAIMS: tuple[Claim, ...] = (
         "that another flag ends than the one that was written.",
         paper="any flag that changes wakes the waiter, 1 time",
         statistics=(
-            on(
+            statistic_of(
                 FLAGS,
                 Near(
                     text="wake-ups per sleep with block",
@@ -258,7 +257,7 @@ CLAIMS: tuple[Claim, ...] = (
                 ),
                 1.0,
             ),
-            # Who is woken and finds nothing sleeps again before its wait ends.
+            # A rank that is woken and finds nothing sleeps again before its wait ends.
             each_sample(FLAGS, "sleeps per wait with block", "sleeps_per_wait", BLOCK, 1.0),
             each_sample(FLAGS, "wake-ups per wait with block", "wakes_per_wait", BLOCK, 1.0),
             equals(FLAGS, "waits that a wrong flag ended", "wrong_flags", {}, 0.0),

@@ -24,10 +24,10 @@ from shrimpmx.report.plot.panels import (
 )
 from shrimpmx.report.plot.reading import (
     NOT_RUN,
-    Place,
     Result,
     metric_label,
 )
+from shrimpmx.results.expectation_kinds import Place
 from shrimpmx.results.words import place_words, value_words
 
 USER, SYSTEM = ("user time", 0), ("system time", 1)

@@ -8,7 +8,7 @@ other way round. A predicate follows from the paper by the rules of the coalesci
 
 from __future__ import annotations
 
-from shrimpmx.papers.claim import Statistic, effect
+from shrimpmx.papers.claim import Statistic, effect, statistic_of
 from shrimpmx.papers.coalescing2009.statistics import HIGHER, LOWER, NO_EFFECT
 from shrimpmx.papers.waiting1997.figures import (
     CALLS_ONE,
@@ -29,7 +29,6 @@ from shrimpmx.papers.waiting1997.figures import (
 from shrimpmx.results.expectation_kinds import (
     Bound,
     Equals,
-    Expectation,
     Near,
     Order,
     Place,
@@ -58,12 +57,7 @@ FITTED = "fitted: what a notification's handler takes, to the 36 % of figure 3"
 # The delay of messages in the scenario of WC-4 at the costs of the paper's machine, us.
 WAKE_UP_DELAY_US = 200.0
 
-Ranks = tuple[tuple[Place, ...], ...]
-
-
-def on(scenario: str, expectation: Expectation, *paper: float, decides: bool = True) -> Statistic:
-    """What is expected of a scenario's result, and the paper's own figures."""
-    return Statistic(scenario=scenario, expectation=expectation, paper=paper, decides=decides)
+Tiers = tuple[tuple[Place, ...], ...]
 
 
 def ratio(
@@ -79,13 +73,13 @@ def ratio(
     return Ratio(text=text, metric=metric, of=of, to=to, at_least=least, at_most=most)
 
 
-def ranked(scenario: str, text: str, metric: str, ranks: Ranks) -> tuple[Statistic, Statistic]:
+def ranked(scenario: str, text: str, metric: str, tiers: Tiers) -> tuple[Statistic, Statistic]:
     """A ranking, the highest first, at the paper's costs; and beside it at this machine's own."""
 
     def at(costs: Place, words: str, decides: bool) -> Statistic:
-        placed = tuple(tuple({**costs, **place} for place in rank) for rank in ranks)
-        order = Order(text=f"{text}{words}", metric=metric, ranks=placed, tolerance=NO_EFFECT)
-        return on(scenario, order, decides=decides)
+        placed = tuple(tuple({**costs, **place} for place in tier) for tier in tiers)
+        order = Order(text=f"{text}{words}", metric=metric, tiers=placed, tolerance=NO_EFFECT)
+        return statistic_of(scenario, order, decides=decides)
 
     return at(SHRIMP, "", True), at(OWN_COSTS, ", at this machine's own costs", False)
 
@@ -109,7 +103,7 @@ def calls(wait: Place) -> tuple[Statistic, Statistic]:
         value=RESCHEDULES_ONE,
         tolerance=COUNT_TOLERANCE,
     )
-    return on(FIG1, of_wait, CALLS_ONE), on(FIG1, of_call, RESCHEDULES_ONE)
+    return statistic_of(FIG1, of_wait, CALLS_ONE), statistic_of(FIG1, of_call, RESCHEDULES_ONE)
 
 
 def many_yields(wait: Place) -> Statistic:
@@ -120,13 +114,13 @@ def many_yields(wait: Place) -> Statistic:
     least = RESCHEDULES_LEAST[wait["wait"]]
     text = f"runs of the scheduler per wait with {wait['wait']}"
     expected = Within(text=text, metric="system_calls_per_wait", of=wait, at_least=least)
-    return on(FIG1, expected, least)
+    return statistic_of(FIG1, expected, least)
 
 
 def sometimes(hybrid: Place, pure: Place) -> Statistic:
     """A hybrid makes fewer system calls than what it falls back to (figure 1)."""
     text = f"system calls of {hybrid['wait']} against {pure['wait']}"
-    return on(FIG1, ratio(text, "system_calls_per_wait", hybrid, pure, most=LOWER))
+    return statistic_of(FIG1, ratio(text, "system_calls_per_wait", hybrid, pure, most=LOWER))
 
 
 def joins(hybrid: Place, pure: Place, delay_us: int) -> Statistic:
@@ -134,7 +128,7 @@ def joins(hybrid: Place, pure: Place, delay_us: int) -> Statistic:
     of = {**SHRIMP, **hybrid, "delay_us": delay_us}
     text = f"{hybrid['wait']} against {pure['wait']}, delay {delay_us} µs"
     most = 1 + NO_EFFECT
-    return on(FIG2, ratio(text, "round_trip", of, pure, least=1 / most, most=most))
+    return statistic_of(FIG2, ratio(text, "round_trip", of, pure, least=1 / most, most=most))
 
 
 def five_pairs(
@@ -142,7 +136,7 @@ def five_pairs(
 ) -> Statistic:
     """An effect like the paper's on five pairs at its costs (figure 3)."""
     expected = effect(text, metric, {**SHRIMP, **FIVE_PAIRS, **of}, to, paper)
-    return on(FIG3, expected, paper, decides=decides)
+    return statistic_of(FIG3, expected, paper, decides=decides)
 
 
 def tips() -> tuple[Statistic, ...]:
@@ -151,7 +145,7 @@ def tips() -> tuple[Statistic, ...]:
     """
 
     def row(text: str, metric: str, of: Place, to: Place, **bounds: float) -> Statistic:
-        return on(TIPPING_ROW, ratio(text, metric, of, to, **bounds), decides=False)
+        return statistic_of(TIPPING_ROW, ratio(text, metric, of, to, **bounds), decides=False)
 
     free, dear = {"reschedule_cost_ns": 0}, {"reschedule_cost_ns": 100_000}
     return tuple(
@@ -175,7 +169,7 @@ def of_handlers() -> tuple[Statistic, ...]:
 
     def own(text: str, metric: str, decides: bool) -> Statistic:
         expected = ratio(text, metric, {**OWN_COSTS, **NOTIFY}, BLOCK, least=HIGHER)
-        return on(WAKE_UP, expected, decides=decides)
+        return statistic_of(WAKE_UP, expected, decides=decides)
 
     on_shrimp = ratio(
         f"{of_time}, platform {PLATFORM}",
@@ -187,7 +181,7 @@ def of_handlers() -> tuple[Statistic, ...]:
     return (
         own(of_cpu, "host_cpu_per_message", True),
         own(of_time, "round_trip", False),
-        on(WAKE_UP, on_shrimp, paper, decides=False),
+        statistic_of(WAKE_UP, on_shrimp, paper, decides=False),
     )
 
 
@@ -204,7 +198,7 @@ def share_found() -> tuple[Statistic, Statistic]:
         least=HIGHER,
     )
     text = "messages found while spinning with spin-block"
-    return on(FIG3, more), on(
+    return statistic_of(FIG3, more), statistic_of(
         FIG3, Within(text=text, metric="found_spinning", of=of, at_least=COMMON)
     )
 
@@ -212,13 +206,13 @@ def share_found() -> tuple[Statistic, Statistic]:
 def without_interrupts(delay_us: int) -> Statistic:
     """spin-block takes no interrupt where messages come within its spin limit (figure 2).
 
-    Where a partner that sleeps would answer too late, two who have slept once go on doing so: the
+    Where a partner that sleeps would answer too late, two that have slept once go on doing so: the
     delay and a wake-up, an interrupt and a reschedule, then exceed the limit. That stands beside.
     """
     of = {**SPIN_BLOCK, "delay_us": delay_us}
     text = f"interrupts of spin-block, delay {delay_us} µs"
     expected = Bound(text=text, metric="interrupts_per_wait", of=of, at_most=NO_INTERRUPTS)
-    return on(FIG2, expected, 0.0, decides=delay_us + WAKE_LATENCY_US <= SPIN_LIMIT_US)
+    return statistic_of(FIG2, expected, 0.0, decides=delay_us + WAKE_LATENCY_US <= SPIN_LIMIT_US)
 
 
 # What figure 4 shows of the file service with each company: of a hog's the CPU time only (5.2).
@@ -232,7 +226,7 @@ def best_or_equal(company: str, other: Place, costs: Place) -> Statistic:
     text = f"spin-block against {other['wait']}, {company}{words}"
     of = {**costs, "company": company, **SPIN_BLOCK}
     expected = ratio(text, FILE_METRICS[company], of, other, most=1 + NO_EFFECT)
-    return on(FIG4, expected, decides=not own)
+    return statistic_of(FIG4, expected, decides=not own)
 
 
 def bad_with_company(company: str, wait: Place) -> Statistic:
@@ -240,26 +234,28 @@ def bad_with_company(company: str, wait: Place) -> Statistic:
     text = f"{wait['wait']}, {company} against alone"
     of = {**SHRIMP, "company": company, **wait}
     to = {"company": "alone"}
-    return on(FIG4, ratio(text, FILE_METRICS[company], of, to, least=HIGHER))
+    return statistic_of(FIG4, ratio(text, FILE_METRICS[company], of, to, least=HIGHER))
 
 
 def stream_order() -> tuple[Statistic, ...]:
     """Throughput of ttcp by strategy, in the order of the micro-benchmarks (5.1): spin-notify has
     an overhead of its own there, and no place in their ranking.
     """
-    ranks = ((SPIN, SPIN_BLOCK, SPIN_SCHED), (SCHED,), (BLOCK,), (NOTIFY,))
+    tiers = ((SPIN, SPIN_BLOCK, SPIN_SCHED), (SCHED,), (BLOCK,), (NOTIFY,))
     overhead = "throughput of spin-notify against spin"
     return (
-        *ranked(TTCP, "throughput by strategy", "throughput", ranks),
-        on(TTCP, ratio(overhead, "throughput", {**SHRIMP, **SPIN_NOTIFY}, SPIN, most=LOWER)),
+        *ranked(TTCP, "throughput by strategy", "throughput", tiers),
+        statistic_of(
+            TTCP, ratio(overhead, "throughput", {**SHRIMP, **SPIN_NOTIFY}, SPIN, most=LOWER)
+        ),
     )
 
 
 def each_sample(scenario: str, text: str, metric: str, of: Place, most: float) -> Statistic:
     """No sample lies above `most`, which is the paper's figure."""
-    return on(scenario, Bound(text=text, metric=metric, of=of, at_most=most), most)
+    return statistic_of(scenario, Bound(text=text, metric=metric, of=of, at_most=most), most)
 
 
 def equals(scenario: str, text: str, metric: str, of: Place, value: float) -> Statistic:
     """Every sample is `value`, which follows from the protocol alone."""
-    return on(scenario, Equals(text=text, metric=metric, of=of, value=value), value)
+    return statistic_of(scenario, Equals(text=text, metric=metric, of=of, value=value), value)

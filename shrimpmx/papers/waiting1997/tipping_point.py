@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from shrimpmx.report.plot.chart import Cell, GridPanel, Value
 from shrimpmx.report.plot.look import short_words
 from shrimpmx.report.plot.panels import note_missing
-from shrimpmx.report.plot.reading import NOT_RUN, Place, Result
+from shrimpmx.report.plot.reading import NOT_RUN, Result
 from shrimpmx.report.tipping import INTERRUPT, METRIC, RESCHEDULE, tipping_lines
+from shrimpmx.results.expectation_kinds import Place
 
 # What is compared, over what: the pure one that the paper prefers with its best, and the two that
 # change places first.
@@ -44,7 +45,7 @@ def _grid(result: Result, overs: Sequence[str], under: str) -> GridPanel:
                 reasons[ratio] = reasons.get(ratio, 0) + 1
     note_missing(result, METRIC, reasons)
     return GridPanel(
-        title=f"{_words(overs)} against {under}: who is best of all, and that ratio",
+        title=f"{_words(overs)} against {under}: the best of all, and that ratio",
         x_label="time of an interrupt, µs",
         y_label="added for each reschedule, µs",
         value_label=f"wall time of {_words(overs)} / that of {under}",

@@ -9,11 +9,11 @@ from typing import Any
 from shrimpmx.report.plot.chart import ONLY, Axis, Panel, Panels, Series, Value
 from shrimpmx.report.plot.reading import (
     NOT_RUN,
-    Place,
     Result,
     metric_label,
     metric_title,
 )
+from shrimpmx.results.expectation_kinds import Place
 from shrimpmx.results.words import heading_words, place_words, value_words
 from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from shrimpmx.errors import InputError
-from shrimpmx.report.layout import layout_of
+from shrimpmx.report.axis_layout import axis_layout
 from shrimpmx.report.plot.chart import Value
 from shrimpmx.results.expectation import common_state, matching
+from shrimpmx.results.expectation_kinds import Place
 from shrimpmx.results.metrics import METRICS, shown_figures
 from shrimpmx.results.runs import runs_of
 from shrimpmx.results.statistics import (
@@ -22,7 +23,6 @@ from shrimpmx.results.statistics import (
 )
 from shrimpmx.results.words import titled
 
-Place = Mapping[str, Any]
 PointData = Mapping[str, Any]
 
 _UNITS = {"us": "µs", "k msg/s": "thousand messages/s", "irq/msg": "interrupts per message"}
@@ -69,7 +69,7 @@ class Result:
         self.points: Sequence[PointData] = document["points"]
         if not self.points:
             raise InputError(f"the result of {self.scenario} has no finished point yet")
-        layout = layout_of(document)
+        layout = axis_layout(document)
         self.axes, self.others = layout.axes, layout.others
         self.rows, self.columns = layout.rows, layout.columns
         self.notes: dict[str, None] = {}

@@ -36,13 +36,13 @@ LEADER = 1 - HOLDER
 # The other process may not listen yet: how often a client tries, and for how long.
 CONNECT_LOOK_NS = 1_000_000
 CONNECT_LIMIT_NS = 20_000_000_000
-# Whoever failed closes its connections first and tells why a moment later: let it be heard first.
+# A peer that failed closes its connections first and tells why later: let its error come first.
 BLAME_NS = 50_000_000
 
 
 @dataclass(frozen=True)
-class Place:
-    """Who a process is: its rank, and the other one's rank, node and endpoint."""
+class Pairing:
+    """A process's rank, and the rank, node and endpoint of its peer."""
 
     rank: int
     peer_rank: int
@@ -87,20 +87,21 @@ class Benchmark:
     def __init__(
         self,
         network: Network,
-        place: Place,
+        pairing: Pairing,
         plan: Plan,
         delay_ns: int = 0,
         begin: Callable[[], None] = lambda: None,
     ) -> None:
         self._begin = begin
-        self._network, self._place, self._plan, self._delay_ns = network, place, plan, delay_ns
+        self._network, self._pairing, self._plan = network, pairing, plan
+        self._delay_ns = delay_ns
         self._host = network.process.host
         self._tally = Tally(network.process, "recv_messages")
         self._scheduler = Scheduler(network)
         contents = Contents(plan.block_bytes, plan.seed)
-        shape = plan.shape(place.side)
-        self.service = FileService(place.side, shape, contents, self._scheduler, self._marked)
-        self._accesses = iter(plan.accesses(place.side))
+        shape = plan.shape(pairing.side)
+        self.service = FileService(pairing.side, shape, contents, self._scheduler, self._marked)
+        self._accesses = iter(plan.accesses(pairing.side))
         self._read_back = iter(plan.read_back())
         self._seen = [0] * plan.blocks
         self._measured = Measured()
@@ -118,7 +119,7 @@ class Benchmark:
         """
         listener = Socket(self._network)
         try:
-            listener.bind(("", FIRST_PORT + self._place.rank))
+            listener.bind(("", FIRST_PORT + self._pairing.rank))
             listener.listen(self._plan.threads)
             acceptor = self._scheduler.spawn(self._accept, listener)
             for _ in range(self._plan.threads):
@@ -127,8 +128,8 @@ class Benchmark:
         except OSError as error:
             self._host.sleep(BLAME_NS)
             raise VmmcError(
-                f"the file service lost its connection to node {self._place.peer_node} "
-                f"(rank {self._place.peer_rank}): {error}",
+                f"the file service lost its connection to node {self._pairing.peer_node} "
+                f"(rank {self._pairing.peer_rank}): {error}",
                 "remote-closed",
             ) from error
         finally:
@@ -151,7 +152,7 @@ class Benchmark:
     def _client(self, acceptor: Thread) -> None:
         with self._connect() as socket:
             connection = self._connection(socket)
-            if self._plan.is_active(self._place.side):
+            if self._plan.is_active(self._pairing.side):
                 self._access_all(connection)
             else:
                 # The other node's clients have closed when nothing is left to be answered.
@@ -164,7 +165,7 @@ class Benchmark:
         """Accesses until all threads together have made all."""
         now_ns: Callable[[], int] = self._host.now_ns
         for access in self._accesses:
-            if self._place.side == LEADER and access.number >= self._plan.warmup:
+            if self._pairing.side == LEADER and access.number >= self._plan.warmup:
                 self._await_window(connection, access.number)
             began_ns = now_ns()
             self._access(connection, access)
@@ -173,7 +174,7 @@ class Benchmark:
             if access.number >= self._plan.warmup:
                 self._measured.block_ns.append(now_ns() - began_ns)
             self._made += 1
-            if self._place.side == LEADER and self._made == self._plan.accesses_count:
+            if self._pairing.side == LEADER and self._made == self._plan.accesses_count:
                 self._marked(Kind.END)
                 self.service.mark(connection, Kind.END)
 
@@ -208,7 +209,7 @@ class Benchmark:
 
     def _stale(self, block: int, version: int, wanted: int) -> VmmcError:
         return VmmcError(
-            f"node {self._place.side} found block {block} in version {version}, but {wanted} has "
+            f"node {self._pairing.side} found block {block} in version {version}, but {wanted} has "
             "been written",
             "corrupted",
         )
@@ -219,7 +220,7 @@ class Benchmark:
         return Connection(socket, self._plan.block_bytes, lambda: self._tally.add(1))
 
     def _connect(self) -> Socket:
-        address = (self._place.peer_node, FIRST_PORT + self._place.peer_rank)
+        address = (self._pairing.peer_node, FIRST_PORT + self._pairing.peer_rank)
         until_ns = self._host.now_ns() + CONNECT_LIMIT_NS
         while True:
             socket = Socket(self._network)
@@ -233,8 +234,8 @@ class Benchmark:
                 self._scheduler.sleep(CONNECT_LOOK_NS)
 
     def _peer_has_gone(self) -> bool:
-        place = self._place
-        return has_gone(self._network.process, place.peer_node, place.peer_endpoint)
+        peer = self._pairing
+        return has_gone(self._network.process, peer.peer_node, peer.peer_endpoint)
 
     # -- the end
 

@@ -11,7 +11,7 @@ directory: what the other node may hold follows from the home's own state.
 The home does one thing at a time for a block: while its own request (RECALL, TAKE) is unanswered,
 requests of the other node wait (`ready`). Messages between two nodes go by several connections, so
 that they may overtake each other: the home numbers its messages about a block (`turn`), and the
-other node takes them in that order. Nobody waits in a circle: to answer RECALL and TAKE takes
+other node takes them in that order. No circular wait: to answer RECALL and TAKE takes
 nothing but messages that have been sent already.
 
 This module has neither data nor waiting in it: see service.py.

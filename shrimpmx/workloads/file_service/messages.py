@@ -15,7 +15,7 @@ class Kind(IntEnum):
     # Requests to a block's home.
     READ = 1  # a copy to read
     WRITE = 2  # the only copy, to write
-    UPGRADE = 3  # the same from who holds a copy: it needs the data only if that was taken
+    UPGRADE = 3  # the same from a holder of a copy: it needs the data only if that was taken
     WRITE_BACK = 4  # the data of the only copy, which is given up
     # Requests of a block's home to the other node.
     RECALL = 5  # the data of the only copy, which stays there to read

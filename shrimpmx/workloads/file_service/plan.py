@@ -1,4 +1,4 @@
-"""What the processes of the file service's benchmark agree on: the file, and who accesses what."""
+"""What the processes of the file service's benchmark agree on: the file, and each access."""
 
 from __future__ import annotations
 

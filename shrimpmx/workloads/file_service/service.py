@@ -118,7 +118,7 @@ class FileService:
             self._changed(victim)
 
     def _victim(self) -> int:
-        """The least recently used block that nobody is at work with."""
+        """The least recently used block that is not busy."""
         for block in self.memory.cached():
             if not self.consistency.busy[block]:
                 return block

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Layout:
+class AxisLayout:
     """The axes of a result with their values, in order of appearance.
 
     `rows` and `columns` are axes, or None for want of one; `others` is the rest of them.
@@ -24,7 +24,7 @@ class Layout:
         return [axis for axis in self.axes if axis not in (self.rows, self.columns)]
 
 
-def layout_of(document: Mapping[str, Any]) -> Layout:
+def axis_layout(document: Mapping[str, Any]) -> AxisLayout:
     """Rows and columns as the scenario says, where the result has these axes.
 
     Other rows are the first axis with something to compare, or the first that is left.
@@ -36,7 +36,7 @@ def layout_of(document: Mapping[str, Any]) -> Layout:
     rest = [axis for axis in axes if axis != columns]
     if rows not in rest:
         rows = max(rest, key=lambda axis: len(axes[axis]) > 1, default=None)
-    return Layout(axes, rows, columns)
+    return AxisLayout(axes, rows, columns)
 
 
 def _axes(points: Sequence[Mapping[str, Any]], declared: Sequence[Any]) -> dict[str, list[Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from shrimpmx.cluster.place import machines
+from shrimpmx.cluster.place.machines import MACHINES
 from shrimpmx.errors import InputError
 
 LINE_BYTES = 64
@@ -33,11 +33,11 @@ class SimulatedCaches:
         return [f"--I1={first}", f"--D1={first}", f"--LL={last}"]
 
 
-# The machines that placement knows by name, as far as their caches are known, and the one at hand.
-MACHINES = {
+# The caches of the machines that placement knows by name, where they are known, and of this one.
+KNOWN_CACHES = {
     **{
         name: SimulatedCaches(*known.cache_bytes)
-        for name, known in machines.MACHINES.items()
+        for name, known in MACHINES.items()
         if known.cache_bytes
     },
     "this": SimulatedCaches(),
@@ -45,16 +45,16 @@ MACHINES = {
 
 
 def simulated_caches(text: str) -> SimulatedCaches:
-    """A name of MACHINES, or two sizes as "32K,4M": 8 and 16 ways, lines of 64 bytes.
+    """A name of KNOWN_CACHES, or two sizes as "32K,4M": 8 and 16 ways, lines of 64 bytes.
 
     Raises InputError for what is neither.
     """
-    if text in MACHINES:
-        return MACHINES[text]
+    if text in KNOWN_CACHES:
+        return KNOWN_CACHES[text]
     parts = [_SIZE.fullmatch(part.strip()) for part in text.split(",")]
     if len(parts) != 2 or None in parts:
         raise InputError(
-            f"--machine is one of {', '.join(MACHINES)}, or two sizes as 32K,4M, not {text!r}"
+            f"--machine is one of {', '.join(KNOWN_CACHES)}, or two sizes as 32K,4M, not {text!r}"
         )
     first, last = (int(part[1]) * _UNITS[part[2].upper()] for part in parts if part is not None)
     for size_bytes, ways in ((first, FIRST_WAYS), (last, LAST_WAYS)):

@@ -17,10 +17,10 @@ CORES = 4
 ARRIVAL_NS, BURST_NS = 1_000, 900_000
 
 
-class Beside:
-    """A node with a NIC; the handlers of the cores in `beside` are on the NIC's CPU."""
+class SharedCpu:
+    """A node with a NIC; the handlers of the cores in `sharing` are on the NIC's CPU."""
 
-    def __init__(self, *beside: int, steering: str) -> None:
+    def __init__(self, *sharing: int, steering: str) -> None:
         self.host = HostNode.make(
             cores=CORES, endpoints=CORES, steering=steering, irq_binding="0", opened=False
         )
@@ -30,7 +30,7 @@ class Beside:
         self.host.control.set_placement(NIC, NIC_CPU, 0)
         for core in range(CORES):
             self.host.control.set_placement(
-                core_agent(core), NIC_CPU if core in beside else NIC_CPU + 1 + core, 0
+                core_agent(core), NIC_CPU if core in sharing else NIC_CPU + 1 + core, 0
             )
         parameters = PLAIN.model_copy(update={"coalescing": "disabled"})
         self.nic = Firmware(
@@ -54,7 +54,7 @@ class Beside:
 
 
 def test_a_handler_that_has_its_interrupt_waits() -> None:
-    node = Beside(0, steering="endpoint")
+    node = SharedCpu(0, steering="endpoint")
     assert put_frame(node.host.node, "link", 1, frame("tiny"), ARRIVAL_NS)
     node.nic.step_at(ARRIVAL_NS + PLAIN.dma_latency_ns)
     assert node.nic.keeps_others_waiting
@@ -62,16 +62,16 @@ def test_a_handler_that_has_its_interrupt_waits() -> None:
 
 
 def test_a_core_that_has_been_handed_frames_waits() -> None:
-    node = Beside(2, steering="rps")
+    node = SharedCpu(2, steering="rps")
     node.receive(1, 2, 3)
     assert node.keeps_waiting()
     assert node.keeps_waiting(1)
     assert not node.keeps_waiting(2)
 
 
-@pytest.mark.parametrize("beside", [(), (1,)])
-def test_cores_elsewhere_and_cores_without_frames_do_not_wait(beside: tuple[int, ...]) -> None:
-    node = Beside(*beside, steering="rps")
+@pytest.mark.parametrize("sharing", [(), (1,)])
+def test_cores_elsewhere_and_cores_without_frames_do_not_wait(sharing: tuple[int, ...]) -> None:
+    node = SharedCpu(*sharing, steering="rps")
     node.receive(2, 3)
     assert not node.keeps_waiting()
 
@@ -87,8 +87,8 @@ def test_native_mx_looks_at_all_ranks_that_get_events(
     cluster.control.set_placement(0, NIC_CPU, 0)
     for endpoint, runner in ((0, 1), (1, 2)):
         DriverEndpoint(node, endpoint, runner, 0).open(SESSION)
-        beside = endpoint == 0 and together
-        cluster.control.set_placement(runner, NIC_CPU if beside else NIC_CPU + runner, 0)
+        shared = endpoint == 0 and together
+        cluster.control.set_placement(runner, NIC_CPU if shared else NIC_CPU + runner, 0)
     for endpoint in endpoints:
         assert put_frame(node, "link", 1, frame("tiny", dst_endpoint=endpoint), ARRIVAL_NS)
     # The burst goes on: it is only then that a rank is kept waiting.
