@@ -20,7 +20,7 @@ Nanoseconds = Annotated[int, Field(ge=0, le=60_000_000_000)]
 HARDWARE_TIME, HARDWARE_RATE = "hardware time", "hardware rate"
 HardwareTime = Annotated[Nanoseconds, HARDWARE_TIME]
 HardwareRate = Annotated[int, Field(ge=0), HARDWARE_RATE]
-# What a host takes for one thing: longer ones would keep a CPU from everybody else.
+# A cost of the host: longer ones would keep all other processes from a CPU.
 HostCost = Annotated[int, Field(ge=0, le=100_000_000)]
 RingEntries = Annotated[int, Field(ge=16, le=65536)]
 

@@ -19,7 +19,7 @@ class LinkFaults(Declared):
     corrupt: float = Field(0.0, ge=0, le=1, description="share of packets with a bit flipped")
     fcs: bool = Field(
         True,
-        description="the NIC checks Ethernet's frame check sequence and drops what was corrupted; "
+        description="the NIC checks Ethernet's frame check sequence and drops corrupted frames; "
         "false: corrupted packets reach the host",
     )
     reorder: float = Field(0.0, ge=0, le=1, description="share of packets held back")

@@ -71,7 +71,7 @@ class HostParameters(Declared):
         description="an interrupt takes at least so long from the NIC to the first poll, ns (ours)",
     )
     packet_cost_ns: HostCost = Field(
-        0, description="added to what the receive handler takes per packet, ns (ours)"
+        0, description="added to the receive handler's time per packet, ns (ours)"
     )
     idle: Literal["sleep", "awake"] = Field(
         "sleep",

@@ -22,7 +22,7 @@ class MxParameters(Declared):
     )
 
     event_cost_ns: HostCost = Field(
-        0, description="added to what a rank takes per event of its rings, ns (ours)"
+        0, description="added to a rank's time per event of its rings, ns (ours)"
     )
 
     ack_delay_ns: Nanoseconds = Field(16_000_000, description="delayed acknowledgement, ns")
@@ -35,7 +35,7 @@ class MxParameters(Declared):
     rndv_threshold: int = Field(
         32768,
         ge=128,
-        description="longest eager message; at most what its fragments hold (Open-MX)",
+        description="longest eager message; at most the capacity of its fragments (Open-MX)",
     )
     shared_rndv_threshold: int = Field(
         4096, ge=128, description="the same between ranks of one node (Open-MX)"

@@ -71,7 +71,7 @@ class NicParameters(Declared):
         description="adaptive coalescing never uses its lowest-latency class (Intel ITR, mode 3)",
     )
     tx_gap_ns: HardwareTime = Field(
-        0, description="what the sending host takes per packet: a gap behind each frame, ns (ours)"
+        0, description="the sending host's time per packet: a gap behind each frame, ns (ours)"
     )
     tx_gap_jitter: float = Field(
         0.0, ge=0, le=1, description="share of tx_gap_ns that is exponentially distributed (ours)"
@@ -83,8 +83,8 @@ class NicParameters(Declared):
     )
     rx_timer: Literal["first-packet", "free-running"] = Field(
         "first-packet",
-        description="what starts the coalescing timer: the first packet that is not reported, or "
-        "its own last expiry (the paper's pseudocode leaves it open)",
+        description="event that starts the coalescing timer: the first packet that is not "
+        "reported, or its own last expiry (the paper's pseudocode leaves it open)",
     )
     rx_ring_entries: RingEntries = Field(1024, description="frames in an rx ring")
     tx_ring_entries: RingEntries = Field(1024, description="frames in a tx ring")

@@ -9,7 +9,7 @@ from shrimpmx.settings.strategies import WAITING, WaitName
 
 
 class WaitParameters(Declared):
-    """How a process waits (waiting, 3.3), and what its host takes for that."""
+    """How a process waits (waiting, 3.3), and its host's costs for that."""
 
     strategy: WaitName = Field("spin", description="waiting strategy")
     spin_ns: Nanoseconds = Field(

@@ -70,8 +70,8 @@ class WorkloadParameters(Declared):
     )
     frames: Literal["messages", "invalid"] = Field(
         "messages",
-        description="what a generator sends; 'invalid': packets that the receive handler drops "
-        "(coalescing, IV-B2)",
+        description="packets that a generator sends; 'invalid': packets that the receive handler "
+        "drops (coalescing, IV-B2)",
     )
     other_rate: int = Field(
         0,
