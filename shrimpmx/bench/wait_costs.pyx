@@ -155,7 +155,7 @@ def wake_ups(int cpu_a, int cpu_b, double seconds):
     by_slot, by_futex = [], []
     with _two_sides(cpu_a, cpu_b, deadline_ns) as one:
         side = one
-        while turn == 1 or monotonic_now_ns() < end_ns:
+        while not by_slot or monotonic_now_ns() < end_ns:
             with nogil:
                 slot_ns = side.exchange(turn, deadline_ns)
                 bare_ns = side.exchange(turn + BLOCK, deadline_ns) if slot_ns else 0
