@@ -30,8 +30,10 @@ cdef class EmulatedLine(Egress):
     # What carries the frames overrides these, has_destination() and, if it can, retry_ns(),
     # in_flight() and frames_until_pause().
     #
-    # Where to build the next frame; NULL if there is no room for `wanted` frames.
-    cdef uint8_t *place(self, uint32_t destination, uint32_t wanted) noexcept nogil
+    # Whether there is room for `wanted` frames.
+    cdef bint has_room(self, uint32_t destination, uint32_t wanted) noexcept nogil
+    # Where the next frame is built, for which there is room; never NULL.
+    cdef uint8_t *place(self, uint32_t destination) noexcept nogil
     # Sends what was built there; its last bit arrives at `arrival_ns`.
     cdef void fill(self, uint32_t destination, uint32_t length, int64_t arrival_ns,
                    bint bad_fcs) noexcept nogil

@@ -3,8 +3,9 @@
 A NIC has one line out, which frames pass one after another at the link's rate, and behind it
 an ideal switch: a frame arrives at its destination `delay_ns` after its last byte left. Behind
 each frame the line stays free for what the sending host takes for the next one. Faults happen
-here, from a seed. How a frame reaches the far NIC is the subclass's business: it says where the
-next frame is built (`place`), sends it (`fill`) and makes sent frames visible (`publish`).
+here, from a seed. How a frame reaches the far NIC is the subclass's business: it says whether there
+is room (`has_room`) and where the next frame is built (`place`), sends it (`fill`) and makes sent
+frames visible (`publish`).
 """
 
 cimport cython
@@ -68,8 +69,11 @@ cdef class EmulatedLine(Egress):
         """
         host_gap_initialise(&self.gap, mean_ns, jitter, seed)
 
-    cdef uint8_t *place(self, uint32_t destination, uint32_t wanted) noexcept nogil:
-        return NULL
+    cdef bint has_room(self, uint32_t destination, uint32_t wanted) noexcept nogil:
+        return False
+
+    cdef uint8_t *place(self, uint32_t destination) noexcept nogil:
+        return NULL   # nothing asks for it: there is never room
 
     cdef void fill(self, uint32_t destination, uint32_t length, int64_t arrival_ns,
                    bint bad_fcs) noexcept nogil:
@@ -79,7 +83,9 @@ cdef class EmulatedLine(Egress):
         return NEVER_NS
 
     cdef uint8_t *prepare(self, uint32_t destination) noexcept nogil:
-        return self.place(destination, self.frames_per_commit)
+        if not self.has_room(destination, self.frames_per_commit):
+            return NULL
+        return self.place(destination)
 
     cdef void commit(self, int64_t now_ns, uint32_t destination, uint32_t length) noexcept nogil:
         cdef int64_t passed_ns
@@ -106,7 +112,8 @@ cdef class EmulatedLine(Egress):
     @cython.final
     cdef void commit_with_faults(self, int64_t now_ns, uint32_t destination,
                                  uint32_t length) noexcept nogil:
-        cdef uint8_t *frame = self.place(destination, 1)
+        # prepare() found room for this frame and a copy, so nothing here asks for room again.
+        cdef uint8_t *frame = self.place(destination)
         # Before a bit of what tells it is flipped.
         cdef overtaking place = self.faults.overtaking_of(frame, length,
                                                           &self.node.header.geometry)
@@ -151,7 +158,8 @@ cdef class EmulatedLine(Egress):
     @cython.final
     cdef void send_copy(self, uint32_t destination, const uint8_t *frame, uint32_t length,
                         int64_t arrival_ns, bint bad_fcs) noexcept nogil:
-        cdef uint8_t *place = self.place(destination, 1)
+        """There is room for it."""
+        cdef uint8_t *place = self.place(destination)
         if place != frame:
             memcpy(place, frame, length)
         self.fill(destination, length, self.in_order(arrival_ns), bad_fcs)
@@ -165,7 +173,7 @@ cdef class EmulatedLine(Egress):
         while i < self.held.count:
             held = &self.held.frames[i]
             if ((held.overtaken < held.wanted and held.release_ns > now_ns)
-                    or self.place(held.destination, 1) == NULL):
+                    or not self.has_room(held.destination, 1)):
                 i += 1
                 continue
             passed_ns = now_ns if held.message == 0 else self.pass_line(now_ns, held.length)

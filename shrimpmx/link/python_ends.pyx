@@ -42,7 +42,9 @@ cdef class PythonEgress(EmulatedLine):
         """
 
     def room(self, destination):
-        """How many frames `carry` takes now."""
+        """How many frames `carry` takes now. Asked for each frame before it is built, and for 2 if
+        there are faults, as one frame may become two.
+        """
         return 2
 
     def deliver(self, now_ns):
@@ -59,14 +61,16 @@ cdef class PythonEgress(EmulatedLine):
                 self.failure = error
                 return False
 
-    cdef uint8_t *place(self, uint32_t destination, uint32_t wanted) noexcept nogil:
+    cdef bint has_room(self, uint32_t destination, uint32_t wanted) noexcept nogil:
         with gil:
             try:
-                if self.failure is None and self.room(destination) >= wanted:
-                    return self.frame
+                return self.failure is None and self.room(destination) >= wanted
             except BaseException as error:
                 self.failure = error
-        return NULL
+                return False
+
+    cdef uint8_t *place(self, uint32_t destination) noexcept nogil:
+        return self.frame
 
     cdef void fill(self, uint32_t destination, uint32_t length, int64_t arrival_ns,
                    bint bad_fcs) noexcept nogil:

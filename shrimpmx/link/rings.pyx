@@ -93,13 +93,16 @@ cdef class RingEgress(EmulatedLine):
         return node < self.destinations_count and self.destinations[node].frames != NULL
 
     cdef uint8_t *prepare(self, uint32_t destination) noexcept nogil:
-        return self.place(destination, self.frames_per_commit)   # the base's, as a direct call
-
-    cdef uint8_t *place(self, uint32_t destination, uint32_t wanted) noexcept nogil:
-        cdef ring *frames = self.destinations[destination].frames
-        if ring_free(frames, wanted) < wanted:
+        # The base's, as direct calls.
+        if not self.has_room(destination, self.frames_per_commit):
             return NULL
-        return (<frame_slot *>ring_next(frames)).frame
+        return self.place(destination)
+
+    cdef bint has_room(self, uint32_t destination, uint32_t wanted) noexcept nogil:
+        return ring_free(self.destinations[destination].frames, wanted) >= wanted
+
+    cdef uint8_t *place(self, uint32_t destination) noexcept nogil:
+        return (<frame_slot *>ring_next(self.destinations[destination].frames)).frame
 
     cdef void fill(self, uint32_t destination, uint32_t length, int64_t arrival_ns,
                    bint bad_fcs) noexcept nogil:

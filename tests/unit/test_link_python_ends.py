@@ -19,6 +19,7 @@ from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.frames import put_frame, take_frames
+from shrimpmx.shared.node import Node
 
 # What the clocks of the two sides say when the test begins.
 ORIGINS_NS = (1_000_000, 77_000_000_000_123)
@@ -182,6 +183,26 @@ class Broken(PythonEgress):
         raise ValueError("no carrier")
 
 
+class Shrinking(PythonEgress):
+    """Has the room that it is given, one answer after the other, and raises after the last."""
+
+    def __init__(self, node: Node, faults: LinkFaults, answers: list[int]) -> None:
+        super().__init__(node, 0, 0, faults)
+        self.answers = answers
+        self.carried: list[bytes] = []
+
+    def reaches(self, node: int) -> bool:
+        return True
+
+    def room(self, destination: int) -> int:
+        if not self.answers:
+            raise ValueError("no room")
+        return self.answers.pop(0)
+
+    def carry(self, destination: int, frame: bytes, arrival_ns: int, bad_fcs: bool) -> None:
+        self.carried.append(frame)
+
+
 class BrokenIngress(PythonIngress):
     calls = 0
 
@@ -202,3 +223,59 @@ def test_an_exception_of_a_link_ends_the_run() -> None:
         with pytest.raises(ValueError, match="no carrier"):
             nic.step_at(0)
     assert ingress.calls == 1, "it was called again after it had failed"
+
+
+# Frames are doubled; are held until others overtake them; and both.
+FAULTS = {
+    "duplicate": LinkFaults(duplicate=1.0),
+    "reorder": LinkFaults(reorder=1.0, reorder_degree=1),
+    "both": LinkFaults(duplicate=1.0, reorder=0.5, reorder_degree=1),
+}
+
+
+@pytest.mark.parametrize("faults", FAULTS.values(), ids=FAULTS)
+def test_a_link_that_fails_under_faults_ends_the_run(faults: LinkFaults) -> None:
+    nodes = Nodes()
+    nic = Firmware(nodes[1], Broken(nodes[1], 0, 0, faults), PythonIngress(), PLAIN)
+    for number in range(4):
+        put_frame(nodes[1], "core_tx", 0, frame(number))
+
+    def steps() -> None:
+        for now_ns in range(0, 400_000, 100_000):
+            nic.step_at(now_ns)
+
+    with pytest.raises(ValueError, match="no carrier"):
+        steps()
+
+
+def test_room_that_fails_between_the_frames_ends_the_run() -> None:
+    nodes = Nodes()
+    egress = Shrinking(nodes[1], LinkFaults(duplicate=1.0), [2])
+    nic = Firmware(nodes[1], egress, PythonIngress(), PLAIN)
+    for number in range(2):
+        put_frame(nodes[1], "core_tx", 0, frame(number))
+    with pytest.raises(ValueError, match="no room"):
+        nic.step_at(0)
+    assert egress.carried == [frame(0)] * 2
+
+
+def test_a_frame_that_was_given_room_keeps_it() -> None:
+    """The link has room for a frame and its copy, and none by the time that they are sent."""
+    nodes = Nodes()
+    egress = Shrinking(nodes[1], LinkFaults(duplicate=1.0), [2, 0, 0, 0])
+    assert egress.send(0, 0, frame(1))
+    assert egress.carried == [frame(1)] * 2
+    assert not egress.send(0, 0, frame(2))
+    assert egress.carried == [frame(1)] * 2
+    assert egress.failure is None
+
+
+def test_a_held_frame_waits_for_room() -> None:
+    nodes = Nodes()
+    egress = Shrinking(nodes[1], LinkFaults(reorder=1.0), [2, 0, 0, 1])
+    assert egress.send(0, 0, frame(1))
+    assert egress.flush_at(100_000) == 100_000 + 5_000  # due, and no room
+    assert egress.flush_at(105_000) == 105_000 + 5_000
+    assert egress.carried == []
+    assert egress.flush_at(110_000) is None
+    assert egress.carried == [frame(1)]
