@@ -22,6 +22,7 @@ from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport STOP_NO, control_header
 
 from shrimpmx.errors import AbortedError, AgentError, InputError
+from shrimpmx.native.perf import usage
 
 cdef extern from "<sched.h>" nogil:
     int sched_yield() noexcept
@@ -53,6 +54,10 @@ cdef class Host:
             self.sleep_c(duration_ns)
         self.check()
         PyErr_CheckSignals()
+
+    def usage(self) -> dict[str, int]:
+        """What this process has used so far, by the names of shrimpmx.native.perf.usage; ns."""
+        return dict.fromkeys(usage(), 0)
 
     def wait_started(self, int64_t timeout_ns) -> bool:
         """Wait until the ranks may begin or the run stops; False after `timeout_ns`."""
@@ -119,6 +124,9 @@ cdef class KernelHost(Host):
         Host.__init__(self, control)
         self.moves = True
 
+    def usage(self) -> dict[str, int]:
+        return usage()
+
     cdef bint same_process(self, Host other):
         return isinstance(other, KernelHost)
 
@@ -179,6 +187,12 @@ cdef class VirtualHost(Host):
         self.world = world
         self.moves = world is not None
         self.runs_python = True
+
+    def usage(self) -> dict[str, int]:
+        """Virtual CPU time; there is no kernel here that uses any, switches or faults."""
+        used = Host.usage(self)
+        used["user_ns"] = used["task_clock_ns"] = self.used_ns
+        return used
 
     cdef int check_cost(self, int64_t cost_ns) except -1:
         if cost_ns > 0 and not self.moves:

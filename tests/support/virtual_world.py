@@ -47,7 +47,9 @@ class VirtualWorld:
     def __init__(self, control: Control, agents: Sequence[Agent]) -> None:
         self._control, self._agents = control, agents
         self._loop: greenlet | None = None
-        self._awaited: dict[greenlet, int | None] = {}  # of each rank that waits: until when
+        # Of each rank that waits: until when. It may do so in a greenlet of its own making.
+        self._awaited: dict[greenlet, int | None] = {}
+        self._waiting: greenlet | None = None  # the one that has just begun to
         self._happened_ns = 0
 
     def host(self) -> VirtualHost:
@@ -92,13 +94,15 @@ class VirtualWorld:
     def _resume(self, rank: greenlet, value: object) -> None:
         """Let a rank go on until it waits again, or ends."""
         self._awaited.pop(rank, None)
+        self._waiting = None
         until_ns = rank.switch(value)
-        if not rank.dead:
-            self._awaited[rank] = until_ns
+        if self._waiting is not None:
+            self._awaited[self._waiting] = until_ns
 
     def _advance(self, until_ns: int | None) -> bool:
         """The world of each rank's Host."""
         assert self._loop is not None, "only a rank inside run() can wait"
+        self._waiting = getcurrent()
         return bool(self._loop.switch(until_ns))
 
 

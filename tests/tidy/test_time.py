@@ -11,8 +11,9 @@ PARTS = {"shared", "wire", "link", "nic", "host", "wait", "mx", "vmmc", "sockets
 # Of `cluster`, what runs in the processes of agents and ranks; the rest is the supervisor's.
 IN_PROCESSES = ("cluster/rank/", "cluster/nics/", "cluster/engine/runner.")
 TIME = re.compile(
-    r"\b(?:clock_now_ns|monotonic_now_ns|clock_gettime|burn_ns|\w*nanosleep|futex_wait"
-    r"|wait_slot_sleep|control\.now_ns|time\.(?:sleep|time|monotonic|perf_counter)\w*)\("
+    r"\b(?:clock_now_ns|monotonic_now_ns|clock_gettime\w*|burn_ns|\w*nanosleep|futex_wait"
+    r"|wait_slot_sleep|control\.now_ns|(?:perf\.|(?<!\.))usage(?:_of)?|getrusage|os\.times"
+    r"|time\.(?:sleep|time|monotonic|perf_counter|process_time|thread_time)\w*)\("
 )
 # These wait for a lock that another thread or process holds for a moment.
 LOOKS = re.compile(r"\b(?:sched_yield|cpu_pause)\(\)")

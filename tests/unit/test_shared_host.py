@@ -17,11 +17,11 @@ from support.virtual_cluster import NicCluster
 from support.virtual_world import FLIGHT_NS, NIC, SPIN_NS, Ranks, VirtualWorld, Work
 from support.vmmc import PLAIN_VMMC, VmmcNodes
 
-from shrimpmx.errors import AbortedError, AgentError, InputError
+from shrimpmx.errors import AbortedError, AgentError, InputError, MxError
 from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
-from shrimpmx.native import notify
+from shrimpmx.native import notify, perf
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.strategies import WAIT_NAMES
 from shrimpmx.shared.geometry import BUSY_POLLS
@@ -168,6 +168,22 @@ def test_burning_and_sleeping_take_exactly_their_time_while_others_work(
         endpoint.send(b"data", partner, 1)
 
     assert ranks.run(busy, send)[0] == 1_234_567
+
+
+def test_what_a_process_uses_is_what_it_computes_and_spins() -> None:
+    ranks = Ranks("spin", "block")
+
+    def work(endpoint: Endpoint, partner: Partner) -> dict[str, int]:
+        before = endpoint.host.usage()
+        endpoint.host.burn(70_000)
+        endpoint.host.sleep(30_000)
+        with pytest.raises(MxError, match="nothing came"):
+            endpoint.recv(bytearray(4), 1, timeout_ns=5_000)
+        return {name: value - before[name] for name, value in endpoint.host.usage().items()}
+
+    nothing = dict.fromkeys(perf.usage(), 0)
+    for used, used_ns in zip(ranks.run(work, work), (75_000, 70_000), strict=True):
+        assert used == nothing | {"user_ns": used_ns, "task_clock_ns": used_ns}
 
 
 def test_a_quiet_rank_answers_until_the_time_is_over() -> None:
@@ -346,6 +362,9 @@ def test_the_kernels_host_takes_at_least_the_time() -> None:
         before_ns = host.now_ns()
         work(2_000_000)
         assert host.now_ns() - before_ns >= 2_000_000
+    before, used, after = perf.usage(), host.usage(), perf.usage()
+    assert before.keys() == used.keys()
+    assert all(before[name] <= used[name] <= after[name] for name in used)
     assert not host.wait_started(1_000_000)
     host.control.start()
     assert host.wait_started(0)

@@ -24,8 +24,8 @@ from shrimpmx.cluster.rank.settle import settle, settle_signals
 from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.errors import AbortedError
 from shrimpmx.native.cores import die_with_parent, set_idle
-from shrimpmx.native.perf import usage
 from shrimpmx.native.segment import RunIdentity
+from shrimpmx.shared.host import Host
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
@@ -94,16 +94,19 @@ def _drive_agents(parts: RunParts, plan: ProcessPlan, index: int) -> None:
     if plan.role == "irq" and parts.spec.nic.coalescing_row.defers:
         # A kernel's timer is late, too; one that spun before it would keep the ranks from running.
         early_wake_ns = 0
-    runner = Runner(agents, Waiter(control, index, strategy), early_wake_ns, realtime)
+    waiter = Waiter(control, index, strategy)
+    runner = Runner(agents, waiter, early_wake_ns, realtime)
     control.set_runner_state(index, "ready")
     parts.channel.send(plan.name, "ready")
     if plan.idle_class:
         set_idle()  # only now: a busy CPU would have kept it from getting ready
     hardware = HardwareMeter(parts.spec.hardware_counters)
     hardware.start()
-    before = usage()
+    before = waiter.host.usage()
     runner.run()
-    parts.channel.send(plan.name, "ended", usage=usage_since(before), **hardware.read())
+    parts.channel.send(
+        plan.name, "ended", usage=usage_since(waiter.host, before), **hardware.read()
+    )
 
 
 def _settle(parts: RunParts, plan: ProcessPlan, index: int) -> int:
@@ -126,6 +129,6 @@ def _settle(parts: RunParts, plan: ProcessPlan, index: int) -> int:
     return granted
 
 
-def usage_since(before: dict[str, int]) -> dict[str, int]:
-    """What this process has used since `before`, a usage()."""
-    return {name: value - before[name] for name, value in usage().items()}
+def usage_since(host: Host, before: dict[str, int]) -> dict[str, int]:
+    """What the process of `host` has used since `before`, its usage() then."""
+    return {name: value - before[name] for name, value in host.usage().items()}

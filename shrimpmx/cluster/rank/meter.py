@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from shrimpmx.cluster.rank.hardware import HardwareMeter
-from shrimpmx.native.perf import usage
 from shrimpmx.shared.host import Host
 from shrimpmx.workloads.anatomy import all_counters
 
@@ -29,11 +28,12 @@ class Meter:
         self._hardware.start()
         # The clock around the kernel's account: no rank uses more CPU time than has passed.
         self._start_ns = self._host.now_ns()
-        self._account, self._usage = self._control.runner_account(self._runner), usage()
+        self._account = self._control.runner_account(self._runner)
+        self._usage = self._host.usage()
 
     def read(self) -> dict[str, Any]:
         """The fields of a rank's report: elapsed_ns, usage, account and what the CPU counted."""
-        used, account = usage(), self._control.runner_account(self._runner)
+        used, account = self._host.usage(), self._control.runner_account(self._runner)
         elapsed_ns = self._host.now_ns() - self._start_ns
         return {
             **self._hardware.read(),

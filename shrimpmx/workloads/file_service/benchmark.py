@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shrimpmx.errors import VmmcError
-from shrimpmx.native.perf import usage
+from shrimpmx.shared.host import Host
 from shrimpmx.sockets.network import Network
 from shrimpmx.sockets.socket import Socket
 from shrimpmx.sockets.threads import Condition, Scheduler, Thread
@@ -57,25 +57,28 @@ class Pairing:
 
 @dataclass
 class Measured:
-    """What a process measures: its accesses behind the warm-up, and what it uses in the window.
+    """What a process measures: its accesses behind the warm-up, and what `host` says that it uses
+    in the window.
 
     The window is the same for both processes: from the end of side 0's warm-up to its last access.
     """
 
+    host: Host
     block_ns: array[int] = field(default_factory=lambda: array("q"))
     began_ns: int = 0
     wall_ns: int = 0
     usage_before: dict[str, int] = field(default_factory=dict)
     used: dict[str, int] = field(default_factory=dict)
 
-    def begin(self, now_ns: int) -> None:
+    def begin(self) -> None:
         """The window begins."""
-        self.usage_before, self.began_ns = usage(), now_ns
+        self.began_ns, self.usage_before = self.host.now_ns(), self.host.usage()
 
-    def end(self, now_ns: int) -> None:
+    def end(self) -> None:
         """It ends."""
-        self.wall_ns = now_ns - self.began_ns
-        self.used = {name: value - self.usage_before[name] for name, value in usage().items()}
+        self.wall_ns = self.host.now_ns() - self.began_ns
+        used = self.host.usage()
+        self.used = {name: value - self.usage_before[name] for name, value in used.items()}
 
 
 class Benchmark:
@@ -104,7 +107,7 @@ class Benchmark:
         self._accesses = iter(plan.accesses(pairing.side))
         self._read_back = iter(plan.read_back())
         self._seen = [0] * plan.blocks
-        self._measured = Measured()
+        self._measured = Measured(self._host)
         self._begun = Condition(self._scheduler, "the end of the warm-up")
         self._made = 0
 
@@ -191,9 +194,9 @@ class Benchmark:
         """The window begins or ends here; the other side's word if this one does not lead."""
         if kind is Kind.BEGIN:
             self._begin()
-            self._measured.begin(self._host.now_ns())
+            self._measured.begin()
         else:
-            self._measured.end(self._host.now_ns())
+            self._measured.end()
 
     def _access(self, connection: Connection, access: Access) -> None:
         version = self.service.access(connection, access.block, access.write)
