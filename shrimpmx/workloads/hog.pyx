@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.atomics cimport load_relaxed_u64
-from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport COUNTER_loops
 
@@ -11,6 +11,8 @@ from shrimpmx.shared.layout cimport COUNTER_loops
 # forty: that long it may keep the CPU from another, but a wake-up waits while it yields (ours).
 cdef uint32_t LOADS_PER_STEP = 16384
 cdef uint32_t SPINNER_LOADS = 65536
+# Under a virtual clock, which does not move by itself: about as many as here (ours).
+cdef uint32_t LOADS_PER_VIRTUAL_NS = 2
 
 
 cdef class Hog(Agent):
@@ -24,18 +26,25 @@ cdef class Hog(Agent):
         self.name = info["name"]
         self.record = control.agent(agent)
         self.counters = <uint64_t *>self.record.counters
+        self.virtual = control.clock().kind == CLOCK_KIND_VIRTUAL
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
-        self.burn(LOADS_PER_STEP)
-        self.next_due_ns = now_ns
-        return 1
+        cdef bint looped = self.burn(now_ns, LOADS_PER_STEP)
+        if not self.virtual:
+            self.next_due_ns = now_ns
+        return looped
 
-    cdef void burn(self, uint32_t loads) noexcept nogil:
+    cdef bint burn(self, int64_t now_ns, uint32_t loads) noexcept nogil:
         cdef uint32_t _load
+        if now_ns < self.busy_until_ns:
+            return False
         for _load in range(loads):
             # A load that the compiler may not leave out.
             load_relaxed_u64(&self.counters[COUNTER_loops])
         self.counters[COUNTER_loops] += 1
+        if self.virtual:
+            self.next_due_ns = self.busy_until_ns = now_ns + loads // LOADS_PER_VIRTUAL_NS
+        return True
 
 
 cdef class Spinner(Hog):
@@ -48,6 +57,5 @@ cdef class Spinner(Hog):
     """
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
-        self.burn(SPINNER_LOADS)
-        self.next_due_ns = NEVER_NS
+        self.burn(now_ns, SPINNER_LOADS)
         return 0
