@@ -86,7 +86,7 @@ cdef class InterruptAgent(Agent):
     """
 
     def __init__(self, Node node not None, uint32_t core, uint32_t agent,
-                 uint32_t budget=64, uint32_t demote_after=10,
+                 uint32_t budget, uint32_t demote_after,
                  int64_t interrupt_time_ns=0, int64_t packet_cost_ns=0,
                  uint32_t defer_hard_irqs=0, int64_t flush_timeout_ns=0):
         if budget == 0:

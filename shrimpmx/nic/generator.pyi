@@ -21,15 +21,15 @@ class TrafficGenerator(Agent):
         egress: Egress,
         ingress: Ingress,
         *,
-        size: int = 128,
+        window: int,
+        resend_delay_ns: int,
+        other_bytes: int,
+        size: int = ...,
         count: int = 0,
-        window: int = 512,
         match: int = 0,
-        resend_delay_ns: int = 500_000_000,
         session: int = 0x67656E31,
         frames: str = "messages",
         other_rate: float = 0,
-        other_bytes: int = 1000,
     ) -> None: ...
     @property
     def sent_count(self) -> int: ...

@@ -92,9 +92,9 @@ cdef class TrafficGenerator(Agent):
     """
 
     def __init__(self, Node node not None, Egress egress not None, Ingress ingress not None, *,
-                 uint32_t size=128, uint64_t count=0, uint32_t window=512, uint64_t match=0,
-                 int64_t resend_delay_ns=500_000_000, uint32_t session=0x67656E31,
-                 str frames="messages", double other_rate=0, uint32_t other_bytes=1000):
+                 uint32_t window, int64_t resend_delay_ns, uint32_t other_bytes,
+                 uint32_t size=SMALL_DATA_MAX_BYTES, uint64_t count=0, uint64_t match=0,
+                 uint32_t session=0x67656E31, str frames="messages", double other_rate=0):
         if size > SMALL_DATA_MAX_BYTES:
             raise InputError(
                 f"generated messages have 0 to {SMALL_DATA_MAX_BYTES} bytes, not {size}"

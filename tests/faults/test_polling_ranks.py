@@ -8,12 +8,12 @@ import signal
 import time
 
 import pytest
+from support.agents import make_irq
 from support.conditions import wait_until
 from support.host_node import CORE0, RANK, SESSION, HostNode, frame
 
 from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.host.endpoint import close_dead
-from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.shared.frames import put_frame
 
@@ -67,7 +67,7 @@ def test_no_frame_is_left_and_interrupts_are_on_again(how: int) -> None:
         put_frame(host.node, "rx", 0, frame("tiny"))
         if host.token() == FREE:
             host.raise_interrupt()  # as the NIC does for frames that are not taken
-        irq = InterruptAgent(host.node, 0, CORE0, 64, 10, 0, 0, DEFERS, FLUSH_NS)
+        irq = make_irq(host.node, 0, CORE0, defer_hard_irqs=DEFERS, flush_timeout_ns=FLUSH_NS)
         for now_ns in range(0, SUSPEND_NS + 4 * DEFERS * FLUSH_NS, FLUSH_NS):
             irq.step_at(now_ns)
         assert (host.node.ring_depths()["rx", 0], host.token()) == (0, FREE)

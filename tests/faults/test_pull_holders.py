@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from support.agents import make_irq
 from support.conditions import wait_until
 from support.deaths import die_holding_the_lock
 from support.host_node import CORE0, CORE1, RANK, SESSION, HostNode, frame
@@ -23,7 +24,6 @@ from support.pull_pair import COOKIE, MILLISECOND, PULLER, PullPair
 from shrimpmx.host import pull
 from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.host.endpoint import DriverEndpoint, close_dead
-from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.shared.frames import put_frame
 
@@ -204,7 +204,7 @@ def test_a_rank_killed_while_it_carries_its_neighbours_pull() -> None:
 def take_over(pair: PullPair) -> None:
     """The irq agent takes the frames that are left, and its tick asks for those that are not."""
     host = pair.hosts[PULLER]
-    irq = InterruptAgent(host.node, 0, CORE0)
+    irq = make_irq(host.node, 0, CORE0)
     host.raise_interrupt()
     while host.node.ring_depths()["rx", 0]:
         irq.step_at(0)
@@ -243,7 +243,7 @@ def test_frames_stay_until_those_they_wake_are_awake() -> None:
     assert second.wakes == 1
     second.arm()
     host.raise_interrupt()
-    InterruptAgent(host.node, 0, CORE0).step_at(0)
+    make_irq(host.node, 0, CORE0).step_at(0)
     assert host.node.ring_depths()["rx", 0] == 0
     assert second.wakes == 2
     event = neighbours[1].take_event()

@@ -25,6 +25,7 @@ from shrimpmx.wire.eager_packets import (
 from shrimpmx.wire.large_packets import NotifyPacket, RndvPacket
 from shrimpmx.wire.packet_base import Packet
 from shrimpmx.wire.packets import encode
+from support.agents import make_irq
 
 CONTROL_KIND, NODE_KIND, HEAP_KIND = 1, 2, 4
 NIC, CORE0, CORE1, RANK = 0, 1, 2, 3  # runners, and agents
@@ -129,10 +130,8 @@ class HostNode:
         """The counters that are not zero."""
         return {name: count for name, count in self.control.agent_counters(agent).items() if count}
 
-    def irq(
-        self, core: int = 0, budget: int = 64, demote_after: int = 10, **costs: int
-    ) -> InterruptAgent:
-        return InterruptAgent(self.node, core, core_agent(core), budget, demote_after, **costs)
+    def irq(self, core: int = 0, **options: int) -> InterruptAgent:
+        return make_irq(self.node, core, core_agent(core), **options)
 
     # -- words of the segments that a test plays the other side of ----
 

@@ -17,13 +17,13 @@ from shrimpmx.cluster.engine.runner import Runner
 from shrimpmx.link.rings import ring_links
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
-from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.workloads.pingpong import pingpong
 from shrimpmx.workloads.stream import receive_stream
+from support.agents import make_generator
 from support.virtual_cluster import NicCluster
 
 SIZE_BYTES = 128
@@ -49,7 +49,7 @@ class Threads:
         self.cluster = NicCluster(self.parameters, clock="monotonic", rx_ring_entries=1024)
         agents: list[Agent] = [*self.cluster.nics, *self.cluster.interrupts]
         if generated:
-            agents[1] = TrafficGenerator(
+            agents[1] = make_generator(
                 self.cluster.nodes[1],
                 *ring_links(self.cluster.nodes, 1, self.parameters),
                 size=SIZE_BYTES,

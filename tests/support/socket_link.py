@@ -11,7 +11,6 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.link.python_ends import PythonEgress, PythonIngress
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.native.segment import Segment
@@ -23,6 +22,7 @@ from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
+from support.agents import make_irq
 
 HEAP_BYTES = 16 << 20
 ROOM = 32  # frames that wait for the socket
@@ -129,7 +129,7 @@ class Side:
         if parameters.nic_kind == "mx":
             self.agents = [MxFirmware(self.node, *links, parameters)]
         else:
-            handler = InterruptAgent(self.node, 0, IRQ)
+            handler = make_irq(self.node, 0, IRQ)
             self.agents = [Firmware(self.node, *links, parameters), handler]
         self.endpoint = Endpoint(self.node, 0, RANK)
 

@@ -17,7 +17,6 @@ from typing import Any
 from shrimpmx.host import pull
 from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.host.copy_offload import CopyAgent
-from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.host.receive_handler import ReceiveHandler
 from shrimpmx.link.rings import ring_links
 from shrimpmx.mx.endpoint import Endpoint
@@ -34,6 +33,7 @@ from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wire.packets import decode
+from support.agents import make_irq
 
 DELAY_NS = 1_000
 MILLISECOND = 1_000_000
@@ -317,7 +317,7 @@ class NicCluster(VirtualCluster):
             for i, node in enumerate(self.nodes)
         ]
         self.interrupts = [
-            InterruptAgent(node, core, i, **(irq or {}))
+            make_irq(node, core, i, **(irq or {}))
             for i, node in enumerate(self.nodes)
             for core in range(node.cores_count)
         ]

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.agents import make_generator
 from support.virtual_cluster import NicCluster, pattern
 
 from shrimpmx.cluster.engine.trace_text import WORDS, line, trace_text, words
@@ -13,7 +14,6 @@ from shrimpmx.errors import AbortedError
 from shrimpmx.link.rings import ring_links
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace, TraceRecord, kind_names
-from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
@@ -175,7 +175,7 @@ def test_a_wait_says_how_it_ended() -> None:
 def test_the_generator_records_its_frames() -> None:
     parameters = NicParameters(coalescing="open-mx")
     cluster = NicCluster(parameters)
-    generator = TrafficGenerator(
+    generator = make_generator(
         cluster.nodes[1], *ring_links(cluster.nodes, 1, parameters), size=10, count=3
     )
     trace = new_trace()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from support.host_node import CORE0, CORE1, NIC, RANK, SESSION, HostNode, frame
+from support.host_node import CORE0, NIC, RANK, SESSION, HostNode, frame
 
 from shrimpmx.errors import InputError
 from shrimpmx.host.busy_poll import BusyPoll
@@ -21,6 +21,7 @@ from shrimpmx.wait.waiter import Waiter
 TAKEN, FREE, SUSPENDED, RESUMED, DEFERRED, OF_RANK = 0, 1, 2, 3, 256, 65536 + RANK
 WATCHDOG, SUSPEND = 1, 2
 SUSPEND_NS, FLUSH_NS, DEFERS = 1_000_000, 20_000, 10
+DEFERRING = {"defer_hard_irqs": DEFERS, "flush_timeout_ns": FLUSH_NS}
 TICK_NS = 250_000_000
 
 
@@ -43,8 +44,8 @@ class Polled:
         endpoint = Endpoint(
             host.node, 0, RANK, waiter, agent=RANK, session_id=SESSION, busy_poll=busy
         )
-        defers = (DEFERS, FLUSH_NS) if how == SUSPEND else (0, 0)
-        irq = InterruptAgent(host.node, 0, CORE0, 64, 10, 0, 0, *defers)
+        defers = DEFERRING if how == SUSPEND else {}
+        irq = host.irq(**defers)
         polled = cls(host, busy, endpoint, irq, host.wait_slot(CORE0))
         polled.deliver(frames)
         irq.step_at(0)
@@ -254,7 +255,7 @@ def test_events_do_not_take_the_token_from_a_handler_at_work() -> None:
 
 def test_a_deferral_of_another_core_that_a_rank_ends_is_watched_by_the_timer_core() -> None:
     polled = Polled.make(frames=1)
-    other = InterruptAgent(polled.host.node, 1, CORE1, 64, 10, 0, 0, DEFERS, FLUSH_NS)
+    other = polled.host.irq(1, **DEFERRING)
     polled.host.raise_interrupt(core=1)
     other.step_at(0)
     assert polled.host.token() == DEFERRED + 1

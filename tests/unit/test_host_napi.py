@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.host_node import CORE0, CORE1, NIC, HostNode, frame
+from support.host_node import CORE1, NIC, HostNode, frame
 
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.shared.frames import put_frame
@@ -19,7 +19,7 @@ TICK_NS = 250_000_000
 
 def deferring(host: HostNode, core: int = 0, **more: Any) -> InterruptAgent:
     settings = {"defer_hard_irqs": DEFERS, "flush_timeout_ns": FLUSH_NS, **more}
-    return InterruptAgent(host.node, core, CORE0 + core, **settings)
+    return host.irq(core, **settings)
 
 
 def host_with(frames: int, **layout: Any) -> HostNode:

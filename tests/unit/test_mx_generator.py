@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from support.agents import make_generator
 from support.virtual_cluster import NicCluster
 
 from shrimpmx.link.rings import ring_links
-from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.nic import NicParameters
 
@@ -18,7 +18,7 @@ COUNT = 1000
 def test_a_rank_receives_the_whole_stream(size: int, loss: float) -> None:
     parameters = NicParameters(coalescing="stream")
     cluster = NicCluster(parameters)
-    generator = TrafficGenerator(
+    generator = make_generator(
         cluster.nodes[1],
         *ring_links(cluster.nodes, 1, parameters, LinkFaults(loss=loss) if loss else None),
         size=size,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.agents import make_generator
 from support.nic import PLAIN, Handler, Nodes, make_firmware, run
 
 from shrimpmx.errors import InputError
@@ -87,7 +88,7 @@ def make(
     rings = ("link_ring_entries", "rx_ring_entries")
     nodes = Nodes(**{name: options.pop(name) for name in rings if name in options})
     options.setdefault("resend_delay_ns", RESEND_NS)
-    generator = TrafficGenerator(
+    generator = make_generator(
         nodes[1],
         *ring_links(nodes.nodes, 1, PLAIN, faults),
         **options,  # type: ignore[arg-type]
@@ -329,7 +330,7 @@ def test_through_the_nic_every_message_comes_in_order(faults: LinkFaults | None)
     """Generator, link with faults, firmware, and a rank that takes only what comes next."""
     nodes = Nodes()
     options = {"count": 500, "window": 32, "resend_delay_ns": RESEND_NS}
-    generator = TrafficGenerator(
+    generator = make_generator(
         nodes[1],
         *ring_links(nodes.nodes, 1, PLAIN, faults),
         **options,  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
+from support.agents import make_generator
 from support.nic import PLAIN, Handler, Nodes, frame, make_firmware, run
 
 from shrimpmx.cluster.engine.trace_text import words
@@ -26,7 +27,7 @@ def make(rate: float = RATE, **options: object) -> tuple[Nodes, TrafficGenerator
     """A generator at node 1 that has just been asked to connect by node 0, at 1000 ns."""
     nodes = Nodes()
     options = {"count": 1, "resend_delay_ns": 10**9, "other_rate": rate, **options}
-    generator = TrafficGenerator(
+    generator = make_generator(
         nodes[1],
         *ring_links(nodes.nodes, 1, PLAIN),
         **options,  # type: ignore[arg-type]
@@ -109,7 +110,7 @@ def test_what_was_not_sent_in_time_is_made_up_for() -> None:
 
 def test_it_waits_for_room_on_the_link() -> None:
     nodes = Nodes(link_ring_entries=16)
-    generator = TrafficGenerator(
+    generator = make_generator(
         nodes[1], *ring_links(nodes.nodes, 1, PLAIN), count=1, other_rate=RATE
     )
     put_frame(nodes[1], "link", 0, encode(ConnectPacket(source=node_address(0), peer_index=0)), 0)

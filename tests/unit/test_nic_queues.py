@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
+from support.agents import make_generator
 from support.nic import PLAIN, Handler, Nodes, frame, make_firmware, run
 
 from shrimpmx.errors import InputError
 from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.firmware import Firmware
-from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.nic.names import make_policies
 from shrimpmx.nic.policy import Policy
 from shrimpmx.nic.strategies import OpenMx, Stream
@@ -316,7 +316,7 @@ def test_one_policy_serves_one_queue() -> None:
 @pytest.mark.parametrize("other_rate", [0, 2_000_000])
 def test_no_invalid_packet_is_lost_before_slow_handlers_of_several_queues(other_rate: int) -> None:
     nodes = several(rx_ring_entries=64)
-    generator = TrafficGenerator(
+    generator = make_generator(
         nodes[1],
         *ring_links(nodes.nodes, 1, PLAIN),
         frames="invalid",

@@ -50,6 +50,8 @@ AGENTS = [
     *((f"node{node}.dma", "dma", 0) for node in range(2)),
 ]
 UNDER_TEST = 1
+HOST = HostParameters(cores=1)
+POLLS = HOST.irq_budget, HOST.irq_demote_after
 # A report of the node under test: when it next wants to run, ns, and whether it did anything.
 REPORT = struct.Struct("<qq")
 NEVER_NS = 2**63 - 1
@@ -81,7 +83,7 @@ class Surroundings:
                 Firmware(node, *ring_links(self._nodes, index, self._nic), self._nic)
                 for index, node in enumerate(self._nodes)
             ),
-            InterruptAgent(self._nodes[0], 0, IRQ),
+            InterruptAgent(self._nodes[0], 0, IRQ, *POLLS),
         ]
         if copy_offload:
             self._agents += [CopyAgent(node, DMA + i) for i, node in enumerate(self._nodes)]
@@ -94,7 +96,7 @@ class Surroundings:
     def _node(self, index: int) -> Node:
         layout = NodeLayout.from_parameters(
             self._nic,
-            HostParameters(cores=1),
+            HOST,
             MxParameters(),
             index=index,
             nodes_count=2,
@@ -118,6 +120,7 @@ class Surroundings:
             "node": node.segment.name,
             "heap": node.heap_segment.name,
             "agent": IRQ + UNDER_TEST,
+            "polls": POLLS,
             "runner": 1 + UNDER_TEST,
         }
 

@@ -1,9 +1,9 @@
 """The program that runs under valgrind: the node under test, alone with its simulated cache.
 
 One argument, a JSON object: `control`, `node`, `heap` (names of segments), `agent` (the handler's
-record), `runner` (the rank's), `from_others`, `to_others` (descriptors) and `rounds`, a list of
-[bytes of a message, messages to warm up, messages to count]. It prints, per entry, the packets that
-the handler found while callgrind counted.
+record), `polls` (the handler's budget and demote_after), `runner` (the rank's), `from_others`,
+`to_others` (descriptors) and `rounds`, a list of [bytes of a message, messages to warm up, messages
+to count]. It prints, per entry, the packets that the handler found while callgrind counted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> None:
     segment = Segment.attach(wanted["node"], SEGMENT_NODE)
     node = Node.attach(segment, control, Segment.attach(wanted["heap"], SEGMENT_HEAP))
     segment.populate()
-    handler = InterruptAgent(node, 0, wanted["agent"])
+    handler = InterruptAgent(node, 0, wanted["agent"], *wanted["polls"])
     with Endpoint(node, 0, wanted["runner"]) as endpoint:
         rounds = ReceiveRounds(handler, endpoint, wanted["from_others"], wanted["to_others"])
         partner = _connect(rounds, endpoint)
