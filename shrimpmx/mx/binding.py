@@ -16,12 +16,13 @@ from typing import Literal
 
 from shrimpmx.errors import InputError
 from shrimpmx.settings.core_lists import format_core_list, format_core_mask, parse_core_mask
+from shrimpmx.shared.sizes import NODE_ENDPOINTS_MAX
 from shrimpmx.wire.packets import node_address
 
 # Open-MX: /tmp/open-mx.bindings.dat.
 FILE_NAME = "open-mx.bindings.dat"
-# layout.h: NODE_ENDPOINTS_MAX; on the wire 255 is that of raw packets.
-ENDPOINTS_MAX = 255
+# On the wire the number behind the last is that of raw packets.
+ENDPOINTS_MAX = NODE_ENDPOINTS_MAX
 # So many addresses are named in a note; of more the first ones and the last.
 BOARDS_NAMED = 4
 FORMS = "none, auto, a core per endpoint such as 0+2+4, all:x, file or file:PATH"

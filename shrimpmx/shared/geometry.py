@@ -22,8 +22,12 @@ from shrimpmx.shared.sizes import (
     INTERRUPT_VECTOR_BYTES,
     MEMORY_REGION_BYTES,
     NO_RUNNER,
+    NODE_CORES_MAX,
+    NODE_ENDPOINTS_MAX,
     NODE_FLOWS,
     NODE_HEADER_BYTES,
+    NODE_PEERS_MAX,
+    NODE_VECTORS_MAX,
     PEER_NAME_BYTES,
     PULL_HANDLE_BYTES,
     RAW_QUEUE_BYTES,
@@ -264,10 +268,10 @@ class NodeLayout:
 
     def _check(self) -> None:
         limits = {
-            "cores": (self.cores, 64),
-            "rx_queues": (self.rx_queues, 32),
-            "endpoints": (self.endpoints, 255),
-            "nodes_count": (self.nodes_count, 1024),
+            "cores": (self.cores, NODE_CORES_MAX),
+            "rx_queues": (self.rx_queues, NODE_VECTORS_MAX),
+            "endpoints": (self.endpoints, NODE_ENDPOINTS_MAX),
+            "nodes_count": (self.nodes_count, NODE_PEERS_MAX),
         }
         for name, (value, limit) in limits.items():
             if not 1 <= value <= limit:

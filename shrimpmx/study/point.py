@@ -27,6 +27,7 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import PlatformParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import WorkloadParameters
+from shrimpmx.wire.tables import SMALL_MAX_BYTES
 from shrimpmx.workloads.file_service.limits import BLOCK_BYTES, refusal
 
 # So many of the heap's blocks hold the buffers of both directions and of one bounce, whatever
@@ -62,10 +63,10 @@ class PointParameters(Declared):
             raise ValueError(
                 f"mode 'generator' plays a stream only, not workload {self.workload.kind!r}"
             )
-        if self.cluster.mode == "generator" and self.workload.size_bytes > 128:
+        if self.cluster.mode == "generator" and self.workload.size_bytes > SMALL_MAX_BYTES:
             raise ValueError(
-                "mode 'generator' sends messages of one packet: size_bytes must be 0 to 128, "
-                f"not {self.workload.size_bytes}"
+                "mode 'generator' sends messages of one packet: size_bytes must be 0 to "
+                f"{SMALL_MAX_BYTES}, not {self.workload.size_bytes}"
             )
         if self.cluster.mode != "generator" and self.workload.frames == "invalid":
             raise ValueError("frames 'invalid' needs mode 'generator', which sends them")
