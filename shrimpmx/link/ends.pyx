@@ -2,7 +2,9 @@
 
 NICs know these two base classes and nothing else of what lies between nodes: the far end may be a
 ring in shared memory (rings.pyx) or another machine. All times are those of the node's own
-clock: an ingress says when a frame arrives by the clock that its own NIC goes by.
+clock: an ingress gives each frame its arrival by the clock that its own NIC goes by. The processes
+of one machine share a clock, so that a ring's ingress takes the arrival that the sender has
+computed; ends with a clock each send how long the frame still travels.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
