@@ -12,7 +12,7 @@ from shrimpmx.sockets.network import Network
 from shrimpmx.vmmc.process import VmmcProcess
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
-from shrimpmx.workloads.file_service.benchmark import Benchmark, Place
+from shrimpmx.workloads.file_service.benchmark import Benchmark, Pairing
 from shrimpmx.workloads.file_service.plan import Plan
 
 ACCESSES, WARMUP, DELAY_NS = 16, 4, 50_000
@@ -29,7 +29,7 @@ def test_the_window_uses_the_cpu_for_the_delays_only() -> None:
             waiter = Waiter(rig.control, runner, make_strategy("block"), host=world.host())
             process = VmmcProcess(rig.nodes[node], 0, runner, waiter=waiter, agent=agent)
             with process, waiter, Network(process) as network:
-                place = Place(node, 1 - node, 1 - node, 0)
+                place = Pairing(node, 1 - node, 1 - node, 0)
                 return Benchmark(network, place, PLAN, DELAY_NS).run()
 
         return rank
