@@ -334,8 +334,8 @@ def _samples(spec: ClusterSpec, result: ClusterResult) -> Samples:
 
 def _of_program(result: ClusterResult) -> Samples:
     """ns per half round trip, of the ranks whose program measured that."""
-    found = (arrays.get(HALF_ROUND_TRIP, np.empty(0)) for arrays in result.samples.values())
-    return np.concatenate([np.empty(0), *(np.ravel(part).astype(np.float64) for part in found)])
+    found = _figures(result).get(HALF_ROUND_TRIP)
+    return np.empty(0) if found is None else found
 
 
 def _beginners(spec: ClusterSpec) -> list[str]:
@@ -350,6 +350,8 @@ def _figures(result: ClusterResult) -> dict[str, Samples]:
     found: dict[str, list[Samples]] = {}
     for arrays in result.samples.values():
         for name, values in arrays.items():
+            if values.dtype.kind in "US":
+                continue
             found.setdefault(name, []).append(np.ravel(values).astype(np.float64))
     return {name: np.concatenate(parts) for name, parts in found.items()}
 

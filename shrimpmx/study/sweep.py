@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shrimpmx.bench.probe import probe
 from shrimpmx.errors import InputError, PlacementError
@@ -338,7 +339,7 @@ def run_data(
         "placement": dict(outcome.placement),
         "steered": list(outcome.steered),
         "program": {
-            rank: {name: values.tolist() for name, values in arrays.items()}
+            rank: {name: _plain(values) for name, values in arrays.items()}
             for rank, arrays in outcome.program.items()
         },
         "time_dilation": outcome.dilation,
@@ -434,3 +435,9 @@ def _summed(tables: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict
                 else:
                     into.setdefault(key, value)
     return sums
+
+
+def _plain(values: NDArray[Any]) -> Any:
+    """An array as JSON has it; bytes become text, a character each."""
+    texts = np.char.decode(values, "latin-1") if values.dtype.kind == "S" else values
+    return texts.tolist()

@@ -168,8 +168,8 @@ def test_a_failure_behind_the_block_is_told_as_such(tmp_path: Path) -> None:
     ("samples", "sentence"),
     [
         ("{1: 2}", "samples go by names, which are texts, not 1"),
-        ("{'a': float('nan')}", r"samples\['a'\] must be real, finite numbers, not nan"),
-        ("{'a': 'text'}", r"samples\['a'\] must be real, finite numbers, not 'text'"),
+        ("{'a': float('nan')}", r"samples\['a'\] must be real, finite numbers, or texts, not nan"),
+        ("{'a': 1j}", r"samples\['a'\] must be real, finite numbers, or texts, not 1j"),
         ("{'a': [[1], [2, 3]]}", r"samples\['a'\] is no array"),
     ],
 )
@@ -194,6 +194,7 @@ def test_any_names_and_shapes_of_samples_are_kept(tmp_path: Path) -> None:
         with shrimpmx.join() as rank:
             rank.samples["file"] = numpy.eye(2)
             rank.samples["timestamps_ns"] = 5
+            rank.samples["bytes"] = "text"
             if rank.number:
                 rank.samples["sent_ns"] = [True]
             else:

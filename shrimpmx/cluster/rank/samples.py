@@ -1,4 +1,4 @@
-"""What a rank measured, on its way to the supervisor: arrays of numbers by name, in a file."""
+"""What a rank measured, on its way to the supervisor: arrays by name, in a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PREFIX = "samples."
 
 
 def save_samples(path: Path, samples: Mapping[Any, Any]) -> None:
-    """Write the samples. InputError naming one that is no array of real, finite numbers."""
+    """Write the samples. InputError naming one that is neither finite numbers nor texts."""
     arrays = {PREFIX + _name(name): _array(name, values) for name, values in samples.items()}
     np.savez(path, allow_pickle=False, **arrays)
 
@@ -38,6 +38,9 @@ def _array(name: Any, values: Any) -> NDArray[Any]:
         array = np.atleast_1d(np.asarray(values))
     except ValueError as error:
         raise InputError(f"samples[{name!r}] is no array: {error}") from None
-    if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
-        raise InputError(f"samples[{name!r}] must be real, finite numbers, not {values!r}"[:300])
+    numbers = array.dtype.kind in "biuf" and bool(np.isfinite(array).all())
+    if not numbers and array.dtype.kind not in "US":
+        raise InputError(
+            f"samples[{name!r}] must be real, finite numbers, or texts, not {values!r}"[:300]
+        )
     return array
