@@ -362,11 +362,16 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
     `state` is the one that its times are summarised from, that of most runs; `limits` say why
     times of such a placement cannot be judged; `disturbed` runs had others beside them. Of the
     nodes `steered` interrupts went elsewhere in one of the runs: nothing is judged by them.
-    `binding_notes` say that a binding file moved nothing.
+    `binding_notes` say that a binding file moved nothing. `program`: of a user's program, the
+    samples of each run by rank and name.
     """
     steered = sorted({node for run in runs for node in run.get("steered", ())})
     metrics = {name: _merged_metric(name, runs) for name in runs[0]["metrics"]}
-    impossible = {"impossible": runs[0]["impossible"]} if "impossible" in runs[0] else {}
+    own: dict[str, Any] = {}
+    if "impossible" in runs[0]:
+        own["impossible"] = runs[0]["impossible"]
+    if any(run.get("program") for run in runs):
+        own["program"] = [run.get("program", {}) for run in runs]
     return {
         "params": point.shown,
         "time_dilation": runs[0].get("time_dilation", 1.0),
@@ -384,7 +389,7 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
         "binding_notes": sorted({run["placement"].get("binding_note", "") for run in runs} - {""}),
         "cache_line_round_trip_ns": [run["cache_line_round_trip_ns"] for run in runs],
         "disturbed": sum(bool(run.get("disturbed")) for run in runs),
-        **impossible,
+        **own,
     }
 
 

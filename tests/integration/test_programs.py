@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from support.clusters import run
 
+from shrimpmx.cli import main
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.rank.joining import join
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
@@ -205,6 +207,39 @@ def test_any_names_and_shapes_of_samples_are_kept(tmp_path: Path) -> None:
     assert outcome.samples.tolist() == [3, 4]
     assert outcome.program["rank0"]["file"].tolist() == [[1, 0], [0, 1]]
     assert outcome.program["rank1"]["sent_ns"].tolist() == [True]
+
+
+def test_a_result_keeps_what_a_program_measured(tmp_path: Path) -> None:
+    path = program(
+        tmp_path,
+        """
+        import shrimpmx
+
+        with shrimpmx.join() as rank:
+            rank.samples["mine"] = [rank.number, 0.5]
+        """,
+    )
+    output = tmp_path / "result"
+    words = ["run", f"program={path}", "coalescing=stream", "repeats=2", "--output", str(output)]
+    assert main(words) == 0
+    (point,) = json.loads((output / "run.json").read_text())["points"]
+    assert point["program"] == [{"rank0": {"mine": [0, 0.5]}, "rank1": {"mine": [1, 0.5]}}] * 2
+
+
+def test_a_rank_joins_once(tmp_path: Path) -> None:
+    text = """
+        import shrimpmx
+
+        with shrimpmx.join() as rank:
+            shrimpmx.join()
+        """
+    with pytest.raises(AgentError, match="has joined its run already"):
+        run_program(tmp_path, text)
+
+
+def test_a_program_that_fails_before_it_joins_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(AgentError, match=r"exit code 1: .*program.py failed before it joined"):
+        run_program(tmp_path, "raise SystemExit(1)")
 
 
 def test_a_killed_program_ends_the_run(tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ class _Run:
         # Not what is left of the deadline: what was to be done was done in time.
         self.until = began + END_LIMIT_S
         self.late = f"the run was done, but did not end within {END_LIMIT_S:g} s more"
-        self.advice = ""
+        self.advice = f"; a program has {END_LIMIT_S:g} s behind its block"
         exited = {self.placement.processes[index].name for index in self.exited}
         self.waiting_for = {plan.name for plan in self.placement.processes} - exited
         self._wait("exit")
@@ -281,9 +281,9 @@ class _Run:
         if process.exitcode in (-signal.SIGTERM, -signal.SIGHUP):
             # Sent to the whole group it is on its way here too, and is then the reason.
             time.sleep(GROUP_SIGNAL_S)
-        agents = ", ".join(agent.name for agent in plan.agents)
+        agents = [agent.name for agent in plan.agents if agent.name != plan.name]
         how = _how_it_ended(process.exitcode, worked=what == "exit")
-        ended = f"{plan.name} (pid {process.pid}, {agents}) {how}"
+        ended = f"{plan.name} ({', '.join([f'pid {process.pid}', *agents])}) {how}"
         ended += self._never_joined(index)
         if not self._survives(plan.name, ended):
             raise AgentError(ended, plan.name)
@@ -295,7 +295,10 @@ class _Run:
         if plan.role != "rank" or control.runner_info(index)["pid"]:
             return ""
         command = self.spec.ranks[plan.agents[0].number].command
-        return f": {shlex.join(command)} did not join the run by shrimpmx.join()" if command else ""
+        if not command:
+            return ""
+        failed = "failed before it joined" if self.processes[index].exitcode else "did not join"
+        return f": {shlex.join(command)} {failed} the run by shrimpmx.join()"
 
     def _survives(self, name: str, why: str) -> bool:
         """Whether the run goes on without this process; a rank's endpoint is closed then."""

@@ -10,6 +10,7 @@ from shrimpmx.native.segment import RunIdentity
 
 # The run and the rank that a process is to join, as the engine sets them.
 RUN, RANK = "SHRIMPMX_RUN", "SHRIMPMX_RANK"
+_joined = False
 
 
 def environment_of(run: RunIdentity, number: int) -> dict[str, str]:
@@ -23,10 +24,13 @@ def join() -> RankSession:
     `with join() as rank:` gives the rank with its `number`, the `size` of the run, its `endpoint`
     of the MX library, and its `partners`, by rank. Arrays of numpy that are made in it lie in
     memory that the emulated hosts write into directly. What the program puts into `rank.samples`,
-    arrays by name, is kept with the run's result.
+    arrays by name, is kept with the run's result (`program` of its point in `run.json`).
 
     Raises InputError if this process was not started as a rank, SegmentError if its run has ended.
     """
+    global _joined
+    if _joined:
+        raise InputError("this process has joined its run already: a rank joins once")
     # Programs that this one starts are no ranks.
     run, rank = os.environ.pop(RUN, ""), os.environ.pop(RANK, "")
     words = run.split("-")
@@ -35,4 +39,5 @@ def join() -> RankSession:
             "this process is not a rank of an emulated cluster: start the program with "
             "`shrimpmx run program=FILE`"
         )
+    _joined = True
     return RankSession(RunIdentity(words[0], int(words[1]), int(words[2])), int(rank))
