@@ -17,6 +17,7 @@ from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.cluster.rules import program_problems
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, check_workloads
 from shrimpmx.errors import InputError, PlacementError
 from shrimpmx.nic.policy import Policy
@@ -227,6 +228,9 @@ def cluster_spec(
 def check_points(points: Iterable[Point], costs: Costs) -> None:
     """InputError if a point's cluster could be run nowhere, or its binding file cannot be used."""
     for point in points:
+        if point.parameters.workload.kind == "program":
+            for problem in program_problems(point.wait, {point.wait} - {""}):
+                raise InputError(problem)
         check_workloads(cluster_spec(point.parameters, 1, made=_emulated(point.parameters, costs)))
 
 

@@ -26,9 +26,11 @@ from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
-from shrimpmx.study.execute import outcome_of
+from shrimpmx.study.execute import check_points, outcome_of
 from shrimpmx.study.point import PointParameters
 from shrimpmx.study.ranks import ranks_of
+from shrimpmx.study.scenario import Scenario
+from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 # Of every class of message: tiny, small, medium of one fragment and of many, pulled, and long.
 EXCHANGE = """
@@ -313,3 +315,24 @@ def test_a_file_that_is_not_there_is_told() -> None:
     wanted = {"workload": {"kind": "program", "program": "/nowhere/x.py"}}
     with pytest.raises(InputError, match=r"there is no file '/nowhere/x\.py'"):
         ranks_of(PointParameters.model_validate(wanted), WaitParameters())
+
+
+def test_a_program_with_a_strategy_of_ones_own_is_refused_before_it_runs(tmp_path: Path) -> None:
+    path = program(tmp_path, "")
+    scenario = Scenario(
+        name="own/waits",
+        title="t",
+        source="s",
+        shows="w",
+        parameters={"workload": "program", "program": str(path)},
+        waits={"mine": WaitingStrategy},
+        sweep={"wait": ("mine", "block")},
+        compare="wait",
+        metrics=("run_time",),
+    )
+    with pytest.raises(InputError, match="a program cannot wait by 'mine'"):
+        check_points(scenario.points(), {})
+    waits = {"mine": WaitingStrategy}
+    wait = WaitParameters().model_copy(update={"strategy": "mine"})
+    with pytest.raises(InputError, match="a program cannot wait by 'mine'"):
+        run(spec_of(path, wait=wait, waits=waits))

@@ -34,6 +34,7 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rank.channel import ControlChannel
+from shrimpmx.cluster.rules import program_problems
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, check_workloads
 from shrimpmx.errors import AgentError, InputError, MachineError
 from shrimpmx.host.idle import cores_awake, pm_qos_works
@@ -119,12 +120,11 @@ def limited_to(cpus: Sequence[int]) -> Iterator[None]:
 def check_programs(spec: ClusterSpec) -> None:
     """InputError if the program of a rank cannot be started."""
     for number, rank in enumerate(spec.ranks):
-        if rank.command and spec.wait_of(number).strategy in spec.waits:
-            raise InputError(
-                f"rank {number} runs a program, which cannot wait by "
-                f"{spec.wait_of(number).strategy!r}: a scenario's own strategy is for workloads"
-            )
-        if rank.command and shutil.which(rank.command[0]) is None:
+        if not rank.command:
+            continue
+        for problem in program_problems(spec.wait_of(number).strategy, spec.waits):
+            raise InputError(problem)
+        if shutil.which(rank.command[0]) is None:
             raise InputError(f"there is no program {rank.command[0]!r} that can be started")
 
 
