@@ -47,7 +47,7 @@ $(VENV)/builders: pyproject.toml
 
 # The compiled modules, in place. What has not changed is not compiled again.
 $(VENV)/compiled: $(VENV)/builders $(COMPILED) setup.py
-	@echo "compiling the modules that changed; all of them, the first time, take 1 to 3 minutes"
+	@echo "compiling the modules that changed; all of them, the first time, take about 5 minutes on two CPUs"
 	$(BIN)/python setup.py --quiet build_ext --inplace --parallel $(JOBS)
 	touch $@
 
