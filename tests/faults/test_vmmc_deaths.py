@@ -73,7 +73,10 @@ def test_a_rank_that_fails_is_gone_for_its_peer_too() -> None:
         buffer = process.export(PAGE)
         partner = map_when_exported(process, context.peer_node, context.peer_endpoint)
         if context.number == 1:
+            # Not before its peer has mapped it.
+            process.wait([buffer.flag(0)], timeout_ns=LIMIT_NS)
             raise RuntimeError("this rank has had enough")
+        partner.set_flag(0, 1)
         with pytest.raises(VmmcError, match="has gone away"):
             process.wait([buffer.flag(0)], timeout_ns=LIMIT_NS, peers=[partner])
 

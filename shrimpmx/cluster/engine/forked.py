@@ -229,7 +229,8 @@ class _Run:
         # Not what is left of the deadline: what was to be done was done in time.
         self.until = began + END_LIMIT_S
         self.late = f"the run was done, but did not end within {END_LIMIT_S:g} s more"
-        self.advice = f"; a program has {END_LIMIT_S:g} s behind its block"
+        programs = any(rank.command for rank in self.spec.ranks)
+        self.advice = f"; a program has {END_LIMIT_S:g} s behind its block" if programs else ""
         exited = {self.placement.processes[index].name for index in self.exited}
         self.waiting_for = {plan.name for plan in self.placement.processes} - exited
         self._wait("exit")
