@@ -336,3 +336,8 @@ def test_a_program_with_a_strategy_of_ones_own_is_refused_before_it_runs(tmp_pat
     wait = WaitParameters().model_copy(update={"strategy": "mine"})
     with pytest.raises(InputError, match="a program cannot wait by 'mine'"):
         run(spec_of(path, wait=wait, waits=waits))
+
+
+def test_arguments_may_be_longer_than_a_files_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "program=/nowhere/x.py", f"arguments={'a' * 400}"]) == 2
+    assert "there is no file '/nowhere/x.py'" in capsys.readouterr().err
