@@ -5,7 +5,7 @@ What only one kind of NIC does not go with is in its NicKind.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from shrimpmx.cluster.nics.kind import Groups
 from shrimpmx.cluster.nics.kinds import KINDS, kind_of
@@ -65,12 +65,12 @@ def workload_problems(workload: str, nic: NicParameters) -> Iterator[str]:
     )
 
 
-def program_problems(wait: str, own: Container[str]) -> Iterator[str]:
-    """Why a program cannot wait by `wait`; `own`: names of the user's strategies in Python."""
-    if wait in own:
+def program_problems(own_wait: str) -> Iterator[str]:
+    """Why a program cannot wait by `own_wait`, a strategy of the user's in Python; "" is none."""
+    if own_wait:
         yield (
-            f"a program cannot wait by {wait!r}: a strategy of your own is for workloads; choose "
-            "one of the built-in ones"
+            f"a program cannot wait by {own_wait!r}: a strategy of your own is for workloads; "
+            "choose one of the built-in ones"
         )
 
 

@@ -229,7 +229,7 @@ def check_points(points: Iterable[Point], costs: Costs) -> None:
     """InputError if a point's cluster could be run nowhere, or its binding file cannot be used."""
     for point in points:
         if point.parameters.workload.kind == "program":
-            for problem in program_problems(point.wait, {point.wait} - {""}):
+            for problem in program_problems(point.wait):
                 raise InputError(problem)
         check_workloads(cluster_spec(point.parameters, 1, made=_emulated(point.parameters, costs)))
 

@@ -122,7 +122,8 @@ def check_programs(spec: ClusterSpec) -> None:
     for number, rank in enumerate(spec.ranks):
         if not rank.command:
             continue
-        for problem in program_problems(spec.wait_of(number).strategy, spec.waits):
+        wait = spec.wait_of(number).strategy
+        for problem in program_problems(wait if wait in spec.waits else ""):
             raise InputError(problem)
         if shutil.which(rank.command[0]) is None:
             raise InputError(f"there is no program {rank.command[0]!r} that can be started")
