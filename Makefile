@@ -42,7 +42,7 @@ clean:
 # What pyproject.toml names as needed to build.
 $(VENV)/builders: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet 'setuptools>=68' wheel 'Cython>=3.1' 'numpy>=2'
+	$(BIN)/python -m pip install --quiet 'setuptools>=68' wheel 'Cython>=3.2.1' 'numpy>=2'
 	touch $@
 
 # The compiled modules, in place. What has not changed is not compiled again.
