@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from shrimpmx.errors import InputError
 from shrimpmx.settings.core_lists import affinities, parse_core_list
@@ -50,8 +50,6 @@ from shrimpmx.wire.tables import WireGeometry, marked_types, wire_geometry
 CACHE_LINE_BYTES = 64
 # enum busy_poll of layout.h, by CoalescingRow.polling.
 BUSY_POLLS = {"none": 0, "ranks": 1, "suspend": 2}
-# Frames that another core's backlog holds (Linux: netdev_max_backlog is 1000).
-BACKLOG_ENTRIES = 1024
 # enum steering_kind of layout.h.
 STEERINGS = {"endpoint": 0, "rss": 1, "rps": 2, "arfs": 3}
 
@@ -114,6 +112,9 @@ class NodeLayout:
     # Of the coalescing strategy: how ranks poll (BUSY_POLLS). Without a heap segment: 0.
     busy_poll: int = 0
     heap_bytes: int = 0
+
+    # Frames that another core's backlog holds (Linux: netdev_max_backlog is 1000).
+    backlog_entries: ClassVar[int] = 1024
 
     # Filled in by place(): bytes from the start of the segment.
     cores_offset: int = 0
@@ -183,6 +184,11 @@ class NodeLayout:
         return marked_types(self.marks)
 
     @property
+    def steering_kind(self) -> int:
+        """`steering` as enum steering_kind."""
+        return STEERINGS[self.steering]
+
+    @property
     def recvq_slot_bytes(self) -> int:
         """Stride of a recvq slot: one medium fragment."""
         return slot_stride(self.geometry.medium_frag_bytes)
@@ -221,7 +227,9 @@ class NodeLayout:
         self.raw_offset = take(RAW_QUEUE_BYTES + PEER_NAME_BYTES * self.nodes_count)
         self.flows_offset = take(STEERING_FLOW_BYTES * NODE_FLOWS)
         if self.steering == "rps":
-            self.backlog_stride = lines(RING_HEADER_BYTES + BACKLOG_ENTRIES * self.frame_slot_bytes)
+            self.backlog_stride = lines(
+                RING_HEADER_BYTES + self.backlog_entries * self.frame_slot_bytes
+            )
             self.backlogs_offset = take(self.backlog_stride * self.cores)
         if self.vmmc:
             self.vmmc_offset = take(VMMC_NODE_BYTES)

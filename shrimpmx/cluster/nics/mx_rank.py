@@ -9,6 +9,7 @@ from shrimpmx.cluster.nics.rank import CONNECT_LIMIT_NS, Rank, Seat
 from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
+from shrimpmx.settings.strategies import COALESCING
 from shrimpmx.shared.heap import Heap
 
 # A user's program may talk to any rank.
@@ -97,7 +98,7 @@ class MxRank(Rank):
         do so.
         """
         run = self.seat.run
-        if not run.nic.coalescing_row.ranks_poll:
+        if not COALESCING[run.nic.coalescing].ranks_poll:
             return None
         node, host = self.seat.nodes[self.node], run.host
         queue = self.seat.plan.endpoint % node.vectors_count
