@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import shutil
@@ -16,6 +15,7 @@ from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.host.idle import pm_qos_works
 from shrimpmx.native import clock
 from shrimpmx.native.perf import PerfCounters
+from shrimpmx.native.process_memory import process_memory_permitted
 from shrimpmx.results.environment import governor, read_text, realtime, virtualised
 
 # Room that a run of two nodes with default rings needs, with a margin (ours).
@@ -261,31 +261,13 @@ def hypervisor(root: Path) -> CheckResult:
 
 
 def process_memory(_root: Path) -> CheckResult:
-    """Whether process_vm_readv is there at all: containers often forbid it."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    source, target = ctypes.create_string_buffer(b"shrimpmx"), ctypes.create_string_buffer(8)
-
-    class Iovec(ctypes.Structure):
-        _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
-
-    def vector(buffer: ctypes.Array[ctypes.c_char]) -> Iovec:
-        return Iovec(ctypes.addressof(buffer), 8)
-
-    copied = libc.process_vm_readv(
-        os.getpid(),
-        ctypes.byref(vector(target)),
-        ctypes.c_ulong(1),
-        ctypes.byref(vector(source)),
-        ctypes.c_ulong(1),
-        ctypes.c_ulong(0),
-    )
-    if copied == 8:
+    """Whether other processes may copy from and to a rank's memory: containers often forbid it."""
+    if process_memory_permitted():
         return CheckResult("process_vm access", "good", "permitted")
-    reason = os.strerror(ctypes.get_errno())
     return CheckResult(
         "process_vm access",
         "limited",
-        reason,
+        "not permitted",
         "Large messages from ordinary memory will go through a bounce buffer.",
         "In a container: --cap-add SYS_PTRACE, or a seccomp profile that allows it.",
     )
