@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Self
 
 from shrimpmx.cluster.nics.rank import CONNECT_LIMIT_NS, Rank, Seat
@@ -50,12 +49,7 @@ class MxRank(Rank):
             self.endpoint.use_trace(self.seat.trace, plan.agent)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.partners.clear()
         self.endpoint.close()
 
