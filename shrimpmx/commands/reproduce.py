@@ -12,7 +12,20 @@ from typing import Any
 from rich.markup import escape
 
 from shrimpmx.cluster.engine.logs import run_log
-from shrimpmx.commands import sweeping
+from shrimpmx.commands.sweeping import (
+    add_sweep_options,
+    bar_for,
+    check_sweep_options,
+    checked_points,
+    costs_for,
+    costs_to_keep,
+    default_output,
+    executor_for,
+    resume_command,
+    say_how_to_go_on,
+    stem_of,
+    sweep_of,
+)
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.papers.claim import Claim, Finding, judge, scenarios_of
@@ -50,7 +63,7 @@ def add_parser(commands: Any) -> None:
         metavar="PAPER|ID",
         help=f"papers ({', '.join(PAPERS)}) or claims such as IC-9; all without one",
     )
-    sweeping.add_sweep_options(parser)
+    add_sweep_options(parser)
     parser.add_argument("--list", action="store_true", help="print the claims, run nothing")
     parser.set_defaults(function=run)
 
@@ -63,10 +76,8 @@ def run(options: argparse.Namespace) -> int:
     claims = chosen(options.claims, PAPERS)
     if options.list:
         return _list(claims, options.json)
-    sweeping.check_sweep_options(options)
-    output = options.output or sweeping.default_output(
-        "-".join(["reproduce", *papers_of(claims, PAPERS)])
-    )
+    check_sweep_options(options)
+    output = options.output or default_output("-".join(["reproduce", *papers_of(claims, PAPERS)]))
     reproduction = Reproduction(claims, options, output)
     reproduction.open()
     runs = reproduction.runs_total
@@ -75,8 +86,8 @@ def run(options: argparse.Namespace) -> int:
         with run_log(output):
             reproduction.run()
     except (AgentError, KeyboardInterrupt):
-        command = sweeping.resume_command(["reproduce", *options.claims], options, output)
-        sweeping.say_how_to_go_on(reproduction.runs_done, runs, output, command)
+        command = resume_command(["reproduce", *options.claims], options, output)
+        say_how_to_go_on(reproduction.runs_done, runs, output, command)
         raise
     finally:
         reproduction.keep(options.json)
@@ -147,16 +158,14 @@ class Reproduction:
 
     def _scenario(self, name: str, expected: Sequence[Any]) -> Scenario:
         scenario = load_scenario(find_scenario(name)).changed(self._options.settings)
-        sweeping.checked_points(
-            scenario
-        )  # what cannot be used is told, even where no claim needs it
+        checked_points(scenario)  # what cannot be used is told, even where no claim needs it
         whole = is_whole(self._claims, PAPERS)
         return scenario if whole else narrowed(scenario, expected)
 
     def _part(self, name: str, scenario: Scenario) -> Part:
-        directory = self._directory.path / sweeping.stem_of(scenario.name)
-        executor = sweeping.executor_for(scenario, costs=self._costs)
-        sweep = sweeping.sweep_of(scenario, executor, self._options, directory, None, self._costs)
+        directory = self._directory.path / stem_of(scenario.name)
+        executor = executor_for(scenario, costs=self._costs)
+        sweep = sweep_of(scenario, executor, self._options, directory, None, self._costs)
         return Part(name, scenario, sweep, ResultDirectory(directory))
 
     @property
@@ -175,7 +184,7 @@ class Reproduction:
             "asked": [claim.id for claim in self._claims],
             "settings": list(self._options.settings),
             "seed": self._options.seed,
-            **sweeping.costs_to_keep(self._costs),
+            **costs_to_keep(self._costs),
         }
 
     def open(self) -> None:
@@ -187,7 +196,7 @@ class Reproduction:
         kept = self._kept_costs() if self._options.resume else None
         # Once for all scenarios: they emulate one platform with one dilation.
         points = [point for each in self._scenarios.values() for point in each.points()]
-        self._costs = sweeping.costs_for(points, kept)
+        self._costs = costs_for(points, kept)
         self.parts = [self._part(name, each) for name, each in self._scenarios.items()]
         if self._options.resume:
             for part in self.parts:
@@ -221,9 +230,7 @@ class Reproduction:
         for number, part in enumerate(self.parts, 1):
             if part.done is None:
                 title = f"{number}/{len(self.parts)} {part.scenario.name}"
-                part.sweep.progress = sweeping.bar_for(
-                    title, part.scenario, before, self.runs_total
-                )
+                part.sweep.progress = bar_for(title, part.scenario, before, self.runs_total)
                 part.done = part.sweep.run()
             before += len(part.sweep.plans)
 

@@ -7,7 +7,19 @@ import os
 from typing import Any
 
 from shrimpmx.cluster.engine.logs import run_log
-from shrimpmx.commands import sweeping
+from shrimpmx.commands.sweeping import (
+    add_sweep_options,
+    bar_for,
+    check_possible,
+    check_sweep_options,
+    checked_points,
+    costs_for,
+    default_output,
+    executor_for,
+    resume_command,
+    say_how_to_go_on,
+    sweep_of,
+)
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.report.report import print_report
@@ -29,7 +41,7 @@ def add_parser(commands: Any) -> None:
         help="a scenario file, or a name such as smoke/pingpong; and parameters as --set takes "
         "them; program=FILE alone runs a Python file as the ranks",
     )
-    sweeping.add_sweep_options(parser)
+    add_sweep_options(parser)
     parser.add_argument(
         "--trace", action="store_true", help="record what every agent did beside the result"
     )
@@ -45,21 +57,17 @@ def run(options: argparse.Namespace) -> int:
     """Run a scenario; returns 0. Raises InputError, MachineError (a PlacementError if this machine
     has CPUs for none of its points), AgentError.
     """
-    sweeping.check_sweep_options(options)
+    check_sweep_options(options)
     name = take_settings(options)
     scenario = load_scenario(find_scenario(name)).changed(options.settings)
-    points = sweeping.checked_points(scenario)
-    output = options.output or sweeping.default_output(scenario.name)
+    points = checked_points(scenario)
+    output = options.output or default_output(scenario.name)
     # Before anything is measured or printed: a result that cannot be kept is not worth a run.
     directory = ResultDirectory(output)
     directory.prepare(options.resume)
-    costs = sweeping.costs_for(
-        points, directory.load_run().get("costs") if options.resume else None
-    )
-    executor = sweeping.executor_for(scenario, output / "traces" if options.trace else None, costs)
-    sweep = sweeping.sweep_of(
-        scenario, executor, options, output, sweeping.bar_for(scenario.name, scenario), costs
-    )
+    costs = costs_for(points, directory.load_run().get("costs") if options.resume else None)
+    executor = executor_for(scenario, output / "traces" if options.trace else None, costs)
+    sweep = sweep_of(scenario, executor, options, output, bar_for(scenario.name, scenario), costs)
     if options.placement:
         for lines in executor.placement_maps(sweep.points):
             print(lines, end="\n\n")
@@ -68,13 +76,13 @@ def run(options: argparse.Namespace) -> int:
             document = sweep.run()
     except (AgentError, KeyboardInterrupt):
         traced = ["--trace"] if options.trace else []
-        command = sweeping.resume_command(["run", name], options, output, traced)
-        sweeping.say_how_to_go_on(sweep.runs_done, len(sweep.plans), output, command)
+        command = resume_command(["run", name], options, output, traced)
+        say_how_to_go_on(sweep.runs_done, len(sweep.plans), output, command)
         raise
     finally:
         if options.json and sweep.last_document is not None:
             write_json(options.json, sweep.last_document)
-    sweeping.check_possible(document)
+    check_possible(document)
     print_report(document, console())
     print(f"\nresult: {output}")
     return 0
