@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
-from typing import Any, NoReturn, TextIO
+from typing import Any, NamedTuple, NoReturn, TextIO
 
 from shrimpmx.cluster.engine.ending import FirstInterrupt, what_interrupted
 from shrimpmx.commands.terminal import console, let_output_degrade
@@ -24,23 +24,31 @@ from shrimpmx.errors import AgentError, InputError, ShrimpmxError
 
 EXIT_BAD_INPUT = 2
 EXIT_AGENT_FAILED = 3
-# Each command's module in shrimpmx.commands, in the order of the help. Loaded on use: together
-# they pull in most of the project.
+
+
+class Command(NamedTuple):
+    """A command: its module in shrimpmx.commands, and its line of the help."""
+
+    module: str
+    help: str
+
+
+# In the order of the help. Modules are loaded on use: together they pull in most of the project.
 COMMANDS = {
-    "run": "run",
-    "reproduce": "reproduce",
-    "list": "listing",
-    "plot": "plot",
-    "counters": "counters",
-    "top": "top",
-    "place": "place",
-    "affinity": "affinity",
-    "binding": "binding",
-    "bench": "bench",
-    "caches": "caches",
-    "calibrate": "calibrate",
-    "doctor": "doctor",
-    "clean": "clean",
+    "run": Command("run", "run a scenario"),
+    "reproduce": Command("reproduce", "run what the papers' claims need, and say which hold here"),
+    "list": Command("listing", "list scenarios, parameters, metrics or strategies"),
+    "plot": Command("plot", "draw results as PNG and SVG"),
+    "counters": Command("counters", "show what a live run or a result counted"),
+    "top": Command("top", "watch what a live run does"),
+    "place": Command("place", "show on which CPUs a scenario runs, without running it"),
+    "affinity": Command("affinity", "show or change which cores a live run's interrupts go to"),
+    "binding": Command("binding", "make a process binding file from an interface's interrupts"),
+    "bench": Command("bench", "measure the emulator's own speed"),
+    "caches": Command("caches", "cache misses of the receive path, simulated by valgrind"),
+    "calibrate": Command("calibrate", "measure what this machine charges, and store it"),
+    "doctor": Command("doctor", "what this machine can and cannot show"),
+    "clean": Command("clean", "remove what dead runs left behind"),
 }
 # What a full disk, and a full quota, answer.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -63,7 +71,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of a command line. A command's words may stand before and behind its options."""
-    name = next(iter(arguments), None)
+    name = next((word for word in arguments if word != "--"), None)
     line = _Parser(
         prog="shrimpmx",
         description="Emulates the receive path of message passing over Ethernet with real "
@@ -73,8 +81,11 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--version", action=_Version, nargs=0, help="show program's version number and exit"
     )
     commands = line.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in [COMMANDS[name]] if name in COMMANDS else COMMANDS.values():
-        importlib.import_module(f"shrimpmx.commands.{module}").add_parser(commands)
+    for other, command in COMMANDS.items():
+        if other == name:
+            importlib.import_module(f"shrimpmx.commands.{command.module}").add_parser(commands)
+        else:
+            commands.add_parser(other, help=command.help)
     # Intermixed parsing drops a "--" and would take the words behind it for options.
     if name in COMMANDS and "--" not in arguments:
         parsed: argparse.Namespace = commands.choices[name].parse_intermixed_args(arguments[1:])

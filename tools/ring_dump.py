@@ -10,6 +10,8 @@ meanwhile, so a frame may be shown half new.
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 
 from shrimpmx.errors import ShrimpmxError
 from shrimpmx.host.pull import active
@@ -17,7 +19,10 @@ from shrimpmx.native.segment import SEGMENT_CONTROL, SEGMENT_NODE, Segment, list
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.frames import peek_frames
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.packets import one_line
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from support.packets import one_line
 
 
 def attach_runs() -> dict[str, list[Node]]:

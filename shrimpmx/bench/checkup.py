@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial, wraps
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +16,7 @@ from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.host.idle import pm_qos_works
 from shrimpmx.native import clock
 from shrimpmx.native.perf import PerfCounters
+from shrimpmx.native.process_memory import process_memory_permitted
 from shrimpmx.results.environment import governor, read_text, realtime, virtualised
 
 # Room that a run of two nodes with default rings needs, with a margin (ours).
@@ -39,44 +40,65 @@ class CheckResult:
         return asdict(self)
 
 
+Check = Callable[[Path], "CheckResult"]
+CHECKS: list[Check] = []
+good = partial(CheckResult, "", "good")
+limited = partial(CheckResult, "", "limited")
+missing = partial(CheckResult, "", "missing")
+
+
+def check(what: str) -> Callable[[Check], Check]:
+    """Makes a function one of the CHECKS; what it cannot read is missing."""
+
+    def declared(look: Check) -> Check:
+        @wraps(look)
+        def checked(root: Path) -> CheckResult:
+            try:
+                return replace(look(root), what=what)
+            except OSError as error:
+                return CheckResult(what, "missing", f"cannot be read: {error}")
+
+        CHECKS.append(checked)
+        return checked
+
+    return declared
+
+
+@check("CPUs")
 def cpus(_root: Path) -> CheckResult:
     """How many CPUs there are, and what that allows."""
     topology = Topology.of_this_machine()
     count = len(topology.cpus)
     if count == 1:
-        return CheckResult(
-            "CPUs",
-            "missing",
+        return missing(
             topology.describe(),
             "Everything takes turns on one CPU: counts are exact, times mean little.",
             "Use a machine, a VM size or a taskset with two CPUs or more.",
         )
     if count < 4:
-        return CheckResult(
-            "CPUs",
-            "limited",
+        return limited(
             topology.describe(),
             "NICs share a CPU with a core; generator mode gives the cleanest figures.",
             "Two nodes with everything apart need four CPUs.",
         )
-    return CheckResult("CPUs", "good", topology.describe())
+    return good(topology.describe())
 
 
+@check("SMT")
 def smt(_root: Path) -> CheckResult:
     """Whether CPUs share cores."""
     topology = Topology.of_this_machine()
     siblings = max(len(topology.siblings(number)) for number in topology.numbers)
     if siblings == 1:
-        return CheckResult("SMT", "good", "one CPU per core")
-    return CheckResult(
-        "SMT",
-        "limited",
+        return good("one CPU per core")
+    return limited(
         f"{siblings} CPUs per core",
         "Two busy siblings slow each other; placement uses one per core while it can.",
         "To switch it off: echo off > /sys/devices/system/cpu/smt/control",
     )
 
 
+@check("binding distances")
 def distances(_root: Path) -> CheckResult:
     """Which distances there are between two CPUs, with two that are so far apart."""
     there = Topology.of_this_machine().examples()
@@ -88,10 +110,8 @@ def distances(_root: Path) -> CheckResult:
     )
     lacking = [each.value for each in Distance if each not in there]
     if not lacking:
-        return CheckResult("binding distances", "good", found)
-    return CheckResult(
-        "binding distances",
-        "limited",
+        return good(found)
+    return limited(
         found,
         f"What asks for {', '.join(lacking)} is not measurable here; docs/placement.md says what "
         "these are.",
@@ -99,25 +119,25 @@ def distances(_root: Path) -> CheckResult:
     )
 
 
+@check("distance")
 def distance(_root: Path) -> CheckResult:
     """How far apart the first two CPUs are at the moment."""
     state, round_trip_ns = probe(sorted(os.sched_getaffinity(0)))
     if round_trip_ns is None:
-        return CheckResult("distance", "missing", "unknown", "It needs two CPUs that are free.")
+        return missing("unknown", "It needs two CPUs that are free.")
     found = f"{state}, cache-line round trip {round_trip_ns:.0f} ns"
     if state == "near":
-        return CheckResult("distance", "good", found)
+        return good(found)
     follows = "Communication takes longer; it may change while a virtual machine runs."
-    return CheckResult("distance", "limited", found, follows, "Comparisons pair runs of one state.")
+    return limited(found, follows, "Comparisons pair runs of one state.")
 
 
+@check("real-time priority")
 def realtime_priority(root: Path) -> CheckResult:
     """Whether interrupts preempt ranks."""
     state = realtime(root)
     if not state["permitted"]:
-        return CheckResult(
-            "real-time priority",
-            "missing",
+        return missing(
             str(state["reason"]),
             "Handlers do not preempt ranks: a spinning rank delays its own interrupts.",
             "Run as root, or: setcap cap_sys_nice+ep PYTHON, or raise rtprio in "
@@ -125,16 +145,15 @@ def realtime_priority(root: Path) -> CheckResult:
         )
     budget = state["sched_rt_runtime_us"]
     if isinstance(budget, int) and 0 <= budget < RT_RUNTIME_DEFAULT_US:
-        return CheckResult(
-            "real-time priority",
-            "limited",
+        return limited(
             f"permitted, sched_rt_runtime_us {budget}",
             "A NIC that shares a CPU is stopped for the rest of each second.",
             f"sysctl kernel.sched_rt_runtime_us={RT_RUNTIME_DEFAULT_US}",
         )
-    return CheckResult("real-time priority", "good", f"permitted, sched_rt_runtime_us {budget}")
+    return good(f"permitted, sched_rt_runtime_us {budget}")
 
 
+@check("hardware counters")
 def perf_counters(root: Path) -> CheckResult:
     """Whether the CPU's own counters can be read."""
     paranoid = read_text(root / "proc/sys/kernel/perf_event_paranoid") or "no such setting"
@@ -142,50 +161,42 @@ def perf_counters(root: Path) -> CheckResult:
         absent = dict(counters.absent)
         there = [name for name in counters.read() if name not in absent]
     if not absent:
-        return CheckResult("hardware counters", "good", f"all, perf_event_paranoid {paranoid}")
+        return good(f"all, perf_event_paranoid {paranoid}")
     reason = next(iter(absent.values()))
-    return CheckResult(
-        "hardware counters",
-        "limited" if there else "missing",
+    return (limited if there else missing)(
         f"{len(absent)} absent ({reason}), perf_event_paranoid {paranoid}",
         "Cache misses cannot be shown; hand-overs between cores are counted exactly.",
         "sysctl kernel.perf_event_paranoid=1; a virtual machine needs a virtual PMU.",
     )
 
 
+@check("/dev/shm")
 def shared_memory(root: Path) -> CheckResult:
     """Room in /dev/shm."""
     path = root / "dev/shm"
     try:
         free = shutil.disk_usage(path).free
     except OSError as error:
-        return CheckResult(
-            "/dev/shm",
-            "missing",
-            str(error.strerror),
-            "Nothing runs without it.",
-            "mount -t tmpfs tmpfs /dev/shm",
+        return missing(
+            str(error.strerror), "Nothing runs without it.", "mount -t tmpfs tmpfs /dev/shm"
         )
     found = f"{free >> 20} MiB free"
     if free >= SHM_WISHED_BYTES:
-        return CheckResult("/dev/shm", "good", found, "", "Huge pages are not needed.")
-    return CheckResult(
-        "/dev/shm",
-        "missing",
+        return good(found, "", "Huge pages are not needed.")
+    return missing(
         found,
         "Segments may find no room.",
         "shrimpmx clean; mount -o remount,size=256M /dev/shm; in a container --shm-size 256m.",
     )
 
 
+@check("message queues")
 def message_queues(root: Path) -> CheckResult:
     """Limits of the control channel's message queue."""
     folder = root / "proc/sys/fs/mqueue"
     values = {name: read_text(folder / name) for name in ("queues_max", "msg_max", "msgsize_max")}
     if None in values.values():
-        return CheckResult(
-            "message queues",
-            "missing",
+        return missing(
             "no POSIX message queues",
             "The control channel needs them.",
             "Use a kernel with CONFIG_POSIX_MQUEUE.",
@@ -194,103 +205,77 @@ def message_queues(root: Path) -> CheckResult:
     found = ", ".join(f"{name} {value}" for name, value in values.items())
     room = "unlimited" if limit == resource.RLIM_INFINITY else f"{limit >> 10} KiB"
     if limit != resource.RLIM_INFINITY and limit < 65536:
-        return CheckResult(
-            "message queues",
-            "limited",
-            f"{found}, {room} per user",
-            "Few runs fit beside each other.",
-            "ulimit -q 819200",
+        return limited(
+            f"{found}, {room} per user", "Few runs fit beside each other.", "ulimit -q 819200"
         )
-    return CheckResult("message queues", "good", f"{found}, {room} per user")
+    return good(f"{found}, {room} per user")
 
 
+@check("clock")
 def clock_source(root: Path) -> CheckResult:
     """Whether the time-stamp counter can be the clock."""
     source = read_text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")
     if clock.tsc_is_steady():
-        return CheckResult("clock", "good", f"steady time-stamp counter, kernel uses {source}")
-    return CheckResult(
-        "clock",
-        "limited",
+        return good(f"steady time-stamp counter, kernel uses {source}")
+    return limited(
         f"no steady time-stamp counter, kernel uses {source}",
         "Agents read CLOCK_MONOTONIC, which costs more per step.",
     )
 
 
+@check("governor")
 def frequency(root: Path) -> CheckResult:
     """The frequency governor."""
     found = governor(root)
     if isinstance(found, dict):
-        return CheckResult("governor", "good", found["unavailable"])
+        return good(found["unavailable"])
     if found == "performance":
-        return CheckResult("governor", "good", found)
-    return CheckResult(
-        "governor",
-        "limited",
+        return good(found)
+    return limited(
         found,
         "Short runs are measured while the clock still rises.",
         "cpupower frequency-set -g performance",
     )
 
 
+@check("idle cores")
 def idle_cores(root: Path) -> CheckResult:
     """How cores are kept awake for runs that ask for it."""
     works, why = pm_qos_works(root)
     if works:
-        return CheckResult("idle cores", "good", f"kept awake by PM QoS if asked; {why}")
-    return CheckResult(
-        "idle cores",
-        "limited",
+        return good(f"kept awake by PM QoS if asked; {why}")
+    return limited(
         f"kept awake by a spinner each if asked; {why}",
         "With idle=awake a wake-up finds the spinner of the idle class and pays a switch from it.",
         "PM QoS needs a cpuidle driver, and write access to /dev/cpu_dma_latency.",
     )
 
 
+@check("virtual machine")
 def hypervisor(root: Path) -> CheckResult:
     """Whether this is a virtual machine."""
     if not virtualised(root):
-        return CheckResult("virtual machine", "good", "no")
-    return CheckResult(
-        "virtual machine",
-        "limited",
+        return good("no")
+    return limited(
         "yes",
         "Wake-ups across CPUs cost several times more, and CPUs may change distance.",
         "Each run is bracketed by a cache-line probe; prefer ratios to absolute times.",
     )
 
 
+@check("process_vm access")
 def process_memory(_root: Path) -> CheckResult:
-    """Whether process_vm_readv is there at all: containers often forbid it."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    source, target = ctypes.create_string_buffer(b"shrimpmx"), ctypes.create_string_buffer(8)
-
-    class Iovec(ctypes.Structure):
-        _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
-
-    def vector(buffer: ctypes.Array[ctypes.c_char]) -> Iovec:
-        return Iovec(ctypes.addressof(buffer), 8)
-
-    copied = libc.process_vm_readv(
-        os.getpid(),
-        ctypes.byref(vector(target)),
-        ctypes.c_ulong(1),
-        ctypes.byref(vector(source)),
-        ctypes.c_ulong(1),
-        ctypes.c_ulong(0),
-    )
-    if copied == 8:
-        return CheckResult("process_vm access", "good", "permitted")
-    reason = os.strerror(ctypes.get_errno())
-    return CheckResult(
-        "process_vm access",
-        "limited",
-        reason,
+    """Whether other processes may copy from and to a rank's memory: containers often forbid it."""
+    if process_memory_permitted():
+        return good("permitted")
+    return limited(
+        "not permitted",
         "Large messages from ordinary memory will go through a bounce buffer.",
         "In a container: --cap-add SYS_PTRACE, or a seccomp profile that allows it.",
     )
 
 
+@check("profiling")
 def tracing(root: Path) -> CheckResult:
     """Whether py-spy may look into agents."""
     scope = read_text(root / "proc/sys/kernel/yama/ptrace_scope")
@@ -300,57 +285,27 @@ def tracing(root: Path) -> CheckResult:
         "installed" if installed else "not installed"
     )
     if scope in (None, "0") or capable:
-        state: Literal["good", "limited"] = "good" if installed else "limited"
-        return CheckResult("profiling", state, found, "", "" if installed else "pip install py-spy")
-    return CheckResult(
-        "profiling",
-        "limited",
+        return good(found) if installed else limited(found, "", "pip install py-spy")
+    return limited(
         found,
         "py-spy cannot attach to running agents.",
         "Run it as root, or: sysctl kernel.yama.ptrace_scope=0",
     )
 
 
+@check("valgrind")
 def valgrind(_root: Path) -> CheckResult:
     """Whether `shrimpmx caches` can simulate."""
     path = shutil.which("valgrind")
     if path is not None:
-        return CheckResult("valgrind", "good", path)
-    return CheckResult(
-        "valgrind",
-        "missing",
+        return good(path)
+    return missing(
         "not installed",
         "shrimpmx caches cannot simulate a machine's caches (docs/caches.md).",
         "Debian: apt install valgrind",
     )
 
 
-CHECKS: tuple[Callable[[Path], CheckResult], ...] = (
-    cpus,
-    smt,
-    distances,
-    distance,
-    realtime_priority,
-    perf_counters,
-    shared_memory,
-    message_queues,
-    clock_source,
-    frequency,
-    idle_cores,
-    hypervisor,
-    process_memory,
-    tracing,
-    valgrind,
-)
-
-
 def checkup(root: Path = Path("/")) -> list[CheckResult]:
     """Run all checks; one that fails gives a result too."""
-    results = []
-    for check in CHECKS:
-        try:
-            results.append(check(root))
-        except OSError as error:
-            name = check.__name__.replace("_", " ")
-            results.append(CheckResult(name, "missing", f"cannot be read: {error}"))
-    return results
+    return [check(root) for check in CHECKS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shrimpmx.bench.benchmark import RUN_DEADLINE_S, Sample, one_figure
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
@@ -16,11 +17,10 @@ WARMUP = 5
 ITERATIONS_MIN = 20
 # A long round trip; what is left of the time is for starting processes.
 ROUND_TRIP_S = 0.01
-RUN_DEADLINE_S = 60.0
 
 
-def throughput_ratio(engine: Engine, seconds: float) -> tuple[float, str]:
-    """Rate with offload divided by the rate without, and what bound the run with it.
+def throughput_ratio(engine: Engine, seconds: float) -> Sample:
+    """Rate of 1 MiB messages with offload divided by the rate without, and what bound that run.
 
     No link limit: at 10 Gb/s a copy is faster than the link, and there would be nothing to
     gain. `seconds` is for both runs.
@@ -28,7 +28,7 @@ def throughput_ratio(engine: Engine, seconds: float) -> tuple[float, str]:
     iterations = max(ITERATIONS_MIN, int(seconds / 2 / ROUND_TRIP_S))
     without, _ = _half_round_trip_ns(engine, iterations, copy_offload=False)
     with_offload, placement = _half_round_trip_ns(engine, iterations, copy_offload=True)
-    return without / with_offload, _what_binds(placement)
+    return one_figure(without / with_offload, _what_binds(placement))
 
 
 def _half_round_trip_ns(

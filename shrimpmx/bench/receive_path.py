@@ -5,10 +5,15 @@ Generator, link and firmware run on one CPU; handlers and ranks on another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from shrimpmx.bench.benchmark import (
+    BUSY_SHARE,
+    RUN_DEADLINE_S,
+    WIRE_OVERHEAD_BYTES,
+    Sample,
+    one_figure,
+)
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
@@ -26,20 +31,7 @@ POSTED = 256
 MESSAGES_PER_SECOND = 4_000_000
 MESSAGES_MIN = 20_000
 MESSAGE_BYTES = 128
-# Preamble, start delimiter, frame check sequence and gap around each frame on the wire.
-WIRE_OVERHEAD_BYTES = 24
 FRAME_BYTES = 16 + 24 + MESSAGE_BYTES
-# A part that is busy for this share of the time is what binds (ours).
-BUSY_SHARE = 0.9
-RUN_DEADLINE_S = 60.0
-
-
-@dataclass(frozen=True)
-class ReceiveRate:
-    """The rate of one run, and the part that had no time left."""
-
-    messages_per_second: float
-    bound_by: str
 
 
 def receive_path(
@@ -49,8 +41,8 @@ def receive_path(
     wait: str,
     link_bits_per_second: int = 0,
     queues: int = 1,
-) -> ReceiveRate:
-    """One run of about `seconds` by `engine`.
+) -> Sample:
+    """One run of about `seconds` by `engine`: messages per second.
 
     `link_bits_per_second`: 0 for no limit of link and DMA. `queues`: rx queues of the receiving
     node, each with a core and a rank of its own, of which the first one receives.
@@ -63,7 +55,7 @@ def receive_path(
     per_message_ns = np.diff(stamps_ns[stamps_ns.size // 10 :]) / float(arrays["batch"][0])
     # One figure a turn: the batches of a turn follow each other and are not independent.
     rate = float(1e9 / per_message_ns.mean())
-    return ReceiveRate(rate, _what_binds(result, rate, link_bits_per_second))
+    return one_figure(rate, _what_binds(result, rate, link_bits_per_second))
 
 
 def receive_spec(

@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shrimpmx.bench import copy_offload, host_costs, intra_node
+from shrimpmx.bench.benchmark import LINK_BITS_PER_SECOND, RUN_DEADLINE_S, Benchmark, Sample
 from shrimpmx.bench.matching import exchange
 from shrimpmx.bench.probe import probe, round_trips
-from shrimpmx.bench.queues import QueueBenchmark, queue_benchmarks
+from shrimpmx.bench.queues import queue_benchmarks
 from shrimpmx.bench.receive_path import receive_path
 from shrimpmx.bench.ring_pass import ring_pass
 from shrimpmx.bench.throughput import throughput
-from shrimpmx.bench.waiting import WaitBenchmark, wait_benchmarks
+from shrimpmx.bench.waiting import wait_benchmarks
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.errors import InputError
@@ -40,31 +38,8 @@ from shrimpmx.settings.wait import WaitParameters
 ATTEMPTS = 3
 UNSTEADY = "the CPUs changed their distance during every turn; try again on a quieter machine"
 ONE_CPU = "needs two CPUs, this process may use only one"
-LINK_BITS_PER_SECOND = 10_000_000_000
-RUN_DEADLINE_S = 60.0
 # How handlers and other ranks reach a rank's buffer (mx.memory).
 MEMORY_KINDS: tuple[MemoryName, ...] = ("heap", "process-vm", "bounce")
-
-Figures = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Figures of one turn of one benchmark, and what bound them."""
-
-    figures: Figures
-    bound_by: str
-
-
-@dataclass(frozen=True)
-class Benchmark:
-    """One figure: `measure(seconds)` takes one turn; `turns` of them make the result."""
-
-    name: str
-    unit: str
-    measure: Callable[[float], Sample]
-    turns: int = 5
-    cpus: int = 2
 
 
 def run_bench(only: list[str] | None, seconds: float, engine: Engine) -> list[dict[str, Any]]:
@@ -141,60 +116,59 @@ def benchmarks(engine: Engine) -> list[Benchmark]:
         Benchmark("wake_cross_cpu", "us", _wake_cross),
         Benchmark("interrupt_to_handler", "us", _interrupt),
     ]
-    for waiting in wait_benchmarks():
-        found.append(Benchmark(waiting.name, waiting.unit, _waiting(waiting), cpus=waiting.cpus))
+    found += wait_benchmarks()
     for posted in (1, 100, 10_000):
-        name = f"library.match_posted[{posted}]"
-        found.append(Benchmark(name, "ns", _match_posted(posted), cpus=1))
-    for limit in ("no-limit", "10G"):
+        match = partial(_match_posted, posted)
+        found.append(Benchmark(f"library.match_posted[{posted}]", "ns", match, cpus=1))
+    for limit, rate in (("no-limit", 0), ("10G", LINK_BITS_PER_SECOND)):
         for wait in ("spin", "block"):
             for coalescing in PAPER_COALESCING_NAMES:
-                name = f"receive_path_128B[{coalescing},{wait},{limit}]"
-                found.append(
-                    Benchmark(name, "msg/s", _receive_path(engine, coalescing, wait, limit), 3)
+                # Generator, link and firmware on one CPU; handler and rank on another.
+                path = partial(
+                    receive_path,
+                    engine,
+                    coalescing=coalescing,
+                    wait=wait,
+                    link_bits_per_second=rate,
                 )
-    for queued in queue_benchmarks(engine):
-        found.append(
-            Benchmark(queued.name, queued.unit, _of_queues(queued), queued.turns, queued.cpus)
-        )
+                name = f"receive_path_128B[{coalescing},{wait},{limit}]"
+                found.append(Benchmark(name, "msg/s", path, 3))
+    found += queue_benchmarks(engine)
     for coalescing in PAPER_COALESCING_NAMES:
-        found.append(
-            Benchmark(f"pingpong_0B[{coalescing}]", "us", _pingpong(engine, coalescing), 3, 1)
-        )
+        pingpong = partial(_pingpong, engine, coalescing)
+        found.append(Benchmark(f"pingpong_0B[{coalescing}]", "us", pingpong, 3, 1))
+    offload = partial(copy_offload.throughput_ratio, engine)
     found += [
         Benchmark("intranode.pingpong_8", "us", _intra_node_latency),
         Benchmark("intranode.rate_8", "msg/s", _intra_node_rate),
-        Benchmark("intranode.bandwidth_4MiB", "MiB/s", _intra_node_bandwidth),
+        Benchmark("intranode.bandwidth_4MiB", "MiB/s", partial(_intra_node_bandwidth, "auto")),
         Benchmark("intranode.share_of_copy_4MiB", "of one copy", _intra_node_share),
+        Benchmark("large.copy_offload", "of without", offload, 3),
     ]
-    found.append(Benchmark("large.copy_offload", "of without", partial(_copy_offload, engine), 3))
+    # One figure a turn, since messages overlap.
+    unlimited = partial(throughput, engine, mtu=9000, limited=False)
     found += [
-        Benchmark("large.throughput_1500", "Gb/s", _throughput(engine, 1500), 3),
-        Benchmark("large.throughput_9000", "Gb/s", _throughput(engine, 9000), 3),
-        Benchmark(
-            "large.throughput_unlimited", "Gb/s", _throughput(engine, 9000, limited=False), 3
-        ),
+        Benchmark("large.throughput_1500", "Gb/s", partial(throughput, engine, mtu=1500), 3),
+        Benchmark("large.throughput_9000", "Gb/s", partial(throughput, engine, mtu=9000), 3),
+        Benchmark("large.throughput_unlimited", "Gb/s", unlimited, 3),
     ]
     for memory in MEMORY_KINDS:
-        name = memory.replace("-", "_")
-        between = _throughput(engine, 9000, limited=False, memory=memory)
-        found.append(Benchmark(f"memory.{name}", "Gb/s", between, 3))
-        found.append(Benchmark(f"memory.{name}[intra-node]", "MiB/s", _intra_node_memory(memory)))
+        name = f"memory.{memory.replace('-', '_')}"
+        between = partial(unlimited, memory=memory)
+        within = partial(_intra_node_bandwidth, memory)
+        found.append(Benchmark(name, "Gb/s", between, 3))
+        found.append(Benchmark(f"{name}[intra-node]", "MiB/s", within))
     found.append(Benchmark("launch_16_agents", "s", partial(_launch, engine), 3, 1))
     return found
 
 
-def _cpus() -> list[int]:
-    return sorted(os.sched_getaffinity(0))
-
-
 def _two_cpus() -> tuple[int, int]:
-    first, second = _cpus()[:2]
+    first, second = sorted(os.sched_getaffinity(0))[:2]
     return first, second
 
 
 def _ring_pass(seconds: float) -> Sample:
-    first, second = _cpus()[:2]
+    first, second = _two_cpus()
     figures: list[float] = []
     until = time.monotonic() + seconds
     while not figures or time.monotonic() < until:
@@ -205,75 +179,47 @@ def _ring_pass(seconds: float) -> Sample:
 
 
 def _cache_line(seconds: float) -> Sample:
-    first, second = _cpus()[:2]
+    first, second = _two_cpus()
     return Sample(round_trips(first, second, int(seconds * 1e9)), "cache lines between the CPUs")
 
 
 def _wake_same(seconds: float) -> Sample:
-    first = _cpus()[0]
+    first = min(os.sched_getaffinity(0))
     return Sample(host_costs.wake_up(first, first, seconds) / 1000, "the kernel's switch")
 
 
 def _wake_cross(seconds: float) -> Sample:
-    first, second = _cpus()[:2]
+    first, second = _two_cpus()
     return Sample(host_costs.wake_up(first, second, seconds) / 1000, "the interrupt of a CPU")
 
 
 def _interrupt(seconds: float) -> Sample:
-    first, second = _cpus()[:2]
+    first, second = _two_cpus()
     figures = host_costs.interrupt_to_handler(first, second, seconds)
     return Sample(figures / 1000, "the interrupt of a CPU")
 
 
-def _waiting(benchmark: WaitBenchmark) -> Callable[[float], Sample]:
-    return lambda seconds: Sample(benchmark.figures(seconds), benchmark.bound_by)
-
-
-def _match_posted(posted: int) -> Callable[[float], Sample]:
+def _match_posted(posted: int, seconds: float) -> Sample:
     """A message finds its receive among `posted` with distinct matches, which is posted again."""
-
-    def measure(seconds: float) -> Sample:
-        figures = exchange(posted, seconds)
-        # The requests of the longest queue outgrow the near caches.
-        return Sample(figures, "the caches" if posted > 1000 else "the receiving CPU")
-
-    return measure
+    # The requests of the longest queue outgrow the near caches.
+    bound_by = "the caches" if posted > 1000 else "the receiving CPU"
+    return Sample(exchange(posted, seconds), bound_by)
 
 
-def _receive_path(
-    engine: Engine, coalescing: str, wait: str, limit: str
-) -> Callable[[float], Sample]:
-    """Generator, link and firmware on one CPU; handler and rank on another."""
-    rate = 0 if limit == "no-limit" else LINK_BITS_PER_SECOND
-
-    def measure(seconds: float) -> Sample:
-        found = receive_path(engine, seconds, coalescing, wait, rate)
-        return Sample(np.array([found.messages_per_second]), found.bound_by)
-
-    return measure
-
-
-def _of_queues(benchmark: QueueBenchmark) -> Callable[[float], Sample]:
-    return lambda seconds: Sample(*benchmark.measure(seconds))
-
-
-def _pingpong(engine: Engine, coalescing: str) -> Callable[[float], Sample]:
-    def measure(seconds: float) -> Sample:
-        # 200 us a round trip is the slowest of the four by far: enough for `seconds`.
-        iterations = max(100, int(seconds / 200e-6))
-        options = {"size_bytes": 0, "iterations": iterations, "warmup": 50}
-        spec = ClusterSpec(
-            ranks=tuple(RankSpec(node, "pingpong", options=options) for node in range(2)),
-            nic=NicParameters(coalescing=coalescing),
-            wait=WaitParameters(strategy="spin"),
-            deadline_s=RUN_DEADLINE_S,
-        )
-        result = engine.run(spec)
-        figures = result.samples["rank0"]["half_round_trip_ns"].astype(np.float64) / 1000
-        delayed = float(np.median(figures)) >= spec.nic.rx_usecs
-        return Sample(figures, "the coalescing delay" if delayed else "wake-ups across CPUs")
-
-    return measure
+def _pingpong(engine: Engine, coalescing: str, seconds: float) -> Sample:
+    # 200 us a round trip is the slowest of the four by far: enough for `seconds`.
+    iterations = max(100, int(seconds / 200e-6))
+    options = {"size_bytes": 0, "iterations": iterations, "warmup": 50}
+    spec = ClusterSpec(
+        ranks=tuple(RankSpec(node, "pingpong", options=options) for node in range(2)),
+        nic=NicParameters(coalescing=coalescing),
+        wait=WaitParameters(strategy="spin"),
+        deadline_s=RUN_DEADLINE_S,
+    )
+    result = engine.run(spec)
+    figures = result.samples["rank0"]["half_round_trip_ns"].astype(np.float64) / 1000
+    delayed = float(np.median(figures)) >= spec.nic.rx_usecs
+    return Sample(figures, "the coalescing delay" if delayed else "wake-ups across CPUs")
 
 
 def _intra_node_latency(seconds: float) -> Sample:
@@ -284,41 +230,15 @@ def _intra_node_rate(seconds: float) -> Sample:
     return Sample(intra_node.rate(_two_cpus(), seconds), "the calls")
 
 
-def _intra_node_bandwidth(seconds: float) -> Sample:
-    messages, _copies = intra_node.bandwidth(_two_cpus(), seconds)
-    return Sample(messages, "one copy between the CPUs")
+def _intra_node_bandwidth(memory: MemoryName, seconds: float) -> Sample:
+    messages, _copies = intra_node.bandwidth(_two_cpus(), seconds, memory)
+    return Sample(messages, "three copies" if memory == "bounce" else "one copy between the CPUs")
 
 
 def _intra_node_share(seconds: float) -> Sample:
     """Of the speed at which the same processes copy the same bytes without the library."""
     messages, copies = intra_node.bandwidth(_two_cpus(), seconds)
     return Sample(messages / copies, "one copy between the CPUs")
-
-
-def _copy_offload(engine: Engine, seconds: float) -> Sample:
-    """Rate of 1 MiB messages with copy offload, of the rate without."""
-    ratio, bound_by = copy_offload.throughput_ratio(engine, seconds)
-    return Sample(np.array([ratio]), bound_by)
-
-
-def _intra_node_memory(memory: MemoryName) -> Callable[[float], Sample]:
-    def measure(seconds: float) -> Sample:
-        messages, _copies = intra_node.bandwidth(_two_cpus(), seconds, memory)
-        return Sample(messages, "three copies" if memory == "bounce" else "one copy")
-
-    return measure
-
-
-def _throughput(
-    engine: Engine, mtu: int, *, limited: bool = True, memory: MemoryName = "auto"
-) -> Callable[[float], Sample]:
-    """4 MiB messages from node to node; one figure a turn, since messages overlap."""
-
-    def measure(seconds: float) -> Sample:
-        found = throughput(engine, seconds, mtu, limited=limited, memory=memory)
-        return Sample(np.array([found.gigabits_per_second]), found.bound_by)
-
-    return measure
 
 
 def _launch(engine: Engine, seconds: float) -> Sample:

@@ -5,6 +5,7 @@ numbers and shuffled. They lie in the caches, as a packet does that the NIC is a
 """
 
 import random
+import struct
 
 import numpy as np
 
@@ -16,19 +17,15 @@ from shrimpmx.nic.flow_table cimport FlowTable
 from shrimpmx.nic.steering cimport Steering
 from shrimpmx.shared.layout cimport STEERING_ARFS
 from shrimpmx.wire.frame_endpoint cimport NO_ENDPOINT, frame_endpoint
+from shrimpmx.wire.wire cimport (
+    PTYPE_MEDIUM_FRAG, PTYPE_PULL_REPLY, PTYPE_PULL_REQUEST, PTYPE_SMALL, PTYPE_TINY,
+    WIRE_ETHERTYPE, WIRE_MARK, WIRE_NO_PEER,
+)
 
 from shrimpmx.native.segment import Segment
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.packets import (
-    MediumFragmentPacket,
-    PullReplyPacket,
-    PullRequestPacket,
-    SmallPacket,
-    TinyPacket,
-    encode,
-)
 
 cdef enum:
     QUEUES = 8
@@ -62,20 +59,15 @@ cdef class _Packets:
 
 
 def _open_mx(number):
-    """A packet of Open-MX for one of eight endpoints."""
-    endpoint = number % 8
-    kind = number // 8 % 5
-    if kind == 0:
-        packet = TinyPacket(dst_endpoint=endpoint, marked=True)
-    elif kind == 1:
-        packet = SmallPacket(dst_endpoint=endpoint, marked=True, data=bytes(33))
-    elif kind == 2:
-        packet = MediumFragmentPacket(dst_endpoint=endpoint, data=bytes(33), message_length=33)
-    elif kind == 3:
-        packet = PullRequestPacket(dst_endpoint=endpoint, marked=True)
-    else:
-        packet = PullReplyPacket(dst_magic=endpoint ^ PULL_MAGIC, marked=number % 2 == 0, data=b"d")
-    return encode(packet)
+    """A packet of Open-MX for one of eight endpoints, as far as steering looks into it."""
+    endpoint, kind = number % 8, number // 8 % 5
+    ptype = (PTYPE_TINY, PTYPE_SMALL, PTYPE_MEDIUM_FRAG, PTYPE_PULL_REQUEST, PTYPE_PULL_REPLY)[kind]
+    # Of the fragments none is marked, of the replies every other one.
+    marked = WIRE_MARK if kind in (0, 1, 3) or (kind == 4 and number % 2 == 0) else 0
+    head = bytes(12) + struct.pack(">HHBB", WIRE_ETHERTYPE, WIRE_NO_PEER, ptype | marked, endpoint)
+    if ptype == PTYPE_PULL_REPLY:
+        head = head.ljust(28, b"\0") + struct.pack(">I", endpoint ^ PULL_MAGIC)
+    return head.ljust(FRAME_BYTES, b"\0")
 
 
 def _tcp(number):

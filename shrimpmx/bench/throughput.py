@@ -7,8 +7,14 @@ and delivers; the link's limit can be taken away to see how far it comes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from shrimpmx.bench.benchmark import (
+    BUSY_SHARE,
+    LINK_BITS_PER_SECOND,
+    RUN_DEADLINE_S,
+    WIRE_OVERHEAD_BYTES,
+    Sample,
+    one_figure,
+)
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
@@ -20,31 +26,18 @@ from shrimpmx.wire.tables import wire_geometry
 MESSAGE_BYTES = 4 << 20
 # Messages under way: enough that the link stays busy while a rank turns one round (ours).
 WINDOW = 4
-LINK_BITS_PER_SECOND = 10_000_000_000
-# Preamble, start delimiter, frame check sequence and gap around each frame on the wire.
-WIRE_OVERHEAD_BYTES = 24
 # Sizes a run of a given time: about the link's rate, and what two CPUs do without it.
 MESSAGES_PER_SECOND = {True: 300, False: 800}
 MESSAGES_MIN = 40
-# A part that is busy for this share of the time is what binds (ours).
-BUSY_SHARE = 0.9
-RUN_DEADLINE_S = 60.0
-
-
-@dataclass(frozen=True)
-class Throughput:
-    """Payload of one run in Gb/s, and what bound it."""
-
-    gigabits_per_second: float
-    bound_by: str
 
 
 def throughput(
     engine: Engine, seconds: float, mtu: int, *, limited: bool = True, memory: MemoryName = "auto"
-) -> Throughput:
-    """One stream of about `seconds`; not `limited`: neither link nor DMA takes time.
+) -> Sample:
+    """One stream of about `seconds`: its payload, Gb/s.
 
-    `memory`: how handlers reach the ranks' buffers, as `MxParameters.memory`.
+    Not `limited`: neither link nor DMA takes time. `memory`: how handlers reach the
+    ranks' buffers, as `MxParameters.memory`.
     """
     count = max(MESSAGES_MIN, int(seconds * MESSAGES_PER_SECOND[limited]))
     options = {"size_bytes": MESSAGE_BYTES, "iterations": count, "warmup": 0, "window": WINDOW}
@@ -61,8 +54,8 @@ def throughput(
     elapsed_ns = int(result.samples["rank1"]["timestamps_ns"][-1]) - begin_ns
     gigabits = count * MESSAGE_BYTES * 8 / elapsed_ns
     if limited and gigabits > BUSY_SHARE * payload_limit(mtu) / 1e9:
-        return Throughput(gigabits, "the link")
-    return Throughput(gigabits, busiest_cpu(result, elapsed_ns, count * MESSAGE_BYTES))
+        return one_figure(gigabits, "the link")
+    return one_figure(gigabits, busiest_cpu(result, elapsed_ns, count * MESSAGE_BYTES))
 
 
 def payload_limit(mtu: int) -> float:

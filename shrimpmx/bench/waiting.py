@@ -9,52 +9,35 @@ exchanges measured alternately by the same two processes.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
+from functools import partial
 
 from shrimpmx.bench import wait_costs
-
-Figures = npt.NDArray[np.float64]
+from shrimpmx.bench.benchmark import Benchmark, Sample
 
 NS_PER_US = 1000.0
 
 
-@dataclass(frozen=True)
-class WaitBenchmark:
-    """A benchmark: `figures(seconds)` takes one turn of it, in `unit`, with `cpus` CPUs."""
-
-    name: str
-    unit: str
-    figures: Callable[[float], Figures]
-    bound_by: str
-    cpus: int
-
-
-def wait_benchmarks() -> list[WaitBenchmark]:
+def wait_benchmarks() -> list[Benchmark]:
     """Every benchmark of waiting."""
-    found = [WaitBenchmark("wait.at_once", "ns", wait_costs.at_once, "the calls", 1)]
+    found = [Benchmark("wait.at_once", "ns", _at_once, cpus=1)]
     for place, cpus, bound_by in (
         ("same-cpu", 1, "the kernel's switch"),
         ("other-cpu", 2, "the interrupt of a CPU"),
     ):
-        found += [
-            WaitBenchmark(f"wait.{name}[{place}]", unit, _wake(name, cpus - 1), bound_by, cpus)
-            for name, unit in (("wake", "us"), ("wake_bare", "us"), ("wake_ratio", "of bare"))
-        ]
+        for name, unit in (("wake", "us"), ("wake_bare", "us"), ("wake_ratio", "of bare")):
+            measure = partial(_wake, name, cpus - 1, bound_by)
+            found.append(Benchmark(f"wait.{name}[{place}]", unit, measure, cpus=cpus))
     return found
 
 
-def _wake(name: str, other: int) -> Callable[[float], Figures]:
+def _at_once(seconds: float) -> Sample:
+    return Sample(wait_costs.at_once(seconds), "the calls")
+
+
+def _wake(name: str, other: int, bound_by: str, seconds: float) -> Sample:
     """`other`: index of the CPU, among those of this process, of the one that is woken."""
-
-    def figures(seconds: float) -> Figures:
-        cpus = sorted(os.sched_getaffinity(0))
-        by_slot, by_futex = wait_costs.wake_ups(cpus[0], cpus[other], seconds)
-        if name == "wake_ratio":
-            return by_slot / by_futex
-        return (by_slot if name == "wake" else by_futex) / NS_PER_US
-
-    return figures
+    cpus = sorted(os.sched_getaffinity(0))
+    by_slot, by_futex = wait_costs.wake_ups(cpus[0], cpus[other], seconds)
+    if name == "wake_ratio":
+        return Sample(by_slot / by_futex, bound_by)
+    return Sample((by_slot if name == "wake" else by_futex) / NS_PER_US, bound_by)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shrimpmx.cluster.nics.kind import Groups
-from shrimpmx.cluster.nics.kinds import KINDS, kind_of
+from shrimpmx.cluster.nics.kinds import KINDS, kind_called, kind_of
 from shrimpmx.settings.cluster import DistanceName, Mode
 from shrimpmx.settings.core_lists import format_core_list, queue_affinities
 from shrimpmx.settings.nic import NicParameters
@@ -56,7 +56,7 @@ def workload_problems(workload: str, nic: NicParameters) -> Iterator[str]:
     kind = kind_of(nic)
     if workload in kind.workloads:
         return
-    others = [other.name for other in KINDS.values() if workload in other.workloads]
+    others = [name for name in KINDS if workload in kind_called(name).workloads]
     reason = f"workload {workload!r} needs nic={' or nic='.join(others)}"
     unknown = f"there is no workload {workload!r}"
     yield (

@@ -10,16 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from shrimpmx.cluster import rules
 from shrimpmx.cluster.nics.kind import Groups, NicKind
 from shrimpmx.cluster.nics.kinds import kind_of
-from shrimpmx.cluster.rules import (
-    binding_problems,
-    distance_problems,
-    group_problems,
-    mode_problems,
-    move_problems,
-    workload_problems,
-)
 from shrimpmx.errors import InputError
 from shrimpmx.mx.binding import ENDPOINTS_MAX, Binding, bound_cores, parse_binding
 from shrimpmx.settings.cluster import NODES_MAX, DistanceName, Mode
@@ -259,20 +252,20 @@ def _check(spec: ClusterSpec) -> None:
 
 def _problems(spec: ClusterSpec) -> Iterator[str]:
     """Which of its parameters do not go together."""
-    yield from mode_problems(spec.mode, spec.nodes, spec.nic)
-    yield from group_problems(spec.groups)
+    yield from rules.mode_problems(spec.mode, spec.nodes, spec.nic)
+    yield from rules.group_problems(spec.groups)
     for number, rank in enumerate(spec.ranks):
         move_every = rank.options["move_every"]
-        yield from binding_problems(spec.nic, number, spec.home_cores(number))
-        yield from move_problems(spec.nic, spec.host.cores, move_every)
-        yield from distance_problems(spec.distance, spec.nic, move_every)
+        yield from rules.binding_problems(spec.nic, number, spec.home_cores(number))
+        yield from rules.move_problems(spec.nic, spec.host.cores, move_every)
+        yield from rules.distance_problems(spec.distance, spec.nic, move_every)
 
 
 def check_workloads(spec: ClusterSpec) -> None:
     """InputError if a rank's workload is none of those that its NIC's library has."""
     for rank in spec.ranks:
         if rank.function is None and not rank.command:
-            for problem in workload_problems(rank.workload, spec.nic):
+            for problem in rules.workload_problems(rank.workload, spec.nic):
                 raise InputError(problem)
 
 

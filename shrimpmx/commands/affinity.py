@@ -17,7 +17,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "affinity",
-        help="show or change which cores a live run's interrupts go to",
         description="Print the interrupts of a live run as /proc/interrupts does, with the "
         "affinity of each vector; or send those of one vector to other cores while the run goes "
         "on, as a write to smp_affinity_list or smp_affinity does.",

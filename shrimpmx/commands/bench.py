@@ -24,7 +24,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "bench",
-        help="measure the emulator's own speed",
         description="Measure the emulator's parts: rings, wake-ups, the receive path, ping-pong.",
     )
     parser.add_argument("--only", action="append", metavar="NAME", help="one figure; repeatable")

@@ -15,7 +15,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "binding",
-        help="make a process binding file from an interface's interrupts",
         description="For each endpoint, write the cores that the interrupts of its rx queue go "
         "to, as omx_prepare_binding does; process_binding=file:PATH then moves each process there. "
         "The tree may be a real one or that of an emulated node.",

@@ -28,7 +28,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "caches",
-        help="cache misses of the receive path, simulated by valgrind",
         description="Runs one node's receive path under valgrind's callgrind, in a ping-pong, and "
         "prints what handler and rank do per packet. docs/caches.md says what that means.",
     )

@@ -36,7 +36,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "calibrate",
-        help="measure what this machine charges, and store it",
         description="Measure wake-ups, interrupts, context switches, the handler's cost per "
         "packet, and T_block; stored below $XDG_CACHE_HOME/shrimpmx for this machine. Beside them "
         "stand the costs of each platform that scenarios emulate, and the time dilation at which "

@@ -13,7 +13,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "clean",
-        help="remove what dead runs left behind",
         description="Remove segments, queues and processes of runs whose supervisor is gone; "
         "whatever belongs to a living run is left alone.",
     )

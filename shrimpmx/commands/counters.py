@@ -31,7 +31,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "counters",
-        help="show what a live run or a result counted",
         description="Print the counters of each agent that are not zero. docs/counters.md says "
         "what each one counts.",
     )

@@ -18,7 +18,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "doctor",
-        help="what this machine can and cannot show",
         description="Look at CPUs, permissions and limits, and say what follows for results.",
     )
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write the results there")

@@ -22,7 +22,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "list",
-        help="list scenarios, parameters, metrics or strategies",
         description="List the scenarios below a directory (./scenarios, or those of the checkout).",
     )
     parser.add_argument("directory", nargs="?", type=Path, help="where to look for scenarios")

@@ -21,7 +21,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "place",
-        help="show on which CPUs a scenario runs, without running it",
         description="Print the distances between CPUs, and which agent of a scenario runs where.",
     )
     parser.add_argument("scenario", help="a scenario file, or a name such as smoke/pingpong")

@@ -19,7 +19,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "plot",
-        help="draw results as PNG and SVG",
         description="Draw a result: the figure or table of its paper, beside the paper's figures, "
         "or else each metric over the axes of the sweep.",
     )

@@ -53,7 +53,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "reproduce",
-        help="run what the papers' claims need, and say which hold here",
         description="Run what the papers' claims need and print the paper's figures beside those "
         "of this machine, each with a verdict. Claims asked for by id run only their points, "
         "a whole paper whole scenarios, so that `shrimpmx plot` can draw them.",

@@ -33,9 +33,7 @@ PROGRAM_KEYS = ("program", "workload.program")
 
 def add_parser(commands: Any) -> None:
     """Declare the command's options."""
-    parser = commands.add_parser(
-        "run", help="run a scenario", description="Run a scenario, keep its result, print it."
-    )
+    parser = commands.add_parser("run", description="Run a scenario, keep its result, print it.")
     parser.add_argument(
         "what",
         nargs="+",

@@ -5,25 +5,29 @@ from __future__ import annotations
 import codecs
 import io
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _HANDLER = "shrimpmx-degrade"
 # One for one, so that tables stay aligned.
 _PLAIN = {"µ": "u", "±": "~", "—": "-", "→": ">", "…": ".", "†": "#"}
 
 
-class _Console(Console):
-    """rich's console ends the program with exit code 1 when a pipe breaks; we tell the caller."""
-
-    def on_broken_pipe(self) -> NoReturn:
-        raise BrokenPipeError
-
-
 def console(**options: Any) -> Console:
     """A console for tables and sentences; highlights no figures unless asked to."""
-    return _Console(**{"highlight": False, **options})
+    # Loaded on use: the list of commands needs no tables.
+    from rich.console import Console
+
+    printer = Console(**{"highlight": False, **options})
+    # rich's own would end the program with exit code 1 when a pipe breaks; we tell the caller.
+    printer.on_broken_pipe = _broken_pipe  # type: ignore[method-assign]
+    return printer
+
+
+def _broken_pipe() -> NoReturn:
+    raise BrokenPipeError
 
 
 def let_output_degrade() -> None:

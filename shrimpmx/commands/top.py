@@ -36,7 +36,6 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "top",
-        help="watch what a live run does",
         description="Show per second what a live run does, until it ends or Ctrl-C is typed: "
         "interrupts and packets of each core, rx queues and their affinities, processes and how "
         "they wait. docs/counters.md explains the columns.",

@@ -22,7 +22,7 @@ from shrimpmx.wire.wire cimport (
 )
 
 from shrimpmx.errors import InputError
-from shrimpmx.wire.packets import PTYPE_OF_NAME
+from shrimpmx.wire.names import PACKET_NAMES
 
 cdef uint64_t GOLDEN = 0x9E3779B97F4A7C15u   # 2^64 / golden ratio, as in splitmix64
 cdef uint64_t ALL = 0xFFFFFFFFFFFFFFFFu
@@ -35,13 +35,14 @@ def _below(double rate):
 
 
 def _type_mask(names):
+    types = {name: ptype for ptype, name in PACKET_NAMES.items()}
     mask = 0
     for name in names:
-        if name not in PTYPE_OF_NAME:
+        if name not in types:
             raise InputError(
-                f"link fault for unknown packet type {name!r}; known: {', '.join(PTYPE_OF_NAME)}"
+                f"link fault for unknown packet type {name!r}; known: {', '.join(types)}"
             )
-        mask |= 1 << PTYPE_OF_NAME[name]
+        mask |= 1 << types[name]
     return mask or 2**64 - 1
 
 

@@ -17,7 +17,7 @@ from typing import Literal
 from shrimpmx.errors import InputError
 from shrimpmx.settings.core_lists import format_core_list, format_core_mask, parse_core_mask
 from shrimpmx.shared.sizes import NODE_ENDPOINTS_MAX
-from shrimpmx.wire.packets import node_address
+from shrimpmx.wire.names import node_address
 
 # Open-MX: /tmp/open-mx.bindings.dat.
 FILE_NAME = "open-mx.bindings.dat"

@@ -34,7 +34,6 @@ from shrimpmx.wait.strategy cimport (
 from shrimpmx.wait.waiter cimport Waiter
 
 from shrimpmx.errors import InputError, MxError
-from shrimpmx.settings.mx import MxParameters
 from shrimpmx.shared.host import host_of
 
 cdef:
@@ -88,7 +87,11 @@ cdef class EndpointCore:
             host = host_of(node.control) if waiter is None else waiter.host
         self.host = host
         self.index = index
-        parameters = parameters or MxParameters()
+        if parameters is None:
+            # Loaded on use: ranks have theirs from the plan.
+            from shrimpmx.settings.mx import MxParameters
+
+            parameters = MxParameters()
         driver = DriverEndpoint(node, index, runner, agent, not parameters.disable_shared)
         self.library = Library(node, driver, parameters, key, first_seqnum, host)
         self.held_spin_ns = HELD_SPIN_NS

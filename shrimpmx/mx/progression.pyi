@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Self
 
 from shrimpmx.mx.core import EndpointCore
@@ -18,9 +17,4 @@ class ProgressionCalls(EndpointCore):
     def drain(self, timeout_ns: int | None = None) -> bool: ...
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...

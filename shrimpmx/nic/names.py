@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pkgutil import resolve_name
+from typing import TYPE_CHECKING, TypeAlias
 
 from shrimpmx.errors import InputError
 from shrimpmx.nic.coalescing import CoalescingPolicy
 from shrimpmx.nic.policy import Policy
 from shrimpmx.nic.python_policy import PythonPolicy
-from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.strategies import COALESCING_NAMES
+from shrimpmx.settings.strategies import COALESCING, COALESCING_NAMES
 
-AnyPolicy = NicParameters | Policy | CoalescingPolicy
+if TYPE_CHECKING:
+    from shrimpmx.settings.nic import NicParameters
+
+AnyPolicy: TypeAlias = "NicParameters | Policy | CoalescingPolicy"
 
 
 def make_policy(choice: AnyPolicy, dilation: float = 1.0) -> CoalescingPolicy:
@@ -26,12 +29,13 @@ def make_policy(choice: AnyPolicy, dilation: float = 1.0) -> CoalescingPolicy:
         return choice
     if isinstance(choice, Policy):
         return PythonPolicy(choice)
-    if not isinstance(choice, NicParameters):
+    row = COALESCING.get(getattr(choice, "coalescing", ""))
+    if row is None:
         raise InputError(
             f"a coalescing policy is a name ({', '.join(COALESCING_NAMES)}) or derives from "
             f"shrimpmx.nic.policy.Policy; {choice!r} is neither"
         )
-    kind: type[CoalescingPolicy] = resolve_name(choice.coalescing_row.implementation)
+    kind: type[CoalescingPolicy] = resolve_name(row.implementation)
     return kind.from_parameters(choice, dilation)
 
 
@@ -43,13 +47,12 @@ def make_policies(
     `choice` may also be a function that makes a user's policy, called once for each queue.
     InputError if one policy is to serve several queues.
     """
-    if isinstance(choice, NicParameters):
-        return [make_policy(choice, dilation) for _ in range(queues)]
     if callable(choice) and not isinstance(choice, Policy | CoalescingPolicy):
         choices = [choice() for _ in range(queues)]
     else:
         choices = [choice] * queues
-    if len({id(one) for one in choices}) < queues:
+    own = [one for one in choices if isinstance(one, Policy | CoalescingPolicy)]
+    if len({id(one) for one in own}) < len(own):
         raise InputError(
             f"a coalescing policy has state and serves one rx queue, but there are {queues}: give "
             "a function that makes a new one each time it is called"

@@ -17,7 +17,7 @@ from typing import Any
 from shrimpmx.cluster.engine.trace_text import MARK, SHORT_NAMES, cause, words
 from shrimpmx.errors import InputError
 from shrimpmx.native.trace import TraceRecord
-from shrimpmx.wire.packets import PACKET_TYPES
+from shrimpmx.wire.names import PACKET_NAMES
 from shrimpmx.wire.tables import PULL_REPLY_OVERHEAD_BYTES, WireGeometry, wire_geometry
 
 # Lines of packets in a row, of one kind and way, from which on the middle is folded.
@@ -56,8 +56,7 @@ class Flight:
     @property
     def name(self) -> str:
         """What kind of packet it is."""
-        kind = PACKET_TYPES.get(self.word & 0x7F)
-        name = kind.NAME if kind is not None else f"type {self.word & 0x7F}"
+        name = PACKET_NAMES.get(self.word & 0x7F, f"type {self.word & 0x7F}")
         return SHORT_NAMES.get(name, name)
 
     def words(self, geometry: WireGeometry) -> str:

@@ -6,98 +6,65 @@ rank does. So both are counted in user mode: the real kernel's share is the emul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from shrimpmx.results.metric import Metric, Outcome, one, total
-from shrimpmx.results.statistics import Samples
+from shrimpmx.results.metric import AbsentError, MetricTable, Outcome, some
 
+CACHE_METRICS = MetricTable()
 NOT_COUNTED = "the CPU's counters were not read: set hardware_counters"
 REFERENCES, MISSES = "cache_references_user", "cache_misses_user"
 FIRST_LEVEL_MISSES = "l1d_read_misses_user"
 
 
-def _handlers(outcome: Outcome) -> list[str]:
-    return [name for name in outcome.hardware if ".irq" in name]
+def _handlers(run: Outcome) -> list[str]:
+    return [name for name in run.hardware if ".irq" in name]
 
 
-def _ranks(outcome: Outcome) -> list[str]:
-    return [name for name in outcome.hardware if name in outcome.ranks]
+def _ranks(run: Outcome) -> list[str]:
+    return [name for name in run.hardware if name in run.ranks]
 
 
-def _sum(outcome: Outcome, processes: Sequence[str], name: str) -> int | str:
-    """A counter over processes, or why one of them does not have it."""
-    if not processes:
-        return NOT_COUNTED
-    for process in processes:
-        if name not in outcome.hardware[process]:
-            reason = outcome.hardware_absent.get(process, {}).get(name, "no counter was read")
-            return f"{name}: {reason}"
-    return sum(outcome.hardware[process][name] for process in processes)
+def _sum(run: Outcome, processes: Sequence[str], name: str) -> int:
+    """A counter over processes. AbsentError if one of them does not have it."""
+    for process in some(processes, NOT_COUNTED):
+        if name not in run.hardware[process]:
+            reason = run.hardware_absent.get(process, {}).get(name, "no counter was read")
+            raise AbsentError(f"{name}: {reason}")
+    return sum(run.hardware[process][name] for process in processes)
 
 
-def _miss_rate(outcome: Outcome, processes: Sequence[str]) -> Samples | str:
-    references = _sum(outcome, processes, REFERENCES)
-    misses = _sum(outcome, processes, MISSES)
-    if isinstance(references, str):
-        return references
-    if isinstance(misses, str):
-        return misses
-    return one(100 * misses / references) if references else "no reference to the cache was counted"
+def _miss_rate(run: Outcome, processes: Sequence[str]) -> float:
+    references, misses = _sum(run, processes, REFERENCES), _sum(run, processes, MISSES)
+    return 100 * misses / some(references, "no reference to the cache was counted")
 
 
-def _handler_miss_rate(outcome: Outcome) -> Samples | str:
-    return _miss_rate(outcome, _handlers(outcome))
-
-
-def _rank_miss_rate(outcome: Outcome) -> Samples | str:
-    return _miss_rate(outcome, _ranks(outcome))
-
-
-def _per_packet(name: str) -> Callable[[Outcome], Samples | str]:
+def _per_packet(run: Outcome, name: str) -> float:
     """A counter of handlers and ranks per packet that handlers found."""
-
-    def compute(outcome: Outcome) -> Samples | str:
-        misses = _sum(outcome, [*_handlers(outcome), *_ranks(outcome)], name)
-        packets = total(outcome.counters, "recv_packets")
-        if isinstance(misses, str):
-            return misses
-        return one(misses / packets) if packets else "no handler found a packet"
-
-    return compute
+    misses = _sum(run, [*_handlers(run), *_ranks(run)], name)
+    return misses / some(run.total("recv_packets"), "no handler found a packet")
 
 
-CACHE_METRICS = (
-    Metric(
-        "cache_misses_handler",
-        "Cache misses of the handlers",
-        "%",
-        "share of the interrupt handlers' references to the last-level cache that missed",
-        _handler_miss_rate,
-        "count",
-    ),
-    Metric(
-        "cache_misses_rank",
-        "Cache misses of the ranks",
-        "%",
-        "share of the ranks' references to the last-level cache that missed",
-        _rank_miss_rate,
-        "count",
-    ),
-    Metric(
-        "cache_misses_per_packet",
-        "Cache misses per packet",
-        "misses",
-        "misses of the last-level cache, of handlers and ranks, per packet that handlers found",
-        _per_packet(MISSES),
-        "count",
-    ),
-    Metric(
-        "l1_misses_per_packet",
-        "First-level read misses per packet",
-        "misses",
-        "reads that missed the first-level data cache, of handlers and ranks, per packet that "
-        "handlers found",
-        _per_packet(FIRST_LEVEL_MISSES),
-        "count",
-    ),
-)
+@CACHE_METRICS.metric("Cache misses of the handlers", "%", "count")
+def cache_misses_handler(run: Outcome) -> float:
+    """Share of the interrupt handlers' references to the last-level cache that missed."""
+    return _miss_rate(run, _handlers(run))
+
+
+@CACHE_METRICS.metric("Cache misses of the ranks", "%", "count")
+def cache_misses_rank(run: Outcome) -> float:
+    """Share of the ranks' references to the last-level cache that missed."""
+    return _miss_rate(run, _ranks(run))
+
+
+@CACHE_METRICS.metric("Cache misses per packet", "misses", "count")
+def cache_misses_per_packet(run: Outcome) -> float:
+    """Misses of the last-level cache, of handlers and ranks, per packet that handlers found."""
+    return _per_packet(run, MISSES)
+
+
+@CACHE_METRICS.metric("First-level read misses per packet", "misses", "count")
+def l1_misses_per_packet(run: Outcome) -> float:
+    """Reads that missed the first-level data cache, of handlers and ranks, per packet that
+    handlers found.
+    """
+    return _per_packet(run, FIRST_LEVEL_MISSES)

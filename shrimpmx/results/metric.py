@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from shrimpmx.results.statistics import Samples
 
 Counters = Mapping[str, Mapping[str, int]]
+Figures = TypeVar("Figures", bound=Samples | float)
+Compute = Callable[["Outcome"], Figures]
+Kind = Literal["time", "count"]
+Better = Literal["lower", "higher", ""]
 
 
 @dataclass(frozen=True)
@@ -55,10 +59,40 @@ class Outcome:
     steered: tuple[int, ...] = ()
     program: Mapping[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
 
+    def total(self, *names: str) -> int:
+        """The sum of counters over all agents."""
+        return sum(total(self.counters, name) for name in names)
+
+    def account(self, name: str) -> int:
+        """An entry of the waiting account, over all ranks."""
+        return sum(int(self.accounts.get(rank, {}).get(name, 0)) for rank in self.ranks)
+
+    def used(self, *names: str, absent: str) -> float:
+        """Entries of the kernel's account, over all ranks. AbsentError if it lacks one."""
+        found = [self.usage[rank] for rank in self.ranks if rank in self.usage]
+        if not found or any(name not in usage for usage in found for name in names):
+            raise AbsentError(absent)
+        return float(sum(usage[name] for usage in found for name in names))
+
+
+class AbsentError(Exception):
+    """A run cannot give a figure; the text says why."""
+
+
+Value = TypeVar("Value")
+
+
+def some(found: Value, reason: str) -> Value:
+    """What was found. AbsentError, with the reason, if that is nothing."""
+    if not found:
+        raise AbsentError(reason)
+    return found
+
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: `compute` gives samples, or the reason why there are none.
+    """One metric: `figure` gives its samples, or the one that a run gives once; or it raises
+    AbsentError.
 
     `kind` "time" follows the distance of the CPUs and needs agents that run beside each other:
     it is summarised and compared within one state. A "count" is taken over all runs. `better` is
@@ -69,15 +103,40 @@ class Metric:
     title: str
     unit: str
     meaning: str
-    compute: Callable[[Outcome], Samples | str]
-    kind: Literal["time", "count"]
-    better: Literal["lower", "higher", ""] = "lower"
+    figure: Compute[Samples | float]
+    kind: Kind
+    better: Better = "lower"
+
+    def compute(self, outcome: Outcome) -> Samples | str:
+        """The samples of a run, or the reason why it has none."""
+        try:
+            found = self.figure(outcome)
+        except AbsentError as reason:
+            return str(reason)
+        return np.atleast_1d(np.asarray(found, dtype=np.float64))
 
     def scale(self, dilation: float) -> float:
         """What a run's figure is multiplied by to be one of the emulated platform."""
         if self.kind == "count":
             return 1.0
         return dilation if self.unit.endswith("/s") else 1.0 / dilation
+
+
+class MetricTable(dict[str, Metric]):
+    """Metrics by their names, declared by a decorator of the functions that compute them."""
+
+    def metric(
+        self, title: str, unit: str, kind: Kind, better: Better = "lower"
+    ) -> Callable[[Compute[Figures]], Compute[Figures]]:
+        """Declares a function as a metric: its name is the metric's, its docstring the meaning."""
+
+        def declared(figure: Compute[Figures]) -> Compute[Figures]:
+            name, text = figure.__name__, " ".join((figure.__doc__ or "").split()).rstrip(".")
+            meaning = text[:1].lower() + text[1:]
+            self[name] = Metric(name, title, unit, meaning, figure, kind, better)
+            return figure
+
+        return declared
 
 
 def shown_figures(metric: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -89,26 +148,3 @@ def shown_figures(metric: Mapping[str, Any]) -> Mapping[str, Any]:
 def total(counters: Counters, name: str) -> int:
     """The sum of one counter over all agents."""
     return sum(int(values.get(name, 0)) for values in counters.values())
-
-
-def one(value: float) -> Samples:
-    """A figure that a run gives once."""
-    return np.array([value], dtype=np.float64)
-
-
-def ranks_account(outcome: Outcome, name: str) -> int:
-    """An entry of the waiting account, over all ranks."""
-    return sum(int(outcome.accounts.get(rank, {}).get(name, 0)) for rank in outcome.ranks)
-
-
-def ranks_usage(outcome: Outcome, *names: str) -> float | None:
-    """Entries of the kernel's account, over all ranks; None if it lacks one."""
-    found = [outcome.usage[rank] for rank in outcome.ranks if rank in outcome.usage]
-    if not found or any(name not in usage for usage in found for name in names):
-        return None
-    return float(sum(usage[name] for usage in found for name in names))
-
-
-def declare(*metrics: Metric) -> dict[str, Metric]:
-    """Metrics by their names."""
-    return {metric.name: metric for metric in metrics}

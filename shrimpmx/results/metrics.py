@@ -5,19 +5,18 @@ A metric that a run cannot give is a reason, never a blank.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
 
 import numpy as np
 
 from shrimpmx.results.cache_metrics import CACHE_METRICS
 from shrimpmx.results.metric import (
+    AbsentError,
     Metric,
+    MetricTable,
     Outcome,
-    declare,
-    one,
-    ranks_account,
-    ranks_usage,
     shown_figures,
+    some,
     total,
 )
 from shrimpmx.results.multiqueue_metrics import MULTIQUEUE_METRICS
@@ -27,174 +26,73 @@ from shrimpmx.results.waiting_metrics import WAITING_METRICS
 
 __all__ = ["CAUSES", "METRICS", "Metric", "Outcome", "shown_figures", "total"]
 
-# Packets that carry an acknowledgement and nothing else, as handlers count them.
-ACKS = ("recv_liback",)
+METRICS = MetricTable()
 # Packets of a message of any size, without acknowledgements.
 MESSAGE_PACKETS = (
     *("recv_tiny", "recv_small", "recv_medium_frag"),
     *("recv_rndv", "recv_pull_request", "recv_pull_reply", "recv_notify"),
 )
-NOT_BY_MESSAGE = "only the workload anatomy counts message by message"
+NO_SAMPLES = "the rank returned no samples"
+NO_MESSAGE = "no message was received"
+NO_WAIT = "no rank waited"
+NO_ARRIVAL = "no packet arrived"
+NO_CPU_TIME = "the kernel gave no CPU time"
 
 
-def _each_message(*names: str) -> Callable[[Outcome], Samples | str]:
+def _each_message(run: Outcome, *names: str) -> Samples:
     """How much each message moved the counters `names`, over all agents."""
-
-    def compute(outcome: Outcome) -> Samples | str:
-        if not outcome.per_message:
-            return NOT_BY_MESSAGE
-        parts = [
-            values[name]
-            for values in outcome.per_message.values()
-            for name in names
-            if name in values
-        ]
-        return np.sum(parts, axis=0) if parts else np.zeros(outcome.samples.size)
-
-    return compute
+    agents = some(run.per_message, "only the workload anatomy counts message by message").values()
+    parts = [values[name] for values in agents for name in names if name in values]
+    return np.sum(parts, axis=0) if parts else np.zeros(run.samples.size)
 
 
-def _mean_by_message(*names: str) -> Callable[[Outcome], Samples | str]:
+def _mean_by_message(run: Outcome, name: str) -> float:
     """The same, its mean over a run: interrupts differ from message to message."""
-    each = _each_message(*names)
-
-    def compute(outcome: Outcome) -> Samples | str:
-        found = each(outcome)
-        return found if isinstance(found, str) else one(float(found.mean()))
-
-    return compute
+    return float(_each_message(run, name).mean())
 
 
-def _no_samples(outcome: Outcome) -> str | None:
-    return None if outcome.samples.size else "the rank returned no samples"
+def _samples(run: Outcome) -> Samples:
+    some(run.samples.size, NO_SAMPLES)
+    return run.samples
 
 
-def _round_trip(outcome: Outcome) -> Samples | str:
-    return _no_samples(outcome) or outcome.samples / 500
+def _cpu_time_ns(run: Outcome, processes: list[str], absent: str) -> float:
+    """User and system time of these processes."""
+    if any("task_clock_ns" not in run.usage[name] for name in processes):
+        raise AbsentError(absent)
+    return sum(run.usage[name]["task_clock_ns"] for name in processes)
 
 
-def _half_round_trip(outcome: Outcome) -> Samples | str:
-    return _no_samples(outcome) or outcome.samples / 1000
+@METRICS.metric("Half round trip", "us", "time")
+def half_round_trip(run: Outcome) -> Samples:
+    """Time from sending a message until the other rank has it."""
+    return _samples(run) / 1000
 
 
-def _message_rate(outcome: Outcome) -> Samples | str:
-    if not outcome.samples.size:
-        return "the rank returned no samples"
-    return one(float((1e6 / np.maximum(outcome.samples, 1e-3)).sum()))
+@METRICS.metric("Round trip", "us", "time")
+def round_trip(run: Outcome) -> Samples:
+    """There and back, computing included."""
+    return _samples(run) / 500
 
 
-def _interrupts_per_message(outcome: Outcome) -> Samples | str:
-    if outcome.per_message:
-        return _mean_by_message("irq_raised")(outcome)
-    messages = total(outcome.counters, "recv_messages")
-    if not messages:
-        return "no message was received"
-    return one(total(outcome.counters, "irq_raised") / messages)
+@METRICS.metric("Message rate", "k msg/s", "time", "higher")
+def message_rate(run: Outcome) -> float:
+    """Messages received per second behind the warm-up, in thousands; one figure per run."""
+    return float((1e6 / np.maximum(_samples(run), 1e-3)).sum())
 
 
-def _packets_per_interrupt(outcome: Outcome) -> Samples | str:
-    interrupts = total(outcome.counters, "interrupts")
-    if not interrupts:
-        return "no interrupt was raised"
-    return one(total(outcome.counters, "recv_packets") / interrupts)
+@METRICS.metric("Interrupts per message", "irq/msg", "count")
+def interrupts_per_message(run: Outcome) -> float:
+    """Interrupts that the NICs raised, per message received."""
+    if run.per_message:
+        return _mean_by_message(run, "irq_raised")
+    return run.total("irq_raised") / some(run.total("recv_messages"), NO_MESSAGE)
 
 
-def _system_calls_per_wait(outcome: Outcome) -> Samples | str:
-    waits = ranks_account(outcome, "waits")
-    if not waits:
-        return "no rank waited"
-    return one(ranks_account(outcome, "system_calls") / waits)
-
-
-def _taken_spinning(outcome: Outcome) -> Samples | str:
-    waits = ranks_account(outcome, "waits")
-    if not waits:
-        return "no rank waited"
-    found = ranks_account(outcome, "while_spinning") + ranks_account(outcome, "at_once")
-    return one(100 * found / waits)
-
-
-def _switches_per_wait(outcome: Outcome) -> Samples | str:
-    waits = ranks_account(outcome, "waits")
-    switches = ranks_usage(outcome, "voluntary_switches", "involuntary_switches")
-    if not waits or switches is None:
-        return "no rank waited" if not waits else "the kernel gave no context switches"
-    return one(switches / waits)
-
-
-def _cpu_per_message(outcome: Outcome) -> Samples | str:
-    messages = total(outcome.counters, "recv_messages")
-    used_ns = ranks_usage(outcome, "task_clock_ns")
-    if not messages or used_ns is None:
-        return "no message was received" if not messages else "the kernel gave no CPU time"
-    return one(used_ns / 1000 / messages)
-
-
-def _deferral_longest(outcome: Outcome) -> Samples | str:
-    if not total(outcome.counters, "irq_deferred"):
-        return "no interrupt was put off"
-    name = "irq_deferred_longest_ns"
-    return one(max(values.get(name, 0) for values in outcome.counters.values()) / 1000)
-
-
-def _packet_time(outcome: Outcome) -> Samples | str:
-    return _no_samples(outcome) or outcome.samples
-
-
-def _host_cpu_per_message(outcome: Outcome) -> Samples | str:
-    messages = total(outcome.counters, "recv_messages")
-    hosts = [name for name in outcome.usage if name in outcome.ranks or ".irq" in name]
-    if not messages:
-        return "no message was received"
-    if not hosts or any("task_clock_ns" not in outcome.usage[name] for name in hosts):
-        return "the kernel gave no CPU time"
-    return one(sum(outcome.usage[name]["task_clock_ns"] for name in hosts) / 1000 / messages)
-
-
-def _handler_cpu_per_packet(outcome: Outcome) -> Samples | str:
-    packets = total(outcome.counters, "recv_packets")
-    handlers = [usage for name, usage in outcome.usage.items() if ".irq" in name]
-    if not packets:
-        return "no handler found a packet"
-    if not handlers:
-        return "there is no interrupt handler: the NIC handles packets itself"
-    if any("task_clock_ns" not in usage for usage in handlers):
-        return "the kernel gave no CPU time of the handlers"
-    return one(sum(usage["task_clock_ns"] for usage in handlers) / packets)
-
-
-def _interrupts_per_packet(outcome: Outcome) -> Samples | str:
-    packets = total(outcome.counters, "rx_packets")
-    if not packets:
-        return "no packet arrived"
-    return one(total(outcome.counters, "irq_raised") / packets)
-
-
-def _unmarked_share(outcome: Outcome) -> Samples | str:
-    """A generator takes acknowledgements too: what it sank is unmarked."""
-    sunk = total(outcome.counters, "sunk_packets")
-    packets = total(outcome.counters, "rx_packets")
-    if not packets + sunk:
-        return "no packet arrived"
-    unmarked = packets - total(outcome.counters, "rx_marked") + sunk
-    return one(100 * unmarked / (packets + sunk))
-
-
-def _other_delay(outcome: Outcome) -> Samples | str:
-    packets = total(outcome.counters, "recv_other")
-    if not packets:
-        return "no packet of another protocol was received"
-    return one(total(outcome.counters, "recv_other_delay_ns") / packets / 1000)
-
-
-def _deferral_success(outcome: Outcome) -> Samples | str:
-    """All packets behind a mark came while its interrupt was put off, so that it reports them."""
-    bridged = _each_message("irq_deferred_packets")(outcome)
-    if isinstance(bridged, str):
-        return bridged
-    if not outcome.mis_ordering:
-        return "no packet comes behind a mark: mark_early and overtake are 0"
-    return one(100 * float((bridged == outcome.mis_ordering).mean()))
+@METRICS.metric("Transfer time", "us", "time")
+def transfer(run: Outcome) -> Samples:
+    """From just before a send until the other rank's receive is done."""
+    return half_round_trip(run)
 
 
 # Why a NIC raises an interrupt.
@@ -205,210 +103,139 @@ CAUSES = {
     "timeout": "since the coalescing timer ran out",
     "frames": "since so many packets waited",
 }
-
-
-METRICS = declare(
-    Metric(
-        "half_round_trip",
-        "Half round trip",
-        "us",
-        "time from sending a message until the other rank has it",
-        _half_round_trip,
-        "time",
-    ),
-    Metric(
-        "round_trip",
-        "Round trip",
-        "us",
-        "there and back, computing included",
-        _round_trip,
-        "time",
-    ),
-    Metric(
-        "message_rate",
-        "Message rate",
-        "k msg/s",
-        "messages received per second behind the warm-up, in thousands; one figure per run",
-        _message_rate,
-        "time",
-        "higher",
-    ),
-    Metric(
-        "interrupts_per_message",
-        "Interrupts per message",
+for _cause, _why in CAUSES.items():
+    METRICS[f"interrupts_{_cause}"] = Metric(
+        f"interrupts_{_cause}",
+        f"Interrupts of cause {_cause} per message",
         "irq/msg",
-        "interrupts that the NICs raised, per message received",
-        _interrupts_per_message,
+        f"interrupts that the NICs raised per message, {_why}",
+        functools.partial(_mean_by_message, name=f"irq_raised_{_cause}"),
         "count",
-    ),
-    Metric(
-        "transfer",
-        "Transfer time",
-        "us",
-        "from just before a send until the other rank's receive is done",
-        _half_round_trip,
-        "time",
-    ),
-    *(
-        Metric(
-            f"interrupts_{cause}",
-            f"Interrupts of cause {cause} per message",
-            "irq/msg",
-            f"interrupts that the NICs raised per message, {why}",
-            _mean_by_message(f"irq_raised_{cause}"),
-            "count",
-        )
-        for cause, why in CAUSES.items()
-    ),
-    Metric(
-        "packets_per_message",
-        "Packets per message",
-        "packets",
-        "packets that handlers found, acknowledgements apart, of each message",
-        _each_message(*MESSAGE_PACKETS),
-        "count",
-    ),
-    Metric(
-        "pull_requests_per_message",
-        "Pull requests per message",
-        "packets",
-        "pull requests that handlers found, of each message: its blocks",
-        _each_message("recv_pull_request"),
-        "count",
-    ),
-    Metric(
-        "pull_replies_per_message",
-        "Pull replies per message",
-        "packets",
-        "pull replies that handlers found, of each message: its data",
-        _each_message("recv_pull_reply"),
-        "count",
-    ),
-    Metric(
-        "marked_per_message",
-        "Marked packets per message",
-        "packets",
-        "packets that arrived with a mark, of each message",
-        _each_message("rx_marked"),
-        "count",
-    ),
-    Metric(
-        "acks_per_message",
-        "Acknowledgements per message",
-        "packets",
-        "packets that only acknowledge, per message",
-        _mean_by_message(*ACKS),
-        "count",
-    ),
-    Metric(
-        "packets_per_interrupt",
-        "Packets per interrupt",
-        "pkt/irq",
-        "packets that a handler found, per interrupt it took",
-        _packets_per_interrupt,
-        "count",
-        "higher",
-    ),
-    Metric(
-        "system_calls_per_wait",
-        "System calls per wait",
-        "calls",
-        "system calls that the ranks made to wait, per wait",
-        _system_calls_per_wait,
-        "count",
-    ),
-    Metric(
-        "switches_per_wait",
-        "Context switches per wait",
-        "switches",
-        "voluntary and involuntary switches of the ranks, per wait",
-        _switches_per_wait,
-        "count",
-    ),
-    Metric(
-        "taken_spinning",
-        "Taken while spinning",
-        "%",
-        "waits that ended before the rank gave up its CPU",
-        _taken_spinning,
-        "count",
-        "higher",
-    ),
-    Metric(
-        "cpu_per_message",
-        "CPU µs of the ranks per message",
-        "us",
-        "user and system time of all ranks, per message received",
-        _cpu_per_message,
-        "time",
-    ),
-    Metric(
-        "host_cpu_per_message",
-        "CPU µs of the hosts per message",
-        "us",
-        "user and system time of all ranks and interrupt handlers, per message received",
-        _host_cpu_per_message,
-        "time",
-    ),
-    Metric(
-        "deferral_longest",
-        "Longest deferral",
-        "us",
-        "the longest time for which a mark's interrupt was put off",
-        _deferral_longest,
-        "time",
-    ),
-    Metric(
-        "packet_time",
-        "Time per packet",
-        "ns",
-        "time from one invalid packet's drop to the next's, behind the warm-up; one figure per run",
-        _packet_time,
-        "time",
-    ),
-    Metric(
-        "handler_cpu_per_packet",
-        "CPU time of the handlers per packet",
-        "ns",
-        "user and system time of all interrupt handlers, per packet that they found",
-        _handler_cpu_per_packet,
-        "time",
-    ),
-    Metric(
-        "interrupts_per_packet",
-        "Interrupts per packet",
-        "irq/pkt",
-        "interrupts that the NICs raised, per packet that they took",
-        _interrupts_per_packet,
-        "count",
-    ),
-    Metric(
-        "unmarked_share",
-        "Packets without a mark",
-        "%",
-        "share of all packets that arrived without a mark: acknowledgements, in a stream",
-        _unmarked_share,
-        "count",
-    ),
-    Metric(
-        "other_delay",
-        "Delay of the other protocol's packets",
-        "us",
-        "mean time of their packets in host memory until their handler has them",
-        _other_delay,
-        "time",
-    ),
-    Metric(
-        "deferral_success",
-        "Marks deferred to the end",
-        "%",
-        "messages whose early mark's interrupt was put off until their last packet had come",
-        _deferral_success,
-        "count",
-        "higher",
-    ),
-    *WAITING_METRICS,
-    *CACHE_METRICS,
-    *MULTIQUEUE_METRICS,
-    *RUN_METRICS,
-)
+    )
+
+
+@METRICS.metric("Packets per message", "packets", "count")
+def packets_per_message(run: Outcome) -> Samples:
+    """Packets that handlers found, acknowledgements apart, of each message."""
+    return _each_message(run, *MESSAGE_PACKETS)
+
+
+@METRICS.metric("Pull requests per message", "packets", "count")
+def pull_requests_per_message(run: Outcome) -> Samples:
+    """Pull requests that handlers found, of each message: its blocks."""
+    return _each_message(run, "recv_pull_request")
+
+
+@METRICS.metric("Pull replies per message", "packets", "count")
+def pull_replies_per_message(run: Outcome) -> Samples:
+    """Pull replies that handlers found, of each message: its data."""
+    return _each_message(run, "recv_pull_reply")
+
+
+@METRICS.metric("Marked packets per message", "packets", "count")
+def marked_per_message(run: Outcome) -> Samples:
+    """Packets that arrived with a mark, of each message."""
+    return _each_message(run, "rx_marked")
+
+
+@METRICS.metric("Acknowledgements per message", "packets", "count")
+def acks_per_message(run: Outcome) -> float:
+    """Packets that only acknowledge, per message."""
+    return _mean_by_message(run, "recv_liback")
+
+
+@METRICS.metric("Packets per interrupt", "pkt/irq", "count", "higher")
+def packets_per_interrupt(run: Outcome) -> float:
+    """Packets that a handler found, per interrupt it took."""
+    return run.total("recv_packets") / some(run.total("interrupts"), "no interrupt was raised")
+
+
+@METRICS.metric("System calls per wait", "calls", "count")
+def system_calls_per_wait(run: Outcome) -> float:
+    """System calls that the ranks made to wait, per wait."""
+    return run.account("system_calls") / some(run.account("waits"), NO_WAIT)
+
+
+@METRICS.metric("Context switches per wait", "switches", "count")
+def switches_per_wait(run: Outcome) -> float:
+    """Voluntary and involuntary switches of the ranks, per wait."""
+    waits, absent = some(run.account("waits"), NO_WAIT), "the kernel gave no context switches"
+    return run.used("voluntary_switches", "involuntary_switches", absent=absent) / waits
+
+
+@METRICS.metric("Taken while spinning", "%", "count", "higher")
+def taken_spinning(run: Outcome) -> float:
+    """Waits that ended before the rank gave up its CPU."""
+    found = run.account("while_spinning") + run.account("at_once")
+    return 100 * found / some(run.account("waits"), NO_WAIT)
+
+
+@METRICS.metric("CPU µs of the ranks per message", "us", "time")
+def cpu_per_message(run: Outcome) -> float:
+    """User and system time of all ranks, per message received."""
+    messages = some(run.total("recv_messages"), NO_MESSAGE)
+    return run.used("task_clock_ns", absent=NO_CPU_TIME) / 1000 / messages
+
+
+@METRICS.metric("CPU µs of the hosts per message", "us", "time")
+def host_cpu_per_message(run: Outcome) -> float:
+    """User and system time of all ranks and interrupt handlers, per message received."""
+    messages = some(run.total("recv_messages"), NO_MESSAGE)
+    hosts = [name for name in run.usage if name in run.ranks or ".irq" in name]
+    return _cpu_time_ns(run, some(hosts, NO_CPU_TIME), NO_CPU_TIME) / 1000 / messages
+
+
+@METRICS.metric("Longest deferral", "us", "time")
+def deferral_longest(run: Outcome) -> float:
+    """The longest time for which a mark's interrupt was put off."""
+    some(run.total("irq_deferred"), "no interrupt was put off")
+    return max(agent.get("irq_deferred_longest_ns", 0) for agent in run.counters.values()) / 1000
+
+
+@METRICS.metric("Time per packet", "ns", "time")
+def packet_time(run: Outcome) -> Samples:
+    """Time from one invalid packet's drop to the next's, behind the warm-up; one figure per run."""
+    return _samples(run)
+
+
+@METRICS.metric("CPU time of the handlers per packet", "ns", "time")
+def handler_cpu_per_packet(run: Outcome) -> float:
+    """User and system time of all interrupt handlers, per packet that they found."""
+    packets = some(run.total("recv_packets"), "no handler found a packet")
+    handlers = [name for name in run.usage if ".irq" in name]
+    some(handlers, "there is no interrupt handler: the NIC handles packets itself")
+    return _cpu_time_ns(run, handlers, "the kernel gave no CPU time of the handlers") / packets
+
+
+@METRICS.metric("Interrupts per packet", "irq/pkt", "count")
+def interrupts_per_packet(run: Outcome) -> float:
+    """Interrupts that the NICs raised, per packet that they took."""
+    return run.total("irq_raised") / some(run.total("rx_packets"), NO_ARRIVAL)
+
+
+@METRICS.metric("Packets without a mark", "%", "count")
+def unmarked_share(run: Outcome) -> float:
+    """Share of all packets that arrived without a mark: acknowledgements, in a stream."""
+    # A generator takes acknowledgements too: what it sank is unmarked.
+    packets = some(run.total("rx_packets", "sunk_packets"), NO_ARRIVAL)
+    return 100 * (packets - run.total("rx_marked")) / packets
+
+
+@METRICS.metric("Delay of the other protocol's packets", "us", "time")
+def other_delay(run: Outcome) -> float:
+    """Mean time of their packets in host memory until their handler has them."""
+    packets = some(run.total("recv_other"), "no packet of another protocol was received")
+    return run.total("recv_other_delay_ns") / packets / 1000
+
+
+@METRICS.metric("Marks deferred to the end", "%", "count", "higher")
+def deferral_success(run: Outcome) -> float:
+    """Messages whose early mark's interrupt was put off until their last packet had come."""
+    # All packets behind a mark came while its interrupt was put off, so that it reports them.
+    bridged = _each_message(run, "irq_deferred_packets")
+    some(run.mis_ordering, "no packet comes behind a mark: mark_early and overtake are 0")
+    return 100 * float((bridged == run.mis_ordering).mean())
+
+
+for _table in (WAITING_METRICS, CACHE_METRICS, MULTIQUEUE_METRICS, RUN_METRICS):
+    METRICS.update(_table)

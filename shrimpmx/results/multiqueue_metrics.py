@@ -7,11 +7,10 @@ handle and of an event-ring line. So they are exact also where cores outnumber C
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from shrimpmx.results.metric import Metric, Outcome, one, total
+from shrimpmx.results.metric import MetricTable, Outcome, some
 from shrimpmx.results.statistics import Samples
 
+MULTIQUEUE_METRICS = MetricTable()
 MIB = 1 << 20
 # What handlers find with another core than theirs.
 HANDOVERS = ("handover_endpoint", "handover_pull", "handover_event", "handover_event_back")
@@ -21,141 +20,78 @@ IN_A_ROW = 16
 NO_SAMPLES = "the rank returned no samples"
 
 
-def _per(names: tuple[str, ...], divisor: str, reason: str) -> Callable[[Outcome], Samples | str]:
-    """Counters over another one, of all agents; `reason`: why there is none where that is 0."""
-
-    def compute(outcome: Outcome) -> Samples | str:
-        found = total(outcome.counters, divisor)
-        moved = sum(total(outcome.counters, name) for name in names)
-        return one(moved / found) if found else reason
-
-    return compute
-
-
-def _events_handed_over(outcome: Outcome) -> Samples | str:
-    away = total(outcome.counters, "handover_event")
-    events = away + total(outcome.counters, "recv_at_process")
-    return one(100 * away / events) if events else "no handler wrote an event"
-
-
-def _busiest_core(outcome: Outcome) -> Samples | str:
-    nodes: dict[str, list[int]] = {}
-    for name, values in outcome.counters.items():
-        node, irq, _ = name.partition(".irq")
-        if irq:
-            nodes.setdefault(node, []).append(values.get("recv_packets", 0))
-    packets = sum(map(sum, nodes.values()))
-    return one(100 * sum(map(max, nodes.values())) / packets) if packets else NO_PACKET
-
-
-def _sum(name: str) -> Callable[[Outcome], Samples | str]:
-    """A counter over all agents, which may be none."""
-    return lambda outcome: one(total(outcome.counters, name))
-
-
-def _mean_half_round_trip(outcome: Outcome) -> Samples | str:
-    if not outcome.samples.size:
-        return NO_SAMPLES
-    whole = outcome.samples.size // IN_A_ROW * IN_A_ROW
-    if not whole:
-        return f"fewer than {IN_A_ROW} messages"
-    means: Samples = outcome.samples[:whole].reshape(-1, IN_A_ROW).mean(axis=1) / 1000
+@MULTIQUEUE_METRICS.metric("Half round trip, mean in a row", "us", "time")
+def mean_half_round_trip(run: Outcome) -> Samples:
+    """Mean half round trip of 16 messages in a row: with interrupts in turn they alternate between
+    short and long, and a median would be one of them.
+    """
+    whole = some(run.samples.size, NO_SAMPLES) // IN_A_ROW * IN_A_ROW
+    rows = run.samples[: some(whole, f"fewer than {IN_A_ROW} messages")].reshape(-1, IN_A_ROW)
+    means: Samples = rows.mean(axis=1) / 1000
     return means
 
 
-def _bandwidth(outcome: Outcome) -> Samples | str:
-    if not outcome.samples.size:
-        return NO_SAMPLES
-    if not outcome.message_bytes:
-        return "messages of 0 B carry nothing"
-    return outcome.message_bytes / outcome.samples * (1e9 / MIB)
+@MULTIQUEUE_METRICS.metric("Throughput of a ping-pong", "MiB/s", "time", "higher")
+def bandwidth(run: Outcome) -> Samples:
+    """Bytes of a message over half the round trip, as IMB PingPong has it."""
+    some(run.samples.size, NO_SAMPLES)
+    return some(run.message_bytes, "messages of 0 B carry nothing") / run.samples * (1e9 / MIB)
 
 
-MULTIQUEUE_METRICS = (
-    Metric(
-        "mean_half_round_trip",
-        "Half round trip, mean in a row",
-        "us",
-        f"mean half round trip of {IN_A_ROW} messages in a row: with interrupts in turn they "
-        "alternate between short and long, and a median would be one of them",
-        _mean_half_round_trip,
-        "time",
-    ),
-    Metric(
-        "bandwidth",
-        "Throughput of a ping-pong",
-        "MiB/s",
-        "bytes of a message over half the round trip, as IMB PingPong has it",
-        _bandwidth,
-        "time",
-        "higher",
-    ),
-    Metric(
-        "handovers_per_packet",
-        "Hand-overs per packet",
-        "times",
-        "descriptors, pull handles and lines of event rings that the handler found with another "
-        "core, per packet",
-        _per(HANDOVERS, "recv_packets", NO_PACKET),
-        "count",
-    ),
-    Metric(
-        "endpoint_handovers",
-        "Hand-overs of endpoints per packet",
-        "times",
-        "endpoints' descriptors that the handler found with another core, per packet",
-        _per(("handover_endpoint",), "recv_packets", NO_PACKET),
-        "count",
-    ),
-    Metric(
-        "pull_handovers",
-        "Hand-overs of pull handles per reply",
-        "times",
-        "pull handles that the handler found with another core, per pull reply",
-        _per(("handover_pull",), "recv_pull_reply", "no pull reply was received"),
-        "count",
-    ),
-    Metric(
-        "events_handed_over",
-        "Events handed over",
-        "%",
-        "events that the handler wrote on another core than the one that their process runs on",
-        _events_handed_over,
-        "count",
-    ),
-    Metric(
-        "queue_changes",
-        "Changes of queue per packet",
-        "times",
-        "packets that came by another queue than the packet before for the same endpoint",
-        _per(("rx_queue_changes",), "rx_packets", "no packet arrived"),
-        "count",
-    ),
-    Metric(
-        "flow_moves",
-        "Endpoints sent to another queue",
-        "moves",
-        "times that a NIC sent an endpoint's packets to another queue from then on; one figure "
-        "per run",
-        _sum("flow_moves"),
-        "count",
-        "",
-    ),
-    Metric(
-        "moves",
-        "Processes moved",
-        "moves",
-        "times that ranks went to another core while they ran; one figure per run",
-        _sum("moves"),
-        "count",
-        "",
-    ),
-    Metric(
-        "busiest_core",
-        "Share of the busiest core",
-        "%",
-        "packets of a node that the one of its cores handled that handles most",
-        _busiest_core,
-        "count",
-    ),
-)
+@MULTIQUEUE_METRICS.metric("Hand-overs per packet", "times", "count")
+def handovers_per_packet(run: Outcome) -> float:
+    """Descriptors, pull handles and lines of event rings that the handler found with another core,
+    per packet.
+    """
+    return run.total(*HANDOVERS) / some(run.total("recv_packets"), NO_PACKET)
+
+
+@MULTIQUEUE_METRICS.metric("Hand-overs of endpoints per packet", "times", "count")
+def endpoint_handovers(run: Outcome) -> float:
+    """Endpoints' descriptors that the handler found with another core, per packet."""
+    return run.total("handover_endpoint") / some(run.total("recv_packets"), NO_PACKET)
+
+
+@MULTIQUEUE_METRICS.metric("Hand-overs of pull handles per reply", "times", "count")
+def pull_handovers(run: Outcome) -> float:
+    """Pull handles that the handler found with another core, per pull reply."""
+    replies = some(run.total("recv_pull_reply"), "no pull reply was received")
+    return run.total("handover_pull") / replies
+
+
+@MULTIQUEUE_METRICS.metric("Events handed over", "%", "count")
+def events_handed_over(run: Outcome) -> float:
+    """Events that the handler wrote on another core than the one that their process runs on."""
+    events = run.total("handover_event", "recv_at_process")
+    return 100 * run.total("handover_event") / some(events, "no handler wrote an event")
+
+
+@MULTIQUEUE_METRICS.metric("Changes of queue per packet", "times", "count")
+def queue_changes(run: Outcome) -> float:
+    """Packets that came by another queue than the packet before for the same endpoint."""
+    return run.total("rx_queue_changes") / some(run.total("rx_packets"), "no packet arrived")
+
+
+@MULTIQUEUE_METRICS.metric("Endpoints sent to another queue", "moves", "count", "")
+def flow_moves(run: Outcome) -> float:
+    """Times that a NIC sent an endpoint's packets to another queue from then on; one figure per
+    run.
+    """
+    return run.total("flow_moves")
+
+
+@MULTIQUEUE_METRICS.metric("Processes moved", "moves", "count", "")
+def moves(run: Outcome) -> float:
+    """Times that ranks went to another core while they ran; one figure per run."""
+    return run.total("moves")
+
+
+@MULTIQUEUE_METRICS.metric("Share of the busiest core", "%", "count")
+def busiest_core(run: Outcome) -> float:
+    """Packets of a node that the one of its cores handled that handles most."""
+    nodes: dict[str, list[int]] = {}
+    for name, values in run.counters.items():
+        node, irq, _ = name.partition(".irq")
+        if irq:
+            nodes.setdefault(node, []).append(values.get("recv_packets", 0))
+    return 100 * sum(map(max, nodes.values())) / some(sum(map(sum, nodes.values())), NO_PACKET)

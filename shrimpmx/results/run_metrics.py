@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-from shrimpmx.results.metric import Metric, Outcome, one, ranks_usage, total
-from shrimpmx.results.statistics import Samples
+from shrimpmx.results.metric import MetricTable, Outcome, some
+
+RUN_METRICS = MetricTable()
 
 
-def _run_time(outcome: Outcome) -> Samples | str:
-    times = [ns for rank, ns in outcome.elapsed_ns.items() if rank in outcome.ranks]
-    return one(max(times) / 1000) if times else "no rank told how long it worked"
+@RUN_METRICS.metric("Run time", "us", "time")
+def run_time(run: Outcome) -> float:
+    """Time from the start of the ranks' work until the last rank is done."""
+    times = [ns for rank, ns in run.elapsed_ns.items() if rank in run.ranks]
+    return max(some(times, "no rank told how long it worked")) / 1000
 
 
-def _run_cpu_time(outcome: Outcome) -> Samples | str:
-    used_ns = ranks_usage(outcome, "task_clock_ns")
-    return "the kernel gave no CPU time of the ranks" if used_ns is None else one(used_ns / 1000)
+@RUN_METRICS.metric("CPU time of the ranks", "us", "time")
+def run_cpu_time(run: Outcome) -> float:
+    """User and system time of all ranks in a run."""
+    return run.used("task_clock_ns", absent="the kernel gave no CPU time of the ranks") / 1000
 
 
-def _run_interrupts(outcome: Outcome) -> Samples | str:
-    return one(total(outcome.counters, "irq_raised"))
-
-
-RUN_METRICS = (
-    Metric(
-        "run_time",
-        "Run time",
-        "us",
-        "time from the start of the ranks' work until the last rank is done",
-        _run_time,
-        "time",
-    ),
-    Metric(
-        "run_cpu_time",
-        "CPU time of the ranks",
-        "us",
-        "user and system time of all ranks in a run",
-        _run_cpu_time,
-        "time",
-    ),
-    Metric(
-        "run_interrupts",
-        "Interrupts of a run",
-        "irq",
-        "interrupts that the NICs raised while the ranks worked",
-        _run_interrupts,
-        "count",
-    ),
-)
+@RUN_METRICS.metric("Interrupts of a run", "irq", "count")
+def run_interrupts(run: Outcome) -> float:
+    """Interrupts that the NICs raised while the ranks worked."""
+    return run.total("irq_raised")

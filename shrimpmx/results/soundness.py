@@ -6,173 +6,151 @@ flaw, so that nothing behind it has to look again.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from shrimpmx.results.runs import STATES
 
 # Beyond any figure that a run can give; sums of such figures still fit a float (ours).
-LARGEST = 1e18
+LARGEST = 10**18
 
-_Check = Callable[[Any], bool]
+
+def _known(state: str) -> str:
+    if state not in STATES:
+        raise ValueError(f"there is no state {state!r}")
+    return state
+
+
+Number = Annotated[float, Field(gt=-LARGEST, lt=LARGEST)]
+Positive = Annotated[float, Field(gt=0, lt=LARGEST)]
+Count = Annotated[int, Field(ge=0, lt=LARGEST)]
+State = Annotated[str, AfterValidator(_known)]
+Table = dict[str, dict[str, Number]]
+
+
+class _Part(BaseModel):
+    """A part of a result. Each field that is there is of its type; its description says which."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def flaw(cls, values: Any, owner: str) -> str | None:
+        """What is wrong with `values`, in a few words; None if they are sound."""
+        try:
+            cls.model_validate(values)
+        except ValidationError as error:
+            key = str(error.errors()[0]["loc"][0])
+            return f"{owner}{key!r} is not {cls.model_fields[key].description}"
+        return None
+
+
+class _Parameters(_Part):
+    platform: str = ""
+
+
+class _Process(_Part):
+    cpu: Count
+
+
+class _Placement(_Part):
+    processes: list[_Process] = []
+
+
+class _Repeats(_Part):
+    state: State
+    count: Count
+
+
+COSTS_WORDS = "an object of costs in ns"
+_OBJECT: Any = Field({}, description="an object")
+
+
+class _Run(_Part):
+    scenario: str = Field("", description="a name")
+    title: str = Field("", description="a text")
+    source: str = Field("", description="a text")
+    shows: str = Field("", description="a text")
+    environment: dict[str, Any] = _OBJECT
+    parameters: dict[str, Any] = _OBJECT
+    set: list[str] = Field([], description="a list of settings")
+    seed: int = Field(0, ge=0, description="a whole number from 0 on")
+    costs: dict[str, Positive] = Field({}, description=COSTS_WORDS)
+    layout: dict[str, Any] = _OBJECT
+
+
+class _Layout(_Part):
+    rows: str | None = Field(None, description="an axis")
+    columns: str | None = Field(None, description="an axis")
+    axes: list[str] = Field([], description="a list of axes")
+
+
+class _Point(_Part):
+    params: _Parameters = Field(_Parameters(), description="an object of parameters")
+    metrics: dict[str, Any] = _OBJECT
+    counters: Table = Field({}, description="an object of counters by agent")
+    accounts: Table = Field({}, description="an object of figures by process")
+    usage: Table = Field({}, description="an object of figures by process")
+    per_message: Table = Field({}, description="an object of counters by agent")
+    host_costs_ns: dict[str, Number] = Field({}, description="an object of costs in ns")
+    state: State = Field("", description="a state of the CPUs")
+    states: list[State] = Field([], description="a list of states of the CPUs")
+    limits: list[str] = Field([], description="a list of reasons")
+    disturbed: bool | Count = Field(0, description="a count, or of one run a yes or no")
+    steered: list[Count] = Field([], description="a list of nodes")
+    time_dilation: Positive = Field(1.0, description="a number above 0")
+    impossible: str = Field("", description="a reason")
+
+
+class _Single(_Part):
+    """What a single run has beside that, or in another form than a point."""
+
+    cache_line_round_trip_ns: list[Number | None] = Field([], description="a list of times")
+    placement: _Placement = Field(_Placement(), description="a placement of processes on CPUs")
+    mode: str = Field("", description="a mode")
+
+
+class _Metric(_Part):
+    unavailable: str = Field("", description="a reason")
+    samples: list[Number] = Field([], description="a list of numbers")
+    unit: str = Field("", description="a unit")
+    scale: Positive = Field(1.0, description="a number above 0")
+    median: Number = Field(0.0, description="a number")
+    p99: Number = Field(0.0, description="a number")
+    max: Number = Field(0.0, description="a number")
+    ci95: list[Number] = Field([0.0, 0.0], min_length=2, max_length=2, description="two numbers")
+    repeats: list[_Repeats] = Field([], description="a list of states and counts")
+    state: State = Field("", description="a state of the CPUs")
+    scaled: dict[str, Any] = _OBJECT
+
+
+_POINT_KEYS = ("params", "metrics", "counters", "accounts", "usage", "state")
+_NUMBER, _COSTS = TypeAdapter(Number), TypeAdapter(dict[str, Positive])
 
 
 def is_number(value: Any) -> bool:
     """Whether it is a finite number, and no truth value."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return -LARGEST < value < LARGEST and not math.isnan(value)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_optional_text(value: Any) -> bool:
-    return value is None or isinstance(value, str)
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _are_parameters(value: Any) -> bool:
-    return isinstance(value, dict) and _is_text(value.get("platform", ""))
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
-def _are_numbers(value: Any) -> bool:
-    return isinstance(value, list) and all(map(is_number, value))
-
-
-def _is_interval(value: Any) -> bool:
-    return _are_numbers(value) and len(value) == 2
-
-
-def _is_positive(value: Any) -> bool:
-    return is_number(value) and value > 0
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST
-
-
-def _is_seed(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _is_disturbance(value: Any) -> bool:
-    return isinstance(value, bool) or _is_count(value)
-
-
-def _are_counts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_count, value))
-
-
-def _are_figures(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(is_number, value.values()))
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_are_figures, value.values()))
+    return _is(_NUMBER, value)
 
 
 def are_costs(value: Any) -> bool:
     """Whether they are what a result was made with: this machine's costs, ns by name."""
-    return isinstance(value, dict) and all(map(_is_positive, value.values()))
+    return _is(_COSTS, value)
 
 
-def _is_state(value: Any) -> bool:
-    return isinstance(value, str) and value in STATES
-
-
-def _are_states(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_state, value))
-
-
-def _are_distances(value: Any) -> bool:
-    return isinstance(value, list) and all(each is None or is_number(each) for each in value)
-
-
-def _is_placement(value: Any) -> bool:
-    """Whether it has the parts that say what limits times of such a placement."""
-    if not isinstance(value, dict):
+def _is(adapter: TypeAdapter[Any], value: Any) -> bool:
+    try:
+        adapter.validate_python(value, strict=True)
+    except ValidationError:
         return False
-    processes = value.get("processes", ())
-    return isinstance(processes, list | tuple) and all(
-        isinstance(process, dict) and _is_count(process.get("cpu")) for process in processes
-    )
-
-
-def _are_repeats(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(part, dict) and _is_state(part.get("state")) and _is_count(part.get("count"))
-        for part in value
-    )
-
-
-COSTS_WORDS = "an object of costs in ns"
-_RUN: dict[str, tuple[_Check, str]] = {
-    "scenario": (_is_text, "a name"),
-    "title": (_is_text, "a text"),
-    "source": (_is_text, "a text"),
-    "shows": (_is_text, "a text"),
-    "environment": (_is_object, "an object"),
-    "parameters": (_is_object, "an object"),
-    "set": (_are_texts, "a list of settings"),
-    "seed": (_is_seed, "a whole number from 0 on"),
-    "costs": (are_costs, COSTS_WORDS),
-    "layout": (_is_object, "an object"),
-}
-_LAYOUT: dict[str, tuple[_Check, str]] = {
-    "rows": (_is_optional_text, "an axis"),
-    "columns": (_is_optional_text, "an axis"),
-    "axes": (_are_texts, "a list of axes"),
-}
-_POINT: dict[str, tuple[_Check, str]] = {
-    "params": (_are_parameters, "an object of parameters"),
-    "metrics": (_is_object, "an object"),
-    "counters": (_is_table, "an object of counters by agent"),
-    "accounts": (_is_table, "an object of figures by process"),
-    "usage": (_is_table, "an object of figures by process"),
-    "per_message": (_is_table, "an object of counters by agent"),
-    "host_costs_ns": (_are_figures, "an object of costs in ns"),
-    "state": (_is_state, "a state of the CPUs"),
-    "states": (_are_states, "a list of states of the CPUs"),
-    "limits": (_are_texts, "a list of reasons"),
-    "disturbed": (_is_disturbance, "a count, or of one run a yes or no"),
-    "steered": (_are_counts, "a list of nodes"),
-    "time_dilation": (_is_positive, "a number above 0"),
-    "impossible": (_is_text, "a reason"),
-}
-# What a single run has beside that, or in another form than a point.
-_SINGLE: dict[str, tuple[_Check, str]] = {
-    "cache_line_round_trip_ns": (_are_distances, "a list of times"),
-    "placement": (_is_placement, "a placement of processes on CPUs"),
-    "mode": (_is_text, "a mode"),
-}
-_SINGLE_KEYS = (*_SINGLE, "params", "metrics", "counters", "accounts", "usage", "state")
-_METRIC: dict[str, tuple[_Check, str]] = {
-    "unavailable": (_is_text, "a reason"),
-    "samples": (_are_numbers, "a list of numbers"),
-    "unit": (_is_text, "a unit"),
-    "scale": (_is_positive, "a number above 0"),
-    "median": (is_number, "a number"),
-    "ci95": (_is_interval, "two numbers"),
-    "repeats": (_are_repeats, "a list of states and counts"),
-    "state": (_is_state, "a state of the CPUs"),
-    "scaled": (_is_object, "an object"),
-}
+    return True
 
 
 def run_flaw(run: Mapping[str, Any]) -> str | None:
     """What is wrong with the head of a result, in a few words; None if it is sound."""
-    flaw = _flaw(run, _RUN, "")
-    return flaw or _flaw(run.get("layout", {}), _LAYOUT, "layout's ")
+    flaw = _Run.flaw(run, "")
+    return flaw or _Layout.flaw(run.get("layout", {}), "layout's ")
 
 
 def place_flaw(run: Mapping[str, Any]) -> str | None:
@@ -185,7 +163,7 @@ def place_flaw(run: Mapping[str, Any]) -> str | None:
 
 def point_flaw(point: Mapping[str, Any]) -> str | None:
     """What is wrong with a point, in a few words; None if it is sound."""
-    flaw = _flaw(point, _POINT, "a point's ")
+    flaw = _Point.flaw(point, "a point's ")
     if flaw:
         return flaw
     found = (_metric_flaw(name, metric) for name, metric in point["metrics"].items())
@@ -194,10 +172,10 @@ def point_flaw(point: Mapping[str, Any]) -> str | None:
 
 def single_run_flaw(run: Mapping[str, Any]) -> str | None:
     """What is wrong with what is kept of one run of a sweep; None if it can be merged."""
-    missing = next((key for key in _SINGLE_KEYS if key not in run), None)
+    missing = next((key for key in (*_Single.model_fields, *_POINT_KEYS) if key not in run), None)
     if missing is not None:
         return f"{missing!r} is missing"
-    flaw = _flaw(run, _SINGLE, "a run's ") or point_flaw(run)
+    flaw = _Single.flaw(run, "a run's ") or point_flaw(run)
     empty = [] if flaw else [name for name, m in run["metrics"].items() if m.get("samples") == []]
     return f"metric {empty[0]!r} has no samples" if empty else flaw
 
@@ -216,7 +194,7 @@ def _metric_flaw(name: str, metric: Any) -> str | None:
     if not isinstance(metric, dict) or not ("unavailable" in metric or "samples" in metric):
         return f"metric {name!r} has neither samples nor a reason"
     owner = f"metric {name!r}: "
-    flaw = _flaw(metric, _METRIC, owner)
+    flaw = _Metric.flaw(metric, owner)
     if flaw:
         return flaw
     for figures in (metric, metric.get("scaled")):
@@ -225,16 +203,7 @@ def _metric_flaw(name: str, metric: Any) -> str | None:
     repeats = metric.get("repeats")
     if repeats and sum(part["count"] for part in repeats) != len(metric.get("samples", ())):
         return f"metric {name!r} has other samples than its repeats count"
-    flaw = _flaw(metric.get("scaled", {}), _METRIC, f"{owner}scaled ")
+    flaw = _Metric.flaw(metric.get("scaled", {}), f"{owner}scaled ")
     if not flaw and "scaled" in metric and not {"median", "scale"} <= metric["scaled"].keys():
         return f"metric {name!r}: 'scaled' has no median or no scale"
     return flaw
-
-
-def _flaw(
-    values: Mapping[str, Any], checks: Mapping[str, tuple[_Check, str]], owner: str
-) -> str | None:
-    for key, (check, wanted) in checks.items():
-        if key in values and not check(values[key]):
-            return f"{owner}{key!r} is not {wanted}"
-    return None

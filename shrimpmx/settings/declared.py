@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticKnownError
+
+from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
 
 Count = Annotated[int, Field(ge=0)]
 Nanoseconds = Annotated[int, Field(ge=0, le=60_000_000_000)]
@@ -28,6 +31,22 @@ RingEntries = Annotated[int, Field(ge=16, le=65536)]
 # A setting lists several values between commas; in a Text they are part of it.
 WITH_COMMAS = "commas are part of it"
 Text = Annotated[str, WITH_COMMAS]
+
+
+def _name_among(names: tuple[str, ...]) -> BeforeValidator:
+    """Refuses any other value, in the words of a Literal of these names."""
+    expected = " or ".join((", ".join(map(repr, names[:-1])), repr(names[-1])))
+
+    def checked(value: object) -> object:
+        if value not in names:
+            raise PydanticKnownError("literal_error", {"expected": expected})
+        return value
+
+    return BeforeValidator(checked)
+
+
+CoalescingName = Annotated[str, _name_among(COALESCING_NAMES)]
+WaitName = Annotated[str, _name_among(WAIT_NAMES)]
 
 
 class Declared(BaseModel):

@@ -10,7 +10,7 @@ from shrimpmx.settings.declared import Declared
 class LinkFaults(Declared):
     """Faults of the link, drawn from a seed; a rate is a probability per packet.
 
-    `only` restricts the faults to packet types by name (see wire/packets.py); empty means
+    `only` restricts the faults to packet types by name (see wire/names.py); empty means
     all types.
     """
 

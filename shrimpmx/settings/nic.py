@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from shrimpmx.settings.declared import (
+    CoalescingName,
     Count,
     Declared,
     HardwareRate,
@@ -14,7 +15,7 @@ from shrimpmx.settings.declared import (
     Nanoseconds,
     RingEntries,
 )
-from shrimpmx.settings.strategies import COALESCING, CoalescingName, CoalescingRow
+from shrimpmx.settings.strategies import COALESCING, CoalescingRow
 
 
 class NicParameters(Declared):

@@ -2,17 +2,15 @@
 
 A row has a strategy's name, its rule and when it wins, its class, and what else there is to know of
 it. Parameters and their checks, the command line and the lists in the documentation go by the rows.
-A class is given as "module:class", so that nothing compiled is imported here.
+A class is given as "module:class", so that nothing compiled is imported here; nor is pydantic, as
+ranks read these tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
-
-from pydantic import BeforeValidator
-from pydantic_core import PydanticKnownError
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -223,24 +221,11 @@ _WAITING_ROWS = (
 COALESCING: Mapping[str, CoalescingRow] = {row.name: row for row in _COALESCING_ROWS}
 WAITING: Mapping[str, WaitingRow] = {row.name: row for row in _WAITING_ROWS}
 
+# The spin limit, ns: T_block of the waiting paper, footnote 2.
+SPIN_NS = 300_000
+
 COALESCING_NAMES: tuple[str, ...] = tuple(COALESCING)
 WAIT_NAMES: tuple[str, ...] = tuple(WAITING)
 # The papers' own; the others came later, or are what a paper leaves for the future.
 PAPER_COALESCING_NAMES: tuple[str, ...] = tuple(row.name for row in _COALESCING_ROWS if row.paper)
 PAPER_WAIT_NAMES: tuple[str, ...] = tuple(row.name for row in _WAITING_ROWS if row.paper)
-
-
-def _name_among(names: tuple[str, ...]) -> BeforeValidator:
-    """Refuses any other value, in the words of a Literal of these names."""
-    expected = " or ".join((", ".join(map(repr, names[:-1])), repr(names[-1])))
-
-    def checked(value: object) -> object:
-        if value not in names:
-            raise PydanticKnownError("literal_error", {"expected": expected})
-        return value
-
-    return BeforeValidator(checked)
-
-
-CoalescingName = Annotated[str, _name_among(COALESCING_NAMES)]
-WaitName = Annotated[str, _name_among(WAIT_NAMES)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from shrimpmx.settings.declared import Declared, HostCost, Nanoseconds
-from shrimpmx.settings.strategies import WAITING, WaitName
+from shrimpmx.settings.declared import Declared, HostCost, Nanoseconds, WaitName
+from shrimpmx.settings.strategies import SPIN_NS, WAITING
 
 
 class WaitParameters(Declared):
@@ -13,7 +13,7 @@ class WaitParameters(Declared):
 
     strategy: WaitName = Field("spin", description="waiting strategy")
     spin_ns: Nanoseconds = Field(
-        300_000, description="spin limit of the hybrids, ns (T_block of the paper, footnote 2)"
+        SPIN_NS, description="spin limit of the hybrids, ns (T_block of the paper, footnote 2)"
     )
     spin_t_block: float = Field(
         0.0,

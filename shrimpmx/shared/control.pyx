@@ -237,6 +237,11 @@ cdef class Control:
         names = counter_names(_KIND_NAMES[record.kind])
         return {name: record.counters[index] for index, name in enumerate(names)}
 
+    def counters(self) -> dict[str, dict[str, int]]:
+        """The counters of all agents as they are now, by agent."""
+        return {self.agent_info(number)["name"]: self.agent_counters(number)
+                for number in range(self.agents_count)}
+
     cdef runner_record *_checked_runner(self, uint32_t index) except NULL:
         if index >= self.header.runners_count:
             raise IndexError(f"no runner {index}; there are {self.header.runners_count}")

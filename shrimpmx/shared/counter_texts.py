@@ -267,7 +267,7 @@ TEXTS: dict[str, str] = NIC | DRIVER | IRQ | RANK | HOG | DMA
 # A counter whose name ends so is the largest of the times seen: it does not add up.
 LONGEST = "_longest_ns"
 
-_GROUPS = (
+GROUPS = (
     ("nic", "The NIC", NIC),
     ("irq, rank, dma", "The driver, wherever its code runs", DRIVER),
     ("irq", "Interrupt handler and receive handler", IRQ),
@@ -275,13 +275,3 @@ _GROUPS = (
     ("dma", "The dma agent", DMA),
     ("hog", "The hog", HOG),
 )
-
-
-def markdown_tables() -> str:
-    """The tables of docs/counters.md: one per group of counters."""
-    parts = []
-    for kinds, title, texts in _GROUPS:
-        rows = [f"| `{name}` | {text} |" for name, text in texts.items()]
-        parts.append(f"## {title} ({kinds})\n\n| counter | goes up with |\n| --- | --- |\n")
-        parts[-1] += "\n".join(rows)
-    return "\n\n".join(parts) + "\n"

@@ -3,55 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from shrimpmx.errors import InputError
 from shrimpmx.settings.core_lists import affinities, parse_core_list
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.shared.sizes import (
-    COPY_DESCRIPTOR_BYTES,
-    CORE_INTERRUPTS_BYTES,
-    ENDPOINT_DESCRIPTOR_BYTES,
-    ENDPOINT_PULLS,
-    ENDPOINT_REGIONS,
-    EVENT_BYTES,
-    FRAME_SLOT_HEADER_BYTES,
-    HEAP_START_BYTES,
-    INTERRUPT_VECTOR_BYTES,
-    MEMORY_REGION_BYTES,
-    NO_RUNNER,
-    NODE_CORES_MAX,
-    NODE_ENDPOINTS_MAX,
-    NODE_FLOWS,
-    NODE_HEADER_BYTES,
-    NODE_PEERS_MAX,
-    NODE_VECTORS_MAX,
-    PEER_NAME_BYTES,
-    PULL_HANDLE_BYTES,
-    RAW_QUEUE_BYTES,
-    RING_HEADER_BYTES,
-    STEERING_FLOW_BYTES,
-    VMMC_CORE_BYTES,
-    VMMC_EXPORT_BYTES,
-    VMMC_EXPORTS,
-    VMMC_IMPORT_BYTES,
-    VMMC_IMPORTS,
-    VMMC_LETTER_SLOT_BYTES,
-    VMMC_MAILBOX_ENTRIES,
-    VMMC_NODE_BYTES,
-    VMMC_PAGE_BYTES,
-    VMMC_PORTS,
-    VMMC_PROCESS_BYTES,
-)
+from shrimpmx.shared import sizes
 from shrimpmx.wire.tables import WireGeometry, marked_types, wire_geometry
 
 CACHE_LINE_BYTES = 64
 # enum busy_poll of layout.h, by CoalescingRow.polling.
 BUSY_POLLS = {"none": 0, "ranks": 1, "suspend": 2}
-# Frames that another core's backlog holds (Linux: netdev_max_backlog is 1000).
-BACKLOG_ENTRIES = 1024
 # enum steering_kind of layout.h.
 STEERINGS = {"endpoint": 0, "rss": 1, "rps": 2, "arfs": 3}
 
@@ -89,7 +53,7 @@ class NodeLayout:
     nic_agent: int = 0
     core_runners: list[int] = field(default_factory=lambda: [0])
     core_agents: list[int] = field(default_factory=lambda: [0])
-    dma_runner: int = NO_RUNNER
+    dma_runner: int = sizes.NO_RUNNER
     dma_agent: int = 0
     vmmc: bool = False
     # Parameters by their names; their defaults are those of the declarations.
@@ -114,6 +78,9 @@ class NodeLayout:
     # Of the coalescing strategy: how ranks poll (BUSY_POLLS). Without a heap segment: 0.
     busy_poll: int = 0
     heap_bytes: int = 0
+
+    # Frames that another core's backlog holds (Linux: netdev_max_backlog is 1000).
+    backlog_entries: ClassVar[int] = 1024
 
     # Filled in by place(): bytes from the start of the segment.
     cores_offset: int = 0
@@ -170,7 +137,7 @@ class NodeLayout:
     @property
     def frame_slot_bytes(self) -> int:
         """Stride of a slot that holds a frame of `mtu` bytes."""
-        return slot_stride(FRAME_SLOT_HEADER_BYTES + self.mtu)
+        return slot_stride(sizes.FRAME_SLOT_HEADER_BYTES + self.mtu)
 
     @property
     def geometry(self) -> WireGeometry:
@@ -183,14 +150,23 @@ class NodeLayout:
         return marked_types(self.marks)
 
     @property
+    def steering_kind(self) -> int:
+        """`steering` as enum steering_kind."""
+        return STEERINGS[self.steering]
+
+    @property
     def recvq_slot_bytes(self) -> int:
         """Stride of a recvq slot: one medium fragment."""
         return slot_stride(self.geometry.medium_frag_bytes)
 
+    def _frame_ring(self, entries: int) -> int:
+        """Bytes of a ring of frames."""
+        return lines(sizes.RING_HEADER_BYTES + entries * self.frame_slot_bytes)
+
     def place(self) -> NodeLayout:
         """Compute every offset and the segment's size; returns self."""
         self._check()
-        position = NODE_HEADER_BYTES
+        position = sizes.NODE_HEADER_BYTES
 
         def take(size_bytes: int) -> int:
             nonlocal position
@@ -198,36 +174,39 @@ class NodeLayout:
             position += lines(size_bytes)
             return start
 
-        frame_ring = RING_HEADER_BYTES + self.tx_ring_entries * self.frame_slot_bytes
-        self.cores_offset = take(CORE_INTERRUPTS_BYTES * self.cores)
-        self.vectors_offset = take(INTERRUPT_VECTOR_BYTES * self.rx_queues)
-        self.endpoints_offset = take(ENDPOINT_DESCRIPTOR_BYTES * self.endpoints)
-        self.core_tx_stride = self.endpoint_tx_stride = lines(frame_ring)
+        self.cores_offset = take(sizes.CORE_INTERRUPTS_BYTES * self.cores)
+        self.vectors_offset = take(sizes.INTERRUPT_VECTOR_BYTES * self.rx_queues)
+        self.endpoints_offset = take(sizes.ENDPOINT_DESCRIPTOR_BYTES * self.endpoints)
+        self.core_tx_stride = self.endpoint_tx_stride = self._frame_ring(self.tx_ring_entries)
         self.core_tx_rings_offset = take(self.core_tx_stride * self.cores)
         self.endpoint_tx_rings_offset = take(self.endpoint_tx_stride * self.endpoints)
-        self.link_stride = lines(RING_HEADER_BYTES + self.link_ring_entries * self.frame_slot_bytes)
+        self.link_stride = self._frame_ring(self.link_ring_entries)
         self.link_rings_offset = take(self.link_stride * self.nodes_count)
-        self.rx_stride = lines(RING_HEADER_BYTES + self.rx_ring_entries * self.frame_slot_bytes)
+        self.rx_stride = self._frame_ring(self.rx_ring_entries)
         self.rx_rings_offset = take(self.rx_stride * self.rx_queues)
-        self.event_stride = self.event_ring_entries * (2 * EVENT_BYTES + self.recvq_slot_bytes)
+        self.event_stride = self.event_ring_entries * (
+            2 * sizes.EVENT_BYTES + self.recvq_slot_bytes
+        )
         self.event_rings_offset = take(self.event_stride * self.endpoints)
-        self.regions_offset = take(MEMORY_REGION_BYTES * ENDPOINT_REGIONS * self.endpoints)
-        self.pulls_offset = take(PULL_HANDLE_BYTES * ENDPOINT_PULLS * self.endpoints)
-        if self.dma_runner != NO_RUNNER:
+        self.regions_offset = take(
+            sizes.MEMORY_REGION_BYTES * sizes.ENDPOINT_REGIONS * self.endpoints
+        )
+        self.pulls_offset = take(sizes.PULL_HANDLE_BYTES * sizes.ENDPOINT_PULLS * self.endpoints)
+        if self.dma_runner != sizes.NO_RUNNER:
             self.copy_stride = lines(
-                RING_HEADER_BYTES + self.rx_ring_entries * COPY_DESCRIPTOR_BYTES
+                sizes.RING_HEADER_BYTES + self.rx_ring_entries * sizes.COPY_DESCRIPTOR_BYTES
             )
             self.copy_rings_offset = take(self.copy_stride * self.rx_queues)
-        self.raw_offset = take(RAW_QUEUE_BYTES + PEER_NAME_BYTES * self.nodes_count)
-        self.flows_offset = take(STEERING_FLOW_BYTES * NODE_FLOWS)
+        self.raw_offset = take(sizes.RAW_QUEUE_BYTES + sizes.PEER_NAME_BYTES * self.nodes_count)
+        self.flows_offset = take(sizes.STEERING_FLOW_BYTES * sizes.NODE_FLOWS)
         if self.steering == "rps":
-            self.backlog_stride = lines(RING_HEADER_BYTES + BACKLOG_ENTRIES * self.frame_slot_bytes)
+            self.backlog_stride = self._frame_ring(self.backlog_entries)
             self.backlogs_offset = take(self.backlog_stride * self.cores)
         if self.vmmc:
-            self.vmmc_offset = take(VMMC_NODE_BYTES)
-            self.vmmc_processes_offset = take(VMMC_PROCESS_BYTES * self.endpoints)
-            self.vmmc_cores_offset = take(VMMC_CORE_BYTES * self.cores)
-            self.vmmc_ports_offset = take(VMMC_PORTS)
+            self.vmmc_offset = take(sizes.VMMC_NODE_BYTES)
+            self.vmmc_processes_offset = take(sizes.VMMC_PROCESS_BYTES * self.endpoints)
+            self.vmmc_cores_offset = take(sizes.VMMC_CORE_BYTES * self.cores)
+            self.vmmc_ports_offset = take(sizes.VMMC_PORTS)
             self.vmmc_tables_stride = sum(self.vmmc_table_bytes)
             self.vmmc_tables_offset = take(self.vmmc_tables_stride * self.endpoints)
         self.size_bytes = -(-position // 4096) * 4096
@@ -249,29 +228,31 @@ class NodeLayout:
     @property
     def vmmc_pages(self) -> int:
         """Pages of a process, and one for its mailbox."""
-        return -(-self.heap_bytes // VMMC_PAGE_BYTES) + 1
+        return -(-self.heap_bytes // sizes.VMMC_PAGE_BYTES) + 1
 
     @property
     def vmmc_table_bytes(self) -> tuple[int, int, int, int]:
         """Of a process's pages, exports, imports and mailbox, in this order in memory."""
         return (
             lines(4 * self.vmmc_pages),
-            VMMC_EXPORT_BYTES * VMMC_EXPORTS,
-            VMMC_IMPORT_BYTES * VMMC_IMPORTS,
-            lines(RING_HEADER_BYTES + VMMC_LETTER_SLOT_BYTES * VMMC_MAILBOX_ENTRIES),
+            sizes.VMMC_EXPORT_BYTES * sizes.VMMC_EXPORTS,
+            sizes.VMMC_IMPORT_BYTES * sizes.VMMC_IMPORTS,
+            lines(
+                sizes.RING_HEADER_BYTES + sizes.VMMC_LETTER_SLOT_BYTES * sizes.VMMC_MAILBOX_ENTRIES
+            ),
         )
 
     @property
     def heap_segment_bytes(self) -> int:
         """Size of the node's heap segment; 0 if it has none."""
-        return HEAP_START_BYTES + self.heap_bytes * self.endpoints if self.heap_bytes else 0
+        return sizes.HEAP_START_BYTES + self.heap_bytes * self.endpoints if self.heap_bytes else 0
 
     def _check(self) -> None:
         limits = {
-            "cores": (self.cores, NODE_CORES_MAX),
-            "rx_queues": (self.rx_queues, NODE_VECTORS_MAX),
-            "endpoints": (self.endpoints, NODE_ENDPOINTS_MAX),
-            "nodes_count": (self.nodes_count, NODE_PEERS_MAX),
+            "cores": (self.cores, sizes.NODE_CORES_MAX),
+            "rx_queues": (self.rx_queues, sizes.NODE_VECTORS_MAX),
+            "endpoints": (self.endpoints, sizes.NODE_ENDPOINTS_MAX),
+            "nodes_count": (self.nodes_count, sizes.NODE_PEERS_MAX),
         }
         for name, (value, limit) in limits.items():
             if not 1 <= value <= limit:

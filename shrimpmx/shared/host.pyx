@@ -59,6 +59,10 @@ cdef class Host:
         """What this process has used so far, by the names of shrimpmx.native.perf.usage; ns."""
         return dict.fromkeys(usage(), 0)
 
+    def usage_since(self, before) -> dict[str, int]:
+        """What it has used since `before`, its usage() then."""
+        return {name: value - before[name] for name, value in self.usage().items()}
+
     def wait_started(self, int64_t timeout_ns) -> bool:
         """Wait until the ranks may begin or the run stops; False after `timeout_ns`."""
         cdef control_header *header = self.control.header

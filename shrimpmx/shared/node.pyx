@@ -51,7 +51,6 @@ from shrimpmx.shared.layout cimport (
 
 from shrimpmx.settings.core_lists import checked_affinity, format_core_list
 from shrimpmx.errors import InputError, MachineError
-from shrimpmx.shared.geometry import BACKLOG_ENTRIES, STEERINGS, lines
 
 # Twice what the dma agent hands back at a time (copy_offload.pyx): while it does so the handler
 # can handle as many frames without a descriptor, and the next frame's releases them. In a shorter
@@ -146,7 +145,7 @@ cdef class Node:
         header.endpoint_tx_stride = layout.endpoint_tx_stride
         header.link_rings_offset = layout.link_rings_offset
         header.link_stride = layout.link_stride
-        header.steering = STEERINGS[layout.steering]
+        header.steering = layout.steering_kind
         header.flows_offset = layout.flows_offset
         header.backlogs_offset = layout.backlogs_offset
         header.backlog_stride = layout.backlog_stride
@@ -181,7 +180,7 @@ cdef class Node:
         for index in range(layout.cores):
             self._write_ring(node_core_tx_ring(header, index), layout.tx_ring_entries)
             if layout.backlog_stride:
-                self._write_ring(node_backlog(header, index), BACKLOG_ENTRIES)
+                self._write_ring(node_backlog(header, index), layout.backlog_entries)
         for index in range(layout.endpoints):
             self._write_ring(node_endpoint_tx_ring(header, index), layout.tx_ring_entries)
         for index in range(layout.nodes_count):
@@ -202,7 +201,7 @@ cdef class Node:
     cdef int _write_endpoints(self, layout) except -1:
         cdef endpoint_descriptor *endpoint
         cdef uint64_t start
-        cdef uint64_t events = lines(64 * layout.event_ring_entries)
+        cdef uint64_t events = 64 * <uint64_t>layout.event_ring_entries
         for index in range(layout.endpoints):
             endpoint = node_endpoint(self.header, index)
             memset(endpoint, 0, sizeof(endpoint_descriptor))

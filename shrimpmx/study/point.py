@@ -8,15 +8,9 @@ from typing import Self
 
 from pydantic import model_validator
 
+from shrimpmx.cluster import rules
 from shrimpmx.cluster.nics.kind import Groups
 from shrimpmx.cluster.nics.kinds import kind_of
-from shrimpmx.cluster.rules import (
-    distance_problems,
-    group_problems,
-    mode_problems,
-    move_problems,
-    workload_problems,
-)
 from shrimpmx.mx.binding import bound_cores, parse_binding
 from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.declared import Declared
@@ -90,12 +84,14 @@ class PointParameters(Declared):
     def _problems(self) -> Iterator[str]:
         """What any run refuses, asked before anything runs."""
         cluster, move_every = self.cluster, self.workload.move_every
-        yield from group_problems(Groups(self.nic, self.host, self.mx, self.wait, self.faults))
-        yield from mode_problems(cluster.mode, cluster.nodes, self.nic)
-        yield from move_problems(self.nic, self.host.cores, move_every)
-        yield from distance_problems(cluster.distance, self.nic, move_every)
+        yield from rules.group_problems(
+            Groups(self.nic, self.host, self.mx, self.wait, self.faults)
+        )
+        yield from rules.mode_problems(cluster.mode, cluster.nodes, self.nic)
+        yield from rules.move_problems(self.nic, self.host.cores, move_every)
+        yield from rules.distance_problems(cluster.distance, self.nic, move_every)
         if self.workload.kind != "program":
-            yield from workload_problems(self.workload.kind, self.nic)
+            yield from rules.workload_problems(self.workload.kind, self.nic)
 
     def _check_program(self) -> None:
         work = self.workload

@@ -1,5 +1,4 @@
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Any
 
 from shrimpmx.nic.lent import LentNic
@@ -34,12 +33,7 @@ class VmmcProcess:
     def open(self) -> None: ...
     def close(self) -> None: ...
     def __enter__(self) -> VmmcProcess: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...
     def export(
         self, length: int, interrupts: bool = True, allowed_node: int | None = None
     ) -> Export: ...

@@ -5,17 +5,14 @@ from __future__ import annotations
 from pkgutil import resolve_name
 
 from shrimpmx.errors import InputError
-from shrimpmx.settings.strategies import WAIT_NAMES, WAITING
-from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.strategies import SPIN_NS, WAIT_NAMES, WAITING
 from shrimpmx.wait.hybrid import SpinThen
 from shrimpmx.wait.python_strategy import PythonStrategy
 from shrimpmx.wait.strategy import Strategy
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 
-def make_strategy(
-    choice: str | WaitingStrategy | Strategy, spin_ns: int = WaitParameters().spin_ns
-) -> Strategy:
+def make_strategy(choice: str | WaitingStrategy | Strategy, spin_ns: int = SPIN_NS) -> Strategy:
     """The strategy called `choice`, or an adapter around a user's own one.
 
     `spin_ns` (ns) is the spin limit of the hybrids and of `watchdog`, the cost of blocking for

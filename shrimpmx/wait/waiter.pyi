@@ -1,5 +1,4 @@
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Literal
 
 from shrimpmx.shared.control import Control
@@ -25,12 +24,7 @@ class Waiter:
     def begin(self) -> None: ...
     def end(self) -> None: ...
     def __enter__(self) -> Waiter: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...
     def wait_words(
         self,
         watches: Sequence[tuple[int, int]],

@@ -74,14 +74,14 @@ def send_messages(
     sent, done = (np.zeros(messages.count, dtype=np.int64) for _ in range(2))
     tables: list[Counters] = []
     keep_quiet(endpoint, messages.quiet_ns)
-    before = all_counters(control)
+    before = control.counters()
     for number in range(messages.count):
         stamp(data, number)
         sent[number] = endpoint.host.now_ns()
         _finish(endpoint, endpoint.isend(data, partner, MATCH), number)
         done[number] = endpoint.host.now_ns()
         keep_quiet(endpoint, round(messages.quiet_ns * draw.uniform(1.0, 1.5)))
-        after = all_counters(control)
+        after = control.counters()
         tables.append(moved(before, after))
         before = after
     skip = messages.warmup
@@ -139,14 +139,6 @@ def keep_quiet(endpoint: Endpoint, quiet_ns: int) -> None:
     while endpoint.host.now_ns() < until_ns:
         endpoint.progress()
         endpoint.host.sleep(LOOK_NS)
-
-
-def all_counters(control: Control) -> Counters:
-    """The counters of all agents of the run as they are now."""
-    return {
-        str(control.agent_info(number)["name"]): control.agent_counters(number)
-        for number in range(control.agents_count)
-    }
 
 
 def moved(before: Mapping[str, Mapping[str, int]], after: Counters) -> Counters:

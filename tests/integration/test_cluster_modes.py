@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from support.clusters import generator_stream, pingpong_pair, run, sixteen_agents, stream_pair
+from support.machines import described
 
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.engine.logs import run_log
-from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.nic.policy import Policy
@@ -74,7 +74,7 @@ def test_more_cores_than_cpus() -> None:
         for node, core, peer in ((0, 0, 2), (0, 1, 3), (1, 0, 0), (1, 1, 1))
     )
     spec = ClusterSpec(ranks=ranks, host=HostParameters(cores=2), wait=BLOCK)
-    result = run(spec, topology=Topology.from_description({"packages": [[[0]]]}))
+    result = run(spec, topology=described({"packages": [[[0]]]}))
     assert result.placement.oversubscribed
     assert [result.counters[f"rank{number}"]["recv_messages"] for number in range(4)] == [30] * 4
     # Interrupts go round both cores of each node.
@@ -83,7 +83,7 @@ def test_more_cores_than_cpus() -> None:
 
 @pytest.mark.parametrize("wait", ["block", "sched"])
 def test_everything_on_one_cpu(wait: str) -> None:
-    one = Topology.from_description({"packages": [[[min(os.sched_getaffinity(0))]]]})
+    one = described({"packages": [[[min(os.sched_getaffinity(0))]]]})
     result = run(pingpong_pair(wait=WaitParameters(strategy=wait)), topology=one)
     assert any("degraded" in note for note in result.placement.notes)
     assert result.counters["rank0"]["recv_messages"] == 55

@@ -6,9 +6,9 @@ import os
 
 import pytest
 from support.clusters import ENDLESS, generator_stream, pingpong_pair, run, stream_pair
+from support.machines import described
 
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError
 from shrimpmx.settings.faults import LinkFaults
@@ -87,7 +87,7 @@ def test_several_ranks_of_a_node_share_its_nic() -> None:
 
 @pytest.mark.parametrize("wait", ["block", "sched"])
 def test_everything_on_one_cpu(wait: str) -> None:
-    one = Topology.from_description({"packages": [[[min(os.sched_getaffinity(0))]]]})
+    one = described({"packages": [[[min(os.sched_getaffinity(0))]]]})
     result = run(pingpong_pair(wait=WaitParameters(strategy=wait), nic=MX_NIC), topology=one)
     assert result.counters["rank0"]["recv_messages"] == 55
 

@@ -14,7 +14,8 @@ from shrimpmx.native.segment import Segment
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.eager_packets import (
+from support.agents import make_irq
+from support.eager_packets import (
     ConnectPacket,
     MediumFragmentPacket,
     NackLibPacket,
@@ -22,10 +23,9 @@ from shrimpmx.wire.eager_packets import (
     TinyPacket,
     TrucPacket,
 )
-from shrimpmx.wire.large_packets import NotifyPacket, RndvPacket
-from shrimpmx.wire.packet_base import Packet
-from shrimpmx.wire.packets import encode
-from support.agents import make_irq
+from support.large_packets import NotifyPacket, RndvPacket
+from support.packet_base import Packet
+from support.packets import encode
 
 CONTROL_KIND, NODE_KIND, HEAP_KIND = 1, 2, 4
 NIC, CORE0, CORE1, RANK = 0, 1, 2, 3  # runners, and agents

@@ -11,9 +11,10 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.frames import take_frames
-from shrimpmx.shared.geometry import INTERRUPT_VECTOR_BYTES, STEERING_FLOW_BYTES, NodeLayout
+from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
-from shrimpmx.wire.packets import SmallPacket, TinyPacket, encode, node_address
+from shrimpmx.shared.sizes import INTERRUPT_VECTOR_BYTES, STEERING_FLOW_BYTES
+from support.packets import SmallPacket, TinyPacket, encode, node_address
 
 CONTROL_KIND, NODE_KIND = 1, 2
 TOKEN_OFFSET, WISH_OFFSET = 0, 24  # in struct interrupt_vector

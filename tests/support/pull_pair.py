@@ -8,8 +8,8 @@ from typing import Any
 from shrimpmx.host import pull, regions
 from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.sizes import HEAP_START_BYTES
-from shrimpmx.wire.packets import Packet, decode, encode
 from support.host_node import CORE0, RANK, SESSION, HostNode, frame
+from support.packets import Packet, decode, encode
 
 PULLER, PULLED = 0, 1
 COOKIE = 0xFEEDFACECAFE

@@ -32,8 +32,8 @@ from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
 from shrimpmx.wait.waiter import Waiter
-from shrimpmx.wire.packets import decode
 from support.agents import make_irq
+from support.packets import decode
 
 DELAY_NS = 1_000
 MILLISECOND = 1_000_000

@@ -6,7 +6,7 @@ import ctypes
 import struct
 from enum import IntEnum
 
-from shrimpmx.wire.packets import node_address
+from support.packets import node_address
 
 PAGE_BYTES = 4096
 ETHERTYPE = 0x88B5

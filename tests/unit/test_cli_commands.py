@@ -337,7 +337,7 @@ def test_a_command_loads_no_other_one() -> None:
         "import sys; from shrimpmx.cli import COMMANDS, main\n"
         "try: main(['top', '--help'])\n"
         "except SystemExit: pass\n"
-        "names = {f'shrimpmx.commands.{module}' for module in COMMANDS.values()}\n"
+        "names = {f'shrimpmx.commands.{command.module}' for command in COMMANDS.values()}\n"
         "print(sorted(names & sys.modules.keys()), 'shrimpmx.study.sweep' in sys.modules)"
     )
     done = subprocess.run(

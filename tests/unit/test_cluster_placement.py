@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.machines import described
 
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Distance, Topology
@@ -16,17 +17,17 @@ from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.wait import WaitParameters
 
-CLOVERTOWNS = Topology.from_description(
+CLOVERTOWNS = described(
     {
         "packages": [[[0], [1], [2], [3]], [[4], [5], [6], [7]]],
         "caches": [[0, 1], [2, 3], [4, 5], [6, 7]],
     }
 )
-SMT_MACHINE = Topology.from_description({"packages": [[[0, 4], [1, 5], [2, 6], [3, 7]]]})
-SMT_PAIR = Topology.from_description({"packages": [[[0, 1]]]})
-THREE_CPUS = Topology.from_description({"packages": [[[0], [1], [2]]]})
-TWO_CPUS = Topology.from_description({"packages": [[[0], [1]]], "caches": [[0, 1]]})
-ONE_CPU = Topology.from_description({"packages": [[[3]]]})
+SMT_MACHINE = described({"packages": [[[0, 4], [1, 5], [2, 6], [3, 7]]]})
+SMT_PAIR = described({"packages": [[[0, 1]]]})
+THREE_CPUS = described({"packages": [[[0], [1], [2]]]})
+TWO_CPUS = described({"packages": [[[0], [1]]], "caches": [[0, 1]]})
+ONE_CPU = described({"packages": [[[3]]]})
 NO_RIGHT = (False, "RLIMIT_RTPRIO is 0")
 
 

@@ -24,7 +24,17 @@ def plan(options: dict[str, Any]) -> RanksPlan:
 
 def test_a_plan_comes_back_as_it_was() -> None:
     given = plan({"sizes": [1, 2], "by": {"a": 0.5}, "peer": 1})
-    assert plan_of(plan_bytes(given)) == given
+    found = plan_of(plan_bytes(given))
+    assert found.host.marks == ("tiny", "medium")
+    assert parts_of(found) == parts_of(given)
+
+
+def parts_of(plan: RanksPlan) -> tuple[Any, ...]:
+    """All that a plan says; a rank has its groups of parameters by their attributes."""
+    groups = [vars(group) for group in (plan.nic, plan.host, plan.mx)]
+    ranks = [{**vars(rank), "wait": vars(rank.wait)} for rank in plan.ranks]
+    empty: dict[str, Any] = dict.fromkeys(("nic", "host", "mx", "ranks"))
+    return {**vars(plan), **empty}, groups, ranks
 
 
 @pytest.mark.parametrize("value", [{1: 2}, float("inf"), b"xy", {3}, (1, 2), object()])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.machines import described
 
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.errors import InputError
@@ -30,7 +31,7 @@ def test_cpu_lists(text: str, cpus: tuple[int, ...]) -> None:
 
 
 def test_distances_on_the_papers_machine() -> None:
-    machine = Topology.from_description(CLOVERTOWNS)
+    machine = described(CLOVERTOWNS)
     assert machine.distance(0, 0) is Distance.SAME_CORE
     assert machine.distance(0, 1) is Distance.SHARED_CACHE
     assert machine.distance(0, 2) is Distance.SAME_PACKAGE
@@ -40,23 +41,23 @@ def test_distances_on_the_papers_machine() -> None:
 
 
 def test_smt_siblings_come_last() -> None:
-    machine = Topology.from_description(SMT_MACHINE)
+    machine = described(SMT_MACHINE)
     assert machine.by_preference() == (0, 1, 2, 3, 4, 5, 6, 7)
     assert machine.siblings(5) == (1, 5)
     assert machine.cores_count == 4
     assert machine.distance(1, 5) is Distance.SHARED_CACHE
-    interleaved = Topology.from_description({"packages": [[[0, 1], [2, 3]]]})
+    interleaved = described({"packages": [[[0, 1], [2, 3]]]})
     assert interleaved.by_preference() == (0, 2, 1, 3)
 
 
 def test_a_cpu_that_is_not_there() -> None:
     with pytest.raises(InputError, match=r"no CPU 99 here; the usable CPUs are 0-1"):
-        Topology.from_description(TWO_CPUS).cpu(99)
+        described(TWO_CPUS).cpu(99)
 
 
 def test_a_topology_needs_a_cpu() -> None:
     with pytest.raises(InputError, match="at least one CPU"):
-        Topology.from_description({"packages": []})
+        described({"packages": []})
 
 
 def write_cpu(root: Path, number: int, package: int, siblings: str, cache: str) -> None:
@@ -80,10 +81,10 @@ def test_sysfs_gives_the_same_as_a_description(tmp_path: Path) -> None:
         pair = number // 2 * 2
         write_cpu(tmp_path, number, number // 4, str(number), f"{pair}-{pair + 1}")
     machine = Topology.from_sysfs(tmp_path, range(8))
-    described = Topology.from_description(CLOVERTOWNS)
+    other = described(CLOVERTOWNS)
     for first in range(8):
         for second in range(8):
-            assert machine.distance(first, second) is described.distance(first, second)
+            assert machine.distance(first, second) is other.distance(first, second)
 
 
 def test_sysfs_with_nothing_in_it_is_one_package_of_unshared_cores(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_the_smallest_cache_that_two_cpus_share() -> None:
 
 
 def test_a_part_of_a_machine_has_its_distances() -> None:
-    machine = Topology.from_description(CLOVERTOWNS)
+    machine = described(CLOVERTOWNS)
     part = machine.only([5, 0, 1])
     assert part.numbers == (0, 1, 5)
     assert part.caches == (frozenset({0, 1}),)
@@ -121,8 +122,8 @@ def test_a_part_of_a_machine_has_its_distances() -> None:
 
 
 def test_examples_are_the_first_pairs_of_each_distance_that_there_is() -> None:
-    assert Topology.from_description(ONE_CPU).examples() == {Distance.SAME_CORE: (0, 0)}
-    assert Topology.from_description(TWO_CPUS).examples() == {
+    assert described(ONE_CPU).examples() == {Distance.SAME_CORE: (0, 0)}
+    assert described(TWO_CPUS).examples() == {
         Distance.SAME_CORE: (0, 0),
         Distance.SHARED_CACHE: (0, 1),
     }

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from support.guarded import GuardedSegment, run_in_child
 from support.host_node import CONTROL_KIND, CORE0, RANK, SESSION
 from support.hostile import SUMS, hostile_frame
+from support.packet_base import FrameError
+from support.packets import decode
 
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.host.raw import RawEndpoint
@@ -23,8 +25,6 @@ from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
 from shrimpmx.wire.check import check
-from shrimpmx.wire.packet_base import FrameError
-from shrimpmx.wire.packets import decode
 
 FRAMES = 10_000  # for each of the two formats
 FORMATS = [(1500, "native"), (9000, "native"), (9000, "compatible")]

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from support.host_node import CORE1, NIC, PEER, RANK, SESSION, HostNode, frame, node_address
+from support.packets import decode
 
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.host.receive_handler import ReceiveHandler
 from shrimpmx.shared.frames import take_frames
-from shrimpmx.wire.packets import decode
 
 
 def sent(host: HostNode, endpoint: int = 0) -> list[bytes]:

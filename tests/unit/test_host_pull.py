@@ -6,10 +6,10 @@ import random
 
 import pytest
 from support.host_node import CORE0, RANK, SESSION
+from support.packets import NackMcpPacket, PullReplyPacket, PullRequestPacket
 from support.pull_pair import COOKIE, MILLISECOND, PULLED, PULLER, PullPair
 
 from shrimpmx.host import pull, regions
-from shrimpmx.wire.packets import NackMcpPacket, PullReplyPacket, PullRequestPacket
 from shrimpmx.wire.tables import wire_geometry
 
 FORMATS = [(1500, "native"), (9000, "native"), (9000, "compatible")]

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 from support.host_node import frame
+from support.packets import PullReplyPacket
 from support.pull_pair import COOKIE, PULLED, PULLER, PullPair
 from support.virtual_cluster import NicCluster
 
 from shrimpmx.host import regions
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.wire.packets import PullReplyPacket
 
 FULL, BLOCK_FRAMES = 1468, 32
 SLOTS, BACKLOG_BLOCKS = 16, 1024

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from support.host_node import SESSION, node_address
+from support.packets import NackMcpPacket, Packet, PullReplyPacket, PullRequestPacket
 from support.pull_pair import PULLED, PULLER, PullPair
 
 from shrimpmx.host import regions
 from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.sizes import HEAP_START_BYTES
-from shrimpmx.wire.packets import NackMcpPacket, Packet, PullReplyPacket, PullRequestPacket
 
 FULL = 1468
 MIB = 1 << 20

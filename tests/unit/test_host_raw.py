@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from support.host_node import NIC, PEER, RANK, HostNode, node_address
+from support.packets import HostQuery, HostReply, decode, encode
 
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.host.raw import RawEndpoint
 from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.host import VirtualHost
-from shrimpmx.wire.packets import HostQuery, HostReply, decode, encode
 
 SLOTS, DATA_MAX_BYTES, READER_AT = 32, 1024, 128  # of host/raw.h
 HEAD: dict[str, Any] = {

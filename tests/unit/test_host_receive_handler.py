@@ -14,13 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.host_node import CORE0, CORE1, NIC, PEER, RANK, SESSION, HostNode, frame, node_address
 from support.hostile import SUMS
-
-from shrimpmx.errors import InputError
-from shrimpmx.host.receive_handler import ReceiveHandler
-from shrimpmx.shared.frames import take_frames
-from shrimpmx.wire.check import check
-from shrimpmx.wire.packet_base import NO_PEER
-from shrimpmx.wire.packets import (
+from support.packet_base import NO_PEER
+from support.packets import (
     HostQuery,
     HostReply,
     NackMcpPacket,
@@ -29,6 +24,11 @@ from shrimpmx.wire.packets import (
     decode,
     encode,
 )
+
+from shrimpmx.errors import InputError
+from shrimpmx.host.receive_handler import ReceiveHandler
+from shrimpmx.shared.frames import take_frames
+from shrimpmx.wire.check import check
 
 BAD_ENDPOINT, CLOSED, BAD_SESSION = 1, 2, 3
 PULL_MAGIC = 0x21071980

@@ -14,7 +14,7 @@ from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.shared.frames import put_frame
-from shrimpmx.shared.geometry import BACKLOG_ENTRIES
+from shrimpmx.shared.geometry import NodeLayout
 
 CORES = 4
 WATCHDOG = 1
@@ -120,15 +120,15 @@ def test_only_the_cores_of_the_list_get_frames() -> None:
 
 def test_a_full_backlog_drops_and_counts() -> None:
     steered = Steered(budget=4096)
-    steered.deliver(*[1] * (BACKLOG_ENTRIES + 7), 0)
+    steered.deliver(*[1] * (NodeLayout.backlog_entries + 7), 0)
     steered.host.raise_interrupt()
     steered.steps(0)
     counted = steered.counters(0, "rps_steered", "rps_backlog_full", "rps_interrupts")
-    assert counted == (BACKLOG_ENTRIES, 7, 1)
+    assert counted == (NodeLayout.backlog_entries, 7, 1)
     assert steered.seqnums(0) == [0]
     while steered.steps(1):
         pass
-    assert steered.seqnums(1) == list(range(BACKLOG_ENTRIES))
+    assert steered.seqnums(1) == list(range(NodeLayout.backlog_entries))
     assert steered.host.node.ring_depths()["rx", 0] == 0
 
 

@@ -18,13 +18,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from support.packets import FRAME_MIN_BYTES
 from support.tree import ROOT
 from support.virtual_cluster import NicCluster, frame_type, pattern
 
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES
 from shrimpmx.shared.frames import take_frames
-from shrimpmx.wire.packets import FRAME_MIN_BYTES
 
 # By number: file and test.
 HELD_BY: dict[int, tuple[tuple[str, str], ...]] = {

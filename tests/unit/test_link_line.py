@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.nic import Nodes, frame, small_frame
+from support.packets import ConnectPacket, encode
 
 from shrimpmx.errors import InputError
 from shrimpmx.link.faults import FaultSource
 from shrimpmx.link.rings import RingEgress
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.shared.frames import put_frame, take_frames
-from shrimpmx.wire.packets import ConnectPacket, encode
 
 TEN_GIGABIT = 10_000_000_000
 HOLD_NS = 100_000

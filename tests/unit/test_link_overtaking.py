@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from support.nic import Nodes
+from support.packets import MediumFragmentPacket, TinyPacket, decode, encode, node_address
 
 from shrimpmx.link.rings import RingEgress
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.shared.frames import take_frames
-from shrimpmx.wire.packets import MediumFragmentPacket, TinyPacket, decode, encode, node_address
 
 FRAG_BYTES, COMPATIBLE_FRAG_BYTES = 1452, 4096
 HOLD_NS = 100_000

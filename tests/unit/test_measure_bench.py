@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shrimpmx.bench import run as bench
-from shrimpmx.bench.run import Benchmark, Sample
+from shrimpmx.bench.benchmark import Benchmark, Sample
 from shrimpmx.cluster.engine.forked import Forked
 
 TURNS = 2

@@ -7,7 +7,8 @@ import pytest
 
 from shrimpmx.bench import queues as bench_queues
 from shrimpmx.bench import run as bench
-from shrimpmx.bench.receive_path import ReceiveRate, receive_spec
+from shrimpmx.bench.benchmark import Sample, one_figure
+from shrimpmx.bench.receive_path import receive_spec
 from shrimpmx.bench.steering_costs import per_packet
 from shrimpmx.cluster.engine.forked import Forked
 
@@ -48,14 +49,13 @@ def test_seven_of_eight_ranks_are_idle_each_with_a_queue_and_a_core() -> None:
 def test_a_turn_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
 
-    def run(
-        _engine: Forked, _seconds: float, _coalescing: str, _wait: str, *, queues: int
-    ) -> ReceiveRate:
+    def run(_engine: Forked, _seconds: float, *, coalescing: str, wait: str, queues: int) -> Sample:
         runs.append(queues)
-        return ReceiveRate(1e6 * queues, "waiting")
+        assert (coalescing, wait) == ("stream", "block")
+        return one_figure(1e6 * queues, "waiting")
 
     monkeypatch.setattr(bench_queues, "receive_path", run)
     for benchmark in bench_queues.queue_benchmarks(Forked())[3:]:
-        figures, bound_by = benchmark.measure(SECONDS)
-        assert (figures.tolist(), bound_by) == ([1e6 * runs[-1]], "waiting")
+        sample = benchmark.measure(SECONDS)
+        assert (sample.figures.tolist(), sample.bound_by) == ([1e6 * runs[-1]], "waiting")
     assert runs == [1, 8]

@@ -42,7 +42,7 @@ def test_the_ratio_is_that_of_neighbours(monkeypatch: pytest.MonkeyPatch) -> Non
     pair = np.array([4.0, 9.0]), np.array([2.0, 3.0])
     monkeypatch.setattr(wait_costs, "wake_ups", lambda *_arguments: pair)
     figures = {
-        b.name: b.figures(SECONDS).tolist()
+        b.name: b.measure(SECONDS).figures.tolist()
         for b in bench_waiting.wait_benchmarks()
         if b.name.endswith("[same-cpu]")
     }

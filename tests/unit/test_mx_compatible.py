@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from support.packet_counts import eager_packet_count
+from support.packets import MediumFragmentPacket, decode
 from support.virtual_cluster import VirtualCluster, is_marked, pattern
-
-from shrimpmx.wire.packets import MediumFragmentPacket, decode
-from shrimpmx.wire.tables import eager_packet_count
 
 WIRE = (9000, "compatible")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from support.packets import TinyPacket
 from support.virtual_cluster import (
     MILLISECOND,
     FaultyWire,
@@ -16,7 +17,6 @@ from support.virtual_cluster import (
 
 from shrimpmx.errors import MxError
 from shrimpmx.settings.mx import MxParameters
-from shrimpmx.wire.packets import TinyPacket
 
 
 def nothing(frame: bytes) -> list[tuple[int, bytes]]:

@@ -6,6 +6,7 @@ import random
 
 import pytest
 from support.exchange import exchange
+from support.packets import SmallPacket, TinyPacket, TrucPacket
 from support.virtual_cluster import (
     MILLISECOND,
     FaultyWire,
@@ -16,7 +17,6 @@ from support.virtual_cluster import (
 )
 
 from shrimpmx.settings.mx import MxParameters
-from shrimpmx.wire.packets import SmallPacket, TinyPacket, TrucPacket
 
 
 @pytest.mark.parametrize("only", ["truc", "connect", "tiny", "small", "medium_frag"])

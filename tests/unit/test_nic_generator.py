@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 from support.agents import make_generator
 from support.nic import PLAIN, Handler, Nodes, make_firmware, run
-
-from shrimpmx.errors import InputError
-from shrimpmx.link.rings import ring_links
-from shrimpmx.nic.generator import TrafficGenerator
-from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.shared.frames import put_frame, take_frames
-from shrimpmx.wire.check import check
-from shrimpmx.wire.packets import (
+from support.packets import (
     ConnectPacket,
     NackLibPacket,
     Packet,
@@ -23,6 +16,13 @@ from shrimpmx.wire.packets import (
     encode,
     node_address,
 )
+
+from shrimpmx.errors import InputError
+from shrimpmx.link.rings import ring_links
+from shrimpmx.nic.generator import TrafficGenerator
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.shared.frames import put_frame, take_frames
+from shrimpmx.wire.check import check
 
 RANK_SESSION = 0xABCD
 RESEND_NS = 1_000_000

@@ -6,6 +6,7 @@ import pytest
 from support.exchange import exchange
 from support.mx_nic import MxCluster
 from support.nic import PLAIN
+from support.packets import TinyPacket, encode, node_address
 from support.virtual_cluster import MILLISECOND, pattern
 
 from shrimpmx.native.segment import Segment
@@ -13,7 +14,6 @@ from shrimpmx.native.trace import Trace
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.shared.frames import put_frame
-from shrimpmx.wire.packets import TinyPacket, encode, node_address
 
 PLAIN_MX = PLAIN.model_copy(update={"nic_kind": "mx"})
 LINK_NS, DMA_NS = PLAIN.link_delay_ns, PLAIN.dma_latency_ns

@@ -7,6 +7,7 @@ import struct
 import pytest
 from support.agents import make_generator
 from support.nic import PLAIN, Handler, Nodes, frame, make_firmware, run
+from support.packets import ConnectPacket, encode, node_address
 
 from shrimpmx.cluster.engine.trace_text import words
 from shrimpmx.errors import InputError
@@ -17,7 +18,6 @@ from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.nic.other_flow import OtherFlow
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.frames import put_frame, take_frames
-from shrimpmx.wire.packets import ConnectPacket, encode, node_address
 
 RATE = 1_000_000  # a packet each 1000 ns
 ETHERTYPES = {"MXoE": 0x86DF, "IPv4": 0x0800, "ARP": 0x0806}

@@ -7,6 +7,7 @@ import random
 import pytest
 from support.agents import make_generator
 from support.nic import PLAIN, Handler, Nodes, frame, make_firmware, run
+from support.packets import ConnectPacket, encode, node_address
 
 from shrimpmx.errors import InputError
 from shrimpmx.link.rings import ring_links
@@ -17,7 +18,6 @@ from shrimpmx.nic.strategies import OpenMx, Stream
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES
 from shrimpmx.shared.frames import put_frame, take_frames
-from shrimpmx.wire.packets import ConnectPacket, encode, node_address
 
 DELAY_NS = 75_000
 

@@ -9,11 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.nic import Nodes
-
-from shrimpmx.errors import InputError
-from shrimpmx.nic.steering import Steering, endpoint_of
-from shrimpmx.nic.toeplitz import Toeplitz
-from shrimpmx.wire.packets import (
+from support.packets import (
     ConnectPacket,
     HostQuery,
     HostReply,
@@ -31,6 +27,10 @@ from shrimpmx.wire.packets import (
     TrucPacket,
     encode,
 )
+
+from shrimpmx.errors import InputError
+from shrimpmx.nic.steering import Steering, endpoint_of
+from shrimpmx.nic.toeplitz import Toeplitz
 
 MAGIC = 0x21071980
 PTYPE_AT, FRAME_SEQNUM_AT = 16, 17

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.machines import described
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import place
-from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.study.execute import cluster_spec, outcome_of
 from shrimpmx.study.point import PointParameters
 
-ONE_CPU = Topology.from_description({"packages": [[[0]]]})
+ONE_CPU = described({"packages": [[[0]]]})
 
 
 def spec_of(**groups: dict[str, Any]) -> ClusterSpec:

@@ -8,7 +8,7 @@ import pytest
 from support.tree import PACKAGE, ROOT
 
 from shrimpmx.shared.control import AGENT_KINDS, counter_names
-from shrimpmx.shared.counter_texts import OF_KIND, TEXTS, markdown_tables
+from shrimpmx.shared.counter_texts import GROUPS, OF_KIND, TEXTS
 
 PAGE = ROOT / "docs/counters.md"
 _NAMES = """
@@ -42,6 +42,16 @@ def test_every_counter_has_its_text_in_its_order(kind: str) -> None:
 def test_texts_are_sentences_that_tell_counters_apart() -> None:
     assert all(re.fullmatch(r"[A-Z].*\.", text) for text in TEXTS.values())
     assert len(set(TEXTS.values())) == len(TEXTS)
+
+
+def markdown_tables() -> str:
+    """The tables of docs/counters.md: one per group of counters."""
+    parts = []
+    for kinds, title, texts in GROUPS:
+        rows = [f"| `{name}` | {text} |" for name, text in texts.items()]
+        parts.append(f"## {title} ({kinds})\n\n| counter | goes up with |\n| --- | --- |\n")
+        parts[-1] += "\n".join(rows)
+    return "\n\n".join(parts) + "\n"
 
 
 def test_the_page_has_the_tables_and_every_name_of_open_mx() -> None:

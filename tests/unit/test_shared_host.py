@@ -179,7 +179,7 @@ def test_what_a_process_uses_is_what_it_computes_and_spins() -> None:
         endpoint.host.sleep(30_000)
         with pytest.raises(MxError, match="nothing came"):
             endpoint.recv(bytearray(4), 1, timeout_ns=5_000)
-        return {name: value - before[name] for name, value in endpoint.host.usage().items()}
+        return endpoint.host.usage_since(before)
 
     nothing = dict.fromkeys(perf.usage(), 0)
     for used, used_ns in zip(ranks.run(work, work), (75_000, 70_000), strict=True):

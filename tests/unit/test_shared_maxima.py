@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.packets import SmallPacket, TinyPacket, encode
 
 from shrimpmx.mx.binding import ENDPOINTS_MAX
 from shrimpmx.settings.cluster import ClusterParameters
@@ -14,7 +15,6 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared import sizes
 from shrimpmx.wire import tables
 from shrimpmx.wire.check import check
-from shrimpmx.wire.packets import SmallPacket, TinyPacket, encode
 
 
 def greatest(group: type[Declared], name: str) -> Any:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-
-from shrimpmx.wire import packets
-from shrimpmx.wire.check import check
-from shrimpmx.wire.packets import (
+from support import packets
+from support.packets import (
     PACKET_TYPES,
     ConnectPacket,
     FrameError,
@@ -33,6 +30,10 @@ from shrimpmx.wire.packets import (
     node_address,
     one_line,
 )
+from support.tree import PACKAGE
+
+from shrimpmx.wire.check import check
+from shrimpmx.wire.names import PACKET_NAMES
 from shrimpmx.wire.tables import wire_geometry
 
 # Open-MX's header sizes, head and data excluded.
@@ -132,6 +133,10 @@ def fault_of(frame: bytes, wire: Wire = (1500, "native")) -> str:
     except FrameError as error:
         return error.fault if str(error) else "without a sentence"
     return ""
+
+
+def test_every_packet_type_has_its_name() -> None:
+    assert {number: kind.NAME for number, kind in PACKET_TYPES.items()} == PACKET_NAMES
 
 
 def test_every_header_has_open_mxs_size() -> None:
@@ -351,7 +356,7 @@ HEADERS = re.compile(r'sizeof\(struct (\w+)\) == (\w+), "(?:[^"]*)"')
 
 
 def test_the_headers_of_wire_h_have_these_sizes() -> None:
-    text = (Path(packets.__file__).parent / "wire.h").read_text()
+    text = (PACKAGE / "wire/wire.h").read_text()
     sizes = {name: int(size) for name, size in HEADERS.findall(text) if size.isdigit()}
     names = {"tiny": "wire_message", "small": "wire_message", "medium_frag": "wire_medium"}
     for name, size in HEADER_BYTES.items():

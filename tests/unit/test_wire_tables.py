@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from support.packet_counts import eager_packet_count, large_packet_counts, size_class
 
 from shrimpmx.errors import InputError
-from shrimpmx.wire.tables import (
-    eager_packet_count,
-    large_packet_counts,
-    rndv_threshold,
-    size_class,
-    wire_geometry,
-)
+from shrimpmx.wire.tables import rndv_threshold, wire_geometry
 
 FORMATS = {
     "1500": (1500, "native"),

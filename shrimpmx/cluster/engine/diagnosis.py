@@ -100,11 +100,9 @@ def _processes(parts: RunParts, pids: list[int], states: list[str]) -> str:
 
 
 def _agents(parts: RunParts) -> str:
-    control = parts.memory.control
     lines = ["counters that are not zero:"]
-    for number in range(control.agents_count):
-        counters = {k: v for k, v in control.agent_counters(number).items() if v}
-        lines.append(f"  {control.agent_info(number)['name']}: {counters}")
+    for agent, counters in parts.memory.control.counters().items():
+        lines.append(f"  {agent}: { {name: count for name, count in counters.items() if count} }")
     return "\n".join(lines)
 
 

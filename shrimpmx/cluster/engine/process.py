@@ -25,7 +25,6 @@ from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.errors import AbortedError
 from shrimpmx.native.cores import die_with_parent, set_idle
 from shrimpmx.native.segment import RunIdentity
-from shrimpmx.shared.host import Host
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
@@ -104,9 +103,8 @@ def _drive_agents(parts: RunParts, plan: ProcessPlan, index: int) -> None:
     hardware.start()
     before = waiter.host.usage()
     runner.run()
-    parts.channel.send(
-        plan.name, "ended", usage=usage_since(waiter.host, before), **hardware.read()
-    )
+    used = waiter.host.usage_since(before)
+    parts.channel.send(plan.name, "ended", usage=used, **hardware.read())
 
 
 def _settle(parts: RunParts, plan: ProcessPlan, index: int) -> int:
@@ -127,8 +125,3 @@ def _settle(parts: RunParts, plan: ProcessPlan, index: int) -> int:
         range(parts.spec.nodes) if every else {agent.node for agent in plan.agents}
     )
     return granted
-
-
-def usage_since(host: Host, before: dict[str, int]) -> dict[str, int]:
-    """What the process of `host` has used since `before`, its usage() then."""
-    return {name: value - before[name] for name, value in host.usage().items()}

@@ -67,10 +67,8 @@ class ClusterResult:
     def read_memory(self, memory: RunMemory) -> None:
         """Take over what stands in the run's segments at its end."""
         control = memory.control
-        names = self.agents
-        for number in range(control.agents_count):
-            names.append(control.agent_info(number)["name"])
-            self.counters[names[-1]] = control.agent_counters(number)
+        self.counters.update(control.counters())
+        self.agents.extend(self.counters)
         for index, plan in enumerate(self.placement.processes):
             self.accounts.setdefault(plan.name, control.runner_account(index))
             self.realtime[plan.name] = control.runner_info(index)["realtime"]
@@ -82,7 +80,7 @@ class ClusterResult:
                 self.steered.append(node.index)
         if memory.trace is not None:
             self.records = memory.trace.records()
-            self.trace = trace_text(memory.trace, names)
+            self.trace = trace_text(memory.trace, self.agents)
 
     def read_directory(self, directory: Path) -> None:
         """Take over the files that the ranks wrote."""

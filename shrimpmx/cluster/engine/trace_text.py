@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from shrimpmx.native.trace import Trace, TraceRecord, kind_values
 from shrimpmx.nic.coalescing import CAUSE_NAMES
 from shrimpmx.shared.control import counter_names
-from shrimpmx.wire.packets import PACKET_TYPES
+from shrimpmx.wire.names import PACKET_NAMES
 
 MARK = 0x80
 # The ring of frames that other cores hand to one: its bit of a core's interrupts, in host/rps.pyx.
@@ -66,8 +66,7 @@ def packet(word: int) -> str:
     ptype = word & 0x7F
     if ptype in VMMC_TYPES:
         return f"{VMMC_TYPES[ptype]} {_vmmc_numbers(word)} {_route(word)}"
-    kind = PACKET_TYPES.get(ptype)
-    name = kind.NAME if kind is not None else f"type {ptype}"
+    name = PACKET_NAMES.get(ptype, f"type {ptype}")
     name = "another protocol's" if ptype == OTHER_TYPE else SHORT_NAMES.get(name, name)
     fragment, seqnum = word >> 8 & 0xFF, word >> 16 & 0x3FFF
     numbers = {

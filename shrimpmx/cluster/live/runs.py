@@ -60,10 +60,6 @@ def counters_now(run: RunIdentity) -> dict[str, dict[str, int]]:
     """What each agent of `run` has counted so far, by agent; SegmentError if the run has ended."""
     segment = Segment.copy_of(run.segment_name("control"), SEGMENT_CONTROL)
     try:
-        control = Control.attach(segment)
-        return {
-            control.agent_info(number)["name"]: control.agent_counters(number)
-            for number in range(control.agents_count)
-        }
+        return Control.attach(segment).counters()
     finally:
         segment.close()

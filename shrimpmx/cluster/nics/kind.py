@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from shrimpmx.cluster.nics.rank import Rank, RankSamples
 from shrimpmx.link.ends import Egress, Ingress
 from shrimpmx.nic.lending import Lending
 from shrimpmx.nic.port import Port
 from shrimpmx.settings.core_lists import affinities, parse_core_list
-from shrimpmx.settings.faults import LinkFaults
-from shrimpmx.settings.host import HostParameters
-from shrimpmx.settings.mx import MxParameters
-from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
+
+if TYPE_CHECKING:
+    from shrimpmx.settings.faults import LinkFaults
+    from shrimpmx.settings.host import HostParameters
+    from shrimpmx.settings.mx import MxParameters
+    from shrimpmx.settings.nic import NicParameters
+    from shrimpmx.settings.wait import WaitParameters
 
 Workload = Callable[[Any], RankSamples]
 
@@ -45,10 +47,10 @@ class Groups:
     """The parameters that a kind of NIC has rules about."""
 
     nic: NicParameters
-    host: HostParameters = field(default_factory=HostParameters)
-    mx: MxParameters = field(default_factory=MxParameters)
-    wait: WaitParameters = field(default_factory=WaitParameters)
-    faults: LinkFaults | None = None
+    host: HostParameters
+    mx: MxParameters
+    wait: WaitParameters
+    faults: LinkFaults | None
 
 
 class NicKind(ABC):

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from shrimpmx.cluster.nics.ethernet import Ethernet
-from shrimpmx.cluster.nics.kind import NicKind
-from shrimpmx.cluster.nics.native_mx import NativeMx
-from shrimpmx.cluster.nics.vmmc import Vmmc
-from shrimpmx.settings.nic import NicParameters
+import functools
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
 
-KINDS: dict[str, NicKind] = {kind.name: kind for kind in (Ethernet(), NativeMx(), Vmmc())}
+from shrimpmx.cluster.nics.kind import NicKind
+
+if TYPE_CHECKING:
+    from shrimpmx.settings.nic import NicParameters
+
+# Loaded on use: each brings its agents, its library and its workloads.
+KINDS = {
+    "ethernet": "shrimpmx.cluster.nics.ethernet:Ethernet",
+    "mx": "shrimpmx.cluster.nics.native_mx:NativeMx",
+    "vmmc": "shrimpmx.cluster.nics.vmmc:Vmmc",
+}
+
+
+@functools.cache
+def kind_called(name: str) -> NicKind:
+    """The kind of NIC of that name."""
+    kind: NicKind = resolve_name(KINDS[name])()
+    return kind
 
 
 def kind_of(nic: NicParameters) -> NicKind:
     """The kind of NIC that the parameters name."""
-    return KINDS[nic.nic_kind]
+    return kind_called(nic.nic_kind)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Self
 
 from shrimpmx.cluster.nics.rank import CONNECT_LIMIT_NS, Rank, Seat
 from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
+from shrimpmx.settings.strategies import COALESCING
 from shrimpmx.shared.heap import Heap
 
 # A user's program may talk to any rank.
@@ -49,12 +49,7 @@ class MxRank(Rank):
             self.endpoint.use_trace(self.seat.trace, plan.agent)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.partners.clear()
         self.endpoint.close()
 
@@ -97,7 +92,7 @@ class MxRank(Rank):
         do so.
         """
         run = self.seat.run
-        if not run.nic.coalescing_row.ranks_poll:
+        if not COALESCING[run.nic.coalescing].ranks_poll:
             return None
         node, host = self.seat.nodes[self.node], run.host
         queue = self.seat.plan.endpoint % node.vectors_count

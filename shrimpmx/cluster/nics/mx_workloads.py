@@ -98,10 +98,7 @@ def _soak(rank: MxRank) -> RankSamples:
 
 def _received(control: Control) -> int:
     """Messages that all ranks have received."""
-    return sum(
-        control.agent_counters(number).get("recv_messages", 0)
-        for number in range(control.agents_count)
-    )
+    return sum(counters.get("recv_messages", 0) for counters in control.counters().values())
 
 
 def _invalid(rank: MxRank) -> RankSamples:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from shrimpmx.cluster.nics.ethernet import Ethernet
 from shrimpmx.cluster.nics.kind import Groups, NicOrder
@@ -10,10 +11,12 @@ from shrimpmx.errors import InputError
 from shrimpmx.nic.mx import MxFirmware
 from shrimpmx.nic.port import Port
 from shrimpmx.settings.core_lists import AUTO
-from shrimpmx.settings.host import HostParameters
-from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
+
+if TYPE_CHECKING:
+    from shrimpmx.settings.host import HostParameters
+    from shrimpmx.settings.nic import NicParameters
 
 ALONE = "nic 'mx' handles packets itself, without interrupts"
 

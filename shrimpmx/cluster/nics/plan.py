@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from shrimpmx.errors import InputError
-from shrimpmx.settings.declared import Declared
-from shrimpmx.settings.host import HostParameters
-from shrimpmx.settings.mx import MxParameters
-from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.wait import WaitParameters
 
-Group = TypeVar("Group", bound=Declared)
+if TYPE_CHECKING:
+    from shrimpmx.settings.host import HostParameters
+    from shrimpmx.settings.mx import MxParameters
+    from shrimpmx.settings.nic import NicParameters
+    from shrimpmx.settings.wait import WaitParameters
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,7 @@ class RanksPlan:
 
 
 # The groups of parameters in a plan.
-GROUPS: dict[str, type[Declared]] = {
-    "nic": NicParameters,
-    "host": HostParameters,
-    "mx": MxParameters,
-}
+GROUPS = ("nic", "host", "mx")
 
 
 def plan_bytes(plan: RanksPlan) -> bytes:
@@ -79,9 +75,9 @@ def plan_bytes(plan: RanksPlan) -> bytes:
     InputError if an option of a rank is no number, text, or list or mapping (by texts) of such.
     """
     fields = dict(vars(plan))
-    fields["ranks"] = [{**vars(rank), "wait": dict(rank.wait)} for rank in plan.ranks]
+    fields["ranks"] = [{**vars(rank), "wait": vars(rank.wait)} for rank in plan.ranks]
     for name in GROUPS:
-        fields[name] = dict(fields[name])
+        fields[name] = vars(fields[name])
     for rank in plan.ranks:
         _check_options(rank)
     return json.dumps(fields, allow_nan=False).encode()
@@ -103,25 +99,27 @@ def _check_options(rank: RankPlan) -> None:
 def plan_of(data: bytes) -> RanksPlan:
     """The plan that `data`, made by plan_bytes(), says.
 
-    Its parameters are taken as they are: they were checked before an emulated platform made times
-    longer than a user may set them.
+    Its groups of parameters have the attributes of their declarations and no more: they were
+    checked before they came here, and a rank does not load what checks them.
     """
     fields: dict[str, Any] = json.loads(data)
     fields["ranks"] = tuple(_rank_of(rank) for rank in fields["ranks"])
     fields["cpus"] = tuple(map(tuple, fields["cpus"]))
-    for name, group in GROUPS.items():
-        fields[name] = _group_of(group, fields[name])
+    for name in GROUPS:
+        fields[name] = _group_of(fields[name])
     return RanksPlan(**fields)
 
 
 def _rank_of(fields: dict[str, Any]) -> RankPlan:
-    wait = _group_of(WaitParameters, fields.pop("wait"))
+    wait = _group_of(fields.pop("wait"))
     return RankPlan(wait=wait, home_cores=tuple(fields.pop("home_cores")), **fields)
 
 
-def _group_of(group: type[Group], fields: dict[str, Any]) -> Group:
+def _group_of(fields: dict[str, Any]) -> Any:
     # What is declared as a tuple came as a list.
-    values = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
-    }
-    return cast(Group, group.model_construct(None, **values))
+    return SimpleNamespace(
+        **{
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in fields.items()
+        }
+    )

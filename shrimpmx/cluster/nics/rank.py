@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -63,12 +62,7 @@ class Rank(ABC):
     def __enter__(self) -> Self: ...
 
     @abstractmethod
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...
 
     def connect(self) -> None:  # noqa: B027 (not every library connects here)
         """Connect to the ranks that the workload talks to; all ranks are open by now."""

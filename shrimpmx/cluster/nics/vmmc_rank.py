@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Self
 
 from shrimpmx.cluster.nics.rank import Rank
@@ -30,12 +29,7 @@ class VmmcRank(Rank):
         self.process.open()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.process.close()
 
     def _lent_nic(self) -> LentNic | None:

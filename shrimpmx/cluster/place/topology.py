@@ -1,17 +1,16 @@
 """The machine's CPUs: packages, shared caches, SMT, and how far apart two CPUs are.
 
-Read from sysfs on the machine at hand, or made from a description (a dict, or hwloc's synthetic
-form) so that any machine can be reasoned about.
+Read from sysfs on the machine at hand, or made from hwloc's synthetic form, so that any machine
+can be reasoned about.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
 
 from shrimpmx.cluster.place.synthetic import parse_synthetic
 from shrimpmx.errors import InputError
@@ -77,24 +76,6 @@ class Topology:
                     caches.add(frozenset(shared) & frozenset(numbers))
         shared_caches = sorted((c for c in caches if len(c) > 1), key=lambda c: (len(c), sorted(c)))
         return cls(tuple(cpus), tuple(shared_caches), "sysfs")
-
-    @classmethod
-    def from_description(cls, description: Mapping[str, Any]) -> Topology:
-        """A machine from nested lists.
-
-        `{"packages": [[[0], [1]], [[2, 3]]]}` has two packages, the first with two cores of
-        one CPU each, the second with one core of two SMT siblings; `"caches": [[0, 1]]` lists
-        the CPUs that share a cache (siblings always do).
-        """
-        cpus: list[Cpu] = []
-        caches = [frozenset(shared) for shared in description.get("caches", [])]
-        for package, cores in enumerate(description["packages"]):
-            for siblings in cores:
-                cpus.extend(Cpu(number, package, min(siblings)) for number in siblings)
-                if len(siblings) > 1:
-                    caches.append(frozenset(siblings))
-        cpus.sort(key=lambda cpu: cpu.number)
-        return cls(tuple(cpus), tuple(caches), "description")
 
     @classmethod
     def from_synthetic(cls, text: str) -> Topology:

@@ -6,7 +6,6 @@ from typing import Any
 
 from shrimpmx.cluster.rank.hardware import HardwareMeter
 from shrimpmx.shared.host import Host
-from shrimpmx.workloads.anatomy import all_counters
 
 
 class Meter:
@@ -24,7 +23,7 @@ class Meter:
     def start(self) -> None:
         """Begin here; what was before does not count."""
         if self._counting:
-            self.counters = all_counters(self._control)
+            self.counters = self._control.counters()
         self._hardware.start()
         # The clock around the kernel's account: no rank uses more CPU time than has passed.
         self._start_ns = self._host.now_ns()
@@ -33,11 +32,14 @@ class Meter:
 
     def read(self) -> dict[str, Any]:
         """The fields of a rank's report: elapsed_ns, usage, account and what the CPU counted."""
-        used, account = self._host.usage(), self._control.runner_account(self._runner)
+        used, account = (
+            self._host.usage_since(self._usage),
+            self._control.runner_account(self._runner),
+        )
         elapsed_ns = self._host.now_ns() - self._start_ns
         return {
             **self._hardware.read(),
             "elapsed_ns": elapsed_ns,
-            "usage": {name: value - self._usage[name] for name, value in used.items()},
+            "usage": used,
             "account": {name: value - self._account[name] for name, value in account.items()},
         }

@@ -8,27 +8,7 @@ follows from one: `coalescing_statistics`.
 from __future__ import annotations
 
 from shrimpmx.papers.claim import Claim, statistic_of
-from shrimpmx.papers.coalescing2009.figures import (
-    DEFERRED,
-    DELAY_US,
-    FIG4,
-    FIG5,
-    FIG6,
-    HALF_ROUND_TRIP,
-    LESS_WITHOUT,
-    OTHER,
-    OVERHEAD,
-    PER_PACKET,
-    SAVED_BY_BINDING_NS,
-    STREAM_INTERRUPTS,
-    TABLE1,
-    TABLE2,
-    TABLE3,
-    TRADE_OFF,
-    TRANSFER,
-    UNMARKED,
-    UNMARKED_SHARE,
-)
+from shrimpmx.papers.coalescing2009 import figures
 from shrimpmx.papers.coalescing2009.statistics import (
     ADAPTIVE,
     ALL,
@@ -78,10 +58,10 @@ CLAIMS: tuple[Claim, ...] = (
         statistics=(
             ratio(
                 "message rate without coalescing against 75 µs",
-                *(FIG4, "message_rate"),
+                *(figures.FIG4, "message_rate"),
                 {**PLATFORM, **DISABLED, **ONE_CORE, **ASLEEP},
                 TIMEOUT,
-                LESS_WITHOUT,
+                figures.LESS_WITHOUT,
             ),
         ),
     ),
@@ -96,7 +76,7 @@ CLAIMS: tuple[Claim, ...] = (
         cpus=SCATTERED_CPUS,
         statistics=(
             statistic_of(
-                FIG4,
+                figures.FIG4,
                 Ratio(
                     text="message rate with cores awake against sleeping",
                     metric="message_rate",
@@ -117,7 +97,7 @@ CLAIMS: tuple[Claim, ...] = (
         cpus=SCATTERED_CPUS,
         statistics=(
             statistic_of(
-                FIG4,
+                figures.FIG4,
                 Ratio(
                     text="message rate with interrupts bound against scattered",
                     metric="message_rate",
@@ -138,10 +118,10 @@ CLAIMS: tuple[Claim, ...] = (
         statistics=(
             ratio(
                 "host time per packet coalesced against an interrupt each",
-                *(OVERHEAD, "handler_cpu_per_packet"),
+                *(figures.OVERHEAD, "handler_cpu_per_packet"),
                 {**TIMEOUT, **ONE_CORE},
                 DISABLED,
-                PER_PACKET["timeout"] / PER_PACKET["disabled"],
+                figures.PER_PACKET["timeout"] / figures.PER_PACKET["disabled"],
             ),
         ),
     ),
@@ -155,10 +135,10 @@ CLAIMS: tuple[Claim, ...] = (
         statistics=(
             ratio(
                 "host time per packet with interrupts bound against scattered",
-                *(OVERHEAD, "handler_cpu_per_packet"),
+                *(figures.OVERHEAD, "handler_cpu_per_packet"),
                 {**DISABLED, **ONE_CORE},
                 SCATTERED,
-                1 - SAVED_BY_BINDING_NS / PER_PACKET["disabled"],
+                1 - figures.SAVED_BY_BINDING_NS / figures.PER_PACKET["disabled"],
             ),
         ),
     ),
@@ -171,10 +151,10 @@ CLAIMS: tuple[Claim, ...] = (
         statistics=(
             ratio(
                 "half round trip of an empty message at 75 µs against without",
-                *(FIG5, "half_round_trip"),
+                *(figures.FIG5, "half_round_trip"),
                 sized(TIMEOUT, SMALL),
                 DISABLED,
-                HALF_ROUND_TRIP["timeout"] / HALF_ROUND_TRIP["disabled"],
+                figures.HALF_ROUND_TRIP["timeout"] / figures.HALF_ROUND_TRIP["disabled"],
             ),
         ),
         note=FITTED["IC-6"],
@@ -187,7 +167,7 @@ CLAIMS: tuple[Claim, ...] = (
         paper="higher throughput with coalescing",
         statistics=(
             statistic_of(
-                FIG5,
+                figures.FIG5,
                 at_most(
                     "half round trip of 1 MiB at 75 µs against without",
                     *("half_round_trip", sized(TIMEOUT, LARGE), DISABLED, LOWER),
@@ -203,7 +183,7 @@ CLAIMS: tuple[Claim, ...] = (
         paper="small as fast as without coalescing, large as fast as with 75 µs",
         statistics=(
             statistic_of(
-                FIG6,
+                figures.FIG6,
                 Order(
                     text="half round trip of an empty message",
                     metric="half_round_trip",
@@ -215,7 +195,7 @@ CLAIMS: tuple[Claim, ...] = (
                 ),
             ),
             statistic_of(
-                FIG6,
+                figures.FIG6,
                 at_most(
                     "half round trip of 1 MiB with Open-MX against 75 µs",
                     *("half_round_trip", sized(OPEN_MX, LARGE), TIMEOUT, 1 + NO_EFFECT),
@@ -256,16 +236,16 @@ CLAIMS: tuple[Claim, ...] = (
         paper="about half",
         statistics=(
             statistic_of(
-                TABLE1,
+                figures.TABLE1,
                 Ratio(
                     text="interrupts per message with Stream against Open-MX",
                     metric="interrupts_per_message",
                     of=sized(STREAM, SMALL),
                     to=OPEN_MX,
-                    at_least=STREAM_INTERRUPTS * 0.85,
-                    at_most=STREAM_INTERRUPTS * 1.15,
+                    at_least=figures.STREAM_INTERRUPTS * 0.85,
+                    at_most=figures.STREAM_INTERRUPTS * 1.15,
                 ),
-                STREAM_INTERRUPTS,
+                figures.STREAM_INTERRUPTS,
             ),
         ),
         note=FITTED["IC-12"],
@@ -279,25 +259,25 @@ CLAIMS: tuple[Claim, ...] = (
         paper="up to 20 % of the traffic",
         statistics=(
             statistic_of(
-                UNMARKED,
+                figures.UNMARKED,
                 Near(
                     text="packets without a mark where the receiver keeps up",
                     metric="unmarked_share",
                     of={"tx_gap_ns": SLOW_NS},
-                    value=UNMARKED_SHARE,
+                    value=figures.UNMARKED_SHARE,
                 ),
-                UNMARKED_SHARE,
+                figures.UNMARKED_SHARE,
             ),
             statistic_of(
-                UNMARKED,
+                figures.UNMARKED,
                 Bound(
                     text="packets without a mark, at any rate",
                     metric="unmarked_share",
                     of={},
                     # The paper gives it rounded.
-                    at_most=UNMARKED_SHARE + 0.5,
+                    at_most=figures.UNMARKED_SHARE + 0.5,
                 ),
-                UNMARKED_SHARE,
+                figures.UNMARKED_SHARE,
             ),
         ),
         note="a receiver that lags behind acknowledges up to 64 messages with one packet",
@@ -329,20 +309,20 @@ CLAIMS: tuple[Claim, ...] = (
         statistics=(
             ratio(
                 "transfer time at 75 µs against without coalescing",
-                *(TABLE2, "transfer"),
+                *(figures.TABLE2, "transfer"),
                 {**TIMEOUT, **ALL},
                 DISABLED,
-                TRANSFER["timeout"] / TRANSFER["disabled"],
+                figures.TRANSFER["timeout"] / figures.TRANSFER["disabled"],
             ),
             statistic_of(
-                TABLE2,
+                figures.TABLE2,
                 # Nearer to the one than to the other.
                 at_most(
                     "transfer time with Open-MX against without coalescing",
                     *("transfer", {**OPEN_MX, **ALL}, DISABLED),
-                    (TRANSFER["timeout"] / TRANSFER["disabled"]) ** 0.5,
+                    (figures.TRANSFER["timeout"] / figures.TRANSFER["disabled"]) ** 0.5,
                 ),
-                TRANSFER["open-mx"] / TRANSFER["disabled"],
+                figures.TRANSFER["open-mx"] / figures.TRANSFER["disabled"],
             ),
         ),
     ),
@@ -358,7 +338,7 @@ CLAIMS: tuple[Claim, ...] = (
             saved("pull-request"),
             saved("pull-reply"),
             statistic_of(
-                TABLE2,
+                figures.TABLE2,
                 Ratio(
                     text=unmarked_words("notify"),
                     metric="transfer",
@@ -391,7 +371,7 @@ CLAIMS: tuple[Claim, ...] = (
             misordered("Stream against Open-MX, mark 3 early", {**STREAM, **moved(3)}, OPEN_MX),
             *(
                 statistic_of(
-                    TABLE3,
+                    figures.TABLE3,
                     at_most(
                         f"Stream against Open-MX, {degree} really overtaken",
                         *("transfer", {**STREAM, **overtaken(degree)}, OPEN_MX, LOWER),
@@ -409,7 +389,7 @@ CLAIMS: tuple[Claim, ...] = (
         paper="30 % with the mark 1 early, 15 % with the mark 3 early",
         statistics=tuple(
             statistic_of(
-                TABLE3,
+                figures.TABLE3,
                 Near(
                     text=f"deferred to the end, mark {degree} early",
                     metric="deferral_success",
@@ -418,7 +398,7 @@ CLAIMS: tuple[Claim, ...] = (
                 ),
                 share,
             )
-            for degree, share in DEFERRED.items()
+            for degree, share in figures.DEFERRED.items()
         ),
         note=FITTED["IC-18"],
     ),
@@ -448,7 +428,7 @@ CLAIMS: tuple[Claim, ...] = (
         paper="undisturbed by marks",
         statistics=tuple(
             statistic_of(
-                OTHER,
+                figures.OTHER,
                 at_most(
                     f"delay of the other protocol's packets with {name} against 75 µs",
                     *("other_delay", place, TIMEOUT, 1 + NO_EFFECT),
@@ -465,7 +445,7 @@ CLAIMS: tuple[Claim, ...] = (
         paper="helps micro-benchmarks, but real applications less than marks do",
         statistics=(
             statistic_of(
-                TRADE_OFF,
+                figures.TRADE_OFF,
                 at_most(
                     "half round trip with adaptive coalescing against 75 µs",
                     *("half_round_trip", sized(ADAPTIVE, SMALL), TIMEOUT, LOWER),
@@ -482,14 +462,14 @@ CLAIMS: tuple[Claim, ...] = (
         paper="until the coalescing timeout expires, at most",
         statistics=(
             statistic_of(
-                TABLE1,
+                figures.TABLE1,
                 Bound(
                     text="longest deferral",
                     metric="deferral_longest",
                     of=sized(STREAM, SMALL),
-                    at_most=DELAY_US,
+                    at_most=figures.DELAY_US,
                 ),
-                DELAY_US,
+                figures.DELAY_US,
             ),
         ),
     ),

@@ -10,18 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from shrimpmx.papers.claim import Statistic, effect, statistic_of
-from shrimpmx.papers.coalescing2009.figures import (
-    ALL_MARKS,
-    INTERRUPTS,
-    MESSAGE_RATES,
-    MISORDERED,
-    PACKETS,
-    SAVED_BY_MARK,
-    TABLE1,
-    TABLE2,
-    TABLE3,
-    TRANSFER,
-)
+from shrimpmx.papers.coalescing2009 import figures
 from shrimpmx.results.expectation_kinds import Equals, Near, Order, Place, Ratio
 
 # A share that is no effect: what the paper calls the same, or undisturbed (ours).
@@ -34,7 +23,7 @@ SLOW_NS = 20_000
 
 DISABLED, TIMEOUT = {"coalescing": "disabled"}, {"coalescing": "timeout"}
 OPEN_MX, STREAM = {"coalescing": "open-mx"}, {"coalescing": "stream"}
-ALL = {"marks": ALL_MARKS}
+ALL = {"marks": figures.ALL_MARKS}
 ADAPTIVE = {"coalescing": "adaptive"}
 ONE_CORE, SCATTERED = {"irq_binding": "0"}, {"irq_binding": "round-robin"}
 # A platform's interrupts take a fixed time, which hides what sleeping and scattering cost.
@@ -62,29 +51,33 @@ def ratio(text: str, scenario: str, metric: str, of: Place, to: Place, paper: fl
 def rate_order(size: int, *tiers: tuple[Place, ...]) -> Statistic:
     """A ranking of strategies by message rate at one size; figures in thousands per second."""
     placed = tuple(tuple(sized(place, size) for place in tier) for tier in tiers)
-    paper = [MESSAGE_RATES[size][place["coalescing"]] for tier in tiers for place in tier]
+    paper = [figures.MESSAGE_RATES[size][place["coalescing"]] for tier in tiers for place in tier]
     return statistic_of(
-        TABLE1, Order(text="ranking by message rate", metric="message_rate", tiers=placed), *paper
+        figures.TABLE1,
+        Order(text="ranking by message rate", metric="message_rate", tiers=placed),
+        *paper,
     )
 
 
 def interrupts(text: str, place: Place) -> Statistic:
     """Interrupts of the 234 880 B message, summed over both hosts."""
-    of, paper = {**place, **ALL}, INTERRUPTS[place["coalescing"]]
+    of, paper = {**place, **ALL}, figures.INTERRUPTS[place["coalescing"]]
     return statistic_of(
-        TABLE2, Near(text=text, metric="interrupts_per_message", of=of, value=paper), paper
+        figures.TABLE2, Near(text=text, metric="interrupts_per_message", of=of, value=paper), paper
     )
 
 
 def packets(text: str, metric: str) -> Statistic:
     """Packets of each 234 880 B message, whatever the strategy."""
-    paper = PACKETS[metric]
-    return statistic_of(TABLE2, Equals(text=text, metric=metric, of=ALL, value=paper), paper)
+    paper = figures.PACKETS[metric]
+    return statistic_of(
+        figures.TABLE2, Equals(text=text, metric=metric, of=ALL, value=paper), paper
+    )
 
 
 def without(mark: str) -> Place:
     """Open-MX coalescing, all kinds of packet marked but one."""
-    return {**OPEN_MX, "marks": [each for each in ALL_MARKS if each != mark]}
+    return {**OPEN_MX, "marks": [each for each in figures.ALL_MARKS if each != mark]}
 
 
 def unmarked_words(mark: str) -> str:
@@ -94,17 +87,17 @@ def unmarked_words(mark: str) -> str:
 
 def saved(mark: str) -> Statistic:
     """What a mark saves of the transfer time with Open-MX, which has all marks."""
-    full = TRANSFER["open-mx"]
-    paper = (full + SAVED_BY_MARK[mark]) / full
-    return ratio(unmarked_words(mark), TABLE2, "transfer", without(mark), ALL, paper)
+    full = figures.TRANSFER["open-mx"]
+    paper = (full + figures.SAVED_BY_MARK[mark]) / full
+    return ratio(unmarked_words(mark), figures.TABLE2, "transfer", without(mark), ALL, paper)
 
 
 def misordered(text: str, of: Place, to: Place) -> Statistic:
     """An effect on the transfer time of a 32 KiB message, at degrees of a moved mark."""
     over, under = (
-        MISORDERED[place["mark_early"]][place["coalescing"]] for place in (of, {**of, **to})
+        figures.MISORDERED[place["mark_early"]][place["coalescing"]] for place in (of, {**of, **to})
     )
-    return ratio(text, TABLE3, "transfer", of, to, over / under)
+    return ratio(text, figures.TABLE3, "transfer", of, to, over / under)
 
 
 def moved(degree: int) -> dict[str, Any]:

@@ -15,24 +15,7 @@ from dataclasses import dataclass, field
 
 from shrimpmx.papers.claim import SAME_MAGNITUDE, Statistic, effect, statistic_of
 from shrimpmx.papers.coalescing2009.statistics import HIGHER, LOWER, NO_EFFECT
-from shrimpmx.papers.multiqueue2010.figures import (
-    BANDWIDTH,
-    BINDINGS,
-    CACHES,
-    ENDPOINT_HANDOVERS,
-    EVENTS_HANDED_OVER,
-    HALF_ROUND_TRIP,
-    IDLE,
-    IDLE_BANDWIDTH,
-    IDLE_US,
-    LATENCY,
-    LEDGER,
-    MANY_RANKS,
-    MISS_RATES,
-    POLLING_US,
-    SLEEPING,
-    THROUGHPUT,
-)
+from shrimpmx.papers.multiqueue2010 import figures
 from shrimpmx.results.expectation_kinds import (
     Between,
     Equals,
@@ -61,7 +44,7 @@ POLLING_CORE, IDLE_CORE = ({"irq_binding": core, "idle": "sleep"} for core in ("
 
 def latencies() -> tuple[Statistic, ...]:
     """Half round trips of an empty message by binding (Table I)."""
-    table = _Table(LATENCY, "mean_half_round_trip", HALF_ROUND_TRIP)
+    table = _Table(figures.LATENCY, "mean_half_round_trip", figures.HALF_ROUND_TRIP)
     return table.statistics(table.ranked("SC", "S$"))
 
 
@@ -71,9 +54,9 @@ def throughputs(copy_offload: bool) -> tuple[Statistic, ...]:
     The distances of one core hardly differ there: a shared cache is best or equal, and a queue of
     one's own is as good as the same core.
     """
-    figures, place = BANDWIDTH[copy_offload], {"copy_offload": copy_offload}
+    row, place = figures.BANDWIDTH[copy_offload], {"copy_offload": copy_offload}
     table = _Table(
-        THROUGHPUT, "bandwidth", figures, place, more_is_better=True, cpus=TWO_CORES_CPUS
+        figures.THROUGHPUT, "bandwidth", row, place, more_is_better=True, cpus=TWO_CORES_CPUS
     )
     return table.statistics(
         table.against("S$", "SC", at_least=LOWER),
@@ -125,7 +108,7 @@ class _Table:
             text=f"{of} against {to}",
             metric=self.metric,
             of=self._at(of),
-            to=BINDINGS[to],
+            to=figures.BINDINGS[to],
             **bounds,
         )
         return statistic_of(self.scenario, expected, self.figures[of] / self.figures[to])
@@ -148,12 +131,12 @@ class _Table:
         return self.cpus if binding == "round-robin" else 1
 
     def _at(self, binding: str) -> Place:
-        return {**self.place, **BINDINGS[binding]}
+        return {**self.place, **figures.BINDINGS[binding]}
 
 
 def idle_core() -> tuple[Statistic, ...]:
     """An interrupt to an idle core against one to the core that polls (4.3)."""
-    least, most = (us / POLLING_US - 1 for us in IDLE_US)
+    least, most = (us / figures.POLLING_US - 1 for us in figures.IDLE_US)
     longer = Ratio(
         text="half round trip of an empty message, idle core against polling core",
         metric="half_round_trip",
@@ -168,7 +151,7 @@ def idle_core() -> tuple[Statistic, ...]:
         "bandwidth",
         {"size_bytes": LARGEST, **IDLE_CORE},
         POLLING_CORE,
-        IDLE_BANDWIDTH,
+        figures.IDLE_BANDWIDTH,
         TWO_CORES_CPUS,
     )
     later = Ratio(
@@ -179,9 +162,9 @@ def idle_core() -> tuple[Statistic, ...]:
         at_least=HIGHER,
     )
     return (
-        statistic_of(IDLE, longer, sum(IDLE_US) / 2 / POLLING_US),
-        statistic_of(IDLE, less, IDLE_BANDWIDTH),
-        statistic_of(SLEEPING, later, decides=False),
+        statistic_of(figures.IDLE, longer, sum(figures.IDLE_US) / 2 / figures.POLLING_US),
+        statistic_of(figures.IDLE, less, figures.IDLE_BANDWIDTH),
+        statistic_of(figures.SLEEPING, later, decides=False),
     )
 
 
@@ -197,7 +180,7 @@ def cache_misses() -> tuple[Statistic, ...]:
             ("handler", "cache_misses_handler"),
             ("process", "cache_misses_rank"),
         )[part]
-        rates = MISS_RATES[size]
+        rates = figures.MISS_RATES[size]
         text = f"misses of the {part_of}, {size_words(size)}, its core against in turn"
         of = {"size_bytes": size, **ONE_CORE}
         return text, metric, of, IN_TURN, rates["SC"][part] / rates["round-robin"][part]
@@ -220,13 +203,15 @@ def cache_misses() -> tuple[Statistic, ...]:
     )
     return (
         *(
-            statistic_of(CACHES, effect(*at(part, size), TWO_CORES_CPUS), at(part, size)[-1])
+            statistic_of(
+                figures.CACHES, effect(*at(part, size), TWO_CORES_CPUS), at(part, size)[-1]
+            )
             for size in (SMALL, 128)
             for part in (0, 1)
         ),
-        statistic_of(CACHES, no_less, paper, decides=False),
-        *(statistic_of(CACHES, each, decides=False) for each in fewer),
-        statistic_of(CACHES, nothing_moves, decides=False),
+        statistic_of(figures.CACHES, no_less, paper, decides=False),
+        *(statistic_of(figures.CACHES, each, decides=False) for each in fewer),
+        statistic_of(figures.CACHES, nothing_moves, decides=False),
     )
 
 
@@ -243,11 +228,15 @@ def handed_over() -> tuple[Statistic, ...]:
             tolerance=COUNT_TOLERANCE,
             exact=True,
         )
-        return statistic_of(LEDGER, expected, value)
+        return statistic_of(figures.LEDGER, expected, value)
 
     return (
-        near("events to another core, in turn", "events_handed_over", EVENTS_HANDED_OVER),
-        near("endpoint descriptors per packet, in turn", "endpoint_handovers", ENDPOINT_HANDOVERS),
+        near("events to another core, in turn", "events_handed_over", figures.EVENTS_HANDED_OVER),
+        near(
+            "endpoint descriptors per packet, in turn",
+            "endpoint_handovers",
+            figures.ENDPOINT_HANDOVERS,
+        ),
         *(
             nothing(f"{words}, multiqueue", metric, {**ONE_PAIR, **QUEUES, **sizes})
             for words, metric, sizes in (
@@ -275,7 +264,7 @@ def all_in_one_queue() -> tuple[Statistic, ...]:
 
 def nothing(text: str, metric: str, of: Place) -> Statistic:
     """The count is 0 in every run of the ledger."""
-    return statistic_of(LEDGER, Equals(text=text, metric=metric, of=of, value=0), 0.0)
+    return statistic_of(figures.LEDGER, Equals(text=text, metric=metric, of=of, value=0), 0.0)
 
 
 def one_core_limits() -> tuple[Statistic, ...]:
@@ -303,11 +292,11 @@ def one_core_limits() -> tuple[Statistic, ...]:
         ("a queue each", QUEUES, 100.0 / cores, 0.05),
     )
     return (
-        statistic_of(MANY_RANKS, ratio(LARGE, at_least=HIGHER)),
-        statistic_of(MANY_RANKS, ratio(128, at_most=1 + NO_EFFECT), decides=False),
+        statistic_of(figures.MANY_RANKS, ratio(LARGE, at_least=HIGHER)),
+        statistic_of(figures.MANY_RANKS, ratio(128, at_most=1 + NO_EFFECT), decides=False),
         *(
             statistic_of(
-                MANY_RANKS,
+                figures.MANY_RANKS,
                 Near(
                     text=f"packets that the busiest core handles, {words}",
                     metric="busiest_core",

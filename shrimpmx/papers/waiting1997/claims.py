@@ -9,16 +9,7 @@ from __future__ import annotations
 
 from shrimpmx.papers.claim import Claim, statistic_of
 from shrimpmx.papers.coalescing2009.statistics import HIGHER, LOWER
-from shrimpmx.papers.waiting1997.figures import (
-    COMPETITIVE,
-    COMPETITIVE_MOST,
-    FIG1,
-    FIG2,
-    FIG3,
-    FLAGS,
-    NOTIFY_BY_BLOCK,
-    SPIN_SCHED_BY_SCHED,
-)
+from shrimpmx.papers.waiting1997 import figures
 from shrimpmx.papers.waiting1997.statistics import (
     BLOCK,
     FITTED,
@@ -63,7 +54,9 @@ CLAIMS: tuple[Claim, ...] = (
         "sched reschedules 6 times or more in a wait, spin-sched 3 times or more; the hybrids make "
         "calls only sometimes",
         statistics=(
-            equals(FIG1, "system calls per wait with spin", "system_calls_per_wait", SPIN, 0.0),
+            equals(
+                figures.FIG1, "system calls per wait with spin", "system_calls_per_wait", SPIN, 0.0
+            ),
             *calls(BLOCK),
             *calls(NOTIFY),
             many_yields(SCHED),
@@ -84,7 +77,7 @@ CLAIMS: tuple[Claim, ...] = (
         "overhead",
         statistics=(
             *ranked(
-                FIG2,
+                figures.FIG2,
                 "round trip of the pure strategies",
                 "round_trip",
                 ((NOTIFY,), (BLOCK,), (SCHED,), (SPIN,)),
@@ -92,7 +85,7 @@ CLAIMS: tuple[Claim, ...] = (
             joins(SPIN_SCHED, SPIN, SHORT_DELAYS[1]),
             joins(SPIN_BLOCK, SPIN, SHORT_DELAYS[1]),
             statistic_of(
-                FIG2,
+                figures.FIG2,
                 ratio(
                     f"spin-notify against spin, delay {SHORT_DELAYS[1]} µs",
                     "round_trip",
@@ -117,7 +110,7 @@ CLAIMS: tuple[Claim, ...] = (
         "below sched in yields and time; spin-block best",
         statistics=(
             *ranked(
-                FIG3,
+                figures.FIG3,
                 "wall time by strategy",
                 "wall_time",
                 tuple(
@@ -129,7 +122,7 @@ CLAIMS: tuple[Claim, ...] = (
                 "wall_time",
                 NOTIFY,
                 BLOCK,
-                NOTIFY_BY_BLOCK,
+                figures.NOTIFY_BY_BLOCK,
                 decides=False,
             ),
             *(
@@ -138,12 +131,12 @@ CLAIMS: tuple[Claim, ...] = (
                     metric,
                     SPIN_SCHED,
                     SCHED,
-                    SPIN_SCHED_BY_SCHED,
+                    figures.SPIN_SCHED_BY_SCHED,
                 )
                 for words, metric in (("reschedules", "reschedules"), ("wall time", "wall_time"))
             ),
             statistic_of(
-                FIG3,
+                figures.FIG3,
                 ratio(
                     "reschedules of spin-block against block",
                     "reschedules",
@@ -178,14 +171,14 @@ CLAIMS: tuple[Claim, ...] = (
         paper="never more than 2 times, whatever the arrivals",
         statistics=(
             statistic_of(
-                COMPETITIVE,
+                figures.COMPETITIVE,
                 Within(
                     text="cost of spin-block over the optimum",
                     metric="competitive_ratio",
                     of=SPIN_BLOCK,
-                    at_most=COMPETITIVE_MOST,
+                    at_most=figures.COMPETITIVE_MOST,
                 ),
-                COMPETITIVE_MOST,
+                figures.COMPETITIVE_MOST,
             ),
         ),
     ),
@@ -248,7 +241,7 @@ CLAIMS: tuple[Claim, ...] = (
         paper="any flag that changes wakes the waiter, 1 time",
         statistics=(
             statistic_of(
-                FLAGS,
+                figures.FLAGS,
                 Near(
                     text="wake-ups per sleep with block",
                     metric="wakes_per_sleep",
@@ -258,9 +251,11 @@ CLAIMS: tuple[Claim, ...] = (
                 1.0,
             ),
             # A rank that is woken and finds nothing sleeps again before its wait ends.
-            each_sample(FLAGS, "sleeps per wait with block", "sleeps_per_wait", BLOCK, 1.0),
-            each_sample(FLAGS, "wake-ups per wait with block", "wakes_per_wait", BLOCK, 1.0),
-            equals(FLAGS, "waits that a wrong flag ended", "wrong_flags", {}, 0.0),
+            each_sample(figures.FLAGS, "sleeps per wait with block", "sleeps_per_wait", BLOCK, 1.0),
+            each_sample(
+                figures.FLAGS, "wake-ups per wait with block", "wakes_per_wait", BLOCK, 1.0
+            ),
+            equals(figures.FLAGS, "waits that a wrong flag ended", "wrong_flags", {}, 0.0),
         ),
     ),
     Claim(

@@ -10,22 +10,7 @@ from __future__ import annotations
 
 from shrimpmx.papers.claim import Statistic, effect, statistic_of
 from shrimpmx.papers.coalescing2009.statistics import HIGHER, LOWER, NO_EFFECT
-from shrimpmx.papers.waiting1997.figures import (
-    CALLS_ONE,
-    FIG1,
-    FIG2,
-    FIG3,
-    FIG4,
-    HANDLER_US,
-    PAIRS,
-    PLATFORM,
-    RESCHEDULES_LEAST,
-    RESCHEDULES_ONE,
-    T_BLOCK_US,
-    TIPPING_ROW,
-    TTCP,
-    WAKE_UP,
-)
+from shrimpmx.papers.waiting1997 import figures
 from shrimpmx.results.expectation_kinds import (
     Bound,
     Equals,
@@ -36,8 +21,8 @@ from shrimpmx.results.expectation_kinds import (
     Within,
 )
 
-SHRIMP, OWN_COSTS = {"platform": PLATFORM}, {"platform": "none"}
-FIVE_PAIRS = {"pairs": PAIRS}
+SHRIMP, OWN_COSTS = {"platform": figures.PLATFORM}, {"platform": "none"}
+FIVE_PAIRS = {"pairs": figures.PAIRS}
 SPIN, SCHED, BLOCK, NOTIFY, SPIN_SCHED, SPIN_BLOCK, SPIN_NOTIFY = (
     {"wait": name}
     for name in ("spin", "sched", "block", "notify", "spin-sched", "spin-block", "spin-notify")
@@ -94,16 +79,18 @@ def calls(wait: Place) -> tuple[Statistic, Statistic]:
         metric="system_calls_per_wait",
         of=wait,
         at_least=COMMON / 100,
-        at_most=CALLS_ONE * (1 + COUNT_TOLERANCE),
+        at_most=figures.CALLS_ONE * (1 + COUNT_TOLERANCE),
     )
     of_call = Near(
         text=f"reschedules per system call with {wait['wait']}",
         metric="reschedules_per_call",
         of=wait,
-        value=RESCHEDULES_ONE,
+        value=figures.RESCHEDULES_ONE,
         tolerance=COUNT_TOLERANCE,
     )
-    return statistic_of(FIG1, of_wait, CALLS_ONE), statistic_of(FIG1, of_call, RESCHEDULES_ONE)
+    return statistic_of(figures.FIG1, of_wait, figures.CALLS_ONE), statistic_of(
+        figures.FIG1, of_call, figures.RESCHEDULES_ONE
+    )
 
 
 def many_yields(wait: Place) -> Statistic:
@@ -111,16 +98,18 @@ def many_yields(wait: Place) -> Statistic:
 
     The paper counts the reschedules of a wait as those of one system call; each of ours is one.
     """
-    least = RESCHEDULES_LEAST[wait["wait"]]
+    least = figures.RESCHEDULES_LEAST[wait["wait"]]
     text = f"runs of the scheduler per wait with {wait['wait']}"
     expected = Within(text=text, metric="system_calls_per_wait", of=wait, at_least=least)
-    return statistic_of(FIG1, expected, least)
+    return statistic_of(figures.FIG1, expected, least)
 
 
 def sometimes(hybrid: Place, pure: Place) -> Statistic:
     """A hybrid makes fewer system calls than what it falls back to (figure 1)."""
     text = f"system calls of {hybrid['wait']} against {pure['wait']}"
-    return statistic_of(FIG1, ratio(text, "system_calls_per_wait", hybrid, pure, most=LOWER))
+    return statistic_of(
+        figures.FIG1, ratio(text, "system_calls_per_wait", hybrid, pure, most=LOWER)
+    )
 
 
 def joins(hybrid: Place, pure: Place, delay_us: int) -> Statistic:
@@ -128,7 +117,9 @@ def joins(hybrid: Place, pure: Place, delay_us: int) -> Statistic:
     of = {**SHRIMP, **hybrid, "delay_us": delay_us}
     text = f"{hybrid['wait']} against {pure['wait']}, delay {delay_us} µs"
     most = 1 + NO_EFFECT
-    return statistic_of(FIG2, ratio(text, "round_trip", of, pure, least=1 / most, most=most))
+    return statistic_of(
+        figures.FIG2, ratio(text, "round_trip", of, pure, least=1 / most, most=most)
+    )
 
 
 def five_pairs(
@@ -136,7 +127,7 @@ def five_pairs(
 ) -> Statistic:
     """An effect like the paper's on five pairs at its costs (figure 3)."""
     expected = effect(text, metric, {**SHRIMP, **FIVE_PAIRS, **of}, to, paper)
-    return statistic_of(FIG3, expected, paper, decides=decides)
+    return statistic_of(figures.FIG3, expected, paper, decides=decides)
 
 
 def tips() -> tuple[Statistic, ...]:
@@ -145,7 +136,9 @@ def tips() -> tuple[Statistic, ...]:
     """
 
     def row(text: str, metric: str, of: Place, to: Place, **bounds: float) -> Statistic:
-        return statistic_of(TIPPING_ROW, ratio(text, metric, of, to, **bounds), decides=False)
+        return statistic_of(
+            figures.TIPPING_ROW, ratio(text, metric, of, to, **bounds), decides=False
+        )
 
     free, dear = {"reschedule_cost_ns": 0}, {"reschedule_cost_ns": 100_000}
     return tuple(
@@ -164,15 +157,15 @@ def of_handlers() -> tuple[Statistic, ...]:
     This machine's own costs decide, and in direction only: the paper's 10 µs are a Pentium's of
     60 MHz. On the paper's machine as a platform a handler takes what it was fitted to.
     """
-    paper = 1 + HANDLER_US / (WAKE_UP_DELAY_US + T_BLOCK_US)
+    paper = 1 + figures.HANDLER_US / (WAKE_UP_DELAY_US + figures.T_BLOCK_US)
     of_cpu, of_time = "CPU time with notify against block", "round trip with notify against block"
 
     def own(text: str, metric: str, decides: bool) -> Statistic:
         expected = ratio(text, metric, {**OWN_COSTS, **NOTIFY}, BLOCK, least=HIGHER)
-        return statistic_of(WAKE_UP, expected, decides=decides)
+        return statistic_of(figures.WAKE_UP, expected, decides=decides)
 
     on_shrimp = ratio(
-        f"{of_time}, platform {PLATFORM}",
+        f"{of_time}, platform {figures.PLATFORM}",
         "round_trip",
         {**SHRIMP, **NOTIFY},
         BLOCK,
@@ -181,7 +174,7 @@ def of_handlers() -> tuple[Statistic, ...]:
     return (
         own(of_cpu, "host_cpu_per_message", True),
         own(of_time, "round_trip", False),
-        statistic_of(WAKE_UP, on_shrimp, paper, decides=False),
+        statistic_of(figures.WAKE_UP, on_shrimp, paper, decides=False),
     )
 
 
@@ -198,8 +191,8 @@ def share_found() -> tuple[Statistic, Statistic]:
         least=HIGHER,
     )
     text = "messages found while spinning with spin-block"
-    return statistic_of(FIG3, more), statistic_of(
-        FIG3, Within(text=text, metric="found_spinning", of=of, at_least=COMMON)
+    return statistic_of(figures.FIG3, more), statistic_of(
+        figures.FIG3, Within(text=text, metric="found_spinning", of=of, at_least=COMMON)
     )
 
 
@@ -212,7 +205,9 @@ def without_interrupts(delay_us: int) -> Statistic:
     of = {**SPIN_BLOCK, "delay_us": delay_us}
     text = f"interrupts of spin-block, delay {delay_us} µs"
     expected = Bound(text=text, metric="interrupts_per_wait", of=of, at_most=NO_INTERRUPTS)
-    return statistic_of(FIG2, expected, 0.0, decides=delay_us + WAKE_LATENCY_US <= SPIN_LIMIT_US)
+    return statistic_of(
+        figures.FIG2, expected, 0.0, decides=delay_us + WAKE_LATENCY_US <= SPIN_LIMIT_US
+    )
 
 
 # What figure 4 shows of the file service with each company: of a hog's the CPU time only (5.2).
@@ -226,7 +221,7 @@ def best_or_equal(company: str, other: Place, costs: Place) -> Statistic:
     text = f"spin-block against {other['wait']}, {company}{words}"
     of = {**costs, "company": company, **SPIN_BLOCK}
     expected = ratio(text, FILE_METRICS[company], of, other, most=1 + NO_EFFECT)
-    return statistic_of(FIG4, expected, decides=not own)
+    return statistic_of(figures.FIG4, expected, decides=not own)
 
 
 def bad_with_company(company: str, wait: Place) -> Statistic:
@@ -234,7 +229,7 @@ def bad_with_company(company: str, wait: Place) -> Statistic:
     text = f"{wait['wait']}, {company} against alone"
     of = {**SHRIMP, "company": company, **wait}
     to = {"company": "alone"}
-    return statistic_of(FIG4, ratio(text, FILE_METRICS[company], of, to, least=HIGHER))
+    return statistic_of(figures.FIG4, ratio(text, FILE_METRICS[company], of, to, least=HIGHER))
 
 
 def stream_order() -> tuple[Statistic, ...]:
@@ -244,9 +239,9 @@ def stream_order() -> tuple[Statistic, ...]:
     tiers = ((SPIN, SPIN_BLOCK, SPIN_SCHED), (SCHED,), (BLOCK,), (NOTIFY,))
     overhead = "throughput of spin-notify against spin"
     return (
-        *ranked(TTCP, "throughput by strategy", "throughput", tiers),
+        *ranked(figures.TTCP, "throughput by strategy", "throughput", tiers),
         statistic_of(
-            TTCP, ratio(overhead, "throughput", {**SHRIMP, **SPIN_NOTIFY}, SPIN, most=LOWER)
+            figures.TTCP, ratio(overhead, "throughput", {**SHRIMP, **SPIN_NOTIFY}, SPIN, most=LOWER)
         ),
     )
 

@@ -77,8 +77,7 @@ class Measured:
     def end(self) -> None:
         """It ends."""
         self.wall_ns = self.host.now_ns() - self.began_ns
-        used = self.host.usage()
-        self.used = {name: value - self.usage_before[name] for name, value in used.items()}
+        self.used = self.host.usage_since(self.usage_before)
 
 
 class Benchmark:

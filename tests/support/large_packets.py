@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from shrimpmx.wire.packet_base import (
+from shrimpmx.wire.tables import WireGeometry
+from support.packet_base import (
     MESSAGE,
     NACK,
     TO_ENDPOINT,
@@ -16,7 +17,6 @@ from shrimpmx.wire.packet_base import (
     check_end,
     fits,
 )
-from shrimpmx.wire.tables import WireGeometry
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """MXoE packets as Python objects: encode, decode and one-line print.
 
-For tests, captures and people; agents read and write the same bytes through wire.h.
+For tests and people; agents read and write the same bytes through wire.h.
 `decode` believes nothing that it has not checked, by the rules of check.pxd. Formats:
 Open-MX's native one and that of the MX firmware ("compatible").
 """
@@ -11,7 +11,9 @@ import struct
 from dataclasses import dataclass, fields
 from typing import Any
 
-from shrimpmx.wire.eager_packets import (
+from shrimpmx.wire.names import NODE_PREFIX, node_address
+from shrimpmx.wire.tables import WireGeometry, wire_geometry
+from support.eager_packets import (
     ConnectPacket,
     MediumFragmentPacket,
     NackLibPacket,
@@ -19,20 +21,18 @@ from shrimpmx.wire.eager_packets import (
     TinyPacket,
     TrucPacket,
 )
-from shrimpmx.wire.large_packets import (
+from support.large_packets import (
     NackMcpPacket,
     NotifyPacket,
     PullReplyPacket,
     PullRequestPacket,
     RndvPacket,
 )
-from shrimpmx.wire.packet_base import HOST, NO_PEER, FrameError, Packet, PacketLayout, fits
-from shrimpmx.wire.tables import WireGeometry, wire_geometry
+from support.packet_base import HOST, NO_PEER, FrameError, Packet, PacketLayout, fits
 
 __all__ = [
     "NO_PEER",
     "PACKET_TYPES",
-    "PTYPE_OF_NAME",
     "ConnectPacket",
     "FrameError",
     "HostQuery",
@@ -64,12 +64,6 @@ HOST_NAME_MAX_BYTES = 80
 
 _HEAD = struct.Struct(">6s6sHH")
 _NIC_ONLY_TYPES = (0, 2, 32, 33, 34)
-_NODE_PREFIX = bytes((0x02, 0x5A, 0, 0))
-
-
-def node_address(index: int) -> bytes:
-    """Hardware address of node `index`: locally administered, its index in the last bytes."""
-    return _NODE_PREFIX + index.to_bytes(2, "big")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,9 +151,6 @@ PACKET_TYPES: dict[int, type[Packet]] = {
 }
 """Every packet type by its number on the wire."""
 
-PTYPE_OF_NAME: dict[str, int] = {kind.NAME: number for number, kind in PACKET_TYPES.items()}
-"""Numbers by name, as `LinkFaults.only` takes them."""
-
 
 def encode(packet: Packet, wire_format: str = "native") -> bytes:
     """The frame that carries `packet`, padded to 60 bytes; FrameError if a field does not fit.
@@ -235,7 +226,7 @@ def _short(name: str, value: Any) -> str:
 
 
 def _place(address: bytes) -> str:
-    if address.startswith(_NODE_PREFIX):
+    if address.startswith(NODE_PREFIX):
         return f"node{int.from_bytes(address[4:], 'big')}"
     return address.hex(":")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from shrimpmx.wire.packet_base import (
+from shrimpmx.wire.tables import SMALL_MAX_BYTES, TINY_MAX_BYTES, WireGeometry
+from support.packet_base import (
     MESSAGE,
     NACK,
     TO_ENDPOINT,
@@ -15,7 +16,6 @@ from shrimpmx.wire.packet_base import (
     ToEndpoint,
     fits,
 )
-from shrimpmx.wire.tables import SMALL_MAX_BYTES, TINY_MAX_BYTES, WireGeometry
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,39 @@
+"""What a process loads before it does anything: its modules, by name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from support.tree import ROOT
+
+RANK = "import shrimpmx.cluster.rank.joining"
+# A program's rank looks its kind of NIC up.
+KIND = f"{RANK}; from shrimpmx.cluster.nics.kinds import kind_called; kind_called('ethernet')"
+HELP = "from shrimpmx.cli import parse\ntry: parse(['--help'])\nexcept SystemExit: pass"
+CHECKERS = {"pydantic", "pydantic_core"}
+PICTURES = {"matplotlib", "rich"}
+VMMC = {"greenlet", "shrimpmx.vmmc", "shrimpmx.sockets", "shrimpmx.nic.vmmc"}
+
+
+@pytest.mark.parametrize(
+    ("program", "unwanted"),
+    [
+        (RANK, CHECKERS | PICTURES | VMMC),
+        (KIND, CHECKERS | PICTURES | VMMC),
+        (HELP, CHECKERS | PICTURES | VMMC | {"numpy"}),
+    ],
+    ids=["rank", "kind", "help"],
+)
+def test_a_process_loads_only_its_own_part(program: str, unwanted: set[str]) -> None:
+    program += "\nimport sys; print(); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=True,
+        cwd=ROOT,
+    )
+    assert unwanted.isdisjoint(done.stdout.splitlines()[-1].split())
