@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
+# How alike a mistyped name and a known one are at least, 0 to 1: "name" is no "frames" (ours).
+ALIKE = 0.7
+
 
 class ShrimpmxError(Exception):
     """Base of all errors that shrimpmx reports in one sentence, without a traceback."""
@@ -58,3 +64,9 @@ class VmmcError(ShrimpmxError):
     def __init__(self, message: str, status: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+def did_you_mean(given: object, known: Iterable[str]) -> str:
+    """The known name nearest to a mistyped one, to stand behind a message; '' if none is near."""
+    near = difflib.get_close_matches(str(given), list(known), n=1, cutoff=ALIKE)
+    return f"; did you mean {near[0]!r}?" if near else ""

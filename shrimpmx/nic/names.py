@@ -22,13 +22,13 @@ def make_policy(choice: AnyPolicy, dilation: float = 1.0) -> CoalescingPolicy:
     """The policy that NIC parameters name, or an adapter around a user's own one.
 
     A policy has state: make one for each rx queue. Times in the parameters are taken as they are;
-    rates and profiles that a policy brings along are those of real hardware, and `dilation` is how
-    much longer times are here.
+    rates and profiles that a policy brings along, and all times of a user's own, are those of real
+    hardware, and `dilation` is how much longer times are here.
     """
     if isinstance(choice, CoalescingPolicy):
         return choice
     if isinstance(choice, Policy):
-        return PythonPolicy(choice)
+        return PythonPolicy(choice, dilation)
     row = COALESCING.get(getattr(choice, "coalescing", ""))
     if row is None:
         raise InputError(

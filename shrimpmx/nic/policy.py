@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from shrimpmx.errors import InputError, did_you_mean
+
 
 class Policy:
     """Base of a user's own coalescing policy.
 
-    Override what the policy needs. All times are ns on the run's clock. Two methods decide:
-    they return True, or the name of a cause ("packet", "marked", "deferred", "timeout",
-    "frames"), to raise an interrupt, and False or None not to. The causes are counted.
+    Override what the policy needs; InputError for a method `on_...` that there is not. All times
+    are ns of the emulated hosts: a time dilation is taken off before each call, and applied to
+    `deadline_ns` behind it. Two methods decide: they return True, or the name of a cause ("packet",
+    "marked", "deferred", "timeout", "frames"), to raise an interrupt, and False or None not to. The
+    causes are counted.
 
     `deadline_ns` is the policy's one timer: set it to the time at which `on_deadline` is to
     be called, or to None. It is None again when `on_deadline` is called.
@@ -32,6 +36,15 @@ class Policy:
     """
 
     deadline_ns: int | None = None
+
+    def __init_subclass__(cls) -> None:
+        known = [name for name in dir(Policy) if name.startswith("on_")]
+        for name in dir(cls):
+            if name.startswith("on_") and name not in known:
+                raise InputError(
+                    f"{cls.__name__}.{name} is no method of a coalescing policy, which has "
+                    f"{', '.join(known)}{did_you_mean(name, known)}"
+                )
 
     def on_arrival(self, now_ns: int, marked: bool, length_bytes: int) -> None:
         """A packet arrived; its DMA to host memory is submitted."""

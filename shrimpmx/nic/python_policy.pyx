@@ -4,6 +4,7 @@ Each call takes the GIL. The first exception is kept in `failure`; after it the 
 code is not called any more, and the firmware's runner ends the run.
 """
 
+from libc.math cimport ceil, llround
 from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.native.clock cimport NEVER_NS
@@ -15,11 +16,18 @@ from shrimpmx.nic.coalescing import CAUSE_NAMES
 
 
 cdef class PythonPolicy(CoalescingPolicy):
-    """Makes a `shrimpmx.nic.policy.Policy` a policy of the firmware."""
+    """Makes a `shrimpmx.nic.policy.Policy` a policy of the firmware.
 
-    def __init__(self, policy not None):
+    The user's times are those of the emulated hosts: the run's clock by `dilation`.
+    """
+
+    def __init__(self, policy not None, double dilation=1.0):
         self.policy = policy
+        self.dilation = dilation
         self.read_deadline()
+
+    cdef int64_t emulated_ns(self, int64_t now_ns) noexcept nogil:
+        return now_ns if self.dilation == 1 else llround(now_ns / self.dilation)
 
     cdef void on_arrival(self, int64_t now_ns, bint marked,
                          uint32_t length_bytes) noexcept nogil:
@@ -27,7 +35,7 @@ cdef class PythonPolicy(CoalescingPolicy):
             return
         with gil:
             try:
-                self.policy.on_arrival(now_ns, bool(marked), length_bytes)
+                self.policy.on_arrival(self.emulated_ns(now_ns), bool(marked), length_bytes)
                 self.read_deadline()
             except BaseException as error:
                 self.fail(error)
@@ -39,7 +47,9 @@ cdef class PythonPolicy(CoalescingPolicy):
             return CAUSE_NONE
         with gil:
             try:
-                answer = self.policy.on_dma_complete(now_ns, bool(marked), dma_pending)
+                answer = self.policy.on_dma_complete(
+                    self.emulated_ns(now_ns), bool(marked), dma_pending
+                )
                 cause = self.cause_of(answer, CAUSE_PACKET)
                 self.read_deadline()
             except BaseException as error:
@@ -55,7 +65,9 @@ cdef class PythonPolicy(CoalescingPolicy):
             try:
                 # Else a policy that forgets it would be called for ever at this same time.
                 self.policy.deadline_ns = None
-                cause = self.cause_of(self.policy.on_deadline(now_ns), CAUSE_TIMEOUT)
+                cause = self.cause_of(
+                    self.policy.on_deadline(self.emulated_ns(now_ns)), CAUSE_TIMEOUT
+                )
                 self.read_deadline()
             except BaseException as error:
                 self.fail(error)
@@ -66,7 +78,7 @@ cdef class PythonPolicy(CoalescingPolicy):
             return
         with gil:
             try:
-                self.policy.on_raised(now_ns, CAUSE_NAMES[<int>cause])
+                self.policy.on_raised(self.emulated_ns(now_ns), CAUSE_NAMES[<int>cause])
                 self.read_deadline()
             except BaseException as error:
                 self.fail(error)
@@ -87,6 +99,9 @@ cdef class PythonPolicy(CoalescingPolicy):
     cdef int read_deadline(self) except -1:
         cdef object deadline = self.policy.deadline_ns
         self.deadline_ns = NEVER_NS if deadline is None else <int64_t>deadline
+        # Rounded up, a deadline is not before the time that the policy has set.
+        if self.dilation != 1 and self.deadline_ns < NEVER_NS / self.dilation:
+            self.deadline_ns = <int64_t>ceil(self.deadline_ns * self.dilation)
         return 0
 
     cdef void fail(self, object error) noexcept:

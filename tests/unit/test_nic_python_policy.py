@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support.nic import PLAIN, Handler, Nodes, frame, run
 
+from shrimpmx.errors import InputError
 from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.nic.names import make_policy
@@ -144,6 +145,38 @@ def test_a_deadline_that_is_not_renewed_is_over() -> None:
     assert nic.step_at(500) == 1
     assert nic.step_at(10_000) == 0
     assert policy.calls == 1
+
+
+@pytest.mark.parametrize("dilation", [1.0, 1.3, 10.0, 0.5])
+def test_a_policys_times_are_those_of_the_emulated_hosts(dilation: float) -> None:
+    class After(Policy):
+        called_ns = -1
+
+        def on_arrival(self, now_ns: int, marked: bool, length_bytes: int) -> None:
+            assert now_ns == 2000
+            self.deadline_ns = now_ns + 75_000
+
+        def on_deadline(self, now_ns: int) -> bool:
+            self.called_ns = now_ns
+            return True
+
+    policy = After()
+    adapter = PythonPolicy(policy, dilation)
+    adapter.arrival(round(2000 * dilation), True)
+    assert adapter.due_ns == 77_000 * dilation
+    adapter.deadline(adapter.due_ns)
+    assert policy.called_ns == 77_000
+
+
+@pytest.mark.parametrize(
+    ("misspelt", "meant"),
+    [("on_dma_completed", "on_dma_complete"), ("on_raise", "on_raised"), ("on_nothing", "")],
+)
+def test_a_misspelt_method_is_refused_with_the_nearest_name(misspelt: str, meant: str) -> None:
+    with pytest.raises(InputError, match=rf"Wrong\.{misspelt} is no method") as caught:
+        type("Wrong", (Three,), {misspelt: lambda self, now_ns: None})
+    assert ("did you mean" in str(caught.value)) == bool(meant)
+    assert str(caught.value).endswith(f"did you mean {meant!r}?" if meant else "on_raised")
 
 
 def test_policies_of_both_kinds_are_made() -> None:
