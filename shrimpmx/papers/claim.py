@@ -1,8 +1,8 @@
 """The papers' measured statements as data, and how results decide about each.
 
 A claim's verdict is computed from those of its statistics, and the worst decides: `reproduced`,
-`inconclusive`, `not measurable here`, `opposite`. A statistic may stand beside those that decide:
-it has a verdict of its own, and the claim's is the same with it.
+`inconclusive`, `not run`, `not measurable here`, `opposite`. A statistic may stand beside those
+that decide: it has a verdict of its own, and the claim's is the same with it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from shrimpmx.results.expectation_kinds import (
     AS_EXPECTED,
     INCONCLUSIVE,
     NOT_HERE,
+    NOT_RUN,
     OPPOSITE,
     ORDER_OF_VERDICTS,
     Expectation,
@@ -33,6 +34,7 @@ CLAIM_WORDS = {
     OPPOSITE: "opposite",
     INCONCLUSIVE: INCONCLUSIVE,
     NOT_HERE: NOT_HERE,
+    NOT_RUN: NOT_RUN,
 }
 # What counts as the same order of magnitude of an effect: half a decade to each side (ours).
 SAME_MAGNITUDE = 10**0.5

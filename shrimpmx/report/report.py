@@ -16,7 +16,7 @@ from shrimpmx.report.axis_layout import AxisLayout, axis_layout
 from shrimpmx.report.limited import MARK, is_limited, limit_notes
 from shrimpmx.report.sections import SECTIONS
 from shrimpmx.results.expectation import matching
-from shrimpmx.results.expectation_kinds import AS_EXPECTED, INCONCLUSIVE, NOT_HERE
+from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
 from shrimpmx.results.metrics import METRICS, shown_figures
 from shrimpmx.results.runs import ANY, main_state, runs_of, steered_words
 from shrimpmx.results.statistics import SAMPLES_WISHED, Summary, instability
@@ -31,7 +31,7 @@ from shrimpmx.results.words import (
 )
 
 OWN_TIMES = "Times are as measured: this machine's own."
-_VERDICT_STYLE = {AS_EXPECTED: "green", INCONCLUSIVE: "yellow", NOT_HERE: "yellow"}
+_VERDICT_STYLE = {AS_EXPECTED: "green", OPPOSITE: "red"}
 
 Document = Mapping[str, Any]
 PointData = Mapping[str, Any]
@@ -233,7 +233,7 @@ def _print_expectations(expectations: Iterable[Mapping[str, str]], console: Cons
     if expected:
         console.print("\n[bold]What must come out[/bold]")
     for item in expected:
-        style = _VERDICT_STYLE.get(item["verdict"], "red")
+        style = _VERDICT_STYLE.get(item["verdict"], "yellow")
         scope = f" ({item['scope']})" if item.get("scope") else ""
         console.print(
             Padding(

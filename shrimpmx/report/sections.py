@@ -47,7 +47,7 @@ def interrupts(document: Document) -> str:
         parts.append(_place(document, point))
         hosts = sorted({agent.partition(".")[0] for agent in table if "." in agent})
         parts += [_host_words(host, _host(table, host)) for host in hosts]
-    return "\n".join(parts) or "no run counted message by message"
+    return "\n".join(parts) or "no run counted message by message: set workload=anatomy"
 
 
 def _place(document: Document, point: Mapping[str, Any]) -> str:

@@ -92,11 +92,12 @@ class Line:
 
 @dataclass
 class Timeline:
-    """The records of one message, by time; `agents` are named by their numbers."""
+    """The records of one message, by time; `agents` and `processes` are names by number."""
 
     records: Sequence[TraceRecord]
     agents: Sequence[str]
     geometry: WireGeometry = field(default_factory=wire_geometry)
+    processes: Sequence[str] = ()
 
     @property
     def start_ns(self) -> int:
@@ -152,7 +153,7 @@ class Timeline:
     def _words(self, record: TraceRecord) -> str:
         if record.kind == "irq_raised":
             return f"INTERRUPT, cause {cause(record.b)}"
-        return words(record)
+        return words(record, self.processes)
 
     def text(self, full: bool = False, most: int | None = None) -> str:
         """The timeline as text, us since the send; runs of like lines folded unless `full`.
@@ -311,6 +312,7 @@ def message_timeline(
     agents: Sequence[str],
     geometry: WireGeometry | None = None,
     sender: str = "rank0",
+    processes: Sequence[str] = (),
 ) -> Timeline:
     """The timeline of the last message that `sender` sent, to the end of the trace.
 
@@ -324,7 +326,7 @@ def message_timeline(
     if not starts:
         raise InputError(f"the trace holds no message that {sender} sent; trace fewer messages")
     of_message = [record for record in ordered if record.time_ns >= starts[-1]]
-    return Timeline(of_message, agents, geometry or wire_geometry())
+    return Timeline(of_message, agents, geometry or wire_geometry(), processes)
 
 
 def write_chrome(timeline: Timeline, path: Path) -> None:

@@ -3,7 +3,8 @@
 A verdict is computed: `as expected` when the 95 % interval lies on the expected side,
 `not as expected` when it lies on the other, `inconclusive` when it covers the border or
 when there is too little to compare, `not measurable here` when a figure is missing or the
-placement does not allow it. Times are compared within one state of the CPUs.
+placement does not allow it, `not run` when settings leave its points out. Times are compared
+within one state of the CPUs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from shrimpmx.results.expectation_kinds import (
     INCONCLUSIVE,
     NOT_HERE,
+    NOT_RUN,
     Expectation,
     Place,
     Verdict,
@@ -66,7 +68,8 @@ def evaluate(
         return Verdict(NOT_HERE, expectation.text, too_few_cpus(expectation.cpus, cpus))
     groups = list(_groups(expectation, points))
     if not groups:
-        return Verdict(NOT_HERE, expectation.text, "the points it compares were not run")
+        why = "settings, or an interruption, left out points that it compares"
+        return Verdict(NOT_RUN, expectation.text, why)
     verdicts = [_judged(expectation, group, seed) for group in groups]
     shown = worst(verdicts)
     where = _shown_words(groups, verdicts, shown)

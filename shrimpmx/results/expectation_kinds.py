@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from shrimpmx.results.metrics import METRICS
 
 AS_EXPECTED, OPPOSITE = "as expected", "not as expected"
-INCONCLUSIVE, NOT_HERE = "inconclusive", "not measurable here"
+INCONCLUSIVE, NOT_HERE, NOT_RUN = "inconclusive", "not measurable here", "not run"
 # The worst of several verdicts is the one that is shown.
-ORDER_OF_VERDICTS = (AS_EXPECTED, INCONCLUSIVE, NOT_HERE, OPPOSITE)
+ORDER_OF_VERDICTS = (AS_EXPECTED, INCONCLUSIVE, NOT_RUN, NOT_HERE, OPPOSITE)
 
 # Values of some axes of a result: all points that have them.
 Place = Mapping[str, Any]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
-
 from pydantic import BaseModel
 
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
@@ -57,9 +55,8 @@ def parameter_name(given: str) -> str:
     name = given.strip().replace("-", "_")
     if name in PARAMETER_NAMES:
         return name
-    near = [full for full in PARAMETER_NAMES if full.endswith(f".{name}")]
-    near = near or difflib.get_close_matches(name, PARAMETER_NAMES, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    full = next((full for full in PARAMETER_NAMES if full.endswith(f".{name}")), name)
     raise InputError(
-        f"there is no parameter {given!r}{hint} (shrimpmx list --parameters shows them)"
+        f"there is no parameter {given!r}{did_you_mean(full, PARAMETER_NAMES)} "
+        "(shrimpmx list --parameters shows them)"
     )

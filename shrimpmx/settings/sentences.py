@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
+
+from shrimpmx.errors import did_you_mean
 
 _BOUNDS = {
     "greater_than_equal": ("at least", "ge"),
@@ -50,7 +52,14 @@ def validation_sentence(
     if kind == "extra_forbidden":
         return _unknown(error.title, field)
     allowed = _allowed(kind, context, field, also_allowed or {})
-    return f"{(shown_names or {}).get(field, field)} must be {allowed}, not {value!r}"
+    return _refused((shown_names or {}).get(field, field), allowed, value)
+
+
+def _refused(name: str, allowed: str, value: Any) -> str:
+    """A value that is not allowed; of names, with the nearest one."""
+    return f"{name} must be {allowed}, not {value!r}" + (
+        did_you_mean(value, re.findall(r"'([^']+)'", allowed)) if isinstance(value, str) else ""
+    )
 
 
 def _same_value(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -65,7 +74,7 @@ def _none_of(ways: Sequence[Any], shown_names: Mapping[str, str]) -> str:
     field = _field_words(ways[0]["loc"][:-1])
     ways = sorted(ways, key=lambda way: way["type"] != "literal_error")
     allowed = " or ".join(_allowed(way["type"], way.get("ctx", {}), "", {}) for way in ways)
-    return f"{shown_names.get(field, field)} must be {allowed}, not {ways[0]['input']!r}"
+    return _refused(shown_names.get(field, field), allowed, ways[0]["input"])
 
 
 def _field_words(place: Sequence[Any]) -> str:
@@ -76,10 +85,9 @@ def _field_words(place: Sequence[Any]) -> str:
 
 
 def _unknown(title: str, field: str) -> str:
-    known = list(_fields_of(title))
-    near = difflib.get_close_matches(field, known, n=1)
-    hint = f"did you mean {near[0]!r}" if near else f"there are: {', '.join(known)}"
-    return f"{field} is no field of {title}; {hint}"
+    known = _fields_of(title)
+    hint = did_you_mean(field, known) or f"; there are: {', '.join(known)}"
+    return f"{field} is no field of {title}{hint}"
 
 
 def _fields_of(title: str) -> tuple[str, ...]:

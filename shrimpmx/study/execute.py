@@ -148,7 +148,8 @@ class ClusterExecutor:
         self._traces.mkdir(parents=True, exist_ok=True)
         path = self._traces / f"point{point.index:04d}-seed{seed}.txt"
         path.write_text(result.trace, encoding="utf-8")
-        whole = Timeline(result.records[-CHROME_RECORDS:], result.agents, _geometry(point))
+        last = result.records[-CHROME_RECORDS:]
+        whole = Timeline(last, result.agents, _geometry(point), result.processes)
         write_chrome(whole, path.with_suffix(".json"))
 
     def timeline(self, point: Point, seed: int) -> Timeline:
@@ -157,7 +158,8 @@ class ClusterExecutor:
         work = point.parameters.workload.model_copy(update=few)
         parameters = point.parameters.model_copy(update={"workload": work})
         result = self._engine.run(self._spec(point, parameters, seed, traced=True))
-        return message_timeline(result.records, result.agents, _geometry(point))
+        geometry, processes = _geometry(point), result.processes
+        return message_timeline(result.records, result.agents, geometry, processes=processes)
 
 
 def _geometry(point: Point) -> WireGeometry:

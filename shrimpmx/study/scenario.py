@@ -13,9 +13,9 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, model_validator
 
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.nic.policy import Policy
 from shrimpmx.report.sections import SECTIONS
 from shrimpmx.results.expectation_kinds import (
@@ -25,6 +25,7 @@ from shrimpmx.results.expectation_kinds import (
     Expectation,
     Near,
     Order,
+    Place,
     Ratio,
     Within,
 )
@@ -59,6 +60,11 @@ __all__ = [
     "plan_runs",
 ]
 
+# Of a validation: settings have changed what a file declares.
+BY_SETTINGS = {"by": "settings"}
+# The names that the workload goes by.
+WORKLOAD_NAMES = tuple(n for n, known in PARAMETER_NAMES.items() if known == ("workload", "kind"))
+
 # More points than this are a mistake in an axis rather than a sweep that ends in useful time.
 POINTS_MAX = 10_000
 
@@ -73,11 +79,11 @@ class Scenario(Declared):
     `parameters` are fixed, `sweep` maps a parameter's name to the values it takes; the values
     of the axis `compare` are run alternately. `without` are points, by values of axes, that are
     left out; `adjusted` are parameters of some points, by values of axes: how long to run, which
-    is not part of the comparison. `policies` and `waits` are a user's own coalescing policies and
-    waiting strategies by name (see docs/scenarios.md). `rows` and `columns` are the axes of the
-    printed table. `sections` are printed behind the tables (report/sections.py); `timelines` are
-    points, by values of axes, of which one message is traced in a run of its own: the first is
-    printed.
+    is not part of the comparison; `timelines` are points, by values of axes, of which one message
+    is traced in a run of its own: the first is printed. There a tuple means each of its values.
+    `policies` and `waits` are a user's own coalescing policies and waiting strategies by name (see
+    docs/scenarios.md). `rows` and `columns` are the axes of the printed table. `sections` are
+    printed behind the tables (report/sections.py).
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]*$")]
@@ -100,7 +106,7 @@ class Scenario(Declared):
     timelines: tuple[dict[str, Any], ...] = ()
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check(self, info: ValidationInfo) -> Self:
         for name in self.metrics:
             _known(name, METRICS, "metrics", "metric")
         for name in self.sections:
@@ -128,7 +134,33 @@ class Scenario(Declared):
                 _known(axis, {*self.sweep, *self.parameters}, "expectations", "sweep axis")
         _check_own("policies", self.policies, COALESCING_NAMES, "policy", Policy)
         _check_own("waits", self.waits, WAIT_NAMES, "strategy", WaitingStrategy)
+        if info.context != BY_SETTINGS:
+            self._check_values()
         return self
+
+    def _check_values(self) -> None:
+        """What a file declares has to be there; settings may leave parts of it out."""
+        named: list[tuple[str, Place]] = [("without", place) for place in self.without]
+        named += [("timelines", place) for place in self.timelines]
+        named += [("adjusted", place) for place, _ in self.adjusted]
+        for expectation in self.expectations:
+            named += [("expectations", place) for place in expectation.places()]
+        for field, place in named:
+            for axis, value in place.items():
+                there = self.sweep.get(axis) or (self.parameters[axis],)
+                several = field != "expectations" and _plain(value) not in map(_plain, there)
+                for one in value if several and isinstance(value, tuple | list) else (value,):
+                    if _plain(one) not in map(_plain, there):
+                        raise ValueError(
+                            f"{field} names {axis}={one!r}, which is no point of the sweep; "
+                            f"{axis} has {', '.join(map(repr, there))}"
+                        )
+        kinds = [v for name in WORKLOAD_NAMES for v in self.sweep.get(name, ())]
+        kinds += [self.parameters[name] for name in WORKLOAD_NAMES if name in self.parameters]
+        if "interrupts" in self.sections and "anatomy" not in kinds:
+            raise ValueError(
+                "section 'interrupts' needs workload 'anatomy', which counts message by message"
+            )
 
     def changed(self, settings: Iterable[str]) -> Scenario:
         """This scenario with `key=value` settings of the command line applied."""
@@ -137,10 +169,14 @@ class Scenario(Declared):
         names: list[str] = []
         for setting in settings:
             key, value = split_setting(setting)
+            name = key if key == "repeats" else parameter_name(key)
+            if name in fields or any(_same(name, other) for other in names):
+                raise InputError(
+                    f"{key} is set twice; several values stand between commas, as {key}=a,b"
+                )
             if key == "repeats":
                 fields[key] = _literal(value)
                 continue
-            name = parameter_name(key)
             names.append(name)
             values = _values(value, name)
             for known in [n for n in (*sweep, *parameters) if _same(n, name)]:
@@ -159,7 +195,8 @@ class Scenario(Declared):
             for place, changes in self.adjusted
         )
         try:
-            return Scenario(**{**keep, "parameters": parameters, "sweep": sweep, **fields})
+            changed = {**keep, "parameters": parameters, "sweep": sweep, **fields}
+            return Scenario.model_validate(changed, context=BY_SETTINGS)
         except ValidationError as error:
             raise InputError(validation_sentence(error)) from error
 
@@ -254,15 +291,21 @@ class RunPlan:
 
 
 def _lies_at(shown: Mapping[str, Any], place: Mapping[str, Any]) -> bool:
-    """Whether the parameters have the values of `place`."""
-    return all(_plain(shown.get(axis)) == _plain(value) for axis, value in place.items())
+    """Whether the parameters have the values of `place`, or one of several values there."""
+    return all(_is_meant(shown.get(axis), value) for axis, value in place.items())
+
+
+def _is_meant(value: Any, by: Any) -> bool:
+    """Whether `by`, a value or a tuple of values, means this one: a list is also one value."""
+    alike = _plain(value) == _plain(by)
+    return alike or (isinstance(by, tuple | list) and _plain(value) in map(_plain, by))
 
 
 def _known(name: str, among: Iterable[str], field: str, what: str) -> None:
     names = list(among)
     if name not in names:
-        listed = ", ".join(names) or "none"
-        raise ValueError(f"{field} names {name!r}, which is no {what}; there are: {listed}")
+        hint = did_you_mean(name, names) or f"; there are: {', '.join(names) or 'none'}"
+        raise ValueError(f"{field} names {name!r}, which is no {what}{hint}")
 
 
 def _check_own(
@@ -300,7 +343,7 @@ def _same(one: str, other: str) -> bool:
 def split_setting(setting: str) -> tuple[str, str]:
     """The key and the value of `key=value`; InputError if it is not of that form."""
     key, sign, value = setting.partition("=")
-    if not sign or not key.strip() or not value.strip():
+    if not sign or not key.strip():
         raise InputError(f"--set takes key=value, not {setting!r}")
     return key.strip(), value.strip()
 
@@ -319,12 +362,11 @@ def _values(text: str, name: str) -> tuple[Any, ...]:
     if WITH_COMMAS in declared.metadata:
         return (text,)
     parts = tuple(part.strip() for part in text.split(",") if part.strip())
-    if not parts:
-        raise InputError(f"--set {name}= needs a value, not {text!r}")
-    if declared.annotation is str:
-        return parts
-    values = tuple(map(_literal, parts))
-    return (values,) if str(declared.annotation).startswith("tuple") else values
+    if str(declared.annotation).startswith("tuple"):
+        return (tuple(map(_literal, parts)),)
+    if not parts and (text or declared.default != ""):
+        raise InputError(f"{name} needs a value, not {text!r}")
+    return (parts or ("",)) if declared.annotation is str else tuple(map(_literal, parts))
 
 
 def plan_runs(scenario: Scenario, points: Sequence[Point], seed: int) -> list[RunPlan]:

@@ -49,7 +49,7 @@ def test_a_synthetic_topology_is_a_machine_as_well() -> None:
 def test_an_unknown_name_is_refused_with_those_there_are() -> None:
     with pytest.raises(InputError, match=r"no machine 'clovertown'; there are clovertown-2007, "):
         topology_of("clovertown")
-    with pytest.raises(InputError, match="did you mean clovertown-2007"):
+    with pytest.raises(InputError, match="did you mean 'clovertown-2007'"):
         topology_of("clovertown-2008")
     with pytest.raises(InputError, match=r"no machine ''; there are clovertown-2007, "):
         topology_of("")

@@ -216,6 +216,14 @@ def test_drops_are_named_by_their_counters() -> None:
     assert words(TraceRecord(0, 0, "drop", number, 0)) == "packet dropped: rx_drop_ring_full"
 
 
+def test_a_wake_up_names_the_process() -> None:
+    trace = new_trace()
+    trace.record(0, 1_000, "rank_wake", 1, 0)
+    trace.record(0, 1_000, "rank_wake", 2, 1)
+    told = trace_text(trace, processes=["rank0", "rank1"]).splitlines()
+    assert [each.split()[-2:] for each in told] == [["rank1", "woken"], ["2", "notified"]]
+
+
 def test_text_names_agents_and_bounds_lines() -> None:
     trace = new_trace()
     assert trace_text(trace) == "the trace is empty"

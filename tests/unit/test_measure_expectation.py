@@ -13,6 +13,7 @@ from shrimpmx.results.expectation_kinds import (
     AS_EXPECTED,
     INCONCLUSIVE,
     NOT_HERE,
+    NOT_RUN,
     OPPOSITE,
     Between,
     Bound,
@@ -97,7 +98,7 @@ def test_missing_figures_are_not_measurable() -> None:
     without = {**point("b", 100), "metrics": {"half_round_trip": {"unavailable": "no counters"}}}
     verdict = evaluate(SLOW, [point("a", 300), without])
     assert (verdict.verdict, verdict.detail) == (NOT_HERE, "no counters")
-    assert evaluate(SLOW, [point("a", 300)]).verdict == NOT_HERE
+    assert evaluate(SLOW, [point("a", 300)]).verdict == NOT_RUN
 
 
 @pytest.mark.parametrize("runs", [[], [[]]])
@@ -392,7 +393,7 @@ def test_an_order_whose_runs_overlap_is_inconclusive() -> None:
 
 def test_a_place_that_was_not_run_is_not_ranked() -> None:
     found = evaluate(ranking("a", "b"), [counts("a", 1.0, 1.0, 1.0)])
-    assert (found.verdict, found.measured) == (NOT_HERE, None)
+    assert (found.verdict, found.measured) == (NOT_RUN, None)
 
 
 def test_a_verdict_tells_the_figure_that_it_was_judged_by() -> None:

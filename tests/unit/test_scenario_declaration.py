@@ -109,6 +109,53 @@ def test_points_can_be_left_out() -> None:
         scenario(**without).changed(["size-bytes=0", "mtu=9000"]).points()
 
 
+def test_a_tuple_of_values_means_each_of_them() -> None:
+    declared = scenario(
+        without=({"size_bytes": (0, 128), "coalescing": "disabled"}, {"coalescing": ("stream",)}),
+        adjusted=(({"coalescing": ("timeout", "open-mx")}, {"warmup": 3}),),
+    )
+    points = declared.points()
+    assert {point.parameters.nic.coalescing for point in points} == {"timeout", "open-mx"}
+    assert len(points) == 4
+    assert {point.parameters.workload.warmup for point in points} == {3}
+
+
+EXPECTED = Ratio(
+    text="t",
+    metric="half_round_trip",
+    of={"coalescing": "stream", "size_bytes": 128},
+    to={"coalescing": "timeout"},
+    at_most=1,
+)
+
+
+def test_settings_may_leave_out_what_a_file_names() -> None:
+    declared = scenario(
+        without=({"size_bytes": 128, "coalescing": "disabled"},),
+        adjusted=(({"size_bytes": 128}, {"warmup": 3}),),
+        timelines=({"coalescing": "stream"},),
+        expectations=(EXPECTED,),
+    )
+    changed = declared.changed(["size_bytes=64", "coalescing=disabled"])
+    assert [point.shown["size_bytes"] for point in changed.points()] == [64]
+
+
+def test_texts_and_lists_may_be_set_to_nothing() -> None:
+    program = scenario(parameters={"workload": "program", "program": "p.py", "arguments": "-v"})
+    changed = program.changed(["arguments=", "cpus=", "rps_cpus="])
+    parameters = changed.points()[0].parameters
+    assert parameters.workload.arguments == parameters.host.rps_cpus == ""
+    assert parameters.cluster.cpus == ()
+
+
+@pytest.mark.parametrize(
+    "settings", [["wait=spin", "wait=block"], ["mtu=1500", "nic.mtu=9000"], ["repeats=2"] * 2]
+)
+def test_a_parameter_is_set_once(settings: list[str]) -> None:
+    with pytest.raises(InputError, match=r"is set twice; several values stand between commas"):
+        scenario().changed(settings)
+
+
 def test_a_users_policy_is_a_value_of_coalescing() -> None:
     class Mine(Policy):
         pass
@@ -155,8 +202,11 @@ def test_a_users_waiting_strategy_is_a_value_of_wait() -> None:
         ("mode=generator", "mode 'generator' plays a stream only"),
         ("siez=3", "there is no parameter 'siez'"),
         ("size_byte=3", "did you mean 'size_bytes'?"),
+        ("coalescing=steam", "'irq-suspend', not 'steam'; did you mean 'stream'?"),
+        ("time_dilation=aut", "not 'aut'; did you mean 'auto'?"),
         ("size_bytes", "--set takes key=value, not 'size_bytes'"),
         ("size_bytes=,", "needs a value, not ','"),
+        ("size_bytes=", "needs a value, not ''"),
     ],
 )
 def test_bad_settings(setting: str, sentence: str) -> None:
@@ -170,13 +220,26 @@ def test_bad_settings(setting: str, sentence: str) -> None:
     ("changes", "sentence"),
     [
         ({"metrics": ("speed",)}, "metrics names 'speed', which is no metric; there are: "),
+        (
+            {"metrics": ("half_roundtrip",)},
+            "'half_roundtrip', which is no metric; did you mean 'half_round_trip'?",
+        ),
+        ({"sections": ("interrupts",)}, "section 'interrupts' needs workload 'anatomy'"),
         ({"metrics": ()}, "metrics must be given with at least one entry"),
         ({"sweep": {"size_bytes": ()}}, "sweep axis 'size_bytes' has no values"),
         ({"without": ({"mtu": 1500},)}, "without names 'mtu', which is no sweep axis"),
+        ({"without": ({"size_bytes": 3},)}, "without names size_bytes=3, which is no point of the"),
+        ({"without": ({"size_bytes": (0, 3)},)}, "without names size_bytes=3, which is no point"),
+        ({"timelines": ({"coalescing": "fast"},)}, "timelines names coalescing='fast'"),
+        ({"adjusted": (({"size_bytes": 3}, {}),)}, "adjusted names size_bytes=3"),
+        (
+            {"expectations": (EXPECTED,), "sweep": {"size_bytes": (0,), "coalescing": ("stream",)}},
+            "expectations names size_bytes=128, which is no point of the sweep; size_bytes has 0",
+        ),
         ({"compare": "mtu"}, "compare names 'mtu', which is no sweep axis"),
         ({"name": "a b"}, "name must be of the form "),
         ({"title": ""}, "title must be given with at least one entry, not ''"),
-        ({"repeat": 3}, "repeat is no field of Scenario; did you mean 'repeats'"),
+        ({"repeat": 3}, "repeat is no field of Scenario; did you mean 'repeats'?"),
         ({"policies": {"stream": dict}}, "policies cannot rename 'stream'"),
         (
             {"policies": {"mine": int}},
@@ -217,6 +280,12 @@ def test_sweeps_have_a_limit() -> None:
 )
 def test_parameter_names(given: str, name: str) -> None:
     assert parameter_name(given) == name
+
+
+def test_no_name_is_offered_that_is_not_alike() -> None:
+    with pytest.raises(InputError) as caught:
+        parameter_name("name")
+    assert "did you mean" not in str(caught.value)
 
 
 def test_the_sweeps_seed_is_no_parameter() -> None:

@@ -122,4 +122,6 @@ def _trace(parts: RunParts) -> str:
     if parts.memory.trace is None:
         return ""
     names = [agent.name for agent, _ in parts.placement.agents()]
-    return f"last trace records:\n{trace_text(parts.memory.trace, names, last=TRACE_RECORDS)}"
+    processes = [plan.name for plan in parts.placement.processes]
+    text = trace_text(parts.memory.trace, names, TRACE_RECORDS, processes)
+    return f"last trace records:\n{text}"

@@ -53,6 +53,11 @@ class ClusterResult:
     records: list[TraceRecord] = field(default_factory=list)
     agents: list[str] = field(default_factory=list)
 
+    @property
+    def processes(self) -> list[str]:
+        """The names of the processes by their numbers."""
+        return [plan.name for plan in self.placement.processes]
+
     def worked(self, agent: str) -> dict[str, int]:
         """What an agent counted from the moment when rank 0 began to work.
 
@@ -80,7 +85,7 @@ class ClusterResult:
                 self.steered.append(node.index)
         if memory.trace is not None:
             self.records = memory.trace.records()
-            self.trace = trace_text(memory.trace, self.agents)
+            self.trace = trace_text(memory.trace, self.agents, processes=self.processes)
 
     def read_directory(self, directory: Path) -> None:
         """Take over the files that the ranks wrote."""

@@ -30,27 +30,39 @@ SHORT_NAMES = {
 PULL_ENDS = {0: "all there", 5: "given up", 6: "timed out"}
 
 
-def trace_text(trace: Trace, agents: Sequence[str] = (), last: int | None = None) -> str:
+def trace_text(
+    trace: Trace,
+    agents: Sequence[str] = (),
+    last: int | None = None,
+    processes: Sequence[str] = (),
+) -> str:
     """The records as text: time in us since the first, agent, what it did.
 
-    `agents` are the agents' names by index; `last` bounds the number of lines.
+    `agents` and `processes` are their names by index; `last` bounds the number of lines.
     """
     records = trace.records()
     if last is not None:
         records = records[max(0, len(records) - last) :]
     if not records:
         return "the trace is empty"
-    return "\n".join(line(record, records[0].time_ns, agents) for record in records)
+    return "\n".join(line(record, records[0].time_ns, agents, processes) for record in records)
 
 
-def line(record: TraceRecord, start_ns: int, agents: Sequence[str] = ()) -> str:
+def line(
+    record: TraceRecord,
+    start_ns: int,
+    agents: Sequence[str] = (),
+    processes: Sequence[str] = (),
+) -> str:
     """One record as text; its time in us since `start_ns`."""
     agent = agents[record.agent] if record.agent < len(agents) else f"agent{record.agent}"
-    return f"{(record.time_ns - start_ns) / 1000:12.3f}  {agent:12}  {words(record)}"
+    return f"{(record.time_ns - start_ns) / 1000:12.3f}  {agent:12}  {words(record, processes)}"
 
 
-def words(record: TraceRecord) -> str:
-    """What the record says, without its time and agent."""
+def words(record: TraceRecord, processes: Sequence[str] = ()) -> str:
+    """What the record says, without its time and agent; `processes` are names by index."""
+    if record.kind == "rank_wake" and record.a < len(processes):
+        return f"{processes[record.a]} {'notified' if record.b else 'woken'}"
     say = WORDS.get(record.kind)
     if say is not None:
         return say(record.a, record.b)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, replace
 
 from shrimpmx.cluster.place.topology import Topology
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -49,10 +48,8 @@ def topology_of(text: str) -> Topology:
     if ":" in text:
         return Topology.from_synthetic(text)
     if text not in MACHINES:
-        near = difflib.get_close_matches(text, MACHINES, n=1)
-        meant = f"; did you mean {near[0]}?" if near else ""
         raise InputError(
             f"there is no machine {text!r}; there are {', '.join(MACHINES)}, or give a synthetic "
-            f'topology such as "package:2 l2:2 core:2 pu:1"{meant}'
+            f'topology such as "package:2 l2:2 core:2 pu:1"{did_you_mean(text, MACHINES)}'
         )
     return replace(Topology.from_synthetic(MACHINES[text].synthetic), source=text)
