@@ -13,7 +13,7 @@ from rich.table import Table
 from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
-from shrimpmx.report.report import cell_words
+from shrimpmx.report.cells import cell_words, legend
 from shrimpmx.results.result import json_place, write_json
 
 SECONDS = 0.5
@@ -50,11 +50,14 @@ def run(options: argparse.Namespace) -> int:
     table.add_column("unit", no_wrap=True)
     table.add_column("CPUs", no_wrap=True)
     table.add_column("bound by", overflow="fold")
-    for result in results:
-        table.add_row(*_row(result))
+    rows = [_row(result) for result in results]
+    for row in rows:
+        table.add_row(*row)
     terminal = console()
     terminal.width = max(terminal.width, TABLE_WIDTH)
     terminal.print(table)
+    if told := legend(cell for row in rows for cell in row[1:4]):
+        terminal.print(escape(told))
     return 0
 
 

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from rich.markup import escape
+from rich.table import Table
 
 from shrimpmx.bench.checkup import CheckResult, checkup
 from shrimpmx.commands.terminal import console
@@ -30,17 +31,15 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         write_json(options.json, {"findings": [result.as_dict() for result in results]})
     terminal = console()
+    table = Table.grid(padding=(0, 1))
     for result in results:
-        terminal.print(_lines(result), soft_wrap=True)
+        style = _STYLE[result.state]
+        table.add_row(f"[{style}]{result.state:8}[/{style}]", _lines(result))
+    terminal.print(table)
     return 0
 
 
 def _lines(result: CheckResult) -> str:
-    style = _STYLE[result.state]
-    lines = [
-        f"[{style}]{result.state:8}[/{style}] [bold]{result.what}[/bold]: {escape(result.found)}"
-    ]
-    lines.extend(
-        f"{'':9}{escape(sentence)}" for sentence in (result.follows, result.enable) if sentence
-    )
-    return "\n".join(lines)
+    sentences = (sentence for sentence in (result.follows, result.enable) if sentence)
+    head = f"[bold]{result.what}[/bold]: {escape(result.found)}"
+    return "\n".join((head, *map(escape, sentences)))

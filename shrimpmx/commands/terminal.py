@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _HANDLER = "shrimpmx-degrade"
+_BLANKS = re.compile(r"[ \t]+$", re.MULTILINE)
 # One for one, so that tables stay aligned.
 _PLAIN = {"µ": "u", "±": "~", "—": "-", "→": ">", "…": ".", "†": "#"}
+
+
+class _Trimmed:
+    """A file or a pipe that gets no blanks at the ends of lines."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """Write it; rich gives whole lines."""
+        return self._file.write(_BLANKS.sub("", text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 def console(**options: Any) -> Console:
@@ -20,7 +36,10 @@ def console(**options: Any) -> Console:
     # Loaded on use: the list of commands needs no tables.
     from rich.console import Console
 
-    printer = Console(**{"highlight": False, **options})
+    file = options.pop("file", None) or (sys.stderr if options.get("stderr") else sys.stdout)
+    if file is not None and not file.isatty():
+        file = cast(IO[str], _Trimmed(file))
+    printer = Console(**{"highlight": False, "file": file, **options})
     # rich's own would end the program with exit code 1 when a pipe breaks; we tell the caller.
     printer.on_broken_pipe = _broken_pipe  # type: ignore[method-assign]
     return printer

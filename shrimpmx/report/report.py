@@ -13,13 +13,21 @@ from rich.table import Table
 
 from shrimpmx.host.idle import AWAKE_BY
 from shrimpmx.report.axis_layout import AxisLayout, axis_layout
-from shrimpmx.report.limited import MARK, is_limited, limit_notes
+from shrimpmx.report.cells import (
+    cell_words,
+    is_unusual,
+    legend,
+    summary_of,
+    tail_words,
+    usual_state,
+)
+from shrimpmx.report.limited import is_limited, limit_notes
 from shrimpmx.report.sections import SECTIONS
 from shrimpmx.results.expectation import matching
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
 from shrimpmx.results.metrics import METRICS, shown_figures
-from shrimpmx.results.runs import ANY, main_state, runs_of, steered_words
-from shrimpmx.results.statistics import SAMPLES_WISHED, Summary, instability
+from shrimpmx.results.runs import ANY, steered_words
+from shrimpmx.results.statistics import SAMPLES_WISHED, instability
 from shrimpmx.results.words import (
     axis_title,
     heading_words,
@@ -37,50 +45,6 @@ Document = Mapping[str, Any]
 PointData = Mapping[str, Any]
 
 
-def summary_of(metric: Mapping[str, Any]) -> Summary | None:
-    """Median and interval of a metric of a point, or None if it is not available."""
-    if "unavailable" in metric:
-        return None
-    shown = shown_figures(metric)
-    low, high = shown["ci95"]
-    count = sum(run.size for run in runs_of(metric, metric.get("state")))
-    return Summary(shown["median"], low, high, count)
-
-
-def cell_words(
-    metric: Mapping[str, Any] | None, usual_state: str | None = None, limited: bool = False
-) -> str:
-    """A table cell: the median, and half of its 95 % interval if it is more than nothing.
-
-    A star follows what was measured in another state of the CPUs than the usual one, a mark of
-    its own a time that is `limited`: that the placement does not allow.
-    """
-    summary = summary_of(metric) if metric is not None else None
-    if summary is None:
-        return "—"
-    words = number_words(summary.median)
-    decimals = len(words.partition(".")[2])
-    least = max(0.005 * abs(summary.median), 0.5 * 10**-decimals)
-    if summary.half_width >= least:
-        words += f" ±{summary.half_width:,.{decimals}f}"
-    star = "*" if metric is not None and _unusual(metric, usual_state) else ""
-    return words + star + (MARK if limited else "")
-
-
-def _unusual(metric: Mapping[str, Any], usual_state: str | None) -> bool:
-    return usual_state is not None and metric.get("state", ANY) not in (ANY, usual_state)
-
-
-def usual_state(document: Document) -> str | None:
-    """The state that most points' times were taken in; None for a result without states.
-
-    Where the distance is no matter there is none to be another one.
-    """
-    states = [point.get("state", ANY) for point in document["points"]]
-    distances = [state for state in states if state != ANY]
-    return main_state(distances) if distances else None
-
-
 def print_report(document: Document, console: Console) -> None:
     """Print a result: what it is, one table per metric, verdicts, notes."""
     console.print(f"[bold]{escape(document.get('title') or document['scenario'])}[/bold]")
@@ -95,10 +59,14 @@ def print_report(document: Document, console: Console) -> None:
     measured = [point for point in points if "impossible" not in point]
     for line in (*emulation_words(measured), *idle_words(measured)):
         console.print(escape(line), highlight=False)
+    texts = [item["detail"] for item in document.get("expectations", ())]
     for metric in points[0]["metrics"]:
         for title, table in metric_tables(document, metric):
             console.print(f"\n[bold]{title}[/bold]")
             console.print(table)
+            texts += [str(cell) for column in table.columns[1:] for cell in column.cells]
+    if legend(texts):
+        console.print(f"[dim]{escape(legend(texts))}[/dim]")
     if document.get("shows"):
         console.print()
         console.print(escape(document["shows"]))
@@ -164,12 +132,20 @@ def metric_tables(document: Document, metric: str) -> Iterable[tuple[str, Table]
     for values in itertools.product(*(layout.axes[axis] for axis in layout.others)):
         place = dict(zip(layout.others, values, strict=True))
         chosen = matching(points, place)
-        if any("samples" in point["metrics"].get(metric, {}) for point in chosen):
+        found = [point["metrics"].get(metric, {}) for point in chosen]
+        if any("samples" in each for each in found):
             yield _title(metric, place), _table(metric, chosen, layout, usual)
+        if any("p99" in each for each in found):
+            title = _title(metric, place, ", 99th percentile and longest")
+            yield title, _table(metric, chosen, layout, usual, "p99")
 
 
 def _table(
-    metric: str, points: Sequence[PointData], layout: AxisLayout, usual: str | None
+    metric: str,
+    points: Sequence[PointData],
+    layout: AxisLayout,
+    usual: str | None,
+    figure: str = "median",
 ) -> Table:
     axes, rows, columns = layout.axes, layout.rows, layout.columns
     table = Table()
@@ -188,7 +164,7 @@ def _table(
         if not any(point and point["metrics"].get(metric) for point in cells):
             continue  # the sweep leaves these points out
         heading = value_words(rows, row) if rows else ""
-        table.add_row(escape(heading), *_highlighted(metric, cells, usual))
+        table.add_row(escape(heading), *_highlighted(metric, cells, usual, figure))
     return table
 
 
@@ -197,26 +173,32 @@ def _unit(metric: str) -> str:
     return unit_words(unit)
 
 
-def _title(metric: str, place: Mapping[str, Any]) -> str:
+def _title(metric: str, place: Mapping[str, Any], what: str = "") -> str:
     known = METRICS.get(metric)
-    parts = [titled(known.title if known else metric, _unit(metric))]
+    parts = [titled((known.title if known else metric) + what, _unit(metric))]
     parts += [place_words(axis, value) for axis, value in place.items()]
     if known and known.better:
         parts.append(f"{known.better} is better")
     return escape(" — ".join(parts))
 
 
-def _highlighted(metric: str, points: Sequence[PointData | None], usual: str | None) -> list[str]:
+def _highlighted(
+    metric: str,
+    points: Sequence[PointData | None],
+    usual: str | None,
+    figure: str,
+) -> list[str]:
     """The cells of a row, the best figure bold; one of another state is no rival, nor one that
     is limited.
     """
     cells = [point and point["metrics"].get(metric) for point in points]
     limited = [point is not None and is_limited(point, metric) for point in points]
-    words = [cell_words(cell, usual, mark) for cell, mark in zip(cells, limited, strict=True)]
+    words_of = cell_words if figure == "median" else tail_words
+    words = [words_of(cell, usual, mark) for cell, mark in zip(cells, limited, strict=True)]
     rivals = {
-        index: shown_figures(cell)["median"]
+        index: shown_figures(cell)[figure]
         for index, (cell, mark) in enumerate(zip(cells, limited, strict=True))
-        if cell is not None and "median" in cell and not mark and not _unusual(cell, usual)
+        if cell is not None and figure in cell and not mark and not is_unusual(cell, usual)
     }
     better = METRICS[metric].better if metric in METRICS else ""
     if len(rivals) < 2 or not better:

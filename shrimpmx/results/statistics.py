@@ -19,6 +19,11 @@ RESAMPLES = 1000
 # An interval wider than this share of the median is called unstable (ours).
 UNSTABLE_SHARE = 0.10
 SAMPLES_WISHED = 5
+# ± misstates an interval if one half is longer by this factor than the other, and an end moves by
+# more than this share of the median (ours).
+LOPSIDED, MOVED_SHARE = 1.5, 0.01
+# The 99th percentile of fewer samples would be their longest (ours).
+TAIL_LEAST = 100
 # From this many runs on an interval is one over runs: their medians are independent, while the
 # samples of one run share a placement and a state of the CPUs (ours, docs/decisions.md).
 RUNS_LEAST = 3
@@ -37,6 +42,14 @@ class Summary:
     def half_width(self) -> float:
         """Half of the interval's width, in the unit of the samples."""
         return (self.high - self.low) / 2
+
+    @property
+    def is_lopsided(self) -> bool:
+        """Whether median ± half_width would misstate the interval, or reach below zero alone."""
+        shorter, longer = sorted((self.median - self.low, self.high - self.median))
+        moved = (longer - shorter) / 2 > MOVED_SHARE * abs(self.median)
+        below_zero = self.median - self.half_width < 0 <= self.low
+        return (longer > LOPSIDED * shorter and moved) or below_zero
 
 
 def as_samples(values: Sequence[float] | npt.ArrayLike) -> Samples:
@@ -110,6 +123,16 @@ def summarise_runs(runs: Sequence[Samples], seed: int = 1) -> Summary:
     median = median_of(runs)
     low, high = interval_of(run_medians(runs, seed), median)
     return Summary(median, low, high, sum(run.size for run in runs))
+
+
+def tail_of(runs: Sequence[Samples]) -> dict[str, float]:
+    """The 99th percentile and the longest of the samples of all runs, {"p99", "max"}; empty if
+    they are fewer than TAIL_LEAST.
+    """
+    samples = np.concatenate(runs)
+    if samples.size < TAIL_LEAST:
+        return {}
+    return {"p99": float(np.percentile(samples, 99)), "max": float(samples.max())}
 
 
 def ratio_of_medians(over: Sequence[Samples], under: Sequence[Samples], seed: int = 1) -> Summary:

@@ -29,7 +29,7 @@ from shrimpmx.results.runs import (
     runs_of,
     steered_words,
 )
-from shrimpmx.results.statistics import summarise_runs
+from shrimpmx.results.statistics import summarise_runs, tail_of
 from shrimpmx.shared.counter_texts import LONGEST
 from shrimpmx.study.scenario import Point, RunPlan, Scenario, plan_runs
 
@@ -407,15 +407,15 @@ def _merged_metric(name: str, runs: Sequence[RunData]) -> dict[str, Any]:
     # All samples are kept; a time is summarised from runs of one state.
     if METRICS[name].kind == "time":
         joined["state"] = main_state([state for _, state in there])
-    summary = summarise_runs(runs_of(joined, joined.get("state")))
-    joined |= {"median": summary.median, "ci95": [summary.low, summary.high]}
+    chosen = runs_of(joined, joined.get("state"))
+    summary = summarise_runs(chosen)
+    figures = {"median": summary.median, **(tail_of(chosen) if "state" in joined else {})}
+    ends = [summary.low, summary.high]
+    joined |= {**figures, "ci95": ends}
     scale = METRICS[name].scale(runs[0].get("time_dilation", 1.0))
     if scale != 1.0:
-        joined["scaled"] = {
-            "median": summary.median * scale,
-            "ci95": [summary.low * scale, summary.high * scale],
-            "scale": scale,
-        }
+        scaled = {figure: value * scale for figure, value in figures.items()}
+        joined["scaled"] = {**scaled, "ci95": [end * scale for end in ends], "scale": scale}
     return joined
 
 

@@ -50,6 +50,17 @@ def by_size(scenario: str, names: tuple[str, ...] = ("disabled", "timeout")) -> 
     return a_document(scenario, points, "size_bytes", "coalescing")
 
 
+def test_points_of_another_distance_are_starred_and_the_caption_says_so() -> None:
+    document = by_size("mine/x", ("timeout",))
+    point = document["points"][1]
+    point["state"] = point["metrics"]["half_round_trip"]["state"] = "far"
+    chart = only(charts_of(document))
+    (panel,) = panels_of(chart)
+    starred = {place for place, v in panel.series[0].values.items() if v.starred}
+    assert starred == {1}
+    assert any("figures marked * are" in line for line in chart.caption)
+
+
 def test_any_result_has_a_panel_per_metric_and_a_line_per_column() -> None:
     points = [
         a_point({"size_bytes": size, "wait": wait}, {"half_round_trip": 20 + size, "other": 5})

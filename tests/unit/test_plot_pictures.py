@@ -69,6 +69,14 @@ BAR = Series("stream", {0: value(5), 1: value(6)}, style=3)
 PAPER = Series("paper: timeout", {0: Value(70, 70, 70)}, style=1, paper=True)
 
 
+@pytest.mark.parametrize("axis", [LINES, BARS])
+def test_a_figure_of_another_distance_is_starred(axis: Axis) -> None:
+    values = {0: value(75), 1: Value(80, 40, 300, starred=True)}
+    (axes,) = axes_of(figure_of(chart(panel(axis, Series("timeout", values)))))
+    stars = [text for text in axes.texts if "*" in text.get_text()]
+    assert [text.xy for text in stars] == [(axis.positions[1], 300)]  # type: ignore[attr-defined]
+
+
 def test_a_line_per_series_with_intervals_and_hollow_markers_for_the_paper() -> None:
     figure = figure_of(chart(panel(LINES, OURS, PAPER, OTHER)))
     (axes,) = axes_of(figure)

@@ -197,6 +197,20 @@ def test_a_time_is_summarised_from_the_runs_of_one_state() -> None:
     assert (count["median"], count["ci95"]) == (2.0, [1.0, 3.0])
 
 
+def test_percentiles_are_those_of_the_runs_that_the_median_is_of() -> None:
+    point = SCENARIO.points()[0]
+    near, far = (np.arange(1.0, 201) * 1e3 * factor for factor in (1, 10))
+    outcomes = [(Outcome(near, {}, dilation=2.0), "near")] * 2
+    outcomes.append((Outcome(far, {}, dilation=2.0), "far"))
+    runs = [run_data(point, one, ("half_round_trip",), way, [1.0]) for one, way in outcomes]
+    metric = merged(point, runs)["metrics"]["half_round_trip"]
+    assert metric["p99"] == pytest.approx(np.percentile([*near, *near], 99) / 1000)
+    assert metric["max"] == 200
+    assert metric["scaled"]["max"] == 100
+    few = [run_data(point, Outcome(near[:30], {}), ("half_round_trip",), "near", [1.0])]
+    assert "p99" not in merged(point, few)["metrics"]["half_round_trip"]
+
+
 def test_the_longest_of_repeats_is_no_sum() -> None:
     point = SCENARIO.points()[0]
     nics = [{"irq_deferred": n, "irq_deferred_longest_ns": 1000 * n} for n in (3, 5, 2)]
@@ -218,7 +232,8 @@ def test_a_figure_of_another_state_is_starred_and_no_rival() -> None:
     with console.capture() as capture:
         print_report(document, console)
     text = capture.get()
-    assert text.count("*") == 2
+    assert len(re.findall(r"\d\*", text)) == 2, "the median, and the tail"
+    assert "* measured at another distance of the CPUs than most" in " ".join(text.split())
     assert re.search(r"\d\* │", text)
     assert "near unless starred (*)" in " ".join(text.split())
 

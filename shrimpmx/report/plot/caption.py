@@ -67,7 +67,8 @@ def _states(result: Result) -> str:
     words = ", ".join(f"{state} at {count}" for state, count in sorted(counts.items()))
     line = f"Distance of the CPUs, by a cache line's round trip: {words} of"
     rest = "; at the others times are dilated so much that it is no matter" if no_matter else ""
-    return f"{line} {len(measured)} points{rest}."
+    star = "; figures marked * are not of the distance that most have" if len(counts) > 1 else ""
+    return f"{line} {len(measured)} points{rest}{star}."
 
 
 def _marks(paper: bool) -> str:

@@ -11,13 +11,15 @@ from typing import Literal
 class Value:
     """A figure with its 95 % interval; all three are the same where there is no interval.
 
-    `bound`: what is known is only that it lies below.
+    `bound`: what is known is only that it lies below. `starred`: it was measured with the CPUs at
+    another distance than most.
     """
 
     y: float
     low: float
     high: float
     bound: bool = False
+    starred: bool = False
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+# Follows a figure of another distance of the CPUs than most have.
+STAR = "*"
 # Above so many bars their figures would stand in each other's way.
 BARS_WITH_FIGURES = 16
 # How much of a horizontal axis a letter needs, and a line of words aslant.
@@ -116,6 +118,9 @@ def _draw_lines(axes: Axes, panel: Panel, handles: dict[str, Artist]) -> None:
         )
         handles.setdefault(series.label, drawn)  # type: ignore[arg-type]
         _mark_bounds(axes, series, {i: panel.axis.positions[i] for i in indices})
+        for i, value in zip(indices, values, strict=True):
+            if value.starred:
+                _write(axes, STAR, panel.axis.positions[i], value.high)
 
 
 def _errors(series: Series, indices: Sequence[int]) -> list[list[float]]:
@@ -155,9 +160,9 @@ def _draw_bars(axes: Axes, panel: Panel, handles: dict[str, Artist]) -> None:
         )
         handles.setdefault(series.label, bars)  # type: ignore[arg-type]
         _mark_bounds(axes, series, dict(zip(indices, places, strict=True)))
-        if top and count <= BARS_WITH_FIGURES:
-            for i, place, base in zip(indices, places, below, strict=True):
-                _write_figure(axes, series.values[i], place, base)
+        for i, place, base in zip(indices, places, below, strict=True):
+            if top:
+                _write_figure(axes, series.values[i], place, base, count <= BARS_WITH_FIGURES)
         heights |= {(slot, i): b + series.values[i].y for i, b in zip(indices, below, strict=True)}
         for i in series.missing:
             where = (panel.axis.positions[i] + offset, 0.02)
@@ -173,10 +178,20 @@ def _slots(series: Sequence[Series]) -> list[int]:
     return [found.setdefault(name, len(found)) for name in names]
 
 
-def _write_figure(axes: Axes, value: Value, place: float, base: float) -> None:
-    """The figure above a bar; of a stack, whose last part stands on `base`, that of the whole."""
-    words = ("<" if value.bound else "") + short_words(base + value.y)
+def _write_figure(axes: Axes, value: Value, place: float, base: float, whole: bool) -> None:
+    """The figure above a bar; of a stack, whose last part stands on `base`, that of the whole.
+
+    Without room for the `whole` it is its star alone.
+    """
+    words = ("<" if value.bound else "") + short_words(base + value.y) if whole else ""
     top = base + max(value.y, value.high) if value.y >= 0 else base
+    _write(axes, words + STAR * value.starred, place, top)
+
+
+def _write(axes: Axes, words: str, place: float, top: float) -> None:
+    """Words right above a place."""
+    if not words:
+        return
     axes.annotate(
         words,
         (place, top),

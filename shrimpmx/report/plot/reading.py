@@ -9,6 +9,7 @@ from typing import Any
 
 from shrimpmx.errors import InputError
 from shrimpmx.report.axis_layout import axis_layout
+from shrimpmx.report.cells import is_unusual, usual_state
 from shrimpmx.report.plot.chart import Value
 from shrimpmx.results.expectation import common_state, matching
 from shrimpmx.results.expectation_kinds import Place
@@ -120,7 +121,8 @@ class Result:
                 f"the result of {self.scenario} is damaged: {metric} of a point has no median"
             )
         low, high = figures["ci95"]
-        return Value(figures["median"], low, high)
+        starred = is_unusual(found, usual_state(self.document))
+        return Value(figures["median"], low, high, starred=starred)
 
     def ratio(self, over: PointData | None, under: PointData | None, metric: str) -> Value | str:
         """A metric of one point by that of another, from runs with the CPUs at one distance."""

@@ -1,0 +1,92 @@
+"""Figures as the cells of a table, and the line that explains their signs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from shrimpmx.report.limited import MARK
+from shrimpmx.results.metrics import shown_figures
+from shrimpmx.results.runs import ANY, main_state, runs_of
+from shrimpmx.results.statistics import Summary
+from shrimpmx.results.words import number_words
+
+# What a table's legend says of each sign that occurs in it.
+LEGEND = {
+    "±": "± half of the 95 % interval",
+    r"\[": "[low, high] the 95 % interval, where it is lopsided",
+    r"\*": "* measured at another distance of the CPUs than most",
+    "—": "— no figure",
+    r"\b(near|far|mixed)\b": (
+        "near, far: distance of the CPUs, by a cache line's round trip; mixed: it changed meanwhile"
+    ),
+}
+
+
+def legend(texts: Iterable[str]) -> str:
+    """One line on those signs that occur in `texts`; '' if none does."""
+    whole = "\n".join(texts)
+    return "; ".join(words for sign, words in LEGEND.items() if re.search(sign, whole))
+
+
+def summary_of(metric: Mapping[str, Any]) -> Summary | None:
+    """Median and interval of a metric of a point, or None if it is not available."""
+    if "unavailable" in metric:
+        return None
+    shown = shown_figures(metric)
+    low, high = shown["ci95"]
+    count = sum(run.size for run in runs_of(metric, metric.get("state")))
+    return Summary(shown["median"], low, high, count)
+
+
+def cell_words(
+    metric: Mapping[str, Any] | None, usual_state: str | None = None, limited: bool = False
+) -> str:
+    """A table cell: the median and its 95 % interval, if that is more than nothing.
+
+    The interval is ± half of its width, or [low, high] where that would misstate it. A star
+    follows what was measured in another state of the CPUs than the usual one, a mark of its own a
+    time that is `limited`: that the placement does not allow.
+    """
+    summary = summary_of(metric) if metric is not None else None
+    if metric is None or summary is None:
+        return "—"
+    words = number_words(summary.median)
+    decimals = len(words.partition(".")[2])
+    least = max(0.005 * abs(summary.median), 0.5 * 10**-decimals)
+    if summary.half_width >= least and summary.is_lopsided:
+        words += f" [{summary.low:,.{decimals}f}, {summary.high:,.{decimals}f}]"
+    elif summary.half_width >= least:
+        words += f" ±{summary.half_width:,.{decimals}f}"
+    return words + _marks(metric, usual_state, limited)
+
+
+def tail_words(
+    metric: Mapping[str, Any] | None, usual_state: str | None = None, limited: bool = False
+) -> str:
+    """A cell of the 99th percentile and the longest of a metric's samples."""
+    shown = shown_figures(metric) if metric is not None else {}
+    if metric is None or "p99" not in shown:
+        return "—"
+    words = f"{number_words(shown['p99'])}, {number_words(shown['max'])}"
+    return words + _marks(metric, usual_state, limited)
+
+
+def _marks(metric: Mapping[str, Any], usual_state: str | None, limited: bool) -> str:
+    return "*" * is_unusual(metric, usual_state) + MARK * limited
+
+
+def is_unusual(metric: Mapping[str, Any], usual_state: str | None) -> bool:
+    """Whether a figure was measured in another state of the CPUs than the usual one."""
+    return usual_state is not None and metric.get("state", ANY) not in (ANY, usual_state)
+
+
+def usual_state(document: Mapping[str, Any]) -> str | None:
+    """The state that most points' times were taken in; None for a result without states.
+
+    Where the distance is no matter there is none to be another one.
+    """
+    states = [point.get("state", ANY) for point in document["points"]]
+    distances = [state for state in states if state != ANY]
+    return main_state(distances) if distances else None

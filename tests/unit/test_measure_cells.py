@@ -1,0 +1,59 @@
+"""Figures in cells of tables: the interval as it is, marks, and a legend of what occurs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from rich.console import Console
+from support.results import a_document, a_metric, a_point
+
+from shrimpmx.report.cells import cell_words, legend, tail_words
+from shrimpmx.report.report import print_report
+
+
+def metric(median: float, low: float, high: float) -> dict[str, Any]:
+    return {**a_metric(median), "median": median, "ci95": [low, high]}
+
+
+@pytest.mark.parametrize(
+    ("figures", "words"),
+    [
+        ((20, 18, 22), "20.00 ±2.00"),
+        ((20, 20, 20), "20.00"),
+        ((42.21, 38.5, 621.8), "42.21 [38.50, 621.80]"),
+        ((1.175, 1.044, 1.188), "1.18 [1.04, 1.19]"),
+        ((100, 99.1, 100.4), "100.0 ±0.7"),  # half a per cent aside
+        ((1, 0, 1.2), "1.00 [0.00, 1.20]"),
+        ((0.5, 0.1, 1.2), "0.500 [0.100, 1.200]"),
+        ((0, -1, 1), "0 ±1"),
+    ],
+)
+def test_an_interval_is_shown_as_it_lies(figures: tuple[float, float, float], words: str) -> None:
+    assert cell_words(metric(*figures)) == words
+
+
+def test_a_legend_explains_the_signs_that_occur() -> None:
+    assert legend(["20.00", "any"]) == ""
+    assert legend(["20.00 ±2.00"]) == "± half of the 95 % interval"
+    told = legend(["42.21 [38.50, 621.80]*", "far"])
+    assert [part in told for part in ("±", "[low, high]", "* measured", "near, far:", "—")] == [
+        *(False, True, True, True, False)
+    ]
+
+
+def test_a_tail_has_a_table_of_its_own() -> None:
+    long = {**a_metric(20.0), "p99": 88.0, "max": 881.25}
+    points = [
+        a_point({"size_bytes": size, "way": way}, {"wall_time": long, "busiest_core": 5.0})
+        for size in (0, 1)
+        for way in ("a", "b")
+    ]
+    console = Console(width=100)
+    with console.capture() as capture:
+        print_report(a_document("x", points, "size_bytes", "way"), console)
+    text = capture.get()
+    assert text.count("99th percentile and longest") == 1
+    assert text.count("88.00, 881.2") == 4
+    assert tail_words(None) == tail_words(a_metric(1.0)) == "—"
+    assert text.count("± half of the 95 % interval") == 1
