@@ -46,6 +46,10 @@ class AgentError(ShrimpmxError):
         self.traceback = traceback
 
 
+class DeadlineError(AgentError):
+    """A run did not end within its deadline."""
+
+
 class AbortedError(AgentError):
     """A wait ended because the run is being stopped."""
 

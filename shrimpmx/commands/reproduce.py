@@ -23,8 +23,10 @@ from shrimpmx.commands.sweeping import (
     executor_for,
     resume_command,
     say_how_to_go_on,
+    settings_to_go_on,
     stem_of,
     sweep_of,
+    without_deadline,
 )
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError
@@ -41,7 +43,7 @@ from shrimpmx.results.result import (
 from shrimpmx.results.soundness import COSTS_WORDS, are_costs
 from shrimpmx.study.loading import find_scenario, load_scenario
 from shrimpmx.study.platform import Costs
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.study.scenario import Point, Scenario
 from shrimpmx.study.sweep import Sweep
 
 # What lies beside the results of the scenarios: which claims they are for, and the findings.
@@ -85,8 +87,9 @@ def run(options: argparse.Namespace) -> int:
     try:
         with run_log(output):
             reproduction.run()
-    except (AgentError, KeyboardInterrupt):
-        command = resume_command(["reproduce", *options.claims], options, output)
+    except (AgentError, KeyboardInterrupt) as error:
+        settings = settings_to_go_on(options, reproduction.points, error)
+        command = resume_command(["reproduce", *options.claims], options, settings, output)
         say_how_to_go_on(reproduction.runs_done, runs, output, command)
         raise
     finally:
@@ -178,11 +181,16 @@ class Reproduction:
         """How many of them are kept."""
         return sum(part.runs_done for part in self.parts)
 
+    @property
+    def points(self) -> list[Point]:
+        """The points of all scenarios."""
+        return [point for each in self._scenarios.values() for point in each.points()]
+
     def _head(self) -> Document:
         return {
             "schema": SCHEMA,
             "asked": [claim.id for claim in self._claims],
-            "settings": list(self._options.settings),
+            "settings": without_deadline(self._options.settings),
             "seed": self._options.seed,
             **costs_to_keep(self._costs),
         }
@@ -195,8 +203,7 @@ class Reproduction:
         self._directory.prepare(self._options.resume)
         kept = self._kept_costs() if self._options.resume else None
         # Once for all scenarios: they emulate one platform with one dilation.
-        points = [point for each in self._scenarios.values() for point in each.points()]
-        self._costs = costs_for(points, kept)
+        self._costs = costs_for(self.points, kept)
         self.parts = [self._part(name, each) for name, each in self._scenarios.items()]
         if self._options.resume:
             for part in self.parts:

@@ -18,6 +18,7 @@ from shrimpmx.commands.sweeping import (
     executor_for,
     resume_command,
     say_how_to_go_on,
+    settings_to_go_on,
     sweep_of,
 )
 from shrimpmx.commands.terminal import console
@@ -74,9 +75,10 @@ def run(options: argparse.Namespace) -> int:
     try:
         with run_log(output):
             document = sweep.run()
-    except (AgentError, KeyboardInterrupt):
+    except (AgentError, KeyboardInterrupt) as error:
         traced = ["--trace"] if options.trace else []
-        command = resume_command(["run", name], options, output, traced)
+        settings = settings_to_go_on(options, points, error)
+        command = resume_command(["run", name], options, settings, output, traced)
         say_how_to_go_on(sweep.runs_done, len(sweep.plans), output, command)
         raise
     finally:

@@ -14,12 +14,13 @@ from typing import Any
 
 from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.progress import Bar
-from shrimpmx.errors import InputError, PlacementError
+from shrimpmx.errors import DeadlineError, InputError, PlacementError
 from shrimpmx.results.result import json_place
+from shrimpmx.settings.cluster import DEADLINE_MAX_S
 from shrimpmx.study.execute import ClusterExecutor, check_points, machine_costs
 from shrimpmx.study.platform import PLATFORMS, Costs
 from shrimpmx.study.ranks import INTERRUPT, T_BLOCK
-from shrimpmx.study.scenario import Point, Scenario
+from shrimpmx.study.scenario import Point, Scenario, is_deadline
 from shrimpmx.study.sweep import Progress, Sweep
 
 RESULTS = Path("results")
@@ -154,12 +155,32 @@ def sweep_of(
     )
 
 
+def without_deadline(settings: Iterable[str]) -> list[str]:
+    """The settings that decide what is measured: a result may go on with another deadline."""
+    return [each for each in settings if not is_deadline(each.partition("=")[0].strip())]
+
+
+def settings_to_go_on(
+    options: argparse.Namespace, points: Iterable[Point], error: BaseException
+) -> list[str]:
+    """The settings to go on with after an error: with twice the deadline if that was the reason."""
+    if not isinstance(error, DeadlineError):
+        return list(options.settings)
+    longest = max(point.parameters.cluster.deadline_s for point in points)
+    raised = f"deadline_s={min(2 * longest, DEADLINE_MAX_S):g}"
+    return [*without_deadline(options.settings), raised]
+
+
 def resume_command(
-    command: Sequence[str], options: argparse.Namespace, output: Path, more: Sequence[str] = ()
+    command: Sequence[str],
+    options: argparse.Namespace,
+    settings: Iterable[str],
+    output: Path,
+    more: Sequence[str] = (),
 ) -> str:
     """The command line that goes on with an interrupted result, to be pasted into a shell."""
     words = [*_program(), *command]
-    for setting in options.settings:
+    for setting in settings:
         words += ["--set", setting]
     words += ["--seed", str(options.seed), "--output", str(output), "--resume"]
     words += ["--json", str(options.json)] if options.json else []

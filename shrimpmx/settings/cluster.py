@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from shrimpmx.settings.declared import Declared
 
 NODES_MAX = 1024
+DEADLINE_MAX_S = 3600.0
 Mode = Literal["two-node", "generator"]
 # How far a process is from its interrupts (multiqueue, 4.1), by the names of topology.Distance.
 DistanceName = Literal["any", "SC", "S$", "SP", "OP"]
@@ -25,7 +26,12 @@ class ClusterParameters(Declared):
     cpus: tuple[int, ...] = Field((), description="CPUs to use; empty: all that are allowed")
     clock: Literal["tsc", "monotonic"] = Field("tsc", description="the clock agents read")
     realtime: bool = Field(True, description="ask for real-time priority for NIC and handlers")
-    deadline_s: float = Field(20.0, gt=0, le=3600, description="before a run is given up, s")
+    deadline_s: float = Field(
+        20.0,
+        gt=0,
+        le=DEADLINE_MAX_S,
+        description="before a run is given up, s; longer by the dilation",
+    )
     pairs: int = Field(
         1, ge=1, le=64, description="ranks of each node, each with a partner (waiting, Fig. 3)"
     )

@@ -221,7 +221,7 @@ class Scenario(Declared):
             points.append(
                 Point(
                     len(points),
-                    {n: _plain(value) for n, value in shown.items() if n not in self._adjustable},
+                    {n: _plain(value) for n, value in shown.items() if n not in self._unshown},
                     *self._parameters_of(chosen),
                 )
             )
@@ -230,8 +230,10 @@ class Scenario(Declared):
         return points
 
     @property
-    def _adjustable(self) -> set[str]:
-        return {name for _, changes in self.adjusted for name in changes}
+    def _unshown(self) -> set[str]:
+        """What says for how long to run, or may: not which point it is."""
+        adjusted = {name for _, changes in self.adjusted for name in changes}
+        return adjusted | {name for name in self.parameters if is_deadline(name)}
 
     def _adjustments(self, shown: Mapping[str, Any]) -> dict[str, Any]:
         """What is adjusted at a point, by parameter."""
@@ -338,6 +340,11 @@ def _each_once(axis: str, values: Sequence[Any]) -> None:
 def _same(one: str, other: str) -> bool:
     name = one.replace("-", "_")
     return PARAMETER_NAMES.get(name) == PARAMETER_NAMES[other]
+
+
+def is_deadline(name: str) -> bool:
+    """Whether a parameter is the deadline: a sweep may go on with another one."""
+    return _same(name, "deadline_s")
 
 
 def split_setting(setting: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from shrimpmx.cli import main
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.rank.joining import join
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.errors import AgentError, InputError
+from shrimpmx.errors import AgentError, DeadlineError, InputError
 from shrimpmx.native.segment import list_segments
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
@@ -74,6 +74,22 @@ def spec_of(path: Path, *arguments: str, ranks: int = 2, **more: Any) -> Cluster
     return ClusterSpec(
         tuple(RankSpec(number % 2, "program", command=command) for number in range(ranks)), **more
     )
+
+
+def test_ranks_that_wait_for_each_other_are_told_with_their_lines(tmp_path: Path) -> None:
+    deadlock = """
+        import shrimpmx
+
+        with shrimpmx.join() as rank:
+            data = bytearray(8)
+            rank.endpoint.recv(data, 1)  # from which nothing comes
+        """
+    path = program(tmp_path, deadlock)
+    with pytest.raises(DeadlineError) as caught:
+        run(spec_of(path), deadline_s=6.0)
+    line = "program.py:6: rank.endpoint.recv(data, 1)"
+    assert str(caught.value).count(line) == 2
+    assert "raise deadline_s" in str(caught.value)
 
 
 def run_program(directory: Path, text: str, *arguments: str, **more: Any) -> ClusterResult:

@@ -20,7 +20,7 @@ from shrimpmx.bench import run as bench
 from shrimpmx.cli import main
 from shrimpmx.commands import sweeping
 from shrimpmx.commands.progress import Bar, point_words
-from shrimpmx.errors import AgentError, MachineError
+from shrimpmx.errors import AgentError, DeadlineError, MachineError
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.study import sweep
 from shrimpmx.study.scenario import Point, Scenario, plan_runs
@@ -265,6 +265,26 @@ def test_the_message_of_an_interruption_is_the_command_that_goes_on(
     assert words[words.index("run") + 1 :] == [
         *(scenario, *settings, "--output", "a place", "--resume", "--trace")
     ]
+    assert main(words[words.index("run") :]) == 0
+
+
+@pytest.mark.parametrize("set_before", [[], ["--set", "deadline-s=20"]])
+def test_a_run_that_met_its_deadline_goes_on_with_a_longer_one(
+    set_before: list[str],
+    scenario: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def behave(point: Point) -> Outcome:
+        if point.shown["size_bytes"] == 32 and point.parameters.cluster.deadline_s < 40:
+            raise DeadlineError("the run did not end within 20 s")
+        return good(point)
+
+    fake_executor(monkeypatch, behave)
+    assert main(["run", scenario, *set_before, "--output", "kept"]) == 3
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "--resume" in line]
+    words = shlex.split(line)
+    assert [word for word in words if "deadline" in word] == ["deadline_s=40"]
     assert main(words[words.index("run") :]) == 0
 
 

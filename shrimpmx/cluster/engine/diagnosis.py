@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import linecache
 import os
+import re
+import sysconfig
 import time
 from pathlib import Path
 
@@ -14,6 +17,13 @@ from shrimpmx.cluster.rank.settle import DUMP_SIGNAL, stack_file
 # How long a process has to write its stack; a stopped one never will.
 STACK_LIMIT_S = 0.3
 TRACE_RECORDS = 40
+# A frame of a dumped stack, the innermost of which comes first; and where no user's own files lie.
+FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+NOT_THE_USERS = (
+    str(Path(__file__).parents[2]),
+    *(sysconfig.get_path(place) for place in ("stdlib", "purelib", "platlib")),
+    "<",
+)
 
 
 def process_state(pid: int) -> str:
@@ -59,6 +69,25 @@ def suspects(parts: RunParts, pids: list[int]) -> list[str]:
         if plan.role == "rank" and info["state"] not in ("done", "failed")
     ]
     return stopped or unready or busy or [info["name"] for info in infos]
+
+
+def place_in_program(parts: RunParts, name: str) -> str:
+    """The line of a user's own file that a process is at, once its stack is dumped; '' if none."""
+    for path, line in FRAME.findall(_stack(parts, name)):
+        if not path.startswith(NOT_THE_USERS):
+            source = linecache.getline(path, int(line)).strip()
+            return f"{Path(path).name}:{line}" + (f": {source}" if source else "")
+    return ""
+
+
+def unreported(parts: RunParts) -> str:
+    """How many packets a user's own policy has not reported, by node; '' if there are none."""
+    depths = {
+        node.index: sum(depth for (kind, _), depth in node.ring_depths().items() if kind == "rx")
+        for node in (parts.memory.nodes if parts.spec.policy is not None else ())
+    }
+    waiting = [f"{depth} packets of node {index}" for index, depth in depths.items() if depth]
+    return f"; {' and '.join(waiting)} wait for an interrupt of the policy" if waiting else ""
 
 
 def _ask_for_stacks(parts: RunParts, pids: list[int], states: list[str]) -> None:

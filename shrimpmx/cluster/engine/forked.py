@@ -36,7 +36,7 @@ from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.rules import program_problems
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, check_workloads
-from shrimpmx.errors import AgentError, InputError, MachineError
+from shrimpmx.errors import AgentError, DeadlineError, InputError, MachineError
 from shrimpmx.host.idle import cores_awake, pm_qos_works
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.native.segment import RunIdentity
@@ -144,7 +144,8 @@ class _Run:
         self.started = time.monotonic()
         self.until = self.started + spec.deadline_s
         self.late = f"the run did not end within {spec.deadline_s:g} s"
-        self.advice = "; set deadline_s if it needs longer"
+        self.advice = "; raise deadline_s if it needs longer"
+        self.error: type[AgentError] = DeadlineError
         self.result = ClusterResult(placement)
         self.processes: list[ForkProcess] = []
         self.pidfds: list[int] = []
@@ -232,6 +233,7 @@ class _Run:
         self.late = f"the run was done, but did not end within {END_LIMIT_S:g} s more"
         programs = any(rank.command for rank in self.spec.ranks)
         self.advice = f"; a program has {END_LIMIT_S:g} s behind its block" if programs else ""
+        self.error = AgentError
         exited = {self.placement.processes[index].name for index in self.exited}
         self.waiting_for = {plan.name for plan in self.placement.processes} - exited
         self._wait("exit")
@@ -330,8 +332,12 @@ class _Run:
             plan.name: diagnosis.process_state(pid)
             for plan, pid in zip(self.placement.processes, pids, strict=True)
         }
-        causes = ", ".join(f"{name} ({states[name]})" for name in blamed)
-        raise AgentError(f"{self.late} because of {causes}{self.advice}", blamed[0], text)
+        places = {name: diagnosis.place_in_program(self.parts, name) for name in blamed}
+        causes = ", ".join(
+            f"{name} ({states[name]}{' at ' * bool(places[name])}{places[name]})" for name in blamed
+        )
+        causes += diagnosis.unreported(self.parts)
+        raise self.error(f"{self.late} because of {causes}{self.advice}", blamed[0], text)
 
     def _blamed(self, pids: list[int]) -> list[str]:
         """The processes that keep the run from ending; never one that has ended as it should."""
