@@ -8,7 +8,15 @@ from typing import Any
 
 from shrimpmx.cluster.place.machines import MACHINES, topology_of
 from shrimpmx.cluster.place.topology import Distance, Topology
-from shrimpmx.commands.sweeping import ANY_COSTS, check_possible, checked_points, executor_for
+from shrimpmx.commands.sweeping import (
+    ANY_COSTS,
+    SCENARIO_WORDS,
+    add_words,
+    check_possible,
+    checked_points,
+    executor_for,
+    take_scenario,
+)
 from shrimpmx.errors import PlacementError
 from shrimpmx.results.result import json_place, write_json
 from shrimpmx.settings.core_lists import format_core_list
@@ -23,20 +31,12 @@ def add_parser(commands: Any) -> None:
         "place",
         description="Print the distances between CPUs, and which agent of a scenario runs where.",
     )
-    parser.add_argument("scenario", help="a scenario file, or a name such as smoke/pingpong")
+    add_words(parser, *SCENARIO_WORDS)
     parser.add_argument(
         "--machine",
         metavar="NAME|SYNTHETIC",
         help=f"another machine: {', '.join(MACHINES)}, or hwloc's synthetic form, such as "
         '"package:2 l2:2 core:2 pu:1"',
-    )
-    parser.add_argument(
-        "--set",
-        dest="settings",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="set a parameter, or the values of an axis (a,b,c); repeatable",
     )
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write it all there")
     parser.set_defaults(function=run)
@@ -47,8 +47,9 @@ def run(options: argparse.Namespace) -> int:
 
     Raises InputError, and PlacementError where none of them has one.
     """
+    name = take_scenario(options)
     topology = topology_of(options.machine) if options.machine is not None else None
-    scenario = load_scenario(find_scenario(options.scenario)).changed(options.settings)
+    scenario = load_scenario(find_scenario(name)).changed(options.settings)
     points = checked_points(scenario)
     executor = executor_for(scenario, costs=ANY_COSTS)
     shown = topology or Topology.of_this_machine()

@@ -14,6 +14,7 @@ from rich.markup import escape
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.commands.sweeping import (
     add_sweep_options,
+    add_words,
     bar_for,
     check_sweep_options,
     checked_points,
@@ -26,6 +27,7 @@ from shrimpmx.commands.sweeping import (
     settings_to_go_on,
     stem_of,
     sweep_of,
+    take_settings,
     without_deadline,
 )
 from shrimpmx.commands.terminal import console
@@ -59,12 +61,8 @@ def add_parser(commands: Any) -> None:
         "of this machine, each with a verdict. Claims asked for by id run only their points, "
         "a whole paper whole scenarios, so that `shrimpmx plot` can draw them.",
     )
-    parser.add_argument(
-        "claims",
-        nargs="*",
-        metavar="PAPER|ID",
-        help=f"papers ({', '.join(PAPERS)}) or claims such as IC-9; all without one",
-    )
+    meaning = f"papers ({', '.join(PAPERS)}) or claims such as IC-9; all without one"
+    add_words(parser, "PAPER | ID", meaning, "*")
     add_sweep_options(parser)
     parser.add_argument("--list", action="store_true", help="print the claims, run nothing")
     parser.set_defaults(function=run)
@@ -75,7 +73,8 @@ def run(options: argparse.Namespace) -> int:
 
     Raises InputError, MachineError, AgentError.
     """
-    claims = chosen(options.claims, PAPERS)
+    asked = take_settings(options)
+    claims = chosen(asked, PAPERS)
     if options.list:
         return _list(claims, options.json)
     check_sweep_options(options)
@@ -89,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
             reproduction.run()
     except (AgentError, KeyboardInterrupt) as error:
         settings = settings_to_go_on(options, reproduction.points, error)
-        command = resume_command(["reproduce", *options.claims], options, settings, output)
+        command = resume_command(["reproduce", *asked], options, settings, output)
         say_how_to_go_on(reproduction.runs_done, runs, output, command)
         raise
     finally:

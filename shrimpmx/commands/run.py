@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 from typing import Any
 
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.commands.sweeping import (
+    SCENARIO_WORDS,
     add_sweep_options,
+    add_words,
     bar_for,
     check_possible,
     check_sweep_options,
@@ -20,28 +21,19 @@ from shrimpmx.commands.sweeping import (
     say_how_to_go_on,
     settings_to_go_on,
     sweep_of,
+    take_scenario,
 )
 from shrimpmx.commands.terminal import console
-from shrimpmx.errors import AgentError, InputError
+from shrimpmx.errors import AgentError
 from shrimpmx.report.report import print_report
 from shrimpmx.results.result import ResultDirectory, write_json
 from shrimpmx.study.loading import find_scenario, load_scenario
-
-# The scenario of a program that is named without one.
-PROGRAM_SCENARIO = "smoke/program"
-PROGRAM_KEYS = ("program", "workload.program")
 
 
 def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser("run", description="Run a scenario, keep its result, print it.")
-    parser.add_argument(
-        "what",
-        nargs="+",
-        metavar="SCENARIO | KEY=VALUE",
-        help="a scenario file, or a name such as smoke/pingpong; and parameters as --set takes "
-        "them; program=FILE alone runs a Python file as the ranks",
-    )
+    add_words(parser, *SCENARIO_WORDS)
     add_sweep_options(parser)
     parser.add_argument(
         "--trace", action="store_true", help="record what every agent did beside the result"
@@ -59,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     has CPUs for none of its points), AgentError.
     """
     check_sweep_options(options)
-    name = take_settings(options)
+    name = take_scenario(options)
     scenario = load_scenario(find_scenario(name)).changed(options.settings)
     points = checked_points(scenario)
     output = options.output or default_output(scenario.name)
@@ -88,21 +80,3 @@ def run(options: argparse.Namespace) -> int:
     print_report(document, console())
     print(f"\nresult: {output}")
     return 0
-
-
-def take_settings(options: argparse.Namespace) -> str:
-    """The name of the scenario; what else was given without an option joins the settings."""
-    names: list[str] = [word for word in options.what if not _is_setting(word)]
-    options.settings = [*(word for word in options.what if word not in names), *options.settings]
-    if len(names) > 1:
-        raise InputError(f"one scenario at a time, not {', '.join(names)}")
-    if names:
-        return names[0]
-    if any(setting.partition("=")[0].strip() in PROGRAM_KEYS for setting in options.settings):
-        return PROGRAM_SCENARIO
-    raise InputError("name a scenario (shrimpmx list shows them), or give program=FILE")
-
-
-def _is_setting(word: str) -> bool:
-    """Whether a word is KEY=VALUE, and no file whose name has that form."""
-    return "=" in word and not os.path.exists(word)

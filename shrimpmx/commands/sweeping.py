@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import shlex
 import shutil
 import sys
@@ -24,6 +25,15 @@ from shrimpmx.study.scenario import Point, Scenario, is_deadline
 from shrimpmx.study.sweep import Progress, Sweep
 
 RESULTS = Path("results")
+# The scenario of a program that is named without one.
+PROGRAM_SCENARIO = "smoke/program"
+PROGRAM_KEYS = ("program", "workload.program")
+SCENARIO_WORDS = (
+    "SCENARIO",
+    "a scenario file, or a name such as smoke/pingpong; program=FILE alone runs a Python file as "
+    "the ranks",
+    "+",
+)
 # Compiled code takes 64 bits, and each run adds its number to the sweep's seed.
 SEED_MAX = 2**63 - 1
 # Neither placement nor what can be run depends on a cost, so both need no calibration.
@@ -34,8 +44,14 @@ ANY_COSTS: Costs = {
 }
 
 
-def add_sweep_options(parser: argparse.ArgumentParser) -> None:
-    """Options of whatever runs scenarios."""
+def add_words(parser: argparse.ArgumentParser, what: str, meaning: str, least: str) -> None:
+    """The words of a command: names of `what`, `least` "+" or "*" of them, and settings."""
+    parser.add_argument(
+        "words",
+        nargs=least,
+        metavar=f"{what} | KEY=VALUE",
+        help=f"{meaning}; and parameters as --set takes them",
+    )
     parser.add_argument(
         "--set",
         dest="settings",
@@ -44,6 +60,34 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="set a parameter, or the values of an axis (a,b,c); repeatable",
     )
+
+
+def take_settings(options: argparse.Namespace) -> list[str]:
+    """The names among a command's words; the settings among them join those of --set."""
+    names = [word for word in options.words if not _is_setting(word)]
+    options.settings = [*(word for word in options.words if word not in names), *options.settings]
+    return names
+
+
+def _is_setting(word: str) -> bool:
+    """Whether a word is KEY=VALUE, and no file whose name has that form."""
+    return "=" in word and not os.path.exists(word)
+
+
+def take_scenario(options: argparse.Namespace) -> str:
+    """The name of the scenario among a command's words; the settings join those of --set."""
+    names = take_settings(options)
+    if len(names) > 1:
+        raise InputError(f"one scenario at a time, not {', '.join(names)}")
+    if names:
+        return names[0]
+    if any(setting.partition("=")[0].strip() in PROGRAM_KEYS for setting in options.settings):
+        return PROGRAM_SCENARIO
+    raise InputError("name a scenario (shrimpmx list shows them), or give program=FILE")
+
+
+def add_sweep_options(parser: argparse.ArgumentParser) -> None:
+    """Options of whatever runs scenarios."""
     parser.add_argument("--seed", type=int, default=1, help="seed of order and faults (1)")
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="new or empty directory for the result"

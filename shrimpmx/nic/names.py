@@ -35,6 +35,8 @@ def make_policy(choice: AnyPolicy, dilation: float = 1.0) -> CoalescingPolicy:
             f"a coalescing policy is a name ({', '.join(COALESCING_NAMES)}) or derives from "
             f"shrimpmx.nic.policy.Policy; {choice!r} is neither"
         )
+    if row.lets_none_wait(choice.rx_usecs, choice.rx_frames):
+        row = COALESCING["disabled"]
     kind: type[CoalescingPolicy] = resolve_name(row.implementation)
     return kind.from_parameters(choice, dilation)
 

@@ -64,7 +64,11 @@ class NicParameters(Declared):
         "timeout", description="when the NIC raises an interrupt (coalescing, III)"
     )
     rx_usecs: int = Field(
-        75, ge=0, le=1_000_000, description="coalescing delay, us (myri10ge default 75)"
+        75,
+        ge=0,
+        le=1_000_000,
+        description="coalescing delay, us; 0: an interrupt for each packet, or rx_frames of them "
+        "(myri10ge default 75)",
     )
     rx_frames: Count = Field(0, description="packets that raise an interrupt; 0: no limit")
     adaptive_conservative: bool = Field(
@@ -111,11 +115,6 @@ class NicParameters(Declared):
 
     def _check_coalescing(self) -> None:
         row = self.coalescing_row
-        if row.delay == "or-frames" and self.rx_usecs == 0 and self.rx_frames == 0:
-            raise ValueError(
-                f"rx_usecs and rx_frames cannot both be 0 with {row.name} coalescing; "
-                "use coalescing 'disabled' for an interrupt per packet"
-            )
         if row.delay == "needed" and self.rx_usecs == 0:
             raise ValueError(
                 f"rx_usecs cannot be 0 with {row.name} coalescing: it is how long packets "

@@ -21,7 +21,8 @@ class CoalescingRow:
     `from_parameters`. `paper`: one of the coalescing paper's.
 
     `delay`: what rx_usecs is to it: nothing, one of two limits beside rx_frames, or how long
-    packets may wait, which cannot be 0. `resets_by_mark`: mark_resets_timer is an option of it.
+    packets may wait; if none may, each raises an interrupt, but where a delay is needed.
+    `resets_by_mark`: mark_resets_timer is an option of it.
     `polling`: whether ranks poll rx rings, and leave interrupts suspended while they find packets.
     `defers`: the handler leaves interrupts off for a while and polls by timer.
     """
@@ -31,7 +32,7 @@ class CoalescingRow:
     wins: str
     implementation: str
     paper: bool = False
-    delay: Literal["none", "or-frames", "needed"] = "none"
+    delay: Literal["none", "or-frames", "alone", "needed"] = "none"
     resets_by_mark: bool = False
     polling: Literal["none", "ranks", "suspend"] = "none"
     defers: bool = False
@@ -40,6 +41,11 @@ class CoalescingRow:
     def ranks_poll(self) -> bool:
         """Whether ranks poll rx rings beside the interrupt handler."""
         return self.polling != "none"
+
+    def lets_none_wait(self, rx_usecs: int, rx_frames: int) -> bool:
+        """Whether these limits have each packet raise an interrupt, as `disabled` does."""
+        limits = {"or-frames": rx_usecs + rx_frames, "alone": rx_usecs}
+        return limits.get(self.delay) == 0
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ _COALESCING_ROWS = (
         "messages have many packets, or are waited for",
         "shrimpmx.nic.strategies:OpenMx",
         paper=True,
-        delay="needed",
+        delay="alone",
         resets_by_mark=True,
     ),
     CoalescingRow(
@@ -92,7 +98,7 @@ _COALESCING_ROWS = (
         "small messages come in streams",
         "shrimpmx.nic.strategies:Stream",
         paper=True,
-        delay="needed",
+        delay="alone",
         resets_by_mark=True,
     ),
     CoalescingRow(

@@ -101,7 +101,7 @@ def test_what_one_point_cannot_do_is_told_before_anything_is_prepared(
 
 
 def test_this_machine_without_the_option(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["place", scenario, "--set", "distance=SC"]) == 0
+    assert main(["place", scenario, "distance=SC"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("distances between ")
     assert text.count("placement on ") == 1

@@ -152,7 +152,7 @@ def test_a_claim_runs_only_its_points(runs: Runs, capsys: pytest.CaptureFixture[
 def test_settings_reach_every_scenario_and_are_printed(
     runs: Runs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = ["--set", "repeats=1", "--set", "size_bytes=0"]
+    settings = ["repeats=1", "--set", "size_bytes=0"]
     assert main(["reproduce", *settings, "--output", "r"]) == 0
     assert "\nset: repeats=1, size_bytes=0\n" in capsys.readouterr().out
     assert len(runs.points) == 4

@@ -66,10 +66,17 @@ def test_each_policy_says_when_it_wins() -> None:
         assert "Source: " in (kind.__doc__ or "")
 
 
-@pytest.mark.parametrize("name", ["open-mx", "stream", "watchdog"])
-def test_a_strategy_with_a_delay_needs_one(name: str) -> None:
-    with pytest.raises(ValidationError, match=f"rx_usecs cannot be 0 with {name} coalescing"):
-        NicParameters.model_validate({"coalescing": name, "rx_usecs": 0, "rx_frames": 3})
+def test_a_watchdog_needs_a_delay() -> None:
+    with pytest.raises(ValidationError, match="rx_usecs cannot be 0 with watchdog coalescing"):
+        NicParameters(coalescing="watchdog", rx_usecs=0, rx_frames=3)
+
+
+@pytest.mark.parametrize("name", ["timeout", "open-mx", "stream"])
+def test_without_a_limit_each_packet_raises(name: str) -> None:
+    assert type(make_policy(NicParameters(coalescing=name, rx_usecs=0))) is Disabled
+    assert type(make_policy(NicParameters(coalescing=name, rx_usecs=1))) is KINDS[name]
+    frames = make_policy(NicParameters(coalescing=name, rx_usecs=0, rx_frames=3))
+    assert type(frames) is (Timeout if name == "timeout" else Disabled)
 
 
 @pytest.mark.parametrize(
