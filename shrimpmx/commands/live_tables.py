@@ -31,10 +31,12 @@ class Section:
     """A table of one kind of things. `weights`: which rows matter most where not all have room.
 
     `left`: columns aligned to the left; one that is last takes what the others leave of the line.
+    `spare`: columns that a narrow line goes without, the first of them first.
     """
 
     columns: tuple[str, ...]
     left: frozenset[str]
+    spare: tuple[str, ...] = ()
     rows: list[tuple[str, ...]] = field(default_factory=list)
     weights: list[tuple[float, ...]] = field(default_factory=list)
 
@@ -43,11 +45,26 @@ class Section:
         self.rows.append(cells)
         self.weights.append(weight)
 
-    def table(self, lines: int) -> Table:
-        """The section with at most so many lines below its head, at least one."""
-        widest = self.columns[-1] if self.columns[-1] in self.left else None
-        table = Table(box=None, pad_edge=False, expand=widest is not None, header_style="bold")
-        for column in self.columns:
+    def _fitting(self, width: int) -> list[int]:
+        """The numbers of those columns that a line of `width` has room for."""
+        needed = [max(map(len, cells)) for cells in zip(self.columns, *self.rows, strict=True)]
+        if self.columns[-1] in self.left:
+            needed[-1] = len(self.columns[-1])
+        kept = list(range(len(self.columns)))
+        for name in self.spare:
+            if sum(needed[column] + 1 for column in kept) > width:
+                kept.remove(self.columns.index(name))
+        return kept
+
+    def table(self, lines: int, width: int) -> Table:
+        """The section with at most so many lines below its head, at least one, and so wide."""
+        kept = self._fitting(width)
+        names = [self.columns[column] for column in kept]
+        widest = names[-1] if names[-1] in self.left else None
+        table = Table(
+            box=None, padding=(0, 1, 0, 0), expand=widest is not None, header_style="bold"
+        )
+        for column in names:
             table.add_column(
                 column,
                 justify="left" if column in self.left else "right",
@@ -57,7 +74,7 @@ class Section:
             )
         shown = self._shown(lines)
         for index in shown:
-            table.add_row(*(Text(cell) for cell in self.rows[index]))
+            table.add_row(*(Text(self.rows[index][column]) for column in kept))
         if len(shown) < len(self.rows):
             table.add_row(Text(f"+ {len(self.rows) - len(shown)} more", style="dim"))
         return table
@@ -84,8 +101,11 @@ def share_out(wanted: Sequence[int], room: int) -> list[int]:
     return given
 
 
-def live_tables(look: Look, height: int | None) -> RenderableType:
-    """A run's cores, rx queues and processes in at most `height` lines; None: in all it takes."""
+def live_tables(look: Look, height: int | None, width: int) -> RenderableType:
+    """A run's cores, rx queues and processes in at most `height` lines of `width`.
+
+    None: in all that it takes, without the key that ends a view of one screen.
+    """
     view = look.view
     sections = [
         section
@@ -100,12 +120,12 @@ def live_tables(look: Look, height: int | None) -> RenderableType:
         _line(
             f"run {look.run}  {_age_words(look.age_s)} old  "
             f"{look.nodes} node{'s' if look.nodes > 1 else ''}  "
-            f"rates over {view.seconds:.1f} s"
+            f"rates over {view.seconds:.1f} s" + ("" if height is None else "  q quits")
         ),
         _line(f"drops/s  {_drop_words(view)}"),
     ]
     for section, lines in zip(sections, given, strict=True):
-        parts += ([Text("")] if roomy else []) + [section.table(lines)]
+        parts += ([Text("")] if roomy else []) + [section.table(lines, width)]
     return Group(*parts)
 
 
@@ -136,13 +156,15 @@ def share_words(share: float | None) -> str:
 
 def _cores(cores: Iterable[CoreView]) -> Section:
     section = Section(
-        ("core", "cpu", "busy", "irq/s", "packets/s", "handovers/s", "at rank", "by vector"),
+        ("core", "pid", "cpu", "busy", "irq/s", "packets/s", "handovers/s", "at rank", "by vector"),
         frozenset({"core", "by vector"}),
+        ("by vector", "at rank", "pid", "handovers/s"),
     )
     for core in cores:
         section.add(
             (core.packets, core.interrupts),
             f"node{core.node}.core{core.core}",
+            str(core.pid),
             str(core.cpu),
             share_words(core.busy),
             rate_words(core.interrupts),
@@ -174,15 +196,17 @@ def _queues(queues: Iterable[QueueView]) -> Section:
 def _processes(processes: Iterable[ProcessView]) -> Section:
     section = Section(
         (
-            *("process", "cpu", "state", "busy", "queued", "asleep"),
+            *("process", "pid", "cpu", "state", "busy", "queued", "asleep"),
             *("waits/s", "received/s", "spins"),
         ),
         frozenset({"process", "state"}),
+        ("queued", "asleep", "spins", "pid", "waits/s"),
     )
     for process in processes:
         section.add(
             (process.kind == "rank", process.received, process.busy or 0.0),
             process.name,
+            str(process.pid),
             str(process.cpu),
             process.state,
             share_words(process.busy),

@@ -6,8 +6,13 @@ import argparse
 import contextlib
 import itertools
 import math
+import os
+import select
+import sys
+import termios
 import time
-from collections.abc import Generator, Iterable, Iterator
+import tty
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -32,13 +37,47 @@ FOLLOW_S = 3.0
 PATIENCE_S = 5.0
 
 
+Pause = Callable[[float], None]
+
+
+class Keys:
+    """The keys of a terminal that shows a view, each read as it is typed. A context manager."""
+
+    def __init__(self) -> None:
+        self._before: list[Any] | None = None
+
+    def __enter__(self) -> None:
+        # In the background a change of the terminal would stop this process.
+        shown = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+        if shown and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp():
+            self._before = termios.tcgetattr(sys.stdin)
+            tty.setcbreak(sys.stdin)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._before)
+
+    def pause(self, seconds: float) -> None:
+        """Wait so long; KeyboardInterrupt, as for Ctrl-C, if q is typed meanwhile."""
+        until = time.monotonic() + seconds
+        while self._before is not None and seconds > 0:
+            if select.select([sys.stdin], [], [], seconds)[0]:
+                typed = os.read(sys.stdin.fileno(), 64)
+                if b"q" in typed.lower():
+                    raise KeyboardInterrupt
+                if not typed:
+                    break  # the terminal is gone
+            seconds = until - time.monotonic()
+        time.sleep(max(0.0, seconds))
+
+
 def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "top",
         description="Show per second what a live run does, until it ends or Ctrl-C is typed: "
         "interrupts and packets of each core, rx queues and their affinities, processes and how "
-        "they wait. docs/counters.md explains the columns.",
+        "they wait; q ends it, too. docs/counters.md explains the columns.",
     )
     parser.add_argument(
         "target",
@@ -83,14 +122,16 @@ def run(options: argparse.Namespace) -> int:
     identity = choose_run(options.target)
     shown: list[Look] = []
     asked = options.once or options.count is not None
+    keys = Keys()
     looks = _looks(
         identity,
         options.interval,
+        keys.pause,
         follow=options.target is None,
         patience_s=PATIENCE_S if asked else math.inf,
     )
     try:
-        with contextlib.closing(looks), contextlib.suppress(KeyboardInterrupt):
+        with keys, contextlib.closing(looks), contextlib.suppress(KeyboardInterrupt):
             _watch(looks, options, shown)
     finally:
         if options.json:
@@ -111,7 +152,7 @@ def _watch(looks: Iterator[Look], options: argparse.Namespace, shown: list[Look]
             if shown:
                 terminal.print()
             shown.append(look)
-            terminal.print(live_tables(look, None))
+            terminal.print(live_tables(look, None, terminal.width))
         _say_end(terminal, count, shown)
 
 
@@ -119,14 +160,14 @@ def _fill_screen(terminal: Console, looks: Iterable[Look], shown: list[Look]) ->
     """Draw each look over the one before; the last one stays behind."""
     try:
         with Live(
-            "reading; Ctrl-C ends this view", console=terminal, screen=True, auto_refresh=False
+            "reading; q ends this view", console=terminal, screen=True, auto_refresh=False
         ) as screen:
             for look in looks:
                 shown.append(look)
-                screen.update(live_tables(look, terminal.height), refresh=True)
+                screen.update(live_tables(look, terminal.height, terminal.width), refresh=True)
     finally:
         if shown:
-            terminal.print(live_tables(shown[-1], None))
+            terminal.print(live_tables(shown[-1], None, terminal.width))
 
 
 def _say_end(terminal: Console, count: int | None, shown: list[Look]) -> None:
@@ -136,7 +177,7 @@ def _say_end(terminal: Console, count: int | None, shown: list[Look]) -> None:
 
 
 def _looks(
-    run: RunIdentity, interval_s: float, *, follow: bool, patience_s: float
+    run: RunIdentity, interval_s: float, pause: Pause, *, follow: bool, patience_s: float
 ) -> Generator[Look, None, None]:
     """What a run does in each interval until it ends; `follow`: then the next one of a sweep.
 
@@ -147,7 +188,7 @@ def _looks(
     while going_on is not None:
         try:
             with AttachedRun(going_on) as attached:
-                for look in _looks_at(attached, interval_s):
+                for look in _looks_at(attached, interval_s, pause):
                     yield look
                     limit = time.monotonic() + patience_s
         except SegmentError:
@@ -158,11 +199,14 @@ def _looks(
             raise InputError(_too_soon(interval_s))
 
 
-def _looks_at(attached: AttachedRun, interval_s: float) -> Iterator[Look]:
+def _looks_at(attached: AttachedRun, interval_s: float, pause: Pause) -> Iterator[Look]:
     """One look after each interval; if the run ends within one, what was read of that so far."""
     before, look = attached.reading(), None
     ends = time.monotonic() + interval_s
-    while _still_live_after(min(LOOK_S, ends - time.monotonic()), attached):
+    while True:
+        pause(max(0.0, min(LOOK_S, ends - time.monotonic())))
+        if not attached.is_live():
+            break
         after = attached.reading()
         look = Look(
             attached.run.run_id, attached.age_s(), len(attached.nodes), live_view(before, after)
@@ -173,11 +217,6 @@ def _looks_at(attached: AttachedRun, interval_s: float) -> Iterator[Look]:
             ends = time.monotonic() + interval_s
     if look is not None:
         yield look
-
-
-def _still_live_after(seconds: float, attached: AttachedRun) -> bool:
-    time.sleep(max(0.0, seconds))
-    return attached.is_live()
 
 
 def _too_soon(interval_s: float) -> str:

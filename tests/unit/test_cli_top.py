@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
+import pty
+import select
+import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.conditions import wait_until
 from support.live_run import RUN, LiveRun, only_our_runs
 
 from shrimpmx.cli import main
@@ -80,8 +87,8 @@ def test_one_table_of_exact_rates(busy: LiveRun, capsys: pytest.CaptureFixture[s
     assert lines[0][:2] == ["run", RUN]
     assert " ".join(lines[1]) == "drops/s 3.0 rx_drop_ring_full 2.0, drop_bad_session 1.0"
     rows = {line[0]: line[1:] for line in lines[2:]}
-    assert rows["node0.core0"] == ["0", "-", "50", "500", "15", "25%", "0:50"]
-    assert rows["node0.core1"] == ["0", "-", "3.5", "0", "0", "-", "1:3.5"]
+    assert rows["node0.core0"] == ["0", "0", "-", "50", "500", "15", "25%", "0:50"]
+    assert rows["node0.core1"] == ["0", "0", "-", "3.5", "0", "0", "-", "1:3.5"]
     assert rows["node0.rx0"] == ["0", "50", "0", "rank0@1"]
     assert rows["node0.rx1"] == ["0", "3.5", "1"]
     assert rows["process"][-2:] == ["received/s", "spins"]
@@ -183,7 +190,7 @@ def test_a_run_that_ends_within_the_interval_is_shown_as_far_as_it_was_read(
     assert lines[0].endswith("rates over 6.0 s")
     assert sum(line.startswith("run ") for line in lines) == 1
     [core] = [line.split() for line in lines if line.startswith("node0.core0")]
-    assert core[3] == "50"
+    assert core[4] == "50"
 
 
 def runs_that_end_at_once(live: LiveRun, monkeypatch: pytest.MonkeyPatch) -> list[LiveRun]:
@@ -247,6 +254,38 @@ def test_a_terminal_is_filled_and_given_back(
     left = text.partition("\x1b[?1049l")[2]
     assert f"run {RUN}" in left
     assert "node0.core1" in left
+
+
+def test_q_ends_the_view_and_gives_the_terminal_back(live: LiveRun) -> None:
+    command = [sys.executable, "-m", "shrimpmx", "top", RUN, *INTERVAL]
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvpe(command[0], command, {**os.environ, "TERM": "xterm"})
+    try:
+        before = termios.tcgetattr(terminal)
+        seen = b""
+
+        def shown() -> bool:
+            nonlocal seen
+            live.pass_time(1)
+            if select.select([terminal], [], [], 0.01)[0]:
+                with contextlib.suppress(OSError):  # the child has closed it
+                    seen += os.read(terminal, 4096)
+            return b"q quits" in seen
+
+        wait_until(shown, "the view is on the screen", 30)
+        os.write(terminal, b"q")
+        wait_until(lambda: shown() and ended(pid), "the view ends", 30)
+        assert termios.tcgetattr(terminal) == before
+    finally:
+        os.close(terminal)
+
+
+def ended(pid: int) -> bool:
+    """Whether a child has ended, as it should."""
+    found, status = os.waitpid(pid, os.WNOHANG)
+    assert status == 0
+    return found == pid
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

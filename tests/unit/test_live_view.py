@@ -211,7 +211,7 @@ def a_large_view() -> LiveView:
 def lines_of(width: int, height: int | None) -> list[str]:
     console = Console(width=width, height=100)
     with console.capture() as shown:
-        console.print(live_tables(Look("12345678", 59.0, 2, a_large_view()), height))
+        console.print(live_tables(Look("12345678", 59.0, 2, a_large_view()), height, width))
     return shown.get().rstrip("\n").split("\n")
 
 
@@ -231,3 +231,22 @@ def test_a_tall_terminal_shows_all() -> None:
         assert not any("more" in line for line in lines)
         assert sum(line.startswith("node") for line in lines) == 32
         assert sum(line.startswith("rank") for line in lines) == 16
+
+
+def test_a_narrow_screen_has_fewer_columns_each_whole() -> None:
+    lines = lines_of(60, 24)
+    assert max(map(len, lines)) <= 60
+    assert lines[0].endswith("q quits")
+    heads = [line.split() for line in lines if line.startswith(("core ", "process "))]
+    assert {"busy", "irq/s", "packets/s"} <= set(heads[0])
+    assert {"state", "busy", "received/s"} <= set(heads[1])
+    assert not any("\u2026" in line for line in lines if ".rx" not in line)
+
+
+def test_a_wide_screen_names_pids() -> None:
+    lines = lines_of(100, None)
+    assert [line.split()[1] for line in lines if line.startswith(("core ", "process "))] == [
+        *("pid", "pid")
+    ]
+    assert [line.split()[1] for line in lines if line.startswith("rank0")] == ["13"]
+    assert "q quits" not in lines[0]

@@ -79,6 +79,7 @@ class CoreView:
 
     node: int
     core: int
+    pid: int
     cpu: int
     busy: float | None
     interrupts: float
@@ -109,6 +110,7 @@ class ProcessView:
 
     name: str
     kind: str
+    pid: int
     cpu: int
     state: str
     busy: float | None
@@ -191,6 +193,7 @@ class _Between:
         return CoreView(
             node,
             core,
+            self.later[process].pid,
             self.later[process].cpu,
             self.share(self.earlier[process].ran_ns, self.later[process].ran_ns),
             sum(vectors.values()),
@@ -233,6 +236,7 @@ class _Between:
             yield ProcessView(
                 now.name,
                 min(kinds - {"irq"}, default="irq"),
+                now.pid,
                 now.cpu,
                 now.state,
                 busy,
