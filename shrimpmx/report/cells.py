@@ -15,7 +15,7 @@ from shrimpmx.results.words import number_words
 # What a table's legend says of each sign that occurs in it.
 LEGEND = {
     "±": "± half of the 95 % interval",
-    r"\[": "[low, high] the 95 % interval, where it is lopsided",
+    r"\[-?\d": "[low, high] the 95 % interval, where it is lopsided",
     r"\*": "* measured at another distance of the CPUs than most",
     "—": "— no figure",
     r"\b(near|far|mixed)\b": (
