@@ -48,7 +48,7 @@ class Keys:
 
     def __enter__(self) -> None:
         # In the background a change of the terminal would stop this process.
-        shown = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+        shown = all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout))
         if shown and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp():
             self._before = termios.tcgetattr(sys.stdin)
             tty.setcbreak(sys.stdin)

@@ -16,7 +16,7 @@ import pytest
 from shrimpmx.cli import main
 from shrimpmx.commands import reproduce, sweeping
 from shrimpmx.commands.progress import Bar
-from shrimpmx.errors import AgentError
+from shrimpmx.errors import AgentError, DeadlineError
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results.expectation_kinds import Near, Ratio
 from shrimpmx.results.metrics import Outcome
@@ -197,6 +197,22 @@ def test_an_interruption_keeps_all_runs_and_says_how_to_go_on(
     assert main(words[words.index("reproduce") :]) == 0
     assert len(runs.points) == 36
     assert len(claims_of("r.json")) == 5
+
+
+def test_a_deadline_that_was_met_is_longer_in_what_goes_on(
+    runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(point: Point) -> None:
+        if point.parameters.cluster.deadline_s < 40 and len(runs.points) == 20:
+            raise DeadlineError("the run did not end within 20 s")
+
+    runs.before = fail
+    assert main(["reproduce", "tiny", "mtu=9000", "--output", "r"]) == 3
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "--resume" in line]
+    words = shlex.split(line)
+    assert "deadline_s=40" in words
+    assert main(words[words.index("reproduce") :]) == 0
+    assert len(runs.points) == 36
 
 
 def test_what_is_complete_is_judged_again_without_a_run(runs: Runs) -> None:
