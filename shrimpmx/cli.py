@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, NoReturn, TextIO
 
 from shrimpmx.cluster.engine.ending import FirstInterrupt, what_interrupted
 from shrimpmx.commands.terminal import console, let_output_degrade
-from shrimpmx.errors import AgentError, InputError, ShrimpmxError
+from shrimpmx.errors import AgentError, DeadlineError, InputError, ShrimpmxError
 
 EXIT_BAD_INPUT = 2
 EXIT_AGENT_FAILED = 3
@@ -148,7 +148,8 @@ def _exit_code(arguments: Sequence[str]) -> int:
         code: int = chosen.function(chosen)
         return code
     except AgentError as error:
-        if error.traceback and not _says_enough(error):
+        # What all processes did when a run was given up is in the log.
+        if error.traceback and not (isinstance(error, DeadlineError) or _says_enough(error)):
             _say(error.traceback.rstrip())
         _say(f"shrimpmx: {error}")
         return error.exit_code

@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     except (AgentError, KeyboardInterrupt) as error:
         settings = settings_to_go_on(options, reproduction.points, error)
         command = resume_command(["reproduce", *asked], options, settings, output)
-        say_how_to_go_on(reproduction.runs_done, runs, output, command)
+        say_how_to_go_on(reproduction.runs_done, runs, output, command, error)
         raise
     finally:
         reproduction.keep(options.json)

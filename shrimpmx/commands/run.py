@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
         traced = ["--trace"] if options.trace else []
         settings = settings_to_go_on(options, points, error)
         command = resume_command(["run", name], options, settings, output, traced)
-        say_how_to_go_on(sweep.runs_done, len(sweep.plans), output, command)
+        say_how_to_go_on(sweep.runs_done, len(sweep.plans), output, command, error)
         raise
     finally:
         if options.json and sweep.last_document is not None:

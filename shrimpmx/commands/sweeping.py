@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
 from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.progress import Bar
 from shrimpmx.errors import DeadlineError, InputError, PlacementError
@@ -241,11 +242,15 @@ def _program() -> list[str]:
     return ["shrimpmx" if same else started]
 
 
-def say_how_to_go_on(done: int, total: int, output: Path, command: str) -> None:
-    """What is kept of an interrupted result, and the command that goes on with it."""
+def say_how_to_go_on(
+    done: int, total: int, output: Path, command: str, error: BaseException
+) -> None:
+    """What is kept of a result that `error` interrupted, and the command that goes on with it."""
+    late = isinstance(error, DeadlineError)
+    told = f"what each process did at the end is in {output / LOG_FILE}\n" if late else ""
     # A closed terminal, if that was the reason, cannot show it.
     with contextlib.suppress(OSError):
         print(
-            f"{done} of {total} runs are kept in {output}; go on with:\n  {command}",
+            f"{told}{done} of {total} runs are kept in {output}; go on with:\n  {command}",
             file=sys.stderr,
         )

@@ -41,13 +41,16 @@ def summary_of(metric: Mapping[str, Any]) -> Summary | None:
 
 
 def cell_words(
-    metric: Mapping[str, Any] | None, usual_state: str | None = None, limited: bool = False
+    metric: Mapping[str, Any] | None,
+    usual_state: str | None = None,
+    limited: bool = False,
+    between: str = " ",
 ) -> str:
     """A table cell: the median and its 95 % interval, if that is more than nothing.
 
-    The interval is ± half of its width, or [low, high] where that would misstate it. A star
-    follows what was measured in another state of the CPUs than the usual one, a mark of its own a
-    time that is `limited`: that the placement does not allow.
+    The interval is ± half of its width, or [low, high], `between` before it, where that would
+    misstate it. A star follows what was measured in another state of the CPUs than the usual one, a
+    mark of its own a time that is `limited`: that the placement does not allow.
     """
     summary = summary_of(metric) if metric is not None else None
     if metric is None or summary is None:
@@ -55,21 +58,26 @@ def cell_words(
     words = number_words(summary.median)
     decimals = len(words.partition(".")[2])
     least = max(0.005 * abs(summary.median), 0.5 * 10**-decimals)
-    if summary.half_width >= least and summary.is_lopsided:
-        words += f" [{summary.low:,.{decimals}f}, {summary.high:,.{decimals}f}]"
-    elif summary.half_width >= least:
-        words += f" ±{summary.half_width:,.{decimals}f}"
-    return words + _marks(metric, usual_state, limited)
+    marks = _marks(metric, usual_state, limited)
+    if summary.half_width < least:
+        return words + marks
+    if summary.is_lopsided:
+        ends = f"[{number_words(summary.low)}, {number_words(summary.high)}]"
+        return f"{words}{marks}{between}{ends}"
+    return f"{words} ±{summary.half_width:,.{decimals}f}{marks}"
 
 
 def tail_words(
-    metric: Mapping[str, Any] | None, usual_state: str | None = None, limited: bool = False
+    metric: Mapping[str, Any] | None,
+    usual_state: str | None = None,
+    limited: bool = False,
+    between: str = " ",
 ) -> str:
-    """A cell of the 99th percentile and the longest of a metric's samples."""
+    """A cell of the 99th percentile and the longest of a metric's samples, `between` them."""
     shown = shown_figures(metric) if metric is not None else {}
     if metric is None or "p99" not in shown:
         return "—"
-    words = f"{number_words(shown['p99'])}, {number_words(shown['max'])}"
+    words = f"{number_words(shown['p99'])},{between}{number_words(shown['max'])}"
     return words + _marks(metric, usual_state, limited)
 
 

@@ -38,6 +38,8 @@ from shrimpmx.results.words import (
     value_words,
 )
 
+# Longer than any line, in columns.
+ENDLESS = 100_000
 OWN_TIMES = "Times are as measured: this machine's own."
 _VERDICT_STYLE = {AS_EXPECTED: "green", OPPOSITE: "red"}
 
@@ -61,7 +63,7 @@ def print_report(document: Document, console: Console) -> None:
         console.print(escape(line), highlight=False)
     texts = [item["detail"] for item in document.get("expectations", ())]
     for metric in points[0]["metrics"]:
-        for title, table in metric_tables(document, metric):
+        for title, table in metric_tables(document, metric, console):
             console.print(f"\n[bold]{title}[/bold]")
             console.print(table)
             texts += [str(cell) for column in table.columns[1:] for cell in column.cells]
@@ -122,22 +124,29 @@ def idle_words(points: Sequence[PointData]) -> list[str]:
     return [f"Idle cores that are awake are kept so by {' and '.join(by)}."] if by else []
 
 
-def metric_tables(document: Document, metric: str) -> Iterable[tuple[str, Table]]:
+def metric_tables(document: Document, metric: str, console: Console) -> Iterable[tuple[str, Table]]:
     """Titles and tables of one metric: rows and columns as the scenario says, one table for
-    each value of the other axes; none if the metric is available nowhere.
+    each value of the other axes; none if the metric is available nowhere. Where it is needed
+    for a line of `console` the second part of each cell stands below the first.
     """
     points = document["points"]
     usual = usual_state(document)
     layout = axis_layout(document)
+    endless = console.options.update(max_width=ENDLESS)
     for values in itertools.product(*(layout.axes[axis] for axis in layout.others)):
         place = dict(zip(layout.others, values, strict=True))
         chosen = matching(points, place)
         found = [point["metrics"].get(metric, {}) for point in chosen]
-        if any("samples" in each for each in found):
-            yield _title(metric, place), _table(metric, chosen, layout, usual)
-        if any("p99" in each for each in found):
-            title = _title(metric, place, ", 99th percentile and longest")
-            yield title, _table(metric, chosen, layout, usual, "p99")
+        for figure, least, what in (
+            ("median", "samples", ""),
+            ("p99", "p99", ", 99th percentile and longest"),
+        ):
+            if any(least in each for each in found):
+                tables = [_table(metric, chosen, layout, usual, figure, b) for b in (" ", "\n")]
+                widths = [console.measure(each, options=endless).maximum for each in tables]
+                fits = [width <= console.width for width in widths]
+                # Where neither fits, rich breaks cells where it can.
+                yield _title(metric, place, what), tables[fits == [False, True]]
 
 
 def _table(
@@ -145,7 +154,8 @@ def _table(
     points: Sequence[PointData],
     layout: AxisLayout,
     usual: str | None,
-    figure: str = "median",
+    figure: str,
+    between: str,
 ) -> Table:
     axes, rows, columns = layout.axes, layout.rows, layout.columns
     table = Table()
@@ -164,7 +174,7 @@ def _table(
         if not any(point and point["metrics"].get(metric) for point in cells):
             continue  # the sweep leaves these points out
         heading = value_words(rows, row) if rows else ""
-        table.add_row(escape(heading), *_highlighted(metric, cells, usual, figure))
+        table.add_row(escape(heading), *_highlighted(metric, cells, usual, figure, between))
     return table
 
 
@@ -187,6 +197,7 @@ def _highlighted(
     points: Sequence[PointData | None],
     usual: str | None,
     figure: str,
+    between: str,
 ) -> list[str]:
     """The cells of a row, the best figure bold; one of another state is no rival, nor one that
     is limited.
@@ -194,7 +205,8 @@ def _highlighted(
     cells = [point and point["metrics"].get(metric) for point in points]
     limited = [point is not None and is_limited(point, metric) for point in points]
     words_of = cell_words if figure == "median" else tail_words
-    words = [words_of(cell, usual, mark) for cell, mark in zip(cells, limited, strict=True)]
+    marked = zip(cells, limited, strict=True)
+    words = [words_of(cell, usual, mark, between) for cell, mark in marked]
     rivals = {
         index: shown_figures(cell)[figure]
         for index, (cell, mark) in enumerate(zip(cells, limited, strict=True))

@@ -277,12 +277,15 @@ def test_a_run_that_met_its_deadline_goes_on_with_a_longer_one(
 ) -> None:
     def behave(point: Point) -> Outcome:
         if point.shown["size_bytes"] == 32 and point.parameters.cluster.deadline_s < 40:
-            raise DeadlineError("the run did not end within 20 s")
+            raise DeadlineError("the run did not end within 20 s", "rank0", "stack of rank0")
         return good(point)
 
     fake_executor(monkeypatch, behave)
     assert main(["run", scenario, *set_before, "--output", "kept"]) == 3
-    [line] = [line for line in capsys.readouterr().err.splitlines() if "--resume" in line]
+    err = capsys.readouterr().err
+    assert "kept/shrimpmx.log" in err
+    assert "stack of" not in err
+    [line] = [line for line in err.splitlines() if "--resume" in line]
     words = shlex.split(line)
     assert [word for word in words if "deadline" in word] == ["deadline_s=40"]
     assert main(words[words.index("run") :]) == 0

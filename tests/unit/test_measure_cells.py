@@ -21,11 +21,11 @@ def metric(median: float, low: float, high: float) -> dict[str, Any]:
     [
         ((20, 18, 22), "20.00 ±2.00"),
         ((20, 20, 20), "20.00"),
-        ((42.21, 38.5, 621.8), "42.21 [38.50, 621.80]"),
+        ((42.21, 38.5, 621.8), "42.21 [38.50, 621.8]"),
         ((1.175, 1.044, 1.188), "1.18 [1.04, 1.19]"),
         ((100, 99.1, 100.4), "100.0 ±0.7"),  # half a per cent aside
-        ((1, 0, 1.2), "1.00 [0.00, 1.20]"),
-        ((0.5, 0.1, 1.2), "0.500 [0.100, 1.200]"),
+        ((1, 0, 1.2), "1.00 [0, 1.20]"),
+        ((0.5, 0.1, 1.2), "0.500 [0.100, 1.20]"),
         ((0, -1, 1), "0 ±1"),
     ],
 )
@@ -33,10 +33,25 @@ def test_an_interval_is_shown_as_it_lies(figures: tuple[float, float, float], wo
     assert cell_words(metric(*figures)) == words
 
 
+def test_a_short_line_has_the_interval_below_the_figure() -> None:
+    points = [
+        a_point({"size_bytes": 0, "way": way}, {"wall_time": metric(42.21, 38.5, 621.8)})
+        for way in ("a", "b", "c")
+    ]
+    document = a_document("x", points, "size_bytes", "way")
+    for width, beside in ((120, 3), (62, 0)):
+        console = Console(width=width)
+        with console.capture() as capture:
+            print_report(document, console)
+        assert capture.get().count("[38.50, 621.8]") == 3
+        [row] = [line for line in capture.get().splitlines() if "0 B" in line]
+        assert row.count("[38.50, 621.8]") == beside
+
+
 def test_a_legend_explains_the_signs_that_occur() -> None:
     assert legend(["20.00", "any"]) == ""
     assert legend(["20.00 ±2.00"]) == "± half of the 95 % interval"
-    told = legend(["42.21 [38.50, 621.80]*", "far"])
+    told = legend(["42.21 [38.50, 621.8]*", "far"])
     assert [part in told for part in ("±", "[low, high]", "* measured", "near, far:", "—")] == [
         *(False, True, True, True, False)
     ]
