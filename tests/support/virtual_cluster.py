@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from shrimpmx.host import pull
 from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.host.copy_offload import CopyAgent
@@ -349,4 +351,5 @@ class NicCluster(VirtualCluster):
 
 def pattern(length: int, number: int = 0) -> bytes:
     """Bytes that differ by place and by message number."""
-    return bytes((number * 31 + i * 7 + (i >> 8)) & 0xFF for i in range(length))
+    place = np.arange(length, dtype=np.uint32)
+    return (place * 7 + (place >> 8) + number * 31).astype(np.uint8).tobytes()

@@ -144,7 +144,7 @@ def test_a_frame_is_handled_when_its_dma_is_over_and_not_before() -> None:
 
 
 def test_frames_beyond_what_the_dma_holds_wait_on_their_link() -> None:
-    slow = PLAIN_MX.model_copy(update={"dma_latency_ns": 100_000})
+    slow = PLAIN_MX.model_copy(update={"dma_latency_ns": 10_000})
     cluster = MxCluster(slow, link_ring_entries=2048, event_ring_entries=4096)
     cluster.open(0, session_id=SESSION)
     for number in range(1500):

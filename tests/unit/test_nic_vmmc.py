@@ -114,7 +114,7 @@ def test_updates_of_one_sender_are_deposited_in_order() -> None:
 
 def test_more_packets_than_the_engine_holds_wait_on_their_link() -> None:
     """4096 on their way into an engine with room for 1024 of them; all come, in order."""
-    parameters = PLAIN_VMMC.model_copy(update={"dma_latency_ns": 10**6})
+    parameters = PLAIN_VMMC.model_copy(update={"dma_latency_ns": 10**4})
     nodes = VmmcNodes(parameters=parameters, link_ring_entries=4096, tx_ring_entries=4096)
     nodes.open(0)
     nodes.export(0)
