@@ -10,9 +10,9 @@ import random
 import signal
 import struct
 import threading
-import time
 
 import pytest
+from support.conditions import wait_until
 from support.memory import make_control, runner_place
 
 from shrimpmx.native import notify
@@ -106,8 +106,7 @@ def test_the_end_of_a_threads_wait_takes_no_wake_up_from_another() -> None:
 
     sleeper = threading.Thread(target=sleep)
     sleeper.start()
-    while waiter.account()["blocks"] == 0:
-        time.sleep(0.001)
+    wait_until(lambda: waiter.account()["blocks"], "the other thread sleeps")
     looks = iter([False, True])  # the second look is the one with the slot armed
     assert waiter.wait_until(lambda: next(looks)) == "ready"
     assert waiter.account()["races"] == 1
