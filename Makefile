@@ -20,8 +20,13 @@ PACKAGE := setup.cfg setup.py pyproject.toml
 demo: $(VENV)/built
 	$(BIN)/shrimpmx run scenarios/smoke/pingpong.py
 
+# Tests that keep to one process run beside each other; those of real processes need every CPU.
+BESIDE := $(filter tests/unit% tests/tidy%,$(TESTS))
+ALONE := $(filter-out $(BESIDE),$(TESTS))
+
 test: $(VENV)/built $(VENV)/tools
-	$(BIN)/python -m pytest $(TESTS)
+	$(if $(BESIDE),$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(BESIDE))
+	$(if $(ALONE),$(BIN)/python -m pytest $(ALONE))
 
 bench: $(VENV)/built
 	$(BIN)/shrimpmx bench

@@ -15,6 +15,7 @@ from support.leaks import ProcessState, adopt_orphans, end_children, settled_cha
 # without the interpreter never sees its signal: this much later the whole run is ended, with
 # the stacks of all threads.
 LAST_DEADLINE_S = 120.0
+NOTIFICATIONS = range(signal.SIGRTMIN, signal.SIGRTMAX + 1)
 
 hypothesis.settings.register_profile("exact", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("exact")
@@ -34,6 +35,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_stderr] = os.dup(2)  # the real one; tests run with it captured
     adopt_orphans()
     hear_signals()
+    # A worker of pytest-xdist has threads of its own, started with the signals of its parent
+    # blocked: notifications then reach the thread that runs the tests, as in any process of ours.
+    if hasattr(config, "workerinput"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, NOTIFICATIONS)
+    elif config.getoption("numprocesses", None):
+        signal.pthread_sigmask(signal.SIG_BLOCK, NOTIFICATIONS)
 
 
 def hear_signals() -> None:

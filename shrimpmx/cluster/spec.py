@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from shrimpmx.cluster import rules
@@ -172,7 +173,7 @@ class ClusterSpec:
         """Nodes with interrupt handlers and ranks of their own."""
         return 1 if self.mode == "generator" else self.nodes
 
-    @property
+    @cached_property
     def endpoints(self) -> list[int]:
         """For each rank, its endpoint on its node: counted up per node."""
         taken: dict[int, int] = {}

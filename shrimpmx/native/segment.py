@@ -211,13 +211,16 @@ class Segment:
         """The segment's bytes behind its header."""
         return self.view()[_HEADER.size :]
 
-    def populate(self) -> None:
-        """Enter every page into this process's page table, so that none faults later.
+    def populate(self, start: int = 0, end: int | None = None) -> None:
+        """Enter the pages of these bytes, or all, into this process's page table, so that none
+        faults later.
 
         Forks do not inherit the entries of shared mappings. Before Linux 5.14: does nothing.
         """
+        first = start - start % mmap.PAGESIZE
+        length = (self.size_bytes if end is None else end) - first
         with contextlib.suppress(OSError):
-            self._mapping().madvise(_MADV_POPULATE_WRITE)
+            self._mapping().madvise(_MADV_POPULATE_WRITE, first, length)
 
     def close(self) -> None:
         """Unmap, or leave that to the last view of it; closing twice is harmless.

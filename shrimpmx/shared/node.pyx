@@ -108,6 +108,17 @@ cdef class Node:
         """A node segment that another process created, and its heap segment."""
         return cls(segment, control, heap)
 
+    def populate(self) -> None:
+        """Fault in the segment, but for the rings of incoming frames: NICs alone touch those."""
+        cdef node_header *header = self.header
+        self.segment.populate(0, header.link_rings_offset)
+        self.segment.populate(header.link_rings_offset + header.nodes_count * header.link_stride)
+
+    def populate_link(self, uint32_t source) -> None:
+        """Fault in the ring of the frames that come from node `source`."""
+        cdef uint64_t start = self.header.link_rings_offset + source * self.header.link_stride
+        self.segment.populate(start, start + self.header.link_stride)
+
     cdef int _write_header(self, layout) except -1:
         cdef node_header *header = self.header
         header.index = layout.index

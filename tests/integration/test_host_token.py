@@ -34,11 +34,11 @@ def play_nic(host: HostNode, coalescing: str) -> None:
     parameters = NicParameters.model_validate({"coalescing": coalescing, "rx_usecs": 1})
     firmware = Firmware(host.node, *ring_links([host.node], 0, parameters), parameters)
     packet = frame("tiny", peer=0, marked=True)
-    handled = host.word(CORE0, "recv_packets")
+    handled = host.count(CORE0, "recv_packets")
     now_ns = sent = 0
     limit = time.monotonic() + LIMIT_S
-    while handled[0] < COUNT:
-        if sent < COUNT and sent - handled[0] < 2:
+    while handled.value < COUNT:
+        if sent < COUNT and sent - handled.value < 2:
             assert put_frame(host.node, "link", 0, packet, now_ns)
             sent += 1
         now_ns += 700

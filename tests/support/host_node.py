@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import struct
+import ctypes
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,6 @@ from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.host.receive_handler import ReceiveHandler
 from shrimpmx.native.futex import WaitSlotView
-from shrimpmx.native.segment import Segment
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
@@ -24,15 +23,23 @@ from support.eager_packets import (
     TrucPacket,
 )
 from support.large_packets import NotifyPacket, RndvPacket
+from support.memory import (
+    CORE_BYTES,
+    RAISED_AT,
+    VECTOR_BYTES,
+    WISH_AT,
+    counter,
+    make_control,
+    make_node,
+    runner_place,
+    word32,
+    word64,
+)
 from support.packet_base import Packet
-from support.packets import encode
+from support.packets import encode, node_address
 
-CONTROL_KIND, NODE_KIND, HEAP_KIND = 1, 2, 4
 NIC, CORE0, CORE1, RANK = 0, 1, 2, 3  # runners, and agents
-# Sizes and offsets of layout.h.
-RUNNERS_OFFSET_AT, RUNNER_BYTES = 152, 256
-AGENTS_OFFSET_AT, AGENT_BYTES, AGENT_COUNTERS_AT = 160, 64 + 8 * 144, 64
-CORE_BYTES, VECTOR_BYTES, WISH_AT, RAISED_AT, PID_AT = 320, 64, 24, 56, 144
+PID_AT = 144  # in struct endpoint_descriptor
 RING_TAIL_AT = 64
 SESSION = 0x1234
 PEER = 1  # the node that the frames come from
@@ -49,10 +56,6 @@ PACKETS: dict[str, type[Packet]] = {
         TrucPacket,
     )
 }
-
-
-def node_address(index: int) -> bytes:
-    return bytes([0x02, 0x5A, 0, 0, index >> 8, index & 0xFF])
 
 
 def core_agent(core: int) -> int:
@@ -91,7 +94,6 @@ class HostNode:
             ("rank0", "rank", RANK),
             *[(f"node0.irq{core}", "irq", core_agent(core)) for core in further],
         ]
-        memory = Segment.anonymous(Control.size_bytes(len(runners), len(agents)), CONTROL_KIND)
         settings: dict[str, Any] = {
             "nodes_count": 3,
             "cores": cores,
@@ -104,10 +106,8 @@ class HostNode:
             "event_ring_entries": 16,
         }
         place = NodeLayout(**{**settings, **layout})
-        control = Control.create(memory, runners, agents, place.nodes_count, "virtual")
-        segment = Segment.anonymous(Node.size_bytes(place), NODE_KIND)
-        heap = Segment.anonymous(place.heap_segment_bytes, HEAP_KIND) if place.heap_bytes else None
-        node = Node.create(segment, control, place, heap)
+        control = make_control(runners, agents, place.nodes_count)
+        node = make_node(control, place)
         endpoints = [DriverEndpoint(node, i, RANK, RANK) for i in range(place.endpoints)]
         if opened:
             endpoints[0].open(SESSION, start_index)
@@ -137,47 +137,40 @@ class HostNode:
 
     def wait_slot(self, runner: int) -> WaitSlotView:
         """The wait slot of a process."""
-        memory = self.control.segment.view()
-        start: int = struct.unpack_from("<Q", memory, RUNNERS_OFFSET_AT)[0]
-        return WaitSlotView(memory, start + RUNNER_BYTES * runner)
+        return WaitSlotView(self.control.segment.view(), runner_place(self.control, runner))
 
-    def word(self, agent: int, counter: str) -> memoryview:
-        """One counter of an agent as memory: [0] is its value now."""
-        memory = self.control.segment.view()
-        start: int = struct.unpack_from("<Q", memory, AGENTS_OFFSET_AT)[0]
-        index = list(self.control.agent_counters(agent)).index(counter)
-        start += AGENT_BYTES * agent + AGENT_COUNTERS_AT + 8 * index
-        return memory[start : start + 8].cast("Q")
+    def count(self, agent: int, name: str) -> ctypes.c_uint64:
+        """One counter of an agent as it stands in memory."""
+        return counter(self.control, agent, self.control.agent_info(agent)["kind"], name)
 
     def set_pid(self, pid: int) -> None:
         """The process that endpoint 0 says it belongs to."""
-        place = self.layout.endpoints_offset + PID_AT
-        struct.pack_into("<I", self.node.segment.view(), place, pid)
+        self._word(self.layout.endpoints_offset + PID_AT).value = pid
 
     def raise_interrupt(self, vector: int = 0, core: int = 0, now_ns: int = 0) -> None:
         """What a NIC does with the token in hand."""
         self.set_token(0, vector)
-        place = self.layout.vectors_offset + VECTOR_BYTES * vector + RAISED_AT
-        struct.pack_into("<q", self.node.segment.view(), place, now_ns)
-        place = self.layout.cores_offset + CORE_BYTES * core
-        pending: int = struct.unpack_from("<Q", self.node.segment.view(), place)[0]
-        struct.pack_into("<Q", self.node.segment.view(), place, pending | 1 << vector)
+        raised = word64(self.node.segment, self._vector(vector) + RAISED_AT)
+        raised.value = now_ns
+        pending = word64(self.node.segment, self.layout.cores_offset + CORE_BYTES * core)
+        pending.value |= 1 << vector
 
     def token(self, vector: int = 0) -> int:
-        place = self.layout.vectors_offset + VECTOR_BYTES * vector
-        value: int = struct.unpack_from("<I", self.node.segment.view(), place)[0]
-        return value
+        return self._word(self._vector(vector)).value
 
     def set_token(self, value: int, vector: int = 0) -> None:
-        place = self.layout.vectors_offset + VECTOR_BYTES * vector
-        struct.pack_into("<I", self.node.segment.view(), place, value)
+        self._word(self._vector(vector)).value = value
+
+    def set_wish(self, value: int, vector: int = 0) -> None:
+        self._word(self._vector(vector) + WISH_AT).value = value
 
     def ring_tail(self, vector: int = 0) -> int:
         """Frames that have been taken from a vector's rx ring so far."""
-        place = self.layout.rx_rings_offset + self.layout.rx_stride * vector + RING_TAIL_AT
-        value: int = struct.unpack_from("<I", self.node.segment.view(), place)[0]
-        return value
+        start = self.layout.rx_rings_offset + self.layout.rx_stride * vector
+        return self._word(start + RING_TAIL_AT).value
 
-    def set_wish(self, value: int, vector: int = 0) -> None:
-        place = self.layout.vectors_offset + VECTOR_BYTES * vector + WISH_AT
-        struct.pack_into("<I", self.node.segment.view(), place, value)
+    def _vector(self, vector: int) -> int:
+        return self.layout.vectors_offset + VECTOR_BYTES * vector
+
+    def _word(self, place: int) -> ctypes.c_uint32:
+        return word32(self.node.segment, place)

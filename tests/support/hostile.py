@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import struct
 
-from support.host_node import PEER, SESSION, node_address
-from support.packets import PACKET_TYPES, Packet
+from support.host_node import PEER, SESSION
+from support.packets import PACKET_TYPES, Packet, node_address
 
 MARK = 0x80
 PULL_MAGIC = 0x21071980

@@ -122,18 +122,18 @@ def _descriptors() -> frozenset[str]:
 
 
 def _children() -> frozenset[str]:
-    found = set()
-    for name in os.listdir("/proc"):
-        stat = _stat(name) if name.isdigit() else []
-        if not stat or int(stat[2]) != os.getpid():
-            continue
-        if stat[1] == "Z":
-            # An adopted orphan, or a child that its test forgot to wait for: dead either way.
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(int(name), os.WNOHANG)
-            continue
-        found.add(f"{name} {stat[0]}")
-    return frozenset(found)
+    """Living children, adopted orphans among them. The dead are waited for, as their test may
+    have forgotten to."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG) is not None:
+            pass
+        parents = {name: _stat(name) for name in os.listdir("/proc") if name.isdigit()}
+        return frozenset(
+            f"{name} {stat[0]}"
+            for name, stat in parents.items()
+            if stat and int(stat[2]) == os.getpid()
+        )
+    return frozenset()  # there are none
 
 
 def _scheduling() -> frozenset[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import struct
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,19 @@ import pytest
 from shrimpmx.cluster.live import attach
 from shrimpmx.cluster.live import runs as live
 from shrimpmx.host.endpoint import DriverEndpoint
-from shrimpmx.native.segment import RunIdentity, Segment, list_segments
-from shrimpmx.shared.control import Control, counter_names
+from shrimpmx.native.segment import (
+    SEGMENT_CONTROL,
+    SEGMENT_NODE,
+    RunIdentity,
+    Segment,
+    list_segments,
+)
+from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
+from support.memory import CORE_BYTES, CORE_TAKEN_AT, counter, word64
 
 RUN = "live_test"
-CONTROL, NODE = 1, 2
-AGENTS_OFFSET_AT, AGENT_BYTES, AGENT_COUNTERS_AT = 160, 64 + 8 * 144, 64
-CORE_BYTES, CORE_TAKEN_AT = 320, 64
 
 
 class LiveRun:
@@ -47,7 +50,7 @@ class LiveRun:
         self.identity = RunIdentity.of_this_process(run_id)
         self.segments: list[Segment] = []
         processes = ["nic", "node0.irq0", "node0.irq1", "rank0"]
-        control = self._segment("control", Control.size_bytes(4, len(self.agents)), CONTROL)
+        control = self._segment("control", Control.size_bytes(4, len(self.agents)), SEGMENT_CONTROL)
         self.control = Control.create(control, processes, self.agents, 2, clock="virtual")
         if begun:
             self.control.register_process(3)
@@ -67,7 +70,7 @@ class LiveRun:
         return self.segments[-1]
 
     def _node(self, number: int, layout: NodeLayout) -> Node:
-        segment = self._segment(f"node{number}", Node.size_bytes(layout), NODE)
+        segment = self._segment(f"node{number}", Node.size_bytes(layout), SEGMENT_NODE)
         return Node.create(segment, self.control, layout)
 
     def open_endpoint(self, core: int) -> None:
@@ -83,18 +86,13 @@ class LiveRun:
     def count(self, agent: str, **counters: int) -> None:
         """Set counters of an agent."""
         number = [name for name, _, _ in self.agents].index(agent)
-        names = counter_names(self.agents[number][1])
-        with self.control.segment.view() as view:
-            start: int = struct.unpack_from("<Q", view, AGENTS_OFFSET_AT)[0]
-            for name, value in counters.items():
-                place = start + AGENT_BYTES * number + AGENT_COUNTERS_AT + 8 * names.index(name)
-                struct.pack_into("<Q", view, place, value)
+        for name, value in counters.items():
+            counter(self.control, number, self.agents[number][1], name).value = value
 
     def interrupt(self, core: int, vector: int, count: int) -> None:
         """Set how many interrupts of a vector went to a core of node 0."""
         place = self.layout.place().cores_offset + CORE_BYTES * core + CORE_TAKEN_AT + 8 * vector
-        with self.node.segment.view() as view:
-            struct.pack_into("<Q", view, place, count)
+        word64(self.node.segment, place).value = count
 
     def end(self) -> None:
         """Remove the names, as a supervisor does at its run's end."""

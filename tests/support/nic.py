@@ -5,20 +5,23 @@ from __future__ import annotations
 import ctypes
 
 from shrimpmx.link.rings import ring_links
-from shrimpmx.native.segment import Segment
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
-from shrimpmx.shared.control import Control
 from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
-from shrimpmx.shared.sizes import INTERRUPT_VECTOR_BYTES, STEERING_FLOW_BYTES
+from shrimpmx.shared.sizes import STEERING_FLOW_BYTES
+from support.memory import (
+    CORE_BYTES,
+    VECTOR_BYTES,
+    WISH_AT,
+    make_control,
+    make_node,
+    word32,
+)
 from support.packets import SmallPacket, TinyPacket, encode, node_address
 
-CONTROL_KIND, NODE_KIND = 1, 2
-TOKEN_OFFSET, WISH_OFFSET = 0, 24  # in struct interrupt_vector
-PENDING_OFFSET, CORE_BYTES = 0, 320  # in struct core_interrupts
 WANTED_OFFSET, QUEUE_OFFSET = 0, 4  # in struct steering_flow
 
 # A link and a DMA engine whose times can be added up in one's head.
@@ -33,10 +36,7 @@ class Nodes:
     def __init__(self, count: int = 2, cores: int = 1, **layout: object) -> None:
         runners = ["nic", "irq"]
         agents = [(f"node{i}.nic", "nic", 0) for i in range(count)] + [("irq", "irq", 1)]
-        size = Control.size_bytes(len(runners), len(agents))
-        self.control = Control.create(
-            Segment.anonymous(size, CONTROL_KIND), runners, agents, count, "virtual"
-        )
+        self.control = make_control(runners, agents, count)
         self.cores = cores
         self.layouts = [
             NodeLayout(
@@ -50,12 +50,7 @@ class Nodes:
             )
             for i in range(count)
         ]
-        self.nodes = [
-            Node.create(
-                Segment.anonymous(Node.size_bytes(one), NODE_KIND), self.control, one.place()
-            )
-            for one in self.layouts
-        ]
+        self.nodes = [make_node(self.control, one.place()) for one in self.layouts]
 
     def __getitem__(self, index: int) -> Node:
         return self.nodes[index]
@@ -66,10 +61,10 @@ class Nodes:
         return {name: n for name, n in counters.items() if n and name != "steps"}
 
     def _word(self, index: int, offset: int) -> ctypes.c_uint32:
-        return ctypes.c_uint32.from_address(self.nodes[index].segment.address + offset)
+        return word32(self.nodes[index].segment, offset)
 
     def _vector_word(self, index: int, vector: int, offset: int) -> ctypes.c_uint32:
-        start = self.layouts[index].vectors_offset + vector * INTERRUPT_VECTOR_BYTES
+        start = self.layouts[index].vectors_offset + vector * VECTOR_BYTES
         return self._word(index, start + offset)
 
     def _flow_word(self, index: int, endpoint: int, offset: int) -> ctypes.c_uint32:
@@ -78,11 +73,11 @@ class Nodes:
 
     def token(self, index: int = 0, vector: int = 0) -> ctypes.c_uint32:
         """Claim token of a vector: 1 while the NIC may raise."""
-        return self._vector_word(index, vector, TOKEN_OFFSET)
+        return self._vector_word(index, vector, 0)
 
     def wish(self, index: int = 0, vector: int = 0) -> int:
         """Whether the NIC waits for the token of a vector."""
-        return self._vector_word(index, vector, WISH_OFFSET).value
+        return self._vector_word(index, vector, WISH_AT).value
 
     def wanted(self, endpoint: int, index: int = 0) -> ctypes.c_uint32:
         """The queue, + 1, that handlers want an endpoint's frames in; 0: as it is."""
@@ -97,7 +92,7 @@ class Nodes:
         mask = 0xFFFFFFFF if vector is None else 1 << vector
         interrupted = []
         for core in range(self.cores):
-            offset = self.layouts[index].cores_offset + core * CORE_BYTES + PENDING_OFFSET
+            offset = self.layouts[index].cores_offset + core * CORE_BYTES
             pending = self._word(index, offset)
             if pending.value & mask:
                 interrupted.append(core)

@@ -13,16 +13,15 @@ from typing import Any
 
 from shrimpmx.link.python_ends import PythonEgress, PythonIngress
 from shrimpmx.mx.endpoint import Endpoint
-from shrimpmx.native.segment import Segment
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.nic.mx import MxFirmware
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
-from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
 from support.agents import make_irq
+from support.memory import make_control, make_node
 
 HEAP_BYTES = 16 << 20
 ROOM = 32  # frames that wait for the socket
@@ -109,17 +108,12 @@ class Side:
         **layout: Any,
     ) -> None:
         agents = [(f"node{index}.irq0", "irq", HOST), (f"node{index}.nic", "nic", HOST)]
-        size = Control.size_bytes(2, len(agents))
-        self.control = Control.create(
-            Segment.anonymous(size, 1), ["host", "rank"], agents, 2, clock
-        )
+        self.control = make_control(["host", "rank"], agents, 2, clock)
         place = NodeLayout(
             index=index, nodes_count=2, mtu=parameters.mtu, heap_bytes=HEAP_BYTES,
             core_runners=[HOST], core_agents=[IRQ], nic_agent=NIC, **layout,
         )  # fmt: skip
-        segment = Segment.anonymous(Node.size_bytes(place), 2)
-        heap = Segment.anonymous(place.heap_segment_bytes, 4)
-        self.node = Node.create(segment, self.control, place, heap)
+        self.node = make_node(self.control, place)
         peer = 1 - index
         links = (
             SocketEgress(self.node, peer, end, parameters, faults),

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from shrimpmx.host import pull
 from shrimpmx.host.busy_poll import BusyPoll
 from shrimpmx.host.copy_offload import CopyAgent
@@ -21,18 +23,18 @@ from shrimpmx.host.receive_handler import ReceiveHandler
 from shrimpmx.link.rings import ring_links
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request, Status
-from shrimpmx.native.segment import Segment
 from shrimpmx.nic.firmware import Firmware
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
-from shrimpmx.shared.control import Control
 from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
 from shrimpmx.wait.waiter import Waiter
 from support.agents import make_irq
+from support.loop import EventLoop
+from support.memory import make_control, make_node
 from support.packets import decode
 
 DELAY_NS = 1_000
@@ -92,7 +94,7 @@ class FaultyWire:
         return arrivals
 
 
-class VirtualCluster:
+class VirtualCluster(EventLoop):
     """`nodes` nodes of one core, or more that count together; endpoints are opened by `open`."""
 
     def __init__(
@@ -126,9 +128,8 @@ class VirtualCluster:
         agents = [(f"node{i}.irq0", "irq", 0) for i in range(nodes)]
         agents += [(f"node{i}.nic", "nic", 0) for i in range(nodes)]
         agents += [(f"node{i}.dma", "dma", nodes + 1) for i in range(nodes)]
-        size = Control.size_bytes(len(runners), len(agents))
-        self.control = Control.create(Segment.anonymous(size, 1), runners, agents, nodes, clock)
-        self.nodes = []
+        self.control = make_control(runners, agents, nodes, clock)
+        self.nodes: list[Node] = []
         for index in range(nodes):
             layout = NodeLayout(
                 index=index, nodes_count=nodes, endpoints=endpoints, mtu=mtu,
@@ -141,9 +142,7 @@ class VirtualCluster:
                 pull_resend_delay_ns=pull_resend_delay_ns, resends_max=resends_max,
                 dma_agent=2 * nodes + index, **more,
             )  # fmt: skip
-            segment = Segment.anonymous(Node.size_bytes(layout), 2)
-            heap = Segment.anonymous(layout.heap_segment_bytes, 4) if heap_bytes else None
-            self.nodes.append(Node.create(segment, self.control, layout, heap))
+            self.nodes.append(make_node(self.control, layout))
         self.handlers = [ReceiveHandler(node, 0, i) for i, node in enumerate(self.nodes)]
         self._rings = [(node, "core_tx", 0) for node in self.nodes]
         self._rings += [(node, "endpoint_tx", e) for node in self.nodes for e in range(endpoints)]
@@ -190,10 +189,6 @@ class VirtualCluster:
 
     # -- time ----------------------------------------------------------------
 
-    @property
-    def now_ns(self) -> int:
-        return self.control.now_ns()
-
     def carry(self) -> int:
         """Take what was sent onto the wire and deliver what is due; returns the frames moved."""
         moved = 0
@@ -238,36 +233,11 @@ class VirtualCluster:
             due.append((self.now_ns // self._tick_ns + 1) * self._tick_ns)
         return min((ns for ns in due if ns is not None), default=None)
 
-    def until(self, condition: Callable[[], object], limit_ns: int = 60_000 * MILLISECOND) -> None:
-        """Step and advance to each next due time until the condition holds."""
-        end_ns = self.now_ns + limit_ns
-        while not condition():
-            if self.step():
-                continue
-            due_ns = self.next_due_ns()
-            assert due_ns is not None, "nothing is left to happen"
-            assert due_ns <= end_ns, f"not within {limit_ns} virtual ns"
-            self.control.set_virtual_ns(max(due_ns, self.now_ns + 1))
-
     def settle(self) -> None:
         """Step until nothing happens, without timers: only frames in flight move time."""
         while self.step() or self._in_flight:
             if self._in_flight:
                 self.control.set_virtual_ns(max(self.now_ns, self._in_flight[0][0]))
-
-    def advance(self, ns: int) -> None:
-        """Let `ns` pass, stopping at each due time on the way."""
-        end_ns = self.now_ns + ns
-        while True:
-            while self.step():
-                pass
-            due_ns = self.next_due_ns()
-            if due_ns is None or due_ns > end_ns:
-                break
-            self.control.set_virtual_ns(max(due_ns, self.now_ns + 1))
-        self.control.set_virtual_ns(end_ns)
-        while self.step():
-            pass
 
     # -- calls that complete ---------------------------------------------------
 
@@ -330,7 +300,8 @@ class NicCluster(VirtualCluster):
     def carry(self) -> int:
         agents: list[Agent] = [*self.nics, *self.interrupts, *self.copiers]
         self.rng.shuffle(agents)
-        return sum(agent.step_at(self.now_ns) for agent in agents)
+        now_ns = self.control.now_ns()
+        return sum([agent.step_at(now_ns) for agent in agents])
 
     def next_due_ns(self) -> int | None:
         due = [super().next_due_ns(), *(a.due_ns for a in (*self.nics, *self.interrupts))]
@@ -349,4 +320,5 @@ class NicCluster(VirtualCluster):
 
 def pattern(length: int, number: int = 0) -> bytes:
     """Bytes that differ by place and by message number."""
-    return bytes((number * 31 + i * 7 + (i >> 8)) & 0xFF for i in range(length))
+    place = np.arange(length, dtype=np.uint32)
+    return (place * 7 + (place >> 8) + number * 31).astype(np.uint8).tobytes()

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
 from shrimpmx.link.rings import ring_links
-from shrimpmx.native.segment import Segment
 from shrimpmx.nic.lending import Lending
 from shrimpmx.nic.vmmc import VmmcFirmware
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
-from shrimpmx.shared.control import Control
 from shrimpmx.shared.frames import put_frame
 from shrimpmx.shared.geometry import NodeLayout
-from shrimpmx.shared.node import Node
 from shrimpmx.shared.sizes import HEAP_START_BYTES
+from support.loop import EventLoop
+from support.memory import make_control, make_node, runner_place, word32
 from support.vmmc_layout import (
     ANY_NODE,
     CLOSING,
@@ -55,14 +53,13 @@ PLAIN_VMMC = NicParameters(
 )
 ARMED_BLOCK, ARMED_NOTIFY = 1, 2
 CLOSING_OFFSET = 88  # in struct vmmc_node
-_RUNNERS_OFFSET, _RUNNER_BYTES = 152, 256  # in struct control_header, of a runner_record
 
 T = TypeVar("T", bound=ctypes.Structure)
 Words = ctypes.Array[ctypes.c_uint32]
 Bytes = ctypes.Array[ctypes.c_uint8]
 
 
-class VmmcNodes:
+class VmmcNodes(EventLoop):
     """`nodes` nodes of `endpoints` processes each; every process has a runner and an agent."""
 
     def __init__(
@@ -86,8 +83,7 @@ class VmmcNodes:
         agents += [(f"rank{n}.{e}", "rank", 1 + i) for i, (n, e) in enumerate(ranks)]
         self.first_nic = nodes * cores
         self.first_rank = self.first_nic + nodes
-        size = Control.size_bytes(len(runners), len(agents))
-        self.control = Control.create(Segment.anonymous(size, 1), runners, agents, nodes, clock)
+        self.control = make_control(runners, agents, nodes, clock)
         self.layouts = [
             NodeLayout(
                 index=n,
@@ -105,7 +101,7 @@ class VmmcNodes:
             ).place()
             for n in range(nodes)
         ]
-        self.nodes = [self._node(layout) for layout in self.layouts]
+        self.nodes = [make_node(self.control, layout) for layout in self.layouts]
         lending = Lending(self.nodes) if lends else None
         self.nics = [
             VmmcFirmware(node, *ring_links(self.nodes, n, parameters), parameters, lending)
@@ -116,11 +112,6 @@ class VmmcNodes:
             for n, node in enumerate(self.nodes)
             for c in range(cores)
         ]
-
-    def _node(self, layout: NodeLayout) -> Node:
-        segment = Segment.anonymous(layout.size_bytes, 2)
-        heap = Segment.anonymous(layout.heap_segment_bytes, 4)
-        return Node.create(segment, self.control, layout, heap)
 
     # -- identities ----------------------------------------------------------
 
@@ -175,7 +166,7 @@ class VmmcNodes:
         return self._word(node, self.layouts[node].vmmc_offset).value
 
     def _word(self, node: int, offset: int) -> ctypes.c_uint32:
-        return ctypes.c_uint32.from_address(self.nodes[node].segment.address + offset)
+        return word32(self.nodes[node].segment, offset)
 
     def slot(self, node: int, endpoint: int = 0) -> WaitSlot:
         """The wait slot of a process."""
@@ -183,9 +174,8 @@ class VmmcNodes:
 
     def slot_of(self, runner: int) -> WaitSlot:
         """The wait slot of a runner; 0 is that of all NICs and handlers."""
-        base = self.control.segment.address
-        start = ctypes.c_uint64.from_address(base + _RUNNERS_OFFSET).value
-        return WaitSlot.from_address(base + start + runner * _RUNNER_BYTES)
+        place = runner_place(self.control, runner)
+        return WaitSlot.from_address(self.control.segment.address + place)
 
     def memory(self, node: int, endpoint: int = 0) -> Bytes:
         """A process's part of the heap; slices of it are lists of bytes."""
@@ -288,10 +278,6 @@ class VmmcNodes:
     # -- time --------------------------------------------------------------------
 
     @property
-    def now_ns(self) -> int:
-        return self.control.now_ns()
-
-    @property
     def agents(self) -> list[Agent]:
         return [*self.nics, *self.handlers]
 
@@ -301,25 +287,3 @@ class VmmcNodes:
 
     def next_due_ns(self) -> int | None:
         return min((a.due_ns for a in self.agents if a.due_ns is not None), default=None)
-
-    def advance(self, ns: int) -> None:
-        """Let `ns` pass, stopping at each due time on the way."""
-        end_ns = self.now_ns + ns
-        self._pass(end_ns, lambda: False)
-        self.control.set_virtual_ns(end_ns)
-        while self.step():
-            pass
-
-    def until(self, condition: Callable[[], object], limit_ns: int = 10**9) -> None:
-        """Let time pass until the condition holds."""
-        self._pass(self.now_ns + limit_ns, condition)
-        assert condition(), f"not within {limit_ns} virtual ns"
-
-    def _pass(self, end_ns: int, condition: Callable[[], object]) -> None:
-        while not condition():
-            if self.step():
-                continue
-            due_ns = self.next_due_ns()
-            if due_ns is None or due_ns > end_ns:
-                return
-            self.control.set_virtual_ns(max(due_ns, self.now_ns + 1))

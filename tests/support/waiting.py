@@ -6,27 +6,24 @@ import signal
 from collections.abc import Callable
 
 from shrimpmx.native.futex import WaitSlotView
-from shrimpmx.native.segment import Segment
-from shrimpmx.shared.control import Control
 from shrimpmx.shared.host import Host, VirtualHost, host_of
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.strategy import Strategy
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
+from support.memory import make_control, runner_place
 
 LOOK_NS = 100
 LOOKS_PER_CHECK = 16
-SLOT_OFFSET = 192  # sizeof(struct control_header): the first runner's record, its slot first
 
 
 class Scene:
     """A control segment with one process and a virtual clock."""
 
     def __init__(self, clock: str = "virtual") -> None:
-        segment = Segment.anonymous(Control.size_bytes(1, 0), 1)
-        self.control = Control.create(segment, ["rank0"], [], nodes_count=1, clock=clock)
+        self.control = make_control(["rank0"], [], clock=clock)
         self.control.register_process(0, signal.SIGUSR1)
-        self.slot = WaitSlotView(segment.view(), SLOT_OFFSET)
+        self.slot = WaitSlotView(self.control.segment.view(), runner_place(self.control, 0))
         self.looks = 0
         # Between two looks nothing moves: time is the looks' business.
         self.host: Host = host_of(self.control)

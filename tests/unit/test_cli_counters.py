@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.memory import counter
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.live import runs as live_module
 from shrimpmx.native.segment import RunIdentity, Segment, list_segments
-from shrimpmx.shared.control import Control, counter_names
+from shrimpmx.shared.control import Control
 
 RUN = "counters_test"
 AGENTS = [("node0.nic", "nic", 0), ("node0.irq0", "irq", 1), ("node1.irq0", "irq", 1)]
-AGENTS_OFFSET_AT, AGENT_BYTES, AGENT_COUNTERS_AT = 160, 64 + 8 * 144, 64
 
 
 class LiveRun:
@@ -28,15 +27,10 @@ class LiveRun:
     def __init__(self) -> None:
         size_bytes = Control.size_bytes(2, len(AGENTS))
         self.segment = Segment.create(RunIdentity.of_this_process(RUN), "control", size_bytes, 1)
-        Control.create(self.segment, ["a", "b"], AGENTS, 2)
+        self.control = Control.create(self.segment, ["a", "b"], AGENTS, 2)
 
     def count(self, agent: int, name: str, value: int) -> None:
-        view = self.segment.view()
-        start: int = struct.unpack_from("<Q", view, AGENTS_OFFSET_AT)[0]
-        index = counter_names(AGENTS[agent][1]).index(name)
-        place = start + AGENT_BYTES * agent + AGENT_COUNTERS_AT + 8 * index
-        struct.pack_into("<Q", view, place, value)
-        view.release()
+        counter(self.control, agent, AGENTS[agent][1], name).value = value
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +52,7 @@ def live() -> Iterator[LiveRun]:
     run.count(2, "recv_tiny", 6)
     yield run
     run.segment.unlink()
+    del run.control  # it keeps the memory mapped
     run.segment.close()
 
 

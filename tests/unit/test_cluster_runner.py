@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 from support.host_node import CORE0, HostNode, frame
+from support.memory import make_control
 
 from shrimpmx.cluster.engine.python_agent import PythonAgent
 from shrimpmx.cluster.engine.runner import Runner
 from shrimpmx.cluster.spec import EARLY_WAKE_NS
-from shrimpmx.native.segment import Segment
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.frames import put_frame
 from shrimpmx.shared.host import VirtualHost
@@ -49,8 +49,7 @@ class Scene:
     """A process whose agents are functions, each called with the time of its step."""
 
     def __init__(self) -> None:
-        segment = Segment.anonymous(Control.size_bytes(1, 0), 1)
-        self.control = Control.create(segment, ["agents"], [], nodes_count=1, clock="virtual")
+        self.control = make_control(["agents"], [])
         self.control.register_process(0)
         self.steps: list[tuple[str, int]] = []
 

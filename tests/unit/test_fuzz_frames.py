@@ -11,16 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.guarded import GuardedSegment, run_in_child
-from support.host_node import CONTROL_KIND, CORE0, RANK, SESSION
+from support.host_node import CORE0, RANK, SESSION
 from support.hostile import SUMS, hostile_frame
+from support.memory import make_control
 from support.packet_base import FrameError
 from support.packets import decode
 
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.host.raw import RawEndpoint
 from shrimpmx.host.receive_handler import ReceiveHandler
-from shrimpmx.native.segment import Segment
-from shrimpmx.shared.control import Control
 from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
@@ -35,14 +34,7 @@ class GuardedNode:
 
     def __init__(self, mtu: int = 1500, wire_format: str = "native") -> None:
         agents = [("nic", "nic", 0), ("irq0", "irq", 1), ("irq1", "irq", 1), ("rank0", "rank", 3)]
-        size_bytes = Control.size_bytes(4, len(agents))
-        self.control = Control.create(
-            Segment.anonymous(size_bytes, CONTROL_KIND),
-            ["nic", "irq0", "irq1", "rank0"],
-            agents,
-            3,
-            "virtual",
-        )
+        self.control = make_control(["nic", "irq0", "irq1", "rank0"], agents, 3)
         layout = NodeLayout(
             nodes_count=3, endpoints=2, mtu=mtu, wire_format=wire_format, rx_ring_entries=16,
             tx_ring_entries=64, link_ring_entries=16, event_ring_entries=64,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from support.host_node import CORE0, CORE1, NIC, HostNode, frame
+from support.memory import assert_counts
 
 from shrimpmx.errors import InputError
 from shrimpmx.shared.frames import put_frame
@@ -42,7 +43,7 @@ def test_an_interrupt_empties_the_ring_and_returns_the_token() -> None:
     assert host.token() == 1
     assert irq.due_ns == TICK_NS
     assert len(host.events()) == 5
-    assert host.counters() == {"interrupts": 1, "polls": 1, "recv_packets": 5, "recv_tiny": 5}
+    assert_counts(host.counters(), {"interrupts": 1, "polls": 1, "recv_packets": 5, "recv_tiny": 5})
     assert irq.step_at(1) == 0
 
 
@@ -51,7 +52,7 @@ def test_an_interrupt_with_an_empty_ring_returns_the_token() -> None:
     host.raise_interrupt()
     assert host.irq().step_at(0) == 1
     assert host.token() == 1
-    assert host.counters() == {"interrupts": 1, "polls": 1}
+    assert_counts(host.counters(), {"interrupts": 1, "polls": 1})
 
 
 def test_the_budget_bounds_a_poll_and_keeps_the_token() -> None:
@@ -195,7 +196,7 @@ def test_core_0_ticks_and_no_other() -> None:
         assert first.step_at(now_ns) == second.step_at(now_ns) == 0
     assert first.due_ns == 11 * TICK_NS, "late ticks are not caught up with"
     assert second.due_ns is None
-    assert host.counters(CORE0) == {"timer_ticks": 3}
+    assert_counts(host.counters(CORE0), {"timer_ticks": 3})
     assert host.counters(CORE1) == {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.memory import assert_counts
 from support.nic import PLAIN, Handler, Nodes, frame, make_firmware, run, small_frame
 
 from shrimpmx.errors import InputError
@@ -57,18 +58,21 @@ def test_a_stream_of_two_and_a_lone_packet() -> None:
         (2110, None, True),  # alone: early
     ]
     assert [time_ns for time_ns, _ in handler.frames] == [1110, 1170, 2110]
-    assert nodes.counters(0) == {
-        "rx_packets": 3,
-        "rx_bytes": 180,
-        "rx_marked": 3,
-        "irq_wished": 2,
-        "irq_raised": 2,
-        "irq_raised_marked": 1,
-        "irq_raised_deferred": 1,
-        "irq_deferred": 1,
-        "irq_deferred_longest_ns": 60,
-        "irq_deferred_packets": 1,
-    }
+    assert_counts(
+        nodes.counters(0),
+        {
+            "rx_packets": 3,
+            "rx_bytes": 180,
+            "rx_marked": 3,
+            "irq_wished": 2,
+            "irq_raised": 2,
+            "irq_raised_marked": 1,
+            "irq_raised_deferred": 1,
+            "irq_deferred": 1,
+            "irq_deferred_longest_ns": 60,
+            "irq_deferred_packets": 1,
+        },
+    )
 
 
 @pytest.mark.parametrize("coalescing", ["disabled", "timeout", "open-mx", "stream"])
@@ -313,15 +317,18 @@ def test_from_a_tx_ring_to_the_other_nodes_memory() -> None:
     put_frame(nodes[1], "endpoint_tx", 0, small_frame(128), 900)
     run(nics, 1000, 10**6, [handler])
     assert handler.frames == [(1000 + 153 + 500 + 84 + 500, small_frame(128))]
-    assert nodes.counters(1) == {"tx_packets": 1, "tx_bytes": 168}
-    assert nodes.counters(0) == {
-        "rx_packets": 1,
-        "rx_bytes": 168,
-        "rx_marked": 1,
-        "irq_wished": 1,
-        "irq_raised": 1,
-        "irq_raised_marked": 1,
-    }
+    assert_counts(nodes.counters(1), {"tx_packets": 1, "tx_bytes": 168})
+    assert_counts(
+        nodes.counters(0),
+        {
+            "rx_packets": 1,
+            "rx_bytes": 168,
+            "rx_marked": 1,
+            "irq_wished": 1,
+            "irq_raised": 1,
+            "irq_raised_marked": 1,
+        },
+    )
 
 
 def test_tx_rings_have_turns_of_32_frames() -> None:
@@ -351,7 +358,7 @@ def test_bad_frames_and_unknown_destinations_are_dropped_and_counted() -> None:
     nic.step_at(0)
     assert [data for _, data in take_frames(nodes[0], "link", 1)] == [frame(7)]
     counters = nodes.counters(1)
-    assert counters == {"tx_packets": 1, "tx_bytes": 60, "tx_bad_frame": 4, "tx_no_route": 4}
+    assert_counts(counters, {"tx_packets": 1, "tx_bytes": 60, "tx_bad_frame": 4, "tx_no_route": 4})
 
 
 def test_short_frames_are_padded_with_zeros() -> None:

@@ -6,6 +6,7 @@ import random
 import struct
 
 import pytest
+from support.memory import assert_counts, make_control, make_node
 from support.vmmc import DMA_NS, LINK_NS, PLAIN_VMMC, VmmcNodes
 from support.vmmc_layout import CLOSED, PAGE_BYTES, UPDATE, vmmc_frame
 
@@ -15,10 +16,8 @@ from shrimpmx.link.rings import ring_links
 from shrimpmx.native.segment import Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.nic.vmmc import VmmcFirmware
-from shrimpmx.shared.control import Control
 from shrimpmx.shared.frames import put_frame
 from shrimpmx.shared.geometry import NodeLayout
-from shrimpmx.shared.node import Node
 
 WAY_NS = LINK_NS + DMA_NS
 MAX_DATA = 1500 - 36
@@ -49,12 +48,15 @@ def test_an_update_lands_exactly_where_it_says() -> None:
     wanted[77 : 77 + MAX_DATA] = data
     wanted[3 * PAGE_BYTES + 4999] = data[0]
     assert bytes(memory) == bytes(wanted)
-    assert nodes.nic_counters(0) == {
-        "rx_packets": 2,
-        "rx_bytes": 1500 + 60,
-        "vmmc_updates": 2,
-        "vmmc_update_bytes": MAX_DATA + 1,
-    }
+    assert_counts(
+        nodes.nic_counters(0),
+        {
+            "rx_packets": 2,
+            "rx_bytes": 1500 + 60,
+            "vmmc_updates": 2,
+            "vmmc_update_bytes": MAX_DATA + 1,
+        },
+    )
 
 
 @pytest.mark.parametrize(("offset", "length"), [(4, 4), (6, 4), (8, 8), (12, 8), (1, 3), (0, 1)])
@@ -114,7 +116,7 @@ def test_updates_of_one_sender_are_deposited_in_order() -> None:
 
 def test_more_packets_than_the_engine_holds_wait_on_their_link() -> None:
     """4096 on their way into an engine with room for 1024 of them; all come, in order."""
-    parameters = PLAIN_VMMC.model_copy(update={"dma_latency_ns": 10**6})
+    parameters = PLAIN_VMMC.model_copy(update={"dma_latency_ns": 10**4})
     nodes = VmmcNodes(parameters=parameters, link_ring_entries=4096, tx_ring_entries=4096)
     nodes.open(0)
     nodes.export(0)
@@ -360,9 +362,6 @@ def test_a_trace_of_vmmc_packets_reads_as_text() -> None:
 
 
 def test_a_node_without_vmmc_memory_is_refused() -> None:
-    size = Control.size_bytes(1, 1)
-    control = Control.create(Segment.anonymous(size, 1), ["nic"], [("nic", "nic", 0)], 1, "virtual")
-    layout = NodeLayout().place()
-    node = Node.create(Segment.anonymous(layout.size_bytes, 2), control, layout)
+    node = make_node(make_control(["nic"], [("nic", "nic", 0)]), NodeLayout())
     with pytest.raises(InputError, match="not laid out for a vmmc NIC"):
         VmmcFirmware(node, *ring_links([node], 0, PLAIN_VMMC), PLAIN_VMMC)

@@ -8,12 +8,12 @@ costs the same.
 from __future__ import annotations
 
 import pytest
-from support.host_node import node_address
 from support.virtual_cluster import MARK, NicCluster, pattern
 
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import COALESCING_NAMES
 from shrimpmx.shared.frames import put_frame
+from shrimpmx.wire.names import node_address
 
 COUNT, BATCH = 10_000, 200
 INVALID_TYPE = 0

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from support import memory
 from support.forked import in_child
 
 from shrimpmx.errors import MachineError
 from shrimpmx.native.segment import RunIdentity, Segment
-from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.node import Node
@@ -32,14 +32,10 @@ CHUNK_BYTES = 65536
 
 def make_node(heap_bytes: int = MIB, endpoints: int = 1, segment: Segment | None = None) -> Node:
     layout = NodeLayout(heap_bytes=heap_bytes, endpoints=endpoints)
-    size_bytes = Control.size_bytes(1, 1)
-    control = Control.create(
-        Segment.anonymous(size_bytes, 1), ["host"], [("node0.irq0", "irq", 0)], 1, "virtual"
-    )
-    memory = Segment.anonymous(Node.size_bytes(layout), 2)
-    if heap_bytes and segment is None:
-        segment = Segment.anonymous(layout.heap_segment_bytes, 4)
-    return Node.create(memory, control, layout, segment)
+    control = memory.make_control(["host"], [("node0.irq0", "irq", 0)])
+    if segment is None:
+        return memory.make_node(control, layout)
+    return Node.create(Segment.anonymous(Node.size_bytes(layout), 2), control, layout, segment)
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from support import memory
 
 from shrimpmx.errors import InputError
-from shrimpmx.native.segment import Segment
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.control import Control, counter_names
@@ -13,20 +13,16 @@ from shrimpmx.shared.geometry import NodeLayout, slot_stride
 from shrimpmx.shared.host import host_of
 from shrimpmx.shared.node import Node
 
-CONTROL_KIND, NODE_KIND = 1, 2
-
 
 def make_control(clock: str = "virtual") -> Control:
     runners = ["nic", "node0.irq0", "rank0"]
     agents = [("node0.nic", "nic", 0), ("node0.irq0", "irq", 1), ("rank0", "rank", 2)]
-    size = Control.size_bytes(len(runners), len(agents))
-    return Control.create(Segment.anonymous(size, CONTROL_KIND), runners, agents, 1, clock)
+    return memory.make_control(runners, agents, clock=clock)
 
 
 def make_node(control: Control, **changes: object) -> Node:
     settings = {"core_runners": [1], "core_agents": [1], **changes}
-    layout = NodeLayout(**settings)  # type: ignore[arg-type]
-    return Node.create(Segment.anonymous(Node.size_bytes(layout), NODE_KIND), control, layout)
+    return memory.make_node(control, NodeLayout(**settings))  # type: ignore[arg-type]
 
 
 def test_control_names_its_processes_and_agents() -> None:
@@ -135,9 +131,7 @@ def test_a_node_has_a_vector_per_queue_and_a_backlog_per_core_with_rps() -> None
         index=0, nodes_count=1, core_runners=[1, 1], core_agents=[1, 1],
     )  # fmt: skip
     assert (layout.rx_queues, layout.steering, layout.affinities) == (2, "arfs", ((1,), (0,)))
-    node = Node.create(
-        Segment.anonymous(Node.size_bytes(layout), NODE_KIND), make_control(), layout
-    )
+    node = memory.make_node(make_control(), layout)
     assert node.vectors_count == 2
     assert [node.affinity(vector) for vector in (0, 1)] == [(1,), (0,)]
     assert "backlog" not in {name for name, _ in node.ring_depths()}

@@ -10,9 +10,10 @@ import random
 import signal
 import struct
 import threading
-import time
 
 import pytest
+from support.conditions import wait_until
+from support.memory import make_control, runner_place
 
 from shrimpmx.native import notify
 from shrimpmx.native.futex import WaitSlotView
@@ -72,8 +73,7 @@ def play(control: Control, flags: Segment, me: int, name: str, seed: int) -> int
     "name", [*(name for name in WAIT_NAMES if name not in ("spin", "sched")), "mixed"]
 )
 def test_no_wake_up_is_lost(name: str) -> None:
-    segment = Segment.anonymous(Control.size_bytes(2, 0), 1)
-    control = Control.create(segment, ["a", "b"], [], nodes_count=1, clock="monotonic")
+    control = make_control(["a", "b"], [], clock="monotonic")
     flags = Segment.anonymous(4096, 1)
     context = multiprocessing.get_context("fork")
     results = context.SimpleQueue()
@@ -92,9 +92,8 @@ def test_no_wake_up_is_lost(name: str) -> None:
 
 
 def test_the_end_of_a_threads_wait_takes_no_wake_up_from_another() -> None:
-    segment = Segment.anonymous(Control.size_bytes(1, 0), 1)
-    control = Control.create(segment, ["a"], [], nodes_count=1, clock="monotonic")
-    slot = WaitSlotView(segment.view(), HEADER_BYTES)
+    control = make_control(["a"], [], clock="monotonic")
+    slot = WaitSlotView(control.segment.view(), runner_place(control, 0))
     waiter = Waiter(control, 0, make_strategy("block"))
     came = threading.Event()
     results: list[str] = []
@@ -107,8 +106,7 @@ def test_the_end_of_a_threads_wait_takes_no_wake_up_from_another() -> None:
 
     sleeper = threading.Thread(target=sleep)
     sleeper.start()
-    while waiter.account()["blocks"] == 0:
-        time.sleep(0.001)
+    wait_until(lambda: waiter.account()["blocks"], "the other thread sleeps")
     looks = iter([False, True])  # the second look is the one with the slot armed
     assert waiter.wait_until(lambda: next(looks)) == "ready"
     assert waiter.account()["races"] == 1

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from support.memory import make_control
 from support.virtual_world import VirtualWorld
 
 from shrimpmx.cluster.engine.runner import Runner
-from shrimpmx.native.segment import Segment
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.host import VirtualHost
 from shrimpmx.wait.names import make_strategy
@@ -23,9 +23,7 @@ kinds = pytest.mark.parametrize("kind", [Hog, Spinner])
 
 @pytest.fixture
 def control() -> Control:
-    size = Control.size_bytes(2, 1)
-    agents = [("hog0", "hog", COMPANION)]
-    return Control.create(Segment.anonymous(size, 1), ["hog0", "rank0"], agents, 1, "virtual")
+    return make_control(["hog0", "rank0"], [("hog0", "hog", COMPANION)])
 
 
 def loops(control: Control) -> int:
@@ -80,9 +78,7 @@ def test_a_step_in_the_middle_of_a_loop_does_nothing(control: Control, kind: typ
 
 @pytest.mark.parametrize(("kind", "done"), [(Hog, 1), (Spinner, 0)])
 def test_under_a_real_clock_each_step_is_a_loop(kind: type[Hog], done: int) -> None:
-    size = Control.size_bytes(1, 1)
-    agents = [("hog0", "hog", COMPANION)]
-    control = Control.create(Segment.anonymous(size, 1), ["hog0"], agents, 1, "monotonic")
+    control = make_control(["hog0"], [("hog0", "hog", COMPANION)], clock="monotonic")
     agent = kind(control, 0)
     for number in range(1, 4):
         assert agent.step_at(7) == done

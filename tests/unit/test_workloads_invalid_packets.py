@@ -43,18 +43,18 @@ class Stream:
         self.host = VirtualHost(node.control, self.sleep)
 
     def begin(self) -> None:
-        self.node.word(NIC, "generated_invalid")[0] = self.sent
+        self.node.count(NIC, "generated_invalid").value = self.sent
 
     def sleep(self, until_ns: int | None) -> bool:
         assert until_ns is not None
         self.node.control.set_virtual_ns(until_ns)
         if self.abort_ns is not None and until_ns >= self.abort_ns:
             self.node.control.set_stop("abort")
-        if self.node.word(NIC, "generated_invalid")[0]:
+        if self.node.count(NIC, "generated_invalid").value:
             self.dropped = min(self.dropped + self.packets_per_look, 1000)
         # Two cores share the work.
         for core, count in ((CORE0, self.dropped // 2), (CORE1, self.dropped - self.dropped // 2)):
-            self.node.word(core, "drop_invalid_type")[0] = count
+            self.node.count(core, "drop_invalid_type").value = count
         return True
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+import itertools
+from collections.abc import Collection
 from pathlib import Path
 
 from shrimpmx.cluster.engine.plans import ranks_plan
@@ -90,11 +91,17 @@ class RunMemory:
         self.segments.append(segment)
         return segment
 
-    def populate(self, nodes: Iterable[int]) -> None:
-        """Fault in, for the calling process, the control segment and those of `nodes`."""
+    def populate(self, nodes: Collection[int], as_nics: bool) -> None:
+        """Fault in, for the calling process, the control segment and those of `nodes`; `as_nics`:
+        with all links that begin or end there.
+        """
         self.control.segment.populate()
-        for index in set(nodes):
-            self.nodes[index].segment.populate()
+        for index in nodes:
+            self.nodes[index].populate()
+        links = itertools.product(nodes, range(len(self.nodes))) if as_nics else ()
+        for index, other in links:
+            self.nodes[index].populate_link(other)
+            self.nodes[other].populate_link(index)
 
     def close(self) -> None:
         """Remove and unmap every segment; nothing may use the nodes or the control after."""

@@ -119,9 +119,7 @@ def _settle(parts: RunParts, plan: ProcessPlan, index: int) -> int:
         niceness=plan.niceness,
         time_slice_ns=parts.spec.host.time_slice_ns if plan.role == "hog" else 0,
     )
-    # A NIC writes into the link rings of every node; others keep to their own.
-    every = plan.role in ("nic", "generator")
     parts.memory.populate(
-        range(parts.spec.nodes) if every else {agent.node for agent in plan.agents}
+        {agent.node for agent in plan.agents}, as_nics=plan.role in ("nic", "generator")
     )
     return granted

@@ -50,7 +50,7 @@ class RankMemory:
     def populate(self, node: Node) -> None:
         """Fault in the control segment and that of `node`, so that no page faults later."""
         self.control.segment.populate()
-        node.segment.populate()
+        node.populate()
 
     def close(self) -> None:
         """Unmap what nothing uses any more."""
