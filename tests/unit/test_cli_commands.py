@@ -477,21 +477,6 @@ def test_bench_writes_its_rows(
     assert "one CPU" in out
 
 
-@pytest.mark.parametrize("columns", [None, 60])
-def test_output_to_a_file_has_no_trailing_blanks_and_fits(
-    columns: int | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if columns:
-        monkeypatch.setenv("COLUMNS", str(columns))
-    else:
-        monkeypatch.delenv("COLUMNS", raising=False)
-    for command in (["doctor"], ["list", "--strategies"]):
-        assert main(command) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert [line for line in lines if line != line.rstrip()] == []
-        assert max(map(len, lines)) <= (columns or 80)
-
-
 def test_doctor_and_clean_run_anywhere(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json", "doctor.json"]) == 0
     findings = json.loads(Path("doctor.json").read_text())["findings"]
