@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,9 +31,3 @@ def _is_ours(path: Path) -> bool:
 def name(path: Path) -> str:
     """The path as the repository knows it."""
     return str(path.relative_to(ROOT))
-
-
-def without_comments(text: str) -> str:
-    """C text without its comments; the lines stay where they were."""
-    blank = re.sub(r"/\*.*?\*/", lambda found: "\n" * found[0].count("\n"), text, flags=re.S)
-    return re.sub(r"//[^\n]*", "", blank)

@@ -1,67 +1,59 @@
-"""Compiled modules: their contents pages, their stubs, and layouts declared once."""
+"""Compiled modules: their contents pages, their stubs, and layouts that C and Cython share."""
 
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import re
-import struct
+import subprocess
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 
 import pytest
-from support.tree import PACKAGE, files, name, without_comments
+from support.tree import PACKAGE, files, name
 
 from shrimpmx.native import segment
-from shrimpmx.shared import control
-
-_TOP_DEF = re.compile(r"^(?:async )?(?:def|class|cpdef\s[^(]*?)\s*\b(\w+)\s*[(:]", re.M)
-_TOP_CLASS = re.compile(r"^cdef class (\w+)", re.M)
-_PYTHON_METHOD = re.compile(r"^    (?:def|cpdef)\b.*?\b([a-z]\w*)\(", re.M)
-_C_STRUCT = re.compile(r"struct(?: WIRE_PACKED)? (\w+) \{")
-_FIELD = re.compile(r"^(?:volatile )?(?:struct )?(\w+)\s+(.*)$", re.S)
+from shrimpmx.shared.control import counter_names
 
 LAYOUTS = [
     path
-    for path in files(".h", under="shrimpmx")
-    if path.with_suffix(".pxd").exists() and "cdef struct" in path.with_suffix(".pxd").read_text()
+    for path in files(".pxd", under="shrimpmx")
+    if path.with_suffix(".h").exists() and "cdef struct" in path.read_text()
 ]
 
 
-def python_names(path: Path) -> set[str]:
-    """Top-level functions and classes of a module that Python code may use."""
-    text = path.read_text()
-    names = set(_TOP_DEF.findall(text))
-    for match in _TOP_CLASS.finditer(text):
-        following = text[match.end() :]
-        body = re.split(r"^\S", following, maxsplit=1, flags=re.M)[0]
-        if _PYTHON_METHOD.search(body):
-            names.add(match[1])
-    return {word for word in names if not word.startswith("_")}
+def python_names(module_name: str) -> set[str]:
+    """Functions of a compiled module, and classes with methods, that Python code may use."""
+    own = {
+        word: found
+        for word, found in vars(importlib.import_module(module_name)).items()
+        if getattr(found, "__module__", None) == module_name and not word.startswith("_")
+    }
+    return {
+        word
+        for word, found in own.items()
+        if not inspect.isclass(found)
+        or any(inspect.isroutine(member) for word, member in vars(found).items() if word[0] != "_")
+    }
 
 
 def stub_names(path: Path) -> set[str]:
+    if not path.exists():
+        return set()
     tree = ast.parse(path.read_text())
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
 
 
-def test_every_module_that_python_uses_has_a_stub_with_its_names() -> None:
+def test_a_stub_names_all_that_python_uses_of_a_module_and_nothing_else() -> None:
     wrong = []
     for path in files(".pyx", under="shrimpmx"):
-        stub = path.with_suffix(".pyi")
-        missing = python_names(path) - (stub_names(stub) if stub.exists() else set())
-        if missing:
-            wrong.append(f"{name(stub)}: {', '.join(sorted(missing))}")
-    assert wrong == []
-
-
-def test_every_stub_names_what_is_there() -> None:
-    wrong = []
-    for stub in files(".pyi", under="shrimpmx"):
-        text = stub.with_suffix(".pyx").read_text()
-        for word in stub_names(stub):
-            if not re.search(rf"^(?:cdef |cpdef |def |class ).*\b{word}\b", text, re.M):
-                wrong.append(f"{name(stub)}: {word}")
+        module_name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        stub = stub_names(path.with_suffix(".pyi"))
+        if missing := python_names(module_name) - stub:
+            wrong.append(f"{name(path)}: no stub of {sorted(missing)}")
+        if absent := stub - set(vars(importlib.import_module(module_name))):
+            wrong.append(f"{name(path)}: has no {sorted(absent)}")
     assert wrong == []
 
 
@@ -79,93 +71,78 @@ def test_every_contents_page_has_contents() -> None:
     assert wrong == []
 
 
-def test_counters_are_the_same_in_c_and_in_cython() -> None:
-    header = without_comments((PACKAGE / "shared/counters.h").read_text())
-    lists = re.findall(r"#define (\w+)_COUNTERS\(X\)((?:.*\\\n)*.*)\n", header)
-    in_c = {kind.lower(): re.findall(r"X\((\w+)\)", text) for kind, text in lists}
-    contents = (PACKAGE / "shared/layout.pxd").read_text()
-    assert list(in_c) == ["nic", "driver", "irq", "rank", "hog", "dma"]
-    assert re.findall(r"\bCOUNTER_(\w+)", contents) == list(chain(*in_c.values()))
-    # The driver's code runs in three kinds of agents: its counters have the same index in all.
-    for kind in control.AGENT_KINDS:
-        driver = in_c["driver"] if kind in ("irq", "rank", "dma") else []
-        assert control.counter_names(kind) == [*driver, *in_c[kind]]
+def test_the_drivers_counters_come_first_in_the_agents_that_run_its_code() -> None:
+    irq, rank, dma = (counter_names(kind) for kind in ("irq", "rank", "dma"))
+    alike = [one for one, *others in zip(irq, rank, dma, strict=False) if {one} == set(others)]
+    assert irq[: len(alike)] == rank[: len(alike)] == dma[: len(alike)] == alike
+    assert {"send_tiny", "pull_done", "shared_tiny", "dma_ring_full"} <= set(alike)
+    assert "interrupts" not in alike
 
 
-def c_structs(path: Path) -> dict[str, list[tuple[str, str]]]:
-    """(name, type) of each field of each struct in a header, padding left out."""
-    text = without_comments(path.read_text())
-    text = re.sub(r"^#.*(?:\\\n.*)*$", "", text, flags=re.M)
-    return {
-        match[1]: list(_c_fields(_in_braces(text, match.end())))
-        for match in _C_STRUCT.finditer(text)
-    }
+# -- layouts: what Cython declares, C has ------------------------------------------
 
 
-def _in_braces(text: str, start: int) -> str:
-    """What stands from `start`, just behind a brace, to the one that closes it."""
-    depth = 1
-    for at in range(start, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[at], 0)
-        if depth == 0:
-            return text[start:at]
-    raise AssertionError("a brace is not closed")
+def declared(path: Path) -> Iterator[tuple[str, str, str]]:
+    """(struct, type, declarator) of each field of the extern structs of a .pxd, in C's names."""
+    text = path.read_text()
+    struct, structs = "", dict(re.findall(r'cdef struct (\w+)(?: "(\w+)")?:', text))
+    for line in text.splitlines():
+        code = line.split("#")[0].rstrip()
+        if start := re.match(r'    cdef struct (\w+)(?: "(\w+)")?:', code):
+            struct = start[2] or start[1]
+        elif struct and code.startswith("        "):
+            kind, _, declarators = code.strip().partition(" ")
+            kind = f"struct {structs[kind] or kind}" if kind in structs else kind
+            for declarator in declarators.split(","):
+                yield struct, kind, declarator.strip()
+        elif code:
+            struct = ""
 
 
-def _c_fields(body: str) -> Iterator[tuple[str, str]]:
-    for declaration in re.sub(r"union\s*\{|\}", "", body).split(";"):
-        match = _FIELD.match(declaration.strip())
-        if match is None:
-            continue
-        for declarator in match[2].split(","):
-            word = re.sub(r"\[.*\]|\*|volatile", "", declarator).strip()
-            if not word.startswith("unused"):
-                yield word, match[1]
+def asserted(struct: str, kind: str, declarator: str) -> str:
+    """A line that compiles if C's field has this type."""
+    field = re.sub(r"\[.*\]", "", declarator).strip("* ")
+    place = f"((struct {struct} *)0)->{field}" + "[0]" * declarator.count("[")
+    # Types of other headers are declared elsewhere; of pointers the field's name will do.
+    same = f"__builtin_types_compatible_p(__typeof__({place}), {kind})"
+    test = same if kind.endswith("_t") and "*" not in declarator else f"sizeof({place}) > 0"
+    return f'_Static_assert({test}, "{kind} {struct}.{declarator}");\n'
 
 
-def cython_structs(path: Path) -> dict[str, list[tuple[str, str]]]:
-    """The same for the extern structs of a .pxd, under their C names."""
-    structs: dict[str, list[tuple[str, str]]] = {}
-    fields: list[tuple[str, str]] | None = None
-    for line in path.read_text().splitlines():
-        start = re.match(r'^    cdef struct (\w+)(?: "(\w+)")?:', line)
-        if start:
-            fields = structs.setdefault(start[2] or start[1], [])
-        elif fields is not None and line.startswith("        ") and line.split("#")[0].strip():
-            kind, _, rest = line.split("#")[0].strip().partition(" ")
-            fields += [(re.sub(r"\[.*\]|\*", "", word).strip(), kind) for word in rest.split(",")]
-        elif line.strip():
-            fields = None
-    return structs
+def compile_lines(lines: str, header: str) -> str:
+    """What the compiler says against the lines."""
+    done = subprocess.run(
+        ["gcc", "-fsyntax-only", "-D_GNU_SOURCE", f"-I{PACKAGE}", "-xc", "-"],
+        input=f'#include "{header}"\n{lines}',
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stderr
 
 
-@pytest.mark.parametrize("header", LAYOUTS, ids=name)
-def test_struct_fields_are_the_same_in_c_and_in_cython(header: Path) -> None:
-    in_c, in_cython = c_structs(header), cython_structs(header.with_suffix(".pxd"))
-    own_names = {"Clock": "clock"}
-    assert in_cython
-    for struct_name, fields in in_cython.items():
-        named = {(field, own_names.get(kind, kind)) for field, kind in fields}
-        assert named - set(in_c[struct_name]) == set(), f"struct {struct_name} of {name(header)}"
+@pytest.mark.parametrize("path", LAYOUTS, ids=name)
+def test_the_compiler_finds_each_field_with_the_type_that_cython_is_told(path: Path) -> None:
+    fields = list(declared(path))
+    assert fields
+    header = str(path.with_suffix(".h").relative_to(PACKAGE))
+    assert compile_lines("".join(asserted(*field) for field in fields), header) == ""
 
 
-def test_no_field_of_the_shared_layout_is_left_out() -> None:
-    in_c = c_structs(PACKAGE / "shared/layout.h")
-    in_cython = cython_structs(PACKAGE / "shared/layout.pxd")
-    assert len(in_c) > 10
-    for struct_name, fields in in_c.items():
-        words = {field for field, _ in fields} - {"bytes"}  # the union's padding
-        assert words == {field for field, _ in in_cython[struct_name]}, struct_name
+def test_a_wrong_field_or_type_is_found() -> None:
+    for field in (("segment_header", "uint64_t", "kind"), ("segment_header", "uint32_t", "size")):
+        assert field[2] in compile_lines(asserted(*field), "shared/layout.h")
 
 
 def test_the_segment_header_is_that_of_the_layout() -> None:
-    text = (PACKAGE / "shared/layout.h").read_text()
-    magic = re.search(r"SEGMENT_MAGIC (0x[0-9a-f]+)ull", text)
-    version = re.search(r"SEGMENT_ABI_VERSION (\d+)", text)
-    assert magic is not None
-    assert version is not None
-    assert int(magic[1], 16) == segment.MAGIC
-    assert int(version[1]) == segment.ABI_VERSION
-    assert struct.pack("<Q", segment.MAGIC) == b"SHRIMPMX"
-    kinds = dict(re.findall(r"SEGMENT_([A-Z]+) = (\d)", text))
-    assert {int(number): word.lower() for word, number in kinds.items()} == segment.KIND_NAMES
+    values = {
+        "SEGMENT_MAGIC": segment.MAGIC,
+        "SEGMENT_ABI_VERSION": segment.ABI_VERSION,
+        "sizeof(struct segment_header)": segment.HEADER_BYTES,
+        **{f"SEGMENT_{word.upper()}": kind for kind, word in segment.KIND_NAMES.items()},
+    }
+    lines = "".join(
+        f'_Static_assert({word} == {value}u, "{word}");\n' for word, value in values.items()
+    )
+    assert compile_lines(lines, "shared/layout.h") == ""
+    assert segment.MAGIC.to_bytes(8, "little") == b"SHRIMPMX"

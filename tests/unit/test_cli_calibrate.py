@@ -132,7 +132,8 @@ def test_calibrate_without_an_interrupt_proposes_nothing(
     )
     assert main(["calibrate", "--json", "c.json"]) == 0
     reason = json.loads(Path("c.json").read_text())["platforms"]["myri10g-2009"]["unavailable"]
-    assert reason.endswith("is not known: needs two CPUs; give one with --set time_dilation=6")
+    assert "needs two CPUs" in reason
+    assert "--set time_dilation=6" in reason
     assert f"no proposal: {reason}" in capsys.readouterr().out
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.cli import assert_refused
 
 from shrimpmx.bench import calibration
 from shrimpmx.bench import run as bench
@@ -77,64 +78,64 @@ def good(_point: Point) -> Outcome:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "words"),
     [
-        (["run", "none.py"], "scenario file none.py does not exist"),
-        (["run", "{bad}"], "does not parse"),
-        (["run", "{tiny}", "--set", "coalescing=fast"], "coalescing must be 'disabled'"),
-        (["run", "{tiny}", "--set", "wait=nap"], "wait must be 'spin'"),
-        (["run", "{tiny}", "--set", "cpus=99"], "cpus names CPU 99"),
-        (["run", "{tiny}", "--set", "nodes=0"], "nodes must be at least 1, not 0"),
-        (["run", "{tiny}", "--set", "mtu=3"], "mtu must be 1500 or 9000, not 3"),
-        (["run", "{tiny}", "--set", "speed=3"], "there is no parameter 'speed'"),
+        (["run", "none.py"], "none.py exist"),
+        (["run", "{bad}"], "bad.py parse"),
+        (["run", "{tiny}", "--set", "coalescing=fast"], "coalescing 'disabled'"),
+        (["run", "{tiny}", "--set", "wait=nap"], "wait 'spin'"),
+        (["run", "{tiny}", "--set", "cpus=99"], "cpus 99"),
+        (["run", "{tiny}", "--set", "nodes=0"], "nodes 1 0"),
+        (["run", "{tiny}", "--set", "mtu=3"], "mtu 1500 9000 3"),
+        (["run", "{tiny}", "--set", "speed=3"], "parameter 'speed'"),
         (
             ["run", "{tiny}", *(f"--set={word}" for word in SMALL_HEAP)],
-            "with size_bytes 1048577 heap_bytes must be at least 8388608, not 8388607",
+            "size_bytes 1048577 heap_bytes 8388608 8388607",
         ),
-        (["run", "{tiny}", "--set", "mtu"], "--set takes key=value, not 'mtu'"),
-        (["run", "{tiny}", "--resume"], "--resume needs --output DIR"),
-        (["run", "{tiny}", "--resume", "--output", "full"], "is damaged: no JSON"),
-        (["run", "{tiny}", "--output", "full"], "full already holds a result"),
-        (["run", "{tiny}", "--seed", "-1"], "--seed must be at least 0, not -1"),
+        (["run", "{tiny}", "--set", "mtu"], "--set key=value 'mtu'"),
+        (["run", "{tiny}", "--resume"], "--resume --output"),
+        (["run", "{tiny}", "--resume", "--output", "full"], "full damaged JSON"),
+        (["run", "{tiny}", "--output", "full"], "full result"),
+        (["run", "{tiny}", "--seed", "-1"], "--seed 0 -1"),
         (
             ["run", "{tiny}", f"--seed={2**63}"],
-            "--seed must be at most 2**63 - 1, 92233",
+            "--seed 2**63 92233",
         ),
-        (["run", "{tiny}", "--set", "time_dilation=abc"], "must be 'auto' or a number, not 'abc'"),
-        (["run", "{tiny}", "--set", "marks=foo"], "each of marks must be 'tiny', 'small', "),
-        (["run", "{tiny}", "--seed", "x"], "--seed: invalid int value: 'x'"),
-        (["run", "{tiny}", "--fast"], "unrecognized arguments: --fast"),
-        (["run", "{tiny}", "--output", "missing", "--resume"], "there is no result missing to"),
-        (["run", "{tiny}", "--output", "other", "--resume"], "other has no run.json"),
-        (["run", "{tiny}", "--output", "other"], "other holds other files; give a new or an empty"),
-        (["run", "{tiny}", "--output", "/proc/x"], "cannot be written to /proc/x: No such file"),
-        (["run", "{tiny}", "--output", "bad.py"], "--output bad.py is no directory"),
-        (["run", "{tiny}", "--json", "no/r.json"], "cannot write no/r.json: there is no directory"),
-        (["run", "{tiny}", "--json", "full"], "--json takes a file, and full is a directory"),
-        (["list", "--json", "/proc/x.json"], "--json cannot write /proc/x.json: No such file"),
-        (["run", "{tiny}", "--set", "deadline_s=NaN"], "deadline_s must be a finite number"),
-        (["run", "{tiny}", "--set", "size_bytes=0,0"], "'size_bytes' has the value 0 twice"),
-        (["run", "{tiny}", *BLOCKS, "--set=size_bytes=15"], "at least 16 bytes, not"),
-        (["run", "{tiny}", *BLOCKS, "--set=iterations=70000"], "at most 65536, not"),
-        (["run", ""], "the name of the scenario is empty"),
-        (["run", "pingpng"], "does not exist; did you mean 'smoke/pingpong'?"),
-        (["run", "smoke/waitin"], "does not exist; did you mean 'smoke/waiting'?"),
-        (["run"], "the following arguments are required: SCENARIO"),
-        (["run", "--seed", "2"], "the following arguments are required: SCENARIO"),
-        (["run", "{tiny}", "--seed", "2", "smoke/pingpong"], "one scenario at a time, not"),
-        (["run", "--", "--resume"], "--resume does not exist"),
-        (["fly"], "invalid choice: 'fly'"),
-        ([], "the following arguments are required: COMMAND"),
-        (["list", "nowhere"], "nowhere is no directory"),
-        (["bench", "--seconds", "0"], "--seconds must be more than 0"),
-        (["bench", "--only", "nothing"], "no benchmark begins with nothing"),
-        (["calibrate", "--seconds", "0"], "--seconds must be from 0.01 to 60"),
-        (["calibrate", "--show"], "no stored calibration; run shrimpmx calibrate"),
+        (["run", "{tiny}", "--set", "time_dilation=abc"], "time_dilation 'auto' 'abc'"),
+        (["run", "{tiny}", "--set", "marks=foo"], "marks 'tiny' 'small'"),
+        (["run", "{tiny}", "--seed", "x"], "--seed 'x'"),
+        (["run", "{tiny}", "--fast"], "--fast"),
+        (["run", "{tiny}", "--output", "missing", "--resume"], "result missing"),
+        (["run", "{tiny}", "--output", "other", "--resume"], "other run.json"),
+        (["run", "{tiny}", "--output", "other"], "other files empty"),
+        (["run", "{tiny}", "--output", "/proc/x"], "/proc/x No such file"),
+        (["run", "{tiny}", "--output", "bad.py"], "--output bad.py directory"),
+        (["run", "{tiny}", "--json", "no/r.json"], "no/r.json directory"),
+        (["run", "{tiny}", "--json", "full"], "--json file full directory"),
+        (["list", "--json", "/proc/x.json"], "--json /proc/x.json No such file"),
+        (["run", "{tiny}", "--set", "deadline_s=NaN"], "deadline_s finite"),
+        (["run", "{tiny}", "--set", "size_bytes=0,0"], "'size_bytes' 0 twice"),
+        (["run", "{tiny}", *BLOCKS, "--set=size_bytes=15"], "16 15"),
+        (["run", "{tiny}", *BLOCKS, "--set=iterations=70000"], "iterations 65536"),
+        (["run", ""], "scenario empty"),
+        (["run", "pingpng"], "pingpng 'smoke/pingpong'"),
+        (["run", "smoke/waitin"], "smoke/waitin 'smoke/waiting'"),
+        (["run"], "required SCENARIO"),
+        (["run", "--seed", "2"], "required SCENARIO"),
+        (["run", "{tiny}", "--seed", "2", "smoke/pingpong"], "one scenario smoke/pingpong"),
+        (["run", "--", "--resume"], "--resume exist"),
+        (["fly"], "'fly'"),
+        ([], "required COMMAND"),
+        (["list", "nowhere"], "nowhere directory"),
+        (["bench", "--seconds", "0"], "--seconds 0"),
+        (["bench", "--only", "nothing"], "benchmark nothing"),
+        (["calibrate", "--seconds", "0"], "--seconds 0.01 60"),
+        (["calibrate", "--show"], "calibration calibrate"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_2(
     arguments: list[str],
-    sentence: str,
+    words: str,
     scenario: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -145,12 +146,7 @@ def test_bad_input_is_one_sentence_and_exit_2(
     (tmp_path / "other" / "points").mkdir(parents=True)
     places = {"{tiny}": scenario, "{bad}": str(tmp_path / "bad.py")}
     assert main([places.get(word, word) for word in arguments]) == 2
-    captured = capsys.readouterr()
-    lines = captured.err.strip().splitlines()
-    assert len(lines) == 1
-    assert lines[0].startswith("shrimpmx: ")
-    assert sentence in lines[0]
-    assert captured.out == ""
+    assert_refused(capsys, words)
 
 
 def test_run_prints_keeps_and_writes_json(
@@ -211,12 +207,7 @@ def test_a_platform_on_a_machine_that_cannot_stand_for_it_keeps_nothing(
     Path("old.py").write_text(SCENARIO.replace("sweep=", parameters))
     for _ in range(2):  # the directory stays empty, so that the same command works again
         assert main(["run", "old.py", "--output", "kept"]) == 2
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert len(captured.err.splitlines()) == 1
-        assert captured.err.endswith(
-            "is not known: needs two CPUs; give one with --set time_dilation=6\n"
-        )
+        assert_refused(capsys, "needs two CPUs --set time_dilation=6")
 
 
 @pytest.mark.parametrize("error", [AgentError("rank1 (pid 7) was killed"), KeyboardInterrupt()])
@@ -351,8 +342,8 @@ def test_a_reader_that_went_away_is_no_error() -> None:
 def test_a_full_disk_is_one_sentence(arguments: list[str], unbuffered: str) -> None:
     with Path("/dev/full").open("w") as full:
         code, said = with_stdout(arguments, full.fileno(), PYTHONUNBUFFERED=unbuffered)
-    said_once = "shrimpmx: the output cannot be written: No space left on device\n"
-    assert (code, said) == (2, said_once)
+    assert (code, said.count("\n")) == (2, 1)
+    assert "No space left on device" in said
 
 
 def test_a_command_loads_no_other_one() -> None:

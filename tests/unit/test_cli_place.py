@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from support.cli import assert_refused
 
 from shrimpmx.bench.checkup import distances
 from shrimpmx.cli import main
@@ -71,19 +72,19 @@ def test_a_machine_that_has_no_point_ends_with_the_reason(
 
 
 @pytest.mark.parametrize(
-    ("command", "settings", "sentence"),
+    ("command", "settings", "words"),
     [
-        ("run", ["irq_binding=1,round-robin", "distance=S$"], "go to cores 0-1 in turn"),
-        ("run", ["process_binding=none,file:absent"], "the binding file absent cannot be read"),
-        ("run", ["process_binding=file:there"], "line 1 of the binding file there is not of"),
-        ("reproduce", ["process_binding=file:absent"], "the binding file absent cannot be read"),
-        ("reproduce", ["distance=S$"], "needs all interrupts of a rank on one core"),
+        ("run", ["irq_binding=1,round-robin", "distance=S$"], "cores 0-1 turn"),
+        ("run", ["process_binding=none,file:absent"], "binding file absent"),
+        ("run", ["process_binding=file:there"], "line 1 binding file there"),
+        ("reproduce", ["process_binding=file:absent"], "binding file absent"),
+        ("reproduce", ["distance=S$"], "interrupts rank core"),
     ],
 )
 def test_what_one_point_cannot_do_is_told_before_anything_is_prepared(
     command: str,
     settings: list[str],
-    sentence: str,
+    words: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -92,11 +93,9 @@ def test_what_one_point_cannot_do_is_told_before_anything_is_prepared(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "there").write_text("no line of a binding\n")
     what = {"run": "smoke/pingpong", "reproduce": "IC-9"}[command]
-    words = [word for setting in ("cores=2", *settings) for word in ("--set", setting)]
-    assert main([command, what, *words, "--output", "kept"]) == 2
-    said = capsys.readouterr().err
-    assert sentence in said
-    assert len(said.splitlines()) == 1
+    given = [word for setting in ("cores=2", *settings) for word in ("--set", setting)]
+    assert main([command, what, *given, "--output", "kept"]) == 2
+    assert_refused(capsys, words)
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
 
 
@@ -117,21 +116,19 @@ def test_a_platform_needs_no_calibration(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "words"),
     [
-        (["--machine", "cray-1"], "no machine 'cray-1'; there are clovertown-2007, one-l3-8"),
-        (["--machine", "package:2 tile:2 pu:1"], "'tile' is no kind of level"),
+        (["--machine", "cray-1"], "'cray-1' clovertown-2007 one-l3-8"),
+        (["--machine", "package:2 tile:2 pu:1"], "'tile' level"),
         (["--set", "distance=XX"], "distance"),
-        (["--set", "irq_binding=0"], "both on core 0 of node 0; set rank_core or irq_binding"),
+        (["--set", "irq_binding=0"], "core 0 node 0 rank_core irq_binding"),
     ],
 )
 def test_bad_input_is_one_sentence(
-    scenario: str, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+    scenario: str, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
     assert main(["place", scenario, *arguments]) == 2
-    error = capsys.readouterr().err
-    assert sentence in error
-    assert "Traceback" not in error
+    assert_refused(capsys, words)
 
 
 def test_a_run_of_impossible_points_ends_with_the_reason(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.cli import assert_refused
 
 from shrimpmx.bench import calibration
 from shrimpmx.cli import main
@@ -173,10 +174,6 @@ def test_damaged_costs_are_one_sentence(
         path.write_text(json.dumps({**json.loads(whole), "costs": {"interrupt_to_handler": "6"}}))
         capsys.readouterr()
         assert main(["reproduce", "--output", "r", "--resume"]) == 2
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err == (
-            f"shrimpmx: {what} r/{name} is damaged: 'costs' is not an object of costs in ns\n"
-        )
+        assert_refused(capsys, f"{what} r/{name} damaged 'costs'")
         path.write_text(whole)
     assert machine.asked == 1

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.cli import assert_refused
 
 from shrimpmx.cli import main
 from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
@@ -29,19 +30,17 @@ def test_list_shows_each_strategy_and_when_it_wins(
 
 
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
+    ("settings", "words"),
     [
         (["coalescing=fast"], "coalescing"),
-        (["rx_usecs=-1"], "rx_usecs must be at least 0, not -1"),
-        (["coalescing=watchdog", "rx_usecs=0"], "rx_usecs cannot be 0 with watchdog coalescing"),
-        (["coalescing=watchdog", "mark_resets_timer=false"], "mark_resets_timer cannot be false"),
+        (["rx_usecs=-1"], "rx_usecs 0 -1"),
+        (["coalescing=watchdog", "rx_usecs=0"], "rx_usecs 0 watchdog"),
+        (["coalescing=watchdog", "mark_resets_timer=false"], "mark_resets_timer false"),
     ],
 )
 def test_a_bad_setting_is_one_sentence_and_exit_2(
-    settings: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+    settings: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [word for setting in settings for word in ("--set", setting)]
     assert main(["run", "smoke/pingpong", *given]) == 2
-    error = capsys.readouterr().err
-    assert sentence in error
-    assert len(error.strip().splitlines()) == 1
+    assert_refused(capsys, words)

@@ -211,11 +211,11 @@ SLICES = pytest.mark.skipif(
 @pytest.mark.parametrize("slice_ns", [100_000, 3_000_000, 100_000_000])
 def test_a_time_slice_is_granted_and_the_niceness_stays(slice_ns: int) -> None:
     def granted() -> bool:
-        os.nice(3)
+        niceness = os.nice(3)
         return (
             cores.set_time_slice(slice_ns) == cores.time_slice() == cores.time_slice(os.getpid())
             and cores.time_slice() == slice_ns
-            and os.getpriority(os.PRIO_PROCESS, 0) == 3
+            and os.getpriority(os.PRIO_PROCESS, 0) == niceness
             and os.sched_getscheduler(0) == os.SCHED_OTHER
         )
 
