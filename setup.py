@@ -58,7 +58,9 @@ def with_nested_headers(headers: list[str]) -> list[str]:
         if header not in found and header.exists():
             found.add(header)
             names = INCLUDE.findall(header.read_text())
-            waiting += [place / name for name in names for place in (header.parent, Path("shrimpmx"))]
+            waiting += [
+                place / name for name in names for place in (header.parent, Path("shrimpmx"))
+            ]
     return sorted(map(str, found))
 
 
