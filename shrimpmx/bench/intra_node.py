@@ -21,17 +21,14 @@ import numpy.typing as npt
 from shrimpmx.errors import AgentError
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
-from shrimpmx.native.segment import Segment
 from shrimpmx.settings.mx import MemoryName, MxParameters
-from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.node import Node
+from shrimpmx.shared.private import private_control, private_node
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 
-# The kinds that segments carry, as in layout.h.
-CONTROL_KIND, NODE_KIND, HEAP_KIND = 1, 2, 4
 CONNECT_LIMIT_S = 10.0
 # Between two looks whether the other rank is there.
 LOOK_S = 0.0002
@@ -123,11 +120,9 @@ def two_ranks(cpus: tuple[int, int], work: Work, memory: MemoryName = "auto") ->
     """Rank 0 on the first CPU, in this process; rank 1, which does `work`, on the second."""
     layout = NodeLayout(endpoints=2, heap_bytes=HEAP_BYTES)
     agents = [("rank0", "rank", 0), ("rank1", "rank", 1)]
-    shared = Segment.anonymous(Control.size_bytes(2, len(agents)), CONTROL_KIND)
-    control = Control.create(shared, ["rank0", "rank1"], agents, 1)
-    heap = Segment.anonymous(layout.heap_segment_bytes, HEAP_KIND)
-    node = Node.create(Segment.anonymous(Node.size_bytes(layout), NODE_KIND), control, layout, heap)
-    segment = np.frombuffer(heap.view(), np.uint8)
+    node = private_node(private_control(["rank0", "rank1"], agents), layout)
+    assert node.heap_segment is not None
+    segment = np.frombuffer(node.heap_segment.view(), np.uint8)
     words = np.frombuffer(mmap.mmap(-1, mmap.PAGESIZE), np.uint64)
     before = os.sched_getaffinity(0)
     child = os.fork()

@@ -22,10 +22,8 @@ from shrimpmx.wire.wire cimport (
     WIRE_ETHERTYPE, WIRE_MARK, WIRE_NO_PEER,
 )
 
-from shrimpmx.native.segment import Segment
-from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
-from shrimpmx.shared.node import Node
+from shrimpmx.shared.private import private_control, private_node
 
 cdef enum:
     QUEUES = 8
@@ -33,7 +31,6 @@ cdef enum:
     FRAMES = 256
     ROUNDS = 64              # over the packets, for one figure
 
-CONTROL_KIND, NODE_KIND = 1, 2
 PULL_MAGIC = 0x21071980
 TCP = 6
 
@@ -87,14 +84,9 @@ def per_packet(str steering not None, double seconds):
     cdef int64_t end_ns = monotonic_now_ns() + <int64_t>(seconds * 1e9)
     cdef int64_t begin_ns = 0, now_ns = 0
     cdef uint32_t i
-    control = Control.create(
-        Segment.anonymous(Control.size_bytes(1, 1), CONTROL_KIND), ["nic"], [("nic", "nic", 0)], 1,
-        "monotonic",
-    )
     layout = NodeLayout(cores=QUEUES, rx_queues=QUEUES, steering=steering, rx_ring_entries=16,
                         core_runners=[0] * QUEUES, core_agents=[0] * QUEUES).place()
-    node = Node.create(
-        Segment.anonymous(Node.size_bytes(layout), NODE_KIND), control, layout)
+    node = private_node(private_control(["nic"], [("nic", "nic", 0)]), layout)
     packets.steering = Steering(node)
     packets.flows = FlowTable(node, 0)
     packets.follows = packets.steering.kind == STEERING_ARFS

@@ -21,8 +21,7 @@ from shrimpmx.native.futex cimport futex_wait, futex_wake, wait_slot, wait_slot_
 from shrimpmx.wait.strategy cimport WAIT_READY
 from shrimpmx.wait.waiter cimport FlagWatch, Waiter
 
-from shrimpmx.native.segment import Segment
-from shrimpmx.shared.control import Control
+from shrimpmx.shared.private import private_control
 from shrimpmx.wait.names import make_strategy
 
 cdef enum:
@@ -32,7 +31,6 @@ cdef enum:
 
 # Time beyond the measuring after which a process gives up on the other.
 GRACE_S = 2.0
-CONTROL_KIND = 1
 
 cdef struct turn_word:
     uint32_t turn           # handed over last; a futex word
@@ -116,8 +114,7 @@ cdef inline bint uses_bare(uint32_t turn) noexcept nogil:
 def _two_sides(int cpu_a, int cpu_b, int64_t deadline_ns):
     """This process on `cpu_a`, and a child on `cpu_b` that answers."""
     cdef _Side answering
-    control = Control.create(
-        Segment.anonymous(Control.size_bytes(2, 0), CONTROL_KIND), ["a", "b"], [], 1, "monotonic")
+    control = private_control(["a", "b"], clock="monotonic")
     memory = np.frombuffer(mmap.mmap(-1, mmap.PAGESIZE), np.uint8)
     before = os.sched_getaffinity(0)
     parent = os.getpid()
@@ -170,8 +167,7 @@ def wake_ups(int cpu_a, int cpu_b, double seconds):
 
 def at_once(double seconds):
     """A wait for a flag that has changed already: ns per wait, float64, each the mean of 1000."""
-    control = Control.create(
-        Segment.anonymous(Control.size_bytes(1, 0), CONTROL_KIND), ["a"], [], 1, "tsc")
+    control = private_control(["a"])
     cdef Waiter waiter = Waiter(control, 0, make_strategy("spin-block"))
     cdef uint32_t flag = 1
     cdef FlagWatch watch

@@ -11,11 +11,9 @@ from contextlib import contextmanager
 
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
-from shrimpmx.native.segment import Segment
 from shrimpmx.settings.mx import MxParameters
-from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
-from shrimpmx.shared.node import Node
+from shrimpmx.shared.private import private_control, private_node
 
 # Of each endpoint; address space only, until it is used.
 HEAP_BYTES = 16 << 20
@@ -28,13 +26,10 @@ def sandbox(parameters: MxParameters | None = None) -> Iterator[tuple[Endpoint, 
     `parameters`: of the library. `join` connects them.
     """
     runners, agents = ["host", "rank0"], [("node0.irq0", "irq", 0), ("node0.nic", "nic", 0)]
-    size_bytes = Control.size_bytes(len(runners), len(agents))
-    control = Control.create(Segment.anonymous(size_bytes, 1), runners, agents, 1, "tsc")
     layout = NodeLayout(
         index=0, nodes_count=1, endpoints=2, core_agents=[0], nic_agent=1, heap_bytes=HEAP_BYTES
     )
-    heap = Segment.anonymous(layout.heap_segment_bytes, 4)
-    node = Node.create(Segment.anonymous(Node.size_bytes(layout), 2), control, layout, heap)
+    node = private_node(private_control(runners, agents), layout)
     with (
         Endpoint(node, 0, 1, parameters=parameters) as one,
         Endpoint(node, 1, 1, parameters=parameters) as other,

@@ -13,6 +13,7 @@ from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
+from shrimpmx.shared.private import private_node
 from support.agents import make_irq
 from support.eager_packets import (
     ConnectPacket,
@@ -30,7 +31,6 @@ from support.memory import (
     WISH_AT,
     counter,
     make_control,
-    make_node,
     runner_place,
     word32,
     word64,
@@ -107,7 +107,7 @@ class HostNode:
         }
         place = NodeLayout(**{**settings, **layout})
         control = make_control(runners, agents, place.nodes_count)
-        node = make_node(control, place)
+        node = private_node(control, place)
         endpoints = [DriverEndpoint(node, i, RANK, RANK) for i in range(place.endpoints)]
         if opened:
             endpoints[0].open(SESSION, start_index)

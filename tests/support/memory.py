@@ -5,10 +5,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 
-from shrimpmx.native.segment import SEGMENT_CONTROL, SEGMENT_HEAP, SEGMENT_NODE, Segment
+from shrimpmx.native.segment import Segment
 from shrimpmx.shared.control import Control, counter_names
-from shrimpmx.shared.geometry import NodeLayout
-from shrimpmx.shared.node import Node
+from shrimpmx.shared.private import private_control
 
 # Sizes and offsets of shared/layout.h.
 RUNNERS_OFFSET_AT, RUNNER_BYTES = 152, 256
@@ -22,15 +21,7 @@ AgentRow = tuple[str, str, int]  # name, kind, runner
 def make_control(
     runners: Sequence[str], agents: Sequence[AgentRow], nodes: int = 1, clock: str = "virtual"
 ) -> Control:
-    segment = Segment.anonymous(Control.size_bytes(len(runners), len(agents)), SEGMENT_CONTROL)
-    return Control.create(segment, list(runners), list(agents), nodes, clock)
-
-
-def make_node(control: Control, layout: NodeLayout) -> Node:
-    """A node, and its heap if the layout has one."""
-    segment = Segment.anonymous(Node.size_bytes(layout), SEGMENT_NODE)
-    heap = Segment.anonymous(layout.heap_segment_bytes, SEGMENT_HEAP) if layout.heap_bytes else None
-    return Node.create(segment, control, layout, heap)
+    return private_control(runners, agents, nodes, clock)
 
 
 def word32(segment: Segment, place: int) -> ctypes.c_uint32:

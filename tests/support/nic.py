@@ -11,13 +11,13 @@ from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
+from shrimpmx.shared.private import private_node
 from shrimpmx.shared.sizes import STEERING_FLOW_BYTES
 from support.memory import (
     CORE_BYTES,
     VECTOR_BYTES,
     WISH_AT,
     make_control,
-    make_node,
     word32,
 )
 from support.packets import SmallPacket, TinyPacket, encode, node_address
@@ -50,7 +50,7 @@ class Nodes:
             )
             for i in range(count)
         ]
-        self.nodes = [make_node(self.control, one.place()) for one in self.layouts]
+        self.nodes = [private_node(self.control, one.place()) for one in self.layouts]
 
     def __getitem__(self, index: int) -> Node:
         return self.nodes[index]

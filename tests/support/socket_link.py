@@ -20,8 +20,9 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
+from shrimpmx.shared.private import private_node
 from support.agents import make_irq
-from support.memory import make_control, make_node
+from support.memory import make_control
 
 HEAP_BYTES = 16 << 20
 ROOM = 32  # frames that wait for the socket
@@ -113,7 +114,7 @@ class Side:
             index=index, nodes_count=2, mtu=parameters.mtu, heap_bytes=HEAP_BYTES,
             core_runners=[HOST], core_agents=[IRQ], nic_agent=NIC, **layout,
         )  # fmt: skip
-        self.node = make_node(self.control, place)
+        self.node = private_node(self.control, place)
         peer = 1 - index
         links = (
             SocketEgress(self.node, peer, end, parameters, faults),

@@ -31,10 +31,11 @@ from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
+from shrimpmx.shared.private import private_node
 from shrimpmx.wait.waiter import Waiter
 from support.agents import make_irq
 from support.loop import EventLoop
-from support.memory import make_control, make_node
+from support.memory import make_control
 from support.packets import decode
 
 DELAY_NS = 1_000
@@ -142,7 +143,7 @@ class VirtualCluster(EventLoop):
                 pull_resend_delay_ns=pull_resend_delay_ns, resends_max=resends_max,
                 dma_agent=2 * nodes + index, **more,
             )  # fmt: skip
-            self.nodes.append(make_node(self.control, layout))
+            self.nodes.append(private_node(self.control, layout))
         self.handlers = [ReceiveHandler(node, 0, i) for i, node in enumerate(self.nodes)]
         self._rings = [(node, "core_tx", 0) for node in self.nodes]
         self._rings += [(node, "endpoint_tx", e) for node in self.nodes for e in range(endpoints)]

@@ -19,9 +19,10 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.frames import put_frame
 from shrimpmx.shared.geometry import NodeLayout
+from shrimpmx.shared.private import private_node
 from shrimpmx.shared.sizes import HEAP_START_BYTES
 from support.loop import EventLoop
-from support.memory import make_control, make_node, runner_place, word32
+from support.memory import make_control, runner_place, word32
 from support.vmmc_layout import (
     ANY_NODE,
     CLOSING,
@@ -101,7 +102,7 @@ class VmmcNodes(EventLoop):
             ).place()
             for n in range(nodes)
         ]
-        self.nodes = [make_node(self.control, layout) for layout in self.layouts]
+        self.nodes = [private_node(self.control, layout) for layout in self.layouts]
         lending = Lending(self.nodes) if lends else None
         self.nics = [
             VmmcFirmware(node, *ring_links(self.nodes, n, parameters), parameters, lending)

@@ -6,7 +6,7 @@ import random
 import struct
 
 import pytest
-from support.memory import assert_counts, make_control, make_node
+from support.memory import assert_counts, make_control
 from support.vmmc import DMA_NS, LINK_NS, PLAIN_VMMC, VmmcNodes
 from support.vmmc_layout import CLOSED, PAGE_BYTES, UPDATE, vmmc_frame
 
@@ -18,6 +18,7 @@ from shrimpmx.native.trace import Trace
 from shrimpmx.nic.vmmc import VmmcFirmware
 from shrimpmx.shared.frames import put_frame
 from shrimpmx.shared.geometry import NodeLayout
+from shrimpmx.shared.private import private_node
 
 WAY_NS = LINK_NS + DMA_NS
 MAX_DATA = 1500 - 36
@@ -362,6 +363,6 @@ def test_a_trace_of_vmmc_packets_reads_as_text() -> None:
 
 
 def test_a_node_without_vmmc_memory_is_refused() -> None:
-    node = make_node(make_control(["nic"], [("nic", "nic", 0)]), NodeLayout())
+    node = private_node(make_control(["nic"], [("nic", "nic", 0)]), NodeLayout())
     with pytest.raises(InputError, match="not laid out for a vmmc NIC"):
         VmmcFirmware(node, *ring_links([node], 0, PLAIN_VMMC), PLAIN_VMMC)
