@@ -38,6 +38,7 @@ lint: $(VENV)/built $(VENV)/tools
 	$(BIN)/ruff format --check .
 	$(BIN)/cython-lint shrimpmx
 	$(BIN)/mypy
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

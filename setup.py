@@ -14,6 +14,7 @@ import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
 # Cython's own code (memoryviews, function objects), once for all modules.
@@ -72,6 +73,20 @@ class Build(build_ext):
         super().build_extensions()
 
 
+class BuildPython(build_py):
+    """Puts the scenarios into the package, where an installation finds them."""
+
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:
+            shutil.copytree(
+                "scenarios",
+                Path(self.build_lib, "shrimpmx/scenarios"),
+                dirs_exist_ok=True,
+                ignore=shutil.ignore_patterns("__pycache__"),
+            )
+
+
 def main() -> None:
     # Cython's trees are full of cycles and live long: the collector took 40 % of its time.
     gc.disable()
@@ -99,7 +114,7 @@ def main() -> None:
         module.depends = with_nested_headers(module.depends)
     setup(
         options={"build_ext": {"parallel": os.cpu_count() or 1}},
-        cmdclass={"build_ext": Build},
+        cmdclass={"build_ext": Build, "build_py": BuildPython},
         ext_modules=modules,
     )
 

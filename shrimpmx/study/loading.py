@@ -22,10 +22,10 @@ PROGRAMS = "programs"
 
 
 def scenario_directories() -> list[Path]:
-    """Where scenarios are looked for: ./scenarios, then beside the package (a checkout)."""
-    checkout = Path(__file__).resolve().parent.parent.parent / "scenarios"
-    here = Path.cwd() / "scenarios"
-    return [path for path in dict.fromkeys([here.resolve(), checkout]) if path.is_dir()]
+    """Where to look for scenarios: ./scenarios, beside the package (a checkout), inside it."""
+    package = Path(__file__).resolve().parent.parent
+    roots = dict.fromkeys([Path.cwd().resolve(), package.parent, package])
+    return [root / "scenarios" for root in roots if (root / "scenarios").is_dir()]
 
 
 def find_scenario(given: str) -> Path:
