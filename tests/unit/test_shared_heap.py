@@ -23,6 +23,7 @@ from shrimpmx.native.segment import RunIdentity, Segment
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.node import Node
+from shrimpmx.shared.private import private_node
 
 MIB = 1 << 20
 BLOCK_BYTES = 256
@@ -34,7 +35,7 @@ def make_node(heap_bytes: int = MIB, endpoints: int = 1, segment: Segment | None
     layout = NodeLayout(heap_bytes=heap_bytes, endpoints=endpoints)
     control = memory.make_control(["host"], [("node0.irq0", "irq", 0)])
     if segment is None:
-        return memory.make_node(control, layout)
+        return private_node(control, layout)
     return Node.create(Segment.anonymous(Node.size_bytes(layout), 2), control, layout, segment)
 
 

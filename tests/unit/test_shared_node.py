@@ -12,6 +12,7 @@ from shrimpmx.shared.control import Control, counter_names
 from shrimpmx.shared.geometry import NodeLayout, slot_stride
 from shrimpmx.shared.host import host_of
 from shrimpmx.shared.node import Node
+from shrimpmx.shared.private import private_node
 
 
 def make_control(clock: str = "virtual") -> Control:
@@ -22,7 +23,7 @@ def make_control(clock: str = "virtual") -> Control:
 
 def make_node(control: Control, **changes: object) -> Node:
     settings = {"core_runners": [1], "core_agents": [1], **changes}
-    return memory.make_node(control, NodeLayout(**settings))  # type: ignore[arg-type]
+    return private_node(control, NodeLayout(**settings))  # type: ignore[arg-type]
 
 
 def test_control_names_its_processes_and_agents() -> None:
@@ -131,7 +132,7 @@ def test_a_node_has_a_vector_per_queue_and_a_backlog_per_core_with_rps() -> None
         index=0, nodes_count=1, core_runners=[1, 1], core_agents=[1, 1],
     )  # fmt: skip
     assert (layout.rx_queues, layout.steering, layout.affinities) == (2, "arfs", ((1,), (0,)))
-    node = memory.make_node(make_control(), layout)
+    node = private_node(make_control(), layout)
     assert node.vectors_count == 2
     assert [node.affinity(vector) for vector in (0, 1)] == [(1,), (0,)]
     assert "backlog" not in {name for name, _ in node.ring_depths()}
