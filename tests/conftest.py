@@ -72,7 +72,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    faulthandler.dump_traceback_later(LAST_DEADLINE_S, exit=True, file=item.config.stash[_stderr])
+    own = item.get_closest_marker("timeout")
+    limit_s = max(LAST_DEADLINE_S, 2 * own.args[0] if own else 0)
+    faulthandler.dump_traceback_later(limit_s, exit=True, file=item.config.stash[_stderr])
     try:
         return (yield)
     finally:
