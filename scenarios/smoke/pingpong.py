@@ -1,13 +1,13 @@
-"""Ping-pong of 0 B and of 32 KiB under four rules by which the NIC interrupts its host.
+"""Ping-pong of 0 B and 32 KiB under four rules by which the NIC interrupts its host.
 
 Paper: Goglin and Furmento 2009 (coalescing), II-A, III-B, figures 5 and 6.
 What must come out: a coalescing timeout delays a small message by up to 75 us; without coalescing a
 large message takes many interrupts. Open-MX coalescing, which interrupts for the packets that the
 sender marked, avoids both: only the last packet of each message is marked.
 
-The hosts are the paper's, slowed down by 24, so that the figures do not depend on what an interrupt
-costs on this machine: it may take 96 us. The platform's costs were fitted to the paper in part
-(docs/reproduction.md); the expectations are about directions that no fitted cost decides.
+The hosts are those of the paper, slowed down 24 times: an interrupt of this machine may take up to
+96 us without changing a figure. Some of the platform's costs were fitted to the paper
+(docs/reproduction.md); the expectations ask for directions, which no fitted cost decides.
 """
 
 from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
@@ -20,12 +20,12 @@ scenario = Scenario(
     title="Ping-pong: what does it cost to wait before interrupting?",
     source="Goglin and Furmento 2009, figures 5 and 6",
     shows="Two nodes send one message back and forth. Each column is a rule by which the receiving "
-    "NIC decides when to interrupt its host: for every packet (disabled), when a timer of rx_usecs "
-    "expires (timeout; 75 µs by default), when a packet that the sender marked arrives, the last of "
-    "a message (open-mx), or the same unless more packets are arriving (stream). A message of 0 B "
-    "is one packet: the timer delays it, the other rules do not. A message of 32 KiB is 23 packets: "
-    "disabled interrupts the host for many of them, the other rules once or twice. Marks give the "
-    "latency of the one and the interrupt count of the other.",
+    "NIC decides when to interrupt its host: for every packet (disabled), when a timer expires "
+    "(timeout; rx_usecs, 75 µs by default), when a packet arrives that the sender marked, the last "
+    "of a message (open-mx), or the same unless more packets are arriving (stream). A message of "
+    "0 B is one packet: the timer delays it, the other rules do not. A message of 32 KiB is 23 "
+    "packets: disabled interrupts the host for many of them, the other rules once or twice. Marks "
+    "combine the low latency of disabled with the low interrupt count of timeout.",
     parameters={
         "platform": "myri10g-2009",
         "time_dilation": 24,
@@ -43,7 +43,7 @@ scenario = Scenario(
     metrics=("half_round_trip", "interrupts_per_message"),
     expectations=(
         Ratio(
-            text="the timeout delays small messages (paper: 75 µs against 10)",
+            text="the timeout is slow (paper: 75 µs, not 10)",
             metric="half_round_trip",
             of={"coalescing": "timeout", **SMALL},
             to={"coalescing": "disabled"},
@@ -51,7 +51,7 @@ scenario = Scenario(
             serial=True,
         ),
         Ratio(
-            text="Open-MX delivers small messages as fast as no coalescing (paper: the same)",
+            text="Open-MX is as fast as no coalescing (paper: the same)",
             metric="half_round_trip",
             of={"coalescing": "open-mx", **SMALL},
             to={"coalescing": "disabled"},
@@ -59,7 +59,7 @@ scenario = Scenario(
             serial=True,
         ),
         Ratio(
-            text="Open-MX takes fewer interrupts than no coalescing for large messages",
+            text="Open-MX interrupts less than no coalescing",
             metric="interrupts_per_message",
             of={"coalescing": "open-mx", **LARGE},
             to={"coalescing": "disabled"},
