@@ -35,7 +35,7 @@ scenario = Scenario(
         "warmup": 20,
     },
     sweep={"size_bytes": (0, 32768), "coalescing": PAPER_COALESCING_NAMES},
-    adjusted=((LARGE, {"iterations": 20, "warmup": 4}),),
+    adjusted=((LARGE, {"iterations": 36, "warmup": 4}),),
     compare="coalescing",
     rows="size_bytes",
     columns="coalescing",
