@@ -22,7 +22,7 @@ from shrimpmx.bench.run import benchmarks
 from shrimpmx.cli import main, parse
 from shrimpmx.cluster.live.runs import live_runs
 from shrimpmx.commands.engines import chosen_engine
-from shrimpmx.commands.run import take_settings
+from shrimpmx.commands.sweeping import take_scenario
 from shrimpmx.study.loading import find_scenario, load_scenario
 from shrimpmx.study.scenario import split_setting
 
@@ -148,7 +148,7 @@ def _shrimpmx(command: str) -> int:
 def _short_run(words: list[str]) -> list[str]:
     """The command with few messages, and one value of each axis that it does not name."""
     options = parse(words)
-    scenario = load_scenario(find_scenario(take_settings(options)))
+    scenario = load_scenario(find_scenario(take_scenario(options)))
     given = dict(split_setting(setting) for setting in options.settings)
     settings = {axis: str(values[0]) for axis, values in scenario.sweep.items()}
     if scenario.parameters.get("platform") == "myri10g-2009":
