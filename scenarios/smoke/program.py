@@ -13,8 +13,8 @@ scenario = Scenario(
     name="smoke/program",
     title="Your program: which coalescing suits it?",
     source="the coalescing paper's question, asked of any program",
-    shows="Each rank is a process that runs the program, a Python file. Each row is a rule by which "
-    "the NICs decide when to interrupt.",
+    shows="Each rank is a process that runs the program, a Python file. Each row is a rule by "
+    "which the NICs decide when to interrupt.",
     parameters={
         "workload": "program",
         "program": str(Path(__file__).resolve().parent.parent / "programs/exchange.py"),
