@@ -33,6 +33,7 @@ LITTLE_DILATED = {"time_dilation": "2"}
 BUILD_FILES = ("setup.py", "setup.cfg", "pyproject.toml")
 # Commands that are not run here, and why.
 ELSEWHERE = {
+    ".venv/bin/python -m pytest": "is the suite itself",
     "pip install": "installs from the network",
     "py-spy": "is not one of our dependencies; py-spy is run by hand",
     "shrimpmx caches": "takes half a minute in valgrind; tests/integration/test_caches.py runs it",

@@ -11,7 +11,19 @@ from support.tree import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Programs whose lines are commands; a fenced block that has one of them holds commands only.
-PROGRAMS = {"shrimpmx", "python", "make", "pip", "py-spy", "mkdir", "echo", "cat", "cc", "./sketch"}
+PROGRAMS = {
+    "shrimpmx",
+    "python",
+    "make",
+    ".venv/bin/python",
+    "pip",
+    "py-spy",
+    "mkdir",
+    "echo",
+    "cat",
+    "cc",
+    "./sketch",
+}
 _FENCED = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.M | re.S)
 _SPAN = re.compile(r"`([^`]+)`")
 # What stands for a reader's own word, in a command within a sentence.
