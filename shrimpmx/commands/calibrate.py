@@ -1,5 +1,5 @@
-"""`shrimpmx calibrate`: what this machine charges for wake-ups, interrupts and switches, beside the
-platforms that scenarios emulate, and what a run takes to stand for one of them.
+"""`shrimpmx calibrate`: what wake-ups, interrupts and switches cost here, beside the platforms that
+scenarios emulate, and the time dilation at which a run can stand for one of them.
 """
 
 from __future__ import annotations
