@@ -36,17 +36,17 @@ class Command(NamedTuple):
 # In the order of the help. Modules are loaded on use: together they pull in most of the project.
 COMMANDS = {
     "run": Command("run", "run a scenario"),
-    "reproduce": Command("reproduce", "run what the papers' claims need, and say which hold here"),
+    "reproduce": Command("reproduce", "run what the papers' claims need, and judge them"),
     "list": Command("listing", "list scenarios, parameters, metrics or strategies"),
     "plot": Command("plot", "draw results as PNG and SVG"),
-    "counters": Command("counters", "show what a live run or a result counted"),
+    "counters": Command("counters", "print the counters of a live run or a result"),
     "top": Command("top", "watch what a live run does"),
     "place": Command("place", "show on which CPUs a scenario runs, without running it"),
     "affinity": Command("affinity", "show or change which cores a live run's interrupts go to"),
     "binding": Command("binding", "make a process binding file from an interface's interrupts"),
     "bench": Command("bench", "measure the emulator's own speed"),
     "caches": Command("caches", "cache misses of the receive path, simulated by valgrind"),
-    "calibrate": Command("calibrate", "measure what this machine charges, and store it"),
+    "calibrate": Command("calibrate", "measure and store what interrupts and switches cost"),
     "doctor": Command("doctor", "what this machine can and cannot show"),
     "clean": Command("clean", "remove what dead runs left behind"),
 }

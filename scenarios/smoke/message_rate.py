@@ -16,14 +16,14 @@ scenario = Scenario(
     name="smoke/message_rate",
     title="Message rate: how many interrupts does a stream of small messages need?",
     source="Goglin and Furmento 2009, table I and figure 4",
-    shows="One node streams small messages to another. A high rate with few interrupts per "
-    "message is what coalescing is for. Every packet here is marked, so open-mx wishes an "
-    "interrupt for each, like disabled; yet both need far fewer than one per message, since a "
-    "wish that meets a working handler costs nothing: the handler finds the packet in its poll. "
-    "Only a wish that finds the handler gone is an interrupt. stream looks first whether more "
-    "is coming. In two-node mode sender and NIC may share a CPU: packets then come in the "
-    "sender's bursts, and stream may interrupt more often than open-mx: it wishes at the end of "
-    "each burst, when the handler may have gone, where open-mx wished while it was at work.",
+    shows="One node streams small messages to another; coalescing should give a high rate with few "
+    "interrupts per message. Every packet here is marked, so open-mx requests an interrupt for "
+    "each, like disabled. Both take far fewer than one per message: while the handler works, a "
+    "request costs nothing, since the handler finds the packet in its poll. Only a request after "
+    "the handler has finished is an interrupt. stream first checks whether more packets are "
+    "arriving. In two-node mode sender and NIC may share a CPU. Packets then arrive in the "
+    "sender's bursts, and stream may interrupt more often than open-mx: it requests at the end of "
+    "each burst, when the handler may have finished; open-mx requests while the handler works.",
     parameters={"workload": "stream", "wait": "block", "iterations": 60_000, "warmup": 4_000},
     sweep={
         "mode": ("two-node", "generator"),

@@ -1,10 +1,13 @@
-"""Ping-pong of 0 B to 32 KiB under four ways to decide when the NIC interrupts.
+"""Ping-pong of 0 B and 32 KiB under four rules by which the NIC interrupts its host.
 
-Paper: Goglin and Furmento 2009 (coalescing), figures 5 and 6.
-What must come out: a timeout holds every small message back by the coalescing delay;
-Open-MX coalescing, which interrupts at once for packets that the sender marked, is as fast
-as no coalescing for small messages, and needs as few interrupts as the timeout for large
-ones, because only a message's last packet is marked.
+Paper: Goglin and Furmento 2009 (coalescing), II-A, III-B, figures 5 and 6.
+What must come out: a coalescing timeout delays a small message by up to 75 us; without coalescing a
+large message takes many interrupts. Open-MX coalescing, which interrupts for the packets that the
+sender marked, avoids both: only the last packet of each message is marked.
+
+The hosts are those of the paper, slowed down 24 times: an interrupt of this machine may take up to
+96 us without changing a figure. Some of the platform's costs were fitted to the paper
+(docs/reproduction.md); the expectations ask for directions, which no fitted cost decides.
 """
 
 from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Ratio, Scenario
@@ -16,18 +19,23 @@ scenario = Scenario(
     name="smoke/pingpong",
     title="Ping-pong: what does it cost to wait before interrupting?",
     source="Goglin and Furmento 2009, figures 5 and 6",
-    shows="Two nodes send one message to and fro. Each column is a rule by which the NIC decides "
-    "when to interrupt the host: at once for every packet (disabled), rx_usecs after the first "
-    "packet (timeout; 75 µs by default), when a marked packet has arrived (open-mx), the same "
-    "unless more packets are on their way (stream). Waiting saves interrupts when a message has "
-    "many packets, and costs time when it has one; marks give both. disabled does not take one "
-    "interrupt per packet of a large message: while the first one brings in its handler many "
-    "more packets arrive, and what arrives while the handler works needs no other.",
-    parameters={"workload": "pingpong", "wait": "spin", "iterations": 100, "warmup": 20},
-    sweep={
-        "size_bytes": (0, 32, 128, 1024, 4096, 16384, 32768),
-        "coalescing": PAPER_COALESCING_NAMES,
+    shows="Two nodes send one message back and forth. Each column is a rule by which the receiving "
+    "NIC decides when to interrupt its host: for every packet (disabled), when a timer expires "
+    "(timeout; rx_usecs, 75 µs by default), when a packet arrives that the sender marked, the last "
+    "of a message (open-mx), or the same unless more packets are arriving (stream). A message of "
+    "0 B is one packet: the timer delays it, the other rules do not. A message of 32 KiB is 23 "
+    "packets: disabled interrupts the host for many of them, the other rules once or twice. Marks "
+    "combine the low latency of disabled with the low interrupt count of timeout.",
+    parameters={
+        "platform": "myri10g-2009",
+        "time_dilation": 24,
+        "workload": "pingpong",
+        "wait": "block",
+        "iterations": 100,
+        "warmup": 20,
     },
+    sweep={"size_bytes": (0, 32768), "coalescing": PAPER_COALESCING_NAMES},
+    adjusted=((LARGE, {"iterations": 36, "warmup": 4}),),
     compare="coalescing",
     rows="size_bytes",
     columns="coalescing",
@@ -35,25 +43,27 @@ scenario = Scenario(
     metrics=("half_round_trip", "interrupts_per_message"),
     expectations=(
         Ratio(
-            text="the timeout is slow beside no coalescing",
+            text="the timeout is slow (paper: 75 µs, not 10)",
             metric="half_round_trip",
             of={"coalescing": "timeout", **SMALL},
             to={"coalescing": "disabled"},
-            at_least=1.5,
+            at_least=2,
+            serial=True,
         ),
         Ratio(
-            text="Open-MX is as fast as no coalescing",
+            text="Open-MX is as fast as no coalescing (paper: the same)",
             metric="half_round_trip",
             of={"coalescing": "open-mx", **SMALL},
             to={"coalescing": "disabled"},
-            at_most=1.3,
+            at_most=1.5,
+            serial=True,
         ),
         Ratio(
-            text="Open-MX needs fewer interrupts than no coalescing",
+            text="Open-MX interrupts less than no coalescing",
             metric="interrupts_per_message",
             of={"coalescing": "open-mx", **LARGE},
             to={"coalescing": "disabled"},
-            at_most=0.9,
+            at_most=0.5,
         ),
     ),
 )

@@ -1,8 +1,8 @@
-"""One's own program as the ranks of an emulated cluster, under four coalescing strategies.
+"""Your own program as the ranks of an emulated cluster, under four coalescing strategies.
 
 Paper: none; coalescing, IV, asks the same of the papers' programs.
-What must come out: how long the program takes and how often it is interrupted under each rule. Give
-another program with `shrimpmx run program=FILE`.
+What must come out: how long the program takes, and how often it is interrupted, under each rule.
+`shrimpmx run program=FILE` runs another program.
 """
 
 from pathlib import Path
@@ -13,8 +13,8 @@ scenario = Scenario(
     name="smoke/program",
     title="Your program: which coalescing suits it?",
     source="the coalescing paper's question, asked of any program",
-    shows="Each rank is a process of its own that runs the program, a Python file. Each row is a "
-    "rule by which the NICs decide when to interrupt.",
+    shows="Each rank is a process that runs the program, a Python file. Each row is a rule by "
+    "which the NICs decide when to interrupt.",
     parameters={
         "workload": "program",
         "program": str(Path(__file__).resolve().parent.parent / "programs/exchange.py"),

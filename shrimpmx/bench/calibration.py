@@ -1,4 +1,4 @@
-"""What this machine charges, measured once and stored for it: `shrimpmx calibrate`.
+"""This machine's own costs, measured once and stored for it: `shrimpmx calibrate`.
 
 Each cost is measured in several short turns, all costs in each turn: a figure is the median of
 its turns, and its interval says how they differ.

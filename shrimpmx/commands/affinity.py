@@ -18,14 +18,14 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "affinity",
         description="Print the interrupts of a live run as /proc/interrupts does, with the "
-        "affinity of each vector; or send those of one vector to other cores while the run goes "
-        "on, as a write to smp_affinity_list or smp_affinity does.",
+        "affinity of each vector; or send those of one vector to other cores while the run "
+        "continues, as a write to smp_affinity_list or smp_affinity does.",
     )
     parser.add_argument(
         "target",
         nargs="?",
         metavar="RUN-ID",
-        help="id of a live run (its beginning is enough); default: the newest",
+        help="id of a live run, or the beginning of one; default: the newest",
     )
     parser.add_argument("--node", type=int, metavar="N", help="only this node")
     parser.add_argument("--vector", type=int, metavar="V", help="the vector to change")

@@ -24,9 +24,12 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "bench",
-        description="Measure the emulator's parts: rings, wake-ups, the receive path, ping-pong.",
+        description="Measure the speed of the emulator's parts: rings, wake-ups, the receive "
+        "path, ping-pong.",
     )
-    parser.add_argument("--only", action="append", metavar="NAME", help="one figure; repeatable")
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", help="names that begin so; repeatable"
+    )
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"per figure ({SECONDS})")
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write the results there")
     parser.set_defaults(function=run)

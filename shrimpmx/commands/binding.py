@@ -15,12 +15,12 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "binding",
-        description="For each endpoint, write the cores that the interrupts of its rx queue go "
-        "to, as omx_prepare_binding does; process_binding=file:PATH then moves each process there. "
-        "The tree may be a real one or that of an emulated node.",
+        description="Write, for each endpoint, the cores that take the interrupts of its rx "
+        "queue, as omx_prepare_binding does; process_binding=file:PATH then moves each process "
+        "there. The tree may be that of a real machine or of an emulated node.",
     )
     parser.add_argument(
-        "--root", type=Path, default=Path("/"), metavar="DIR", help="what holds proc; default: /"
+        "--root", type=Path, default=Path("/"), metavar="DIR", help="where proc is; default: /"
     )
     parser.add_argument(
         "--interface", required=True, metavar="NAME", help="as in proc/interrupts: eth2, node0"
@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> None:
         "--endpoints",
         type=_endpoints,
         metavar="N",
-        help="endpoints that are used, 0 to N - 1; default: one per rx queue",
+        help="number of endpoints, 0 to N - 1; default: one per rx queue",
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help=f"default: {default_file()}")
     parser.set_defaults(function=run)

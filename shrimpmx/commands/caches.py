@@ -28,18 +28,18 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "caches",
-        description="Runs one node's receive path under valgrind's callgrind, in a ping-pong, and "
-        "prints what handler and rank do per packet. docs/caches.md says what that means.",
+        description="Run one node's receive path under valgrind's callgrind, in a ping-pong, and "
+        "print the cache misses of handler and rank per packet. docs/caches.md explains them.",
     )
     parser.add_argument(
         "--size",
         type=int,
         action="append",
         metavar="BYTES",
-        help=f"of a message; repeatable (default {', '.join(map(str, SIZES))})",
+        help=f"message size; repeatable (default {', '.join(map(str, SIZES))})",
     )
     parser.add_argument(
-        "--packets", type=int, default=PACKETS, help=f"to count per size, roughly ({PACKETS})"
+        "--packets", type=int, default=PACKETS, help=f"packets counted per size, about ({PACKETS})"
     )
     parser.add_argument(
         "--machine",

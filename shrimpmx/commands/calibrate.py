@@ -1,5 +1,5 @@
-"""`shrimpmx calibrate`: what this machine charges for wake-ups, interrupts and switches, beside the
-platforms that scenarios emulate, and what a run takes to stand for one of them.
+"""`shrimpmx calibrate`: what wake-ups, interrupts and switches cost here, beside the platforms that
+scenarios emulate, and the time dilation at which a run can stand for one of them.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "calibrate",
         description="Measure wake-ups, interrupts, context switches, the handler's cost per "
-        "packet, and T_block; stored below $XDG_CACHE_HOME/shrimpmx for this machine. Beside them "
-        "stand the costs of each platform that scenarios emulate, and the time dilation at which "
-        "this machine keeps its ratios. A scenario that needs them measures by itself.",
+        "packet, and T_block, and store them for this machine below $XDG_CACHE_HOME/shrimpmx. "
+        "Print beside them the costs of each platform that scenarios emulate, and the time "
+        "dilation at which this machine keeps its ratios. A scenario that needs a calibration and "
+        "finds none measures it first.",
     )
     seconds = calibration.SECONDS
     parser.add_argument("--seconds", type=float, default=seconds, help=f"per cost ({seconds})")
-    parser.add_argument("--show", action="store_true", help="show what is stored, measure nothing")
+    parser.add_argument("--show", action="store_true", help="print what is stored, measure nothing")
     parser.add_argument(
         "--json", type=json_place, metavar="PATH", help="write the figures there too"
     )

@@ -13,8 +13,8 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "clean",
-        description="Remove segments, queues and processes of runs whose supervisor is gone; "
-        "whatever belongs to a living run is left alone.",
+        description="Remove segments, queues and processes of runs whose supervisor is gone. "
+        "Live runs are not touched.",
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write the findings there")

@@ -31,24 +31,24 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "counters",
-        description="Print the counters of each agent that are not zero. docs/counters.md says "
-        "what each one counts.",
+        description="Print the counters of each agent that are not zero. docs/counters.md "
+        "explains each one.",
     )
     parser.add_argument(
         "target",
         nargs="?",
         metavar="RUN-ID|RESULT",
-        help="id of a live run (its beginning is enough), a result directory or its run.json; "
+        help="id of a live run, or the beginning of one, a result directory or its run.json; "
         "default: the newest live run",
     )
-    parser.add_argument("-a", "--all", action="store_true", help="those that are zero, too")
+    parser.add_argument("-a", "--all", action="store_true", help="also counters that are zero")
     parser.add_argument("-b", "--agent", metavar="GLOB", help="only these agents, as 'node0.*'")
-    parser.add_argument("-s", "--sum", action="store_true", help="add up all agents")
+    parser.add_argument("-s", "--sum", action="store_true", help="sum over all agents")
     parser.add_argument(
         "-c", "--watch", type=_seconds, metavar="SECONDS", help="print differences, again and again"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="names and figures only")
-    parser.add_argument("-v", "--verbose", action="store_true", help="say what each one counts")
+    parser.add_argument("-v", "--verbose", action="store_true", help="explain each counter")
     parser.add_argument("--only", metavar="GLOB", help="only these counters, as 'recv_*'")
     parser.add_argument("--drops", action="store_true", help="only why packets were dropped")
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write the counters there")

@@ -19,7 +19,8 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "doctor",
-        description="Look at CPUs, permissions and limits, and say what follows for results.",
+        description="Check CPUs, permissions and limits, and say what this machine can and "
+        "cannot show.",
     )
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write the results there")
     parser.set_defaults(function=run)

@@ -29,7 +29,8 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "place",
-        description="Print the distances between CPUs, and which agent of a scenario runs where.",
+        description="Print the distances between CPUs, and on which CPU each agent of a scenario "
+        "would run.",
     )
     add_words(parser, *SCENARIO_WORDS)
     parser.add_argument(
@@ -38,7 +39,7 @@ def add_parser(commands: Any) -> None:
         help=f"another machine: {', '.join(MACHINES)}, or hwloc's synthetic form, such as "
         '"package:2 l2:2 core:2 pu:1"',
     )
-    parser.add_argument("--json", type=json_place, metavar="PATH", help="write it all there")
+    parser.add_argument("--json", type=json_place, metavar="PATH", help="write everything there")
     parser.set_defaults(function=run)
 
 

@@ -19,15 +19,15 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "plot",
-        description="Draw a result: the figure or table of its paper, beside the paper's figures, "
-        "or else each metric over the axes of the sweep.",
+        description="Draw a result: as the figure or table of its paper, with the paper's values "
+        "beside yours; or each metric over the axes of the sweep.",
     )
     parser.add_argument(
         "results",
         nargs="+",
         type=Path,
         metavar="RESULT",
-        help="a result directory, its run.json, or a directory of results, as reproduce leaves it",
+        help="a result directory, its run.json, or a directory of results, such as reproduce makes",
     )
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help=f"default: {PLOTS_DIRECTORY} beside each result"
@@ -38,7 +38,7 @@ def add_parser(commands: Any) -> None:
         type=_formats,
         default=FORMATS,
         metavar="LIST",
-        help=f"what to write, with commas between ({','.join(FORMATS)})",
+        help=f"formats, separated by commas ({','.join(FORMATS)})",
     )
     parser.set_defaults(function=run)
 

@@ -57,11 +57,11 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "reproduce",
-        description="Run what the papers' claims need and print the paper's figures beside those "
-        "of this machine, each with a verdict. Claims asked for by id run only their points, "
-        "a whole paper whole scenarios, so that `shrimpmx plot` can draw them.",
+        description="Run what the papers' claims need, and print the papers' figures beside those "
+        "of this machine, with a verdict for each claim. A claim named by its id runs only the "
+        "points that it needs; a paper runs whole scenarios, which `shrimpmx plot` can draw.",
     )
-    meaning = f"papers ({', '.join(PAPERS)}) or claims such as IC-9; all without one"
+    meaning = f"papers ({', '.join(PAPERS)}) or claims such as IC-9; default: all"
     add_words(parser, "PAPER | ID", meaning, "*")
     add_sweep_options(parser)
     parser.add_argument("--list", action="store_true", help="print the claims, run nothing")

@@ -32,16 +32,16 @@ from shrimpmx.study.loading import find_scenario, load_scenario
 
 def add_parser(commands: Any) -> None:
     """Declare the command's options."""
-    parser = commands.add_parser("run", description="Run a scenario, keep its result, print it.")
+    parser = commands.add_parser("run", description="Run a scenario, print and keep its result.")
     add_words(parser, *SCENARIO_WORDS)
     add_sweep_options(parser)
     parser.add_argument(
-        "--trace", action="store_true", help="record what every agent did beside the result"
+        "--trace", action="store_true", help="record what every agent does, beside the result"
     )
     parser.add_argument(
         "--placement",
         action="store_true",
-        help="before it runs, print which agent runs on which CPU, and why",
+        help="first print which agent runs on which CPU, and why",
     )
     parser.set_defaults(function=run)
 

@@ -51,7 +51,7 @@ def add_words(parser: argparse.ArgumentParser, what: str, meaning: str, least: s
         "words",
         nargs=least,
         metavar=f"{what} | KEY=VALUE",
-        help=f"{meaning}; and parameters as --set takes them",
+        help=f"{meaning}; and KEY=VALUE as for --set",
     )
     parser.add_argument(
         "--set",
@@ -89,15 +89,15 @@ def take_scenario(options: argparse.Namespace) -> str:
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     """Options of whatever runs scenarios."""
-    parser.add_argument("--seed", type=int, default=1, help="seed of order and faults (1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of point order and faults (1)")
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="new or empty directory for the result"
     )
     parser.add_argument(
-        "--resume", action="store_true", help="go on with the interrupted result in --output"
+        "--resume", action="store_true", help="continue the interrupted result in --output"
     )
     parser.add_argument(
-        "--json", type=json_place, metavar="PATH", help="write the result there as well"
+        "--json", type=json_place, metavar="PATH", help="also write the result there"
     )
 
 

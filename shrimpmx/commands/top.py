@@ -75,23 +75,23 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "top",
-        description="Show per second what a live run does, until it ends or Ctrl-C is typed: "
-        "interrupts and packets of each core, rx queues and their affinities, processes and how "
-        "they wait; q ends it, too. docs/counters.md explains the columns.",
+        description="Show once a second what a live run does: interrupts and packets of each core, "
+        "rx queues and their affinities, processes and how they wait. The end of the run, q or "
+        "Ctrl-C ends it. docs/watching.md explains the columns.",
     )
     parser.add_argument(
         "target",
         nargs="?",
         metavar="RUN-ID",
-        help="id of a live run (its beginning is enough); default: the newest, and "
-        "those that follow it in its sweep",
+        help="id of a live run, or the beginning of one; default: the newest, then "
+        "the next runs of its sweep",
     )
     parser.add_argument(
-        "--interval", type=_seconds, default=1.0, metavar="SECONDS", help="between two looks (1)"
+        "--interval", type=_seconds, default=1.0, metavar="SECONDS", help="between two tables (1)"
     )
     times = parser.add_mutually_exclusive_group()
     times.add_argument("--once", action="store_true", help="print one table and end")
-    times.add_argument("--count", type=_count, metavar="N", help="end after so many tables")
+    times.add_argument("--count", type=_count, metavar="N", help="end after N tables")
     parser.add_argument(
         "--json", type=json_place, metavar="PATH", help="write all that was shown there, at the end"
     )

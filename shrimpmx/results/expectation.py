@@ -158,9 +158,10 @@ def _shown_runs(metric: Mapping[str, Any], state: str | None) -> list[Samples]:
 def _limits(expected: Expectation, point: PointData) -> list[str]:
     """What keeps a point from being judged here. With one CPU counts change as well: a burst
     is over before its handler runs; and where interrupts were steered nothing is as declared.
+    Where only one process has work at a time none has to wait for another's CPU.
     """
     steered = steered_words(point.get("steered", ()))
-    if steered or expected.exact:
+    if steered or expected.exact or expected.serial:
         return steered
     limits: list[str] = point.get("limits", [])
     return limits if is_time(expected.metric) else [x for x in limits if x == ONE_CPU]

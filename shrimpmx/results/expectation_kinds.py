@@ -47,7 +47,9 @@ def is_time(metric: str) -> bool:
 
 class _Expectation(BaseModel):
     """`exact`: the figure follows from the protocol alone, so that one run is enough, on any
-    number of CPUs; not for times. `cpus`: the fewest that it can be judged with.
+    number of CPUs; not for times. `serial`: at most one process has work at any moment, as in a
+    ping-pong of single packets whose ranks sleep while they wait, so that a time is also judged
+    without real-time priority and on one CPU. `cpus`: the fewest that it can be judged with.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -55,6 +57,7 @@ class _Expectation(BaseModel):
     text: str
     metric: str
     exact: bool = False
+    serial: bool = False
     cpus: int = Field(1, ge=1)
 
     @model_validator(mode="after")

@@ -30,7 +30,7 @@ class ClusterParameters(Declared):
         20.0,
         gt=0,
         le=DEADLINE_MAX_S,
-        description="before a run is given up, s; longer by the dilation",
+        description="limit of a run, s; longer by the dilation",
     )
     pairs: int = Field(
         1, ge=1, le=64, description="ranks of each node, each with a partner (waiting, Fig. 3)"

@@ -40,7 +40,7 @@ class MxParameters(Declared):
     shared_rndv_threshold: int = Field(
         4096, ge=128, description="the same between ranks of one node (Open-MX)"
     )
-    disable_self: bool = Field(False, description="messages to oneself take the wire (Open-MX)")
+    disable_self: bool = Field(False, description="messages to itself take the wire (Open-MX)")
     disable_shared: bool = Field(
         False, description="messages between ranks of a node take the wire (Open-MX)"
     )

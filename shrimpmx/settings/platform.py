@@ -15,8 +15,8 @@ class PlatformParameters(Declared):
     profile: Literal["none", "myri10g-2009", "shrimp-1996"] = Field(
         "none",
         description="hardware times and host costs of the coalescing paper's hosts "
-        "('myri10g-2009') or of the waiting paper's ('shrimp-1996'), for whatever is not set "
-        "itself",
+        "('myri10g-2009') or of the waiting paper's ('shrimp-1996'), for parameters that are not "
+        "set",
     )
     time_dilation: float | Literal["auto"] = Field(
         "auto",

@@ -94,7 +94,7 @@ _COALESCING_ROWS = (
     ),
     CoalescingRow(
         "stream",
-        "as open-mx, but a mark is put off while other packets are on their way",
+        "as open-mx, but a mark is deferred while other packets are arriving",
         "small messages come in streams",
         "shrimpmx.nic.strategies:Stream",
         paper=True,
@@ -103,7 +103,7 @@ _COALESCING_ROWS = (
     ),
     CoalescingRow(
         "adaptive",
-        "at most 70 000, 20 000 or 4000 interrupts/s, by the size and number of packets of late",
+        "at most 70 000, 20 000 or 4000 interrupts/s, by the size and number of recent packets",
         "nothing is marked and the traffic changes between single packets and streams",
         "shrimpmx.nic.adaptive:AdaptiveRate",
     ),
@@ -115,13 +115,13 @@ _COALESCING_ROWS = (
     ),
     CoalescingRow(
         "dim",
-        "a delay from the first packet and a packet limit, searched for anew every 64 interrupts",
+        "a delay from the first packet and a packet limit, tuned again every 64 interrupts",
         "traffic is steady over hundreds of interrupts, and the right delay is unknown",
         "shrimpmx.nic.dim:Dim",
     ),
     CoalescingRow(
         "dim-cqe",
-        "as dim, but each packet starts the delay anew",
+        "as dim, but each packet restarts the delay",
         "packets come in bursts: one interrupt at a burst's end",
         "shrimpmx.nic.dim:DimCqe",
     ),

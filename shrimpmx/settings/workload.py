@@ -20,14 +20,14 @@ class WorkloadParameters(Declared):
     ] = Field(
         "pingpong",
         description="the loop that ranks run; 'anatomy': one message at a time, all counted; "
-        "'program': one's own; with a vmmc NIC also 'flags': any of many, 'arrivals': waits of "
+        "'program': a Python file; with a vmmc NIC also 'flags': any of many, 'arrivals': waits of "
         "drawn length, 'ttcp': one way by sockets, 'file-service': blocks from the other node's "
         "cache",
     )
     program: Text = Field(
         "", description="the Python file that ranks run with workload 'program', a path"
     )
-    arguments: Text = Field("", description="the program's arguments, as a shell takes them apart")
+    arguments: Text = Field("", description="the program's arguments, split as by a shell")
     size_bytes: int = Field(0, ge=0, le=MESSAGE_MAX_BYTES, description="bytes of a message")
     iterations: int = Field(
         200, ge=1, le=100_000_000, description="round trips, or messages of a stream"

@@ -254,10 +254,10 @@ def _generator(work: WorkloadParameters, dilation: float) -> GeneratorSpec:
 
 
 def machine_costs(points: Iterable[Point], engine: Engine) -> Costs | None:
-    """What this machine charges, by the names that the points' platforms have, and T_block with
-    the interrupt in it if a point depends on that; None if none is needed.
+    """This machine's own costs, by the names that the points' platforms use, and T_block with the
+    interrupt in it if a point depends on that; None if no point needs any.
 
-    From its calibration, which is taken now if there is none.
+    They come from the calibration; this takes one if there is none.
     """
     parameters = [point.parameters for point in points]
     profiles = {wanted.platform.profile for wanted in parameters}

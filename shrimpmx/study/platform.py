@@ -1,10 +1,10 @@
 """The machines that an emulated cluster can stand for, and what that makes of its parameters.
 
-A host of today charges something else for an interrupt, beside the time of a packet, than the hosts
-of the papers did; and that ratio is what their results rest on. A profile has the times of
-the paper's machine. `emulated` gives what a run has to be made with so that the ratios hold: every
-time of the hardware is longer by the dilation, and the host is charged for what it does faster than
-that, dilated alike. Nothing else changes: what an application computes takes as long as it says.
+The papers' results depend on the ratio of interrupt cost to packet cost, and a host of today has
+another ratio. A profile has the times of the paper's machine. `emulated` gives the parameters with
+which a run keeps the paper's ratios: every time of the hardware is longer by the dilation, and the
+host is charged for what it does faster than the paper's, dilated alike. An application's own
+computing is not dilated.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def ping_pong(
     arguments = [sys.executable, "-m", "shrimpmx", "run", "smoke/pingpong"]
     for setting in (
         *("size_bytes=0", "coalescing=disabled", "repeats=1", "iterations=10"),
-        *("warmup=0", "wait=block", *settings),
+        *("warmup=0", "wait=block", "platform=none", "time_dilation=1", *settings),
     ):
         arguments += ["--set", setting]
     return subprocess.run(

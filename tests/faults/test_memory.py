@@ -53,8 +53,11 @@ def run(options: str, *command: str) -> subprocess.CompletedProcess[str]:
     ids=["too small", "read-only"],
 )
 def test_a_run_without_room_says_why(options: str, reason: str, tmp_path: Path) -> None:
-    settings = ("--set", "repeats=1", "--set", "iterations=10", "--output", str(tmp_path / "r"))
-    done = run(options, "-m", "shrimpmx", "run", "smoke/pingpong", *settings)
+    settings = ("--set", "platform=none", "--set", "repeats=1", "--set", "iterations=10")
+    done = run(
+        *(options, "-m", "shrimpmx", "run", "smoke/pingpong"),
+        *(*settings, "--output", str(tmp_path / "r")),
+    )
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert done.stderr.startswith(f"shrimpmx: {reason}")
 

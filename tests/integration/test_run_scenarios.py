@@ -192,7 +192,7 @@ def test_a_scenario_file_is_a_program(tmp_path: Path) -> None:
             sys.executable,
             str(REPOSITORY / "scenarios/smoke/pingpong.py"),
             *("--set", "size_bytes=0", "--set", "coalescing=disabled", "--set", "iterations=5"),
-            *("--set", "wait=block", "--set", "repeats=1", "--output", str(tmp_path / "r")),
+            *("--set", "platform=none", "--set", "repeats=1", "--output", str(tmp_path / "r")),
         ],
         capture_output=True,
         text=True,

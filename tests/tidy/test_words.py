@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from support.tree import ROOT, files, name
 
@@ -26,22 +25,6 @@ def test_no_text_has_words_of_the_workplace() -> None:
         if re.search(pattern, line)
     ]
     assert found == []
-
-
-def linked_files(document: Path) -> list[str]:
-    """Files that a document links to, relative to it; web addresses and anchors left out."""
-    links = re.findall(r"\]\(([^)#\s]+)", document.read_text())
-    return [link for link in links if "://" not in link]
-
-
-def test_documents_link_to_files_that_exist() -> None:
-    missing = [
-        f"{name(path)}: {link}"
-        for path in files(".md")
-        for link in linked_files(path)
-        if not (path.parent / link).exists()
-    ]
-    assert missing == []
 
 
 def test_the_glossary_names_code_that_exists() -> None:

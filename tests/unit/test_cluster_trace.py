@@ -240,10 +240,11 @@ def test_text_names_agents_and_bounds_lines() -> None:
     assert trace_text(trace, last=9).count("\n") == 1
 
 
-def test_the_example_in_the_readme_is_what_the_program_prints() -> None:
+@pytest.mark.parametrize("document", ["README.md", "docs/watching.md"])
+def test_the_example_in_the_documents_is_what_the_program_prints(document: str) -> None:
     """Each line of the excerpt fits the words of some kind of record."""
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    excerpt = re.findall(r"^ +\d+\.\d{3}  (\S+) +(.+)$", readme, re.M)
-    assert len(excerpt) > 10
+    page = (Path(__file__).parents[2] / document).read_text()
+    excerpt = re.findall(r"^ +\d+\.\d{3}  (\S+) +(.+)$", page, re.M)
+    assert len(excerpt) > 5
     starts = {words(TraceRecord(0, 0, kind, 0, 0)).split()[0].rstrip(":") for kind in WORDS}
     assert {text.split()[0].rstrip(":") for _, text in excerpt} <= starts

@@ -206,6 +206,18 @@ def test_the_placement_can_forbid_a_verdict_on_times(limit: str) -> None:
     assert verdict_of(counts[0], counts[1], metric="switches_per_wait")[0] == wanted
 
 
+@pytest.mark.parametrize("limit", [ONE_CPU, OVERSUBSCRIBED, NORMAL_PRIORITY])
+def test_the_placement_forbids_no_verdict_on_what_happens_one_by_one(limit: str) -> None:
+    over, under = (
+        made(way, {"near": [[median] * 60] * 3}, limits=(limit,))
+        for way, median in (("a", 200.0), ("b", 100.0))
+    )
+    assert verdict_of(over, under)[0] == NOT_HERE
+    assert verdict_of(over, under, serial=True)[0] == AS_EXPECTED
+    over = {**over, "steered": [1]}
+    assert verdict_of(over, under, serial=True)[0] == NOT_HERE
+
+
 def test_nothing_is_judged_by_a_point_whose_interrupts_were_steered() -> None:
     expected = Equals(text="e", metric="packets_per_message", of={"way": "a"}, value=2)
     counted = made("a", {"near": [[2.0]] * 3}, "packets_per_message")

@@ -1,0 +1,205 @@
+"""Every command of the README and the documents is run, shortened: as many points as it names, one
+run each, few messages.
+"""
+
+from __future__ import annotations
+
+import glob
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.conditions import wait_until
+from support.documents import PAGES, examples, is_live, own_commands
+from support.tree import ROOT, name
+
+from shrimpmx.bench.run import benchmarks
+from shrimpmx.cli import main, parse
+from shrimpmx.cluster.live.runs import live_runs
+from shrimpmx.commands.engines import chosen_engine
+from shrimpmx.commands.sweeping import take_scenario
+from shrimpmx.study.loading import find_scenario, load_scenario
+from shrimpmx.study.scenario import split_setting
+
+# What every run of a scenario is shortened by; the axes that a command does not set have one value.
+SHORT = {"repeats": "1", "iterations": "10", "warmup": "2"}
+# Of a scenario that would take the dilation that a calibration proposes.
+LITTLE_DILATED = {"time_dilation": "2"}
+BUILD_FILES = ("setup.py", "setup.cfg", "pyproject.toml")
+# Commands that are not run here, and why.
+ELSEWHERE = {
+    ".venv/bin/python -m pytest": "is the suite itself",
+    "pip install": "installs from the network",
+    "py-spy": "is not one of our dependencies; py-spy is run by hand",
+    "shrimpmx caches": "takes half a minute in valgrind; tests/integration/test_caches.py runs it",
+}
+SCENARIOS = [
+    pytest.param(page, number, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, _ in enumerate(examples(page, "scenario = Scenario("))
+]
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory with what a clone has, and a calibration of its own, taken quickly."""
+    place = tmp_path_factory.mktemp("clone")
+    for each in ("scenarios", "shrimpmx", "tools", "Makefile", *BUILD_FILES):
+        (place / each).symlink_to(ROOT / each)
+    example = next(examples(ROOT / "docs/programs.md", "shrimpmx.join()"))
+    (place / "yours.py").write_text(example)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(place / "cache"))
+        patch.setenv("PYTHONPATH", str(ROOT))
+        patch.chdir(place)
+        assert main(["calibrate", "--seconds", "0.02"]) == 0
+        yield place
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.timeout(180)
+def test_commands(page: Path, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in own_commands(page):
+        if not is_live(command):
+            assert run(command) == 0, f"{command}: {capsys.readouterr().err}"
+
+
+@pytest.mark.timeout(120)
+def test_commands_that_look_at_a_live_run(workplace: Path) -> None:
+    found = [command for page in PAGES for command in own_commands(page) if is_live(command)]
+    ending = [command for command in found if "--watch" in command]
+    assert len(found) > 8
+    live = start_live_run()
+    try:
+        for command in [command for command in found if command not in ending]:
+            assert run_live(command, live.pid) == 0, command
+    finally:
+        live.send_signal(signal.SIGINT)
+    # These go on until the run ends, if it has not ended already.
+    for command in ending:
+        assert run_live(command, live.pid) in (0, 2), command
+    assert live.wait(20) == 3
+
+
+@pytest.mark.parametrize(("page", "number"), SCENARIOS)
+def test_scenarios_of_the_documents(page: Path, number: int, workplace: Path) -> None:
+    path = workplace / f"{page.stem}{number}.py"
+    path.write_text(list(examples(page, "scenario = Scenario("))[number])
+    assert run(f"shrimpmx run {path}") == 0
+
+
+def run(command: str) -> int:
+    """Run a command in the current directory, shortened; its exit code."""
+    if any(command.startswith(start) for start in ELSEWHERE):
+        if command.startswith("shrimpmx"):
+            parse(shlex.split(command)[1:])
+        return 0
+    program = command.split()[0]
+    assert program in HANDLERS, f"nothing here knows how to run {command!r}"
+    return HANDLERS[program](command)
+
+
+def run_live(command: str, pid: int) -> int:
+    """Run one that shows a live run: that of the process `pid`, for a moment."""
+    words = shlex.split(command)[1:]
+    if words[0] == "top":
+        short = ["--interval", "0.3", "--once"]
+        if "--count" in words:
+            short = ["--interval", "0.3"]
+            words[words.index("--count") + 1] = "2"
+        words = [*(word for word in words if word != "--once"), *short]
+    this_run = next((run.run_id for run in live_runs() if run.pid == pid), "over")
+    ids = [word for word in words[1:2] if not word.startswith("-")]
+    return main([words[0], this_run, *words[1 + len(ids) :]])
+
+
+def start_live_run() -> subprocess.Popen[bytes]:
+    """A long ping-pong that sleeps most of the time, with the cores that `affinity` names."""
+    settings = ("cores=9", "rx_queues=2", "size_bytes=0", "coalescing=timeout", "repeats=1")
+    arguments = ["run", "smoke/pingpong", "iterations=1000000", "deadline_s=90", *settings]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shrimpmx", *arguments, "--output", "results/live"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_until(lambda: any(run.pid == process.pid for run in live_runs()), "it runs", 30)
+    return process
+
+
+def _shrimpmx(command: str) -> int:
+    words = shlex.split(command)[1:]
+    shorter: dict[str, Callable[[list[str]], list[str]]] = {
+        "run": _short_run,
+        "reproduce": lambda words: [*words, *({"--list"} - set(words))],
+        "bench": _one_part,
+        "calibrate": lambda words: [*words, "--show"],  # `workplace` has measured
+        "plot": _with_results,
+    }
+    words = shorter.get(words[0], list)(words)
+    if words[0] == "plot":  # the drawing library keeps its fonts open
+        return subprocess.run([sys.executable, "-m", "shrimpmx", *words], check=False).returncode
+    return main(words)
+
+
+def _short_run(words: list[str]) -> list[str]:
+    """The command with few messages, and one value of each axis that it does not name."""
+    options = parse(words)
+    scenario = load_scenario(find_scenario(take_scenario(options)))
+    given = dict(split_setting(setting) for setting in options.settings)
+    settings = {axis: str(values[0]) for axis, values in scenario.sweep.items()}
+    if scenario.parameters.get("platform") == "myri10g-2009":
+        settings |= LITTLE_DILATED
+    settings |= {key.replace("-", "_"): value for key, value in given.items()} | SHORT
+    kept = [word for word in words if word != "--set" and "=" not in word]
+    return [*kept, *map("=".join, settings.items())]
+
+
+def _one_part(words: list[str]) -> list[str]:
+    """`bench` with a quick figure in place of those that it names, if there are such."""
+    names = [benchmark.name for benchmark in benchmarks(chosen_engine())]
+    for part in parse(words).only or []:
+        assert any(one.startswith(part) for one in names), part
+    kept = [word for at, word in enumerate(words) if "--only" not in words[max(at - 1, 0) : at + 1]]
+    return [*kept, "--only", "ring_pass", "--seconds", "0.02"]
+
+
+def _with_results(words: list[str]) -> list[str]:
+    """`plot` with its directories; a stand-in where an earlier command would have made one."""
+    found: list[str] = []
+    for word in words:
+        if "*" in word and not glob.glob(word):
+            some = next(path.parent for path in sorted(Path("results").glob("*/run.json")))
+            shutil.copytree(some, word.replace("*", "made"))
+        found += sorted(glob.glob(word)) if "*" in word else [word]
+    return found if "--format" in found else [*found, "--format", "svg"]
+
+
+def _python(command: str) -> int:
+    """A scenario file as a program of its own."""
+    words = ["run", *shlex.split(command)[1:]]
+    return subprocess.run([sys.executable, *_short_run(words)[1:]], check=False).returncode
+
+
+def _make(command: str) -> int:
+    """That the target is there, and what it would do."""
+    done = subprocess.run([*shlex.split(command), "--dry-run"], capture_output=True, check=False)
+    return done.returncode
+
+
+def _shell(command: str) -> int:
+    if command.startswith("cc ") and shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    return subprocess.run(command, shell=True, check=False).returncode
+
+
+HANDLERS: dict[str, Callable[[str], int]] = {
+    "shrimpmx": _shrimpmx,
+    "python": _python,
+    "make": _make,
+    **dict.fromkeys(("mkdir", "echo", "cat", "cc", "./sketch"), _shell),
+}
