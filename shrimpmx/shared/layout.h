@@ -217,7 +217,8 @@ struct endpoint_descriptor {          /* offset; writer */
     uint32_t last_core;               /* 112  core that touched it last, + 1 */
     volatile uint32_t process_core;   /* 116  the rank: core that it runs on, + 1; 0: not known */
     volatile uint64_t handovers;      /* 120  times another core than the last took it */
-    /* Consumer's side: the owning rank. */
+    /* Consumer's side: the owning rank. On a line of its own, however large the lock is. */
+    _Alignas(64)
     volatile uint32_t unexpected_released; /* 128  free-running; in batches of entries / 4 */
     volatile uint32_t expected_released;   /* 132 */
     uint64_t pulls_offset;            /* 136  supervisor: struct pull_handle[ENDPOINT_PULLS] */
