@@ -35,10 +35,10 @@ PROGRAMS = ("receive_floor", "pingpong_floor", "waiting_sketch")
 # As the extension modules are built.
 OPTIONS = ("-O2", "-std=gnu11", "-pthread", "-Ishrimpmx")
 TURNS = 5
-# A turn of a row, s.
+# A turn of a row, s; in one second so much is done where nothing is slow.
 SECONDS = 0.5
-MESSAGES = 2_000_000
-ROUND_TRIPS = 10_000
+MESSAGES_PER_SECOND = 4_000_000
+ROUND_TRIPS_PER_SECOND = 10_000
 # Five pairs that compute for 0 to 300 us before each send: figure 3 of the waiting paper.
 PAIRS, MOST_US, EXCHANGES = 5, 300, 250
 
@@ -57,19 +57,21 @@ class Floor:
     is_rate: bool = False
 
 
-def floors() -> list[Floor]:
-    """Every floor with its row."""
+def floors(seconds: float) -> list[Floor]:
+    """Every floor with its row, of which a turn takes about `seconds`."""
+    messages = str(max(20_000, int(seconds * MESSAGES_PER_SECOND)))
+    round_trips = str(max(100, int(seconds * ROUND_TRIPS_PER_SECOND)))
     measures = {each.name: each.measure for each in benchmarks(chosen_engine())}
     cpus = tuple(str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:2])
 
     def row(name: str, scale: float = 1.0) -> Callable[[], float]:
-        return lambda: float(np.median(measures[name](SECONDS).figures)) / scale
+        return lambda: float(np.median(measures[name](seconds).figures)) / scale
 
     found = [
         Floor(
             f"receive path, {coalescing}",
             "M msg/s",
-            ("receive_floor", coalescing, str(MESSAGES), *cpus),
+            ("receive_floor", coalescing, messages, *cpus),
             row(f"receive_path_128B[{coalescing},block,no-limit]", 1e6),
             is_rate=True,
         )
@@ -79,7 +81,7 @@ def floors() -> list[Floor]:
         Floor(
             "ping-pong 0 B, two nodes",
             "us",
-            ("pingpong_floor", str(ROUND_TRIPS), *cpus),
+            ("pingpong_floor", round_trips, *cpus),
             row("pingpong_0B[disabled]"),
         )
     )
@@ -150,6 +152,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="beginnings of names")
     parser.add_argument("--turns", type=int, default=TURNS, help=f"of each pair ({TURNS})")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"of a turn ({SECONDS})")
     options = parser.parse_args()
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
@@ -158,9 +161,10 @@ def main() -> int:
     if len(os.sched_getaffinity(0)) < 2:
         print("floors: not measured, since they need two CPUs and this process may use only one")
         return 0
-    chosen = [f for f in floors() if not options.names or f.name.startswith(tuple(options.names))]
+    every = floors(options.seconds)
+    chosen = [f for f in every if not options.names or f.name.startswith(tuple(options.names))]
     if not chosen:
-        parser.error(f"there are {', '.join(repr(floor.name) for floor in floors())}")
+        parser.error(f"there are {', '.join(repr(floor.name) for floor in every)}")
     with tempfile.TemporaryDirectory() as place:
         compile_programs(compiler, Path(place))
         print(f"{'':28} {'floor':>9} {'measured':>9} {'':8} ratio  (middle half of the turns)")
