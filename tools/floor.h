@@ -116,7 +116,7 @@ static inline void handle_interrupts(struct line *line, struct ring *rx, struct 
                     prefetch_read(ahead);
                     prefetch_read(ahead + 64);
                     prefetch_read(ahead + 128);
-                    memcpy(event, slot->frame + 16, 24); /* what the header tells the library */
+                    memcpy(event, slot->frame + 16, 16); /* what the header tells the library */
                     event->small.recvq_offset = offset;
                     event->small.length = slot->length - HEADER_BYTES;
                     for (uint32_t done = 0; done < data_bytes; done += 64)
@@ -131,7 +131,8 @@ static inline void handle_interrupts(struct line *line, struct ring *rx, struct 
                 continue;
             store_release_u32(&line->token, 0);
             full_fence();
-        } while (polled == BUDGET || (ring_depth(rx) != 0 && compare_exchange_u32(&line->token, 0, 1)));
+        } while (polled == BUDGET ||
+                 (ring_depth(rx) != 0 && compare_exchange_u32(&line->token, 0, 1)));
     }
 }
 

@@ -1,14 +1,14 @@
-/* The least that the two-node ping-pong of `shrimpmx bench` can cost on this machine: 0-byte messages
- * between two ranks that spin, through the same rings, processes, wake-ups and emulated times.
+/* The least that the two-node ping-pong of `shrimpmx bench` can cost on this machine: 0-byte
+ * messages between ranks that spin, through the same rings, processes, wake-ups and emulated times.
  *
  *   cc -O2 -std=gnu11 -pthread -I shrimpmx -o pingpong_floor tools/pingpong_floor.c
  *   ./pingpong_floor ROUND_TRIPS [FIRST_CPU SECOND_CPU]
  *
- * As placed on two CPUs: node 0's handler and rank on the first CPU, node 1's on the second, and both
- * NICs in one process on the first, at a higher real-time priority than the handlers. A rank fills a
- * slot of its tx ring and wakes the NICs. They copy the frame into a link ring and from there into the
- * other node's rx ring, spin until link (500 ns) and DMA (500 ns) are over, and wake its handler. The
- * handler posts an event, which the rank finds.
+ * Placed as on two CPUs: node 0's handler and rank on the first, node 1's on the second, and both
+ * NICs in one process on the first, at a higher real-time priority than the handlers. A rank fills
+ * a slot of its tx ring and wakes the NICs. They copy the frame into a link ring and from there
+ * into the other node's rx ring, spin until link (500 ns) and DMA (500 ns) are over, and wake its
+ * handler. The handler posts an event, which the rank finds.
  *
  * Not there: the library, checks, policies, counters, and all but one frame at a time.
  *
