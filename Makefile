@@ -30,6 +30,7 @@ test: $(VENV)/built $(VENV)/tools
 
 bench: $(VENV)/built
 	$(BIN)/shrimpmx bench
+	$(BIN)/python tools/floors.py
 
 # cython-lint starts pycodestyle by its name.
 lint: export PATH := $(CURDIR)/$(BIN):$(PATH)

@@ -58,9 +58,7 @@ cdef void ack_receive(Library library, MxPartner *partner, const event *incoming
         ack_take_in(library, partner, incoming.liback.lib_seqnum)
 
 
-cdef void ack_owe(Library library, MxPartner *partner, bint at_once) noexcept nogil:
-    if partner.ack_state == ACK_NOW or not partner.known:
-        return
+cdef void ack_schedule(Library library, MxPartner *partner, bint at_once) noexcept nogil:
     if at_once or (
         seqnum_distance(partner.next_frag, partner.last_acked) >= library.settings.notacked_max
     ):

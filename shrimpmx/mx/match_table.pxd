@@ -9,7 +9,10 @@ served in the order of asking are never hashed. The oldest that fits is found ei
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from shrimpmx.mx.types cimport CACHE_LINE_BYTES, ListLink, MxRequest, request_of_queue
+from shrimpmx.mx.types cimport (
+    CACHE_LINE_BYTES, REQUEST_HASHED, REQUEST_POSTED, ListLink, MxRequest, list_append, list_empty,
+    list_remove, request_of_queue,
+)
 from shrimpmx.native.atomics cimport prefetch_write
 
 cdef enum:
@@ -51,16 +54,15 @@ cdef struct Matching:
 cdef int matching_open(Matching *matching, uint64_t entries, uint32_t context_bits,
                        uint32_t context_shift, uint64_t *grown, uint64_t *comparisons) except -1
 cdef void matching_close(Matching *matching) noexcept
-# A receive waits for a message; no bit of its match lies outside its mask, which has all bits
-# of the context id.
-cdef void matching_post(Matching *matching, MxRequest *receive) noexcept nogil
 # A message waits for a receive.
 cdef void matching_keep(Matching *matching, MxRequest *kept) noexcept nogil
-# The oldest message that waits and fits, or NULL.
-cdef MxRequest *matching_unexpected(Matching *matching, uint64_t match,
-                                    uint64_t mask) noexcept nogil
+# The oldest message of `queue` that waits and fits, or NULL.
+cdef MxRequest *matching_search_unexpected(Matching *matching, MatchQueue *queue, uint64_t match,
+                                           uint64_t mask) noexcept nogil
 # Waits no longer; harmless if it did not.
 cdef void matching_remove(Matching *matching, MxRequest *request) noexcept nogil
+# A request that was hashed waits no longer.
+cdef void hash_out(MatchSide *side, MxRequest *request) noexcept nogil
 # For matching_take_posted().
 cdef MxRequest *matching_find_hashed(Matching *matching, MatchQueue *queue,
                                      uint64_t match) noexcept nogil
@@ -70,6 +72,37 @@ cdef inline uint64_t matching_context(const Matching *matching, uint64_t match) 
     if matching.context_last == 0:
         return 0
     return match >> matching.context_shift & matching.context_last
+
+
+cdef inline void queue_add(MatchQueue *queue, MxRequest *request) noexcept nogil:
+    list_append(&queue.listed, &request.queue)
+    if queue.pending == &queue.listed:
+        queue.pending = &request.queue
+
+
+cdef inline void queue_remove(MatchSide *side, MatchQueue *queue,
+                              MxRequest *request) noexcept nogil:
+    if queue.pending == &request.queue:
+        queue.pending = request.queue.next
+    list_remove(&request.queue)
+    if request.flags & REQUEST_HASHED:
+        hash_out(side, request)
+
+
+cdef inline void matching_post(Matching *matching, MxRequest *receive) noexcept nogil:
+    """A receive waits for a message; no bit of its match lies outside its mask, which has all bits
+    of the context id."""
+    receive.flags |= REQUEST_POSTED
+    queue_add(&matching.posted.queues[matching_context(matching, receive.match)], receive)
+
+
+cdef inline MxRequest *matching_unexpected(Matching *matching, uint64_t match,
+                                           uint64_t mask) noexcept nogil:
+    """The oldest message that waits and fits, or NULL."""
+    cdef MatchQueue *queue = &matching.unexpected.queues[matching_context(matching, match)]
+    if list_empty(&queue.listed):
+        return NULL
+    return matching_search_unexpected(matching, queue, match, mask)
 
 
 cdef inline uint32_t matching_looks(const MatchQueue *queue) noexcept nogil:
@@ -97,6 +130,7 @@ cdef inline MxRequest *matching_take_posted(Matching *matching, uint64_t match) 
             # Most often the one behind it is the next to be taken.
             prefetch_write(link)
             prefetch_write(<char *>link + CACHE_LINE_BYTES)
-            matching_remove(matching, request)
+            request.flags &= ~(<uint32_t>REQUEST_POSTED)
+            queue_remove(&matching.posted, queue, request)
             return request
     return NULL

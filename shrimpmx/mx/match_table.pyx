@@ -74,20 +74,14 @@ cdef void matching_close(Matching *matching) noexcept:
     memset(matching, 0, sizeof(Matching))
 
 
-cdef void matching_post(Matching *matching, MxRequest *receive) noexcept nogil:
-    receive.flags |= REQUEST_POSTED
-    side_add(matching, &matching.posted, receive)
-
-
 cdef void matching_keep(Matching *matching, MxRequest *kept) noexcept nogil:
     kept.flags |= REQUEST_UNEXPECTED
     kept.mask = ALL_BITS
-    side_add(matching, &matching.unexpected, kept)
+    queue_add(&matching.unexpected.queues[matching_context(matching, kept.match)], kept)
 
 
-cdef MxRequest *matching_unexpected(Matching *matching, uint64_t match,
-                                    uint64_t mask) noexcept nogil:
-    cdef MatchQueue *queue = &matching.unexpected.queues[matching_context(matching, match)]
+cdef MxRequest *matching_search_unexpected(Matching *matching, MatchQueue *queue, uint64_t match,
+                                           uint64_t mask) noexcept nogil:
     cdef ListLink *link = queue.listed.next
     cdef uint32_t looks = matching_looks(queue)
     while link != &queue.listed:
@@ -137,22 +131,8 @@ cdef void matching_remove(Matching *matching, MxRequest *request) noexcept nogil
         side_remove(matching, &matching.unexpected, request)
 
 
-cdef inline void side_add(Matching *matching, MatchSide *side,
-                          MxRequest *request) noexcept nogil:
-    cdef MatchQueue *queue = &side.queues[matching_context(matching, request.match)]
-    list_append(&queue.listed, &request.queue)
-    if queue.pending == &queue.listed:
-        queue.pending = &request.queue
-
-
-cdef inline void side_remove(Matching *matching, MatchSide *side,
-                             MxRequest *request) noexcept nogil:
-    cdef MatchQueue *queue = &side.queues[matching_context(matching, request.match)]
-    if queue.pending == &request.queue:
-        queue.pending = request.queue.next
-    list_remove(&request.queue)
-    if request.flags & REQUEST_HASHED:
-        hash_out(side, request)
+cdef void side_remove(Matching *matching, MatchSide *side, MxRequest *request) noexcept nogil:
+    queue_remove(side, &side.queues[matching_context(matching, request.match)], request)
 
 
 # -- the hash ----------------------------------------------------------------

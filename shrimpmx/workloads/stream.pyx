@@ -122,9 +122,10 @@ cdef object open_stream(Stream *stream, uint32_t size_bytes, uint64_t count, uin
     return buffers
 
 
-cdef LoopResult complete(Endpoint endpoint, Stream *stream, uint64_t number) noexcept nogil:
-    """Waits for message `number` and releases its request."""
-    cdef MxRequest *request = stream.requests[number % stream.window]
+cdef LoopResult complete(Endpoint endpoint, Stream *stream, uint64_t number,
+                         uint32_t slot) noexcept nogil:
+    """Waits for message `number`, whose place is `slot`, and releases its request."""
+    cdef MxRequest *request = stream.requests[slot]
     cdef WaitResult result
     stream.failure.message = number
     if request.kind == REQUEST_RECEIVE and stream.partner != NULL:
@@ -135,7 +136,7 @@ cdef LoopResult complete(Endpoint endpoint, Stream *stream, uint64_t number) noe
         return LOOP_FAILED if result == WAIT_TIMED_OUT else LOOP_STOPPED
     stream.failure.status = request.status
     endpoint.release_c(request)
-    stream.requests[number % stream.window] = NULL
+    stream.requests[slot] = NULL
     return LOOP_DONE if stream.failure.status == STATUS_SUCCESS else LOOP_FAILED
 
 
@@ -147,7 +148,7 @@ cdef LoopResult send_all(Endpoint endpoint, Stream *stream) noexcept nogil:
     for number in range(stream.count):
         slot = <uint32_t>(number % stream.window)
         if stream.requests[slot] != NULL:
-            result = complete(endpoint, stream, number - stream.window)
+            result = complete(endpoint, stream, number - stream.window, slot)
             if result != LOOP_DONE:
                 return result
         data = stream.buffers + <uint64_t>slot * stream.size_bytes
@@ -158,17 +159,16 @@ cdef LoopResult send_all(Endpoint endpoint, Stream *stream) noexcept nogil:
             return LOOP_NO_MEMORY
         if number % SEND_BATCH == SEND_BATCH - 1:
             endpoint.progress_c()
-    for slot in range(stream.window):
-        number = stream.count - stream.window + slot
-        if stream.requests[number % stream.window] != NULL:
-            result = complete(endpoint, stream, number)
+    for number in range(stream.count - min(stream.count, <uint64_t>stream.window), stream.count):
+        slot = <uint32_t>(number % stream.window)
+        if stream.requests[slot] != NULL:
+            result = complete(endpoint, stream, number, slot)
             if result != LOOP_DONE:
                 return result
     return LOOP_DONE
 
 
-cdef bint post(Endpoint endpoint, Stream *stream, uint64_t number) noexcept nogil:
-    cdef uint32_t slot = <uint32_t>(number % stream.window)
+cdef bint post(Endpoint endpoint, Stream *stream, uint32_t slot) noexcept nogil:
     stream.requests[slot] = endpoint.irecv_c(
         stream.buffers + <uint64_t>slot * stream.size_bytes, stream.size_bytes, stream.match,
         ANY_BITS)
@@ -178,15 +178,17 @@ cdef bint post(Endpoint endpoint, Stream *stream, uint64_t number) noexcept nogi
 cdef LoopResult receive_all(Endpoint endpoint, Stream *stream,
                             int64_t[::1] stamps) noexcept nogil:
     cdef uint64_t number
+    cdef uint32_t slot
     cdef uint32_t until_stamp = 1
     cdef int64_t stamps_count = 0
     cdef LoopResult result
     cdef uint8_t *data = stream.buffers
-    for number in range(min(<uint64_t>stream.window, stream.count)):
-        if not post(endpoint, stream, number):
+    for slot in range(<uint32_t>min(<uint64_t>stream.window, stream.count)):
+        if not post(endpoint, stream, slot):
             return LOOP_NO_MEMORY
+    slot = 0
     for number in range(stream.count):
-        result = complete(endpoint, stream, number)
+        result = complete(endpoint, stream, number, slot)
         if result != LOOP_DONE:
             return result
         until_stamp -= 1
@@ -195,12 +197,13 @@ cdef LoopResult receive_all(Endpoint endpoint, Stream *stream,
             stamps_count += 1
             until_stamp = stream.batch
         if stream.verify:
-            data = stream.buffers + (number % stream.window) * stream.size_bytes
+            data = stream.buffers + <uint64_t>slot * stream.size_bytes
             if not stamped(data, stream.size_bytes, number):
                 return LOOP_CORRUPT
         if number + stream.window < stream.count:
-            if not post(endpoint, stream, number + stream.window):
+            if not post(endpoint, stream, slot):
                 return LOOP_NO_MEMORY
+        slot = slot + 1 if slot + 1 < stream.window else 0
     stream.started_ns = stamps[0]
     stream.ended_ns = endpoint.host.now_c()
     endpoint.flush_c()

@@ -96,6 +96,17 @@ def test_the_same_requests_are_found_as_by_looking_at_each(
         assert matcher.take_posted(value) is None
 
 
+@pytest.mark.parametrize("masks", [(ALL, 0), (0, ALL), (0, 1), (1, 0)])
+def test_of_two_masks_that_fit_the_older_receive_is_taken(masks: tuple[int, int]) -> None:
+    """Behind more receives for other messages than are looked at before the queue is hashed."""
+    matcher = Matcher(14)
+    for number in range(12):
+        matcher.post(number, 100 + number)
+    for number, mask in zip((12, 13), masks, strict=True):
+        matcher.post(number, 5 & mask, mask)
+    assert [matcher.take_posted(5) for _ in range(3)] == [12, 13, None]
+
+
 @pytest.mark.parametrize("masks", [1, 2, 16, 17, 40])
 def test_order_holds_among_many_masks(masks: int) -> None:
     """Beyond 16 masks receives are not hashed, which must not show."""
