@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     InputError for a run, node, vector or core that there is not, and for an empty list.
     """
     cores = _wanted(options)
-    with AttachedRun(choose_run(options.target)) as attached:
+    with AttachedRun(choose_run(options.target, to_change=cores is not None)) as attached:
         if cores is None:
             _print(attached, options.node)
         else:

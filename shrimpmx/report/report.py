@@ -101,14 +101,14 @@ def _emulation(point: PointData) -> str:
     parts = []
     if dilation != 1.0:
         parts.append(
-            f"Times are those of the emulated hosts: this machine took {dilation:g} times as "
-            "long (time_dilation; raw samples in run.json)."
+            "Times are those of the emulated hosts: measured times divided by "
+            f"{dilation:g} (time_dilation; raw samples in run.json)."
         )
     interrupt = costs.get("interrupt", 0)
     if interrupt:
-        parts.append(f"An interrupt takes {number_words(interrupt / 1000)} µs.")
+        parts.append(f"An interrupt takes {number_words(interrupt / dilation / 1000)} µs.")
     added = " and ".join(
-        f"{number_words(ns / 1000)} µs per {what}"
+        f"{number_words(ns / dilation / 1000)} µs per {what}"
         for what, ns in costs.items()
         if ns and what != "interrupt"
     )

@@ -83,7 +83,7 @@ def message_rate(run: Outcome) -> float:
 
 @METRICS.metric("Interrupts per message", "irq/msg", "count")
 def interrupts_per_message(run: Outcome) -> float:
-    """Interrupts that the NICs raised, per message received."""
+    """Interrupts that all NICs raised, also for acknowledgements, per message received."""
     if run.per_message:
         return _mean_by_message(run, "irq_raised")
     return run.total("irq_raised") / some(run.total("recv_messages"), NO_MESSAGE)
@@ -146,7 +146,7 @@ def acks_per_message(run: Outcome) -> float:
 
 @METRICS.metric("Packets per interrupt", "pkt/irq", "count", "higher")
 def packets_per_interrupt(run: Outcome) -> float:
-    """Packets that a handler found, per interrupt it took."""
+    """Packets that all handlers found, per interrupt that they took."""
     return run.total("recv_packets") / some(run.total("interrupts"), "no interrupt was raised")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import pytest
 from support.live_run import RUN, LiveRun, only_our_runs
 
 from shrimpmx.cli import main
+from shrimpmx.cluster.live import runs
 
 CHANGE = ("--node", "0", "--vector", "1")
 
@@ -54,6 +56,17 @@ def test_the_table_is_that_of_proc_interrupts_with_affinities_and_processes(
         ["1:", "0", "45", "shrimpmx-edge", "node0-rx-1", "affinity", "1"],
     ]
     assert (bytes(live.node.segment.view()), live.mappings()) == before
+
+
+@pytest.mark.usefixtures("live")
+def test_a_change_names_its_run_where_several_are_live(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (ours,) = runs.live_runs()
+    other = dataclasses.replace(ours, run_id="0" * 8)
+    monkeypatch.setattr(runs, "live_runs", lambda: [other, ours])
+    assert RUN in refusal(capsys, *CHANGE, "--cores", "0")
+    assert main(["affinity", RUN, *CHANGE, "--cores", "0"]) == 0
 
 
 @pytest.mark.parametrize(

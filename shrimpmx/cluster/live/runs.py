@@ -15,10 +15,13 @@ def live_runs() -> list[RunIdentity]:
     return sorted((o for o in found if o.is_alive()), key=lambda one: (one.start_ticks, one.pid))
 
 
-def choose_run(run_id: str | None, *, or_result: bool = False) -> RunIdentity:
+def choose_run(
+    run_id: str | None, *, or_result: bool = False, to_change: bool = False
+) -> RunIdentity:
     """The live run whose id begins with `run_id`; None: the newest.
 
-    InputError if there is none, or more than one; `or_result`: the user might have named a result.
+    InputError if there is none, or more than one; `or_result`: the user might have named a result;
+    `to_change`: the newest will do only if no other is live, which might be another user's.
     """
     runs = live_runs()
     known = ", ".join(run.run_id for run in runs) or "none"
@@ -26,6 +29,10 @@ def choose_run(run_id: str | None, *, or_result: bool = False) -> RunIdentity:
         if not runs:
             advice = "give a result directory to look at" if or_result else "start one first"
             raise InputError(f"no run is live on this machine; {advice}")
+        if to_change and len(runs) > 1:
+            raise InputError(
+                f"{len(runs)} runs are live; give the id of the one to change ({known})"
+            )
         return runs[-1]
     fitting = [run for run in runs if run.run_id.startswith(run_id)]
     exact = [run for run in fitting if run.run_id == run_id]
