@@ -121,7 +121,7 @@ IRQ = {
     "polls": "Polls of an rx ring.",
     "budget_exhausted": "Polling rounds in which a poll used up its budget.",
     "demotions": "Times that it asked to lose its real-time priority (Linux: ksoftirqd).",
-    "reclaims": "Times that frames had come while it unmasked the interrupt, and it went on polling.",
+    "reclaims": "Times that frames had come while it unmasked the interrupt; it polled on.",
     "timer_ticks": "Times that it looked at the timers of pulls.",
     "poll_timers": "Polls that no interrupt began, but a timer or a rank that stopped polling.",
     "suspensions": "Times that a polling rank took over from interrupts (irq-suspend).",
