@@ -31,6 +31,13 @@ static inline int64_t now_ns(void) {
     return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
+/* Of this process since it was forked. */
+static inline double cpu_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return time.tv_sec * 1e9 + time.tv_nsec;
+}
+
 static inline void *shared_memory(size_t bytes) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
