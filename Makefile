@@ -54,7 +54,7 @@ $(VENV)/builders: pyproject.toml
 
 # The compiled modules, in place. What has not changed is not compiled again.
 $(VENV)/compiled: $(VENV)/builders $(COMPILED) setup.py
-	@echo "compiling the modules that changed; all of them, the first time, take about 5 minutes on two CPUs"
+	@echo "compiling the modules that changed; all of them, the first time, take 2 to 4 minutes on two CPUs"
 	$(BIN)/python setup.py --quiet build_ext --inplace --parallel $(JOBS)
 	touch $@
 
