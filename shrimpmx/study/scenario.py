@@ -11,9 +11,16 @@ import json
 import random
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, get_args
 
-from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.nic.policy import Policy
@@ -81,6 +88,21 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+def _each_is_one(given: Any) -> Any:
+    """Refuse what is no expectation before each kind of them is tried on it."""
+    if isinstance(given, Expectation):
+        name = type(given).__name__
+        raise ValueError(
+            f"expectations must be a tuple of expectations, not a single {name}; "
+            f"write ({name}(...),)"
+        )
+    for number, each in enumerate(given if isinstance(given, tuple | list) else ()):
+        if not isinstance(each, Expectation):
+            kinds = ", ".join(kind.__name__ for kind in get_args(Expectation))
+            raise ValueError(f"expectations[{number}] must be one of {kinds}, not {each!r}")
+    return given
+
+
 class Scenario(Declared):
     """What a scenario file declares.
 
@@ -109,7 +131,7 @@ class Scenario(Declared):
     columns: AxisName = ""
     repeats: Annotated[int, Field(ge=1, le=1000)] = 1
     metrics: Annotated[tuple[str, ...], Field(min_length=1)]
-    expectations: tuple[Expectation, ...] = ()
+    expectations: Annotated[tuple[Expectation, ...], BeforeValidator(_each_is_one)] = ()
     policies: dict[str, Any] = Field(default_factory=dict)
     waits: dict[str, Any] = Field(default_factory=dict)
     sections: tuple[str, ...] = ()

@@ -277,6 +277,16 @@ def test_bad_settings(setting: str, sentence: str) -> None:
         ({"parameters": {"rx_usecs": 20, "rx-usecs": 75}}, "rx_usecs is set twice, as 'rx_usecs'"),
         ({"sweep": {"mtu": (1500,), "nic.mtu": (9000,)}, "compare": ""}, "mtu is set twice, as"),
         ({"sweep": {"wait.strategy": ("spin",)}}, "wait is set twice, in parameters and in sweep"),
+        (
+            {"expectations": EXPECTED},
+            "expectations must be a tuple of expectations, not a single Ratio; write (Ratio(...),)",
+        ),
+        (
+            {"expectations": (EXPECTED, {"text": "t"})},
+            "expectations[1] must be one of Ratio, Between, Equals, Bound, Within, Near, Order, "
+            "not {'text': 't'}",
+        ),
+        ({"expectations": 3}, "expectations must be a list of values, not 3"),
         ({"sweep": 3}, "sweep must be a mapping of names to values, not 3"),
         (
             {"expectations": (Ratio(text="t", metric="round_trip", of={}, to={}, at_most=1),)},
