@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from shrimpmx.errors import InputError, did_you_mean
-from shrimpmx.nic.policy import Policy
+from shrimpmx.nic.policy import METHODS, Policy
 from shrimpmx.report.sections import SECTIONS
 from shrimpmx.results.expectation_kinds import (
     Between,
@@ -353,6 +353,12 @@ def _check_own(
             raise ValueError(
                 f"{field}[{name!r}] must derive from {base.__module__}.{base.__name__}, which "
                 f"{kind.__name__} does not"
+            )
+        own = [m for m in METHODS if getattr(kind, m, None) is not getattr(Policy, m)]
+        if base is Policy and isinstance(kind, type) and not own:
+            raise ValueError(
+                f"{field}[{name!r}] never asks for an interrupt: {kind.__name__} overrides none of "
+                f"{', '.join(METHODS)}"
             )
 
 

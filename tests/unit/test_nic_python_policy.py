@@ -170,13 +170,31 @@ def test_a_policys_times_are_those_of_the_emulated_hosts(dilation: float) -> Non
 
 @pytest.mark.parametrize(
     ("misspelt", "meant"),
-    [("on_dma_completed", "on_dma_complete"), ("on_raise", "on_raised"), ("on_nothing", "")],
+    [
+        ("on_dma_completed", "on_dma_complete"),
+        ("on_raise", "on_raised"),
+        ("raised", "on_raised"),
+        ("onDmaComplete", "on_dma_complete"),
+        ("deadLine", "on_deadline"),
+        ("on_nothing", ""),
+    ],
 )
 def test_a_misspelt_method_is_refused_with_the_nearest_name(misspelt: str, meant: str) -> None:
     with pytest.raises(InputError, match=rf"Wrong\.{misspelt} is no method") as caught:
         type("Wrong", (Three,), {misspelt: lambda self, now_ns: None})
     assert ("did you mean" in str(caught.value)) == bool(meant)
     assert str(caught.value).endswith(f"did you mean {meant!r}?" if meant else "on_raised")
+
+
+def test_helpers_and_counts_are_no_misspelt_methods() -> None:
+    class Helped(Three):
+        raised = 0
+
+        def _raised(self) -> None: ...
+        def due(self) -> None: ...
+        def wait_longer(self) -> None: ...
+
+    assert Helped().raised == 0
 
 
 def test_policies_of_both_kinds_are_made() -> None:

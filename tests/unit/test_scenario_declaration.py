@@ -27,6 +27,10 @@ BASE: dict[str, Any] = {
 NO_ENGINE: Any = None
 
 
+class Idle(Policy):
+    """Overrides nothing."""
+
+
 def scenario(**changes: Any) -> Scenario:
     return Scenario(**{**BASE, **changes})
 
@@ -177,7 +181,8 @@ def test_every_name_of_a_parameter_means_the_same() -> None:
 
 def test_a_users_policy_is_a_value_of_coalescing() -> None:
     class Mine(Policy):
-        pass
+        def on_dma_complete(self, now_ns: int, marked: bool, dma_pending: int) -> bool:
+            return True
 
     points = scenario(policies={"mine": Mine}, sweep={"coalescing": ("mine", "stream")}).points()
     assert [point.policy for point in points] == ["mine", ""]
@@ -266,6 +271,10 @@ def test_bad_settings(setting: str, sentence: str) -> None:
             "must derive from shrimpmx.nic.policy.Policy, which int does",
         ),
         ({"sweep": {"mtu": (1500, 9000, 1500)}, "compare": ""}, "'mtu' has the value 1500 twice"),
+        (
+            {"policies": {"mine": Idle}},
+            "policies['mine'] never asks for an interrupt: Idle overrides none of on_arrival, on_",
+        ),
         ({"policies": {"mine": 3}}, "policies['mine'] must be a policy class, not 3"),
         ({"waits": {"spin-sched": dict}}, "waits cannot rename 'spin-sched'"),
         ({"waits": {"mine": Policy}}, "waiting_strategy.WaitingStrategy, which Policy does not"),
