@@ -50,6 +50,10 @@ class DeadlineError(AgentError):
     """A run did not end within its deadline."""
 
 
+class NeverReportedError(DeadlineError):
+    """A run did not end since a user's policy let packets wait: more time would not help."""
+
+
 class AbortedError(AgentError):
     """A wait ended because the run is being stopped."""
 

@@ -113,8 +113,9 @@ class ClusterSpec:
     `mode`: "two-node" runs every node in full; "generator" runs node 0 in full and lets the
     NIC's process play node 1. `cpus` fixes CPUs by name, e.g. {"nic": 0, "node0.core0": 3}.
     `nic_wait` and `irq_wait` override how those processes wait, `policy` makes a user's
-    coalescing policy for node `index`, and `waits` makes user's waiting strategies, by the names
-    that they have in `wait`. `realtime` False asks for normal priority everywhere.
+    coalescing policy for node `index`, called `policy_name`, and `waits` makes user's waiting
+    strategies, by the names that they have in `wait`. `realtime` False asks for normal priority
+    everywhere.
     `survive`: a rank that dies or fails does not end the run; its endpoint is closed, which its
     partners learn from the protocol, and the result names it. `dilation`: how much longer
     the hardware's times are than those of what they emulate, for policies that reckon in rates.
@@ -140,6 +141,7 @@ class ClusterSpec:
     nic_wait: WaitParameters | None = None
     irq_wait: WaitParameters | None = None
     policy: Callable[[int], Any] | None = None
+    policy_name: str = ""
     waits: Mapping[str, Callable[[], WaitingStrategy]] = field(default_factory=dict)
     realtime: bool = True
     survive: bool = False

@@ -16,7 +16,7 @@ from typing import Any
 from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
 from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.progress import Bar
-from shrimpmx.errors import DeadlineError, InputError, PlacementError
+from shrimpmx.errors import DeadlineError, InputError, NeverReportedError, PlacementError
 from shrimpmx.results.result import json_place
 from shrimpmx.settings.cluster import DEADLINE_MAX_S
 from shrimpmx.study.execute import ClusterExecutor, check_points, machine_costs
@@ -209,7 +209,7 @@ def settings_to_go_on(
     options: argparse.Namespace, points: Iterable[Point], error: BaseException
 ) -> list[str]:
     """The settings to go on with after an error: with twice the deadline if that was the reason."""
-    if not isinstance(error, DeadlineError):
+    if not isinstance(error, DeadlineError) or isinstance(error, NeverReportedError):
         return list(options.settings)
     longest = max(point.parameters.cluster.deadline_s for point in points)
     raised = f"deadline_s={min(2 * longest, DEADLINE_MAX_S):g}"

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import difflib
+
 from shrimpmx.errors import InputError, did_you_mean
+
+# How alike a method and one of the policy's are for it to be a misspelt one, 0 to 1 (ours).
+MISSPELT = 0.85
+
+
+def _sound(name: str) -> str:
+    """What is left of a method's name without the ways to write it."""
+    return name.replace("_", "").lower().removeprefix("on")
 
 
 class Policy:
     """Base of a user's own coalescing policy.
 
-    Override what the policy needs; InputError for a method `on_...` that there is not. All times
+    Override what the policy needs; InputError for a method `on_...` that there is not, and for one
+    whose name is near to one of these (those of helpers may begin with `_`). All times
     are ns of the emulated hosts: a time dilation is taken off before each call, and applied to
     `deadline_ns` behind it. Two methods decide: they return True, or the name of a cause ("packet",
     "marked", "deferred", "timeout", "frames"), to raise an interrupt, and False or None not to. The
@@ -38,12 +49,16 @@ class Policy:
     deadline_ns: int | None = None
 
     def __init_subclass__(cls) -> None:
-        known = [name for name in dir(Policy) if name.startswith("on_")]
+        known = {_sound(name): name for name in METHODS}
         for name in dir(cls):
-            if name.startswith("on_") and name not in known:
+            if name in METHODS or name.startswith("_") or not callable(getattr(cls, name)):
+                continue
+            near = difflib.get_close_matches(_sound(name), known, n=1, cutoff=MISSPELT)
+            if near or name.startswith("on_"):
+                meant = f"; did you mean {known[near[0]]!r}?" if near else ""
                 raise InputError(
                     f"{cls.__name__}.{name} is no method of a coalescing policy, which has "
-                    f"{', '.join(known)}{did_you_mean(name, known)}"
+                    f"{', '.join(METHODS)}{meant or did_you_mean(name, METHODS)}"
                 )
 
     def on_arrival(self, now_ns: int, marked: bool, length_bytes: int) -> None:
@@ -59,3 +74,6 @@ class Policy:
 
     def on_raised(self, now_ns: int, cause: str) -> None:
         """All packets in host memory have been reported, by an interrupt or without one."""
+
+
+METHODS = tuple(name for name in dir(Policy) if name.startswith("on_"))

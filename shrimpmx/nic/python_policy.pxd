@@ -10,6 +10,6 @@ cdef class PythonPolicy(CoalescingPolicy):
     cdef double dilation
 
     cdef int64_t emulated_ns(self, int64_t now_ns) noexcept nogil
-    cdef Cause cause_of(self, object answer, Cause plain) except *
+    cdef Cause cause_of(self, object answer, Cause plain, str method) except *
     cdef int read_deadline(self) except -1
     cdef void fail(self, object error) noexcept

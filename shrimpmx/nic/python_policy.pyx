@@ -12,6 +12,7 @@ from shrimpmx.nic.coalescing cimport (
     CAUSE_NONE, CAUSE_PACKET, CAUSE_TIMEOUT, Cause, CoalescingPolicy
 )
 
+from shrimpmx.errors import InputError
 from shrimpmx.nic.coalescing import CAUSE_NAMES
 
 
@@ -50,7 +51,7 @@ cdef class PythonPolicy(CoalescingPolicy):
                 answer = self.policy.on_dma_complete(
                     self.emulated_ns(now_ns), bool(marked), dma_pending
                 )
-                cause = self.cause_of(answer, CAUSE_PACKET)
+                cause = self.cause_of(answer, CAUSE_PACKET, "on_dma_complete")
                 self.read_deadline()
             except BaseException as error:
                 self.fail(error)
@@ -65,9 +66,8 @@ cdef class PythonPolicy(CoalescingPolicy):
             try:
                 # Else a policy that forgets it would be called for ever at this same time.
                 self.policy.deadline_ns = None
-                cause = self.cause_of(
-                    self.policy.on_deadline(self.emulated_ns(now_ns)), CAUSE_TIMEOUT
-                )
+                answer = self.policy.on_deadline(self.emulated_ns(now_ns))
+                cause = self.cause_of(answer, CAUSE_TIMEOUT, "on_deadline")
                 self.read_deadline()
             except BaseException as error:
                 self.fail(error)
@@ -83,22 +83,31 @@ cdef class PythonPolicy(CoalescingPolicy):
             except BaseException as error:
                 self.fail(error)
 
-    cdef Cause cause_of(self, object answer, Cause plain) except *:
-        """The cause that a policy's answer means; `plain` is that of True."""
+    cdef Cause cause_of(self, object answer, Cause plain, str method) except *:
+        """The cause that the answer of a policy's method means; `plain` is that of True."""
         if answer is None or answer is False:
             return CAUSE_NONE
         if answer is True:
             return plain
-        if answer in CAUSE_NAMES:
+        if isinstance(answer, str) and answer in CAUSE_NAMES:
             return <Cause><int>CAUSE_NAMES.index(answer)
-        raise TypeError(
-            f"{type(self.policy).__name__} answered {answer!r}; a policy answers True, False, "
-            f"None or one of {', '.join(CAUSE_NAMES)}"
+        raise InputError(
+            f"{type(self.policy).__name__}.{method} returned {answer!r}; it must return True, "
+            f"False, None or a cause: {', '.join(map(repr, CAUSE_NAMES))}"
         )
 
     cdef int read_deadline(self) except -1:
         cdef object deadline = self.policy.deadline_ns
-        self.deadline_ns = NEVER_NS if deadline is None else <int64_t>deadline
+        if deadline is None:
+            self.deadline_ns = NEVER_NS
+            return 0
+        try:
+            self.deadline_ns = deadline
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(
+                f"{type(self.policy).__name__}.deadline_ns is {deadline!r}; it must be a time in "
+                "ns, or None"
+            ) from None
         # Rounded up, a deadline is not before the time that the policy has set.
         if self.dilation != 1 and self.deadline_ns < NEVER_NS / self.dilation:
             self.deadline_ns = <int64_t>ceil(self.deadline_ns * self.dilation)

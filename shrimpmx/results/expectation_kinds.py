@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from shrimpmx.results.metrics import METRICS
+from shrimpmx.settings.names import by_own_names
 
 AS_EXPECTED, OPPOSITE = "as expected", "not as expected"
 INCONCLUSIVE, NOT_HERE, NOT_RUN = "inconclusive", "not measurable here", "not run"
@@ -17,7 +18,7 @@ INCONCLUSIVE, NOT_HERE, NOT_RUN = "inconclusive", "not measurable here", "not ru
 ORDER_OF_VERDICTS = (AS_EXPECTED, INCONCLUSIVE, NOT_RUN, NOT_HERE, OPPOSITE)
 
 # Values of some axes of a result: all points that have them.
-Place = Mapping[str, Any]
+Place = Annotated[Mapping[str, Any], AfterValidator(by_own_names)]
 # Fields that hold a place, in the order in which they are compared.
 _PLACES = ("of", "to", "one", "other")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import BaseModel
 
 from shrimpmx.errors import InputError, did_you_mean
@@ -46,15 +49,37 @@ def _parameter_names() -> dict[str, tuple[str, str]]:
 
 
 PARAMETER_NAMES = _parameter_names()
+# The one name that a parameter is kept by: the last, and shortest, of those it can be set by.
+_OWN_NAMES = {known: name for name, known in PARAMETER_NAMES.items()}
 # Fields that go by another name where they are set.
 SHOWN_NAMES = {"strategy": "wait", "nic_kind": "nic", "kind": "workload", "profile": "platform"}
 
 
+def own_name(given: str) -> str:
+    """The name by which a parameter is kept: 'rx_usecs' for 'rx-usecs' and for 'nic.rx_usecs';
+    `given` itself if it names none.
+    """
+    known = PARAMETER_NAMES.get(given.strip().replace("-", "_"))
+    return given if known is None else _OWN_NAMES[known]
+
+
+def by_own_names(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by their parameters' own names; ValueError if one parameter is named twice."""
+    found: dict[str, str] = {}
+    for name in given:
+        own = own_name(name)
+        if own in found:
+            raise ValueError(f"{own} is set twice, as {found[own]!r} and as {name!r}")
+        found[own] = name
+    return {own: given[name] for own, name in found.items()}
+
+
 def parameter_name(given: str) -> str:
-    """The parameter that `given` names ('rx-usecs' is 'rx_usecs'); InputError if none does."""
+    """The own name of the parameter that `given` names; InputError if it names none."""
+    own = own_name(given)
+    if own in PARAMETER_NAMES:
+        return own
     name = given.strip().replace("-", "_")
-    if name in PARAMETER_NAMES:
-        return name
     full = next((full for full in PARAMETER_NAMES if full.endswith(f".{name}")), name)
     raise InputError(
         f"there is no parameter {given!r}{did_you_mean(full, PARAMETER_NAMES)} "

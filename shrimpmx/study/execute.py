@@ -109,7 +109,7 @@ class ClusterExecutor:
         if point.wait:
             wait = made.wait.model_copy(update={"strategy": point.wait})
             made = dataclasses.replace(made, wait=wait)
-        return cluster_spec(
+        spec = cluster_spec(
             parameters,
             seed,
             policy=None if policy is None else (lambda _node: _made(point.policy, policy)),
@@ -117,6 +117,7 @@ class ClusterExecutor:
             made=made,
             waits=self._waits,
         )
+        return dataclasses.replace(spec, policy_name=point.policy) if point.policy else spec
 
     def placement_of(self, point: Point, topology: Topology | None = None) -> Placement:
         """Where the processes of a point run, on this machine or on another `topology`.

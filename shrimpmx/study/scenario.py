@@ -11,12 +11,19 @@ import json
 import random
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, get_args
 
-from pydantic import Field, ValidationError, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from shrimpmx.errors import InputError, did_you_mean
-from shrimpmx.nic.policy import Policy
+from shrimpmx.nic.policy import METHODS, Policy
 from shrimpmx.report.sections import SECTIONS
 from shrimpmx.results.expectation_kinds import (
     Between,
@@ -31,7 +38,14 @@ from shrimpmx.results.expectation_kinds import (
 )
 from shrimpmx.results.metrics import METRICS
 from shrimpmx.settings.declared import WITH_COMMAS, Declared
-from shrimpmx.settings.names import GROUPS, PARAMETER_NAMES, SHOWN_NAMES, parameter_name
+from shrimpmx.settings.names import (
+    GROUPS,
+    PARAMETER_NAMES,
+    SHOWN_NAMES,
+    by_own_names,
+    own_name,
+    parameter_name,
+)
 from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.settings.strategies import (
     COALESCING_NAMES,
@@ -62,8 +76,9 @@ __all__ = [
 
 # Of a validation: settings have changed what a file declares.
 BY_SETTINGS = {"by": "settings"}
-# The names that the workload goes by.
-WORKLOAD_NAMES = tuple(n for n, known in PARAMETER_NAMES.items() if known == ("workload", "kind"))
+
+Named = Annotated[dict[str, Any], AfterValidator(by_own_names)]
+AxisName = Annotated[str, AfterValidator(own_name)]
 
 # More points than this are a mistake in an axis rather than a sweep that ends in useful time.
 POINTS_MAX = 10_000
@@ -71,6 +86,21 @@ POINTS_MAX = 10_000
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
+
+
+def _each_is_one(given: Any) -> Any:
+    """Refuse what is no expectation before each kind of them is tried on it."""
+    if isinstance(given, Expectation):
+        name = type(given).__name__
+        raise ValueError(
+            f"expectations must be a tuple of expectations, not a single {name}; "
+            f"write ({name}(...),)"
+        )
+    for number, each in enumerate(given if isinstance(given, tuple | list) else ()):
+        if not isinstance(each, Expectation):
+            kinds = ", ".join(kind.__name__ for kind in get_args(Expectation))
+            raise ValueError(f"expectations[{number}] must be one of {kinds}, not {each!r}")
+    return given
 
 
 class Scenario(Declared):
@@ -90,20 +120,22 @@ class Scenario(Declared):
     title: Annotated[str, Field(min_length=1)]
     source: str = ""
     shows: str = ""
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    sweep: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
-    without: tuple[dict[str, Any], ...] = ()
-    adjusted: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = ()
-    compare: str = ""
-    rows: str = ""
-    columns: str = ""
+    parameters: Named = Field(default_factory=dict)
+    sweep: Annotated[dict[str, tuple[Any, ...]], AfterValidator(by_own_names)] = Field(
+        default_factory=dict
+    )
+    without: tuple[Named, ...] = ()
+    adjusted: tuple[tuple[Named, Named], ...] = ()
+    compare: AxisName = ""
+    rows: AxisName = ""
+    columns: AxisName = ""
     repeats: Annotated[int, Field(ge=1, le=1000)] = 1
     metrics: Annotated[tuple[str, ...], Field(min_length=1)]
-    expectations: tuple[Expectation, ...] = ()
+    expectations: Annotated[tuple[Expectation, ...], BeforeValidator(_each_is_one)] = ()
     policies: dict[str, Any] = Field(default_factory=dict)
     waits: dict[str, Any] = Field(default_factory=dict)
     sections: tuple[str, ...] = ()
-    timelines: tuple[dict[str, Any], ...] = ()
+    timelines: tuple[Named, ...] = ()
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> Self:
@@ -121,6 +153,8 @@ class Scenario(Declared):
                 for axis in place:
                     _known(axis, self.sweep, field, "sweep axis")
         for axis, values in self.sweep.items():
+            if axis in self.parameters:
+                raise ValueError(f"{axis} is set twice, in parameters and in sweep")
             if not values:
                 raise ValueError(f"sweep axis {axis!r} has no values; give at least one")
             _each_once(axis, values)
@@ -155,8 +189,7 @@ class Scenario(Declared):
                             f"{field} names {axis}={one!r}, which is no point of the sweep; "
                             f"{axis} has {', '.join(map(repr, there))}"
                         )
-        kinds = [v for name in WORKLOAD_NAMES for v in self.sweep.get(name, ())]
-        kinds += [self.parameters[name] for name in WORKLOAD_NAMES if name in self.parameters]
+        kinds = [*self.sweep.get("workload", ()), self.parameters.get("workload")]
         if "interrupts" in self.sections and "anatomy" not in kinds:
             raise ValueError(
                 "section 'interrupts' needs workload 'anatomy', which counts message by message"
@@ -170,7 +203,7 @@ class Scenario(Declared):
         for setting in settings:
             key, value = split_setting(setting)
             name = key if key == "repeats" else parameter_name(key)
-            if name in fields or any(_same(name, other) for other in names):
+            if name in fields or name in names:
                 raise InputError(
                     f"{key} is set twice; several values stand between commas, as {key}=a,b"
                 )
@@ -179,11 +212,7 @@ class Scenario(Declared):
                 continue
             names.append(name)
             values = _values(value, name)
-            for known in [n for n in (*sweep, *parameters) if _same(n, name)]:
-                if known in sweep:
-                    name = known
-                    break
-                parameters.pop(known, None)
+            parameters.pop(name, None)
             if name in sweep or len(values) > 1:
                 sweep[name] = values
             else:
@@ -191,7 +220,7 @@ class Scenario(Declared):
         keep = {name: getattr(self, name) for name in Scenario.model_fields}
         # What the user sets holds for every point.
         keep["adjusted"] = tuple(
-            (place, {n: v for n, v in changes.items() if not any(_same(s, n) for s in names)})
+            (place, {n: v for n, v in changes.items() if n not in names})
             for place, changes in self.adjusted
         )
         try:
@@ -205,19 +234,19 @@ class Scenario(Declared):
 
         InputError, in one sentence, at the first value that cannot be used.
         """
-        axes = [parameter_name(name) for name in self.sweep]
+        for name in (*self.sweep, *self.parameters):
+            parameter_name(name)
         count = 1
         for values in self.sweep.values():
             count *= len(values)
         if count > POINTS_MAX:
             raise InputError(f"the sweep has {count} points; {POINTS_MAX} are the most")
-        fixed = {parameter_name(name): value for name, value in self.parameters.items()}
         points: list[Point] = []
         for values in itertools.product(*self.sweep.values()):
             shown = {**self.parameters, **dict(zip(self.sweep, values, strict=True))}
             if any(_lies_at(shown, place) for place in self.without):
                 continue
-            chosen = {**fixed, **dict(zip(axes, values, strict=True)), **self._adjustments(shown)}
+            chosen = {**shown, **self._adjustments(shown)}
             points.append(
                 Point(
                     len(points),
@@ -238,7 +267,7 @@ class Scenario(Declared):
     def _adjustments(self, shown: Mapping[str, Any]) -> dict[str, Any]:
         """What is adjusted at a point, by parameter."""
         return {
-            parameter_name(name): value
+            name: value
             for place, changes in self.adjusted
             if _lies_at(shown, place)
             for name, value in changes.items()
@@ -325,6 +354,12 @@ def _check_own(
                 f"{field}[{name!r}] must derive from {base.__module__}.{base.__name__}, which "
                 f"{kind.__name__} does not"
             )
+        own = [m for m in METHODS if getattr(kind, m, None) is not getattr(Policy, m)]
+        if base is Policy and isinstance(kind, type) and not own:
+            raise ValueError(
+                f"{field}[{name!r}] never asks for an interrupt: {kind.__name__} overrides none of "
+                f"{', '.join(METHODS)}"
+            )
 
 
 def _each_once(axis: str, values: Sequence[Any]) -> None:
@@ -337,14 +372,9 @@ def _each_once(axis: str, values: Sequence[Any]) -> None:
         seen.add(key)
 
 
-def _same(one: str, other: str) -> bool:
-    name = one.replace("-", "_")
-    return PARAMETER_NAMES.get(name) == PARAMETER_NAMES[other]
-
-
 def is_deadline(name: str) -> bool:
     """Whether a parameter is the deadline: a sweep may go on with another one."""
-    return _same(name, "deadline_s")
+    return own_name(name) == "deadline_s"
 
 
 def split_setting(setting: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rank.session import RankSession
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, CompanionSpec
-from shrimpmx.errors import AgentError, DeadlineError, InputError
+from shrimpmx.errors import AgentError, DeadlineError, InputError, NeverReportedError
 from shrimpmx.nic.policy import Policy
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.wait import WaitParameters
@@ -111,11 +111,30 @@ def test_a_run_without_end_meets_its_deadline(tmp_path: Path) -> None:
 
 def test_packets_that_a_policy_never_reports_are_named() -> None:
     class Never(Policy):
-        pass
+        def on_dma_complete(self, now_ns: int, marked: bool, dma_pending: int) -> bool:
+            return False
 
-    spec = pingpong_pair(1, warmup=0, wait=BLOCK, policy=lambda _node: Never())
-    with pytest.raises(DeadlineError, match=r"\d packets of node 1 wait for an interrupt of the p"):
+    spec = pingpong_pair(1, warmup=0, wait=BLOCK, policy=lambda _node: Never(), policy_name="never")
+    with pytest.raises(NeverReportedError) as caught:
         run(spec, deadline_s=1.0)
+    assert re.search(
+        r"(1 packet of node 1 waits|\d packets?( of node 0 and \d packets?)? of node 1 wait) "
+        r"for an interrupt that policy "
+        r"'never' never asked for: let on_dma_complete return True, or set self\.deadline_ns$",
+        str(caught.value),
+    )
+
+
+def test_a_stopped_handler_is_not_the_policys_fault() -> None:
+    class Each(Policy):
+        def on_dma_complete(self, now_ns: int, marked: bool, dma_pending: int) -> bool:
+            return True
+
+    stop = AgentFault("node1.irq0", "stop", after_s=0.05)
+    spec = pingpong_pair(ENDLESS, wait=BLOCK, policy=lambda _node: Each(), agent_faults=(stop,))
+    with pytest.raises(DeadlineError, match=r"node1\.irq0 \(stopped\); raise deadline_s") as caught:
+        run(spec, deadline_s=1.0)
+    assert not isinstance(caught.value, NeverReportedError)
 
 
 def test_ranks_that_are_done_just_in_time_may_end_in_peace(

@@ -21,7 +21,7 @@ from shrimpmx.bench import run as bench
 from shrimpmx.cli import main
 from shrimpmx.commands import sweeping
 from shrimpmx.commands.progress import Bar, point_words
-from shrimpmx.errors import AgentError, DeadlineError, MachineError
+from shrimpmx.errors import AgentError, DeadlineError, MachineError, NeverReportedError
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.study import sweep
 from shrimpmx.study.scenario import Point, Scenario, plan_runs
@@ -280,6 +280,18 @@ def test_a_run_that_met_its_deadline_goes_on_with_a_longer_one(
     words = shlex.split(line)
     assert [word for word in words if "deadline" in word] == ["deadline_s=40"]
     assert main(words[words.index("run") :]) == 0
+
+
+def test_more_time_is_not_advised_where_a_policy_lets_packets_wait(
+    scenario: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def behave(point: Point) -> Outcome:
+        raise NeverReportedError("1 packet of node 1 waits", "rank0", "stack of rank0")
+
+    fake_executor(monkeypatch, behave)
+    assert main(["run", scenario, "--set", "deadline_s=20", "--output", "kept"]) == 3
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "--resume" in line]
+    assert [word for word in shlex.split(line) if "deadline" in word] == ["deadline_s=20"]
 
 
 def test_an_empty_directory_takes_a_result(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def test_answers_may_name_the_cause() -> None:
     assert policy.deadline(0) == "timeout"  # the base's answer
 
 
-@pytest.mark.parametrize("answer", [3, "soon", 0.5])
+@pytest.mark.parametrize("answer", [3, 1, "pakcet", 0.5, [True]])
 def test_a_strange_answer_is_a_failure(answer: object) -> None:
     class Strange(Policy):
         def on_dma_complete(self, now_ns: int, marked: bool, dma_pending: int) -> bool:
@@ -92,19 +92,36 @@ def test_a_strange_answer_is_a_failure(answer: object) -> None:
 
     policy = PythonPolicy(Strange())
     assert policy.dma_complete(0, True, 0) == "none"
-    assert isinstance(policy.failure, TypeError)
-    assert f"Strange answered {answer!r}" in str(policy.failure)
+    assert isinstance(policy.failure, InputError)
+    assert str(policy.failure) == (
+        f"Strange.on_dma_complete returned {answer!r}; it must return True, False, None or a "
+        "cause: 'none', 'packet', 'marked', 'deferred', 'timeout', 'frames'"
+    )
 
 
-def test_a_strange_deadline_is_a_failure() -> None:
+@pytest.mark.parametrize("deadline", ["later", float("nan"), 1 << 70])
+def test_a_strange_deadline_is_a_failure(deadline: object) -> None:
     class Strange(Policy):
         def on_arrival(self, now_ns: int, marked: bool, length_bytes: int) -> None:
-            self.deadline_ns = "later"  # type: ignore[assignment]
+            self.deadline_ns = deadline  # type: ignore[assignment]
 
     policy = PythonPolicy(Strange())
     policy.arrival(0, True)
-    assert isinstance(policy.failure, TypeError)
+    assert isinstance(policy.failure, InputError)
+    assert str(policy.failure) == (
+        f"Strange.deadline_ns is {deadline!r}; it must be a time in ns, or None"
+    )
     assert policy.due_ns is None
+
+
+def test_a_strange_answer_to_a_deadline_names_that_method() -> None:
+    class Strange(Policy):
+        def on_deadline(self, now_ns: int) -> bool:
+            return 1  # type: ignore[return-value]
+
+    policy = PythonPolicy(Strange())
+    policy.deadline(5)
+    assert str(policy.failure).startswith("Strange.on_deadline returned 1; it must return True, ")
 
 
 @pytest.mark.parametrize("method", ["on_arrival", "on_dma_complete", "on_deadline", "on_raised"])
@@ -170,13 +187,31 @@ def test_a_policys_times_are_those_of_the_emulated_hosts(dilation: float) -> Non
 
 @pytest.mark.parametrize(
     ("misspelt", "meant"),
-    [("on_dma_completed", "on_dma_complete"), ("on_raise", "on_raised"), ("on_nothing", "")],
+    [
+        ("on_dma_completed", "on_dma_complete"),
+        ("on_raise", "on_raised"),
+        ("raised", "on_raised"),
+        ("onDmaComplete", "on_dma_complete"),
+        ("deadLine", "on_deadline"),
+        ("on_nothing", ""),
+    ],
 )
 def test_a_misspelt_method_is_refused_with_the_nearest_name(misspelt: str, meant: str) -> None:
     with pytest.raises(InputError, match=rf"Wrong\.{misspelt} is no method") as caught:
         type("Wrong", (Three,), {misspelt: lambda self, now_ns: None})
     assert ("did you mean" in str(caught.value)) == bool(meant)
     assert str(caught.value).endswith(f"did you mean {meant!r}?" if meant else "on_raised")
+
+
+def test_helpers_and_counts_are_no_misspelt_methods() -> None:
+    class Helped(Three):
+        raised = 0
+
+        def _raised(self) -> None: ...
+        def due(self) -> None: ...
+        def wait_longer(self) -> None: ...
+
+    assert Helped().raised == 0
 
 
 def test_policies_of_both_kinds_are_made() -> None:

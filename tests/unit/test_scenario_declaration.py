@@ -27,6 +27,10 @@ BASE: dict[str, Any] = {
 NO_ENGINE: Any = None
 
 
+class Idle(Policy):
+    """Overrides nothing."""
+
+
 def scenario(**changes: Any) -> Scenario:
     return Scenario(**{**BASE, **changes})
 
@@ -156,9 +160,29 @@ def test_a_parameter_is_set_once(settings: list[str]) -> None:
         scenario().changed(settings)
 
 
+def test_every_name_of_a_parameter_means_the_same() -> None:
+    declared = scenario(
+        parameters={"wait.strategy": "spin", "workload.iterations": 10},
+        sweep={"workload.size_bytes": (0, 128), "nic.coalescing": ("stream", "timeout")},
+        compare="nic.coalescing",
+        rows="size-bytes",
+        without=({"nic.coalescing": "stream", "size-bytes": 0},),
+        adjusted=(({"workload.size_bytes": 0}, {"workload.warmup": 3}),),
+        expectations=(EXPECTED,),
+    )
+    shown = {"wait": "spin", "iterations": 10, "size_bytes": 0, "coalescing": "timeout"}
+    assert (declared.compare, declared.rows) == ("coalescing", "size_bytes")
+    assert declared.points()[0].shown == shown
+    assert len(declared.points()) == 3
+    place = {"nic.coalescing": "stream", "workload.size-bytes": 3}
+    named = Ratio(text="t", metric="half_round_trip", of=place, to={}, at_most=1)
+    assert named.axes() == {"coalescing", "size_bytes"}
+
+
 def test_a_users_policy_is_a_value_of_coalescing() -> None:
     class Mine(Policy):
-        pass
+        def on_dma_complete(self, now_ns: int, marked: bool, dma_pending: int) -> bool:
+            return True
 
     points = scenario(policies={"mine": Mine}, sweep={"coalescing": ("mine", "stream")}).points()
     assert [point.policy for point in points] == ["mine", ""]
@@ -168,7 +192,8 @@ def test_a_users_waiting_strategy_is_a_value_of_wait() -> None:
     class Mine(WaitingStrategy):
         pass
 
-    mine = scenario(waits={"mine": Mine}, sweep={"wait": ("mine", "block")}, compare="wait")
+    waits = {"waits": {"mine": Mine}, "sweep": {"wait": ("mine", "block")}, "compare": "wait"}
+    mine = scenario(**waits, parameters={})
     points = mine.points()
     assert [point.wait for point in points] == ["mine", ""]
     executor = ClusterExecutor(NO_ENGINE, waits={"mine": Mine})
@@ -246,10 +271,31 @@ def test_bad_settings(setting: str, sentence: str) -> None:
             "must derive from shrimpmx.nic.policy.Policy, which int does",
         ),
         ({"sweep": {"mtu": (1500, 9000, 1500)}, "compare": ""}, "'mtu' has the value 1500 twice"),
+        (
+            {"policies": {"mine": Idle}},
+            "policies['mine'] never asks for an interrupt: Idle overrides none of on_arrival, on_",
+        ),
         ({"policies": {"mine": 3}}, "policies['mine'] must be a policy class, not 3"),
         ({"waits": {"spin-sched": dict}}, "waits cannot rename 'spin-sched'"),
         ({"waits": {"mine": Policy}}, "waiting_strategy.WaitingStrategy, which Policy does not"),
         ({"waits": {"mine": 3}}, "waits['mine'] must be a strategy class, not 3"),
+        (
+            {"parameters": {"iterations": 20, "workload.iterations": 30}},
+            "iterations is set twice, as 'iterations' and as 'workload.iterations'",
+        ),
+        ({"parameters": {"rx_usecs": 20, "rx-usecs": 75}}, "rx_usecs is set twice, as 'rx_usecs'"),
+        ({"sweep": {"mtu": (1500,), "nic.mtu": (9000,)}, "compare": ""}, "mtu is set twice, as"),
+        ({"sweep": {"wait.strategy": ("spin",)}}, "wait is set twice, in parameters and in sweep"),
+        (
+            {"expectations": EXPECTED},
+            "expectations must be a tuple of expectations, not a single Ratio; write (Ratio(...),)",
+        ),
+        (
+            {"expectations": (EXPECTED, {"text": "t"})},
+            "expectations[1] must be one of Ratio, Between, Equals, Bound, Within, Near, Order, "
+            "not {'text': 't'}",
+        ),
+        ({"expectations": 3}, "expectations must be a list of values, not 3"),
         ({"sweep": 3}, "sweep must be a mapping of names to values, not 3"),
         (
             {"expectations": (Ratio(text="t", metric="round_trip", of={}, to={}, at_most=1),)},
@@ -272,11 +318,11 @@ def test_a_missing_field_is_named() -> None:
 
 def test_sweeps_have_a_limit() -> None:
     with pytest.raises(InputError, match="the sweep has 40000 points; 10000 are the most"):
-        scenario(sweep={"iterations": tuple(range(1, 40_001))}, compare="").points()
+        scenario(sweep={"warmup": tuple(range(1, 40_001))}, compare="").points()
 
 
 @pytest.mark.parametrize(
-    ("given", "name"), [("rx-usecs", "rx_usecs"), ("nic.mtu", "nic.mtu"), ("faults.seed",) * 2]
+    ("given", "name"), [("rx-usecs", "rx_usecs"), ("nic.mtu", "mtu"), ("faults.seed",) * 2]
 )
 def test_parameter_names(given: str, name: str) -> None:
     assert parameter_name(given) == name

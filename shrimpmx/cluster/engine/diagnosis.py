@@ -80,14 +80,33 @@ def place_in_program(parts: RunParts, name: str) -> str:
     return ""
 
 
+def interrupts_raised(parts: RunParts) -> int:
+    """How many interrupts the NICs have raised so far."""
+    counters = parts.memory.control.counters().values()
+    return sum(counts.get("irq_raised", 0) for counts in counters)
+
+
 def unreported(parts: RunParts) -> str:
-    """How many packets a user's own policy has not reported, by node; '' if there are none."""
+    """How many packets a user's own policy has not reported, by node, and what it has to do; '' if
+    there are none.
+    """
     depths = {
         node.index: sum(depth for (kind, _), depth in node.ring_depths().items() if kind == "rx")
         for node in (parts.memory.nodes if parts.spec.policy is not None else ())
     }
-    waiting = [f"{depth} packets of node {index}" for index, depth in depths.items() if depth]
-    return f"; {' and '.join(waiting)} wait for an interrupt of the policy" if waiting else ""
+    waiting = [
+        f"{depth} packet{'s' * (depth > 1)} of node {index}"
+        for index, depth in depths.items()
+        if depth
+    ]
+    if not waiting:
+        return ""
+    policy = parts.spec.policy_name
+    return (
+        f"; {' and '.join(waiting)} wait{'s' * (sum(depths.values()) == 1)} for an interrupt that "
+        f"{f'policy {policy!r}' if policy else 'the policy'} never asked for: let on_dma_complete "
+        "return True, or set self.deadline_ns"
+    )
 
 
 def _ask_for_stacks(parts: RunParts, pids: list[int], states: list[str]) -> None:

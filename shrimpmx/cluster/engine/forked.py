@@ -36,7 +36,7 @@ from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.rules import program_problems
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, check_workloads
-from shrimpmx.errors import AgentError, DeadlineError, InputError, MachineError
+from shrimpmx.errors import AgentError, DeadlineError, InputError, MachineError, NeverReportedError
 from shrimpmx.host.idle import cores_awake, pm_qos_works
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.native.segment import RunIdentity
@@ -324,6 +324,7 @@ class _Run:
     def _give_up(self) -> None:
         pids = self._pids()
         blamed = self._blamed(pids)
+        interrupts = diagnosis.interrupts_raised(self.parts)
         text = diagnosis.dump(self.parts, pids)
         if self.directory is not None:
             (self.directory / DUMP_FILE).write_text(text)
@@ -336,8 +337,14 @@ class _Run:
         causes = ", ".join(
             f"{name} ({states[name]}{' at ' * bool(places[name])}{places[name]})" for name in blamed
         )
-        causes += diagnosis.unreported(self.parts)
-        raise self.error(f"{self.late} because of {causes}{self.advice}", blamed[0], text)
+        told = f"{self.late} because of {causes}"
+        # With interrupts meanwhile, or a stopped process, packets wait for a handler.
+        running = all(states[name] not in ("stopped", "gone") for name in blamed)
+        if running and interrupts == diagnosis.interrupts_raised(self.parts):
+            words = diagnosis.unreported(self.parts)
+            if words:
+                raise NeverReportedError(told + words, blamed[0], text)
+        raise self.error(told + self.advice, blamed[0], text)
 
     def _blamed(self, pids: list[int]) -> list[str]:
         """The processes that keep the run from ending; never one that has ended as it should."""
