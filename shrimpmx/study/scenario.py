@@ -6,10 +6,11 @@ mistake in it is told in one sentence: the field, the value, what is allowed.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 import random
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Self, get_args
 
@@ -348,6 +349,10 @@ def _check_own(
             raise ValueError(f"{field} cannot rename {name!r}; choose another name")
         if not callable(kind):
             raise ValueError(f"{field}[{name!r}] must be a {what} class, not {kind!r}")
+        if takes := _needed(kind):
+            raise ValueError(
+                f"{field}[{name!r}] is called without arguments, but needs {', '.join(takes)}"
+            )
         # What another callable makes is seen only when it is called.
         if isinstance(kind, type) and not issubclass(kind, base):
             raise ValueError(
@@ -360,6 +365,16 @@ def _check_own(
                 f"{field}[{name!r}] never asks for an interrupt: {kind.__name__} overrides none of "
                 f"{', '.join(METHODS)}"
             )
+
+
+def _needed(function: Callable[..., Any]) -> list[str]:
+    """The arguments that it cannot be called without."""
+    try:
+        taken = inspect.signature(function).parameters.values()
+    except ValueError:
+        return []  # compiled code may not tell what it takes
+    open_ended = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in taken if p.default is p.empty and p.kind not in open_ended]
 
 
 def _each_once(axis: str, values: Sequence[Any]) -> None:

@@ -31,6 +31,21 @@ class Idle(Policy):
     """Overrides nothing."""
 
 
+class Limited(Policy):
+    """Needs an argument."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def on_dma_complete(self, now_ns: int, marked: bool, dma_pending: int) -> bool:
+        return True
+
+
+def test_a_factory_makes_a_policy_that_needs_arguments() -> None:
+    mine = scenario(policies={"mine": lambda: Limited(3)}, sweep={"coalescing": ("mine",)})
+    assert [point.policy for point in mine.points()] == ["mine"]
+
+
 def scenario(**changes: Any) -> Scenario:
     return Scenario(**{**BASE, **changes})
 
@@ -201,7 +216,9 @@ def test_a_users_waiting_strategy_is_a_value_of_wait() -> None:
     assert (spec.wait.strategy, spec.waits) == ("mine", {"mine": Mine})
     assert executor.spec_of(points[1], 1).wait.strategy == "block"
     assert not spec.wait.nic_timer
-    with pytest.raises(InputError, match=r"wait must be 'spin', .*, 'watchdog', 'mine', not 'nap'"):
+    with pytest.raises(
+        InputError, match=r"wait must be 'spin', .*, 'watchdog', 'mine', not 'nap'"
+    ):
         mine.changed(["wait=nap"]).points()
 
 
@@ -274,6 +291,14 @@ def test_bad_settings(setting: str, sentence: str) -> None:
         (
             {"policies": {"mine": Idle}},
             "policies['mine'] never asks for an interrupt: Idle overrides none of on_arrival, on_",
+        ),
+        (
+            {"policies": {"mine": Limited}},
+            "policies['mine'] is called without arguments, but needs limit",
+        ),
+        (
+            {"policies": {"mine": lambda node, queue=0: Limited(node)}},
+            "policies['mine'] is called without arguments, but needs node",
         ),
         ({"policies": {"mine": 3}}, "policies['mine'] must be a policy class, not 3"),
         ({"waits": {"spin-sched": dict}}, "waits cannot rename 'spin-sched'"),
