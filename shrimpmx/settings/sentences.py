@@ -121,4 +121,5 @@ def _allowed(
 def _listed(expected: str, extra: tuple[str, ...]) -> str:
     if not extra:
         return expected
-    return ", ".join([expected.replace(" or ", ", "), *(repr(name) for name in extra)])
+    *names, last = expected.replace(" or ", ", ").split(", ") + [repr(name) for name in extra]
+    return f"{', '.join(names)} or {last}"

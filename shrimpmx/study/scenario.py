@@ -297,7 +297,13 @@ class Scenario(Declared):
             return PointParameters.model_validate(models), policy, wait
         except ValidationError as error:
             extra = {"coalescing": tuple(self.policies), "strategy": tuple(self.waits)}
-            raise InputError(validation_sentence(error, extra, SHOWN_NAMES)) from error
+            sentence = validation_sentence(error, extra, SHOWN_NAMES)
+            own = {"coalescing": "policies", "wait": "waits"}.get(
+                sentence.partition(" must be ")[0]
+            )
+            if own and "did you mean" not in sentence:
+                sentence += f"; one of your own needs its name in {own}"
+            raise InputError(sentence) from error
 
 
 @dataclass(frozen=True)
@@ -345,6 +351,8 @@ def _check_own(
 ) -> None:
     """What a user's own names stand for: classes, or functions that make an object."""
     for name, kind in given.items():
+        if not name.strip():
+            raise ValueError(f"{field} has an empty name; give the {what} one")
         if name in taken:
             raise ValueError(f"{field} cannot rename {name!r}; choose another name")
         if not callable(kind):

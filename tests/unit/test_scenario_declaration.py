@@ -46,6 +46,15 @@ def test_a_factory_makes_a_policy_that_needs_arguments() -> None:
     assert [point.policy for point in mine.points()] == ["mine"]
 
 
+def test_a_name_that_policies_lack() -> None:
+    declared = scenario(policies={"mine": lambda: Limited(3)}, sweep={"coalescing": ("two",)})
+    with pytest.raises(InputError) as caught:
+        declared.points()
+    assert str(caught.value).endswith(
+        "'irq-suspend' or 'mine', not 'two'; one of your own needs its name in policies"
+    )
+
+
 def scenario(**changes: Any) -> Scenario:
     return Scenario(**{**BASE, **changes})
 
@@ -217,7 +226,7 @@ def test_a_users_waiting_strategy_is_a_value_of_wait() -> None:
     assert executor.spec_of(points[1], 1).wait.strategy == "block"
     assert not spec.wait.nic_timer
     with pytest.raises(
-        InputError, match=r"wait must be 'spin', .*, 'watchdog', 'mine', not 'nap'"
+        InputError, match=r"wait must be 'spin', .*, 'watchdog' or 'mine', not 'nap'"
     ):
         mine.changed(["wait=nap"]).points()
 
@@ -300,6 +309,7 @@ def test_bad_settings(setting: str, sentence: str) -> None:
             {"policies": {"mine": lambda node, queue=0: Limited(node)}},
             "policies['mine'] is called without arguments, but needs node",
         ),
+        ({"policies": {" ": Limited}}, "policies has an empty name; give the policy one"),
         ({"policies": {"mine": 3}}, "policies['mine'] must be a policy class, not 3"),
         ({"waits": {"spin-sched": dict}}, "waits cannot rename 'spin-sched'"),
         ({"waits": {"mine": Policy}}, "waiting_strategy.WaitingStrategy, which Policy does not"),
