@@ -10,6 +10,7 @@ import inspect
 import itertools
 import json
 import random
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Self, get_args
@@ -89,6 +90,15 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+def _can_be_a_path(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_./-]*", name):
+        raise ValueError(
+            "name must begin with a letter or digit, and go on with these and any of _ . / -, "
+            f"not {name!r}"
+        )
+    return name
+
+
 def _each_is_one(given: Any) -> Any:
     """Refuse what is no expectation before each kind of them is tried on it."""
     if isinstance(given, Expectation):
@@ -117,7 +127,7 @@ class Scenario(Declared):
     printed behind the tables (report/sections.py).
     """
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]*$")]
+    name: Annotated[str, AfterValidator(_can_be_a_path)]
     title: Annotated[str, Field(min_length=1)]
     source: str = ""
     shows: str = ""
@@ -142,6 +152,8 @@ class Scenario(Declared):
     def _check(self, info: ValidationInfo) -> Self:
         for name in self.metrics:
             _known(name, METRICS, "metrics", "metric")
+            if self.metrics.count(name) > 1:
+                raise ValueError(f"metrics names {name!r} twice")
         for name in self.sections:
             _known(name, SECTIONS, "sections", "section of a report")
         for place, changes in self.adjusted:
@@ -422,6 +434,8 @@ def _values(text: str, name: str) -> tuple[Any, ...]:
     if WITH_COMMAS in declared.metadata:
         return (text,)
     parts = tuple(part.strip() for part in text.split(",") if part.strip())
+    if parts and len(parts) <= text.count(","):
+        raise InputError(f"{name} has an empty value beside a comma: {text!r}")
     if str(declared.annotation).startswith("tuple"):
         return (tuple(map(_literal, parts)),)
     if not parts and (text or declared.default != ""):
