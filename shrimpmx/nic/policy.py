@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import inspect
+from types import FunctionType
 
 from shrimpmx.errors import InputError, did_you_mean
 
@@ -60,6 +62,8 @@ class Policy:
                     f"{cls.__name__}.{name} is no method of a coalescing policy, which has "
                     f"{', '.join(METHODS)}{meant or did_you_mean(name, METHODS)}"
                 )
+        for name in METHODS:
+            _check_arguments(cls, name)
 
     def on_arrival(self, now_ns: int, marked: bool, length_bytes: int) -> None:
         """A packet arrived; its DMA to host memory is submitted."""
@@ -77,3 +81,21 @@ class Policy:
 
 
 METHODS = tuple(name for name in dir(Policy) if name.startswith("on_"))
+
+
+def _check_arguments(policy: type[Policy], name: str) -> None:
+    """InputError if a policy's method does not take what the NIC gives it."""
+    given = list(inspect.signature(getattr(Policy, name)).parameters)
+    # A static or class method has no place for the policy itself.
+    own = isinstance(inspect.getattr_static(policy, name), FunctionType)
+    words = repr(getattr(policy, name))
+    try:
+        taken = inspect.signature(getattr(policy, name))
+        words = f"({', '.join(taken.parameters)})"
+        taken.bind(*(given if own else given[1:]))
+    except TypeError:
+        raise InputError(
+            f"{policy.__name__}.{name} must take ({', '.join(given)}), not {words}"
+        ) from None
+    except ValueError:
+        return  # compiled code may not tell what it takes

@@ -67,6 +67,19 @@ class _Expectation(BaseModel):
             raise ValueError(f"expectation {self.text!r} is exact, but {self.metric} is a time")
         return self
 
+    @model_validator(mode="after")
+    def _check_places(self) -> Self:
+        first, *others = self.places() or [{}]
+        # Axes that a place does not name are those of the first.
+        whole = [{**first, **other} for other in others]
+        for number, place in enumerate(whole):
+            if place == first or place in whole[:number]:
+                raise ValueError(
+                    f"expectation {self.text!r} compares {dict(place)} with itself: its places "
+                    "must differ"
+                )
+        return self
+
     def places(self) -> list[Place]:
         """The places that it compares, that which it is about first."""
         return [getattr(self, name) for name in _PLACES if name in type(self).model_fields]
@@ -86,6 +99,12 @@ class _Bounded(_Expectation):
     def _check_bounds(self) -> Self:
         if self.at_least is None and self.at_most is None:
             raise ValueError(f"expectation {self.text!r} needs at_least or at_most")
+        low, high = self.bounds()
+        if low > high:
+            raise ValueError(
+                f"expectation {self.text!r} can never hold: at_least {low:g} is more than at_most "
+                f"{high:g}"
+            )
         return self
 
     def bounds(self) -> tuple[float, float]:

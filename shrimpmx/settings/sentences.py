@@ -113,7 +113,9 @@ def _allowed(
         return _listed(str(context["expected"]), also.get(field, ()))
     if kind == "string_pattern_mismatch":
         return f"of the form {context['pattern']}"
-    if kind in ("too_short", "string_too_short"):
+    if kind == "string_too_short":
+        return "a text that is not empty"
+    if kind == "too_short":
         return "given with at least one entry"
     return _KINDS.get(kind.split("_")[0], f"another value ({kind.replace('_', ' ')})")
 
@@ -121,4 +123,5 @@ def _allowed(
 def _listed(expected: str, extra: tuple[str, ...]) -> str:
     if not extra:
         return expected
-    return ", ".join([expected.replace(" or ", ", "), *(repr(name) for name in extra)])
+    *names, last = expected.replace(" or ", ", ").split(", ") + [repr(name) for name in extra]
+    return f"{', '.join(names)} or {last}"

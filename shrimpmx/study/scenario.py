@@ -6,10 +6,12 @@ mistake in it is told in one sentence: the field, the value, what is allowed.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 import random
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Self, get_args
 
@@ -88,6 +90,15 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+def _can_be_a_path(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_./-]*", name):
+        raise ValueError(
+            "name must begin with a letter or digit, and go on with these and any of _ . / -, "
+            f"not {name!r}"
+        )
+    return name
+
+
 def _each_is_one(given: Any) -> Any:
     """Refuse what is no expectation before each kind of them is tried on it."""
     if isinstance(given, Expectation):
@@ -116,7 +127,7 @@ class Scenario(Declared):
     printed behind the tables (report/sections.py).
     """
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]*$")]
+    name: Annotated[str, AfterValidator(_can_be_a_path)]
     title: Annotated[str, Field(min_length=1)]
     source: str = ""
     shows: str = ""
@@ -141,6 +152,8 @@ class Scenario(Declared):
     def _check(self, info: ValidationInfo) -> Self:
         for name in self.metrics:
             _known(name, METRICS, "metrics", "metric")
+            if self.metrics.count(name) > 1:
+                raise ValueError(f"metrics names {name!r} twice")
         for name in self.sections:
             _known(name, SECTIONS, "sections", "section of a report")
         for place, changes in self.adjusted:
@@ -296,7 +309,13 @@ class Scenario(Declared):
             return PointParameters.model_validate(models), policy, wait
         except ValidationError as error:
             extra = {"coalescing": tuple(self.policies), "strategy": tuple(self.waits)}
-            raise InputError(validation_sentence(error, extra, SHOWN_NAMES)) from error
+            sentence = validation_sentence(error, extra, SHOWN_NAMES)
+            own = {"coalescing": "policies", "wait": "waits"}.get(
+                sentence.partition(" must be ")[0]
+            )
+            if own and "did you mean" not in sentence:
+                sentence += f"; one of your own needs its name in {own}"
+            raise InputError(sentence) from error
 
 
 @dataclass(frozen=True)
@@ -344,10 +363,16 @@ def _check_own(
 ) -> None:
     """What a user's own names stand for: classes, or functions that make an object."""
     for name, kind in given.items():
+        if not name.strip():
+            raise ValueError(f"{field} has an empty name; give the {what} one")
         if name in taken:
             raise ValueError(f"{field} cannot rename {name!r}; choose another name")
         if not callable(kind):
             raise ValueError(f"{field}[{name!r}] must be a {what} class, not {kind!r}")
+        if takes := _needed(kind):
+            raise ValueError(
+                f"{field}[{name!r}] is called without arguments, but needs {', '.join(takes)}"
+            )
         # What another callable makes is seen only when it is called.
         if isinstance(kind, type) and not issubclass(kind, base):
             raise ValueError(
@@ -360,6 +385,16 @@ def _check_own(
                 f"{field}[{name!r}] never asks for an interrupt: {kind.__name__} overrides none of "
                 f"{', '.join(METHODS)}"
             )
+
+
+def _needed(function: Callable[..., Any]) -> list[str]:
+    """The arguments that it cannot be called without."""
+    try:
+        taken = inspect.signature(function).parameters.values()
+    except ValueError:
+        return []  # compiled code may not tell what it takes
+    open_ended = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in taken if p.default is p.empty and p.kind not in open_ended]
 
 
 def _each_once(axis: str, values: Sequence[Any]) -> None:
@@ -399,6 +434,8 @@ def _values(text: str, name: str) -> tuple[Any, ...]:
     if WITH_COMMAS in declared.metadata:
         return (text,)
     parts = tuple(part.strip() for part in text.split(",") if part.strip())
+    if parts and len(parts) <= text.count(","):
+        raise InputError(f"{name} has an empty value beside a comma: {text!r}")
     if str(declared.annotation).startswith("tuple"):
         return (tuple(map(_literal, parts)),)
     if not parts and (text or declared.default != ""):

@@ -110,7 +110,7 @@ def test_what_stands_beside_has_a_verdict_and_decides_nothing() -> None:
 
 @pytest.mark.parametrize("paper", [0.1, 0.8, 0.997, 1.003, 1.2, 7.5])
 def test_an_effect_has_the_papers_direction_and_order_of_magnitude(paper: float) -> None:
-    expected = effect("e", COUNT, {}, {}, paper)
+    expected = effect("e", COUNT, {}, {"size_bytes": 0}, paper)
     low, high = expected.bounds()
     assert low < paper < high
     assert (low > 1) == (paper > 1)
@@ -129,7 +129,7 @@ def test_an_effect_has_the_papers_direction_and_order_of_magnitude(paper: float)
 
 def test_an_effect_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="has no effect to compare with"):
-        effect("e", COUNT, {}, {}, 1.0)
+        effect("e", COUNT, {}, {"size_bytes": 0}, 1.0)
 
 
 FAKE = {"one": [claim(n, near("a", 1)) for n in (1, 2, 10)], "two": [claim(7, missing="m")]}

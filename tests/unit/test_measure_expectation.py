@@ -181,7 +181,7 @@ def test_an_exact_count_needs_one_run() -> None:
     exact = {"metric": "system_calls_per_wait", "exact": True}
     assert verdict_of(over, under, **exact)[0] == AS_EXPECTED
     with pytest.raises(ValidationError, match="'t' is exact, but message_rate is a time"):
-        Ratio(text="t", metric="message_rate", of={}, to={}, at_most=1, exact=True)
+        Ratio(text="t", metric="message_rate", of={}, to={"way": "b"}, at_most=1, exact=True)
 
 
 def test_runs_that_disagree_make_a_ratio_inconclusive() -> None:
@@ -255,7 +255,23 @@ def test_between_is_inconclusive_where_its_interval_covers_the_border() -> None:
 
 def test_a_ratio_without_bounds_is_refused() -> None:
     with pytest.raises(ValidationError, match="needs at_least or at_most"):
-        Ratio(text="t", metric="half_round_trip", of={}, to={})
+        Ratio(text="t", metric="half_round_trip", of={}, to={"way": "b"})
+
+
+def test_bounds_that_leave_nothing_are_refused() -> None:
+    sentence = "expectation 't' can never hold: at_least 3 is more than at_most 2"
+    with pytest.raises(ValidationError, match=sentence):
+        Ratio(text="t", metric=COUNT, of={}, to={"way": "b"}, at_least=3, at_most=2)
+    assert Within(text="t", metric=COUNT, of={}, at_least=2, at_most=2).bounds() == (2, 2)
+
+
+def test_a_place_is_not_compared_with_itself() -> None:
+    with pytest.raises(ValidationError, match=r"compares {'way': 'a'} with itself"):
+        Ratio(text="t", metric=COUNT, of={"way": "a"}, to={"way": "a"}, at_least=1)
+    with pytest.raises(ValidationError, match=r"compares {'way': 'a', 'delay_us': 5} with itself"):
+        Ratio(text="t", metric=COUNT, of={"way": "a", "delay_us": 5}, to={"way": "a"}, at_least=1)
+    with pytest.raises(ValidationError, match="with itself"):
+        ranking("ab", "b")
 
 
 def test_the_scope_names_what_is_fixed_and_what_was_all_tried() -> None:

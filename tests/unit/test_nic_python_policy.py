@@ -203,6 +203,19 @@ def test_a_misspelt_method_is_refused_with_the_nearest_name(misspelt: str, meant
     assert str(caught.value).endswith(f"did you mean {meant!r}?" if meant else "on_raised")
 
 
+def test_a_method_that_takes_other_arguments_is_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        type("Wrong", (Three,), {"on_raised": lambda self, now_ns: None})
+    assert str(caught.value) == (
+        "Wrong.on_raised must take (self, now_ns, cause), not (self, now_ns)"
+    )
+    with pytest.raises(InputError, match=r"Wrong\.on_raised must take .*, not 3$"):
+        type("Wrong", (Three,), {"on_raised": 3})
+    type("Any", (Three,), {"on_raised": lambda *arguments: None})
+    type("More", (Three,), {"on_raised": lambda self, now, why, more=0: None})
+    type("Static", (Three,), {"on_raised": staticmethod(lambda now_ns, cause: None)})
+
+
 def test_helpers_and_counts_are_no_misspelt_methods() -> None:
     class Helped(Three):
         raised = 0

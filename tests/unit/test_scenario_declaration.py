@@ -31,6 +31,30 @@ class Idle(Policy):
     """Overrides nothing."""
 
 
+class Limited(Policy):
+    """Needs an argument."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def on_dma_complete(self, now_ns: int, marked: bool, dma_pending: int) -> bool:
+        return True
+
+
+def test_a_factory_makes_a_policy_that_needs_arguments() -> None:
+    mine = scenario(policies={"mine": lambda: Limited(3)}, sweep={"coalescing": ("mine",)})
+    assert [point.policy for point in mine.points()] == ["mine"]
+
+
+def test_a_name_that_policies_lack() -> None:
+    declared = scenario(policies={"mine": lambda: Limited(3)}, sweep={"coalescing": ("two",)})
+    with pytest.raises(InputError) as caught:
+        declared.points()
+    assert str(caught.value).endswith(
+        "'irq-suspend' or 'mine', not 'two'; one of your own needs its name in policies"
+    )
+
+
 def scenario(**changes: Any) -> Scenario:
     return Scenario(**{**BASE, **changes})
 
@@ -175,8 +199,8 @@ def test_every_name_of_a_parameter_means_the_same() -> None:
     assert declared.points()[0].shown == shown
     assert len(declared.points()) == 3
     place = {"nic.coalescing": "stream", "workload.size-bytes": 3}
-    named = Ratio(text="t", metric="half_round_trip", of=place, to={}, at_most=1)
-    assert named.axes() == {"coalescing", "size_bytes"}
+    named = Ratio(text="t", metric="half_round_trip", of=place, to={"wait": "x"}, at_most=1)
+    assert named.axes() == {"coalescing", "size_bytes", "wait"}
 
 
 def test_a_users_policy_is_a_value_of_coalescing() -> None:
@@ -201,7 +225,9 @@ def test_a_users_waiting_strategy_is_a_value_of_wait() -> None:
     assert (spec.wait.strategy, spec.waits) == ("mine", {"mine": Mine})
     assert executor.spec_of(points[1], 1).wait.strategy == "block"
     assert not spec.wait.nic_timer
-    with pytest.raises(InputError, match=r"wait must be 'spin', .*, 'watchdog', 'mine', not 'nap'"):
+    with pytest.raises(
+        InputError, match=r"wait must be 'spin', .*, 'watchdog' or 'mine', not 'nap'"
+    ):
         mine.changed(["wait=nap"]).points()
 
 
@@ -231,6 +257,9 @@ def test_a_users_waiting_strategy_is_a_value_of_wait() -> None:
         ("time_dilation=aut", "not 'aut'; did you mean 'auto'?"),
         ("size_bytes", "--set takes key=value, not 'size_bytes'"),
         ("size_bytes=,", "needs a value, not ','"),
+        ("coalescing=stream,", "coalescing has an empty value beside a comma: 'stream,'"),
+        ("size_bytes=0,,32", "size_bytes has an empty value beside a comma: '0,,32'"),
+        ("only=tiny,", "only has an empty value beside a comma: 'tiny,'"),
         ("size_bytes=", "needs a value, not ''"),
     ],
 )
@@ -262,8 +291,10 @@ def test_bad_settings(setting: str, sentence: str) -> None:
             "expectations names size_bytes=128, which is no point of the sweep; size_bytes has 0",
         ),
         ({"compare": "mtu"}, "compare names 'mtu', which is no sweep axis"),
-        ({"name": "a b"}, "name must be of the form "),
-        ({"title": ""}, "title must be given with at least one entry, not ''"),
+        ({"name": "a b"}, "name must begin with a letter or digit, and go on with these and any"),
+        ({"name": ""}, "any of _ . / -, not ''"),
+        ({"title": ""}, "title must be a text that is not empty, not ''"),
+        ({"metrics": ("half_round_trip",) * 2}, "metrics names 'half_round_trip' twice"),
         ({"repeat": 3}, "repeat is no field of Scenario; did you mean 'repeats'?"),
         ({"policies": {"stream": dict}}, "policies cannot rename 'stream'"),
         (
@@ -275,6 +306,15 @@ def test_bad_settings(setting: str, sentence: str) -> None:
             {"policies": {"mine": Idle}},
             "policies['mine'] never asks for an interrupt: Idle overrides none of on_arrival, on_",
         ),
+        (
+            {"policies": {"mine": Limited}},
+            "policies['mine'] is called without arguments, but needs limit",
+        ),
+        (
+            {"policies": {"mine": lambda node, queue=0: Limited(node)}},
+            "policies['mine'] is called without arguments, but needs node",
+        ),
+        ({"policies": {" ": Limited}}, "policies has an empty name; give the policy one"),
         ({"policies": {"mine": 3}}, "policies['mine'] must be a policy class, not 3"),
         ({"waits": {"spin-sched": dict}}, "waits cannot rename 'spin-sched'"),
         ({"waits": {"mine": Policy}}, "waiting_strategy.WaitingStrategy, which Policy does not"),
@@ -298,7 +338,11 @@ def test_bad_settings(setting: str, sentence: str) -> None:
         ({"expectations": 3}, "expectations must be a list of values, not 3"),
         ({"sweep": 3}, "sweep must be a mapping of names to values, not 3"),
         (
-            {"expectations": (Ratio(text="t", metric="round_trip", of={}, to={}, at_most=1),)},
+            {
+                "expectations": (
+                    Ratio(text="t", metric="round_trip", of={}, to={"mtu": 1}, at_most=1),
+                )
+            },
             "expectations names 'round_trip', which is no metric of this scenario",
         ),
     ],
