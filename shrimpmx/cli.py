@@ -180,5 +180,7 @@ def _say(text: str) -> None:
 
 def run_file(path: str) -> int:
     """What `python scenarios/x.py` does: run that file with the options of the command line."""
+    if importlib.import_module("shrimpmx.cluster.rank.joining").refuse_scenario(path):
+        return EXIT_BAD_INPUT
     with _listening(program=True):
         return _main(["run", path, *sys.argv[1:]])

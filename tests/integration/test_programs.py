@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -331,6 +332,34 @@ def test_a_file_that_is_not_there_is_told() -> None:
     wanted = {"workload": {"kind": "program", "program": "/nowhere/x.py"}}
     with pytest.raises(InputError, match=r"there is no file '/nowhere/x\.py'"):
         ranks_of(PointParameters.model_validate(wanted), WaitParameters())
+
+
+def test_a_rank_is_used_in_its_block(tmp_path: Path) -> None:
+    with pytest.raises(AgentError) as caught:
+        run_program(tmp_path, "import shrimpmx\n\nprint(shrimpmx.join().number)")
+    assert re.fullmatch(
+        r"rank\d failed: the program uses 'number' of shrimpmx\.join\(\) outside its block: write "
+        "`with shrimpmx.join\\(\\) as rank:`",
+        str(caught.value),
+    )
+
+
+def test_a_scenario_is_no_program() -> None:
+    scenario = Path(__file__).parents[2] / "scenarios/smoke/pingpong.py"
+    with pytest.raises(AgentError) as caught:
+        run(spec_of(scenario))
+    assert re.fullmatch(
+        rf"rank\d failed: {scenario} is a scenario, not a program: shrimpmx run {scenario}",
+        str(caught.value),
+    )
+
+
+def test_a_program_that_is_run_as_a_scenario_is_told_how_to_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = program(tmp_path, "import shrimpmx\n\nwith shrimpmx.join() as rank: ...\n")
+    assert main(["run", str(path)]) == 2
+    assert f"start the program with `shrimpmx run program={path}`" in capsys.readouterr().err
 
 
 def test_a_program_with_a_strategy_of_ones_own_is_refused_before_it_runs(tmp_path: Path) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
+from pathlib import Path
 
-from shrimpmx.cluster.rank.session import RankSession
+from shrimpmx.cluster.rank.channel import ControlChannel
+from shrimpmx.cluster.rank.session import RankSession, report_failure
 from shrimpmx.errors import InputError
 from shrimpmx.native.segment import RunIdentity
 
@@ -31,13 +35,33 @@ def join() -> RankSession:
     global _joined
     if _joined:
         raise InputError("this process has joined its run already: a rank joins once")
+    told = _told()
+    if told is None:
+        path = sys._getframe(2).f_code.co_filename  # behind shrimpmx.join()
+        raise InputError(
+            "this process is not a rank of an emulated cluster: start the program with "
+            f"`shrimpmx run program={shlex.quote(path) if Path(path).exists() else 'FILE'}`"
+        )
+    _joined = True
+    return RankSession(*told)
+
+
+def refuse_scenario(path: str) -> bool:
+    """Fail the run that was to have the scenario `path` as a rank; False if this is no rank."""
+    told = _told()
+    if told is None:
+        return False
+    quoted = shlex.quote(path)
+    error = InputError(f"{path} is a scenario, not a program: shrimpmx run {quoted}")
+    report_failure(ControlChannel.join(told[0]), f"rank{told[1]}", error)
+    return True
+
+
+def _told() -> tuple[RunIdentity, int] | None:
+    """The run and the rank's number that this process was started with; None if it is no rank."""
     # Programs that this one starts are no ranks.
     run, rank = os.environ.pop(RUN, ""), os.environ.pop(RANK, "")
     words = run.split("-")
     if len(words) != 3 or not all(word.isdecimal() for word in (*words[1:], rank)):
-        raise InputError(
-            "this process is not a rank of an emulated cluster: start the program with "
-            "`shrimpmx run program=FILE`"
-        )
-    _joined = True
-    return RankSession(RunIdentity(words[0], int(words[1]), int(words[2])), int(rank))
+        return None
+    return RunIdentity(words[0], int(words[1]), int(words[2])), int(rank)

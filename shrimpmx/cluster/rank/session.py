@@ -24,7 +24,7 @@ from shrimpmx.cluster.rank.memory import RankMemory
 from shrimpmx.cluster.rank.meter import Meter
 from shrimpmx.cluster.rank.samples import save_samples
 from shrimpmx.cluster.rank.settle import settle
-from shrimpmx.errors import AbortedError, AgentError, ShrimpmxError
+from shrimpmx.errors import AbortedError, AgentError, InputError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.wait.names import make_strategy
@@ -64,6 +64,16 @@ class RankSession:
         self._run, self._number, self._own = run, number, strategy
         self._stack = contextlib.ExitStack()
         self._work = contextlib.ExitStack()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        error = InputError(
+            f"the program uses {name!r} of shrimpmx.join() outside its block: write "
+            "`with shrimpmx.join() as rank:`"
+        )
+        report_failure(ControlChannel.join(self._run), f"rank{self._number}", error)
+        raise SystemExit(EXIT_FAILED)
 
     def __enter__(self) -> Rank:
         self._channel = ControlChannel.join(self._run)
