@@ -372,7 +372,7 @@ def test_dilated_times_are_given_raw_and_scaled() -> None:
         print_report(document, console)
     text = capture.get()
     assert "divided by 10" in text
-    assert "0.90 µs" in text  # an interrupt of the emulated host
+    assert "0.900 µs" in text  # an interrupt of the emulated host
     assert "9.5" in text
 
 
