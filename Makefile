@@ -15,6 +15,9 @@ TESTS ?= tests/unit tests/integration tests/faults tests/tidy
 COMPILED := $(shell find shrimpmx -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 PACKAGE := setup.cfg setup.py pyproject.toml
 
+# Where this is set, each of the many commands that the tests start would compile all Python again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test bench lint clean
 
 demo: $(VENV)/built

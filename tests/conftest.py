@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import signal
 from collections.abc import Iterator
+
+# For every command that a test starts: a second thread of the linear algebra that no test uses
+# would spin for 100 ms of CPU time in each. NumPy reads this when it is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import hypothesis
 import pytest
@@ -32,6 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()
     config.stash[_stderr] = os.dup(2)  # the real one; tests run with it captured
     adopt_orphans()
     hear_signals()
@@ -68,6 +74,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("timing"):
             item.add_marker(skip)
+
+
+def pytest_collection_finish() -> None:
+    """What collecting made lives until the end: a collection of garbage has nothing to find in it,
+    and would touch, after a fork, every page of it."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

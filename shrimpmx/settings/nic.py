@@ -93,7 +93,7 @@ class NicParameters(Declared):
     )
     rx_ring_entries: RingEntries = Field(1024, description="frames in an rx ring")
     tx_ring_entries: RingEntries = Field(1024, description="frames in a tx ring")
-    link_ring_entries: RingEntries = Field(4096, description="frames in flight on a link")
+    link_ring_entries: RingEntries = Field(1024, description="frames in flight on a link")
 
     @model_validator(mode="after")
     def _check(self) -> NicParameters:

@@ -122,6 +122,7 @@ class Surroundings:
             "agent": IRQ + UNDER_TEST,
             "polls": POLLS,
             "runner": 1 + UNDER_TEST,
+            "mx": MxParameters().model_dump(),
         }
 
     def play(self, rounds: Rounds, from_node: int, to_node: int, deadline_s: float) -> None:

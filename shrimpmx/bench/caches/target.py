@@ -1,15 +1,20 @@
 """The program that runs under valgrind: the node under test, alone with its simulated cache.
 
 One argument, a JSON object: `control`, `node`, `heap` (names of segments), `agent` (the handler's
-record), `polls` (the handler's budget and demote_after), `runner` (the rank's), `from_others`,
-`to_others` (descriptors) and `rounds`, a list of [bytes of a message, messages to warm up, messages
-to count]. It prints, per entry, the packets that the handler found while callgrind counted.
+record), `polls` (the handler's budget and demote_after), `runner` (the rank's), `mx` (parameters of
+the endpoint), `from_others`, `to_others` (descriptors) and `rounds`, a list of [bytes of a message,
+messages to warm up, messages to count]. It prints, per entry, the packets that the handler found
+while callgrind counted.
+
+As a rank it takes parameters that were checked before: what checks them takes longer to load under
+valgrind than all else takes together.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 from shrimpmx.bench.caches.receive_rounds import ReceiveRounds
@@ -31,7 +36,8 @@ def main(arguments: list[str]) -> None:
     node = Node.attach(segment, control, Segment.attach(wanted["heap"], SEGMENT_HEAP))
     segment.populate()
     handler = InterruptAgent(node, 0, wanted["agent"], *wanted["polls"])
-    with Endpoint(node, 0, wanted["runner"]) as endpoint:
+    parameters: Any = SimpleNamespace(**wanted["mx"])
+    with Endpoint(node, 0, wanted["runner"], parameters=parameters) as endpoint:
         rounds = ReceiveRounds(handler, endpoint, wanted["from_others"], wanted["to_others"])
         partner = _connect(rounds, endpoint)
         with Heap.of_process(node, 0).use_for_numpy():

@@ -98,10 +98,11 @@ class RunMemory:
         self.control.segment.populate()
         for index in nodes:
             self.nodes[index].populate()
-        links = itertools.product(nodes, range(len(self.nodes))) if as_nics else ()
-        for index, other in links:
-            self.nodes[index].populate_link(other)
-            self.nodes[other].populate_link(index)
+        if not as_nics:
+            return
+        for source, target in itertools.product(range(len(self.nodes)), repeat=2):
+            if source in nodes or target in nodes:
+                self.nodes[target].populate_link(source)
 
     def close(self) -> None:
         """Remove and unmap every segment; nothing may use the nodes or the control after."""
