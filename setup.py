@@ -8,6 +8,7 @@ import gc
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import numpy
@@ -17,6 +18,9 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
+sys.path.insert(0, str(ROOT))
+from shrimpmx.mpi import generate  # noqa: E402
+
 # Cython's own code (memoryviews, function objects), once for all modules.
 CYTHON_RUNTIME = "shrimpmx.cython_runtime"
 # Modules that call numpy's C interface; the others need none of its headers.
@@ -91,6 +95,7 @@ def main() -> None:
     # Cython's trees are full of cycles and live long: the collector took 40 % of its time.
     gc.disable()
     os.chdir(ROOT)
+    generate.write_sources()
     modules = cythonize(
         extensions(),
         build_dir="build/cython",

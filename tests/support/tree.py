@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from shrimpmx.mpi.generate import GENERATED
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "shrimpmx"
 _NOT_OURS = {"build", "dist", "results"}
@@ -22,7 +24,9 @@ def files(*suffixes: str, under: str = "") -> list[Path]:
 
 def _is_ours(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
-    return parts[0] not in _NOT_OURS and not any(
+    if parts[0] in _NOT_OURS or (parts[1:2] == ("mpi",) and path.name in GENERATED):
+        return False
+    return not any(
         part.startswith(".") or part.endswith(".egg-info") or part == "__pycache__"
         for part in parts
     )

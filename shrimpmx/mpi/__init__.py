@@ -1,0 +1,1 @@
+"""MPI for unmodified programs: MPICH's ABI in front, MX below."""

@@ -1,0 +1,114 @@
+"""Writes the C and Cython of the function table from the list of functions; setup.py calls it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from shrimpmx.mpi.functions import FUNCTIONS, Function
+
+HERE = Path(__file__).parent
+_NOTE = "Written by shrimpmx/mpi/generate.py from functions.py: change those."
+
+
+def _arguments(function: Function) -> str:
+    return ", ".join(function.declarations) or "void"
+
+
+def _table_h() -> Iterator[str]:
+    """The struct of the table, and each function's number."""
+    yield f"/* {_NOTE} */"
+    yield "#ifndef SHRIMPMX_MPI_TABLE_H"
+    yield "#define SHRIMPMX_MPI_TABLE_H"
+    yield '#include "abi.h"'
+    yield "struct mpi_table {"
+    yield from (f"    int (*{each.name})({_arguments(each)});" for each in FUNCTIONS)
+    yield "};"
+    yield "enum mpi_function {"
+    yield from (f"    MPI_FUNCTION_{each.name}," for each in FUNCTIONS)
+    yield "    MPI_FUNCTIONS"
+    yield "};"
+    yield "#endif"
+
+
+def _cython_types() -> Iterator[str]:
+    """The types of abi.h as Cython declares them."""
+    text = re.sub(r"/\*.*?\*/", "", (HERE / "abi.h").read_text(), flags=re.S)
+    for kind, names in re.findall(r"^typedef (int|long long) ([^;(]+);", text, re.M):
+        yield from (f"    ctypedef {kind} {name.strip()}" for name in names.split(","))
+    yield "    ctypedef long MPI_Aint"
+    yield "    cdef struct mpi_file"
+    yield "    ctypedef mpi_file *MPI_File"
+    for fields, name in re.findall(r"^typedef struct \{(.*?)\} (\w+);", text, re.M | re.S):
+        yield f"    ctypedef struct {name}:"
+        yield from (f"        {field.strip()}" for field in fields.split(";") if field.strip())
+    for signature in re.findall(r"^typedef ([^;]+\));", text, re.M):
+        yield f"    ctypedef {signature} noexcept nogil"
+
+
+def _table_pxd() -> Iterator[str]:
+    """The table's header for Cython."""
+    yield f"# {_NOTE}"
+    yield 'cdef extern from "mpi/table.h" nogil:'
+    yield from _cython_types()
+    yield "    cdef struct mpi_table:"
+    for each in FUNCTIONS:
+        yield f"        int (*{each.name})({', '.join(each.declarations)}) noexcept nogil"
+    yield "    cdef enum:"
+    yield from (f"        MPI_FUNCTION_{each.name}" for each in FUNCTIONS)
+    yield "        MPI_FUNCTIONS"
+
+
+def _refused_h() -> Iterator[str]:
+    """A table of functions that refuse: they return the error class and their own number."""
+    yield f"/* {_NOTE} */"
+    yield '#include "table.h"'
+    yield "#define MPI_ERR_UNSUPPORTED_OPERATION 44"
+    yield "#define REFUSED(number) (MPI_ERR_UNSUPPORTED_OPERATION | ((number) + 1) << 8)"
+    for each in FUNCTIONS:
+        yield f"static int refused_{each.name}({_arguments(each)})"
+        yield f"{{ return REFUSED(MPI_FUNCTION_{each.name}); }}"
+    yield "static const struct mpi_table refused_table = {"
+    yield from (f"    .{each.name} = refused_{each.name}," for each in FUNCTIONS)
+    yield "};"
+    yield "static const char *const function_names[] = {"
+    yield from (f'    "MPI_{each.name}",' for each in FUNCTIONS)
+    yield "};"
+
+
+def _calls_h() -> Iterator[str]:
+    """The functions of the library that call the table, and those that stand there outside a run.
+
+    front.c includes it; Finalize is its own.
+    """
+    yield f"/* {_NOTE} */"
+    for each in FUNCTIONS:
+        yield f"static int outside_{each.name}({_arguments(each)})"
+        yield f'{{ called_outside("MPI_{each.name}"); }}'
+    yield "static const struct mpi_table outside_table = {"
+    yield from (f"    .{each.name} = outside_{each.name}," for each in FUNCTIONS)
+    yield "};"
+    yield "static const struct mpi_table *table = &outside_table;"
+    for each in FUNCTIONS:
+        if each.name != "Finalize":
+            yield f"EXPORTED int MPI_{each.name}({_arguments(each)})"
+            yield f"{{ return table->{each.name}({', '.join(each.arguments)}); }}"
+            yield f"PROFILED({each.name})"
+
+
+# Written beside this module, in an order in which each includes those before it.
+GENERATED = {
+    "table.h": _table_h,
+    "table.pxd": _table_pxd,
+    "refused.h": _refused_h,
+    "calls.h": _calls_h,
+}
+
+
+def write_sources() -> None:
+    """Write each generated file unless it is there already, so that no build begins anew."""
+    for name, lines in GENERATED.items():
+        path, text = HERE / name, "\n".join(lines()) + "\n"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
