@@ -66,10 +66,16 @@ cdef class EndpointCore:
     # wakeup. Called under the lock, and returns and raises under it. If it returns 0 or raises,
     # the endpoint may be closed, and its requests gone.
     cdef int wait_for(self, found_function found, void *context, object timeout_ns) except -1
+    # The same without the GIL, for less than `held_spin_ns`, with the lock held throughout.
     cdef bint spin_held(self, found_function found, void *context,
-                        int64_t deadline_ns) noexcept
+                        int64_t deadline_ns) noexcept nogil
     cdef int wait_released(self, found_function found, void *context, int64_t deadline_ns,
                            uint32_t wakeups) except -1
+    # The same without the GIL, its thread counted by the waiter. WAIT_READY: found; WAIT_TIMED_OUT:
+    # the deadline, or another number of wakeups than `wakeups`; WAIT_STOPPED. Gives the lock back
+    # while it waits.
+    cdef WaitResult wait_locked(self, found_function found, void *context, int64_t deadline_ns,
+                                uint32_t wakeups) noexcept nogil
     cdef int check_own(self, Request request) except -1
     # Raises that progression is disabled. Under the lock, which it lets go meanwhile.
     cdef int refuse_wait(self) except -1

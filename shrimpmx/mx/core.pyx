@@ -261,22 +261,21 @@ cdef class EndpointCore:
         return self.wait_released(found, context, deadline_ns, wakeups)
 
     cdef bint spin_held(self, found_function found, void *context,
-                        int64_t deadline_ns) noexcept:
-        """Spins with lock and GIL held, too short a time to give them back for."""
-        cdef Library library = self.library
-        cdef int64_t start_ns = library.now_ns
+                        int64_t deadline_ns) noexcept nogil:
+        """Spins with the lock held, too short a time to give it back for."""
+        cdef int64_t start_ns = self.library.now_ns
         cdef int64_t until_ns = min(deadline_ns, start_ns + self.held_spin_ns)
         cdef uint32_t turns = 0
         while True:
-            if library_ready(<void *>library):
-                progress(library)
-                if found(library, context):
+            if library_ready(<void *>self.library):
+                progress(self.library)
+                if found(self.library, context):
                     if self.waiter is not None:
                         self.waiter.environment.account.waits += 1
                         self.waiter.environment.account.while_spinning += 1
-                        self.waiter.environment.account.spin_ns += library.now_ns - start_ns
+                        self.waiter.environment.account.spin_ns += self.library.now_ns - start_ns
                     return True
-                if library.now_ns >= until_ns:
+                if self.library.now_ns >= until_ns:
                     return False
             if not self.host.pause(until_ns):
                 return False
@@ -287,46 +286,55 @@ cdef class EndpointCore:
     cdef int wait_released(self, found_function found, void *context, int64_t deadline_ns,
                            uint32_t wakeups) except -1:
         cdef Library library = self.library
-        cdef News news
         cdef WaitResult result
-        cdef int64_t until_ns
         cdef int64_t signals_ns = NEVER_NS
         if not self.host.runs_python:
             signals_ns = library.now_ns + SIGNAL_CHECK_NS
-        news.library = <void *>library
-        news.event_index = &library.lock.event_index
         if self.waiter is not None:
             self.waiter.enter()
         try:
-            with nogil:
-                while True:
-                    progress(library)
-                    if found(library, context):
-                        break
-                    if library.now_ns >= deadline_ns:
-                        self.stop_looking()
-                        break
-                    if library.now_ns >= signals_ns:
-                        signals_ns = library.now_ns + SIGNAL_CHECK_NS
-                        with gil:
-                            self.check_signals(WAIT_TIMED_OUT)
-                        # A signal's handler, or another thread, woke or closed the endpoint.
-                        if library.lock.wakeups != wakeups:
-                            return 0
-                    news.seen = library.lock.event_index
-                    until_ns = min(deadline_ns, next_timer_ns(library))
-                    lock_sleep(library, until_ns)
-                    result = self.idle(news_ready, &news, min(until_ns, signals_ns))
-                    lock_woken(library)
-                    if library.lock.wakeups != wakeups:
-                        return 0
-                    if result == WAIT_STOPPED:
-                        with gil:
-                            self.check_signals(result)
+            while True:
+                with nogil:
+                    result = self.wait_locked(found, context, min(deadline_ns, signals_ns),
+                                              wakeups)
+                if result == WAIT_READY:
+                    return 1
+                # A signal's handler, or another thread, woke or closed the endpoint.
+                if library.lock.wakeups != wakeups:
+                    return 0
+                if result == WAIT_TIMED_OUT and library.now_ns >= deadline_ns:
+                    self.stop_looking()
+                    return 0
+                signals_ns = library.now_ns + SIGNAL_CHECK_NS
+                self.check_signals(result)
+                if library.lock.wakeups != wakeups:
+                    return 0
         finally:
             if self.waiter is not None:
                 self.waiter.leave()
-        return found(library, context)
+
+    cdef WaitResult wait_locked(self, found_function found, void *context, int64_t deadline_ns,
+                                uint32_t wakeups) noexcept nogil:
+        cdef News news
+        cdef WaitResult result
+        cdef int64_t until_ns
+        news.library = <void *>self.library
+        news.event_index = &self.library.lock.event_index
+        while True:
+            progress(self.library)
+            if found(self.library, context):
+                return WAIT_READY
+            if self.library.now_ns >= deadline_ns:
+                return WAIT_TIMED_OUT
+            news.seen = self.library.lock.event_index
+            until_ns = min(deadline_ns, next_timer_ns(self.library))
+            lock_sleep(self.library, until_ns)
+            result = self.idle(news_ready, &news, until_ns)
+            lock_woken(self.library)
+            if result == WAIT_STOPPED:
+                return WAIT_STOPPED
+            if self.library.lock.wakeups != wakeups:
+                return WAIT_TIMED_OUT
 
     cdef int check_own(self, Request request) except -1:
         if request.library is not self.library:

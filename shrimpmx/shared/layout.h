@@ -97,7 +97,7 @@ struct control_header {             /* offset; writer */
     uint32_t runners_count;         /* 136  supervisor */
     uint32_t agents_count;          /* 140  supervisor */
     uint32_t nodes_count;           /* 144  supervisor */
-    uint32_t unused0;               /* 148 */
+    volatile uint32_t contexts;     /* 148  ranks: MPI contexts given out so far */
     uint64_t runners_offset;        /* 152  supervisor */
     uint64_t agents_offset;         /* 160  supervisor */
     uint8_t unused1[24];            /* 168 */

@@ -205,6 +205,7 @@ cdef extern from "shared/layout.h" nogil:
         uint32_t runners_count
         uint32_t agents_count
         uint32_t nodes_count
+        uint32_t contexts
         uint64_t runners_offset
         uint64_t agents_offset
     cdef struct frame_slot:

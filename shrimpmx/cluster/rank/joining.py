@@ -35,7 +35,7 @@ def join() -> RankSession:
     global _joined
     if _joined:
         raise InputError("this process has joined its run already: a rank joins once")
-    told = _told()
+    told = assigned()
     if told is None:
         path = sys._getframe(2).f_code.co_filename  # behind shrimpmx.join()
         raise InputError(
@@ -48,7 +48,7 @@ def join() -> RankSession:
 
 def refuse_scenario(path: str) -> bool:
     """Fail the run that was to have the scenario `path` as a rank; False if this is no rank."""
-    told = _told()
+    told = assigned()
     if told is None:
         return False
     quoted = shlex.quote(path)
@@ -57,7 +57,7 @@ def refuse_scenario(path: str) -> bool:
     return True
 
 
-def _told() -> tuple[RunIdentity, int] | None:
+def assigned() -> tuple[RunIdentity, int] | None:
     """The run and the rank's number that this process was started with; None if it is no rank."""
     # Programs that this one starts are no ranks.
     run, rank = os.environ.pop(RUN, ""), os.environ.pop(RANK, "")

@@ -1,0 +1,87 @@
+"""Barrier, broadcast, gather, scatter, allgather and alltoall."""
+
+from libc.stdint cimport int64_t
+
+from shrimpmx.mpi.schedule cimport (
+    Schedule, schedule_copy, schedule_receive, schedule_round, schedule_send,
+)
+
+
+cdef void build_barrier(Schedule *schedule) noexcept nogil:
+    cdef int rank = schedule.comm.rank, size = schedule.comm.size, distance = 1
+    while distance < size:
+        schedule_send(schedule, (rank + distance) % size, NULL, 0)
+        schedule_receive(schedule, (rank - distance + size) % size, NULL, 0)
+        schedule_round(schedule)
+        distance *= 2
+
+
+cdef void build_broadcast(Schedule *schedule, void *data, int64_t length,
+                          int root) noexcept nogil:
+    cdef int size = schedule.comm.size, bit = 1
+    cdef int rank = (schedule.comm.rank - root + size) % size  # the root is 0
+    # It comes from the rank without its lowest bit.
+    while bit < size and not rank & bit:
+        bit *= 2
+    if rank != 0:
+        schedule_receive(schedule, (rank - bit + root) % size, data, length)
+        schedule_round(schedule)
+    bit //= 2
+    while bit > 0:
+        if rank + bit < size:
+            schedule_send(schedule, (rank + bit + root) % size, data, length)
+        bit //= 2
+
+
+cdef void build_gather(Schedule *schedule, const void *own, int64_t length, const Parts *parts,
+                       int root) noexcept nogil:
+    cdef int rank
+    if schedule.comm.rank != root:
+        schedule_send(schedule, root, own, length)
+        return
+    if own != NULL:
+        schedule_copy(schedule, own, part_at(parts, root), length)
+    for rank in range(schedule.comm.size):
+        if rank != root:
+            schedule_receive(schedule, rank, part_at(parts, rank), part_bytes(parts, rank))
+
+
+cdef void build_scatter(Schedule *schedule, const Parts *parts, void *own, int64_t length,
+                        int root) noexcept nogil:
+    cdef int rank
+    if schedule.comm.rank != root:
+        schedule_receive(schedule, root, own, length)
+        return
+    if own != NULL:
+        schedule_copy(schedule, part_at(parts, root), own, part_bytes(parts, root))
+    for rank in range(schedule.comm.size):
+        if rank != root:
+            schedule_send(schedule, rank, part_at(parts, rank), part_bytes(parts, rank))
+
+
+cdef void build_allgather(Schedule *schedule, const void *own,
+                          const Parts *parts) noexcept nogil:
+    cdef int rank = schedule.comm.rank, size = schedule.comm.size, step, coming
+    if own != NULL:
+        schedule_copy(schedule, own, part_at(parts, rank), part_bytes(parts, rank))
+    for step in range(size - 1):
+        coming = (rank - step - 1 + size) % size
+        schedule_send(schedule, (rank + 1) % size, part_at(parts, (coming + 1) % size),
+                      part_bytes(parts, (coming + 1) % size))
+        schedule_receive(schedule, (rank - 1 + size) % size, part_at(parts, coming),
+                         part_bytes(parts, coming))
+        schedule_round(schedule)
+
+
+cdef void build_alltoall(Schedule *schedule, const Parts *sent,
+                         const Parts *received) noexcept nogil:
+    cdef int rank = schedule.comm.rank, size = schedule.comm.size, step, source, target
+    schedule_copy(schedule, part_at(sent, rank), part_at(received, rank), part_bytes(sent, rank))
+    # Each rank begins with its own neighbour.
+    for step in range(1, size):
+        source = (rank - step + size) % size
+        schedule_receive(schedule, source, part_at(received, source),
+                         part_bytes(received, source))
+    for step in range(1, size):
+        target = (rank + step) % size
+        schedule_send(schedule, target, part_at(sent, target), part_bytes(sent, target))

@@ -1,0 +1,75 @@
+"""How a process that calls MPI_Init joins the run that it was started in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from shrimpmx.cluster.rank.joining import assigned
+from shrimpmx.cluster.rank.session import RankSession
+from shrimpmx.mx.endpoint import Endpoint
+from shrimpmx.mx.handles import Partner
+from shrimpmx.shared.control import Control
+from shrimpmx.shared.private import private_control, private_node
+
+CONNECT_LIMIT_NS = 20_000_000_000
+# Of a world of one; address space only, until it is used.
+HEAP_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A process in its world.
+
+    `partners`, by rank, has the endpoint itself too; `nodes`: the node of each rank; `runners`:
+    the record of each rank's process in `control`, none in a world of one. `signals`: it waits by
+    signals, which serve one thread. `kept`: what has to live as long as the process.
+    """
+
+    rank: int
+    endpoint: Endpoint
+    partners: list[Partner]
+    nodes: list[int]
+    control: Control
+    runners: list[int] = field(default_factory=list)
+    signals: bool = False
+    kept: tuple[Any, ...] = ()
+
+
+def join_world() -> Joined:
+    """The run that this process was started in, or a world of one if it was not.
+
+    SegmentError if the run has ended; another failure is reported to the run, as SystemExit.
+    """
+    place = assigned()
+    return _alone() if place is None else _member(RankSession(*place))
+
+
+def _member(session: RankSession) -> Joined:
+    rank = session.__enter__()
+    plan = rank.seat.run
+    own = rank.endpoint.connect(*rank.place_of(rank.number), timeout_ns=CONNECT_LIMIT_NS)
+    partners = [rank.partners.get(number, own) for number in range(rank.size)]
+    return Joined(
+        rank.number,
+        rank.endpoint,
+        partners,
+        [other.node for other in plan.ranks],
+        rank.control,
+        [other.runner for other in plan.ranks],
+        rank.waiter.strategy.uses_signals,
+        (session, rank),
+    )
+
+
+def _alone() -> Joined:
+    # Loaded on use: ranks of a run have their layout from it.
+    from shrimpmx.shared.geometry import NodeLayout
+
+    control = private_control(["host", "rank0"], [("node0.irq0", "irq", 0), ("node0.nic", "nic", 0)])
+    layout = NodeLayout(
+        index=0, nodes_count=1, endpoints=1, core_agents=[0], nic_agent=1, heap_bytes=HEAP_BYTES
+    )
+    node = private_node(control, layout)
+    endpoint = Endpoint(node, 0, 1)
+    return Joined(0, endpoint, [endpoint.connect(0, 0)], [0], control, kept=(node,))

@@ -1,0 +1,385 @@
+"""Operations: the built-in ones on the built-in datatypes (MPI 3.1, 5.9.2 to 5.9.4), and users'."""
+
+from libc.stdint cimport (
+    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
+from libc.stdlib cimport calloc
+from libc.string cimport memcpy
+
+from shrimpmx.mpi.abi cimport (
+    MPI_Datatype, MPI_ERR_NO_MEM, MPI_ERR_OP, MPI_ERR_TYPE, MPI_Op, MPI_SUCCESS, MPI_User_function,
+)
+from shrimpmx.mpi.datatype cimport (
+    PAIR_DOUBLE, PAIR_FLOAT, PAIR_LONG, PAIR_LONG_DOUBLE, PAIR_SHORT, TYPE_INVALID,
+    datatype_bytes,
+)
+from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.table cimport mpi_table
+
+cdef enum:
+    OP_NULL = 0x18000000
+    BUILT_IN = 0x58000000
+    HANDLE = <int>0x98000000
+    NUMBER = 0x03FFFFFF
+    OPS = 4096
+
+cdef enum Operation:         # the lowest bits of a built-in operation's handle
+    OP_MAX = 1
+    OP_MIN
+    OP_SUM
+    OP_PROD
+    OP_LAND
+    OP_BAND
+    OP_LOR
+    OP_BOR
+    OP_LXOR
+    OP_BXOR
+    OP_MINLOC
+    OP_MAXLOC
+    OP_REPLACE
+    OP_NO_OP
+
+cdef enum Kind:              # of values, as operations see them
+    KIND_NONE
+    KIND_INT8
+    KIND_INT16
+    KIND_INT32
+    KIND_INT64
+    KIND_UINT8
+    KIND_UINT16
+    KIND_UINT32
+    KIND_UINT64
+    KIND_FLOAT
+    KIND_DOUBLE
+    KIND_LONG_DOUBLE
+    KIND_COMPLEX_FLOAT
+    KIND_COMPLEX_DOUBLE
+    KIND_COMPLEX_LONG_DOUBLE
+    KIND_BOOL
+    KIND_BYTE
+    KIND_PAIR
+
+cdef struct Foreign:         # an operation of the user's
+    MPI_User_function *function
+    bint commutes
+
+cdef struct FloatPair:
+    float value
+    int place
+cdef struct DoublePair:
+    double value
+    int place
+cdef struct LongPair:
+    long value
+    int place
+cdef struct ShortPair:
+    short value
+    int place
+cdef struct IntPair:
+    int value
+    int place
+cdef struct LongDoublePair:
+    long double value
+    int place
+
+ctypedef fused Integer:
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
+ctypedef long double LongDouble
+
+ctypedef fused Real:
+    float
+    double
+    LongDouble
+
+ctypedef fused Pair:
+    FloatPair
+    DoublePair
+    LongPair
+    ShortPair
+    IntPair
+    LongDoublePair
+
+cdef extern from "<complex.h>" nogil:
+    ctypedef float ComplexFloat "float _Complex"
+    ctypedef double ComplexDouble "double _Complex"
+    ctypedef long double ComplexLongDouble "long double _Complex"
+
+ctypedef fused Complex:
+    ComplexFloat
+    ComplexDouble
+    ComplexLongDouble
+
+cdef:
+    Foreign *foreigners[OPS]
+    int foreigners_count = 0
+
+
+cdef Kind kind_of(MPI_Datatype datatype) noexcept nogil:
+    """What the values of a datatype are, by its place in the ABI."""
+    cdef int bytes = datatype >> 8 & 0xFF
+    cdef int number = datatype & 0xFF
+    if <unsigned int>datatype >> 16 != 0x4C00:
+        return KIND_PAIR if datatype_bytes(datatype) != TYPE_INVALID else KIND_NONE
+    # char, short, int, long, long long; int8_t to int64_t; Aint, Offset, Count; Fortran's INTEGERs
+    if number in (0x01, 0x18, 0x03, 0x05, 0x07, 0x09, 0x37, 0x38, 0x39, 0x3A, 0x43, 0x44, 0x45,
+                  0x1B, 0x2D, 0x2F, 0x30, 0x31):
+        return integer_kind(bytes, True)
+    if number in (0x02, 0x04, 0x06, 0x08, 0x19, 0x3B, 0x3C, 0x3D, 0x3E):
+        return integer_kind(bytes, False)
+    if number in (0x0A, 0x0B, 0x0C, 0x1C, 0x1F, 0x27, 0x29):
+        return KIND_FLOAT if bytes == 4 else KIND_DOUBLE if bytes == 8 else KIND_LONG_DOUBLE
+    if number in (0x40, 0x41, 0x42, 0x34, 0x35, 0x36, 0x1E, 0x22, 0x28, 0x2A):
+        return (KIND_COMPLEX_FLOAT if bytes == 8 else KIND_COMPLEX_DOUBLE if bytes == 16
+                else KIND_COMPLEX_LONG_DOUBLE)
+    if number in (0x3F, 0x33, 0x1D):  # C's and C++'s bool, and LOGICAL, which has four bytes
+        return KIND_BOOL if bytes == 1 else KIND_INT32
+    if number == 0x0D:
+        return KIND_BYTE
+    return KIND_PAIR if number == 0x16 else KIND_NONE
+
+
+cdef Kind integer_kind(int bytes, bint has_sign) noexcept nogil:
+    if bytes == 1:
+        return KIND_INT8 if has_sign else KIND_UINT8
+    if bytes == 2:
+        return KIND_INT16 if has_sign else KIND_UINT16
+    if bytes == 4:
+        return KIND_INT32 if has_sign else KIND_UINT32
+    return KIND_INT64 if has_sign else KIND_UINT64
+
+
+cdef Foreign *foreign_of(MPI_Op operation) noexcept nogil:
+    if (operation & ~NUMBER) != HANDLE or operation & NUMBER >= OPS:
+        return NULL
+    return foreigners[operation & NUMBER]
+
+
+cdef int operation_check(MPI_Op operation, MPI_Datatype datatype) noexcept nogil:
+    cdef Kind kind
+    cdef int what = operation & 0xFF
+    if datatype_bytes(datatype) == TYPE_INVALID:
+        return MPI_ERR_TYPE
+    if foreign_of(operation) != NULL:
+        return MPI_SUCCESS
+    if (operation & ~0xFF) != BUILT_IN or not OP_MAX <= what <= OP_NO_OP:
+        return MPI_ERR_OP
+    if what in (OP_REPLACE, OP_NO_OP):
+        return MPI_SUCCESS
+    kind = kind_of(datatype)
+    if kind == KIND_PAIR:
+        return MPI_SUCCESS if what in (OP_MINLOC, OP_MAXLOC) else MPI_ERR_OP
+    if kind == KIND_BYTE:
+        return MPI_SUCCESS if what in (OP_BAND, OP_BOR, OP_BXOR) else MPI_ERR_OP
+    if kind == KIND_BOOL:
+        return MPI_SUCCESS if what in (OP_LAND, OP_LOR, OP_LXOR) else MPI_ERR_OP
+    if KIND_COMPLEX_FLOAT <= kind <= KIND_COMPLEX_LONG_DOUBLE:
+        return MPI_SUCCESS if what in (OP_SUM, OP_PROD) else MPI_ERR_OP
+    if KIND_FLOAT <= kind <= KIND_LONG_DOUBLE:
+        return MPI_SUCCESS if what <= OP_PROD else MPI_ERR_OP
+    if kind == KIND_NONE:
+        return MPI_ERR_OP
+    return MPI_SUCCESS if what < OP_MINLOC else MPI_ERR_OP
+
+
+cdef bint operation_commutes(MPI_Op operation) noexcept nogil:
+    cdef Foreign *foreign = foreign_of(operation)
+    if foreign != NULL:
+        return foreign.commutes
+    return operation & 0xFF < OP_REPLACE
+
+
+cdef bint operation_is_foreign(MPI_Op operation) noexcept nogil:
+    return foreign_of(operation) != NULL
+
+
+# -- loops ------------------------------------------------------------------------------
+
+cdef void on_integers(int what, const Integer *data, Integer *into, int64_t count) noexcept nogil:
+    cdef int64_t i
+    if what == OP_SUM:
+        for i in range(count):
+            into[i] = <Integer>(into[i] + data[i])
+    elif what == OP_MAX:
+        for i in range(count):
+            into[i] = max(into[i], data[i])
+    elif what == OP_MIN:
+        for i in range(count):
+            into[i] = min(into[i], data[i])
+    elif what == OP_PROD:
+        for i in range(count):
+            into[i] = <Integer>(into[i] * data[i])
+    elif what == OP_BAND:
+        for i in range(count):
+            into[i] &= data[i]
+    elif what == OP_BOR:
+        for i in range(count):
+            into[i] |= data[i]
+    elif what == OP_BXOR:
+        for i in range(count):
+            into[i] ^= data[i]
+    elif what == OP_LAND:
+        for i in range(count):
+            into[i] = into[i] != 0 and data[i] != 0
+    elif what == OP_LOR:
+        for i in range(count):
+            into[i] = into[i] != 0 or data[i] != 0
+    elif what == OP_LXOR:
+        for i in range(count):
+            into[i] = (into[i] != 0) != (data[i] != 0)
+
+
+cdef void on_reals(int what, const Real *data, Real *into, int64_t count) noexcept nogil:
+    cdef int64_t i
+    if what == OP_SUM:
+        for i in range(count):
+            into[i] += data[i]
+    elif what == OP_MAX:
+        for i in range(count):
+            into[i] = max(into[i], data[i])
+    elif what == OP_MIN:
+        for i in range(count):
+            into[i] = min(into[i], data[i])
+    elif what == OP_PROD:
+        for i in range(count):
+            into[i] *= data[i]
+
+
+cdef void on_complex(int what, const Complex *data, Complex *into, int64_t count) noexcept nogil:
+    cdef int64_t i
+    for i in range(count):
+        if what == OP_SUM:
+            into[i] = into[i] + data[i]
+        else:
+            into[i] = data[i] * into[i]
+
+
+cdef void on_pairs(int what, const Pair *data, Pair *into, int64_t count) noexcept nogil:
+    """Of equal values the lower place counts (MPI 3.1, 5.9.4)."""
+    cdef int64_t i
+    cdef bint better
+    for i in range(count):
+        better = (data[i].value < into[i].value if what == OP_MINLOC
+                  else data[i].value > into[i].value)
+        if better:
+            into[i] = data[i]
+        elif data[i].value == into[i].value:
+            into[i].place = min(into[i].place, data[i].place)
+
+
+cdef void operation_apply(MPI_Op operation, const void *data, void *into, int64_t count,
+                          MPI_Datatype datatype) noexcept nogil:
+    cdef Foreign *foreign = foreign_of(operation)
+    cdef int what = operation & 0xFF
+    cdef int length = <int>count
+    if foreign != NULL:
+        foreign.function(<void *>data, into, &length, &datatype)
+    elif what == OP_REPLACE:
+        memcpy(into, data, count * datatype_bytes(datatype))
+    elif what != OP_NO_OP:
+        apply_to_values(kind_of(datatype), what, data, into, count, datatype)
+
+
+cdef void apply_to_values(Kind kind, int what, const void *data, void *into, int64_t count,
+                          MPI_Datatype datatype) noexcept nogil:
+    if kind == KIND_DOUBLE:
+        on_reals[double](what, <const double *>data, <double *>into, count)
+    elif kind == KIND_FLOAT:
+        on_reals[float](what, <const float *>data, <float *>into, count)
+    elif kind == KIND_LONG_DOUBLE:
+        on_reals[LongDouble](what, <const LongDouble *>data, <LongDouble *>into, count)
+    elif kind == KIND_INT32:
+        on_integers[int32_t](what, <const int32_t *>data, <int32_t *>into, count)
+    elif kind == KIND_INT64:
+        on_integers[int64_t](what, <const int64_t *>data, <int64_t *>into, count)
+    elif kind == KIND_INT8:
+        on_integers[int8_t](what, <const int8_t *>data, <int8_t *>into, count)
+    elif kind == KIND_INT16:
+        on_integers[int16_t](what, <const int16_t *>data, <int16_t *>into, count)
+    elif kind in (KIND_UINT8, KIND_BYTE, KIND_BOOL):
+        on_integers[uint8_t](what, <const uint8_t *>data, <uint8_t *>into, count)
+    elif kind == KIND_UINT16:
+        on_integers[uint16_t](what, <const uint16_t *>data, <uint16_t *>into, count)
+    elif kind == KIND_UINT32:
+        on_integers[uint32_t](what, <const uint32_t *>data, <uint32_t *>into, count)
+    elif kind == KIND_UINT64:
+        on_integers[uint64_t](what, <const uint64_t *>data, <uint64_t *>into, count)
+    elif kind == KIND_COMPLEX_FLOAT:
+        on_complex[ComplexFloat](what, <const ComplexFloat *>data, <ComplexFloat *>into, count)
+    elif kind == KIND_COMPLEX_DOUBLE:
+        on_complex[ComplexDouble](what, <const ComplexDouble *>data, <ComplexDouble *>into, count)
+    elif kind == KIND_COMPLEX_LONG_DOUBLE:
+        on_complex[ComplexLongDouble](what, <const ComplexLongDouble *>data,
+                                      <ComplexLongDouble *>into, count)
+    else:
+        apply_to_pairs(what, data, into, count, datatype)
+
+
+cdef void apply_to_pairs(int what, const void *data, void *into, int64_t count,
+                         MPI_Datatype datatype) noexcept nogil:
+    if datatype == PAIR_DOUBLE:
+        on_pairs[DoublePair](what, <const DoublePair *>data, <DoublePair *>into, count)
+    elif datatype == PAIR_FLOAT:
+        on_pairs[FloatPair](what, <const FloatPair *>data, <FloatPair *>into, count)
+    elif datatype == PAIR_LONG:
+        on_pairs[LongPair](what, <const LongPair *>data, <LongPair *>into, count)
+    elif datatype == PAIR_SHORT:
+        on_pairs[ShortPair](what, <const ShortPair *>data, <ShortPair *>into, count)
+    elif datatype == PAIR_LONG_DOUBLE:
+        on_pairs[LongDoublePair](what, <const LongDoublePair *>data, <LongDoublePair *>into,
+                                 count)
+    else:
+        on_pairs[IntPair](what, <const IntPair *>data, <IntPair *>into, count)
+
+
+# -- calls -------------------------------------------------------------------------------
+
+cdef int op_create(MPI_User_function *function, int commutes, MPI_Op *made) noexcept nogil:
+    """The number of a freed one is not given out again: a schedule may still use it."""
+    global foreigners_count
+    cdef Foreign *foreign = <Foreign *>calloc(1, sizeof(Foreign))
+    if foreign == NULL or foreigners_count == OPS:
+        return error_raise(NULL, MPI_ERR_NO_MEM)
+    foreign.function = function
+    foreign.commutes = commutes != 0
+    made[0] = HANDLE | foreigners_count
+    foreigners[foreigners_count] = foreign
+    foreigners_count += 1
+    return MPI_SUCCESS
+
+
+cdef int op_free(MPI_Op *operation) noexcept nogil:
+    if foreign_of(operation[0]) == NULL:
+        return error_raise(NULL, MPI_ERR_OP)
+    operation[0] = OP_NULL
+    return MPI_SUCCESS
+
+
+cdef int op_commutative(MPI_Op operation, int *commutes) noexcept nogil:
+    if foreign_of(operation) == NULL and (operation & ~0xFF) != BUILT_IN:
+        return error_raise(NULL, MPI_ERR_OP)
+    commutes[0] = operation_commutes(operation)
+    return MPI_SUCCESS
+
+
+cdef int reduce_local(const void *data, void *into, int count, MPI_Datatype datatype,
+                      MPI_Op operation) noexcept nogil:
+    cdef int code = operation_check(operation, datatype)
+    if code != MPI_SUCCESS:
+        return error_raise(NULL, code)
+    operation_apply(operation, data, into, count, datatype)
+    return MPI_SUCCESS
+
+
+cdef void operation_fill(mpi_table *table) noexcept nogil:
+    table.Op_create = op_create
+    table.Op_free = op_free
+    table.Op_commutative = op_commutative
+    table.Reduce_local = reduce_local

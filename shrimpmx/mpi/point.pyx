@@ -1,0 +1,424 @@
+"""Point to point: sends, receives, probes and matched probes (MPI 3.1, chapter 3).
+
+A short message that matches at once is over when its call returns; others wait by the rank's
+strategy. Messages to and from MPI_PROC_NULL are over from the start.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from shrimpmx.mpi.abi cimport (
+    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Comm, MPI_Datatype, MPI_ERR_COMM, MPI_ERR_COUNT,
+    MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_TAG, MPI_ERR_TYPE,
+    MPI_MESSAGE_NO_PROC, MPI_MESSAGE_NULL, MPI_Message, MPI_PROC_NULL, MPI_Request,
+    MPI_REQUEST_NULL, MPI_Status, MPI_SUCCESS, no_status,
+)
+from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
+from shrimpmx.mpi.datatype cimport TYPE_INVALID, datatype_bytes
+from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.matching cimport match_bits, match_mask
+from shrimpmx.mpi.request cimport (
+    KIND_MESSAGE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, Request, RequestKind, request_free,
+    request_new, request_of, status_empty, status_of_message,
+)
+from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mpi.world cimport world, world_wait
+from shrimpmx.mx.calls cimport (
+    call_enter, call_leave, call_peek, call_receive, call_receive_taken, call_release, call_send,
+    call_take,
+)
+from shrimpmx.mx.core cimport EndpointCore, found_done
+from shrimpmx.mx.library cimport Library
+from shrimpmx.mx.types cimport (
+    MESSAGE_MAX_BYTES, REQUEST_DONE, STATUS_TRUNCATED, MxRequest,
+)
+
+cdef enum:
+    # What check() says of a message to or from MPI_PROC_NULL.
+    NO_PROCESS = -1
+
+
+cdef struct Envelope:        # what a call names
+    Comm *comm
+    int64_t length           # bytes
+    uint64_t match
+    uint64_t mask
+
+
+cdef int check(Envelope *envelope, MPI_Comm handle, int peer, int tag) noexcept nogil:
+    """The communicator and the peer, which may be any source: MPI_SUCCESS, NO_PROCESS or the
+    class of an error."""
+    cdef Comm *comm = comm_of(handle)
+    envelope.comm = comm
+    if comm == NULL:
+        return MPI_ERR_COMM
+    if peer == MPI_PROC_NULL:
+        return NO_PROCESS
+    if peer != MPI_ANY_SOURCE and <unsigned int>peer >= <unsigned int>comm.size:
+        return MPI_ERR_RANK
+    if tag < 0 and tag != MPI_ANY_TAG:
+        return MPI_ERR_TAG
+    return MPI_SUCCESS
+
+
+cdef int check_data(Envelope *envelope, int64_t count, MPI_Datatype datatype) noexcept nogil:
+    cdef int bytes = datatype_bytes(datatype)
+    if bytes == TYPE_INVALID:
+        return MPI_ERR_TYPE
+    envelope.length = count * bytes
+    if count < 0 or envelope.length > MESSAGE_MAX_BYTES:
+        return MPI_ERR_COUNT
+    return MPI_SUCCESS
+
+
+cdef int check_send(Envelope *envelope, int count, MPI_Datatype datatype, int target, int tag,
+                    MPI_Comm handle) noexcept nogil:
+    cdef int code = check(envelope, handle, target, tag)
+    cdef int data_code = check_data(envelope, count, datatype)
+    if code > MPI_SUCCESS or data_code != MPI_SUCCESS:
+        return max(code, data_code)
+    if tag < 0:
+        return MPI_ERR_TAG
+    if target == MPI_ANY_SOURCE:
+        return MPI_ERR_RANK
+    envelope.match = match_bits(envelope.comm.context, envelope.comm.rank, tag)
+    return code
+
+
+cdef int check_receive(Envelope *envelope, int source, int tag, MPI_Comm handle) noexcept nogil:
+    cdef int code = check(envelope, handle, source, tag)
+    if code == MPI_SUCCESS:
+        envelope.mask = match_mask(source, tag)
+        envelope.match = match_bits(envelope.comm.context, source, <uint32_t>tag) & envelope.mask
+    return code
+
+
+cdef inline MxRequest *start_send(const Envelope *envelope, const void *data, int target,
+                                  bint synchronous) noexcept nogil:
+    return call_send(<EndpointCore>world.core, envelope.comm.partners[target], data,
+                     <uint32_t>envelope.length, envelope.match, synchronous)
+
+
+# -- blocking ------------------------------------------------------------------
+
+cdef int send(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+              MPI_Comm handle) noexcept nogil:
+    return send_as(data, count, datatype, target, tag, handle, False)
+
+
+cdef int synchronous_send(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+                          MPI_Comm handle) noexcept nogil:
+    return send_as(data, count, datatype, target, tag, handle, True)
+
+
+cdef int send_as(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+                 MPI_Comm handle, bint synchronous) noexcept nogil:
+    cdef Envelope envelope
+    cdef MxRequest *request
+    cdef int code = check_send(&envelope, count, datatype, target, tag, handle)
+    if code != MPI_SUCCESS:
+        return MPI_SUCCESS if code == NO_PROCESS else error_raise(envelope.comm, code)
+    call_enter(<EndpointCore>world.core)
+    request = start_send(&envelope, data, target, synchronous)
+    code = finish(request, no_status(), True)
+    call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(envelope.comm, code)
+
+
+cdef int receive(void *data, int count, MPI_Datatype datatype, int source, int tag,
+                 MPI_Comm handle, MPI_Status *status) noexcept nogil:
+    cdef Envelope envelope
+    cdef MxRequest *request
+    cdef int code = check_receive(&envelope, source, tag, handle)
+    cdef int data_code = check_data(&envelope, count, datatype)
+    if code > MPI_SUCCESS or data_code != MPI_SUCCESS:
+        return error_raise(envelope.comm, max(code, data_code))
+    if code == NO_PROCESS:
+        status_empty(status, MPI_PROC_NULL)
+        return MPI_SUCCESS
+    call_enter(<EndpointCore>world.core)
+    request = call_receive(<EndpointCore>world.core, data, <uint32_t>envelope.length,
+                           envelope.match, envelope.mask)
+    code = finish(request, status, False)
+    call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(envelope.comm, code)
+
+
+cdef int finish(MxRequest *request, MPI_Status *status, bint is_send) noexcept nogil:
+    """Waits for a message of a blocking call, under the lock: the class of its error."""
+    cdef int code = MPI_SUCCESS
+    if request == NULL:
+        return MPI_ERR_NO_MEM
+    if not request.flags & REQUEST_DONE:
+        world_wait(found_done, request)
+    if not is_send:
+        code = status_of_message(request, status)
+    elif request.status > STATUS_TRUNCATED:
+        code = MPI_ERR_OTHER
+    call_release(<EndpointCore>world.core, request)
+    return code
+
+
+cdef int sendrecv(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+                  void *into, int into_count, MPI_Datatype into_datatype, int source,
+                  int into_tag, MPI_Comm handle, MPI_Status *status) noexcept nogil:
+    cdef Envelope sent, received
+    cdef MxRequest *request
+    cdef MxRequest *receive_request = NULL
+    cdef int send_code = check_send(&sent, count, datatype, target, tag, handle)
+    cdef int code = check_receive(&received, source, into_tag, handle)
+    cdef int data_code = check_data(&received, into_count, into_datatype)
+    if code > MPI_SUCCESS or send_code > MPI_SUCCESS or data_code != MPI_SUCCESS:
+        return error_raise(sent.comm, max(code, max(send_code, data_code)))
+    call_enter(<EndpointCore>world.core)
+    if code == MPI_SUCCESS:
+        receive_request = call_receive(<EndpointCore>world.core, into, <uint32_t>received.length,
+                                       received.match, received.mask)
+        if receive_request == NULL:
+            code = MPI_ERR_NO_MEM
+    else:
+        status_empty(status, MPI_PROC_NULL)
+    if send_code == MPI_SUCCESS:
+        request = start_send(&sent, data, target, False)
+        send_code = finish(request, no_status(), True)
+    if receive_request != NULL:
+        code = finish(receive_request, status, False)
+    call_leave(<EndpointCore>world.core)
+    if code > MPI_SUCCESS or send_code > MPI_SUCCESS:
+        return error_raise(sent.comm, max(code, send_code))
+    return MPI_SUCCESS
+
+
+cdef int sendrecv_replace(void *data, int count, MPI_Datatype datatype, int target, int tag,
+                          int source, int into_tag, MPI_Comm handle,
+                          MPI_Status *status) noexcept nogil:
+    cdef Envelope envelope
+    cdef void *copied
+    cdef int code = check_send(&envelope, count, datatype, target, tag, handle)
+    if code > MPI_SUCCESS:
+        return error_raise(envelope.comm, code)
+    copied = malloc(max(1, envelope.length))
+    if copied == NULL:
+        return error_raise(envelope.comm, MPI_ERR_NO_MEM)
+    memcpy(copied, data, envelope.length)
+    code = sendrecv(copied, count, datatype, target, tag, data, count, datatype, source, into_tag,
+                    handle, status)
+    free(copied)
+    return code
+
+
+# -- with requests ---------------------------------------------------------------
+
+cdef int start(RequestKind kind, const Envelope *envelope, void *data, int peer,
+               bint synchronous, MPI_Request *handle) noexcept nogil:
+    """A request for a send, a receive, or for nothing."""
+    cdef Request *request
+    call_enter(<EndpointCore>world.core)
+    request = request_new(kind, envelope.comm)
+    if request != NULL and kind == KIND_SEND:
+        request.mx = start_send(envelope, data, peer, synchronous)
+    elif request != NULL and kind == KIND_RECEIVE:
+        request.mx = call_receive(<EndpointCore>world.core, data, <uint32_t>envelope.length,
+                                  envelope.match, envelope.mask)
+    if request != NULL and request.mx == NULL and kind != KIND_NOTHING:
+        request_free(request)
+        request = NULL
+    handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
+    call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS if request != NULL else error_raise(envelope.comm, MPI_ERR_NO_MEM)
+
+
+cdef int isend(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+               MPI_Comm handle, MPI_Request *request) noexcept nogil:
+    return isend_as(data, count, datatype, target, tag, handle, request, False)
+
+
+cdef int issend(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+                MPI_Comm handle, MPI_Request *request) noexcept nogil:
+    return isend_as(data, count, datatype, target, tag, handle, request, True)
+
+
+cdef int isend_as(const void *data, int count, MPI_Datatype datatype, int target, int tag,
+                  MPI_Comm handle, MPI_Request *request, bint synchronous) noexcept nogil:
+    cdef Envelope envelope
+    cdef int code = check_send(&envelope, count, datatype, target, tag, handle)
+    if code > MPI_SUCCESS:
+        return error_raise(envelope.comm, code)
+    return start(KIND_NOTHING if code == NO_PROCESS else KIND_SEND, &envelope, <void *>data,
+                 target, synchronous, request)
+
+
+cdef int ireceive(void *data, int count, MPI_Datatype datatype, int source, int tag,
+                  MPI_Comm handle, MPI_Request *request) noexcept nogil:
+    cdef Envelope envelope
+    cdef int code = check_receive(&envelope, source, tag, handle)
+    cdef int data_code = check_data(&envelope, count, datatype)
+    if code > MPI_SUCCESS or data_code != MPI_SUCCESS:
+        return error_raise(envelope.comm, max(code, data_code))
+    return start(KIND_NOTHING if code == NO_PROCESS else KIND_RECEIVE, &envelope, data, source,
+                 False, request)
+
+
+# -- probes ------------------------------------------------------------------------
+
+cdef struct Probe:
+    const Envelope *envelope
+    MxRequest *message
+
+
+cdef bint found_message(Library library, void *context) noexcept nogil:
+    cdef Probe *wanted = <Probe *>context
+    wanted.message = call_peek(<EndpointCore>world.core, wanted.envelope.match,
+                               wanted.envelope.mask)
+    return wanted.message != NULL
+
+
+cdef int probe_as(int source, int tag, MPI_Comm handle, int *flag, MPI_Message *taken,
+                  MPI_Status *status) noexcept nogil:
+    """Waits if `flag` is NULL; takes the message if `taken` is not."""
+    cdef Envelope envelope
+    cdef Probe wanted
+    cdef Request *request = NULL
+    cdef bint found
+    cdef int code = check_receive(&envelope, source, tag, handle)
+    if code > MPI_SUCCESS:
+        return error_raise(envelope.comm, code)
+    if flag != NULL:
+        flag[0] = 1
+    if code == NO_PROCESS:
+        status_empty(status, MPI_PROC_NULL)
+        if taken != NULL:
+            taken[0] = MPI_MESSAGE_NO_PROC
+        return MPI_SUCCESS
+    wanted.envelope = &envelope
+    call_enter(<EndpointCore>world.core)
+    if flag != NULL:
+        (<EndpointCore>world.core).progress_c()
+    found = found_message((<EndpointCore>world.core).library, &wanted)
+    if not found and flag == NULL:
+        world_wait(found_message, &wanted)
+        found = True
+    if found:
+        status_of_message(wanted.message, status)
+        if taken != NULL:
+            request = request_new(KIND_MESSAGE, envelope.comm)
+            if request != NULL:
+                call_take(<EndpointCore>world.core, wanted.message)
+                request.mx = wanted.message
+    call_leave(<EndpointCore>world.core)
+    if flag != NULL:
+        flag[0] = found
+    if taken == NULL or not found:
+        return MPI_SUCCESS
+    if request == NULL:
+        return error_raise(envelope.comm, MPI_ERR_NO_MEM)
+    taken[0] = request.handle
+    return MPI_SUCCESS
+
+
+cdef int probe(int source, int tag, MPI_Comm handle, MPI_Status *status) noexcept nogil:
+    return probe_as(source, tag, handle, NULL, NULL, status)
+
+
+cdef int iprobe(int source, int tag, MPI_Comm handle, int *flag,
+                MPI_Status *status) noexcept nogil:
+    return probe_as(source, tag, handle, flag, NULL, status)
+
+
+cdef int mprobe(int source, int tag, MPI_Comm handle, MPI_Message *taken,
+                MPI_Status *status) noexcept nogil:
+    return probe_as(source, tag, handle, NULL, taken, status)
+
+
+cdef int improbe(int source, int tag, MPI_Comm handle, int *flag, MPI_Message *taken,
+                 MPI_Status *status) noexcept nogil:
+    return probe_as(source, tag, handle, flag, taken, status)
+
+
+cdef int mreceive(void *data, int count, MPI_Datatype datatype, MPI_Message *taken,
+                  MPI_Status *status) noexcept nogil:
+    cdef Comm *comm = NULL
+    cdef MxRequest *request
+    cdef int code
+    if taken[0] == MPI_MESSAGE_NO_PROC:
+        taken[0] = MPI_MESSAGE_NULL
+        status_empty(status, MPI_PROC_NULL)
+        return MPI_SUCCESS
+    call_enter(<EndpointCore>world.core)
+    request = receive_taken(data, count, datatype, taken, &comm, &code)
+    if code == MPI_SUCCESS:
+        code = finish(request, status, False)
+    call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(comm, code)
+
+
+cdef int imreceive(void *data, int count, MPI_Datatype datatype, MPI_Message *taken,
+                   MPI_Request *handle) noexcept nogil:
+    cdef Comm *comm = NULL
+    cdef MxRequest *mx
+    cdef Request *request = NULL
+    cdef int code
+    call_enter(<EndpointCore>world.core)
+    if taken[0] == MPI_MESSAGE_NO_PROC:
+        from_nobody(taken, &request, &code)
+    else:
+        mx = receive_taken(data, count, datatype, taken, &comm, &code)
+        if code == MPI_SUCCESS:
+            request = request_new(KIND_RECEIVE, comm)
+            if request == NULL:
+                code = MPI_ERR_NO_MEM
+            else:
+                request.mx = mx
+    handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
+    call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(comm, code)
+
+
+cdef void from_nobody(MPI_Message *taken, Request **request, int *code) noexcept nogil:
+    request[0] = request_new(KIND_NOTHING, comm_world)
+    code[0] = MPI_ERR_NO_MEM if request[0] == NULL else MPI_SUCCESS
+    taken[0] = MPI_MESSAGE_NULL
+
+
+cdef MxRequest *receive_taken(void *data, int count, MPI_Datatype datatype, MPI_Message *taken,
+                              Comm **comm, int *code) noexcept nogil:
+    """Under the lock; `code` is the class of an error. The message is gone if there was none."""
+    cdef Request *message = request_of(taken[0], True)
+    cdef Envelope envelope
+    cdef MxRequest *request
+    if message == NULL:
+        code[0] = MPI_ERR_REQUEST
+        return NULL
+    comm[0] = message.comm
+    code[0] = check_data(&envelope, count, datatype)
+    if code[0] != MPI_SUCCESS:
+        return NULL
+    request = call_receive_taken(<EndpointCore>world.core, message.mx, data,
+                                 <uint32_t>envelope.length)
+    if request == NULL:
+        code[0] = MPI_ERR_NO_MEM
+        return NULL
+    request_free(message)
+    taken[0] = MPI_MESSAGE_NULL
+    return request
+
+
+cdef void point_fill(mpi_table *table) noexcept nogil:
+    # A ready send is a send: the receiver's library looks for the receive in any case.
+    table.Send = send
+    table.Rsend = send
+    table.Ssend = synchronous_send
+    table.Recv = receive
+    table.Sendrecv = sendrecv
+    table.Sendrecv_replace = sendrecv_replace
+    table.Isend = isend
+    table.Irsend = isend
+    table.Issend = issend
+    table.Irecv = ireceive
+    table.Probe = probe
+    table.Iprobe = iprobe
+    table.Mprobe = mprobe
+    table.Improbe = improbe
+    table.Mrecv = mreceive
+    table.Imrecv = imreceive

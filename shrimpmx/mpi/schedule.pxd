@@ -1,0 +1,61 @@
+"""A collective as a schedule: rounds of sends, receives, copies and reductions.
+
+The steps of a round begin together, in their order; copies and reductions are over at once, so a
+round has them in front of its messages. The next round begins when all of its messages are done.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+from shrimpmx.mpi.abi cimport MPI_Datatype, MPI_Op
+from shrimpmx.mpi.communicator cimport Comm
+from shrimpmx.mx.types cimport MxRequest
+
+cdef enum StepKind:
+    STEP_SEND
+    STEP_RECEIVE
+    STEP_COPY
+    STEP_REDUCE              # into = data op into
+    STEP_ROUND               # the end of a round
+
+cdef struct Step:
+    StepKind kind
+    int peer                 # a rank of the communicator
+    const uint8_t *data
+    uint8_t *into
+    int64_t length           # bytes; of a reduction elements
+    MxRequest *mx            # of a message under way
+
+cdef struct Schedule:
+    Comm *comm
+    Step *steps
+    int count
+    int capacity
+    int position             # of the first step of the round that is under way; `count`: over
+    uint32_t tag
+    int code                 # class of the first error
+    bint busy                # a thread is in a user's function on its behalf, without the lock
+    MPI_Datatype datatype    # of reductions
+    MPI_Op operation
+    uint8_t *room            # of its own, for data on its way
+    Schedule *next           # of those under way
+    Schedule *previous
+
+# All under the lock. A schedule on `comm` with `room_bytes` of its own; NULL without memory.
+cdef Schedule *schedule_new(Comm *comm, int64_t room_bytes) noexcept nogil
+# Another step; without memory the schedule ends with an error.
+cdef void schedule_send(Schedule *schedule, int peer, const void *data,
+                        int64_t length) noexcept nogil
+cdef void schedule_receive(Schedule *schedule, int peer, void *into,
+                           int64_t length) noexcept nogil
+cdef void schedule_copy(Schedule *schedule, const void *data, void *into,
+                        int64_t length) noexcept nogil
+cdef void schedule_reduce(Schedule *schedule, const void *data, void *into,
+                          int64_t elements) noexcept nogil
+cdef void schedule_round(Schedule *schedule) noexcept nogil
+# All its steps are there: it begins.
+cdef void schedule_start(Schedule *schedule) noexcept nogil
+# After a pass: those whose round is over go on.
+cdef void schedules_advance() noexcept nogil
+cdef bint schedule_over(const Schedule *schedule) noexcept nogil
+# It is over, and gone: the class of its error.
+cdef int schedule_end(Schedule *schedule) noexcept nogil

@@ -1,0 +1,209 @@
+"""Schedules: building, starting, and going on round by round (as in libNBC; Hoefler, Lumsdaine,
+Rehm: Implementation and performance analysis of non-blocking collective operations, SC 2007).
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memmove
+
+from shrimpmx.mpi.abi cimport MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_TRUNCATE, MPI_SUCCESS
+from shrimpmx.mpi.communicator cimport Comm, comm_drop
+from shrimpmx.mpi.matching cimport TAG_MAX, match_bits
+from shrimpmx.mpi.operation cimport operation_apply, operation_is_foreign
+from shrimpmx.mpi.world cimport world
+from shrimpmx.mx.calls cimport call_enter, call_leave, call_receive, call_release, call_send
+from shrimpmx.mx.core cimport EndpointCore
+from shrimpmx.mx.types cimport REQUEST_DONE, STATUS_SUCCESS, STATUS_TRUNCATED
+
+cdef enum:
+    STEPS_MIN = 16
+
+# Those under way, in a ring through this one.
+cdef Schedule active
+active.next = &active
+active.previous = &active
+
+
+cdef Schedule *schedule_new(Comm *comm, int64_t room_bytes) noexcept nogil:
+    cdef Schedule *schedule = <Schedule *>calloc(1, sizeof(Schedule))
+    if schedule == NULL:
+        return NULL
+    schedule.comm = comm
+    schedule.tag = comm.collectives & TAG_MAX
+    comm.collectives += 1
+    comm.uses += 1
+    schedule.next = schedule
+    schedule.previous = schedule
+    if room_bytes > 0:
+        schedule.room = <uint8_t *>malloc(room_bytes)
+        if schedule.room == NULL:
+            schedule.code = MPI_ERR_NO_MEM
+    return schedule
+
+
+cdef Step *another(Schedule *schedule, StepKind kind, int peer) noexcept nogil:
+    cdef Step *steps
+    cdef int capacity
+    if schedule.code != MPI_SUCCESS:
+        return NULL
+    if schedule.count == schedule.capacity:
+        capacity = max(STEPS_MIN, 2 * schedule.capacity)
+        steps = <Step *>realloc(schedule.steps, capacity * sizeof(Step))
+        if steps == NULL:
+            schedule.code = MPI_ERR_NO_MEM
+            return NULL
+        schedule.steps = steps
+        schedule.capacity = capacity
+    steps = &schedule.steps[schedule.count]
+    schedule.count += 1
+    steps.kind = kind
+    steps.peer = peer
+    steps.data = NULL
+    steps.into = NULL
+    steps.length = 0
+    steps.mx = NULL
+    return steps
+
+
+cdef void schedule_send(Schedule *schedule, int peer, const void *data,
+                        int64_t length) noexcept nogil:
+    cdef Step *step = another(schedule, STEP_SEND, peer)
+    if step != NULL:
+        step.data = <const uint8_t *>data
+        step.length = length
+
+
+cdef void schedule_receive(Schedule *schedule, int peer, void *into,
+                           int64_t length) noexcept nogil:
+    cdef Step *step = another(schedule, STEP_RECEIVE, peer)
+    if step != NULL:
+        step.into = <uint8_t *>into
+        step.length = length
+
+
+cdef void schedule_copy(Schedule *schedule, const void *data, void *into,
+                        int64_t length) noexcept nogil:
+    cdef Step *step = another(schedule, STEP_COPY, 0)
+    if step != NULL:
+        step.data = <const uint8_t *>data
+        step.into = <uint8_t *>into
+        step.length = length
+
+
+cdef void schedule_reduce(Schedule *schedule, const void *data, void *into,
+                          int64_t elements) noexcept nogil:
+    cdef Step *step = another(schedule, STEP_REDUCE, 0)
+    if step != NULL:
+        step.data = <const uint8_t *>data
+        step.into = <uint8_t *>into
+        step.length = elements
+
+
+cdef void schedule_round(Schedule *schedule) noexcept nogil:
+    another(schedule, STEP_ROUND, 0)
+
+
+cdef void schedule_start(Schedule *schedule) noexcept nogil:
+    if schedule.code != MPI_SUCCESS:
+        schedule.position = schedule.count
+        return
+    begin_round(schedule)
+    advance(schedule)
+    if not schedule_over(schedule):
+        schedule.next = &active
+        schedule.previous = active.previous
+        active.previous.next = schedule
+        active.previous = schedule
+
+
+cdef void begin_round(Schedule *schedule) noexcept nogil:
+    cdef int index = schedule.position
+    while index < schedule.count and schedule.steps[index].kind != STEP_ROUND:
+        begin(schedule, &schedule.steps[index])
+        index += 1
+
+
+cdef void begin(Schedule *schedule, Step *step) noexcept nogil:
+    cdef Comm *comm = schedule.comm
+    if step.kind == STEP_SEND:
+        step.mx = call_send(
+            <EndpointCore>world.core, comm.partners[step.peer], step.data, <uint32_t>step.length,
+            match_bits(comm.context + 1, comm.rank, schedule.tag), False)
+    elif step.kind == STEP_RECEIVE:
+        step.mx = call_receive(
+            <EndpointCore>world.core, step.into, <uint32_t>step.length,
+            match_bits(comm.context + 1, step.peer, schedule.tag), <uint64_t>-1)
+    elif step.kind == STEP_COPY:
+        memmove(step.into, step.data, step.length)
+    else:
+        reduce(schedule, step)
+    if step.kind in (STEP_SEND, STEP_RECEIVE) and step.mx == NULL:
+        schedule.code = MPI_ERR_NO_MEM
+
+
+cdef void reduce(Schedule *schedule, const Step *step) noexcept nogil:
+    """A user's function may take the GIL, which others may hold while they want the lock."""
+    cdef Step todo = step[0]
+    if not operation_is_foreign(schedule.operation):
+        operation_apply(schedule.operation, todo.data, todo.into, todo.length, schedule.datatype)
+        return
+    schedule.busy = True
+    call_leave(<EndpointCore>world.core)
+    operation_apply(schedule.operation, todo.data, todo.into, todo.length, schedule.datatype)
+    call_enter(<EndpointCore>world.core)
+    schedule.busy = False
+
+
+cdef bint round_over(Schedule *schedule) noexcept nogil:
+    """Gives back the messages of the round that are done."""
+    cdef int index = schedule.position
+    cdef Step *step
+    while index < schedule.count and schedule.steps[index].kind != STEP_ROUND:
+        step = &schedule.steps[index]
+        if step.mx != NULL:
+            if not step.mx.flags & REQUEST_DONE:
+                return False
+            if step.mx.status != STATUS_SUCCESS and schedule.code == MPI_SUCCESS:
+                schedule.code = (MPI_ERR_TRUNCATE if step.mx.status == STATUS_TRUNCATED
+                                 else MPI_ERR_OTHER)
+            call_release(<EndpointCore>world.core, step.mx)
+            step.mx = NULL
+        index += 1
+    schedule.position = index
+    return True
+
+
+cdef void advance(Schedule *schedule) noexcept nogil:
+    while schedule.position < schedule.count and round_over(schedule):
+        if schedule.position < schedule.count:
+            schedule.position += 1
+            begin_round(schedule)
+
+
+cdef void schedules_advance() noexcept nogil:
+    cdef Schedule *schedule = active.next
+    cdef Schedule *following
+    while schedule != &active:
+        # Another thread is in its function; this one has let the lock go, if it was in one.
+        if not schedule.busy:
+            advance(schedule)
+        following = schedule.next
+        if schedule_over(schedule):
+            schedule.previous.next = following
+            following.previous = schedule.previous
+            schedule.next = schedule
+            schedule.previous = schedule
+        schedule = following
+
+
+cdef bint schedule_over(const Schedule *schedule) noexcept nogil:
+    return schedule.position >= schedule.count and not schedule.busy
+
+
+cdef int schedule_end(Schedule *schedule) noexcept nogil:
+    cdef int code = schedule.code
+    comm_drop(schedule.comm)
+    free(schedule.steps)
+    free(schedule.room)
+    free(schedule)
+    return code

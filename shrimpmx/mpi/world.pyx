@@ -1,0 +1,184 @@
+"""Joining the run in MPI_Init, and leaving it in MPI_Finalize.
+
+start() is the last Python that runs: MPI_Finalize comes when the interpreter is gone (mpi4py calls
+it from Py_AtExit). What the compiled calls use is kept for ever.
+"""
+
+from cpython.pycapsule cimport PyCapsule_New
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t, uint32_t
+from libc.stdio cimport fflush, fprintf, snprintf, stderr, stdout
+from libc.stdlib cimport calloc
+from posix.unistd cimport _exit
+
+from shrimpmx.mpi.abi cimport (
+    MPI_MAX_PROCESSOR_NAME, MPI_SUCCESS, MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED, MPI_Comm,
+)
+from shrimpmx.mpi.collective cimport barrier_of_world, collective_fill
+from shrimpmx.mpi.communicator cimport comm_fill, comm_start
+from shrimpmx.mpi.datatype cimport datatype_fill
+from shrimpmx.mpi.error cimport error_fill
+from shrimpmx.mpi.group cimport group_fill, group_start
+from shrimpmx.mpi.operation cimport operation_fill
+from shrimpmx.mpi.point cimport point_fill
+from shrimpmx.mpi.refusal cimport refuse_all
+from shrimpmx.mpi.request cimport request_fill
+from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mx.calls cimport call_enter, call_leave, call_wait
+from shrimpmx.mx.core cimport EndpointCore, found_function
+from shrimpmx.mx.handles cimport Partner
+from shrimpmx.mx.library cimport Library
+from shrimpmx.mx.progress cimport sends_pending
+from shrimpmx.mx.types cimport MxPartner
+from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
+from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.shared.control cimport Control
+from shrimpmx.shared.layout cimport RUNNER_DONE, RUNNER_FAILED, control_header, runner_record
+from shrimpmx.wait.strategy cimport WAIT_STOPPED
+
+from shrimpmx.mpi.joining import join_world
+
+# The thread level that MPI_Init_thread provides: a waiting strategy by signals serves one thread.
+provided = MPI_THREAD_MULTIPLE
+
+# Between two looks at the other ranks while this one has finished, ns.
+cdef int64_t LOOK_NS = 1_000_000
+
+cdef:
+    mpi_table table
+    control_header *header      # of the run
+    runner_record *me           # of this rank; NULL: a world of one
+    runner_record **runners     # [rank]
+    int *nodes                  # [rank]
+    int level = MPI_THREAD_MULTIPLE
+
+
+def start(int required):
+    """Join the run that this process was started in, or be a world of one.
+
+    Returns the capsule of the table of MPI's functions. `required`: the thread level that the
+    program asks for, which changes nothing.
+    """
+    global level, provided
+    joined = join_world()
+    if joined.signals:
+        provided = level = MPI_THREAD_SERIALIZED
+    keep(joined)
+    bind(joined)
+    group_start()
+    comm_start()
+    fill()
+    return PyCapsule_New(&table, "shrimpmx.mpi.world.table", NULL)
+
+
+cdef void keep(object joined):
+    """Also when the interpreter has dropped all that it holds."""
+    Py_INCREF(joined)
+
+
+cdef int bind(object joined) except -1:
+    global header, me, runners, nodes
+    cdef EndpointCore core = joined.endpoint
+    cdef Control control
+    cdef int size = len(joined.partners)
+    world.core = <void *>core
+    world.rank = joined.rank
+    world.size = size
+    world.partners = <MxPartner **>calloc(size, sizeof(MxPartner *))
+    runners = <runner_record **>calloc(size, sizeof(runner_record *))
+    nodes = <int *>calloc(size, sizeof(int))
+    if world.partners == NULL or runners == NULL or nodes == NULL:
+        raise MemoryError
+    world.nodes = nodes
+    for number, partner in enumerate(joined.partners):
+        world.partners[number] = (<Partner>partner).partner
+        nodes[number] = joined.nodes[number]
+    control = joined.control
+    header = control.header
+    world.contexts = <uint32_t *>&header.contexts
+    if joined.runners:
+        for number, runner in enumerate(joined.runners):
+            runners[number] = control.runner(runner)
+        me = runners[world.rank]
+    return 0
+
+
+cdef void fill() noexcept nogil:
+    refuse_all(&table)
+    error_fill(&table)
+    comm_fill(&table)
+    group_fill(&table)
+    datatype_fill(&table)
+    operation_fill(&table)
+    point_fill(&table)
+    request_fill(&table)
+    collective_fill(&table)
+    table.Finalize = finalize
+    table.Abort = abort
+    table.Query_thread = query_thread
+    table.Get_processor_name = get_processor_name
+
+
+# -- waiting ---------------------------------------------------------------------
+
+cdef void world_wait(found_function found, void *context) noexcept nogil:
+    if call_wait(<EndpointCore>world.core, found, context, NEVER_NS) == WAIT_STOPPED:
+        _exit(1)  # another rank has failed, and the supervisor says so
+
+
+cdef void world_abort(int code) noexcept nogil:
+    fflush(stdout)
+    fflush(stderr)
+    _exit(code & 0xFF if code & 0xFF else 1)
+
+
+# -- the end ---------------------------------------------------------------------
+
+cdef bint found_drained(Library library, void *context) noexcept nogil:
+    return not sends_pending(library)
+
+
+cdef bint found_all_done(Library library, void *context) noexcept nogil:
+    cdef int number
+    cdef uint32_t state
+    for number in range(world.size):
+        state = load_acquire_u32(<const void *>&runners[number].state)
+        if state != RUNNER_DONE and state != RUNNER_FAILED:
+            return False
+    return True
+
+
+cdef int finalize() noexcept nogil:
+    """Returns when every rank has come here: until then they may need this one's answers."""
+    barrier_of_world()
+    if me == NULL:
+        return MPI_SUCCESS
+    call_enter(<EndpointCore>world.core)
+    world_wait(found_drained, NULL)
+    store_release_u32(<void *>&me.state, RUNNER_DONE)
+    while not found_all_done((<EndpointCore>world.core).library, NULL):
+        if header.stop != 0:
+            break
+        call_wait(<EndpointCore>world.core, found_all_done, NULL,
+                  (<EndpointCore>world.core).library.now_ns + LOOK_NS)
+    call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS
+
+
+cdef int abort(MPI_Comm comm, int code) noexcept nogil:
+    fprintf(stderr, "rank %d called MPI_Abort with code %d\n", world.rank, code)
+    world_abort(code)
+    return MPI_SUCCESS
+
+
+# -- queries ---------------------------------------------------------------------
+
+cdef int query_thread(int *answer) noexcept nogil:
+    answer[0] = level
+    return MPI_SUCCESS
+
+
+cdef int get_processor_name(char *name, int *length) noexcept nogil:
+    """The emulated node: "node0"."""
+    length[0] = snprintf(name, MPI_MAX_PROCESSOR_NAME, "node%d", nodes[world.rank])
+    return MPI_SUCCESS

@@ -1,0 +1,31 @@
+"""Waiting without the GIL, for the layer above that needs no Python."""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from shrimpmx.mx.core cimport EndpointCore, found_function
+from shrimpmx.mx.progress cimport progress
+from shrimpmx.native.atomics cimport fetch_add_u32
+from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
+
+
+cdef WaitResult call_wait(EndpointCore core, found_function found, void *context,
+                          int64_t deadline_ns) noexcept nogil:
+    cdef uint32_t wakeups = core.library.lock.wakeups
+    cdef WaitResult result
+    progress(core.library)
+    if found(core.library, context):
+        return WAIT_READY
+    if core.library.now_ns >= deadline_ns:
+        core.stop_looking()
+        return WAIT_TIMED_OUT
+    if core.held_spin_ns > 0 and core.library.lock.waiting == 0:
+        if core.spin_held(found, context, deadline_ns):
+            return WAIT_READY
+    if core.waiter is not None:
+        fetch_add_u32(&core.waiter.environment.threads, 1)  # L1 of waiter.pyx
+    result = core.wait_locked(found, context, deadline_ns, wakeups)
+    if core.waiter is not None:
+        core.waiter.leave()
+    if result == WAIT_TIMED_OUT:
+        core.stop_looking()
+    return result
