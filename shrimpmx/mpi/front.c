@@ -33,11 +33,28 @@ static _Noreturn void called_outside(const char *function) {
     _exit(EXIT_MISUSED);
 }
 
+/* The clock, which no program may ask for yet, gives time all the same. */
+static double seconds(struct timespec time) {
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static double outside_Wtime(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return seconds(now);
+}
+
+static double outside_Wtick(void) {
+    struct timespec tick;
+    clock_getres(CLOCK_MONOTONIC, &tick);
+    return seconds(tick);
+}
+
 #include "mpi/calls.h"
 
 static void end(int as) {
-    table = &outside_table;
     state = as;
+    table = &outside_table;
 }
 
 static void in_forked_child(void) {
@@ -148,24 +165,6 @@ EXPORTED int MPI_Get_library_version(char *version, int *resultlen) {
     return SUCCESS;
 }
 PROFILED(Get_library_version)
-
-static double seconds(struct timespec time) {
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-EXPORTED double MPI_Wtime(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return seconds(now);
-}
-PROFILED(Wtime)
-
-EXPORTED double MPI_Wtick(void) {
-    struct timespec tick;
-    clock_getres(CLOCK_MONOTONIC, &tick);
-    return seconds(tick);
-}
-PROFILED(Wtick)
 
 /* For profilers: does nothing else. */
 EXPORTED int MPI_Pcontrol(const int level, ...) {

@@ -38,7 +38,8 @@ def argument_type(declaration: str) -> type[ctypes.c_int | ctypes.c_size_t]:
 
 def prototype(function: Function) -> Any:
     """The type of ctypes for pointers to such a function."""
-    return ctypes.CFUNCTYPE(ctypes.c_int, *map(argument_type, function.declarations))
+    returns = ctypes.c_int if function.returns == "int" else ctypes.c_double
+    return ctypes.CFUNCTYPE(returns, *map(argument_type, function.declarations))
 
 
 def stub_world(
