@@ -12,7 +12,8 @@ BIN := $(VENV)/bin
 JOBS := $(shell nproc)
 TESTS ?= tests/unit tests/integration tests/faults tests/tidy
 
-COMPILED := $(shell find shrimpmx -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
+COMPILED := $(shell find shrimpmx -name '*.pyx' -o -name '*.pxd' -o -name '*.h') \
+	$(addprefix shrimpmx/mpi/,front.c functions.py generate.py)
 PACKAGE := setup.cfg setup.py pyproject.toml
 
 # Where this is set, each of the many commands that the tests start would compile all Python again.
@@ -47,6 +48,7 @@ lint: $(VENV)/built $(VENV)/tools
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find shrimpmx -name '*.so' -delete
+	rm -rf shrimpmx/mpi/lib $(addprefix shrimpmx/mpi/,table.h table.pxd refused.h calls.h)
 	find . -name __pycache__ -type d -prune -exec rm -r {} +
 
 # What pyproject.toml names as needed to build.

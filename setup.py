@@ -27,6 +27,9 @@ CYTHON_RUNTIME = "shrimpmx.cython_runtime"
 NUMPY_MODULES = {"shrimpmx.shared.numpy_memory"}
 # PyDataMem_SetHandler came with this version of the interface (numpy 1.22).
 NUMPY_MACROS = [("NPY_TARGET_VERSION", "NPY_1_22_API_VERSION")]
+# MPICH's ABI, in a library that programs of MPI load; not a module of Python.
+MPI_LIBRARY = "shrimpmx.mpi.lib.libmpi"
+MPI_SONAME = "libmpi.so.12"
 # -g1: lines for py-spy and perf, without the variables, which take longest to track.
 COMPILE_ARGS = ["-O2", "-g1", "-std=gnu11", "-Wno-unused-function"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
@@ -54,6 +57,21 @@ def extensions() -> list[Extension]:
     return found
 
 
+def mpi_library() -> Extension:
+    """The library in front of the MPI layer; it links with nothing of ours, nor with Python."""
+    return Extension(
+        MPI_LIBRARY,
+        ["shrimpmx/mpi/front.c"],
+        depends=[f"shrimpmx/mpi/{name}" for name in ("abi.h", *generate.GENERATED)],
+        include_dirs=["shrimpmx"],
+        define_macros=[("_GNU_SOURCE", "1")],
+        libraries=["dl"],
+        extra_compile_args=[*COMPILE_ARGS, "-fvisibility=hidden"],
+        # nodelete: a process that has been a rank has its handler of forks in it.
+        extra_link_args=[f"-Wl,-soname,{MPI_SONAME}", "-Wl,-z,nodelete", "-pthread"],
+    )
+
+
 def with_nested_headers(headers: list[str]) -> list[str]:
     """`headers` of this project and all those that they include."""
     found: set[Path] = set()
@@ -69,9 +87,20 @@ def with_nested_headers(headers: list[str]) -> list[str]:
 
 
 class Build(build_ext):
-    """Compiles by ccache if it is installed."""
+    """Compiles by ccache if it is installed; gives the MPI library its name and our version."""
+
+    def get_ext_filename(self, fullname: str) -> str:
+        package, _, name = fullname.rpartition(".")
+        if name == MPI_LIBRARY.rpartition(".")[2]:
+            return os.path.join(*package.split("."), MPI_SONAME)
+        return super().get_ext_filename(fullname)
 
     def build_extensions(self) -> None:
+        version = self.distribution.get_version()
+        for extension in self.extensions:
+            if extension.name == MPI_LIBRARY:
+                extension.define_macros.append(("SHRIMPMX_VERSION", f'"{version}"'))
+                Path("shrimpmx/mpi/lib").mkdir(exist_ok=True)
         if shutil.which("ccache"):
             self.compiler.set_executable("compiler_so", ["ccache", *self.compiler.compiler_so])
         super().build_extensions()
@@ -117,6 +146,8 @@ def main() -> None:
     for module in modules:
         # Cython lists the headers that a module and what it cimports name, not what those include.
         module.depends = with_nested_headers(module.depends)
+    if not only or "mpi" in only:
+        modules.append(mpi_library())
     setup(
         options={"build_ext": {"parallel": os.cpu_count() or 1}},
         cmdclass={"build_ext": Build, "build_py": BuildPython},

@@ -37,4 +37,8 @@ typedef int MPI_Grequest_cancel_function(void *, int);
 typedef int MPI_Datarep_conversion_function(void *, MPI_Datatype, int, void *, MPI_Offset, void *);
 typedef int MPI_Datarep_extent_function(MPI_Datatype, MPI_Aint *, void *);
 
+/* Values of the variables MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY, which stand for no weights. */
+#define UNWEIGHTED ((int *)1)
+#define WEIGHTS_EMPTY ((int *)2)
+
 #endif

@@ -10,12 +10,13 @@ import re
 from dataclasses import dataclass
 
 # Functions with the same arguments stand together. One whose name begins with "+" is the same
-# operation as a request, which is its last argument. All return an error code.
+# operation as a request, which is its last argument. All but two return an error code.
 PROTOTYPES = """
 Query_thread(int *provided)
 Is_thread_main(int *flag)
 Finalize()
 Abort(Comm comm, int errorcode)
+double Wtime Wtick()
 Get_processor_name(char *name, int *resultlen)
 Alloc_mem(Aint size, Info info, void *baseptr)
 Free_mem(void *base)
@@ -327,7 +328,7 @@ Register_datarep(const char *datarep, Datarep_conversion_function *read_fn,
 # mpi4py, which does without any other function that is not in the list.
 FRONT = (
     *("Init", "Init_thread", "Initialized", "Finalized", "Get_version", "Get_library_version"),
-    *("Wtime", "Wtick", "Pcontrol"),
+    "Pcontrol",
     *("Aint_add", "Aint_diff", "Status_c2f", "Status_f2c"),
 )
 # Handles with functions to and from Fortran, X_c2f and X_f2c, which front.c has as well.
@@ -343,6 +344,7 @@ class Function:
 
     name: str
     declarations: tuple[str, ...]
+    returns: str = "int"
 
     @property
     def arguments(self) -> list[str]:
@@ -356,9 +358,10 @@ def _parse(text: str) -> list[Function]:
         # A word that begins with a capital letter is a type of MPI's.
         prefixed = re.sub(r"\b(?=[A-Z])", "MPI_", " ".join(arguments.split()))
         declarations = tuple(prefixed.split(", ")) if prefixed else ()
-        for name in names.split():
+        returns = "double" if "double" in names else "int"
+        for name in names.replace("double", "").split():
             request = ("MPI_Request *request",) if name.startswith("+") else ()
-            functions.append(Function(name.lstrip("+"), declarations + request))
+            functions.append(Function(name.lstrip("+"), declarations + request, returns))
     return functions
 
 

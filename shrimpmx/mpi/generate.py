@@ -23,7 +23,7 @@ def _table_h() -> Iterator[str]:
     yield "#define SHRIMPMX_MPI_TABLE_H"
     yield '#include "abi.h"'
     yield "struct mpi_table {"
-    yield from (f"    int (*{each.name})({_arguments(each)});" for each in FUNCTIONS)
+    yield from (f"    {each.returns} (*{each.name})({_arguments(each)});" for each in FUNCTIONS)
     yield "};"
     yield "enum mpi_function {"
     yield from (f"    MPI_FUNCTION_{each.name}," for each in FUNCTIONS)
@@ -54,7 +54,8 @@ def _table_pxd() -> Iterator[str]:
     yield from _cython_types()
     yield "    cdef struct mpi_table:"
     for each in FUNCTIONS:
-        yield f"        int (*{each.name})({', '.join(each.declarations)}) noexcept nogil"
+        arguments = ", ".join(each.declarations)
+        yield f"        {each.returns} (*{each.name})({arguments}) noexcept nogil"
     yield "    cdef enum:"
     yield from (f"        MPI_FUNCTION_{each.name}" for each in FUNCTIONS)
     yield "        MPI_FUNCTIONS"
@@ -67,7 +68,7 @@ def _refused_h() -> Iterator[str]:
     yield "#define MPI_ERR_UNSUPPORTED_OPERATION 44"
     yield "#define REFUSED(number) (MPI_ERR_UNSUPPORTED_OPERATION | ((number) + 1) << 8)"
     for each in FUNCTIONS:
-        yield f"static int refused_{each.name}({_arguments(each)})"
+        yield f"static {each.returns} refused_{each.name}({_arguments(each)})"
         yield f"{{ return REFUSED(MPI_FUNCTION_{each.name}); }}"
     yield "static const struct mpi_table refused_table = {"
     yield from (f"    .{each.name} = refused_{each.name}," for each in FUNCTIONS)
@@ -80,19 +81,20 @@ def _refused_h() -> Iterator[str]:
 def _calls_h() -> Iterator[str]:
     """The functions of the library that call the table, and those that stand there outside a run.
 
-    front.c includes it; Finalize is its own.
+    front.c includes it; its own are MPI_Finalize, and those outside a run that have no error code.
     """
     yield f"/* {_NOTE} */"
     for each in FUNCTIONS:
-        yield f"static int outside_{each.name}({_arguments(each)})"
-        yield f'{{ called_outside("MPI_{each.name}"); }}'
+        if each.returns == "int":
+            yield f"static int outside_{each.name}({_arguments(each)})"
+            yield f'{{ called_outside("MPI_{each.name}"); }}'
     yield "static const struct mpi_table outside_table = {"
     yield from (f"    .{each.name} = outside_{each.name}," for each in FUNCTIONS)
     yield "};"
     yield "static const struct mpi_table *table = &outside_table;"
     for each in FUNCTIONS:
         if each.name != "Finalize":
-            yield f"EXPORTED int MPI_{each.name}({_arguments(each)})"
+            yield f"EXPORTED {each.returns} MPI_{each.name}({_arguments(each)})"
             yield f"{{ return table->{each.name}({', '.join(each.arguments)}); }}"
             yield f"PROFILED({each.name})"
 

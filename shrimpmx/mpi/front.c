@@ -1,0 +1,230 @@
+/* libmpi.so.12: MPICH's ABI in front of a table of functions, which MPI_Init takes from the Python
+ * module shrimpmx.mpi.world. Outside a run another table stands there, whose functions end the
+ * process, so that no call checks. Nothing here links with Python: its symbols are looked up. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mpi/table.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+/* The same function by the name that profilers call. */
+#define PROFILED(name) \
+    EXPORTED extern __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
+
+enum { SUCCESS = 0, ERR_ARG = 12, ERR_OTHER = 15, MPI_VERSION = 3, MPI_SUBVERSION = 1 };
+enum { EXIT_MISUSED = 1, EXIT_NOT_STARTED = 2 };
+
+static enum { BEFORE_INIT, RUNNING, FINALIZED, FORKED } state;
+
+EXPORTED int *const MPI_UNWEIGHTED = UNWEIGHTED;
+EXPORTED int *const MPI_WEIGHTS_EMPTY = WEIGHTS_EMPTY;
+
+static _Noreturn void called_outside(const char *function) {
+    static const char *const when[] = {
+        [BEFORE_INIT] = "before MPI_Init",
+        [FINALIZED] = "after MPI_Finalize",
+        [FORKED] = "in a process forked from a rank, where MPI is finalized",
+    };
+    dprintf(STDERR_FILENO, "%s was called %s\n", function, when[state]);
+    _exit(EXIT_MISUSED);
+}
+
+/* The clock, which no program may ask for yet, gives time all the same. */
+static double seconds(struct timespec time) {
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static double outside_Wtime(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return seconds(now);
+}
+
+static double outside_Wtick(void) {
+    struct timespec tick;
+    clock_getres(CLOCK_MONOTONIC, &tick);
+    return seconds(tick);
+}
+
+#include "mpi/calls.h"
+
+static void end(int as) {
+    state = as;
+    table = &outside_table;
+}
+
+static void in_forked_child(void) {
+    if (state == RUNNING)
+        end(FORKED);
+}
+
+/* Python's functions, from the process that loaded this library; called with the GIL. */
+static struct {
+    int (*Py_IsInitialized)(void);
+    int (*PyGILState_Ensure)(void);
+    void (*PyGILState_Release)(int);
+    void *(*PyImport_ImportModule)(const char *);
+    void *(*PyObject_CallMethod)(void *, const char *, const char *, ...);
+    int (*PyArg_ParseTuple)(void *, const char *, ...);
+    void *(*PyCapsule_GetPointer)(void *, const char *);
+    void (*PyErr_Print)(void);
+    void (*Py_Exit)(int);
+} python;
+
+static int find_python(void) {
+#define FIND(name) ((*(void **)&python.name = dlsym(RTLD_DEFAULT, #name)) != NULL)
+    return FIND(Py_IsInitialized) && FIND(PyGILState_Ensure) && FIND(PyGILState_Release) &&
+           FIND(PyImport_ImportModule) && FIND(PyObject_CallMethod) && FIND(PyArg_ParseTuple) &&
+           FIND(PyCapsule_GetPointer) && FIND(PyErr_Print) && FIND(Py_Exit) &&
+           python.Py_IsInitialized();
+#undef FIND
+}
+
+/* Ends the process as an uncaught exception does: SystemExit with its code, others after their
+ * traceback. */
+static void exit_by_exception(const char *sentence) {
+    python.PyErr_Print();
+    dprintf(STDERR_FILENO, "%s", sentence);
+    python.Py_Exit(EXIT_NOT_STARTED);
+}
+
+static const struct mpi_table *start_world(int required, int *provided) {
+    const struct mpi_table *started = NULL;
+    void *module, *pair, *capsule;
+    if (!find_python()) {
+        dprintf(STDERR_FILENO, "MPI_Init found no Python in this process: shrimpmx runs programs of "
+                               "Python\n");
+        _exit(EXIT_NOT_STARTED);
+    }
+    const int gil = python.PyGILState_Ensure();
+    module = python.PyImport_ImportModule("shrimpmx.mpi.starting");
+    if (module == NULL)
+        exit_by_exception("MPI_Init needs shrimpmx in the Python that runs the program\n");
+    /* What the pair holds is kept for ever: MPI_Finalize comes when Python is gone. */
+    pair = python.PyObject_CallMethod(module, "start", "i", required);
+    if (pair != NULL && python.PyArg_ParseTuple(pair, "Oi", &capsule, provided))
+        started = python.PyCapsule_GetPointer(capsule, "shrimpmx.mpi.world.table");
+    if (started == NULL)
+        exit_by_exception("");
+    python.PyGILState_Release(gil);
+    return started;
+}
+
+EXPORTED int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+    if (state != BEFORE_INIT)
+        return ERR_OTHER;
+    const struct mpi_table *started = start_world(required, provided);
+    pthread_atfork(NULL, NULL, in_forked_child);
+    table = started;
+    state = RUNNING;
+    return SUCCESS;
+}
+PROFILED(Init_thread)
+
+EXPORTED int MPI_Init(int *argc, char ***argv) {
+    enum { THREAD_SINGLE };
+    int provided;
+    return MPI_Init_thread(argc, argv, THREAD_SINGLE, &provided);
+}
+PROFILED(Init)
+
+EXPORTED int MPI_Finalize(void) {
+    const int result = table->Finalize();
+    end(FINALIZED);
+    return result;
+}
+PROFILED(Finalize)
+
+EXPORTED int MPI_Initialized(int *flag) {
+    *flag = state != BEFORE_INIT;
+    return SUCCESS;
+}
+PROFILED(Initialized)
+
+EXPORTED int MPI_Finalized(int *flag) {
+    *flag = state == FINALIZED || state == FORKED;
+    return SUCCESS;
+}
+PROFILED(Finalized)
+
+EXPORTED int MPI_Get_version(int *version, int *subversion) {
+    *version = MPI_VERSION;
+    *subversion = MPI_SUBVERSION;
+    return SUCCESS;
+}
+PROFILED(Get_version)
+
+EXPORTED int MPI_Get_library_version(char *version, int *resultlen) {
+    static const char name[] = "shrimpmx " SHRIMPMX_VERSION;
+    memcpy(version, name, sizeof name);
+    *resultlen = sizeof name - 1;
+    return SUCCESS;
+}
+PROFILED(Get_library_version)
+
+/* For profilers: does nothing else. */
+EXPORTED int MPI_Pcontrol(const int level, ...) {
+    return SUCCESS;
+}
+PROFILED(Pcontrol)
+
+EXPORTED MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint displacement) {
+    return base + displacement;
+}
+PROFILED(Aint_add)
+
+EXPORTED MPI_Aint MPI_Aint_diff(MPI_Aint address1, MPI_Aint address2) {
+    return address1 - address2;
+}
+PROFILED(Aint_diff)
+
+/* -- Fortran: its handles are the same integers, and its status has the same fields. */
+
+#define INTEGER_HANDLE(handle, type) \
+    EXPORTED MPI_Fint MPI_##handle##_c2f(type of) { return of; } \
+    PROFILED(handle##_c2f) \
+    EXPORTED type MPI_##handle##_f2c(MPI_Fint of) { return of; } \
+    PROFILED(handle##_f2c)
+
+INTEGER_HANDLE(Comm, MPI_Comm)
+INTEGER_HANDLE(Errhandler, MPI_Errhandler)
+INTEGER_HANDLE(Group, MPI_Group)
+INTEGER_HANDLE(Info, MPI_Info)
+INTEGER_HANDLE(Message, MPI_Message)
+INTEGER_HANDLE(Op, MPI_Op)
+INTEGER_HANDLE(Request, MPI_Request)
+INTEGER_HANDLE(Type, MPI_Datatype)
+INTEGER_HANDLE(Win, MPI_Win)
+
+/* The only file handle is MPI_FILE_NULL, since files are refused. */
+EXPORTED MPI_Fint MPI_File_c2f(MPI_File file) {
+    return 0;
+}
+PROFILED(File_c2f)
+
+EXPORTED MPI_File MPI_File_f2c(MPI_Fint file) {
+    return NULL;
+}
+PROFILED(File_f2c)
+
+static int copy_status(const void *from, void *to) {
+    const void *ignored = (void *)1; /* MPI_STATUS_IGNORE, which has no fields */
+    if (from == NULL || from == ignored || to == NULL || to == ignored)
+        return ERR_ARG;
+    memcpy(to, from, sizeof(MPI_Status));
+    return SUCCESS;
+}
+
+EXPORTED int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) {
+    return copy_status(c_status, f_status);
+}
+PROFILED(Status_c2f)
+
+EXPORTED int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) {
+    return copy_status(f_status, c_status);
+}
+PROFILED(Status_f2c)

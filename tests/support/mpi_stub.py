@@ -1,0 +1,71 @@
+"""A world of MPI without ranks, for programs that test what stands in front of it."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from shrimpmx.mpi import refusal
+from shrimpmx.mpi.functions import FUNCTIONS, Function
+from shrimpmx.mpi.library import library_path
+
+CAPSULE = b"shrimpmx.mpi.world.table"
+FIELDS = {function.name: number for number, function in enumerate(FUNCTIONS)}
+# What ctypes passes for a type of MPI's; handles, but for files, and numbers are C's int.
+LONG_TYPES = ("MPI_Aint", "MPI_Count", "MPI_Offset", "MPI_File")
+
+mpi = ctypes.CDLL(str(library_path()))
+# The same as mpi4py calls it here and there: with the GIL.
+mpi_with_gil = ctypes.PyDLL(str(library_path()))
+
+
+def flag(function: str) -> int:
+    """What a query with one result says, e.g. Finalized."""
+    result = ctypes.c_int(-1)
+    assert mpi[f"MPI_{function}"](ctypes.byref(result)) == 0
+    return result.value
+
+
+def argument_type(declaration: str) -> type[ctypes.c_int | ctypes.c_size_t]:
+    """The type of ctypes for an argument as C declares it."""
+    is_long = re.search(r"[*\[]", declaration) or declaration.split()[0] in LONG_TYPES
+    return ctypes.c_size_t if is_long else ctypes.c_int
+
+
+def prototype(function: Function) -> Any:
+    """The type of ctypes for pointers to such a function."""
+    returns = ctypes.c_int if function.returns == "int" else ctypes.c_double
+    return ctypes.CFUNCTYPE(returns, *map(argument_type, function.declarations))
+
+
+def stub_world(
+    functions: dict[str, Callable[..., int]],
+    provided: int = 3,
+    before: Callable[[int], object] = lambda required: None,
+) -> None:
+    """Put a module in the place of shrimpmx.mpi.world, whose table has `functions` and refusals.
+
+    Its start calls `before` with the level of threads that MPI_Init asks for.
+    """
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_size_t, (ctypes.py_object, ctypes.c_char_p)
+    capsule = refusal.refusals()
+    address = get_pointer(capsule, CAPSULE)
+    table = (ctypes.c_size_t * len(FUNCTIONS)).from_address(address)
+    pointers = []
+    for name, function in functions.items():
+        number = FIELDS[name]
+        pointers.append(prototype(FUNCTIONS[number])(function))
+        table[number] = ctypes.cast(pointers[-1], ctypes.c_void_p).value or 0
+
+    def start(required: int) -> object:
+        before(required)
+        return capsule
+
+    world: Any = ModuleType("shrimpmx.mpi.world")
+    world.start, world.provided, world.kept = start, provided, pointers
+    sys.modules["shrimpmx.mpi.world"] = world
