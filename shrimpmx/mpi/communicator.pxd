@@ -6,6 +6,11 @@ from shrimpmx.mpi.abi cimport MPI_COMM_SELF, MPI_COMM_WORLD, MPI_MAX_OBJECT_NAME
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mx.types cimport MxPartner
 
+cdef struct Attribute:
+    int key                  # a handle
+    void *value
+    Attribute *next
+
 cdef struct Comm:
     MPI_Comm handle          # 0: unused
     uint32_t context         # of its messages; the next one is of its collectives
@@ -17,6 +22,7 @@ cdef struct Comm:
     uint32_t uses            # the user's handle, and requests that are under way
     bint freed               # by the user
     uint32_t collectives     # started so far: the tag of the next one
+    Attribute *attributes    # the newest first
     char[MPI_MAX_OBJECT_NAME] name
 
 cdef Comm *comm_world

@@ -14,6 +14,7 @@ from shrimpmx.mpi.abi cimport (
     MPI_ERR_COMM, MPI_ERR_GROUP, MPI_ERR_NO_MEM, MPI_ERRORS_ARE_FATAL, MPI_Group, MPI_IDENT,
     MPI_Info, MPI_MAX_OBJECT_NAME, MPI_SIMILAR, MPI_SUCCESS, MPI_UNDEFINED, MPI_UNEQUAL,
 )
+from shrimpmx.mpi.attribute cimport attributes_copy, attributes_delete
 from shrimpmx.mpi.collective cimport allgather_bytes, broadcast_bytes
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.group cimport Group, group_make, group_of
@@ -139,12 +140,19 @@ cdef int finish(Comm *parent, Comm *comm, MPI_Comm *made) noexcept nogil:
 
 cdef int dup(MPI_Comm handle, MPI_Comm *made) noexcept nogil:
     cdef Comm *parent = comm_of(handle)
+    cdef Comm *comm = NULL
     cdef uint32_t context
+    cdef int code
     if parent == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
     context = agree_on_contexts(parent, 1)
-    return finish(parent, NULL if context == 0 else
-                  comm_make(parent, context, parent.ranks, parent.size), made)
+    if context != 0:
+        comm = comm_make(parent, context, parent.ranks, parent.size)
+    if comm != NULL:
+        code = attributes_copy(parent, comm)
+        if code != MPI_SUCCESS:
+            return error_raise(parent, code)
+    return finish(parent, comm, made)
 
 
 cdef int dup_with_info(MPI_Comm handle, MPI_Info info, MPI_Comm *made) noexcept nogil:
@@ -241,8 +249,12 @@ cdef int split_type(MPI_Comm handle, int kind, int key, MPI_Info info,
 
 cdef int free_comm(MPI_Comm *handle) noexcept nogil:
     cdef Comm *comm = comm_of(handle[0])
+    cdef int code
     if comm == NULL or comm == comm_world or comm == comm_self:
         return error_raise(NULL, MPI_ERR_COMM)
+    code = attributes_delete(comm)
+    if code != MPI_SUCCESS:
+        return error_raise(comm, code)
     call_enter(<EndpointCore>world.core)
     comm.freed = True
     comm_drop(comm)
@@ -346,3 +358,4 @@ cdef void comm_fill(mpi_table *table) noexcept nogil:
     table.Comm_split = split
     table.Comm_split_type = split_type
     table.Comm_free = free_comm
+    table.Comm_disconnect = free_comm

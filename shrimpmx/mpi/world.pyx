@@ -14,8 +14,9 @@ from posix.unistd cimport _exit
 from shrimpmx.mpi.abi cimport (
     MPI_MAX_PROCESSOR_NAME, MPI_SUCCESS, MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED, MPI_Comm,
 )
+from shrimpmx.mpi.attribute cimport attribute_fill, attributes_delete
 from shrimpmx.mpi.collective cimport barrier_of_world, collective_fill
-from shrimpmx.mpi.communicator cimport comm_fill, comm_start
+from shrimpmx.mpi.communicator cimport comm_fill, comm_self, comm_start
 from shrimpmx.mpi.datatype cimport datatype_fill
 from shrimpmx.mpi.error cimport error_fill
 from shrimpmx.mpi.group cimport group_fill, group_start
@@ -108,6 +109,7 @@ cdef void fill() noexcept nogil:
     error_fill(&table)
     comm_fill(&table)
     group_fill(&table)
+    attribute_fill(&table)
     datatype_fill(&table)
     operation_fill(&table)
     point_fill(&table)
@@ -150,6 +152,7 @@ cdef bint found_all_done(Library library, void *context) noexcept nogil:
 
 cdef int finalize() noexcept nogil:
     """Returns when every rank has come here: until then they may need this one's answers."""
+    attributes_delete(comm_self)  # the program's own functions may still call MPI (MPI 3.1, 8.7.1)
     barrier_of_world()
     if me == NULL:
         return MPI_SUCCESS
