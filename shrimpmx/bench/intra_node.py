@@ -18,7 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shrimpmx.bench.mpi_calls import mpi_round_trips
 from shrimpmx.errors import AgentError
+from shrimpmx.mpi.joining import Joined
+from shrimpmx.mpi.world import begin
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.settings.mx import MemoryName, MxParameters
@@ -170,6 +173,33 @@ def latency(cpus: tuple[int, int], seconds: float) -> Figures:
             for _ in range(BATCH):
                 side.send(data)
                 side.receive(data)
+            return (time.perf_counter_ns() - begin_ns) / (2000 * BATCH)
+
+        return _batches(seconds, batch)
+
+
+def mpi_latency(cpus: tuple[int, int], seconds: float) -> Figures:
+    """Half round trips of 8 bytes by MPI's Send and Recv, called from compiled code, us."""
+
+    def world_of(side: Side) -> Joined:
+        own = side.endpoint.connect(0, side.number)
+        partners = [side.partner, side.partner]
+        partners[side.number] = own
+        return Joined(side.number, side.endpoint, partners, [0, 0], side.endpoint.control)
+
+    def answer(side: Side) -> None:
+        joined = world_of(side)
+        table = begin(joined)
+        while True:
+            mpi_round_trips(table, 0, False, BATCH, LATENCY_BYTES)
+
+    with two_ranks(cpus, answer) as side:
+        joined = world_of(side)
+        table = begin(joined)
+
+        def batch() -> float:
+            begin_ns = time.perf_counter_ns()
+            mpi_round_trips(table, 1, True, BATCH, LATENCY_BYTES)
             return (time.perf_counter_ns() - begin_ns) / (2000 * BATCH)
 
         return _batches(seconds, batch)

@@ -60,11 +60,17 @@ def start(int required):
     Returns the capsule of the table of MPI's functions. `required`: the thread level that the
     program asks for, which changes nothing.
     """
-    global level, provided
     joined = join_world()
-    if joined.signals:
-        provided = level = MPI_THREAD_SERIALIZED
     keep(joined)
+    return begin(joined)
+
+
+def begin(joined):
+    """Let MPI's calls of this process be those of `joined`, which has to outlive them: the capsule
+    of the table of functions.
+    """
+    global level, provided
+    provided = level = MPI_THREAD_SERIALIZED if joined.signals else MPI_THREAD_MULTIPLE
     bind(joined)
     group_start()
     comm_start()
@@ -97,6 +103,7 @@ cdef int bind(object joined) except -1:
     control = joined.control
     header = control.header
     world.contexts = <uint32_t *>&header.contexts
+    me = NULL
     if joined.runners:
         for number, runner in enumerate(joined.runners):
             runners[number] = control.runner(runner)

@@ -1,0 +1,3 @@
+def mpi_round_trips(
+    table: object, other: int, first: bool, count: int, size_bytes: int
+) -> None: ...

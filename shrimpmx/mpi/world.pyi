@@ -1,0 +1,6 @@
+from shrimpmx.mpi.joining import Joined
+
+provided: int
+
+def start(required: int) -> object: ...
+def begin(joined: Joined) -> object: ...
