@@ -1,5 +1,5 @@
-"""The command line: `shrimpmx run`, `reproduce`, `list`, `plot`, `counters`, `top`, `place`,
-`affinity`, `binding`, `bench`, `caches`, `calibrate`, `doctor`, `clean`.
+"""The command line: `shrimpmx run`, `mpirun`, `reproduce`, `list`, `plot`, `counters`, `top`,
+`place`, `affinity`, `binding`, `bench`, `caches`, `calibrate`, `doctor`, `clean`.
 
 Exit codes: 0 done; 2 bad input, or something that this machine cannot do; 3 an agent failed,
 or the run was interrupted (what was measured is kept).
@@ -27,15 +27,18 @@ EXIT_AGENT_FAILED = 3
 
 
 class Command(NamedTuple):
-    """A command: its module in shrimpmx.commands, and its line of the help."""
+    """A command: its module in shrimpmx.commands, its line of the help, how its words are read."""
 
     module: str
     help: str
+    # Behind its last word stand another program's options.
+    starts_program: bool = False
 
 
 # In the order of the help. Modules are loaded on use: together they pull in most of the project.
 COMMANDS = {
     "run": Command("run", "run a scenario"),
+    "mpirun": Command("mpirun", "run an MPI program as the ranks of a cluster", True),
     "reproduce": Command("reproduce", "run what the papers' claims need, and judge them"),
     "list": Command("listing", "list scenarios, parameters, metrics or strategies"),
     "plot": Command("plot", "draw results as PNG and SVG"),
@@ -87,7 +90,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         else:
             commands.add_parser(other, help=command.help)
     # Intermixed parsing drops a "--" and would take the words behind it for options.
-    if name in COMMANDS and "--" not in arguments:
+    if name in COMMANDS and not COMMANDS[name].starts_program and "--" not in arguments:
         parsed: argparse.Namespace = commands.choices[name].parse_intermixed_args(arguments[1:])
         return parsed
     return line.parse_args(arguments)

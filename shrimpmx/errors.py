@@ -46,6 +46,24 @@ class AgentError(ShrimpmxError):
         self.traceback = traceback
 
 
+class RankEndedError(AgentError):
+    """An MPI program's rank failed; the run's exit code is the rank's, 128 + the signal's number if
+    one killed it.
+    """
+
+    def __init__(self, message: str, agent: str, exit_code: int) -> None:
+        super().__init__(message, agent)
+        self.exit_code = exit_code
+
+
+class InterruptedRunError(AgentError):
+    """The user ended a run by `signal`."""
+
+    def __init__(self, message: str, signal: int) -> None:
+        super().__init__(message)
+        self.signal = signal
+
+
 class DeadlineError(AgentError):
     """A run did not end within its deadline."""
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from shrimpmx.cluster import rules
+from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.nics.kind import Groups, NicKind
 from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.errors import InputError
@@ -28,6 +29,8 @@ from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 # Of a workload that is not told otherwise.
 WORK = WorkloadParameters()
+# Longer than any run takes: a finite number of seconds, which a rank's clock can count in ns.
+FOREVER_S = 1e9
 # A timer wakes a sleeper so late: 10 to 15 us in a virtual machine (ours).
 EARLY_WAKE_NS = 15_000
 
@@ -45,7 +48,9 @@ class RankSpec:
     WorkloadParameters().options, and what it has beside them;
     `wait` overrides the cluster's waiting for this rank. `function`, called with the Rank, is run
     instead of a workload of the library; its arrays by name, or None, are the rank's samples.
-    `command` is a program and its arguments, which joins the run by itself (shrimpmx.join).
+    `command` is a program and its arguments, which joins the run by itself: by shrimpmx.join(), or
+    in MPI_Init if there is a `launch`, which says how it is started. A rank that is not `bound` to
+    its core runs on all cores of its node.
     """
 
     node: int
@@ -55,6 +60,8 @@ class RankSpec:
     wait: WaitParameters | None = None
     function: Callable[[Any], Any] | None = None
     command: tuple[str, ...] = ()
+    launch: Launch | None = None
+    bound: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "options", {**WORK.options, **self.options})
@@ -122,8 +129,8 @@ class ClusterSpec:
     `distance`: how far a rank's CPU is to be from that of its interrupts. `hardware_counters`: each
     process counts cache references and misses, where the CPU does. `binding` is the
     `process_binding` of `mx`, whose file is read here only: all of a run goes by the same lines.
-    `deadline_s`: seconds after which the run is given up. `allowed_cpus`: CPUs of the machine that
-    it may use; empty: all that the caller may.
+    `deadline_s`: seconds after which the run is given up; FOREVER_S: never. `allowed_cpus`: CPUs of
+    the machine that it may use; empty: all that the caller may.
     """
 
     ranks: tuple[RankSpec, ...]
@@ -206,6 +213,8 @@ class ClusterSpec:
         what comes for the endpoint (multiqueue, 3.3).
         """
         node, begins, endpoint = self.ranks[rank].node, self.ranks[rank].core, self.endpoints[rank]
+        if not self.ranks[rank].bound:
+            return (begins, *(core for core in range(self.host.cores) if core != begins))
         if not self.kind.binds:
             return (begins,)
         if self.binding.kind == "auto":

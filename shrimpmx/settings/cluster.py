@@ -41,6 +41,16 @@ class ClusterParameters(Declared):
         "or at niceness 19 (waiting, 5.2)",
     )
 
+    ranks: int = Field(2, ge=1, le=NODES_MAX * 255, description="ranks of an MPI program")
+    map_by: Literal["slot", "core", "node"] = Field(
+        "slot",
+        description="nodes of an MPI program's ranks: 'slot', blocks of one size; 'core', as many "
+        "on a node as it has cores before the next; 'node', in turn",
+    )
+    bind_to: Literal["core", "none"] = Field(
+        "core",
+        description="cores of an MPI program's rank: 'core', one; 'none', all of its node",
+    )
     rank_core: int = Field(
         0, ge=0, le=63, description="core of a node's first rank; those of further pairs follow"
     )

@@ -16,16 +16,26 @@ class WorkloadParameters(Declared):
     """What the ranks do."""
 
     kind: Literal[
-        "pingpong", "stream", "anatomy", "flags", "arrivals", "ttcp", "file-service", "program"
+        "pingpong",
+        "stream",
+        "anatomy",
+        "flags",
+        "arrivals",
+        "ttcp",
+        "file-service",
+        "program",
+        "mpi",
     ] = Field(
         "pingpong",
         description="the loop that ranks run; 'anatomy': one message at a time, all counted; "
-        "'program': a Python file; with a vmmc NIC also 'flags': any of many, 'arrivals': waits of "
-        "drawn length, 'ttcp': one way by sockets, 'file-service': blocks from the other node's "
-        "cache",
+        "'program': a Python file; 'mpi': an MPI program; with a vmmc NIC also 'flags': any of "
+        "many, 'arrivals': waits of drawn length, 'ttcp': one way by sockets, 'file-service': "
+        "blocks from the other node's cache",
     )
     program: Text = Field(
-        "", description="the Python file that ranks run with workload 'program', a path"
+        "",
+        description="the Python file that ranks run with workload 'program', a path; the "
+        "executable with workload 'mpi'",
     )
     arguments: Text = Field("", description="the program's arguments, split as by a shell")
     size_bytes: int = Field(0, ge=0, le=MESSAGE_MAX_BYTES, description="bytes of a message")

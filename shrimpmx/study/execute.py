@@ -19,7 +19,7 @@ from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rules import program_problems
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, check_workloads
-from shrimpmx.errors import InputError, PlacementError
+from shrimpmx.errors import AgentError, InputError, PlacementError
 from shrimpmx.nic.policy import Policy
 from shrimpmx.report.timeline import Timeline, message_timeline, write_chrome
 from shrimpmx.results.environment import unavailable
@@ -83,6 +83,8 @@ class ClusterExecutor:
         """Run one point in fresh processes. Raises AgentError, MachineError or InputError."""
         spec = self.spec_of(point, seed)
         result = self._engine.run(spec)
+        if result.absent:
+            raise AgentError(never_joined(spec, result), next(iter(result.absent)))
         if self._traces is not None:
             self._keep_trace(point, seed, result)
         return outcome_of(spec, result, self._t_block_ns(point))
@@ -307,6 +309,18 @@ def outcome_of(
             "notification": spec.wait.handler_cost_ns,
         },
     )
+
+
+def never_joined(spec: ClusterSpec, result: ClusterResult) -> str:
+    """That the program of MPI ranks is none, or one of another MPI library."""
+    name = spec.ranks[0].command[0]
+    library = next(iter(result.absent.values()))
+    if library:
+        return (
+            f"{name} never called MPI_Init of shrimpmx's library, but had loaded {library}: it "
+            "needs to be built for MPICH's libmpi.so.12, as mpi4py's wheel on PyPI is"
+        )
+    return f"{name} never called MPI_Init of shrimpmx's library"
 
 
 def mis_ordering(spec: ClusterSpec) -> int:

@@ -29,6 +29,8 @@ from shrimpmx.workloads.file_service.limits import BLOCK_BYTES, refusal
 HEAP_BLOCKS = 4
 
 
+# Workloads that are a user's programs.
+PROGRAMS = ("program", "mpi")
 # Workloads of a vmmc NIC that send flags and nothing else.
 ONE_WORD_WORKLOADS = ("pingpong", "flags", "arrivals")
 
@@ -66,9 +68,11 @@ class PointParameters(Declared):
             raise ValueError("frames 'invalid' needs mode 'generator', which sends them")
         if self.cluster.mode != "generator" and self.workload.other_rate:
             raise ValueError("other_rate needs mode 'generator', which sends those packets")
+        self._check_mpi()
         if kind_of(self.nic).vmmc and self.cluster.nodes != 2:
             raise ValueError(f"a vmmc NIC's workloads run on 2 nodes, not {self.cluster.nodes}")
-        if self.cluster.mode == "two-node" and self.cluster.nodes % 2:
+        pairing = self.cluster.mode == "two-node" and self.workload.kind != "mpi"
+        if pairing and self.cluster.nodes % 2:
             raise ValueError(
                 f"mode 'two-node' pairs nodes: nodes must be even, not {self.cluster.nodes}"
             )
@@ -90,19 +94,35 @@ class PointParameters(Declared):
         yield from rules.mode_problems(cluster.mode, cluster.nodes, self.nic)
         yield from rules.move_problems(self.nic, self.host.cores, move_every)
         yield from rules.distance_problems(cluster.distance, self.nic, move_every)
-        if self.workload.kind != "program":
+        if self.workload.kind not in PROGRAMS:
             yield from rules.workload_problems(self.workload.kind, self.nic)
 
     def _check_program(self) -> None:
         work = self.workload
         if work.kind == "program" and not work.program:
             raise ValueError("workload 'program' needs one: set program=FILE, a Python file")
-        if work.kind != "program" and (work.program or work.arguments):
-            raise ValueError(f"program and arguments need workload 'program', not {work.kind!r}")
+        if work.kind == "mpi" and not work.program:
+            raise ValueError("workload 'mpi' needs a program: set program to an executable")
+        if work.kind not in PROGRAMS and (work.program or work.arguments):
+            raise ValueError(
+                f"program and arguments need workload 'program' or 'mpi', not {work.kind!r}"
+            )
         try:
             shlex.split(work.arguments)
         except ValueError as error:
             raise ValueError(f"arguments {work.arguments!r} cannot be read: {error}") from None
+
+    def _check_mpi(self) -> None:
+        cluster = self.cluster
+        if self.workload.kind != "mpi":
+            return
+        if kind_of(self.nic).vmmc:
+            raise ValueError("MPI runs over the MX library, which nic 'vmmc' has not: use another")
+        if cluster.pairs > 1 or cluster.rank_core:
+            raise ValueError(
+                "pairs and rank_core are not for workload 'mpi', whose ranks are as many as `ranks`"
+                " says and go round the cores of their nodes from core 0 on"
+            )
 
     def _check_interrupts(self) -> None:
         """What asks for a handler."""

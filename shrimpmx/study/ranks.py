@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.spec import CompanionSpec, RankSpec
 from shrimpmx.errors import InputError
+from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import WorkloadParameters
 from shrimpmx.study.platform import Costs, Emulated
@@ -25,6 +28,8 @@ def ranks_of(parameters: PointParameters, wait: WaitParameters) -> tuple[RankSpe
     """
     cluster, work = parameters.cluster, parameters.workload
     command = _command(work)
+    if work.kind == "mpi":
+        return tuple(_mpi_ranks(parameters, command))
     return tuple(
         RankSpec(
             number % cluster.nodes,
@@ -38,8 +43,41 @@ def ranks_of(parameters: PointParameters, wait: WaitParameters) -> tuple[RankSpe
     )
 
 
+def _mpi_ranks(parameters: PointParameters, command: tuple[str, ...]) -> Iterator[RankSpec]:
+    """The ranks of an MPI program, by `map_by`; on each node they go round the cores."""
+    cluster, cores = parameters.cluster, parameters.host.cores
+    most = -(-cluster.ranks // cluster.nodes)
+    if cluster.map_by == "core":
+        most = max(most, cores)
+    taken: Counter[int] = Counter()
+    for number in range(cluster.ranks):
+        by_blocks = _block_of(number, cluster) if cluster.map_by == "slot" else number // most
+        node = number % cluster.nodes if cluster.map_by == "node" else by_blocks
+        core = taken[node] % cores
+        taken[node] += 1
+        yield RankSpec(
+            node,
+            "program",
+            core,
+            parameters.workload.options,
+            command=command,
+            launch=Launch(),
+            bound=cluster.bind_to == "core",
+        )
+
+
+def _block_of(number: int, cluster: ClusterParameters) -> int:
+    """The node of a rank where blocks differ by one rank at most, the larger ones first."""
+    size, larger = divmod(cluster.ranks, cluster.nodes)
+    if number < larger * (size + 1):
+        return number // (size + 1)
+    return larger + (number - larger * (size + 1)) // size
+
+
 def _command(work: WorkloadParameters) -> tuple[str, ...]:
     """The command that ranks become, if they run a program."""
+    if work.kind == "mpi":
+        return (work.program, *shlex.split(work.arguments))
     if work.kind != "program":
         return ()
     if not Path(work.program).is_file():

@@ -319,7 +319,10 @@ def test_a_process_that_is_no_rank_is_told_how_to_become_one() -> None:
     ("work", "sentence"),
     [
         ({"kind": "program"}, "workload 'program' needs one: set program=FILE"),
-        ({"program": "x.py"}, "program and arguments need workload 'program', not 'pingpong'"),
+        (
+            {"program": "x.py"},
+            "program and arguments need workload 'program' or 'mpi', not 'pingpong'",
+        ),
         ({"kind": "program", "program": "x", "arguments": "'"}, "cannot be read: No closing"),
     ],
 )

@@ -16,7 +16,8 @@ from support.tree import PACKAGE, files, name
 ORDER = (
     *("errors", "settings", "native", "wire", "shared", "link"),
     *("host", "nic", "wait", "mx", "vmmc", "sockets", "workloads"),
-    *("cluster.nics", "cluster.rank", "mpi", "cluster.rules", "cluster.spec", "cluster.place"),
+    *("cluster.nics", "cluster.rank", "mpi", "cluster.rules", "cluster.launch", "cluster.spec"),
+    "cluster.place",
     *("cluster.engine", "cluster.live"),
     *("results", "bench", "report", "study", "papers", "commands", "cli", "__main__"),
     # The package itself: the names that a user's program imports.

@@ -29,6 +29,11 @@ def what_interrupted(error: KeyboardInterrupt) -> str:
     return str(error) or NAMES[signal.SIGINT]
 
 
+def signal_of(error: KeyboardInterrupt) -> int:
+    """The number of the signal that the user ended a run by."""
+    return next((number for number, name in NAMES.items() if name == str(error)), signal.SIGINT)
+
+
 # After so long without an end another interrupt is heard: the first one was lost in a place
 # where Python drops exceptions.
 PATIENCE_S = 5.0

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import multiprocessing
 import os
 import selectors
 import shlex
@@ -24,19 +23,35 @@ from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 from shrimpmx.cluster.engine import diagnosis
-from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held, what_interrupted
+from shrimpmx.cluster.engine.ending import (
+    FirstInterrupt,
+    interrupts_held,
+    signal_of,
+    what_interrupted,
+)
 from shrimpmx.cluster.engine.janitor import Janitor
-from shrimpmx.cluster.engine.leftovers import find_leftovers, remove_leftovers
+from shrimpmx.cluster.engine.leftovers import end_marked, find_leftovers, remove_leftovers
 from shrimpmx.cluster.engine.memory import RunMemory
+from shrimpmx.cluster.engine.mpi_ranks import MpiRanks
 from shrimpmx.cluster.engine.parts import RunParts
-from shrimpmx.cluster.engine.process import process_main
+from shrimpmx.cluster.engine.process import started
+from shrimpmx.cluster.engine.program import ProgramProcess
 from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.engine.tagged import TaggedOutput, TaggedPipe
+from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.rules import program_problems
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, check_workloads
-from shrimpmx.errors import AgentError, DeadlineError, InputError, MachineError, NeverReportedError
+from shrimpmx.errors import (
+    AgentError,
+    DeadlineError,
+    InputError,
+    InterruptedRunError,
+    MachineError,
+    NeverReportedError,
+)
 from shrimpmx.host.idle import cores_awake, pm_qos_works
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.native.segment import RunIdentity
@@ -48,6 +63,10 @@ END_LIMIT_S = 5.0
 ABORT_LIMIT_S = 0.1
 # A signal to a whole group reaches its processes one after the other, within so long.
 GROUP_SIGNAL_S = 0.1
+# A selector takes no longer time-out than some days.
+LONGEST_SLEEP_S = 3600.0
+# While no MPI rank has joined: between two looks at what they are, a tenth of the time so far.
+LOOK_MIN_S, LOOK_MAX_S = 0.02, 1.0
 DUMP_FILE = "deadline.txt"
 
 
@@ -91,8 +110,9 @@ class Forked:
             with limited_to(spec.allowed_cpus), FirstInterrupt(), awake():
                 return _Run(spec, placement, self.directory).run()
         except KeyboardInterrupt as interrupt:
-            raise AgentError(
-                f"interrupted by {what_interrupted(interrupt)}; points already measured are kept"
+            raise InterruptedRunError(
+                f"interrupted by {what_interrupted(interrupt)}; points already measured are kept",
+                signal_of(interrupt),
             ) from None
         except OSError as error:
             raise MachineError(
@@ -125,8 +145,7 @@ def check_programs(spec: ClusterSpec) -> None:
         wait = spec.wait_of(number).strategy
         for problem in program_problems(wait if wait in spec.waits else ""):
             raise InputError(problem)
-        if shutil.which(rank.command[0]) is None:
-            raise InputError(f"there is no program {rank.command[0]!r} that can be started")
+        check_command(rank.command, rank.launch or Launch())
 
 
 class _Run:
@@ -142,18 +161,20 @@ class _Run:
         self.placement = placement
         self.directory = directory
         self.started = time.monotonic()
+        self.began_ns = time.monotonic_ns()
         self.until = self.started + spec.deadline_s
         self.late = f"the run did not end within {spec.deadline_s:g} s"
         self.advice = "; raise deadline_s if it needs longer"
         self.error: type[AgentError] = DeadlineError
         self.result = ClusterResult(placement)
-        self.processes: list[ForkProcess] = []
+        self.processes: list[ForkProcess | ProgramProcess] = []
         self.pidfds: list[int] = []
         self.waiting_for: set[str] = set()
         self.exited: set[int] = set()
         self.resume: list[tuple[float, int]] = []
         self.faults: list[tuple[float, AgentFault]] = []
         self.selector = selectors.DefaultSelector()
+        self.tagged = TaggedOutput(self.selector)
 
     def run(self) -> ClusterResult:
         memory = channel = janitor = None
@@ -169,6 +190,8 @@ class _Run:
             self.parts = RunParts(
                 self.spec, self.placement, memory, channel, self.scratch, os.getpid()
             )
+            self.mpi = MpiRanks(self.parts)
+            self.result.absent = self.mpi.absent
             self._launch()
             self._drive()
             self._collect()
@@ -178,7 +201,10 @@ class _Run:
             with interrupts_held():
                 if memory is not None:
                     self._end_everyone(memory)
+                    if any(rank.command for rank in self.spec.ranks):
+                        end_marked(identity)
                     memory.close()
+                self.tagged.finish()
                 if channel is not None:
                     channel.close()
                 if janitor is not None:
@@ -189,15 +215,10 @@ class _Run:
     # -- phases ---------------------------------------------------------
 
     def _launch(self) -> None:
-        context = multiprocessing.get_context("fork")
         self.selector.register(self.parts.channel.fileno(), selectors.EVENT_READ, None)
-        for index, plan in enumerate(self.placement.processes):
+        for index in range(len(self.placement.processes)):
             with interrupts_held():
-                process = context.Process(
-                    target=process_main, args=(self.parts, index), name=plan.name, daemon=True
-                )
-                process.start()
-                self.processes.append(process)
+                self.processes.append(started(self.parts, index, self.tagged))
                 pidfd = os.pidfd_open(self._pids()[-1])
                 self.pidfds.append(pidfd)
                 self.selector.register(pidfd, selectors.EVENT_READ, index)
@@ -220,7 +241,8 @@ class _Run:
             key=lambda timed: timed[0],
         )
         ranks = {plan.name for plan in self.placement.processes if plan.role == "rank"}
-        self.waiting_for = ranks - set(self.result.lost)
+        self.waiting_for = ranks - set(self.result.lost) - set(self.mpi.absent)
+        self.began_ns = time.monotonic_ns()
         control.start()
         self._wait("done")
 
@@ -249,15 +271,27 @@ class _Run:
             now = time.monotonic()
             self._apply_faults(now)
             times = [timed[0] for timed in [*self.faults, *self.resume]]
-            events = self.selector.select(max(0.0, min([self.until, *times]) - now))
+            left = min([self.until, *times]) - now
+            events = self.selector.select(max(0.0, min(left, self._look_s())))
             # Messages first: a process that reports and then exits has reported.
             self._read_messages(what)
             for key, _ in events:
-                if key.data is not None:
+                if isinstance(key.data, TaggedPipe):
+                    self.tagged.pass_on(key.data)
+            for key, _ in events:
+                if isinstance(key.data, int):
                     self._note_exit(key.data, what)
             # What came before the deadline has been handled by now, however late it is.
             if now >= self.until and self.waiting_for:
                 self._give_up()
+
+    def _look_s(self) -> float:
+        """For how long it may sleep; looks at ranks that may be those of another MPI."""
+        if not self.mpi.gathering:
+            return LONGEST_SLEEP_S
+        self.mpi.look(self._pids())
+        passed_s = time.monotonic() - self.started
+        return min(max(LOOK_MIN_S, passed_s / 10), LOOK_MAX_S)
 
     def _read_messages(self, what: str) -> None:
         for message in self.parts.channel.receive_all():
@@ -270,6 +304,8 @@ class _Run:
                     message["from"],
                     message["traceback"],
                 )
+            if message["what"] == "ready":
+                self.mpi.note_ready(message["from"])
             if message["what"] == what:
                 self.waiting_for.discard(message["from"])
 
@@ -285,12 +321,24 @@ class _Run:
         if process.exitcode in (-signal.SIGTERM, -signal.SIGHUP):
             # Sent to the whole group it is on its way here too, and is then the reason.
             time.sleep(GROUP_SIGNAL_S)
+        if plan.name in self.mpi:
+            self._note_mpi_exit(index)
+            return
         agents = [agent.name for agent in plan.agents if agent.name != plan.name]
         how = _how_it_ended(process.exitcode, worked=what == "exit")
         ended = f"{plan.name} ({', '.join([f'pid {process.pid}', *agents])}) {how}"
         ended += self._never_joined(index)
         if not self._survives(plan.name, ended):
             raise AgentError(ended, plan.name)
+
+    def _note_mpi_exit(self, index: int) -> None:
+        """The end of an MPI rank's work is that of its process."""
+        process, name = self.processes[index], self.placement.processes[index].name
+        assert isinstance(process, ProgramProcess)
+        self.result.elapsed_ns[name] = time.monotonic_ns() - self.began_ns
+        self.result.usage[name] = process.used
+        self.mpi.note_exit(name, process.pid, process.exitcode or 0)
+        self.waiting_for.discard(name)
 
     def _never_joined(self, index: int) -> str:
         """A hint if the process was to become a rank's program that never joined the run."""
@@ -399,6 +447,9 @@ class _Run:
         left = [index for index in range(len(self.pidfds)) if index not in self.exited]
         if left:
             memory.control.set_stop("abort")
+            for index in left:
+                if self.placement.processes[index].name in self.mpi:
+                    self._signal(index, signal.SIGTERM)
             self._hurry_spinners()
             until = time.monotonic() + ABORT_LIMIT_S
             while left and time.monotonic() < until:

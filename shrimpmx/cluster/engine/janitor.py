@@ -17,7 +17,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from shrimpmx.cluster.engine.leftovers import processes_of
+from shrimpmx.cluster.engine.leftovers import end_marked, processes_of
 from shrimpmx.cluster.rank.channel import unlink_queue
 from shrimpmx.native.cores import set_process_name
 from shrimpmx.native.segment import RunIdentity, unlink_segment
@@ -69,6 +69,7 @@ def _watch(supervisor: int, identity: RunIdentity, segments: Sequence[str], queu
             pidfd = os.pidfd_open(pid)
             pidfds.append(pidfd)
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    end_marked(identity)
     for name in segments:
         unlink_segment(name)
     unlink_queue(queue)

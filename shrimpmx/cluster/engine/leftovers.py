@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +27,8 @@ from shrimpmx.shared.control import Control
 
 # Where a queue can be seen, if the file system of queues is mounted.
 MQUEUE = Path("/dev/mqueue")
+# What a run's programs have started is killed for so long at most.
+END_LIMIT_S = 1.0
 
 
 @dataclass
@@ -63,6 +66,7 @@ def find_leftovers() -> Leftovers:
             dead[identity] = None
             if what == "control":
                 found.processes.extend(processes_of(name, identity))
+                found.processes.extend(marked_processes(identity))
     found.queues = _ownerless_queues(dead)
     return found
 
@@ -96,6 +100,38 @@ def processes_of(control_name: str, identity: RunIdentity) -> list[int]:
         segment.close()
     prefix = identity.segment_name("")
     return [pid for pid in pids if pid and start_ticks(pid) is not None and _maps(pid, prefix)]
+
+
+def mark_of(identity: RunIdentity) -> dict[str, str]:
+    """The variable by which the programs of a run, and all that they start, are known."""
+    return {"SHRIMPMX_JOB": identity.segment_name("job")}
+
+
+def marked_processes(identity: RunIdentity) -> list[int]:
+    """Living processes that the programs of a run have started, and these themselves."""
+    paths = Path("/proc").glob("[0-9]*")
+    return [int(path.name) for path in paths if _is_marked(path, identity)]
+
+
+def end_marked(identity: RunIdentity) -> None:
+    """Kill what the programs of a run have started, and what that starts meanwhile."""
+    until = time.monotonic() + END_LIMIT_S
+    while time.monotonic() < until:
+        found = marked_processes(identity)
+        if not found:
+            return
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
+
+
+def _is_marked(process: Path, identity: RunIdentity) -> bool:
+    ((name, value),) = mark_of(identity).items()
+    try:
+        return f"{name}={value}".encode() in (process / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
 
 
 def _maps(pid: int, prefix: str) -> bool:

@@ -4,30 +4,55 @@ program.
 
 from __future__ import annotations
 
-import os
-import site
+import multiprocessing
 import sys
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from functools import partial
+from multiprocessing.context import ForkProcess
+from typing import NoReturn
 
-import shrimpmx
 from shrimpmx.cluster.engine.agents import make_agents
 from shrimpmx.cluster.engine.parts import RunParts
+from shrimpmx.cluster.engine.program import ProgramProcess, become
 from shrimpmx.cluster.engine.runner import Runner
+from shrimpmx.cluster.engine.tagged import TaggedOutput, TaggedPipe
 from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.cluster.place.placement import ProcessPlan
-from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.rank.hardware import HardwareMeter
-from shrimpmx.cluster.rank.joining import environment_of
 from shrimpmx.cluster.rank.session import EXIT_FAILED, RankSession, report_failure
-from shrimpmx.cluster.rank.settle import settle, settle_signals
+from shrimpmx.cluster.rank.settle import settle
 from shrimpmx.cluster.spec import RankSpec
-from shrimpmx.errors import AbortedError
+from shrimpmx.errors import AbortedError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent, set_idle
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
+
+
+def started(parts: RunParts, index: int, tagged: TaggedOutput) -> ForkProcess | ProgramProcess:
+    """Process `index` of a run, just forked; with `tagged` output if it is to be a program's."""
+    plan = parts.placement.processes[index]
+    number = plan.agents[0].number
+    if plan.role == "rank" and parts.spec.ranks[number].command:
+        launch = parts.spec.ranks[number].launch
+        pipes = tagged.pipes(number) if launch is not None and launch.tagged else ()
+        program = ProgramProcess(partial(_program_main, parts, index, pipes))
+        for pipe in pipes:
+            pipe.give()
+        return program
+    process = multiprocessing.get_context("fork").Process(
+        target=process_main, args=(parts, index), name=plan.name, daemon=True
+    )
+    process.start()
+    return process
+
+
+def _program_main(parts: RunParts, index: int, pipes: Sequence[TaggedPipe]) -> None:
+    """The life of a process that becomes a program, which writes to `pipes`."""
+    for pipe in pipes:
+        pipe.take()
+    process_main(parts, index)
 
 
 def process_main(parts: RunParts, index: int) -> None:
@@ -36,9 +61,10 @@ def process_main(parts: RunParts, index: int) -> None:
     die_with_parent(parts.supervisor_pid)
     if plan.role == "rank":
         number = plan.agents[0].number
-        rank = parts.spec.ranks[number]
+        if parts.spec.ranks[number].command:
+            _become_program(parts, number)
         own = parts.spec.waits.get(plan.wait.strategy)
-        _rank_main(parts.memory.identity, number, rank, own)
+        _rank_main(parts.memory.identity, number, parts.spec.ranks[number], own)
         return
     control = parts.memory.control
     try:
@@ -52,36 +78,23 @@ def process_main(parts: RunParts, index: int) -> None:
         sys.exit(EXIT_FAILED)
 
 
+def _become_program(parts: RunParts, number: int) -> NoReturn:
+    """Become the program of rank `number`; its failure to start is reported."""
+    try:
+        become(parts.spec, number, parts.memory.identity)
+    except (OSError, ShrimpmxError) as error:
+        report_failure(parts.channel, f"rank{number}", error)
+        sys.exit(EXIT_FAILED)
+
+
 def _rank_main(
     run: RunIdentity, number: int, spec: RankSpec, own: Callable[[], WaitingStrategy] | None
 ) -> None:
     """Live as rank `number`. Of the fork it takes its code; all else is in the run's memory."""
-    if spec.command:
-        try:
-            _become(spec.command, run, number)
-        except OSError as error:
-            report_failure(ControlChannel.join(run), f"rank{number}", error)
-            sys.exit(EXIT_FAILED)
     with RankSession(run, number, own) as rank:
         seat = rank.seat
         work = spec.function or kind_of(seat.run.nic).workloads[seat.plan.workload]
         rank.samples.update(work(rank) or {})
-
-
-def _become(command: tuple[str, ...], run: RunIdentity, number: int) -> None:
-    """Run a program in place of this process, which then joins the run by itself."""
-    settle_signals()
-    environment = os.environ | environment_of(run, number)
-    # The program has to find this very package, whether or not it is installed.
-    home = Path(shrimpmx.__file__).resolve().parent.parent
-    installed = [*site.getsitepackages(), site.getusersitepackages()]
-    if home not in (Path(place).resolve() for place in installed):
-        paths = [str(home), *filter(None, [environment.get("PYTHONPATH")])]
-        environment["PYTHONPATH"] = os.pathsep.join(paths)
-    # The terminal's input is the supervisor's.
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.set_inheritable(0, True)
-    os.execvpe(command[0], command, environment)
 
 
 def _drive_agents(parts: RunParts, plan: ProcessPlan, index: int) -> None:

@@ -29,8 +29,9 @@ class ClusterResult:
     `hardware[process]`: what the CPU counted in it, and `hardware_absent` why not, where asked for.
     `interrupts[node][core][vector]`, `handovers[node][endpoint]`: whole run. `steered`: nodes whose
     interrupts were sent to other cores while it ran. `lost[rank]`: why a rank did not end its work,
-    in a run that survives that. `records`: the binary trace, whose `agents` are named by their
-    numbers; `trace` is it in words.
+    in a run that survives that. `absent[rank]`: of MPI programs that ended without MPI_Init, the
+    path of the other MPI library that they had loaded, or "". `records`: the binary trace, whose
+    `agents` are named by their numbers; `trace` is it in words.
     """
 
     placement: Placement
@@ -47,6 +48,7 @@ class ClusterResult:
     handovers: list[list[int]] = field(default_factory=list)
     steered: list[int] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
     launch_s: float = 0.0
     stop_s: float = 0.0
     trace: str = ""

@@ -1,0 +1,100 @@
+"""The ranks of a run that are MPI programs: when they have joined it, and how they end."""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+
+from shrimpmx.cluster.engine.parts import RunParts
+from shrimpmx.errors import RankEndedError
+
+# MPI libraries by the names of their files; ours among them.
+LIBRARY = re.compile(r"(/\S*/lib(?:p?mpi|mpich)[\w-]*\.so[\d.]*)$", re.M)
+# The exit code where a rank's own is 0.
+UNJOINED = 1
+
+
+class MpiRanks:
+    """They report ready in MPI_Init, and end as their processes do.
+
+    `absent`: those that ended without MPI_Init, by name, and the other MPI library that the first
+    one had loaded, "" if none was seen. Either all ranks join or none.
+    """
+
+    def __init__(self, parts: RunParts) -> None:
+        self._control = parts.memory.control
+        ranks = parts.spec.ranks
+        self._indices = {
+            plan.name: index
+            for index, plan in enumerate(parts.placement.processes)
+            if plan.role == "rank" and ranks[plan.agents[0].number].launch is not None
+        }
+        self._alone = len(self._indices) == 1
+        self._joined: set[str] = set()
+        self._seen = ""
+        self.absent: dict[str, str] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._indices
+
+    @property
+    def gathering(self) -> bool:
+        """Whether ranks may still join, none of which has done so yet."""
+        return len(self.absent) < len(self._indices) and not self._joined
+
+    def note_ready(self, name: str) -> None:
+        """A rank has joined. RankEndedError if another has ended and never will."""
+        if name in self._indices:
+            self._joined.add(name)
+            self._check_all_join()
+
+    def look(self, pids: list[int]) -> None:
+        """See which MPI library a rank has loaded; once it has ended it is too late."""
+        left = [index for name, index in self._indices.items() if name not in self.absent]
+        if not self._seen and left:
+            self._seen = other_library(pids[left[0]])
+
+    def note_exit(self, name: str, pid: int, exit_code: int) -> None:
+        """A rank has ended. RankEndedError if it failed, or others wait for it."""
+        info = self._control.runner_info(self._indices[name])
+        if exit_code < 0:
+            self._fail(name, pid, f"was killed by {_signal_name(-exit_code)}", 128 - exit_code)
+        if exit_code > 0:
+            self._fail(name, pid, f"ended with exit code {exit_code}", exit_code)
+        if not info["pid"]:
+            self.absent[name] = self._seen
+            self._check_all_join()
+        elif info["state"] != "done":
+            self._fail(name, pid, "ended without MPI_Finalize", UNJOINED)
+
+    def _fail(self, name: str, pid: int, how: str, exit_code: int) -> None:
+        others = "" if self._alone else ", and the others were ended"
+        raise RankEndedError(f"{name} (pid {pid}) {how}{others}", name, exit_code)
+
+    def _check_all_join(self) -> None:
+        if self.absent and self._joined:
+            name = next(iter(self.absent))
+            library = self.absent[name] and f" (it had loaded {self.absent[name]})"
+            raise RankEndedError(
+                f"{name} ended without MPI_Init{library}, for which {min(self._joined)} waits: all "
+                "ranks of a run call it, or none",
+                name,
+                UNJOINED,
+            )
+
+
+def other_library(pid: int) -> str:
+    """The MPI library that a process has loaded, if it is not ours; "" if there is none."""
+    try:
+        found = LIBRARY.findall(Path(f"/proc/{pid}/maps").read_text())
+    except OSError:
+        return ""
+    return next((path for path in found if "/shrimpmx/mpi/lib/" not in path), "")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,120 @@
+"""A process that becomes a user's program, which then joins the run by itself."""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import shrimpmx
+from shrimpmx.cluster.engine.leftovers import mark_of
+from shrimpmx.cluster.launch import Launch
+from shrimpmx.cluster.rank.joining import environment_of
+from shrimpmx.cluster.rank.settle import settle_signals
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.mpi.library import library_path
+from shrimpmx.native.segment import RunIdentity
+
+
+class ProgramProcess:
+    """A child process, as multiprocessing's, whose input is the caller's until `main` changes it.
+
+    `used` is what it took, its own children that it waited for included, once it has ended: as
+    shrimpmx.native.perf.usage.
+    """
+
+    def __init__(self, main: Callable[[], None]) -> None:
+        self.used: dict[str, int] = {}
+        self._exit_code: int | None = None
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            _live(main)
+
+    @property
+    def exitcode(self) -> int | None:
+        """Its exit code, the negative number of the signal that killed it, or None: it runs."""
+        return self._reap(os.WNOHANG)
+
+    def join(self) -> None:
+        """Wait until it has ended."""
+        self._reap(0)
+
+    def close(self) -> None:
+        """Nothing is kept of it."""
+
+    def _reap(self, options: int) -> int | None:
+        if self._exit_code is not None:
+            return self._exit_code
+        pid, status, used = os.wait4(self.pid, options)
+        if pid == 0:
+            return None
+        self._exit_code = os.waitstatus_to_exitcode(status)
+        self.used = {
+            "user_ns": round(used.ru_utime * 1e9),
+            "system_ns": round(used.ru_stime * 1e9),
+            "task_clock_ns": round((used.ru_utime + used.ru_stime) * 1e9),
+            "voluntary_switches": used.ru_nvcsw,
+            "involuntary_switches": used.ru_nivcsw,
+            "minor_faults": used.ru_minflt,
+            "major_faults": used.ru_majflt,
+        }
+        return self._exit_code
+
+
+def _live(main: Callable[[], None]) -> NoReturn:
+    """The child's life: nothing of the caller's may run in it, no clean-up and no flush."""
+    code = 1
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def become(spec: ClusterSpec, number: int, run: RunIdentity) -> NoReturn:
+    """Run the program of a rank in place of this process. Raises OSError."""
+    settle_signals()
+    rank = spec.ranks[number]
+    launch = rank.launch or Launch()
+    environment = dict(os.environ) | {**launch.environment, **mark_of(run)}
+    environment |= environment_of(run, number)
+    # The program has to find this very package, whether or not it is installed.
+    home = Path(shrimpmx.__file__).resolve().parent.parent
+    installed = [*site.getsitepackages(), site.getusersitepackages()]
+    if home not in (Path(place).resolve() for place in installed):
+        _put_first(environment, "PYTHONPATH", home)
+    if rank.launch is not None:
+        _tell_mpi(environment, spec, number)
+    if launch.stdin:
+        os.dup2(os.open(launch.stdin, os.O_RDONLY), 0)
+    os.set_inheritable(0, True)
+    if launch.directory:
+        os.chdir(launch.directory)
+    os.execvpe(rank.command[0], rank.command, environment)
+
+
+def _tell_mpi(environment: dict[str, str], spec: ClusterSpec, number: int) -> None:
+    """What lets a program load our library, and scripts know their rank."""
+    library = library_path()
+    environment["MPI4PY_LIBMPI"] = str(library)
+    # With this mpi4py would not look for the library.
+    environment.pop("MPI4PY_MPIABI", None)
+    _put_first(environment, "LD_LIBRARY_PATH", library.parent)
+    environment["PMI_RANK"], environment["PMI_SIZE"] = str(number), str(len(spec.ranks))
+    environment["MPI_LOCALRANKID"] = str(spec.endpoints[number])
+
+
+def _put_first(environment: dict[str, str], name: str, place: Path) -> None:
+    """Put a directory at the head of a search path."""
+    places = [str(place), *filter(None, [environment.get(name)])]
+    environment[name] = os.pathsep.join(places)

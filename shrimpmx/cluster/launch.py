@@ -1,0 +1,44 @@
+"""How the program of a rank is started, and whether it can be."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from shrimpmx.errors import InputError
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How the program of an MPI rank is started.
+
+    `environment` is what it gets beside the caller's variables, `directory` where it starts, ""
+    where the caller is. `stdin` is the file that it reads; "": the caller's own input. `tagged`:
+    the supervisor writes its output, each line with the rank in front.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    directory: str = ""
+    stdin: str = os.devnull
+    tagged: bool = False
+
+
+def check_command(command: Sequence[str], launch: Launch) -> None:
+    """InputError if the program `command[0]` cannot be started so."""
+    name = command[0]
+    directory = Path(launch.directory)
+    if not directory.is_dir():
+        raise InputError(f"there is no directory {launch.directory!r} to start the program in")
+    if os.sep not in name:
+        if shutil.which(name, path=launch.environment.get("PATH")) is None:
+            here = f"; did you mean ./{name}?" if (directory / name).is_file() else ""
+            raise InputError(f"there is no program {name!r} that can be started{here}")
+        return
+    if not (directory / name).is_file():
+        raise InputError(f"there is no program {name!r}")
+    if not os.access(directory / name, os.X_OK):
+        advice = f"python {name}" if name.endswith(".py") else f"chmod +x {name}"
+        raise InputError(f"{name!r} is not executable: try `{advice}`")
