@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,6 @@ OPTIONS = {
     "bind_to": "--bind-to",
     "deadline_s": "--timeout",
 }
-_QUIET = logging.NullHandler()
 
 
 def add_parser(commands: Any) -> None:
@@ -140,12 +140,23 @@ def _run(options: argparse.Namespace) -> int:
         FOREVER_S if options.timeout is None else options.timeout,
     )
     _say(_described(executor.spec_of(point, 1)))
-    logging.getLogger("shrimpmx").addHandler(_QUIET)
-    if options.output is None and options.json is None:
-        executor.run(point, 1)
-    else:
-        _keep(options, scenario, executor)
+    with run_log(options.output) if options.output is not None else _no_log():
+        if options.output is None and options.json is None:
+            executor.run(point, 1)
+        else:
+            _keep(options, scenario, executor)
     return executor.exit_code()
+
+
+@contextlib.contextmanager
+def _no_log() -> Iterator[None]:
+    """What a log would hold is not printed."""
+    logger, nowhere = logging.getLogger("shrimpmx"), logging.NullHandler()
+    logger.addHandler(nowhere)
+    try:
+        yield
+    finally:
+        logger.removeHandler(nowhere)
 
 
 @dataclass
@@ -198,11 +209,7 @@ def _keep(options: argparse.Namespace, scenario: Scenario, executor: _Executor) 
         changes=options.settings,
     )
     try:
-        if options.output is None:
-            sweep.run()
-        else:
-            with run_log(options.output):
-                sweep.run()
+        sweep.run()
     finally:
         if options.json and sweep.last_document is not None:
             write_json(options.json, sweep.last_document)

@@ -1,0 +1,288 @@
+"""`shrimpmx mpirun`: what a program gets, and how its end becomes that of the command."""
+
+from __future__ import annotations
+
+import _ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.conditions import wait_until
+from support.mpi_programs import mpi_program
+
+from shrimpmx.cli import main
+from shrimpmx.cluster.engine.diagnosis import process_state
+from shrimpmx.errors import AgentError
+from shrimpmx.native.segment import list_segments
+
+Captured = pytest.CaptureFixture[str]
+
+RING = """
+    theirs = bytearray(1)
+    if rank.size > 1:
+        receive = rank.endpoint.irecv(theirs, match=1)
+        rank.endpoint.send(bytes([number]), rank.partners[(number + 1) % rank.size], match=1)
+        rank.endpoint.wait(receive)
+    print(f"{number} of {rank.size} on {rank.node} heard {theirs[0]}\\n", end="", flush=True)
+    finalize()
+    """
+
+
+def mpirun(*words: str) -> int:
+    return main(["mpirun", *words])
+
+
+def test_a_program_runs_on_two_nodes_in_blocks(tmp_path: Path, capfd: Captured) -> None:
+    assert mpirun("-n", "3", *mpi_program(tmp_path, RING)) == 0
+    said = capfd.readouterr()
+    heard = ["0 of 3 on 0 heard 2", "1 of 3 on 0 heard 0", "2 of 3 on 1 heard 1"]
+    assert sorted(said.out.splitlines()) == heard
+    waits = "spin-block" if len(os.sched_getaffinity(0)) >= 3 else "sched"
+    assert (
+        said.err
+        == f"shrimpmx: 3 ranks on 2 nodes, nic ethernet, coalescing timeout, wait {waits}\n"
+    )
+
+
+def test_one_rank_has_one_node_and_settings_hold(tmp_path: Path, capfd: Captured) -> None:
+    assert mpirun("-n", "1", *mpi_program(tmp_path, RING)) == 0
+    assert "shrimpmx: 1 rank on 1 node, " in capfd.readouterr().err
+    settings = ("--set", "nic=mx", "--set", "wait=block", "--set", "process-binding=all:0")
+    assert mpirun("-n", "2", "--nodes", "1", *settings, *mpi_program(tmp_path, RING)) == 0
+    said = capfd.readouterr()
+    assert "2 ranks on 1 node, nic mx, wait block" in said.err
+    assert "1 of 2 on 0 heard 0" in said.out
+
+
+def test_a_rank_may_be_bound_to_no_core(tmp_path: Path, capfd: Captured) -> None:
+    text = """
+        print(number, len(os.sched_getaffinity(0)) > 1)
+        finalize()
+        """
+    settings = ("--set", "cores=2", "--set", "nic=mx", "--bind-to", "none")
+    assert mpirun("-n", "1", *settings, *mpi_program(tmp_path, text)) == 0
+    assert capfd.readouterr().out == f"0 {len(os.sched_getaffinity(0)) > 1}\n"
+
+
+# What rank 1 does, the exit code, and what is said of it.
+ENDS = {
+    "sys.exit": ("sys.exit(3)", 3, "ended with exit code 3"),
+    "os._exit": ("os._exit(7)", 7, "ended with exit code 7"),
+    "exception": ("raise KeyError('lost')", 1, "ended with exit code 1"),
+    "kill": ("os.kill(os.getpid(), signal.SIGKILL)", 137, "was killed by SIGKILL"),
+    "crash": ("os.abort()", 134, "was killed by SIGABRT"),
+    "without finalize": ("sys.exit(0)", 1, "ended without MPI_Finalize"),
+    "behind finalize": ("finalize(); sys.exit(9)", 9, "ended with exit code 9"),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_a_rank_that_fails_ends_all(how: str, tmp_path: Path, capfd: Captured) -> None:
+    act, code, words = ENDS[how]
+    text = f"""
+        if number == 1:
+            print(time.monotonic(), flush=True)
+            {act}
+        wait_for_ever()
+        """
+    assert mpirun("-n", "2", *mpi_program(tmp_path, text)) == code
+    said = capfd.readouterr()
+    assert time.monotonic() - float(said.out) < 1.0
+    sentence = said.err.splitlines()[-1]
+    assert sentence.startswith("shrimpmx: rank1 (pid ")
+    assert sentence.endswith(f") {words}, and the others were ended")
+    assert ("KeyError: 'lost'" in said.err) == (how == "exception")
+
+
+def test_a_program_may_fail_before_it_joins(capfd: Captured) -> None:
+    assert mpirun("-n", "1", "sh", "-c", "exit 4") == 4
+    assert capfd.readouterr().err.splitlines()[-1].endswith(") ended with exit code 4")
+
+
+@pytest.mark.parametrize("new_session", [False, True])
+@pytest.mark.parametrize("act", ["os._exit(3)", "finalize(); os._exit(0)"])
+def test_what_ranks_started_is_ended(
+    act: str, new_session: bool, tmp_path: Path, capfd: Captured
+) -> None:
+    text = f"""
+        print(subprocess.Popen(["sleep", "1000"], start_new_session={new_session}).pid, flush=True)
+        {act}
+        """
+    assert mpirun("-n", "1", *mpi_program(tmp_path, text)) == (3 if "3" in act else 0)
+    pid = int(capfd.readouterr().out)
+    wait_until(lambda: process_state(pid) == "gone", "the rank's child is ended", 1)
+
+
+def test_programs_without_mpi_run_and_are_told(capfd: Captured) -> None:
+    assert mpirun("-n", "2", "echo", "here") == 0
+    said = capfd.readouterr()
+    assert said.out == "here\nhere\n"
+    assert said.err.endswith("shrimpmx: echo never called MPI_Init of shrimpmx's library\n")
+
+
+def test_either_all_ranks_join_or_none(tmp_path: Path, capfd: Captured) -> None:
+    python, path = mpi_program(tmp_path, "finalize()")
+    script = f"[ $PMI_RANK = 1 ] || exec {python} {path}"
+    assert mpirun("-n", "2", "sh", "-c", script) == 1
+    sentence = capfd.readouterr().err.splitlines()[-1]
+    assert sentence == (
+        "shrimpmx: rank1 ended without MPI_Init, for which rank0 waits: all ranks of a run call "
+        "it, or none"
+    )
+
+
+def test_a_program_of_another_mpi_is_told(tmp_path: Path, capfd: Captured) -> None:
+    other = tmp_path / "libmpi.so.40"
+    shutil.copy(_ctypes.__file__, other)  # any shared library will do
+    text = f"import ctypes, time\nctypes.CDLL({str(other)!r})\ntime.sleep(0.5)\n"
+    path = tmp_path / "other.py"
+    path.write_text(text)
+    assert mpirun("-n", "2", sys.executable, str(path)) == 1
+    said = capfd.readouterr().err.splitlines()[-1]
+    assert f"never called MPI_Init of shrimpmx's library, but had loaded {other}: it needs" in said
+
+
+def test_output_is_tagged_by_lines(capfd: Captured) -> None:
+    script = "echo one; printf 't%s' wo; sleep 0.1; echo; echo error >&2; printf last"
+    assert mpirun("-n", "2", "--tag-output", "sh", "-c", script) == 0
+    said = capfd.readouterr()
+    assert sorted(said.out.splitlines()) == sorted(
+        f"[{rank}] {line}" for rank in (0, 1) for line in ("one", "two", "last")
+    )
+    errors = [line for line in said.err.splitlines() if line.startswith("[")]
+    assert sorted(errors) == ["[0] error", "[1] error"]
+
+
+def test_tagged_output_of_a_failed_rank_is_kept(capfd: Captured) -> None:
+    script = "i=0; while [ $i -lt 20000 ]; do echo $i; i=$((i+1)); done; exit 5"
+    assert mpirun("-n", "1", "--tag-output", "sh", "-c", script) == 5
+    assert capfd.readouterr().out.splitlines() == [f"[0] {line}" for line in range(20000)]
+
+
+@pytest.mark.parametrize(
+    ("options", "counts"),
+    [((), "7 0"), (("--stdin", "none"), "0 0"), (("--stdin", "all"), "7 7")],
+    ids=["rank 0", "none", "all"],
+)
+def test_standard_input_goes_to_rank_0(options: tuple[str, ...], counts: str) -> None:
+    script = "sleep $PMI_RANK; wc -c"
+    command = [sys.executable, "-m", "shrimpmx", "mpirun", "-n", "2", *options, "sh", "-c", script]
+    done = subprocess.run(command, input=b"letters", capture_output=True, check=True, timeout=50)
+    assert done.stdout.decode().split() == counts.split()
+
+
+def test_the_environment_and_the_directory_are_given(
+    tmp_path: Path, capfd: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPI4PY_MPIABI", "openmpi")
+    script = 'echo $PMI_RANK/$PMI_SIZE/$MPI_LOCALRANKID $ONE $TWO "$MPI4PY_MPIABI" $PWD'
+    options = ("-x", "ONE=1 2", "-x", "TWO=", "-x", "ABSENT", "--wdir", str(tmp_path))
+    assert mpirun("-n", "3", *options, "sh", "-c", script) == 0
+    said = capfd.readouterr()
+    places = ["0/3/0", "1/3/1", "2/3/0"]
+    assert sorted(said.out.splitlines()) == [f"{place} 1 2  {tmp_path}" for place in places]
+    assert "shrimpmx: -x ABSENT: there is no such environment variable\n" in said.err
+
+
+def test_the_library_is_what_programs_load(capfd: Captured) -> None:
+    script = "echo $MPI4PY_LIBMPI; echo ${LD_LIBRARY_PATH%%:*}"
+    assert mpirun("-n", "1", "sh", "-c", script) == 0
+    library, directory = capfd.readouterr().out.splitlines()
+    assert library == f"{directory}/libmpi.so.12"
+
+
+def test_a_timeout_ends_the_run(tmp_path: Path, capfd: Captured) -> None:
+    program = mpi_program(tmp_path, "wait_for_ever()")
+    assert mpirun("-n", "2", "--timeout", "4", *program) == 124
+    sentence = capfd.readouterr().err.splitlines()[-1]
+    assert sentence.startswith("shrimpmx: the run did not end within 4 s because of rank0 (")
+    assert "program.py:" in sentence
+    assert sentence.endswith("; raise --timeout if it needs longer")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_ends_all_and_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
+    text = """
+        child = subprocess.Popen(["sleep", "1000"])
+        print(os.getpid(), child.pid, flush=True)
+        wait_for_ever()
+        """
+    program = mpi_program(tmp_path, text)
+    command = [sys.executable, "-m", "shrimpmx", "mpirun", "-n", "2", *program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        pids = [int(pid) for _ in range(2) for pid in process.stdout.readline().split()]
+        assert len(pids) == 4
+        process.send_signal(number)
+        killed = number == signal.SIGKILL
+        assert process.wait(10) == (-number if killed else 128 + number)
+        said = process.stderr.read()
+        assert (b"interrupted by " in said) != killed
+    wait_until(lambda: {*map(process_state, pids)} == {"gone"}, "everything has ended", 2)
+    wait_until(
+        lambda: not [name for name, owner, _ in list_segments() if owner.pid == process.pid],
+        "the segments are removed",
+        2,
+    )
+
+
+def test_a_result_is_kept_as_run_keeps_it(tmp_path: Path, capfd: Captured) -> None:
+    output, copy = tmp_path / "result", tmp_path / "copy.json"
+    kept = ("--output", str(output), "--json", str(copy), "--set", "coalescing=stream")
+    program = mpi_program(tmp_path, RING)
+    assert mpirun("-n", "2", *kept, *program, "-n", "two words") == 0
+    document = json.loads((output / "run.json").read_text())
+    assert json.loads(copy.read_text())["points"] == document["points"]
+    (point,) = document["points"]
+    assert point["params"]["arguments"] == f"{program[1]} -n 'two words'"
+    assert document["parameters"]["nic"]["coalescing"] == "stream"
+    assert document["parameters"]["cluster"]["ranks"] == 2
+    assert point["usage"]["rank1"]["task_clock_ns"] > 1_000_000
+    assert point["counters"]["node1.nic"]["rx_packets"] > 0
+    assert point["metrics"]["run_time"]["samples"][0] > 0
+    processes = {process["name"] for process in document["placement"]["processes"]}
+    assert {"rank0", "rank1"} < processes
+    capfd.readouterr()
+    assert main(["counters", str(output)]) == 0
+    assert "rank1" in capfd.readouterr().out
+
+
+def test_a_scenario_runs_a_program_too(tmp_path: Path) -> None:
+    python, path = mpi_program(tmp_path, RING)
+    words = ["run", "smoke/program", "workload=mpi", f"program={python}", f"arguments={path}"]
+    more = ["ranks=3", "cores=2", "coalescing=stream", "repeats=1", "wait=sched"]
+    assert main([*words, *more, "--output", str(tmp_path / "result")]) == 0
+    (point,) = json.loads((tmp_path / "result/run.json").read_text())["points"]
+    assert point["metrics"]["run_time"]["samples"][0] > 0
+
+
+def test_a_scenario_refuses_a_program_without_mpi(tmp_path: Path) -> None:
+    words = ["run", "smoke/program", "workload=mpi", "program=true", "coalescing=stream"]
+    assert main([*words, "--output", str(tmp_path / "result")]) == AgentError.exit_code
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("-n", "2", "no-such-program"), "there is no program 'no-such-program'"),
+        (("-n", "2", "./no/such"), "there is no program './no/such'"),
+        (("-n", "2", __file__), f"{__file__!r} is not executable: try `python {__file__}`"),
+        (("-n", "2", "--wdir", "/nowhere", "true"), "there is no directory '/nowhere'"),
+        (("-n", "600", "true"), "node 0 has 300 ranks; 255 is the most"),
+    ],
+)
+def test_what_cannot_be_started_is_refused(
+    words: tuple[str, ...], sentence: str, capfd: Captured
+) -> None:
+    assert mpirun(*words) == 2
+    said = capfd.readouterr()
+    lines = [line for line in said.err.splitlines() if " ranks on " not in line]
+    assert [sentence in line for line in lines] == [True]
+    assert said.out == ""
