@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (place / each).symlink_to(ROOT / each)
     example = next(examples(ROOT / "docs/programs.md", "shrimpmx.join()"))
     (place / "yours.py").write_text(example)
+    (place / "ring.py").write_text(next(examples(ROOT / "docs/mpirun.md", "mpi4py")))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(place / "cache"))
         patch.setenv("PYTHONPATH", str(ROOT))
@@ -143,6 +145,11 @@ def _shrimpmx(command: str) -> int:
         "plot": _with_results,
     }
     words = shorter.get(words[0], list)(words)
+    if words[0] == "mpirun" and "python" in words:
+        if find_spec("mpi4py") is None:
+            parse(words)
+            return 0
+        words[words.index("python")] = sys.executable
     if words[0] == "plot":  # the drawing library keeps its fonts open
         return subprocess.run([sys.executable, "-m", "shrimpmx", *words], check=False).returncode
     return main(words)

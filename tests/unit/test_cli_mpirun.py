@@ -1,0 +1,118 @@
+"""The command line of `shrimpmx mpirun`: the cluster that it describes, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from support.cli import assert_refused
+
+from shrimpmx.cli import main, parse
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.commands.mpirun import launches_of, scenario_of
+from shrimpmx.study.execute import cluster_spec
+
+
+def spec_of(*words: str) -> ClusterSpec:
+    (point,) = scenario_of(parse(["mpirun", *words])).points()
+    return cluster_spec(point.parameters, 1)
+
+
+def places(*words: str) -> list[tuple[int, int]]:
+    """(node, core) of each rank."""
+    return [(rank.node, rank.core) for rank in spec_of(*words, "prog").ranks]
+
+
+def test_ranks_are_in_blocks_on_two_nodes_with_a_core_each() -> None:
+    assert places("-n", "5") == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
+    assert places("-np", "4", "--nodes", "3") == [(0, 0), (0, 1), (1, 0), (2, 0)]
+    assert places("-n", "2", "--nodes", "4") == [(0, 0), (1, 0)]
+    assert places("-n", "1") == [(0, 0)]
+    spec = spec_of("-n", "5", "prog")
+    assert (spec.nodes, spec.host.cores) == (2, 3)
+    assert spec_of("-n", "1", "prog").nodes == 1
+
+
+def test_ranks_are_mapped_as_was_asked_for() -> None:
+    cores = ("--set", "cores=2")
+    assert places("-n", "3", "--map-by", "node") == [(0, 0), (1, 0), (0, 1)]
+    assert places("-n", "3", "--map-by", "core", *cores) == [(0, 0), (0, 1), (1, 0)]
+    assert places("-n", "4", "--map-by", "slot", *cores, "--set", "nodes=4") == [
+        (node, 0) for node in range(4)
+    ]
+    assert places("-n", "6", "--map-by", "core", *cores) == [
+        *((0, 0), (0, 1), (0, 0)),
+        *((1, 0), (1, 1), (1, 0)),
+    ]
+
+
+def test_a_rank_is_bound_to_one_core_or_to_none() -> None:
+    bound = spec_of("-n", "4", "prog")
+    assert [bound.home_cores(rank) for rank in range(4)] == [(0,), (1,), (0,), (1,)]
+    free = spec_of("-n", "4", "--bind-to", "none", "prog")
+    assert [free.home_cores(rank) for rank in range(4)] == [(0, 1), (1, 0), (0, 1), (1, 0)]
+
+
+def test_settings_are_those_of_run() -> None:
+    settings = ("--set", "nic=mx", "--set", "loss=0.01", "--set", "wait=block")
+    spec = spec_of("-n", "2", *settings, "prog")
+    assert spec.nic.nic_kind == "mx"
+    assert spec.link_faults is not None
+    assert spec.link_faults.loss == 0.01
+    assert spec.wait.strategy == "block"
+
+
+def test_ranks_that_share_cpus_yield() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    assert spec_of("-n", "1", "--set", f"cpus={cpu}", "prog").wait.strategy == "spin-block"
+    assert spec_of("-n", "2", "--set", f"cpus={cpu}", "prog").wait.strategy == "sched"
+
+
+def test_words_behind_the_program_are_its_own() -> None:
+    spec = spec_of("-n", "2", "prog", "-n", "3", "--set", "a b", "--", "x")
+    assert spec.ranks[0].command == ("prog", "-n", "3", "--set", "a b", "--", "x")
+    assert spec.ranks[1].launch is not None
+    assert spec_of("-n", "2", "--", "prog", "-x").ranks[0].command == ("prog", "-x")
+
+
+def test_what_the_program_is_given() -> None:
+    options = parse(["mpirun", "-n", "2", "-x", "A=1=2", "-x", "B=", "--tag-output", "prog"])
+    first, second = launches_of(options)
+    assert first.environment == {"A": "1=2", "B": ""}
+    assert (first.stdin, second.stdin) == ("", os.devnull)
+    assert first.tagged
+    options = parse(["mpirun", "-n", "1", "--stdin", "none", "--wdir", "/tmp", "prog"])
+    (only,) = launches_of(options)
+    assert (only.stdin, only.directory, only.tagged) == (os.devnull, "/tmp", False)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("prog", "the following arguments are required: -n"),
+        ("-n 2", "name the program to run: shrimpmx mpirun -n 2 PROGRAM ARGS"),
+        ("-n 0 prog", "-n must be at least 1, not 0"),
+        ("-n two prog", "invalid int value: 'two'"),
+        ("-n 2 --nodes 0 prog", "nodes must be at least 1, not 0"),
+        ("-n 2 --fast prog", "unrecognized arguments: --fast"),
+        ("-n 2 --hostfile hosts prog", "the nodes are emulated, so there is no list of hosts"),
+        ("-n 2 --timeout 0 prog", "--timeout must be more than 0 seconds, not 0"),
+        ("-n 2 --timeout nan prog", "--timeout must be more than 0 seconds, not nan"),
+        ("-n 2 --map-by socket prog", "invalid choice: 'socket'"),
+        ("-n 2 -x =1 prog", "-x takes NAME or NAME=VALUE, not '=1'"),
+        ("-n 2 --set loss prog", "loss"),
+        ("-n 2 --set los=1 prog", "there is no parameter 'los'; did you mean"),
+        ("-n 2 --set ranks=3 prog", "ranks is not set by --set here, but by -n"),
+        ("-n 2 --set workload=stream prog", "workload is not set by --set here, but by PROGRAM"),
+        ("-n 2 --set wait=block,spin prog", "give each parameter one value"),
+        ("-n 2 --set repeats=3 prog", "give each parameter one value"),
+        ("-n 2 --set nic=vmmc prog", "MPI runs over the MX library, which nic 'vmmc' has not"),
+        ("-n 2 --set pairs=2 prog", "pairs and rank_core are not for workload 'mpi'"),
+        ("-n 2 --set mode=generator prog", "mode 'generator' plays a stream only"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(
+    words: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["mpirun", *words.split()]) == 2
+    assert_refused(capsys, sentence)
