@@ -216,16 +216,18 @@ class _Run:
 
     def _launch(self) -> None:
         self.selector.register(self.parts.channel.fileno(), selectors.EVENT_READ, None)
+        self.waiting_for = {plan.name for plan in self.placement.processes}
         for index in range(len(self.placement.processes)):
             with interrupts_held():
                 self.processes.append(started(self.parts, index, self.tagged))
                 pidfd = os.pidfd_open(self._pids()[-1])
                 self.pidfds.append(pidfd)
                 self.selector.register(pidfd, selectors.EVENT_READ, index)
+            # The queue holds few messages, and those that are ready wait for room in it.
+            self._read_messages("ready")
 
     def _drive(self) -> None:
         control = self.parts.memory.control
-        self.waiting_for = {plan.name for plan in self.placement.processes}
         self._wait("ready")
         self.result.launch_s = time.monotonic() - self.started
         LOGGER.info(
