@@ -50,6 +50,7 @@ def test_the_table_is_that_of_proc_interrupts_with_affinities_and_processes(
     lines = [line.split() for line in printed(capsys).splitlines() if line]
     assert lines == [
         ["run", RUN],
+        ["command", *runs.command_of(live.identity).split()],
         ["node", "0,", "cores", "0-1"],
         ["CPU0", "CPU1"],
         ["0:", "123", "0", "shrimpmx-edge", "node0-rx-0", "affinity", "0", "rank0@1"],

@@ -85,8 +85,9 @@ def test_one_table_of_exact_rates(busy: LiveRun, capsys: pytest.CaptureFixture[s
     assert main(["top", "--once", *INTERVAL]) == 0
     lines = words_of(capsys.readouterr().out)
     assert lines[0][:2] == ["run", RUN]
-    assert " ".join(lines[1]) == "drops/s 3.0 rx_drop_ring_full 2.0, drop_bad_session 1.0"
-    rows = {line[0]: line[1:] for line in lines[2:]}
+    assert lines[1][:2] == ["command", command_of(busy.identity).split()[0]]
+    assert " ".join(lines[2]) == "drops/s 3.0 rx_drop_ring_full 2.0, drop_bad_session 1.0"
+    rows = {line[0]: line[1:] for line in lines[3:]}
     assert rows["node0.core0"] == ["0", "0", "-", "50", "500", "15", "25%", "0:50"]
     assert rows["node0.core1"] == ["0", "0", "-", "3.5", "0", "0", "-", "1:3.5"]
     assert rows["node0.rx0"] == ["0", "50", "0", "rank0@1"]
