@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import select
+import subprocess
 import sys
 import termios
 import time
@@ -20,9 +21,11 @@ from support.live_run import RUN, LiveRun, only_our_runs
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.live import attach
+from shrimpmx.cluster.live.runs import command_of
 from shrimpmx.commands import top
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import SegmentError
+from shrimpmx.native.segment import RunIdentity
 
 INTERVAL = ("--interval", "0.01")
 Happens = Callable[[int], None]
@@ -74,6 +77,14 @@ def busy(live: LiveRun, monkeypatch: pytest.MonkeyPatch) -> LiveRun:
 
     meanwhile(monkeypatch, happens)
     return live
+
+
+def test_the_command_that_started_a_run_is_told_without_its_interpreter() -> None:
+    words = [sys.executable, "-c", "input()", "/bin/shrimpmx", "run", "smoke/a b"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        run = RunIdentity("x", child.pid, 0)
+        wait_until(lambda: command_of(run) == "shrimpmx run 'smoke/a b'", "the command is told", 10)
+    assert command_of(run) == ""
 
 
 def words_of(text: str) -> list[list[str]]:
