@@ -459,17 +459,6 @@ def test_list_shows_scenarios_parameters_and_metrics(
     assert "interrupts_per_message" in out
 
 
-def test_a_list_has_whole_names_on_a_narrow_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    assert main(["list", "--parameters", "--json", "list.json"]) == 0
-    out = capsys.readouterr().out
-    for row in json.loads(Path("list.json").read_text())["parameters"]:
-        assert row["name"] in out.split()
-    assert max(map(len, out.splitlines())) <= 60
-
-
 def test_bench_writes_its_rows(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
