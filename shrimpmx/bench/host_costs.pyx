@@ -17,11 +17,7 @@ from shrimpmx.native import cores
 from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport monotonic_now_ns
 from shrimpmx.native.futex cimport (
-    wait_slot,
-    wait_slot_arm,
-    wait_slot_disarm,
-    wait_slot_sleep,
-    wait_slot_wake,
+    wait_slot, wait_slot_arm, wait_slot_disarm, wait_slot_sleep, wait_slot_wake,
 )
 
 cdef extern from "<sched.h>" nogil:

@@ -9,14 +9,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from shrimpmx.mx.match_table cimport (
-    Matching,
-    matching_close,
-    matching_keep,
-    matching_open,
-    matching_post,
-    matching_remove,
-    matching_take_posted,
-    matching_unexpected,
+    Matching, matching_close, matching_keep, matching_open, matching_post, matching_remove,
+    matching_take_posted, matching_unexpected,
 )
 from shrimpmx.mx.types cimport REQUEST_POSTED, REQUEST_UNEXPECTED, MxRequest, list_clear
 from shrimpmx.native.clock cimport monotonic_now_ns

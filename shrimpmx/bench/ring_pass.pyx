@@ -11,16 +11,8 @@ from libc.string cimport memcpy
 from shrimpmx.native.atomics cimport cpu_pause, prefetch_read, prefetch_write
 from shrimpmx.native.clock cimport monotonic_now_ns
 from shrimpmx.native.ring cimport (
-    RING_HEADER_BYTES,
-    ring,
-    ring_available,
-    ring_consume,
-    ring_fill,
-    ring_free,
-    ring_initialise,
-    ring_next,
-    ring_publish,
-    ring_slot,
+    RING_HEADER_BYTES, ring, ring_available, ring_consume, ring_fill, ring_free, ring_initialise,
+    ring_next, ring_publish, ring_slot,
 )
 
 # A NIC publishes a batch and a handler takes one; 32 is the firmware's pass over a tx ring.

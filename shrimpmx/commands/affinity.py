@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from shrimpmx.cluster.live.attach import AttachedRun, no_vectors, steer
-from shrimpmx.cluster.live.runs import choose_run
+from shrimpmx.cluster.live.runs import choose_run, command_of
 from shrimpmx.commands.live_tables import seats_words
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
@@ -75,6 +75,7 @@ def _print(attached: AttachedRun, only: int | None) -> None:
     numbers = list(attached.nodes) if only is None else [attached.checked_node(only)]
     terminal = console(soft_wrap=True)
     terminal.print(f"run {attached.run.run_id}", markup=False)
+    terminal.print(f"command  {command_of(attached.run)}", markup=False, highlight=False)
     for number in numbers:
         why = no_vectors(attached, number)
         if why:

@@ -88,7 +88,9 @@ def _print(what: str, rows: list[dict[str, str]], json_path: Path | None) -> int
         print(f"no {what} found")
         return 0
     shown = [name for name in rows[0] if name != "file"]
-    table = Table(*shown, box=None)
+    table = Table(box=None)
+    for name in shown:
+        table.add_column(name, no_wrap=name == "name")
     for row in rows:
         table.add_row(*(escape(row[name]) for name in shown))
     console().print(table)

@@ -12,15 +12,18 @@ from rich.text import Text
 from shrimpmx.cluster.live.view import CoreView, EndpointReading, LiveView, ProcessView, QueueView
 from shrimpmx.settings.core_lists import format_core_list
 
-# Above the sections: which run, and what it drops.
-HEAD_LINES = 2
+# Above the sections: which run, what started it, and what it drops.
+HEAD_LINES = 3
 
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen of a run: its id, its age, its number of nodes, what it did meanwhile."""
+    """What was seen of a run: its id, the command line that started it, its age, its number of
+    nodes, what it did meanwhile.
+    """
 
     run: str
+    command: str
     age_s: float
     nodes: int
     view: LiveView
@@ -122,6 +125,7 @@ def live_tables(look: Look, height: int | None, width: int) -> RenderableType:
             f"{look.nodes} node{'s' if look.nodes > 1 else ''}  "
             f"rates over {view.seconds:.1f} s" + ("" if height is None else "  q quits")
         ),
+        _line(f"command  {look.command}"),
         _line(f"drops/s  {_drop_words(view)}"),
     ]
     for section, lines in zip(sections, given, strict=True):

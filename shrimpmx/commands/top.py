@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.live import Live
 
 from shrimpmx.cluster.live.attach import AttachedRun
-from shrimpmx.cluster.live.runs import choose_run, live_runs, next_run
+from shrimpmx.cluster.live.runs import choose_run, command_of, live_runs, next_run
 from shrimpmx.cluster.live.view import live_view
 from shrimpmx.commands.live_tables import Look, live_tables
 from shrimpmx.commands.terminal import console
@@ -201,7 +201,7 @@ def _looks(
 
 def _looks_at(attached: AttachedRun, interval_s: float, pause: Pause) -> Iterator[Look]:
     """One look after each interval; if the run ends within one, what was read of that so far."""
-    before, look = attached.reading(), None
+    before, look, command = attached.reading(), None, command_of(attached.run)
     ends = time.monotonic() + interval_s
     while True:
         pause(max(0.0, min(LOOK_S, ends - time.monotonic())))
@@ -209,7 +209,11 @@ def _looks_at(attached: AttachedRun, interval_s: float, pause: Pause) -> Iterato
             break
         after = attached.reading()
         look = Look(
-            attached.run.run_id, attached.age_s(), len(attached.nodes), live_view(before, after)
+            attached.run.run_id,
+            command,
+            attached.age_s(),
+            len(attached.nodes),
+            live_view(before, after),
         )
         if time.monotonic() >= ends:
             yield look

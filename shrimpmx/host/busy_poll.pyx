@@ -30,36 +30,18 @@ from libc.string cimport memset
 
 from shrimpmx.host.receive_handler cimport ReceiveHandler
 from shrimpmx.host.token cimport (
-    token_free,
-    token_is_open,
-    token_resume,
-    token_suspend,
-    token_take,
-    token_watcher,
+    token_free, token_is_open, token_resume, token_suspend, token_take, token_watcher,
 )
 from shrimpmx.host.transmit cimport transmit_open
 from shrimpmx.native.atomics cimport (
-    fetch_add_u64,
-    load_acquire_u32,
-    load_relaxed_u32,
-    store_relaxed_u64,
+    fetch_add_u64, load_acquire_u32, load_relaxed_u32, store_relaxed_u64,
 )
 from shrimpmx.native.futex cimport WAIT_SLOT_IDLE, wait_slot, wait_slot_wake
 from shrimpmx.native.ring cimport ring, ring_available_from, ring_consume, ring_free
 from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.shared.layout cimport (
-    BUSY_POLL_SUSPEND,
-    COUNTER_busy_polls,
-    COUNTER_interrupts,
-    COUNTER_suspensions,
-    COUNTERS_MAX,
-    NO_RUNNER,
-    TOKEN_FREE,
-    TOKEN_RANK,
-    TOKEN_SUSPENDED,
-    node_core,
-    node_rx_ring,
-    node_vector,
+    BUSY_POLL_SUSPEND, COUNTER_busy_polls, COUNTER_interrupts, COUNTER_suspensions, COUNTERS_MAX,
+    NO_RUNNER, TOKEN_FREE, TOKEN_RANK, TOKEN_SUSPENDED, node_core, node_rx_ring, node_vector,
 )
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.node cimport Node

@@ -10,18 +10,10 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.host.event_ring cimport endpoint_lock_take
 from shrimpmx.host.pull cimport (
-    PULL_ACTIVE,
-    PULL_INDEX_BITS,
-    endpoint_pull,
-    pull_copies_done,
-    pull_handle,
+    PULL_ACTIVE, PULL_INDEX_BITS, endpoint_pull, pull_copies_done, pull_handle,
 )
 from shrimpmx.host.regions cimport (
-    endpoint_region,
-    memory_region,
-    region_copy_end,
-    region_is_used,
-    region_write,
+    endpoint_region, memory_region, region_copy_end, region_is_used, region_write,
 )
 from shrimpmx.native.atomics cimport load_relaxed_u32, store_release_u32
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
@@ -30,18 +22,9 @@ from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
 from shrimpmx.native.trace cimport TRACE_rank_wake, trace_record
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
-    COUNTER_copied_bytes,
-    COUNTER_copies,
-    COUNTER_copies_refused,
-    COUNTER_rank_notifications,
-    COUNTER_rank_wakes,
-    ENDPOINT_PULLS,
-    NO_RUNNER,
-    copy_descriptor,
-    endpoint_descriptor,
-    node_copy_ring,
-    node_endpoint,
-    node_rx_ring,
+    COUNTER_copied_bytes, COUNTER_copies, COUNTER_copies_refused, COUNTER_rank_notifications,
+    COUNTER_rank_wakes, ENDPOINT_PULLS, NO_RUNNER, copy_descriptor, endpoint_descriptor,
+    node_copy_ring, node_endpoint, node_rx_ring,
 )
 from shrimpmx.shared.node cimport Node
 

@@ -12,65 +12,32 @@ from libc.string cimport memcpy
 
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.host.event_ring cimport (
-    endpoint_lock_take,
-    event_fields,
-    event_reader_open,
-    event_ring_reset,
+    endpoint_lock_take, event_fields, event_reader_open, event_ring_reset,
 )
 from shrimpmx.host.local_events cimport local_open, local_post
 from shrimpmx.host.pull cimport endpoint_pulls_reset
 from shrimpmx.host.regions cimport endpoint_await_copies, endpoint_regions_reset
 from shrimpmx.host.send_commands cimport (
-    Envelope,
-    put_connect,
-    put_liback,
-    put_medium,
-    put_message,
-    put_notify,
-    put_rndv,
+    Envelope, put_connect, put_liback, put_medium, put_message, put_notify, put_rndv,
 )
 from shrimpmx.host.token cimport tokens_of_dead
 from shrimpmx.host.transmit cimport transmit_commit, transmit_open, transmit_prepare
 from shrimpmx.native.atomics cimport (
-    load_acquire_u32,
-    load_relaxed_u32,
-    store_relaxed_u32,
-    store_release_u32,
+    load_acquire_u32, load_relaxed_u32, store_relaxed_u32, store_release_u32,
 )
 from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.shared.layout cimport (
-    COUNTER_send_connect_reply,
-    COUNTER_send_connect_request,
-    COUNTER_send_liback,
-    COUNTER_send_mediumsq_frag,
-    COUNTER_send_mediumva_frag,
-    COUNTER_send_no_tx_slot,
-    COUNTER_send_notify,
-    COUNTER_send_rndv,
-    COUNTER_send_small,
-    COUNTER_send_tiny,
-    ENDPOINT_CLOSED,
-    ENDPOINT_OPEN,
-    endpoint_descriptor,
-    event,
-    event_connect,
-    node_endpoint,
-    node_endpoint_tx_ring,
-    node_header,
-    node_mark,
+    COUNTER_send_connect_reply, COUNTER_send_connect_request, COUNTER_send_liback,
+    COUNTER_send_mediumsq_frag, COUNTER_send_mediumva_frag, COUNTER_send_no_tx_slot,
+    COUNTER_send_notify, COUNTER_send_rndv, COUNTER_send_small, COUNTER_send_tiny, ENDPOINT_CLOSED,
+    ENDPOINT_OPEN, endpoint_descriptor, event, event_connect, node_endpoint, node_endpoint_tx_ring,
+    node_header, node_mark,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.wire cimport (
-    PTYPE_SMALL,
-    PTYPE_TINY,
-    WIRE_HEAD_BYTES,
-    wire_connect,
-    wire_medium,
-    wire_message,
-    wire_notify,
-    wire_rndv,
-    wire_truc,
+    PTYPE_SMALL, PTYPE_TINY, WIRE_HEAD_BYTES, wire_connect, wire_medium, wire_message, wire_notify,
+    wire_rndv, wire_truc,
 )
 
 cdef enum:

@@ -9,38 +9,13 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from shrimpmx.shared.layout cimport (
-    EVENT_CONNECT_REPLY,
-    EVENT_CONNECT_REQUEST,
-    EVENT_LIBACK,
-    EVENT_MEDIUM_FRAG,
-    EVENT_NACK_LIB,
-    EVENT_NOTIFY,
-    EVENT_PULL_DONE,
-    EVENT_RNDV,
-    EVENT_SMALL,
-    EVENT_TINY,
-    TINY_MAX_BYTES,
-    event,
+    EVENT_CONNECT_REPLY, EVENT_CONNECT_REQUEST, EVENT_LIBACK, EVENT_MEDIUM_FRAG, EVENT_NACK_LIB,
+    EVENT_NOTIFY, EVENT_PULL_DONE, EVENT_RNDV, EVENT_SMALL, EVENT_TINY, TINY_MAX_BYTES, event,
 )
 from shrimpmx.wire.wire cimport (
-    PTYPE_CONNECT,
-    PTYPE_MEDIUM_FRAG,
-    PTYPE_NOTIFY,
-    PTYPE_RNDV,
-    PTYPE_SMALL,
-    PTYPE_TINY,
-    PTYPE_TRUC,
-    be16,
-    be32,
-    wire_connect,
-    wire_geometry,
-    wire_medium,
-    wire_medium_length,
-    wire_message,
-    wire_nack_lib,
-    wire_notify,
-    wire_rndv,
-    wire_truc,
+    PTYPE_CONNECT, PTYPE_MEDIUM_FRAG, PTYPE_NOTIFY, PTYPE_RNDV, PTYPE_SMALL, PTYPE_TINY, PTYPE_TRUC,
+    be16, be32, wire_connect, wire_geometry, wire_medium, wire_medium_length, wire_message,
+    wire_nack_lib, wire_notify, wire_rndv, wire_truc,
 )
 
 

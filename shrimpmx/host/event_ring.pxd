@@ -18,7 +18,6 @@ cdef extern from "host/event_ring.h" nogil:
         uint32_t index
         uint32_t released
         uint8_t id
-    uint8_t event_id_after(uint8_t id) noexcept
     void event_ring_reset(event *events, uint32_t entries, uint32_t start) noexcept
     void event_writer_open(event_writer *writer, event *events, uint8_t *recvq,
                            uint32_t *next_shared, uint32_t *released_shared, uint32_t entries,

@@ -4,19 +4,9 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from shrimpmx.shared.layout cimport (
-    EVENT_CONNECT_REPLY,
-    EVENT_CONNECT_REQUEST,
-    EVENT_LIBACK,
-    EVENT_MEDIUM_FRAG,
-    EVENT_NACK_LIB,
-    EVENT_NOTIFY,
-    EVENT_PULL_DONE,
-    EVENT_RING_LOCK_FREE,
-    EVENT_RING_RESET,
-    EVENT_RNDV,
-    EVENT_SMALL,
-    EVENT_TINY,
-    event,
+    EVENT_CONNECT_REPLY, EVENT_CONNECT_REQUEST, EVENT_LIBACK, EVENT_MEDIUM_FRAG, EVENT_NACK_LIB,
+    EVENT_NOTIFY, EVENT_PULL_DONE, EVENT_RING_LOCK_FREE, EVENT_RING_RESET, EVENT_RNDV, EVENT_SMALL,
+    EVENT_TINY, event,
 )
 
 _NAMES = {

@@ -10,11 +10,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from shrimpmx.native.atomics cimport load_relaxed_u32, load_relaxed_u64, store_relaxed_u32
 from shrimpmx.shared.layout cimport (
-    COUNTER_flow_requests,
-    node_flow,
-    node_header,
-    node_vector,
-    steering_flow,
+    COUNTER_flow_requests, node_flow, node_header, node_vector, steering_flow,
 )
 
 

@@ -10,39 +10,18 @@ from libc.stdio cimport snprintf
 from libc.string cimport memset
 
 from shrimpmx.host.raw cimport (
-    RAW_FULL,
-    RAW_KEPT,
-    RAW_TOO_LARGE,
-    c_raw_queue,
-    node_raw_queue,
-    raw_name_peer,
-    raw_put,
+    RAW_FULL, RAW_KEPT, RAW_TOO_LARGE, c_raw_queue, node_raw_queue, raw_name_peer, raw_put,
 )
 from shrimpmx.host.transmit cimport TransmitPort, transmit_commit, transmit_prepare
 from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.shared.layout cimport (
-    COUNTER_drop_nosys_type,
-    COUNTER_drop_raw_queue_full,
-    COUNTER_drop_raw_too_large,
-    COUNTER_rank_wakes,
-    COUNTER_recv_host_query,
-    COUNTER_recv_host_reply,
-    COUNTER_recv_raw,
-    COUNTER_send_host_reply,
-    COUNTER_send_nomem_host_reply,
-    node_header,
+    COUNTER_drop_nosys_type, COUNTER_drop_raw_queue_full, COUNTER_drop_raw_too_large,
+    COUNTER_rank_wakes, COUNTER_recv_host_query, COUNTER_recv_host_reply, COUNTER_recv_raw,
+    COUNTER_send_host_reply, COUNTER_send_nomem_host_reply, node_header,
 )
 from shrimpmx.wire.wire cimport (
-    PTYPE_HOST_QUERY,
-    PTYPE_HOST_REPLY,
-    WIRE_HEAD_BYTES,
-    WIRE_HOST_MAGIC,
-    WIRE_HOST_NAME_MAX_BYTES,
-    be16,
-    be32,
-    wire_host_query,
-    wire_host_reply,
-    wire_raw,
+    PTYPE_HOST_QUERY, PTYPE_HOST_REPLY, WIRE_HEAD_BYTES, WIRE_HOST_MAGIC, WIRE_HOST_NAME_MAX_BYTES,
+    be16, be32, wire_host_query, wire_host_reply, wire_raw,
 )
 
 

@@ -19,40 +19,19 @@ from shrimpmx.host.poll_timers cimport timer_runs, timer_start, timer_stop
 from shrimpmx.host.pull_backlog cimport backlog_empty
 from shrimpmx.host.pull_tick cimport pull_tick_ns
 from shrimpmx.host.rx_poll cimport BACKLOG, RxPoll
-from shrimpmx.host.suspension cimport (
-    suspension_is_over,
-    suspension_unwatch,
-    suspension_watch,
-)
+from shrimpmx.host.suspension cimport suspension_is_over, suspension_unwatch, suspension_watch
 from shrimpmx.host.token cimport token_free, token_take
 from shrimpmx.native.atomics cimport (
-    exchange_u64,
-    load_acquire_u32,
-    load_relaxed_u32,
-    load_relaxed_u64,
-    store_release_u32,
+    exchange_u64, load_acquire_u32, load_relaxed_u32, load_relaxed_u64, store_release_u32,
 )
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.trace cimport TRACE_interrupt, Trace, trace_record
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
-    BUSY_POLL_NONE,
-    CORE_PENDING_BACKLOG,
-    COUNTER_budget_exhausted,
-    COUNTER_demotions,
-    COUNTER_interrupts,
-    COUNTER_poll_timers,
-    COUNTER_reclaims,
-    COUNTER_timer_ticks,
-    TOKEN_DEFERRED,
-    TOKEN_FREE,
-    TOKEN_TAKEN,
-    interrupt_vector,
-    node_core,
-    node_handled,
-    node_rx_ring,
-    node_vector,
+    BUSY_POLL_NONE, CORE_PENDING_BACKLOG, COUNTER_budget_exhausted, COUNTER_demotions,
+    COUNTER_interrupts, COUNTER_poll_timers, COUNTER_reclaims, COUNTER_timer_ticks, TOKEN_DEFERRED,
+    TOKEN_FREE, TOKEN_TAKEN, interrupt_vector, node_core, node_handled, node_rx_ring, node_vector,
 )
 from shrimpmx.shared.node cimport Node
 

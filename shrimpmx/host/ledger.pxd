@@ -13,12 +13,8 @@ from shrimpmx.host.context cimport DriverContext
 from shrimpmx.host.pull cimport pull_handle
 from shrimpmx.native.atomics cimport load_relaxed_u32
 from shrimpmx.shared.layout cimport (
-    COUNTER_handover_endpoint,
-    COUNTER_handover_event,
-    COUNTER_handover_event_back,
-    COUNTER_handover_pull,
-    COUNTER_recv_at_process,
-    EVENT_RING_RESET,
+    COUNTER_handover_endpoint, COUNTER_handover_event, COUNTER_handover_event_back,
+    COUNTER_handover_pull, COUNTER_recv_at_process, EVENT_RING_RESET,
 )
 
 

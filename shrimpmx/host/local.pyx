@@ -10,33 +10,19 @@ from libc.string cimport memcpy
 
 from shrimpmx.host.event_fill cimport fill_pull_done
 from shrimpmx.host.event_ring cimport (
-    endpoint_lock_take,
-    event_writer,
-    event_writer_commit,
-    event_writer_open_expected,
+    endpoint_lock_take, event_writer, event_writer_commit, event_writer_open_expected,
     event_writer_prepare,
 )
 from shrimpmx.host.local_events cimport local_enter
 from shrimpmx.host.regions cimport (
-    REGION_HEAP,
-    endpoint_region,
-    memory_region,
-    region_copy_begin,
-    region_copy_end,
-    region_holds,
+    REGION_HEAP, endpoint_region, memory_region, region_copy_begin, region_copy_end, region_holds,
 )
 from shrimpmx.native.copy cimport COPY_STREAMING_BYTES, copy_streaming
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.process_memory cimport process_read
 from shrimpmx.shared.layout cimport (
-    COUNTER_exp_eventq_full,
-    COUNTER_shared_nack_lib,
-    COUNTER_shared_pull,
-    PULL_ABORTED,
-    PULL_OK,
-    endpoint_descriptor,
-    event,
-    node_endpoint,
+    COUNTER_exp_eventq_full, COUNTER_shared_nack_lib, COUNTER_shared_pull, PULL_ABORTED, PULL_OK,
+    endpoint_descriptor, event, node_endpoint,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.wire cimport NACK_BAD_REGION, NACK_BAD_SESSION

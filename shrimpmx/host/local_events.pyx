@@ -10,54 +10,23 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from shrimpmx.host.event_fill cimport fill_packet
 from shrimpmx.host.event_ring cimport (
-    endpoint_lock_take,
-    event_writer,
-    event_writer_commit,
-    event_writer_open_unexpected,
-    event_writer_prefetch,
-    event_writer_prepare,
-    event_writer_recvq_offset,
+    endpoint_lock_take, event_writer, event_writer_commit, event_writer_open_unexpected,
+    event_writer_prefetch, event_writer_prepare, event_writer_recvq_offset,
 )
 from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.shared.layout cimport (
-    COUNTER_rank_notifications,
-    COUNTER_rank_wakes,
-    COUNTER_shared_connect_reply,
-    COUNTER_shared_connect_request,
-    COUNTER_shared_eventq_full,
-    COUNTER_shared_liback,
-    COUNTER_shared_medium_frag,
-    COUNTER_shared_nack_lib,
-    COUNTER_shared_notify,
-    COUNTER_shared_rndv,
-    COUNTER_shared_small,
-    COUNTER_shared_tiny,
-    ENDPOINT_OPEN,
-    EVENT_CONNECT_REQUEST,
-    EVENT_LIBACK,
-    EVENT_MEDIUM_FRAG,
-    EVENT_NOTIFY,
-    EVENT_RNDV,
-    EVENT_SMALL,
-    EVENT_TINY,
-    control_header,
-    control_runner,
-    endpoint_descriptor,
-    event,
-    node_endpoint,
-    node_header,
+    COUNTER_rank_notifications, COUNTER_rank_wakes, COUNTER_shared_connect_reply,
+    COUNTER_shared_connect_request, COUNTER_shared_eventq_full, COUNTER_shared_liback,
+    COUNTER_shared_medium_frag, COUNTER_shared_nack_lib, COUNTER_shared_notify, COUNTER_shared_rndv,
+    COUNTER_shared_small, COUNTER_shared_tiny, ENDPOINT_OPEN, EVENT_CONNECT_REQUEST, EVENT_LIBACK,
+    EVENT_MEDIUM_FRAG, EVENT_NOTIFY, EVENT_RNDV, EVENT_SMALL, EVENT_TINY, control_header,
+    control_runner, endpoint_descriptor, event, node_endpoint, node_header,
 )
 from shrimpmx.wire.wire cimport (
-    NACK_BAD_ENDPOINT,
-    NACK_BAD_SESSION,
-    NACK_ENDPOINT_CLOSED,
-    PTYPE_CONNECT,
-    PTYPE_MEDIUM_FRAG,
-    PTYPE_SMALL,
-    PTYPE_TRUC,
-    WIRE_MARK,
+    NACK_BAD_ENDPOINT, NACK_BAD_SESSION, NACK_ENDPOINT_CLOSED, PTYPE_CONNECT, PTYPE_MEDIUM_FRAG,
+    PTYPE_SMALL, PTYPE_TRUC, WIRE_MARK,
 )
 
 

@@ -9,23 +9,12 @@ from libc.string cimport memset
 
 from shrimpmx.host.transmit cimport TransmitPort, transmit_commit, transmit_prepare
 from shrimpmx.shared.layout cimport (
-    COUNTER_send_nack_lib,
-    COUNTER_send_nack_mcp,
-    COUNTER_send_nomem_nack_lib,
+    COUNTER_send_nack_lib, COUNTER_send_nack_mcp, COUNTER_send_nomem_nack_lib,
     COUNTER_send_nomem_nack_mcp,
 )
 from shrimpmx.wire.wire cimport (
-    PTYPE_NACK_LIB,
-    PTYPE_NACK_MCP,
-    PTYPE_NOTIFY,
-    WIRE_HEAD_BYTES,
-    be16,
-    wire_message,
-    wire_nack_lib,
-    wire_nack_mcp,
-    wire_notify,
-    wire_pull_request,
-    wire_pull_request_compatible,
+    PTYPE_NACK_LIB, PTYPE_NACK_MCP, PTYPE_NOTIFY, WIRE_HEAD_BYTES, be16, wire_message,
+    wire_nack_lib, wire_nack_mcp, wire_notify, wire_pull_request, wire_pull_request_compatible,
 )
 
 

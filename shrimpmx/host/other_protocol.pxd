@@ -7,9 +7,7 @@ coalescing does to it. Inline: it is called for what frame_check has found not t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.shared.layout cimport (
-    COUNTER_recv_other,
-    COUNTER_recv_other_bytes,
-    COUNTER_recv_other_delay_ns,
+    COUNTER_recv_other, COUNTER_recv_other_bytes, COUNTER_recv_other_delay_ns,
 )
 from shrimpmx.wire.other_packet cimport is_other_packet
 

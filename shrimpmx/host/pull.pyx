@@ -13,26 +13,16 @@ from shrimpmx.host.copy_queue cimport copy_queue_add
 from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.host.event_fill cimport fill_pull_done
 from shrimpmx.host.event_ring cimport (
-    endpoint_lock_take,
-    event_writer,
-    event_writer_commit,
-    event_writer_open_expected,
+    endpoint_lock_take, event_writer, event_writer_commit, event_writer_open_expected,
     event_writer_prepare,
 )
 from shrimpmx.host.ledger cimport ledger_event, ledger_pull
 from shrimpmx.host.local cimport local_pull
 from shrimpmx.host.pull_blocks cimport (
-    pull_append_blocks,
-    pull_ask_again_early,
-    pull_ask_again_late,
-    pull_drop_complete,
+    pull_append_blocks, pull_ask_again_early, pull_ask_again_late, pull_drop_complete,
 )
 from shrimpmx.host.regions cimport (
-    endpoint_region,
-    memory_region,
-    region_copy_begin,
-    region_holds,
-    region_write,
+    endpoint_region, memory_region, region_copy_begin, region_holds, region_write,
 )
 from shrimpmx.host.transmit cimport transmit_doorbell
 from shrimpmx.native.atomics cimport store_release_u32
@@ -41,38 +31,17 @@ from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.ring cimport ring_free
 from shrimpmx.native.trace cimport TRACE_block_done, TRACE_pull_done, trace_record
 from shrimpmx.shared.layout cimport (
-    COUNTER_dma_ring_full,
-    COUNTER_dmarecv_bytes,
-    COUNTER_dmarecv_pull_reply,
-    COUNTER_drop_nack_mcp_bad_wire_handle,
-    COUNTER_drop_pull_bad_replies,
-    COUNTER_drop_pull_reply_bad_seqnum,
-    COUNTER_drop_pull_reply_bad_seqnum_wraparound,
-    COUNTER_drop_pull_reply_bad_wire_handle,
-    COUNTER_drop_pull_reply_duplicate,
-    COUNTER_exp_eventq_full,
-    COUNTER_pull_done,
-    COUNTER_pull_timeout_abort,
-    COUNTER_send_nomem_pull_request,
-    ENDPOINT_PULLS,
-    ENDPOINT_REGIONS,
-    PULL_ABORTED,
-    PULL_OK,
-    PULL_TIMED_OUT,
-    copy_descriptor,
-    event,
-    node_endpoint,
-    node_header,
+    COUNTER_dma_ring_full, COUNTER_dmarecv_bytes, COUNTER_dmarecv_pull_reply,
+    COUNTER_drop_nack_mcp_bad_wire_handle, COUNTER_drop_pull_bad_replies,
+    COUNTER_drop_pull_reply_bad_seqnum, COUNTER_drop_pull_reply_bad_seqnum_wraparound,
+    COUNTER_drop_pull_reply_bad_wire_handle, COUNTER_drop_pull_reply_duplicate,
+    COUNTER_exp_eventq_full, COUNTER_pull_done, COUNTER_pull_timeout_abort,
+    COUNTER_send_nomem_pull_request, ENDPOINT_PULLS, ENDPOINT_REGIONS, PULL_ABORTED, PULL_OK,
+    PULL_TIMED_OUT, copy_descriptor, event, node_endpoint, node_header,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.wire cimport (
-    NACK_BAD_REGION,
-    NACK_NONE,
-    be16,
-    be32,
-    wire_geometry,
-    wire_nack_mcp,
-    wire_pull_reply,
+    NACK_BAD_REGION, NACK_NONE, be16, be32, wire_geometry, wire_nack_mcp, wire_pull_reply,
 )
 
 from shrimpmx.shared.host import host_of

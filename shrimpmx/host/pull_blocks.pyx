@@ -9,31 +9,18 @@ from libc.string cimport memmove, memset
 
 from shrimpmx.host.context cimport DriverContext
 from shrimpmx.host.pull cimport (
-    PULL_BLOCKS_IN_FLIGHT,
-    endpoint_pull,
-    pull_block,
-    pull_frame_start,
-    pull_handle,
+    PULL_BLOCKS_IN_FLIGHT, endpoint_pull, pull_block, pull_frame_start, pull_handle,
     pull_wire_handle,
 )
 from shrimpmx.host.transmit cimport transmit_commit, transmit_prepare
 from shrimpmx.native.trace cimport TRACE_pull_again, TRACE_pull_request, trace_record
 from shrimpmx.shared.layout cimport (
-    COUNTER_pull_nonfirst_block_done_early,
-    COUNTER_pull_request_notonlyfirst_blocks,
-    COUNTER_pull_timeout_handler_first_block,
-    COUNTER_pull_timeout_handler_nonfirst_block,
-    COUNTER_send_nomem_pull_request,
-    COUNTER_send_pull_request,
-    node_mark,
+    COUNTER_pull_nonfirst_block_done_early, COUNTER_pull_request_notonlyfirst_blocks,
+    COUNTER_pull_timeout_handler_first_block, COUNTER_pull_timeout_handler_nonfirst_block,
+    COUNTER_send_nomem_pull_request, COUNTER_send_pull_request, node_mark,
 )
 from shrimpmx.wire.wire cimport (
-    PTYPE_PULL_REQUEST,
-    WIRE_HEAD_BYTES,
-    WIRE_PULL_MAGIC,
-    be16,
-    be32,
-    wire_pull_request,
+    PTYPE_PULL_REQUEST, WIRE_HEAD_BYTES, WIRE_PULL_MAGIC, be16, be32, wire_pull_request,
     wire_pull_request_compatible,
 )
 

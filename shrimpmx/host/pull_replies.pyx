@@ -9,40 +9,21 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from shrimpmx.host.context cimport DriverContext
 from shrimpmx.host.nack cimport send_nack_mcp
-from shrimpmx.host.pull_backlog cimport (
-    backlog_append,
-    backlog_empty,
-    backlog_first,
-    block_request,
-)
+from shrimpmx.host.pull_backlog cimport backlog_append, backlog_empty, backlog_first, block_request
 from shrimpmx.host.regions cimport (
-    endpoint_region,
-    memory_region,
-    region_holds,
-    region_is_used,
-    region_read,
+    endpoint_region, memory_region, region_holds, region_is_used, region_read,
 )
 from shrimpmx.host.transmit cimport transmit_commit, transmit_prepare
 from shrimpmx.native.ring cimport ring_publish
 from shrimpmx.shared.layout cimport (
-    COUNTER_drop_pull_bad_offset_length,
-    COUNTER_drop_pull_bad_region,
-    COUNTER_pull_reply_fill_failed,
-    COUNTER_send_nomem_pull_reply,
-    COUNTER_send_pull_reply,
-    ENDPOINT_REGIONS,
-    node_mark,
+    COUNTER_drop_pull_bad_offset_length, COUNTER_drop_pull_bad_region,
+    COUNTER_pull_reply_fill_failed, COUNTER_send_nomem_pull_reply, COUNTER_send_pull_reply,
+    ENDPOINT_REGIONS, node_mark,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.wire cimport (
-    NACK_BAD_REGION,
-    PTYPE_PULL_REPLY,
-    WIRE_HEAD_BYTES,
-    be16,
-    be32,
-    wire_pull_reply,
-    wire_pull_request,
-    wire_pull_request_compatible,
+    NACK_BAD_REGION, PTYPE_PULL_REPLY, WIRE_HEAD_BYTES, be16, be32, wire_pull_reply,
+    wire_pull_request, wire_pull_request_compatible,
 )
 
 cdef inline void read_request(block_request *wanted, const uint8_t *header,

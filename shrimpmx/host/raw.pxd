@@ -11,12 +11,10 @@ from shrimpmx.shared.node cimport Node
 cdef extern from "host/raw.h" nogil:
     enum:
         RAW_DATA_MAX_BYTES
-        RAW_SLOTS
     enum:
         RAW_KEPT
         RAW_TOO_LARGE
         RAW_FULL
-        RAW_CLOSED
     cdef struct raw_packet:
         uint16_t length, peer
         uint8_t data[1024]

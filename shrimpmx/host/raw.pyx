@@ -13,28 +13,16 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from shrimpmx.host.host_query cimport host_query_fill
 from shrimpmx.host.transmit cimport (
-    transmit_commit,
-    transmit_doorbell,
-    transmit_open,
-    transmit_prepare,
+    transmit_commit, transmit_doorbell, transmit_open, transmit_prepare,
 )
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport wait_slot_arm, wait_slot_disarm
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport (
-    COUNTER_send_host_query,
-    COUNTER_send_no_tx_slot,
-    COUNTER_send_raw,
-    node_endpoint_tx_ring,
+    COUNTER_send_host_query, COUNTER_send_no_tx_slot, COUNTER_send_raw, node_endpoint_tx_ring,
 )
 from shrimpmx.shared.node cimport Node
-from shrimpmx.wire.wire cimport (
-    PTYPE_RAW,
-    WIRE_HEAD_BYTES,
-    WIRE_HOST_NAME_MAX_BYTES,
-    be16,
-    wire_raw,
-)
+from shrimpmx.wire.wire cimport PTYPE_RAW, WIRE_HEAD_BYTES, WIRE_HOST_NAME_MAX_BYTES, be16, wire_raw
 
 from os import getpid
 

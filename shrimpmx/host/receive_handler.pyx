@@ -14,12 +14,8 @@ from libc.string cimport memcmp, memcpy, memset
 
 from shrimpmx.host.event_fill cimport fill_packet
 from shrimpmx.host.event_ring cimport (
-    endpoint_lock_take,
-    event_writer_commit,
-    event_writer_open_unexpected,
-    event_writer_prefetch,
-    event_writer_prepare,
-    event_writer_recvq_offset,
+    endpoint_lock_take, event_writer_commit, event_writer_open_unexpected, event_writer_prefetch,
+    event_writer_prepare, event_writer_recvq_offset,
 )
 from shrimpmx.host.flow_steering cimport flow_follow
 from shrimpmx.host.host_query cimport host_packet
@@ -29,11 +25,7 @@ from shrimpmx.host.other_protocol cimport other_packet
 from shrimpmx.host.packet_counters cimport fault_counter, packet_session, type_counter
 from shrimpmx.host.pull cimport pull_nack, pull_reply, pulls_tick
 from shrimpmx.host.pull_backlog cimport backlog_empty, backlog_first, block_request
-from shrimpmx.host.pull_replies cimport (
-    answer_from_backlog,
-    answer_pull_request,
-    reply_has_room,
-)
+from shrimpmx.host.pull_replies cimport answer_from_backlog, answer_pull_request, reply_has_room
 from shrimpmx.host.transmit cimport transmit_doorbell, transmit_open
 from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32, prefetch_read
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
@@ -41,60 +33,23 @@ from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.ring cimport ring, ring_slot
 from shrimpmx.native.trace cimport TRACE_drop, TRACE_event, TRACE_rank_wake, trace_record
 from shrimpmx.shared.layout cimport (
-    AGENT_IRQ,
-    COUNTER_drop_bad_endpoint,
-    COUNTER_drop_bad_peer_addr,
-    COUNTER_drop_bad_peer_index,
-    COUNTER_drop_bad_session,
-    COUNTER_drop_nack_mcp_bad_magic_endpoint,
-    COUNTER_drop_pull_reply_bad_magic_endpoint,
-    COUNTER_rank_notifications,
-    COUNTER_rank_wakes,
-    COUNTER_recv_host_query,
-    COUNTER_recv_host_reply,
-    COUNTER_recv_nack_mcp,
-    COUNTER_recv_packets,
-    COUNTER_recv_pull_reply,
-    COUNTER_recv_pull_request,
-    COUNTER_recv_raw,
-    COUNTER_unexp_eventq_full,
-    ENDPOINT_OPEN,
-    STEERING_ARFS,
-    endpoint_descriptor,
-    event,
-    frame_slot,
-    node_core_tx_ring,
+    AGENT_IRQ, COUNTER_drop_bad_endpoint, COUNTER_drop_bad_peer_addr, COUNTER_drop_bad_peer_index,
+    COUNTER_drop_bad_session, COUNTER_drop_nack_mcp_bad_magic_endpoint,
+    COUNTER_drop_pull_reply_bad_magic_endpoint, COUNTER_rank_notifications, COUNTER_rank_wakes,
+    COUNTER_recv_host_query, COUNTER_recv_host_reply, COUNTER_recv_nack_mcp, COUNTER_recv_packets,
+    COUNTER_recv_pull_reply, COUNTER_recv_pull_request, COUNTER_recv_raw, COUNTER_unexp_eventq_full,
+    ENDPOINT_OPEN, STEERING_ARFS, endpoint_descriptor, event, frame_slot, node_core_tx_ring,
     node_endpoint,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.check cimport FRAME_BAD_ETHERTYPE, frame_check
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.wire cimport (
-    NACK_BAD_ENDPOINT,
-    NACK_BAD_SESSION,
-    NACK_ENDPOINT_CLOSED,
-    NACK_NONE,
-    PTYPE_CONNECT,
-    PTYPE_HOST_REPLY,
-    PTYPE_MEDIUM_FRAG,
-    PTYPE_NACK_LIB,
-    PTYPE_NACK_MCP,
-    PTYPE_PULL_REPLY,
-    PTYPE_PULL_REQUEST,
-    PTYPE_SMALL,
-    PTYPE_TRUC,
-    WIRE_HEAD_BYTES,
-    WIRE_MARK,
-    WIRE_NO_PEER,
-    WIRE_PULL_MAGIC,
-    be16,
-    be32,
-    wire_head,
-    wire_medium,
-    wire_nack_lib,
-    wire_nack_mcp,
-    wire_pull_reply,
-    wire_pull_request,
+    NACK_BAD_ENDPOINT, NACK_BAD_SESSION, NACK_ENDPOINT_CLOSED, NACK_NONE, PTYPE_CONNECT,
+    PTYPE_HOST_REPLY, PTYPE_MEDIUM_FRAG, PTYPE_NACK_LIB, PTYPE_NACK_MCP, PTYPE_PULL_REPLY,
+    PTYPE_PULL_REQUEST, PTYPE_SMALL, PTYPE_TRUC, WIRE_HEAD_BYTES, WIRE_MARK, WIRE_NO_PEER,
+    WIRE_PULL_MAGIC, be16, be32, wire_head, wire_medium, wire_nack_lib, wire_nack_mcp,
+    wire_pull_reply, wire_pull_request,
 )
 
 from shrimpmx.errors import InputError

@@ -13,10 +13,7 @@ from shrimpmx.host.event_ring cimport endpoint_lock_take
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.process_memory cimport process_read, process_write
 from shrimpmx.shared.layout cimport (
-    ENDPOINT_REGIONS,
-    HEAP_START_BYTES,
-    endpoint_descriptor,
-    node_header,
+    ENDPOINT_REGIONS, HEAP_START_BYTES, endpoint_descriptor, node_header,
 )
 from shrimpmx.shared.node cimport Node
 

@@ -19,16 +19,8 @@ from shrimpmx.native.atomics cimport fetch_or_u64
 from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.ring cimport ring, ring_fill, ring_free, ring_next, ring_publish
 from shrimpmx.shared.layout cimport (
-    BUSY_POLL_NONE,
-    CORE_PENDING_BACKLOG,
-    COUNTER_rps_backlog_full,
-    COUNTER_rps_interrupts,
-    COUNTER_rps_steered,
-    NO_RUNNER,
-    core_interrupts,
-    frame_slot,
-    node_backlog,
-    node_core,
+    BUSY_POLL_NONE, CORE_PENDING_BACKLOG, COUNTER_rps_backlog_full, COUNTER_rps_interrupts,
+    COUNTER_rps_steered, NO_RUNNER, core_interrupts, frame_slot, node_backlog, node_core,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.frame_endpoint cimport frame_endpoint

@@ -15,15 +15,8 @@ from shrimpmx.native.atomics cimport load_relaxed_u32, store_relaxed_u32
 from shrimpmx.native.ring cimport ring, ring_available_from, ring_consume, ring_slot
 from shrimpmx.native.trace cimport TRACE_poll_begin, TRACE_poll_end, trace_record
 from shrimpmx.shared.layout cimport (
-    COUNTER_dma_ring_full,
-    COUNTER_polls,
-    NO_RUNNER,
-    STEERING_RPS,
-    frame_slot,
-    node_backlog,
-    node_handled,
-    node_rx_ring,
-    node_vector,
+    COUNTER_dma_ring_full, COUNTER_polls, NO_RUNNER, STEERING_RPS, frame_slot, node_backlog,
+    node_handled, node_rx_ring, node_vector,
 )
 from shrimpmx.shared.node cimport Node
 

@@ -11,22 +11,9 @@ from libc.string cimport memset
 from shrimpmx.shared.layout cimport event_connect, node_header, node_mark
 from shrimpmx.wire.check cimport CONNECT_DATA_BYTES, TRUC_DATA_BYTES
 from shrimpmx.wire.wire cimport (
-    PTYPE_CONNECT,
-    PTYPE_MEDIUM_FRAG,
-    PTYPE_NOTIFY,
-    PTYPE_RNDV,
-    PTYPE_TRUC,
-    WIRE_COMPATIBLE_PIPELINE,
-    WIRE_TRUC_ACK,
-    be16,
-    be32,
-    wire_connect,
-    wire_medium,
-    wire_medium_length_field,
-    wire_message,
-    wire_notify,
-    wire_rndv,
-    wire_truc,
+    PTYPE_CONNECT, PTYPE_MEDIUM_FRAG, PTYPE_NOTIFY, PTYPE_RNDV, PTYPE_TRUC,
+    WIRE_COMPATIBLE_PIPELINE, WIRE_TRUC_ACK, be16, be32, wire_connect, wire_medium,
+    wire_medium_length_field, wire_message, wire_notify, wire_rndv, wire_truc,
 )
 
 # The endpoint that sends: the same in all of its packets.

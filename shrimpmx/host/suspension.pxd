@@ -7,17 +7,9 @@ on. Of the token, `watched` and the fences T1 and T1' see token.pxd.
 
 from libc.stdint cimport int64_t, uint32_t
 
-from shrimpmx.host.poll_timers cimport (
-    poll_timers,
-    timer_has_expired,
-    timer_start,
-    timer_stop,
-)
+from shrimpmx.host.poll_timers cimport poll_timers, timer_has_expired, timer_start, timer_stop
 from shrimpmx.native.atomics cimport (
-    full_fence,
-    load_relaxed_u32,
-    load_relaxed_u64,
-    store_relaxed_u32,
+    full_fence, load_relaxed_u32, load_relaxed_u64, store_relaxed_u32,
 )
 from shrimpmx.shared.layout cimport TOKEN_RESUMED, TOKEN_SUSPENDED, interrupt_vector
 

@@ -25,21 +25,12 @@ itself, not later than any time that a rank has stored since, as these only grow
 from libc.stdint cimport uint32_t
 
 from shrimpmx.native.atomics cimport (
-    compare_exchange_u32,
-    full_fence,
-    load_relaxed_u32,
-    store_release_u32,
+    compare_exchange_u32, full_fence, load_relaxed_u32, store_release_u32,
 )
 from shrimpmx.native.futex cimport wait_slot, wait_slot_wake
 from shrimpmx.shared.layout cimport (
-    TOKEN_FREE,
-    TOKEN_RANK,
-    TOKEN_RESUMED,
-    TOKEN_SUSPENDED,
-    TOKEN_TAKEN,
-    interrupt_vector,
-    node_core,
-    node_vector,
+    TOKEN_FREE, TOKEN_RANK, TOKEN_RESUMED, TOKEN_SUSPENDED, TOKEN_TAKEN, interrupt_vector,
+    node_core, node_vector,
 )
 from shrimpmx.shared.node cimport Node
 

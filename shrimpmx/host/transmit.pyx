@@ -12,11 +12,7 @@ from shrimpmx.native.ring cimport ring, ring_fill, ring_free, ring_next, ring_pu
 from shrimpmx.shared.layout cimport frame_slot, node_address
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.wire cimport (
-    WIRE_ETHERTYPE,
-    WIRE_FRAME_MIN_BYTES,
-    WIRE_HEAD_BYTES,
-    be16,
-    wire_head,
+    WIRE_ETHERTYPE, WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, be16, wire_head,
 )
 
 

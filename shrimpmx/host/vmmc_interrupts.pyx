@@ -9,11 +9,7 @@ them are written. Each notification is one signal to the process, whose own hand
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.atomics cimport (
-    compare_exchange_u32,
-    exchange_u32,
-    exchange_u64,
-    load_acquire_u32,
-    load_relaxed_u32,
+    compare_exchange_u32, exchange_u32, exchange_u64, load_acquire_u32, load_relaxed_u32,
     load_relaxed_u64,
 )
 from shrimpmx.native.clock cimport NEVER_NS
@@ -21,21 +17,12 @@ from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.trace cimport TRACE_interrupt, TRACE_rank_wake, trace_record
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
-    COUNTER_interrupts,
-    COUNTER_vmmc_notifications,
-    COUNTER_vmmc_unclaimed,
-    COUNTER_vmmc_wakes,
+    COUNTER_interrupts, COUNTER_vmmc_notifications, COUNTER_vmmc_unclaimed, COUNTER_vmmc_wakes,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport (
-    VMMC_PAGE_BLOCK,
-    VMMC_PAGE_FIRED,
-    VMMC_PAGE_OFF,
-    VMMC_WATCHED_MAX,
-    vmmc_core_of,
-    vmmc_pages_of,
-    vmmc_process,
-    vmmc_process_of,
+    VMMC_PAGE_BLOCK, VMMC_PAGE_FIRED, VMMC_PAGE_OFF, VMMC_WATCHED_MAX, vmmc_core_of, vmmc_pages_of,
+    vmmc_process, vmmc_process_of,
 )
 
 from shrimpmx.errors import InputError

@@ -13,12 +13,7 @@ from libc.string cimport memcpy
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.random cimport random_bits, random_state
 from shrimpmx.wire.wire cimport (
-    PTYPE_MEDIUM_FRAG,
-    WIRE_HEAD_BYTES,
-    WIRE_MARK,
-    wire_geometry,
-    wire_medium,
-    wire_medium_length,
+    PTYPE_MEDIUM_FRAG, WIRE_HEAD_BYTES, WIRE_MARK, wire_geometry, wire_medium, wire_medium_length,
 )
 
 from shrimpmx.errors import InputError

@@ -14,27 +14,14 @@ from libc.string cimport memcpy
 
 from shrimpmx.link.ends cimport LINK_RETRY_NS, Egress
 from shrimpmx.link.faults cimport (
-    FAULT_CORRUPT,
-    FAULT_DUPLICATE,
-    FAULT_HOLD,
-    FAULT_LOSE,
-    OVERTAKEN,
-    OVERTAKES,
-    OVERTAKES_NOTHING,
-    FaultSource,
-    HeldFrames,
-    held_frame,
-    message_of,
-    overtaking,
+    FAULT_CORRUPT, FAULT_DUPLICATE, FAULT_HOLD, FAULT_LOSE, OVERTAKEN, OVERTAKES, OVERTAKES_NOTHING,
+    FaultSource, HeldFrames, held_frame, message_of, overtaking,
 )
 from shrimpmx.link.gap cimport host_gap_draw, host_gap_initialise
 from shrimpmx.link.rate cimport rate_line_initialise, rate_line_pass
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.layout cimport (
-    COUNTER_link_corrupted,
-    COUNTER_link_duplicated,
-    COUNTER_link_lost,
-    COUNTER_link_reordered,
+    COUNTER_link_corrupted, COUNTER_link_duplicated, COUNTER_link_lost, COUNTER_link_reordered,
 )
 from shrimpmx.shared.node cimport Node
 

@@ -19,14 +19,8 @@ from shrimpmx.native.ring cimport (
     ring_slot,
 )
 from shrimpmx.shared.layout cimport (
-    COUNTER_rx_bad_fcs,
-    COUNTER_rx_bad_frame,
-    COUNTER_rx_drop_ring_full,
-    NODE_PEERS_MAX,
-    frame_slot,
-    node_handled,
-    node_link_ring,
-    node_rx_ring,
+    COUNTER_rx_bad_fcs, COUNTER_rx_bad_frame, COUNTER_rx_drop_ring_full, NODE_PEERS_MAX, frame_slot,
+    node_handled, node_link_ring, node_rx_ring,
 )
 from shrimpmx.shared.node cimport Node
 

@@ -13,8 +13,8 @@ from shrimpmx.mx.large cimport large_acked
 from shrimpmx.mx.library cimport Library, count, trace_message
 from shrimpmx.mx.send cimport envelope_to, send_end, send_throttled
 from shrimpmx.mx.types cimport (
-    ACK_LATER, ACK_NONE, ACK_NOW, REQUEST_LARGE, STATUS_SUCCESS, MxPartner, MxRequest,
-    list_append, list_empty, list_remove, partner_of_acks, request_of_chain, seqnum_distance,
+    ACK_LATER, ACK_NONE, ACK_NOW, REQUEST_LARGE, STATUS_SUCCESS, MxPartner, MxRequest, list_append,
+    list_empty, list_remove, partner_of_acks, request_of_chain, seqnum_distance,
     seqnum_same_session,
 )
 from shrimpmx.native.trace cimport TRACE_ack_sent, TRACE_acked

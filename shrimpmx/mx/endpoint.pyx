@@ -20,9 +20,7 @@ from shrimpmx.mx.lock cimport lock_enter, lock_leave
 from shrimpmx.mx.match cimport match_unexpected
 from shrimpmx.mx.partner cimport partner_die, partner_make
 from shrimpmx.mx.progress cimport progress
-from shrimpmx.mx.types cimport (
-    STATUS_SUCCESS, STATUS_UNREACHABLE, MxPartner, MxRequest,
-)
+from shrimpmx.mx.types cimport STATUS_SUCCESS, STATUS_UNREACHABLE, MxPartner, MxRequest
 from shrimpmx.native.atomics cimport load_relaxed_u32
 from shrimpmx.shared.layout cimport COUNTER_moves, SMALL_MAX_BYTES, TINY_MAX_BYTES
 

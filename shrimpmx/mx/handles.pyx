@@ -1,9 +1,7 @@
 """What the Python calls of the MX library hand out: requests, statuses, partners."""
 
 cimport cython
-from cpython.buffer cimport (
-    PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
-)
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcpy, memset
@@ -13,8 +11,8 @@ from shrimpmx.mx.lock cimport lock_enter, lock_leave
 from shrimpmx.mx.pool cimport PoolChunk
 from shrimpmx.mx.request cimport request_own, request_release
 from shrimpmx.mx.types cimport (
-    REQUEST_CONNECT, REQUEST_DONE, REQUEST_RECEIVE, REQUEST_SEND, STATUS_SUCCESS,
-    STATUS_TRUNCATED, MxPartner, MxRequest, list_empty, request_of_ending,
+    REQUEST_CONNECT, REQUEST_DONE, REQUEST_RECEIVE, REQUEST_SEND, STATUS_SUCCESS, STATUS_TRUNCATED,
+    MxPartner, MxRequest, list_empty, request_of_ending,
 )
 
 from shrimpmx.errors import InputError

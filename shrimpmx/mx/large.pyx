@@ -22,10 +22,10 @@ from shrimpmx.mx.partner cimport partner_die, partner_refused
 from shrimpmx.mx.request cimport request_complete
 from shrimpmx.mx.send cimport envelope_to, send_end, send_throttled
 from shrimpmx.mx.types cimport (
-    LARGE_SENDS_MAX, REQUEST_ACKED, REQUEST_POSTING, REQUEST_SEND, SEQNUM_MASK,
-    SEQNUM_SESSION_MASK, STATUS_SUCCESS, STATUS_TRUNCATED, STATUS_UNREACHABLE, ListLink, MxPartner,
-    MxRequest, RequestStatus, list_append, list_empty, list_remove, partner_of_waiting,
-    request_of_chain, request_of_queue,
+    LARGE_SENDS_MAX, REQUEST_ACKED, REQUEST_POSTING, REQUEST_SEND, SEQNUM_MASK, SEQNUM_SESSION_MASK,
+    STATUS_SUCCESS, STATUS_TRUNCATED, STATUS_UNREACHABLE, ListLink, MxPartner, MxRequest,
+    RequestStatus, list_append, list_empty, list_remove, partner_of_waiting, request_of_chain,
+    request_of_queue,
 )
 from shrimpmx.native.trace cimport TRACE_notified, TRACE_resend
 from shrimpmx.shared.layout cimport (

@@ -18,9 +18,7 @@ from shrimpmx.mx.types cimport (
     STATUS_SUCCESS, STATUS_TRUNCATED, MxRequest, list_insert_after, list_remove,
 )
 from shrimpmx.native.trace cimport TRACE_received
-from shrimpmx.shared.layout cimport (
-    COUNTER_cancelled, COUNTER_recv_messages, COUNTER_truncated,
-)
+from shrimpmx.shared.layout cimport COUNTER_cancelled, COUNTER_recv_messages, COUNTER_truncated
 
 
 cdef MxRequest *match_receive(Library library, void *data, uint32_t capacity, uint64_t match,

@@ -12,8 +12,8 @@ from libc.string cimport memset
 
 from shrimpmx.mx.core cimport found_done
 from shrimpmx.mx.handles cimport (
-    Partner, Request, Segments, Status, StatusFields, request_bind, request_failed,
-    request_make, request_take, status_of,
+    Partner, Request, Segments, Status, StatusFields, request_bind, request_failed, request_make,
+    request_take, status_of,
 )
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.lock cimport lock_enter, lock_leave

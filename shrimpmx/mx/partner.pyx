@@ -19,9 +19,8 @@ from shrimpmx.mx.request cimport request_complete, request_give_data
 from shrimpmx.mx.send cimport send_end
 from shrimpmx.mx.types cimport (
     ACK_NONE, REQUEST_KEPT, REQUEST_NOTIFY, REQUEST_PARTIAL, SEQNUM_FIRST, SEQNUM_SESSION_MASK,
-    SEQNUM_SESSION_STEP,
-    STATUS_BAD_ENDPOINT, STATUS_BAD_SESSION, STATUS_CLOSED, STATUS_UNREACHABLE, MxPartner,
-    MxRequest, RequestStatus, list_append, list_clear, list_empty, list_remove,
+    SEQNUM_SESSION_STEP, STATUS_BAD_ENDPOINT, STATUS_BAD_SESSION, STATUS_CLOSED, STATUS_UNREACHABLE,
+    MxPartner, MxRequest, RequestStatus, list_append, list_clear, list_empty, list_remove,
     partner_of_refusals, request_of_chain, request_of_queue, seqnum_same_session,
 )
 from shrimpmx.shared.layout cimport COUNTER_partners_dead

@@ -20,9 +20,8 @@ from shrimpmx.mx.partner cimport partner_find
 from shrimpmx.mx.pool cimport arena_give, arena_take, pool_give, pool_take
 from shrimpmx.mx.types cimport (
     INLINE_BYTES, REQUEST_IN_ARENA, REQUEST_KEPT, REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_PARTIAL,
-    SEQNUM_HALF, ListLink, MxPartner, MxRequest, list_append, list_empty,
-    list_insert_after, list_remove, request_of_chain, seqnum_distance,
-    seqnum_next, seqnum_same_session,
+    SEQNUM_HALF, ListLink, MxPartner, MxRequest, list_append, list_empty, list_insert_after,
+    list_remove, request_of_chain, seqnum_distance, seqnum_next, seqnum_same_session,
 )
 from shrimpmx.mx.unexpected cimport take_receive
 from shrimpmx.native.trace cimport TRACE_unexpected

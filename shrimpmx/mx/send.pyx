@@ -29,9 +29,8 @@ from shrimpmx.mx.types cimport (
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.trace cimport TRACE_isend, TRACE_isend_throttled, TRACE_resend
 from shrimpmx.shared.layout cimport (
-    COUNTER_acks_piggybacked, COUNTER_resent_messages, COUNTER_sent_large,
-    COUNTER_sent_shared, COUNTER_zombies, SMALL_MAX_BYTES,
-    TINY_MAX_BYTES, event_connect,
+    COUNTER_acks_piggybacked, COUNTER_resent_messages, COUNTER_sent_large, COUNTER_sent_shared,
+    COUNTER_zombies, SMALL_MAX_BYTES, TINY_MAX_BYTES, event_connect,
 )
 from shrimpmx.wire.wire cimport PTYPE_SMALL, PTYPE_TINY
 

@@ -4,9 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.request cimport request_complete
-from shrimpmx.mx.types cimport (
-    STATUS_SUCCESS, STATUS_TRUNCATED, MxPartner, MxRequest, list_remove,
-)
+from shrimpmx.mx.types cimport STATUS_SUCCESS, STATUS_TRUNCATED, MxPartner, MxRequest, list_remove
 
 # Sends to the endpoint itself, `partner`; NULL only if memory is out. `synchronous`: done only
 # when received. The data of a long or synchronous message stays where it is until then.

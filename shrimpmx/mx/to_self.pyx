@@ -13,8 +13,8 @@ from shrimpmx.mx.match cimport match_finish, match_keep
 from shrimpmx.mx.pool cimport arena_take, pool_give, pool_take
 from shrimpmx.mx.request cimport request_complete
 from shrimpmx.mx.types cimport (
-    INLINE_BYTES, REQUEST_IN_ARENA, REQUEST_KEPT, REQUEST_SEND, STATUS_SUCCESS,
-    STATUS_TRUNCATED, MxPartner, MxRequest, list_append,
+    INLINE_BYTES, REQUEST_IN_ARENA, REQUEST_KEPT, REQUEST_SEND, STATUS_SUCCESS, STATUS_TRUNCATED,
+    MxPartner, MxRequest, list_append,
 )
 from shrimpmx.mx.unexpected cimport take_receive
 from shrimpmx.native.trace cimport TRACE_isend, TRACE_unexpected

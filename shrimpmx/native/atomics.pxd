@@ -4,7 +4,6 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 cdef extern from "native/atomics.h" nogil:
     uint8_t load_acquire_u8(const void *address) noexcept
-    void store_release_u8(void *address, uint8_t value) noexcept
     uint32_t load_relaxed_u32(const void *address) noexcept
     uint32_t load_acquire_u32(const void *address) noexcept
     void store_relaxed_u32(void *address, uint32_t value) noexcept
@@ -15,7 +14,6 @@ cdef extern from "native/atomics.h" nogil:
     uint64_t load_relaxed_u64(const void *address) noexcept
     uint64_t load_acquire_u64(const void *address) noexcept
     void store_relaxed_u64(void *address, uint64_t value) noexcept
-    void store_release_u64(void *address, uint64_t value) noexcept
     uint64_t exchange_u64(void *address, uint64_t value) noexcept
     uint64_t fetch_or_u64(void *address, uint64_t value) noexcept
     uint64_t fetch_add_u64(void *address, uint64_t value) noexcept

@@ -2,7 +2,6 @@
 
 cdef extern from "native/lock.h" nogil:
     enum:
-        SHARED_LOCK_TAKEN
         SHARED_LOCK_REPAIR
         SHARED_LOCK_BROKEN
     # `lock` is a pthread_mutex_t *.

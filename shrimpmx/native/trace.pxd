@@ -4,7 +4,6 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 cdef extern from "native/trace.h" nogil:
     enum:
-        TRACE_note
         TRACE_tx_frame
         TRACE_rx_frame
         TRACE_dma_complete
@@ -35,7 +34,6 @@ cdef extern from "native/trace.h" nogil:
         TRACE_notified
         TRACE_wait_begin
         TRACE_wait_end
-        TRACE_stop
         TRACE_KINDS_COUNT
     cdef struct trace_entry:
         int64_t time_ns

@@ -25,7 +25,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.nic.coalescing cimport (
-    CAUSE_MARKED, CAUSE_NONE, CAUSE_PACKET, CAUSE_TIMEOUT, Cause, CoalescingPolicy
+    CAUSE_MARKED, CAUSE_NONE, CAUSE_PACKET, CAUSE_TIMEOUT, Cause, CoalescingPolicy,
 )
 
 CLASS_NAMES = ("lowest", "low", "bulk")

@@ -22,7 +22,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.nic.coalescing cimport (
-    CAUSE_FRAMES, CAUSE_NONE, CAUSE_TIMEOUT, Cause, CoalescingPolicy
+    CAUSE_FRAMES, CAUSE_NONE, CAUSE_TIMEOUT, Cause, CoalescingPolicy,
 )
 
 # (delay in us, packets) of each profile for receiving (Linux, lib/dim/net_dim.c).

@@ -21,11 +21,7 @@ from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.link.rate cimport rate_line_initialise
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.trace cimport (
-    TRACE_dma_complete,
-    TRACE_irq_deferred,
-    TRACE_rx_frame,
-    Trace,
-    trace_record,
+    TRACE_dma_complete, TRACE_irq_deferred, TRACE_rx_frame, Trace, trace_record,
 )
 from shrimpmx.nic.coalescing cimport CAUSE_NONE, Cause
 from shrimpmx.nic.dma cimport dma_behind, dma_complete, dma_first, dma_has_room, dma_submit
@@ -34,13 +30,8 @@ from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port, take_arrival
 from shrimpmx.nic.rx_queue cimport RxQueue
 from shrimpmx.nic.steering cimport Steering
 from shrimpmx.shared.layout cimport (
-    COUNTER_rx_bytes,
-    COUNTER_rx_drop_ring_full,
-    COUNTER_rx_marked,
-    COUNTER_rx_packets,
-    COUNTER_steps,
-    STEERING_ARFS,
-    frame_slot,
+    COUNTER_rx_bytes, COUNTER_rx_drop_ring_full, COUNTER_rx_marked, COUNTER_rx_packets,
+    COUNTER_steps, STEERING_ARFS, frame_slot,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.frame_endpoint cimport NO_ENDPOINT, frame_endpoint

@@ -10,17 +10,10 @@ steering goes by a backlog's tail).
 from libc.stdint cimport uint32_t, uint64_t
 
 from shrimpmx.native.atomics cimport (
-    compare_exchange_u32,
-    load_acquire_u32,
-    load_relaxed_u32,
-    store_relaxed_u32,
+    compare_exchange_u32, load_acquire_u32, load_relaxed_u32, store_relaxed_u32,
 )
 from shrimpmx.shared.layout cimport (
-    COUNTER_flow_moves,
-    COUNTER_rx_queue_changes,
-    node_flow,
-    node_handled,
-    node_rx_ring,
+    COUNTER_flow_moves, COUNTER_rx_queue_changes, node_flow, node_handled, node_rx_ring,
     steering_flow,
 )
 from shrimpmx.shared.node cimport Node

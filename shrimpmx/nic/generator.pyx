@@ -21,43 +21,19 @@ from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.native.trace cimport TRACE_rx_frame, TRACE_tx_frame
 from shrimpmx.nic.other_flow cimport OtherFlow
 from shrimpmx.shared.layout cimport (
-    COUNTER_generated_invalid,
-    COUNTER_generated_other,
-    COUNTER_generated_packets,
-    COUNTER_generated_resent,
-    COUNTER_rx_bad_fcs,
-    COUNTER_steps,
-    COUNTER_sunk_acks,
-    COUNTER_sunk_packets,
-    node_address,
+    COUNTER_generated_invalid, COUNTER_generated_other, COUNTER_generated_packets,
+    COUNTER_generated_resent, COUNTER_rx_bad_fcs, COUNTER_steps, COUNTER_sunk_acks,
+    COUNTER_sunk_packets, node_address,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.check cimport (
-    CONNECT_DATA_BYTES,
-    FRAME_OK,
-    SMALL_DATA_MAX_BYTES,
-    TINY_DATA_MAX_BYTES,
-    frame_check,
+    CONNECT_DATA_BYTES, FRAME_OK, SMALL_DATA_MAX_BYTES, TINY_DATA_MAX_BYTES, frame_check,
 )
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.wire cimport (
-    CONNECT_OK,
-    PTYPE_CONNECT,
-    PTYPE_MEDIUM_FRAG,
-    PTYPE_NACK_LIB,
-    PTYPE_SMALL,
-    PTYPE_TINY,
-    PTYPE_TRUC,
-    WIRE_ETHERTYPE,
-    WIRE_FRAME_MIN_BYTES,
-    WIRE_HEAD_BYTES,
-    WIRE_MARK,
-    be16,
-    be32,
-    wire_connect,
-    wire_head,
-    wire_message,
-    wire_truc,
+    CONNECT_OK, PTYPE_CONNECT, PTYPE_MEDIUM_FRAG, PTYPE_NACK_LIB, PTYPE_SMALL, PTYPE_TINY,
+    PTYPE_TRUC, WIRE_ETHERTYPE, WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, WIRE_MARK, be16, be32,
+    wire_connect, wire_head, wire_message, wire_truc,
 )
 
 from shrimpmx.errors import InputError

@@ -22,24 +22,13 @@ from shrimpmx.native.atomics cimport (
 from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.ring cimport ring_publish
 from shrimpmx.native.trace cimport (
-    TRACE_irq_absorbed, TRACE_irq_held_back, TRACE_irq_raised, TRACE_irq_wished, trace_record
+    TRACE_irq_absorbed, TRACE_irq_held_back, TRACE_irq_raised, TRACE_irq_wished, trace_record,
 )
 from shrimpmx.nic.coalescing cimport CAUSE_PACKET, CAUSE_TIMEOUT, Cause, CoalescingPolicy
 from shrimpmx.shared.layout cimport (
-    COUNTER_irq_absorbed,
-    COUNTER_irq_held_back,
-    COUNTER_irq_raised,
-    COUNTER_irq_raised_packet,
-    COUNTER_irq_wished,
-    STEERING_RPS,
-    TOKEN_FREE,
-    TOKEN_TAKEN,
-    core_interrupts,
-    node_backlog,
-    node_core,
-    node_handled,
-    node_rx_ring,
-    node_vector,
+    COUNTER_irq_absorbed, COUNTER_irq_held_back, COUNTER_irq_raised, COUNTER_irq_raised_packet,
+    COUNTER_irq_wished, STEERING_RPS, TOKEN_FREE, TOKEN_TAKEN, core_interrupts, node_backlog,
+    node_core, node_handled, node_rx_ring, node_vector,
 )
 from shrimpmx.shared.node cimport Node
 

@@ -12,11 +12,7 @@ from libc.stdlib cimport calloc, free
 from shrimpmx.native.atomics cimport store_release_u32
 from shrimpmx.native.futex cimport wait_slot_rouse
 from shrimpmx.native.lock cimport (
-    SHARED_LOCK_BROKEN,
-    SHARED_LOCK_REPAIR,
-    shared_lock_give,
-    shared_lock_take,
-    shared_lock_try,
+    SHARED_LOCK_BROKEN, SHARED_LOCK_REPAIR, shared_lock_give, shared_lock_take, shared_lock_try,
 )
 from shrimpmx.shared.layout cimport node_core, node_header
 from shrimpmx.shared.node cimport Node

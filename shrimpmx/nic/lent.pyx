@@ -27,10 +27,7 @@ from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, TRACE_tx_
 from shrimpmx.nic.lending cimport Lending
 from shrimpmx.nic.updates cimport Updates, update_request
 from shrimpmx.shared.layout cimport (
-    COUNTER_tx_bytes,
-    COUNTER_tx_packets,
-    node_address,
-    node_endpoint_tx_ring,
+    COUNTER_tx_bytes, COUNTER_tx_packets, node_address, node_endpoint_tx_ring,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport vmmc_import

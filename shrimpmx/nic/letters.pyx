@@ -14,41 +14,19 @@ from libc.string cimport memcpy, memset
 
 from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
 from shrimpmx.native.ring cimport (
-    RING_HEADER_BYTES,
-    ring,
-    ring_available,
-    ring_fill,
-    ring_free,
-    ring_initialise,
-    ring_next,
+    RING_HEADER_BYTES, ring, ring_available, ring_fill, ring_free, ring_initialise, ring_next,
     ring_publish,
 )
 from shrimpmx.shared.layout cimport (
-    COUNTER_vmmc_gone_letters,
-    frame_slot,
-    node_address,
-    node_endpoint_tx_ring,
+    COUNTER_vmmc_gone_letters, frame_slot, node_address, node_endpoint_tx_ring,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport (
-    VMMC_CLOSED,
-    VMMC_CLOSING,
-    VMMC_IMPORTS,
-    VMMC_LETTER_BOUNCED,
-    VMMC_LETTER_BYTES,
-    VMMC_LETTER_GONE,
-    VMMC_LETTER_LIBRARY,
-    VMMC_LETTER_MAPPED,
-    node_vmmc,
-    vmmc_import,
-    vmmc_imports_of,
-    vmmc_letter,
-    vmmc_process,
-    vmmc_process_of,
+    VMMC_CLOSED, VMMC_CLOSING, VMMC_IMPORTS, VMMC_LETTER_BOUNCED, VMMC_LETTER_BYTES,
+    VMMC_LETTER_GONE, VMMC_LETTER_LIBRARY, VMMC_LETTER_MAPPED, node_vmmc, vmmc_import,
+    vmmc_imports_of, vmmc_letter, vmmc_process, vmmc_process_of,
 )
-from shrimpmx.wire.vmmc cimport (
-    VMMC_ETHERTYPE, VMMC_HEADER_BYTES, VMMC_LETTER, be64, wire_vmmc
-)
+from shrimpmx.wire.vmmc cimport VMMC_ETHERTYPE, VMMC_HEADER_BYTES, VMMC_LETTER, be64, wire_vmmc
 from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, be16, be32, wire_head
 
 

@@ -19,23 +19,13 @@ from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, Trace
 from shrimpmx.nic.held cimport (
-    held_add,
-    held_finish,
-    held_first,
-    held_frame,
-    held_has_room,
-    held_initialise,
+    held_add, held_finish, held_first, held_frame, held_has_room, held_initialise,
 )
 from shrimpmx.nic.interrupt_line cimport shares_cpu
 from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port, take_arrival
 from shrimpmx.shared.layout cimport (
-    COUNTER_mx_handled,
-    COUNTER_rx_bytes,
-    COUNTER_rx_marked,
-    COUNTER_rx_packets,
-    COUNTER_steps,
-    COUNTER_timer_ticks,
-    node_core,
+    COUNTER_mx_handled, COUNTER_rx_bytes, COUNTER_rx_marked, COUNTER_rx_packets, COUNTER_steps,
+    COUNTER_timer_ticks, node_core,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.mark cimport frame_marked

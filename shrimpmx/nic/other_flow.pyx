@@ -10,11 +10,7 @@ from libc.string cimport memcpy, memset
 
 from shrimpmx.shared.layout cimport node_address
 from shrimpmx.wire.other_packet cimport (
-    OTHER_ETHERTYPE,
-    OTHER_HEAD_BYTES,
-    OTHER_PROTOCOL,
-    OTHER_VERSION_LENGTH,
-    wire_other,
+    OTHER_ETHERTYPE, OTHER_HEAD_BYTES, OTHER_PROTOCOL, OTHER_VERSION_LENGTH, wire_other,
 )
 from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, be16, be32
 

@@ -15,15 +15,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from shrimpmx.native.atomics cimport (
-    compare_exchange_u32,
-    fetch_add_u32,
-    fetch_or_u64,
-    full_fence,
-    load_acquire_u32,
-    load_relaxed_u32,
-    load_relaxed_u64,
-    store_relaxed_u64,
-    store_release_u32,
+    compare_exchange_u32, fetch_add_u32, fetch_or_u64, full_fence, load_acquire_u32,
+    load_relaxed_u32, load_relaxed_u64, store_relaxed_u64, store_release_u32,
 )
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport wait_slot_wake
@@ -31,26 +24,13 @@ from shrimpmx.native.trace cimport TRACE_irq_raised, trace_record
 from shrimpmx.nic.coalescing cimport CAUSE_PACKET, CAUSE_TIMEOUT, Cause
 from shrimpmx.nic.interrupt_line cimport shares_cpu
 from shrimpmx.shared.layout cimport (
-    COUNTER_irq_raised,
-    COUNTER_irq_raised_packet,
-    COUNTER_vmmc_page_disabled,
-    COUNTER_vmmc_page_interrupts,
-    COUNTER_vmmc_watchdog_polled,
-    core_interrupts,
-    node_core,
+    COUNTER_irq_raised, COUNTER_irq_raised_packet, COUNTER_vmmc_page_disabled,
+    COUNTER_vmmc_page_interrupts, COUNTER_vmmc_watchdog_polled, core_interrupts, node_core,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport (
-    VMMC_OPEN,
-    VMMC_PAGE_BLOCK,
-    VMMC_PAGE_FIRED,
-    VMMC_PAGE_NOTIFY,
-    VMMC_PAGE_WATCHDOG,
-    vmmc_core,
-    vmmc_core_of,
-    vmmc_pages_of,
-    vmmc_process,
-    vmmc_process_of,
+    VMMC_OPEN, VMMC_PAGE_BLOCK, VMMC_PAGE_FIRED, VMMC_PAGE_NOTIFY, VMMC_PAGE_WATCHDOG, vmmc_core,
+    vmmc_core_of, vmmc_pages_of, vmmc_process, vmmc_process_of,
 )
 
 

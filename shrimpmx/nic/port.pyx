@@ -15,16 +15,8 @@ from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
 from shrimpmx.native.trace cimport TRACE_drop, TRACE_tx_frame, trace_record
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
-    AGENT_NIC,
-    COUNTER_rx_bad_fcs,
-    COUNTER_rx_bad_frame,
-    COUNTER_tx_bad_frame,
-    COUNTER_tx_bytes,
-    COUNTER_tx_no_route,
-    COUNTER_tx_packets,
-    frame_slot,
-    node_address,
-    node_core_tx_ring,
+    AGENT_NIC, COUNTER_rx_bad_fcs, COUNTER_rx_bad_frame, COUNTER_tx_bad_frame, COUNTER_tx_bytes,
+    COUNTER_tx_no_route, COUNTER_tx_packets, frame_slot, node_address, node_core_tx_ring,
     node_endpoint_tx_ring,
 )
 from shrimpmx.shared.node cimport Node

@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.nic.coalescing cimport (
-    CAUSE_NONE, CAUSE_PACKET, CAUSE_TIMEOUT, Cause, CoalescingPolicy
+    CAUSE_NONE, CAUSE_PACKET, CAUSE_TIMEOUT, Cause, CoalescingPolicy,
 )
 
 from shrimpmx.errors import InputError

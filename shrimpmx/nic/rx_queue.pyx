@@ -10,9 +10,7 @@ from shrimpmx.native.ring cimport ring_publish
 from shrimpmx.nic.coalescing cimport CoalescingPolicy
 from shrimpmx.nic.interrupt_line cimport InterruptLine
 from shrimpmx.shared.layout cimport (
-    COUNTER_irq_deferred,
-    COUNTER_irq_deferred_longest_ns,
-    COUNTER_irq_deferred_packets,
+    COUNTER_irq_deferred, COUNTER_irq_deferred_longest_ns, COUNTER_irq_deferred_packets,
     node_rx_ring,
 )
 from shrimpmx.shared.node cimport Node

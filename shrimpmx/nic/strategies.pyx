@@ -12,13 +12,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.nic.coalescing cimport (
-    CAUSE_DEFERRED,
-    CAUSE_FRAMES,
-    CAUSE_MARKED,
-    CAUSE_NONE,
-    CAUSE_PACKET,
-    CAUSE_TIMEOUT,
-    Cause,
+    CAUSE_DEFERRED, CAUSE_FRAMES, CAUSE_MARKED, CAUSE_NONE, CAUSE_PACKET, CAUSE_TIMEOUT, Cause,
     CoalescingPolicy,
 )
 

@@ -11,11 +11,7 @@ An owner that withdraws an export, or closes, must know when no write to it can 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.atomics cimport (
-    full_fence,
-    load_acquire_u32,
-    load_relaxed_u32,
-    load_relaxed_u64,
-    store_relaxed_u32,
+    full_fence, load_acquire_u32, load_relaxed_u32, load_relaxed_u64, store_relaxed_u32,
     store_release_u32,
 )
 from shrimpmx.native.trace cimport TRACE_drop, trace_record
@@ -23,25 +19,13 @@ from shrimpmx.nic.deposit cimport deposit
 from shrimpmx.nic.page_interrupts cimport PageInterrupts
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.layout cimport (
-    AGENT_NIC,
-    COUNTER_drop_vmmc_no_process,
-    COUNTER_drop_vmmc_not_exported,
-    COUNTER_drop_vmmc_out_of_range,
-    COUNTER_rx_bytes,
-    COUNTER_rx_packets,
-    COUNTER_vmmc_update_bytes,
+    AGENT_NIC, COUNTER_drop_vmmc_no_process, COUNTER_drop_vmmc_not_exported,
+    COUNTER_drop_vmmc_out_of_range, COUNTER_rx_bytes, COUNTER_rx_packets, COUNTER_vmmc_update_bytes,
     COUNTER_vmmc_updates,
 )
 from shrimpmx.shared.vmmc cimport (
-    VMMC_ANY_NODE,
-    VMMC_EXPORTS,
-    VMMC_OPEN,
-    VMMC_PAGE_SHIFT,
-    node_vmmc,
-    vmmc_export,
-    vmmc_exports_of,
-    vmmc_process,
-    vmmc_process_of,
+    VMMC_ANY_NODE, VMMC_EXPORTS, VMMC_OPEN, VMMC_PAGE_SHIFT, node_vmmc, vmmc_export,
+    vmmc_exports_of, vmmc_process, vmmc_process_of,
 )
 
 from shrimpmx.errors import InputError

@@ -18,65 +18,33 @@ from libc.string cimport memset
 
 from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.native.atomics cimport (
-    load_acquire_u8,
-    load_relaxed_u32,
-    load_relaxed_u64,
-    store_release_u32,
+    load_acquire_u8, load_relaxed_u32, load_relaxed_u64, store_release_u32,
 )
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport ring, ring_fill, ring_free, ring_next, ring_publish
 from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, Trace
 from shrimpmx.nic.held cimport (
-    held_add,
-    held_finish,
-    held_first,
-    held_frame,
-    held_has_room,
-    held_initialise,
+    held_add, held_finish, held_first, held_frame, held_has_room, held_initialise,
 )
 from shrimpmx.nic.lending cimport Lending
 from shrimpmx.nic.letters cimport NicLetters, letter_fits, letter_read, nic_letter
 from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port, take_arrival
 from shrimpmx.nic.updates cimport Updates, may_map, update_request
 from shrimpmx.shared.layout cimport (
-    COUNTER_drop_vmmc_bad_frame,
-    COUNTER_drop_vmmc_mailbox_full,
-    COUNTER_drop_vmmc_no_process,
-    COUNTER_rx_bytes,
-    COUNTER_rx_packets,
-    COUNTER_steps,
-    COUNTER_vmmc_letters,
-    COUNTER_vmmc_letters_bounced,
-    COUNTER_vmmc_map_requests,
+    COUNTER_drop_vmmc_bad_frame, COUNTER_drop_vmmc_mailbox_full, COUNTER_drop_vmmc_no_process,
+    COUNTER_rx_bytes, COUNTER_rx_packets, COUNTER_steps, COUNTER_vmmc_letters,
+    COUNTER_vmmc_letters_bounced, COUNTER_vmmc_map_requests,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport (
-    VMMC_LETTER_BOUNCED,
-    VMMC_LETTER_LIBRARY,
-    VMMC_LETTER_MAPPED,
-    VMMC_MAILBOX_FULL,
-    VMMC_NO_ENDPOINT,
-    VMMC_NO_PORT,
-    VMMC_NO_PROCESS,
-    VMMC_NOT_ALLOWED,
-    VMMC_NOT_EXPORTED,
-    VMMC_OK,
-    vmmc_export,
-    vmmc_letter,
-    vmmc_mailbox_of,
-    vmmc_ports_of,
-    vmmc_process,
+    VMMC_LETTER_BOUNCED, VMMC_LETTER_LIBRARY, VMMC_LETTER_MAPPED, VMMC_MAILBOX_FULL,
+    VMMC_NO_ENDPOINT, VMMC_NO_PORT, VMMC_NO_PROCESS, VMMC_NOT_ALLOWED, VMMC_NOT_EXPORTED, VMMC_OK,
+    vmmc_export, vmmc_letter, vmmc_mailbox_of, vmmc_ports_of, vmmc_process,
 )
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.vmmc cimport (
-    VMMC_ETHERTYPE,
-    VMMC_FLAG_INTERRUPT,
-    VMMC_HEADER_BYTES,
-    VMMC_LETTER,
-    VMMC_MAP_REQUEST,
-    VMMC_UPDATE,
-    be64,
-    wire_vmmc,
+    VMMC_ETHERTYPE, VMMC_FLAG_INTERRUPT, VMMC_HEADER_BYTES, VMMC_LETTER, VMMC_MAP_REQUEST,
+    VMMC_UPDATE, be64, wire_vmmc,
 )
 from shrimpmx.wire.wire cimport WIRE_HEAD_BYTES, be16, be32, wire_head
 

@@ -12,10 +12,13 @@ from shrimpmx.results.runs import ANY, main_state, runs_of
 from shrimpmx.results.statistics import Summary
 from shrimpmx.results.words import number_words
 
+# Follows a figure that has no interval.
+ONE_SAMPLE = "°"
 # What a table's legend says of each sign that occurs in it.
 LEGEND = {
     "±": "± half of the 95 % interval",
     r"\[-?\d": "[low, high] the 95 % interval, where it is lopsided",
+    ONE_SAMPLE: f"{ONE_SAMPLE} one figure from a single run: no interval",
     r"\*": "* measured at another distance of the CPUs than most",
     "—": "— no figure",
     r"\b(near|far|mixed)\b": (
@@ -49,8 +52,9 @@ def cell_words(
     """A table cell: the median and its 95 % interval, if that is more than nothing.
 
     The interval is ± half of its width, or [low, high], `between` before it, where that would
-    misstate it. A star follows what was measured in another state of the CPUs than the usual one, a
-    mark of its own a time that is `limited`: that the placement does not allow.
+    misstate it. A degree sign follows the only figure of a single run, a star what was measured in
+    another state of the CPUs than the usual one, a mark of its own a time that is `limited`: that
+    the placement does not allow.
     """
     summary = summary_of(metric) if metric is not None else None
     if metric is None or summary is None:
@@ -60,7 +64,7 @@ def cell_words(
     least = max(0.005 * abs(summary.median), 0.5 * 10**-decimals)
     marks = _marks(metric, usual_state, limited)
     if summary.half_width < least:
-        return words + marks
+        return words + ONE_SAMPLE * (summary.count == 1) + marks
     if summary.is_lopsided:
         ends = f"[{number_words(summary.low)}, {number_words(summary.high)}]"
         return f"{words}{marks}{between}{ends}"

@@ -59,14 +59,15 @@ def print_report(document: Document, console: Console) -> None:
         console.print("No point was finished.")
         return
     measured = [point for point in points if "impossible" not in point]
-    for line in (*emulation_words(measured), *idle_words(measured)):
+    for line in (*shared_words(document), *emulation_words(measured), *idle_words(measured)):
         console.print(escape(line), highlight=False)
     texts = [item["detail"] for item in document.get("expectations", ())]
     for metric in points[0]["metrics"]:
         for title, table in metric_tables(document, metric, console):
             console.print(f"\n[bold]{title}[/bold]")
             console.print(table)
-            texts += [str(cell) for column in table.columns[1:] for cell in column.cells]
+            figures = table.columns[bool(axis_layout(document).rows) :]
+            texts += [str(cell) for column in figures for cell in column.cells]
     if legend(texts):
         console.print(f"[dim]{escape(legend(texts))}[/dim]")
     if document.get("shows"):
@@ -79,6 +80,13 @@ def print_report(document: Document, console: Console) -> None:
     _print_expectations(document.get("expectations", ()), console)
     for note in notes(document):
         console.print(f"[yellow]note:[/yellow] {escape(note)}", highlight=False)
+
+
+def shared_words(document: Document) -> list[str]:
+    """A line on those settings of the scenario that all points share, if there are any."""
+    axes, params = axis_layout(document).axes, document["points"][0]["params"]
+    shared = [place_words(name, value) for name, value in params.items() if name not in axes]
+    return [f"At all points: {', '.join(shared)}"] if shared else []
 
 
 def emulation_words(points: Sequence[PointData]) -> list[str]:
@@ -159,7 +167,8 @@ def _table(
 ) -> Table:
     axes, rows, columns = layout.axes, layout.rows, layout.columns
     table = Table()
-    table.add_column(escape(axis_title(rows)) if rows else "", justify="right")
+    if rows:
+        table.add_column(escape(axis_title(rows)), justify="right")
     column_values = axes[columns] if columns else [None]
     for value in column_values:
         heading = heading_words(columns, value) if columns else _unit(metric)
@@ -173,8 +182,8 @@ def _table(
             cells.append(found[0] if found else None)
         if not any(point and point["metrics"].get(metric) for point in cells):
             continue  # the sweep leaves these points out
-        heading = value_words(rows, row) if rows else ""
-        table.add_row(escape(heading), *_highlighted(metric, cells, usual, figure, between))
+        first = [escape(value_words(rows, row))] if rows else []
+        table.add_row(*first, *_highlighted(metric, cells, usual, figure, between))
     return table
 
 

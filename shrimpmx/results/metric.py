@@ -16,6 +16,9 @@ Figures = TypeVar("Figures", bound=Samples | float)
 Compute = Callable[["Outcome"], Figures]
 Kind = Literal["time", "count"]
 Better = Literal["lower", "higher", ""]
+NO_SAMPLES = (
+    "no rank timed its messages (a program puts the times, half_round_trip_ns, into rank.samples)"
+)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from shrimpmx.results.cache_metrics import CACHE_METRICS
 from shrimpmx.results.metric import (
+    NO_SAMPLES,
     AbsentError,
     Metric,
     MetricTable,
@@ -32,7 +33,6 @@ MESSAGE_PACKETS = (
     *("recv_tiny", "recv_small", "recv_medium_frag"),
     *("recv_rndv", "recv_pull_request", "recv_pull_reply", "recv_notify"),
 )
-NO_SAMPLES = "the rank returned no samples"
 NO_MESSAGE = "no message was received"
 NO_WAIT = "no rank waited"
 NO_ARRIVAL = "no packet arrived"

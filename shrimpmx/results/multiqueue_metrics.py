@@ -7,7 +7,7 @@ handle and of an event-ring line. So they are exact also where cores outnumber C
 
 from __future__ import annotations
 
-from shrimpmx.results.metric import MetricTable, Outcome, some
+from shrimpmx.results.metric import NO_SAMPLES, MetricTable, Outcome, some
 from shrimpmx.results.statistics import Samples
 
 MULTIQUEUE_METRICS = MetricTable()
@@ -17,7 +17,6 @@ HANDOVERS = ("handover_endpoint", "handover_pull", "handover_event", "handover_e
 NO_PACKET = "no handler found a packet"
 # Messages that are averaged: whole turns of interrupts over up to 16 cores (ours).
 IN_A_ROW = 16
-NO_SAMPLES = "the rank returned no samples"
 
 
 @MULTIQUEUE_METRICS.metric("Half round trip, mean in a row", "us", "time")

@@ -7,30 +7,13 @@ account of waiting) and one per agent (its counters).
 from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libc.string cimport memset, strncpy
 
-from shrimpmx.native.atomics cimport (
-    full_fence,
-    load_acquire_u32,
-    store_release_u32,
-)
+from shrimpmx.native.atomics cimport full_fence, load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, Clock, clock_initialise, clock_now_ns
 from shrimpmx.native.futex cimport futex_wake, wait_slot, wait_slot_rouse
 from shrimpmx.shared.layout cimport (
-    AGENT_DMA,
-    AGENT_HOG,
-    AGENT_IRQ,
-    AGENT_NIC,
-    AGENT_RANK,
-    COUNTERS_MAX,
-    STOP_ABORT,
-    STOP_FINISH,
-    STOP_NO,
-    agent_record,
-    control_agent,
-    control_header,
-    control_runner,
-    counter_name,
-    runner_record,
-    wait_account,
+    AGENT_DMA, AGENT_HOG, AGENT_IRQ, AGENT_NIC, AGENT_RANK, COUNTERS_MAX, STOP_ABORT, STOP_FINISH,
+    STOP_NO, agent_record, control_agent, control_header, control_runner, counter_name,
+    runner_record, wait_account,
 )
 
 from os import getpid

@@ -9,21 +9,10 @@ from libc.string cimport memcpy
 
 from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.native.ring cimport (
-    ring,
-    ring_available,
-    ring_consume,
-    ring_fill,
-    ring_free,
-    ring_next,
-    ring_publish,
-    ring_slot,
+    ring, ring_available, ring_consume, ring_fill, ring_free, ring_next, ring_publish, ring_slot,
 )
 from shrimpmx.shared.layout cimport (
-    frame_slot,
-    node_core_tx_ring,
-    node_endpoint_tx_ring,
-    node_link_ring,
-    node_rx_ring,
+    frame_slot, node_core_tx_ring, node_endpoint_tx_ring, node_link_ring, node_rx_ring,
 )
 from shrimpmx.shared.node cimport Node
 

@@ -26,8 +26,8 @@ from posix.signal cimport kill
 from posix.unistd cimport getpid
 
 from shrimpmx.native.atomics cimport (
-    compare_exchange_u32, cpu_pause, exchange_u32, fetch_or_u64, load_acquire_u32,
-    load_acquire_u64, store_release_u32,
+    compare_exchange_u32, cpu_pause, exchange_u32, fetch_or_u64, load_acquire_u32, load_acquire_u64,
+    store_release_u32,
 )
 from shrimpmx.shared.layout cimport HEAP_START_BYTES
 from shrimpmx.shared.node cimport Node

@@ -37,7 +37,6 @@ cdef extern from "shared/counters.h" nogil:
         COUNTER_flow_moves, COUNTER_mx_handled
     enum:
         BUSY_POLL_NONE
-        BUSY_POLL_RANKS
         BUSY_POLL_SUSPEND
     enum:
         COUNTER_send_tiny, COUNTER_send_small, COUNTER_send_mediumsq_frag
@@ -102,9 +101,7 @@ cdef extern from "shared/counters.h" nogil:
     const char *counter_name(uint32_t kind, uint32_t index) noexcept
 
 cdef extern from "shared/layout.h" nogil:
-    const uint64_t SEGMENT_MAGIC
     enum:
-        SEGMENT_ABI_VERSION
         NODE_CORES_MAX
         NODE_VECTORS_MAX
         NODE_ENDPOINTS_MAX
@@ -120,26 +117,16 @@ cdef extern from "shared/layout.h" nogil:
         HEAP_START_BYTES
     const uint32_t NO_RUNNER
     enum:
-        SEGMENT_CONTROL
-        SEGMENT_NODE
-        SEGMENT_TRACE
-        SEGMENT_HEAP
-        SEGMENT_PLAN
-    enum:
         STOP_NO
         STOP_FINISH
         STOP_ABORT
     enum:
-        RUNNER_STARTING
-        RUNNER_READY
-        RUNNER_RUNNING
         RUNNER_DONE
         RUNNER_FAILED
     enum:
         NODE_FLOWS
     uint64_t CORE_PENDING_BACKLOG
     enum:
-        STEERING_ENDPOINT
         STEERING_RSS
         STEERING_RPS
         STEERING_ARFS
@@ -150,8 +137,6 @@ cdef extern from "shared/layout.h" nogil:
         EVENT_RING_LOCK_FREE
         EVENT_RING_RESET
     enum:
-        EVENT_NONE
-        EVENT_IGNORE
         EVENT_CONNECT_REQUEST
         EVENT_CONNECT_REPLY
         EVENT_TINY
@@ -161,7 +146,6 @@ cdef extern from "shared/layout.h" nogil:
         EVENT_NOTIFY
         EVENT_LIBACK
         EVENT_NACK_LIB
-        EVENT_MEDIUM_SENDQ_DONE
         EVENT_PULL_DONE
     cdef struct segment_header:
         uint64_t magic
@@ -377,4 +361,3 @@ cdef extern from "shared/layout.h" nogil:
     steering_flow *node_flow(node_header *node, uint32_t endpoint) noexcept
     ring *node_backlog(node_header *node, uint32_t core) noexcept
     void node_address(uint32_t index, uint8_t address[6]) noexcept
-    uint8_t event_id(uint32_t index) noexcept

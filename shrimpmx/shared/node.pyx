@@ -4,49 +4,20 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memset
 
 from shrimpmx.native.atomics cimport (
-    fetch_add_u32,
-    load_relaxed_u32,
-    load_relaxed_u64,
-    store_relaxed_u64,
+    fetch_add_u32, load_relaxed_u32, load_relaxed_u64, store_relaxed_u64,
 )
 from shrimpmx.native.lock cimport shared_lock_initialise
 from shrimpmx.native.ring cimport RING_HEADER_BYTES, ring, ring_depth, ring_initialise
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.vmmc cimport (
-    VMMC_MAILBOX_ENTRIES,
-    vmmc_letter,
-    vmmc_mailbox_of,
-    vmmc_process,
-    vmmc_process_of,
-    node_vmmc,
+    VMMC_MAILBOX_ENTRIES, vmmc_letter, vmmc_mailbox_of, vmmc_process, vmmc_process_of, node_vmmc,
 )
 from shrimpmx.shared.layout cimport (
-    ENDPOINT_CLOSED,
-    ENDPOINT_OPEN,
-    ENDPOINT_PULLS,
-    ENDPOINT_REGIONS,
-    EVENT_RING_LOCK_FREE,
-    EVENT_RING_RESET,
-    MEMORY_REGION_BYTES,
-    NODE_FLOWS,
-    NO_RUNNER,
-    PULL_HANDLE_BYTES,
-    STEERING_RSS,
-    copy_descriptor,
-    core_interrupts,
-    endpoint_descriptor,
-    interrupt_vector,
-    node_copy_ring,
-    node_backlog,
-    node_core,
-    node_core_tx_ring,
-    node_endpoint,
-    node_endpoint_tx_ring,
-    node_flow,
-    node_header,
-    node_link_ring,
-    node_rx_ring,
-    node_vector,
+    ENDPOINT_CLOSED, ENDPOINT_OPEN, ENDPOINT_PULLS, ENDPOINT_REGIONS, EVENT_RING_LOCK_FREE,
+    EVENT_RING_RESET, MEMORY_REGION_BYTES, NODE_FLOWS, NO_RUNNER, PULL_HANDLE_BYTES, STEERING_RSS,
+    copy_descriptor, core_interrupts, endpoint_descriptor, interrupt_vector, node_copy_ring,
+    node_backlog, node_core, node_core_tx_ring, node_endpoint, node_endpoint_tx_ring, node_flow,
+    node_header, node_link_ring, node_rx_ring, node_vector,
 )
 
 from shrimpmx.settings.core_lists import checked_affinity, format_core_list

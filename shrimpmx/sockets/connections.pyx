@@ -16,28 +16,14 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from shrimpmx.native.atomics cimport load_acquire_u32
-from shrimpmx.shared.layout cimport (
-    COUNTER_sockets_accepted,
-    COUNTER_sockets_connected,
-)
+from shrimpmx.shared.layout cimport COUNTER_sockets_accepted, COUNTER_sockets_connected
 from shrimpmx.shared.vmmc cimport (
     VMMC_LETTER_BOUNCED, VMMC_LETTER_BYTES, VMMC_LETTER_GONE, VMMC_LETTER_LIBRARY,
     VMMC_MAILBOX_FULL, VMMC_NO_ENDPOINT, vmmc_letter,
 )
 from shrimpmx.sockets.slots cimport (
-    SLOT_ABANDONED,
-    SLOT_CONNECTED,
-    SLOT_CONNECTING,
-    SLOT_FREE,
-    SLOT_FRESH,
-    SLOT_LEAVING,
-    SLOT_LEFT,
-    SLOT_LISTENING,
-    SLOTS,
-    WORD_CLOSED,
-    WORD_MADE,
-    WORD_RESET,
-    Slot,
+    SLOT_ABANDONED, SLOT_CONNECTED, SLOT_CONNECTING, SLOT_FREE, SLOT_FRESH, SLOT_LEAVING, SLOT_LEFT,
+    SLOT_LISTENING, SLOTS, WORD_CLOSED, WORD_MADE, WORD_RESET, Slot,
 )
 
 cdef enum:

@@ -14,11 +14,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from shrimpmx.shared.layout cimport (
-    COUNTER_socket_bytes_received,
-    COUNTER_socket_bytes_sent,
-    COUNTER_socket_credit_waits,
-    COUNTER_socket_credits_returned,
-    COUNTER_sockets_reset,
+    COUNTER_socket_bytes_received, COUNTER_socket_bytes_sent, COUNTER_socket_credit_waits,
+    COUNTER_socket_credits_returned, COUNTER_sockets_reset,
 )
 from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.vmmc.process cimport VMMC_ASK_INTERRUPT, VmmcProcess

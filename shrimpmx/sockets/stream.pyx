@@ -2,17 +2,14 @@
 
 import os
 
-from cpython.buffer cimport (
-    PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
-)
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.errno cimport EAGAIN, EBADF, EINPROGRESS, ENOTCONN, ETIMEDOUT
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.sockets.network cimport Awaited, Network
 from shrimpmx.sockets.slots cimport (
-    BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, SLOT_CONNECTED,
-    SLOT_CONNECTING, SLOT_LISTENING, Slot,
+    BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, SLOT_CONNECTED, SLOT_CONNECTING, SLOT_LISTENING, Slot,
 )
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult
 

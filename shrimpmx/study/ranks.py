@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections import Counter
@@ -15,6 +16,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import WorkloadParameters
+from shrimpmx.study.loading import declares_scenario
 from shrimpmx.study.platform import Costs, Emulated
 from shrimpmx.study.point import PointParameters
 
@@ -80,8 +82,13 @@ def _command(work: WorkloadParameters) -> tuple[str, ...]:
         return (work.program, *shlex.split(work.arguments))
     if work.kind != "program":
         return ()
-    if not Path(work.program).is_file():
-        raise InputError(f"there is no file {work.program!r}: set program to a Python file")
+    if not os.access(work.program, os.R_OK) or not Path(work.program).is_file():
+        raise InputError(
+            f"there is no file {work.program!r} that can be read: set program to a Python file"
+        )
+    if declares_scenario(Path(work.program)):
+        quoted = shlex.quote(work.program)
+        raise InputError(f"{work.program} is a scenario, not a program: shrimpmx run {quoted}")
     return (sys.executable, str(Path(work.program).resolve()), *shlex.split(work.arguments))
 
 

@@ -4,9 +4,7 @@ The Python face of VMMC. What these calls do in C is in process.pxd; that is wha
 libraries use.
 """
 
-from cpython.buffer cimport (
-    PyBUF_C_CONTIGUOUS, PyBuffer_Release, PyObject_GetBuffer,
-)
+from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 

@@ -23,11 +23,7 @@ from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.nic.lent cimport LentNic
 from shrimpmx.shared.heap cimport Heap
 from shrimpmx.shared.host cimport Host
-from shrimpmx.shared.layout cimport (
-    COUNTER_exports,
-    COUNTER_imports,
-    runner_record,
-)
+from shrimpmx.shared.layout cimport COUNTER_exports, COUNTER_imports, runner_record
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport (
     VMMC_CLOSED, VMMC_CLOSING, VMMC_EXPORTS, VMMC_IMPORTS, VMMC_LETTER_BYTES, VMMC_LETTER_GONE,
@@ -40,8 +36,7 @@ from shrimpmx.vmmc.imports cimport (
     imports_add, imports_drop, imports_find, imports_free, imports_gone, imports_open,
 )
 from shrimpmx.vmmc.mailbox cimport (
-    mailbox_any, mailbox_free, mailbox_keep, mailbox_kept, mailbox_next, mailbox_open,
-    mailbox_room,
+    mailbox_any, mailbox_free, mailbox_keep, mailbox_kept, mailbox_next, mailbox_open, mailbox_room,
 )
 from shrimpmx.vmmc.pages cimport pages_exported, pages_open, pages_watch, pages_withdrawn
 from shrimpmx.vmmc.ports cimport port_give, port_take

@@ -15,11 +15,8 @@ from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.nic.lent cimport LentNic
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport (
-    COUNTER_sent_letters,
-    COUNTER_sent_update_bytes,
-    COUNTER_sent_update_waits,
-    COUNTER_sent_updates,
-    node_endpoint_tx_ring,
+    COUNTER_sent_letters, COUNTER_sent_update_bytes, COUNTER_sent_update_waits,
+    COUNTER_sent_updates, node_endpoint_tx_ring,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport VMMC_LETTER_BYTES, vmmc_import

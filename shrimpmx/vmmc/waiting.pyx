@@ -5,9 +5,7 @@ from libc.stdint cimport int64_t, uint32_t
 from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.vmmc.process cimport VmmcProcess
-from shrimpmx.wait.strategy cimport (
-    WAIT_STOPPED, Strategy, WaitEnvironment, WaitResult,
-)
+from shrimpmx.wait.strategy cimport WAIT_STOPPED, Strategy, WaitEnvironment, WaitResult
 
 
 cdef bint news_came(void *context) noexcept nogil:

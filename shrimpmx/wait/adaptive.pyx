@@ -14,13 +14,7 @@ from shrimpmx.native.atomics cimport load_relaxed_u32
 from shrimpmx.shared.host cimport Host
 from shrimpmx.wait.pure cimport block_until
 from shrimpmx.wait.strategy cimport (
-    WAIT_READY,
-    WAIT_TIMED_OUT,
-    Strategy,
-    WaitEnvironment,
-    WaitResult,
-    ready_function,
-    spin_for,
+    WAIT_READY, WAIT_TIMED_OUT, Strategy, WaitEnvironment, WaitResult, ready_function, spin_for,
 )
 
 # The numbers are ours; Karlin et al. learn from the last 3 or 5.

@@ -4,13 +4,7 @@ from libc.stdint cimport int64_t
 
 from shrimpmx.wait.pure cimport block_until
 from shrimpmx.wait.strategy cimport (
-    WAIT_READY,
-    WAIT_TIMED_OUT,
-    Strategy,
-    WaitEnvironment,
-    WaitResult,
-    ready_function,
-    spin_for,
+    WAIT_READY, WAIT_TIMED_OUT, Strategy, WaitEnvironment, WaitResult, ready_function, spin_for,
 )
 
 # The published method has no constants that we know of; these are ours. Each message found while

@@ -3,12 +3,7 @@
 from libc.stdint cimport int64_t
 
 from shrimpmx.wait.strategy cimport (
-    WAIT_TIMED_OUT,
-    Strategy,
-    WaitEnvironment,
-    WaitResult,
-    ready_function,
-    spin_for,
+    WAIT_TIMED_OUT, Strategy, WaitEnvironment, WaitResult, ready_function, spin_for,
 )
 
 

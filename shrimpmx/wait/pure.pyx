@@ -3,33 +3,17 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.native.atomics cimport (
-    exchange_u32,
-    fetch_add_u32,
-    full_fence,
-    load_acquire_u32,
-    load_relaxed_u32,
-    store_relaxed_u32,
+    exchange_u32, fetch_add_u32, full_fence, load_acquire_u32, load_relaxed_u32, store_relaxed_u32,
 )
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport (
-    WAIT_SLOT_IDLE,
-    WAIT_SLOT_NOTIFY,
-    futex_wake,
-    wait_slot_arm,
-    wait_slot_disarm,
+    WAIT_SLOT_IDLE, WAIT_SLOT_NOTIFY, futex_wake, wait_slot_arm, wait_slot_disarm,
 )
 from shrimpmx.native.notify cimport notify_count, notify_install, notify_set_word
 from shrimpmx.shared.host cimport Host
 from shrimpmx.wait.strategy cimport (
-    WAIT_READY,
-    WAIT_STOPPED,
-    WAIT_TIMED_OUT,
-    InterruptGate,
-    Strategy,
-    WaitEnvironment,
-    WaitResult,
-    ready_function,
-    spin_until,
+    WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, InterruptGate, Strategy, WaitEnvironment, WaitResult,
+    ready_function, spin_until,
 )
 
 

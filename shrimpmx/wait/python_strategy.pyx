@@ -13,13 +13,7 @@ from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.host cimport Host
 from shrimpmx.wait.pure cimport block_until, yield_cpu
 from shrimpmx.wait.strategy cimport (
-    WAIT_READY,
-    WAIT_STOPPED,
-    WAIT_TIMED_OUT,
-    Strategy,
-    WaitEnvironment,
-    WaitResult,
-    ready_function,
+    WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, Strategy, WaitEnvironment, WaitResult, ready_function,
     spin_for,
 )
 

@@ -5,11 +5,7 @@ from libc.stdint cimport int64_t, uint32_t
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host
 from shrimpmx.wait.strategy cimport (
-    InterruptGate,
-    Strategy,
-    WaitEnvironment,
-    WaitResult,
-    ready_function,
+    InterruptGate, Strategy, WaitEnvironment, WaitResult, ready_function,
 )
 
 # One watched flag: a 32-bit word that another process changes, and its value when last seen.

@@ -12,12 +12,7 @@ from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport runner_record
-from shrimpmx.wait.strategy cimport (
-    InterruptGate,
-    Strategy,
-    WaitResult,
-    ready_function,
-)
+from shrimpmx.wait.strategy cimport InterruptGate, Strategy, WaitResult, ready_function
 
 from shrimpmx.errors import InputError
 from shrimpmx.shared.host import host_of

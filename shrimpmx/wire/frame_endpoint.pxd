@@ -3,24 +3,9 @@
 from libc.stdint cimport uint8_t, uint32_t
 
 from shrimpmx.wire.wire cimport (
-    PTYPE_NACK_LIB,
-    PTYPE_NACK_MCP,
-    PTYPE_NOTIFY,
-    PTYPE_PULL_REPLY,
-    PTYPE_PULL_REQUEST,
-    PTYPE_TRUC,
-    WIRE_ETHERTYPE,
-    WIRE_FRAME_MIN_BYTES,
-    WIRE_HEAD_BYTES,
-    WIRE_MARK,
-    WIRE_PULL_MAGIC,
-    be16,
-    be32,
-    wire_head,
-    wire_message,
-    wire_nack_lib,
-    wire_nack_mcp,
-    wire_pull_reply,
+    PTYPE_NACK_LIB, PTYPE_NACK_MCP, PTYPE_NOTIFY, PTYPE_PULL_REPLY, PTYPE_PULL_REQUEST, PTYPE_TRUC,
+    WIRE_ETHERTYPE, WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, WIRE_MARK, WIRE_PULL_MAGIC, be16, be32,
+    wire_head, wire_message, wire_nack_lib, wire_nack_mcp, wire_pull_reply,
 )
 
 

@@ -14,28 +14,10 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from shrimpmx.native.trace cimport trace_record, trace_ring
 from shrimpmx.wire.vmmc cimport VMMC_ETHERTYPE, wire_vmmc
 from shrimpmx.wire.wire cimport (
-    PTYPE_MEDIUM_FRAG,
-    PTYPE_NACK_LIB,
-    PTYPE_NACK_MCP,
-    PTYPE_NOTIFY,
-    PTYPE_PULL_REPLY,
-    PTYPE_PULL_REQUEST,
-    PTYPE_TRUC,
-    WIRE_ETHERTYPE,
-    WIRE_HEAD_BYTES,
-    WIRE_MARK,
-    WIRE_PULL_MAGIC,
-    be16,
-    be32,
-    wire_head,
-    wire_medium,
-    wire_message,
-    wire_nack_lib,
-    wire_notify,
-    wire_pull_reply,
-    wire_pull_request,
-    wire_pull_request_compatible,
-    wire_truc,
+    PTYPE_MEDIUM_FRAG, PTYPE_NACK_LIB, PTYPE_NACK_MCP, PTYPE_NOTIFY, PTYPE_PULL_REPLY,
+    PTYPE_PULL_REQUEST, PTYPE_TRUC, WIRE_ETHERTYPE, WIRE_HEAD_BYTES, WIRE_MARK, WIRE_PULL_MAGIC,
+    be16, be32, wire_head, wire_medium, wire_message, wire_nack_lib, wire_notify, wire_pull_reply,
+    wire_pull_request, wire_pull_request_compatible, wire_truc,
 )
 
 

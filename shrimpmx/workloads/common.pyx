@@ -8,7 +8,8 @@ from shrimpmx.mx.connect cimport connect_start
 from shrimpmx.mx.endpoint cimport Endpoint
 from shrimpmx.mx.handles cimport Partner
 from shrimpmx.mx.types cimport (
-    MESSAGE_MAX_BYTES, STATUS_NO_RESOURCES, STATUS_SUCCESS, STATUS_UNREACHABLE, MxPartner, MxRequest
+    MESSAGE_MAX_BYTES, STATUS_NO_RESOURCES, STATUS_SUCCESS, STATUS_UNREACHABLE, MxPartner,
+    MxRequest,
 )
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult

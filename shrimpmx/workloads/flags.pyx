@@ -10,9 +10,7 @@ import numpy as np
 
 from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.native.random cimport random_bits, random_state
-from shrimpmx.workloads.vmmc_peer cimport (
-    PEER_CORRUPT, PEER_DONE, PEER_STOPPED, Peer, PeerResult,
-)
+from shrimpmx.workloads.vmmc_peer cimport PEER_CORRUPT, PEER_DONE, PEER_STOPPED, Peer, PeerResult
 
 from shrimpmx.errors import InputError
 

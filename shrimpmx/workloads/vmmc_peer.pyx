@@ -13,12 +13,7 @@ from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.layout cimport COUNTER_recv_messages
 from shrimpmx.shared.vmmc cimport VMMC_LETTER_GONE, VMMC_WATCHED_MAX, vmmc_letter
 from shrimpmx.vmmc.buffers cimport Export, Import
-from shrimpmx.vmmc.process cimport (
-    VMMC_ASK_INTERRUPT,
-    VMMC_DONE,
-    VMMC_STOPPED,
-    VmmcProcess,
-)
+from shrimpmx.vmmc.process cimport VMMC_ASK_INTERRUPT, VMMC_DONE, VMMC_STOPPED, VmmcProcess
 from shrimpmx.wait.strategy cimport WAIT_READY
 from shrimpmx.wait.waiter cimport FlagWatch, WatchList, any_flag_changed
 

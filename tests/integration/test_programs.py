@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.cli import assert_refused
 from support.clusters import run
 
 from shrimpmx.cli import main
@@ -347,14 +348,21 @@ def test_a_rank_is_used_in_its_block(tmp_path: Path) -> None:
     )
 
 
-def test_a_scenario_is_no_program() -> None:
+def test_a_rank_is_no_scenario() -> None:
     scenario = Path(__file__).parents[2] / "scenarios/smoke/pingpong.py"
     with pytest.raises(AgentError) as caught:
         run(spec_of(scenario))
-    assert re.fullmatch(
-        rf"rank\d failed: {scenario} is a scenario, not a program: shrimpmx run {scenario}",
-        str(caught.value),
-    )
+    assert f"{scenario} is a scenario" in str(caught.value)
+
+
+@pytest.mark.parametrize("made", ["scenario = Scenario()", "scenario: Scenario = base.changed([])"])
+def test_a_scenario_is_refused_as_a_program_before_it_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], made: str
+) -> None:
+    path = program(tmp_path, f"from shrimpmx.study.scenario import Scenario\n\n{made}\n")
+    assert main(["run", f"program={path}", "--output", str(tmp_path / "kept")]) == 2
+    assert_refused(capsys, f"{path} scenario program")
+    assert not (tmp_path / "kept").exists()
 
 
 def test_a_program_that_is_run_as_a_scenario_is_told_how_to_start(

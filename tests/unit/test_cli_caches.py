@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.cli import assert_refused
 
 from shrimpmx.bench.caches import simulation
 from shrimpmx.bench.caches.callgrind import Cost
@@ -32,8 +33,6 @@ def test_the_table_has_handler_and_library_per_packet(capsys: pytest.CaptureFixt
     assert ["128", "B", "handler", "1311", "620", "7.62", "6.29", "82.5", "%"] in lines
     assert ["128", "B", "library", "1500", "860", "0.00", "0.00", "—"] in lines
     assert "D1 cache: 32768 B" in printed.out
-    assert "Simulated is one core" in printed.out
-    assert "10 to 20 s" in printed.err
 
 
 @pytest.mark.usefixtures("simulated")
@@ -47,21 +46,19 @@ def test_the_figures_are_kept_as_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--size", "-1"], "--size must be 0 to"),
-        (["--size", "1000000000"], "--size must be 0 to"),
-        (["--packets", "0"], "--packets must be at least 1"),
-        (["--packets", "1000000"], "do not fit"),
-        (["--machine", "clovertown"], "--machine is one of clovertown-2007, this, or two sizes"),
-        (["--machine", "3K,4M"], "cannot be simulated"),
+        (["--size", "-1"], "--size 0 -1"),
+        (["--size", "1000000000"], "--size 0 1000000000"),
+        (["--packets", "0"], "--packets 1 0"),
+        (["--packets", "1000000"], "65536; --packets"),
+        (["--machine", "clovertown"], "--machine clovertown-2007 this"),
+        (["--machine", "3K,4M"], "3072 cache"),
     ],
 )
 def test_bad_input_is_one_sentence(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["caches", *arguments]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert words in said
-    assert "Traceback" not in said
+    assert_refused(capsys, words)
 
 
 def test_without_valgrind_it_says_what_to_install(
@@ -69,4 +66,4 @@ def test_without_valgrind_it_says_what_to_install(
 ) -> None:
     monkeypatch.setenv("PATH", "")
     assert main(["caches"]) == 2
-    assert "install Debian's package valgrind" in capsys.readouterr().err
+    assert_refused(capsys, "install package valgrind")

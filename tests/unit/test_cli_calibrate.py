@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.cli import assert_refused
 
 from shrimpmx.bench import calibration
 from shrimpmx.cli import main
@@ -48,7 +49,7 @@ def test_calibrate_that_cannot_be_stored_loses_no_figure(
     assert "t_block" in captured.out
     assert "t_block" in json.loads(Path("c.json").read_text())["costs"]
     assert "/proc/nowhere/shrimpmx/calibration-" in captured.err
-    assert "the figures above are not stored: set XDG_CACHE_HOME" in captured.err
+    assert "XDG_CACHE_HOME" in captured.err
     assert "--output" not in captured.err
 
 
@@ -86,13 +87,10 @@ def test_calibrate_tells_what_a_platform_takes_here(
         "packet_cost_ns": 4400,
         "event_cost_ns": 5500,
     }
-    out = capsys.readouterr().out
-    assert "4.00 (fitted)" in out
-    assert "0.800 (paper)" in out
-    assert "\ntoy: a toy\n  interrupt_to_handler 4.00 µs, fitted: so many [a]\n" in out
-    assert "proposed here: time_dilation=5.5; an interrupt then takes 22.00 µs,\n" in out
-    assert "the host is charged 4.40 µs per packet, 5.50 µs per event\n" in out
-    assert "not measured here: counts as 0" in " ".join(out.split())
+    words = capsys.readouterr().out.split()
+    told = ("fitted:", "[a]", "(paper)", "time_dilation=5.5;", "22.00", "4.40", "5.50")
+    assert [word for word in told if word not in words] == []
+    assert words.count("4.00") == words.count("0.800") == 2
 
 
 @pytest.mark.usefixtures("quick_calibration")
@@ -115,8 +113,8 @@ def test_calibrate_says_why_a_platform_has_a_dilation_of_its_own(
         "handler_cost_ns": 160_000,
     }
     out = capsys.readouterr().out
-    assert "\n  dilation 1 on every machine: it computes\n" in out
-    assert "is charged 94.95 µs per reschedule, 160.0 µs per notification\n" in out
+    assert "it computes" in out
+    assert {"94.95", "160.0"} <= set(out.split())
 
 
 @pytest.mark.usefixtures("quick_calibration")
@@ -134,27 +132,27 @@ def test_calibrate_without_an_interrupt_proposes_nothing(
     reason = json.loads(Path("c.json").read_text())["platforms"]["myri10g-2009"]["unavailable"]
     assert "needs two CPUs" in reason
     assert "--set time_dilation=6" in reason
-    assert f"no proposal: {reason}" in capsys.readouterr().out
+    assert reason in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "words"),
     [
-        ("{", "is damaged: no JSON at line 1, column 2; run shrimpmx calibrate"),
-        ({"schema": 1}, "has schema 1, this version of shrimpmx reads schema 2; run shrimpmx cal"),
-        ({"costs": {}}, "is damaged: a part is missing or no figure; run shrimpmx calibrate"),
-        ({"costs": [1]}, "is damaged: a part is missing or no figure"),
-        ({"environment": None}, "is damaged: a part is missing or no figure"),
-        ({"median": "fast"}, "is damaged: a part is missing or no figure"),
-        ({"median": -1}, "is damaged: a part is missing or no figure"),
-        ({"ci95": [1]}, "is damaged: a part is missing or no figure"),
-        ({"unavailable": 7}, "is damaged: a part is missing or no figure"),
-        ({"meaning": None}, "is damaged: a part is missing or no figure"),
+        ("{", "damaged: JSON line 1, column 2;"),
+        ({"schema": 1}, "schema 1, 2;"),
+        ({"costs": {}}, "damaged:"),
+        ({"costs": [1]}, "damaged:"),
+        ({"environment": None}, "damaged:"),
+        ({"median": "fast"}, "damaged:"),
+        ({"median": -1}, "damaged:"),
+        ({"ci95": [1]}, "damaged:"),
+        ({"unavailable": 7}, "damaged:"),
+        ({"meaning": None}, "damaged:"),
     ],
 )
 @pytest.mark.usefixtures("quick_calibration")
 def test_a_calibration_that_cannot_be_used_is_one_sentence(
-    change: Any, sentence: str, capsys: pytest.CaptureFixture[str]
+    change: Any, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["calibrate"]) == 0
     place = calibration.storage_path()
@@ -168,7 +166,4 @@ def test_a_calibration_that_cannot_be_used_is_one_sentence(
         place.write_text(json.dumps(document))
     capsys.readouterr()
     assert main(["calibrate", "--show"]) == 2
-    captured = capsys.readouterr()
-    assert len(captured.err.splitlines()) == 1
-    assert f"calibration {place} {sentence}" in captured.err
-    assert captured.out == ""
+    assert_refused(capsys, f"{place} {words} calibrate")

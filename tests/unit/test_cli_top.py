@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import select
+import subprocess
 import sys
 import termios
 import time
@@ -20,9 +21,11 @@ from support.live_run import RUN, LiveRun, only_our_runs
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.live import attach
+from shrimpmx.cluster.live.runs import command_of
 from shrimpmx.commands import top
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import SegmentError
+from shrimpmx.native.segment import RunIdentity
 
 INTERVAL = ("--interval", "0.01")
 Happens = Callable[[int], None]
@@ -76,6 +79,14 @@ def busy(live: LiveRun, monkeypatch: pytest.MonkeyPatch) -> LiveRun:
     return live
 
 
+def test_the_command_that_started_a_run_is_told_without_its_interpreter() -> None:
+    words = [sys.executable, "-c", "input()", "/bin/shrimpmx", "run", "smoke/a b"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        run = RunIdentity("x", child.pid, 0)
+        wait_until(lambda: command_of(run) == "shrimpmx run 'smoke/a b'", "the command is told", 10)
+    assert command_of(run) == ""
+
+
 def words_of(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines() if line]
 
@@ -85,8 +96,9 @@ def test_one_table_of_exact_rates(busy: LiveRun, capsys: pytest.CaptureFixture[s
     assert main(["top", "--once", *INTERVAL]) == 0
     lines = words_of(capsys.readouterr().out)
     assert lines[0][:2] == ["run", RUN]
-    assert " ".join(lines[1]) == "drops/s 3.0 rx_drop_ring_full 2.0, drop_bad_session 1.0"
-    rows = {line[0]: line[1:] for line in lines[2:]}
+    assert lines[1][:2] == ["command", command_of(busy.identity).split()[0]]
+    assert " ".join(lines[2]) == "drops/s 3.0 rx_drop_ring_full 2.0, drop_bad_session 1.0"
+    rows = {line[0]: line[1:] for line in lines[3:]}
     assert rows["node0.core0"] == ["0", "0", "-", "50", "500", "15", "25%", "0:50"]
     assert rows["node0.core1"] == ["0", "0", "-", "3.5", "0", "0", "-", "1:3.5"]
     assert rows["node0.rx0"] == ["0", "50", "0", "rank0@1"]

@@ -211,7 +211,9 @@ def a_large_view() -> LiveView:
 def lines_of(width: int, height: int | None) -> list[str]:
     console = Console(width=width, height=100)
     with console.capture() as shown:
-        console.print(live_tables(Look("12345678", 59.0, 2, a_large_view()), height, width))
+        console.print(
+            live_tables(Look("12345678", "shrimpmx run x", 59.0, 2, a_large_view()), height, width)
+        )
     return shown.get().rstrip("\n").split("\n")
 
 
@@ -220,7 +222,14 @@ def test_a_large_cluster_fits_a_small_terminal_the_busiest_first() -> None:
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
     assert sum("more" in line for line in lines) == 3
-    heads = ("run 12345678", "drops/s  1.00M", "core ", "rx queue", "process")
+    heads = (
+        "run 12345678",
+        "command  shrimpmx run x",
+        "drops/s  1.00M",
+        "core ",
+        "rx queue",
+        "process",
+    )
     for head in heads:
         assert any(line.startswith(head) for line in lines), head
     assert any(line.startswith("node1.core5") for line in lines)

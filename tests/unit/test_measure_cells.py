@@ -8,8 +8,16 @@ import pytest
 from rich.console import Console
 from support.results import a_document, a_metric, a_point
 
-from shrimpmx.report.cells import cell_words, legend, tail_words
+from shrimpmx.report.cells import LEGEND, ONE_SAMPLE, cell_words, legend, tail_words
 from shrimpmx.report.report import print_report
+
+
+def printed(document: dict[str, Any]) -> str:
+    """What the report of a document prints on a wide terminal."""
+    console = Console(width=100)
+    with console.capture() as capture:
+        print_report(document, console)
+    return capture.get()
 
 
 def metric(median: float, low: float, high: float) -> dict[str, Any]:
@@ -55,6 +63,39 @@ def test_a_legend_explains_the_signs_that_occur() -> None:
     assert [part in told for part in ("±", "[low, high]", "* measured", "near, far:", "—")] == [
         *(False, True, True, True, False)
     ]
+
+
+def test_the_only_figure_of_a_run_has_a_sign_and_its_legend() -> None:
+    def shown(runs: int) -> str:
+        several = {"samples": [5.0] * runs, "repeats": [{"state": "near", "count": 1}] * runs}
+        count = {**a_metric(5.0), **several, "ci95": [5.0, 5.0]}
+        points = [a_point({"way": "a"}, {"busiest_core": count})]
+        return printed(a_document("x", points, "way"))
+
+    assert f"5.00{ONE_SAMPLE}" in shown(1)
+    assert LEGEND[ONE_SAMPLE] in shown(1)
+    assert ONE_SAMPLE not in shown(2)
+
+
+def test_settings_that_all_points_share_stand_above_the_tables() -> None:
+    points = [
+        a_point({"workload": "pingpong", "way": way, "iterations": 24}, {"wall_time": 1.0})
+        for way in ("a", "b")
+    ]
+    text = printed(a_document("x", points, "way", layout={"rows": "way", "axes": ["way"]}))
+    head, _, tables = text.partition("Wall time")
+    assert {"workload", "pingpong,", "iterations", "24"} <= set(head.split())
+    assert "way" not in head.split()
+    assert "way" in tables
+
+
+def test_without_rows_a_table_begins_with_its_columns() -> None:
+    points = [a_point({"way": way}, {"wall_time": y}) for way, y in (("aa", 1.0), ("bb", 2.0))]
+    lines = printed(a_document("x", points, None, "way")).splitlines()
+    [heading] = [line for line in lines if "aa" in line]
+    assert [cell.strip() for cell in heading.strip("┃").split("┃")] == ["aa", "bb"]
+    [figures] = [line for line in lines if "1.00" in line]
+    assert figures.count("│") == 3
 
 
 def test_a_tail_has_a_table_of_its_own() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+from support.conditions import wait_until
 from support.virtual_cluster import VirtualCluster
 
 from shrimpmx.errors import InputError, MxError
@@ -155,21 +156,30 @@ def test_notify_is_for_one_thread() -> None:
     one.close()
 
 
-def until_asleep(waiter: Waiter, before: int) -> None:
-    """A thread of the process has begun a sleep since `blocks` was `before`, and none goes on."""
-    blocks = before
-    while True:
-        time.sleep(0.02)
-        now = waiter.account()["blocks"]
-        if now == blocks > before:
-            return
-        blocks = now
+def slot_of(cluster: VirtualCluster) -> WaitSlotView:
+    """The wait slot that the process's threads share."""
+    return WaitSlotView(cluster.control.segment.view(), HEADER_BYTES + RECORD_BYTES)
+
+
+def until_asleep(thread: threading.Thread, waiter: Waiter, slot: WaitSlotView, before: int) -> None:
+    """A thread has begun a sleep since `blocks` was `before`, and it goes on.
+
+    A thread that waits for the interpreter's lock does not run either: it has disarmed the slot.
+    """
+    stat = Path(f"/proc/self/task/{thread.native_id}/stat")
+
+    def asleep() -> bool:
+        sleeps = stat.read_text().rpartition(")")[2].split()[0] == "S"
+        return waiter.account()["blocks"] > before and sleeps and slot.armed != 0
+
+    wait_until(asleep, "the thread sleeps", LIMIT_S)
 
 
 def test_a_thread_between_two_sleeps_takes_no_wake_up_from_another_endpoint() -> None:
     """It is held there by a signal's handler, which it runs when a sleep has ended by time."""
     cluster = VirtualCluster(nodes=1, endpoints=3, clock="tsc")
     waiter = Waiter(cluster.control, 1, make_strategy("block"))
+    slot = slot_of(cluster)
     one, other = (cluster.open(0, index, waiter=waiter) for index in (0, 1))
     sender = cluster.open(0, 2)
     to_one, to_other = (cluster.connect(sender, 0, index) for index in (0, 1))
@@ -190,14 +200,14 @@ def test_a_thread_between_two_sleeps_takes_no_wake_up_from_another_endpoint() ->
         sender.send(b"", to_one, 2)
 
     def interrupt() -> None:
-        until_asleep(waiter, asleep)
+        until_asleep(threading.main_thread(), waiter, slot, asleep)
         os.kill(os.getpid(), signal.SIGUSR1)
 
     kept = signal.signal(signal.SIGUSR1, hold)
     try:
         before = waiter.account()["blocks"]
         threads, _ = started([hear])
-        until_asleep(waiter, before)
+        until_asleep(threads[0], waiter, slot, before)
         asleep = waiter.account()["blocks"]
         threads += started([interrupt])[0]
         assert one.recv(None, 2, timeout_ns=LIMIT_NS).code == "success"
@@ -215,7 +225,7 @@ def test_a_pull_that_one_thread_ends_wakes_another() -> None:
     rounds, length = 5, 100_000
     cluster = VirtualCluster(nodes=1, endpoints=2, clock="tsc")
     waiter = Waiter(cluster.control, 1, make_strategy("block"))
-    slot = WaitSlotView(cluster.control.segment.view(), HEADER_BYTES + RECORD_BYTES)
+    slot = slot_of(cluster)
     other = cluster.open(0, 0, waiter=waiter)
     one = cluster.open(0, 1)
     partner = cluster.connect(one, 0, 0)
@@ -226,7 +236,7 @@ def test_a_pull_that_one_thread_ends_wakes_another() -> None:
         threads, results = started([lambda: other.wait_any(5, ALL_BITS, LIMIT_NS)])
         while other.iprobe(5, ALL_BITS) is None:
             pass
-        until_asleep(waiter, before)
+        until_asleep(threads[0], waiter, slot, before)
         wakes = slot.wakes
         buffer = bytearray(length)
         other.irecv(buffer, 5)

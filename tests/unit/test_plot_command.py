@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.cli import assert_refused
 from support.results import a_document, a_metric, a_point, load_fonts, write_result
 
 from shrimpmx.cli import main
@@ -29,13 +30,10 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def refused(capsys: pytest.CaptureFixture[str], words: str, *arguments: str) -> None:
+    """One sentence with all these words and values."""
     assert main(["plot", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert captured.err.startswith("shrimpmx: ")
-    return captured.err
+    assert_refused(capsys, words)
 
 
 @pytest.mark.parametrize("given", ["r", "r/run.json"])
@@ -91,85 +89,82 @@ def without_states(result: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "sentence"),
+    ("damage", "words"),
     [
-        (without("points"), "is damaged: 'points' is missing"),
-        (without("environment"), "is damaged: 'environment' is missing"),
-        (lambda r: r.update(schema=2), "has schema 2, this version of shrimpmx reads schema 1"),
-        (lambda r: r.update(points={}), "is damaged: 'points' is no list"),
-        (lambda r: r.update(points=[]), "has no finished point yet"),
-        (lambda r: r.update(points=[7]), "is damaged: a point is no JSON object"),
-        (lambda r: r.update(scenario=7), "is damaged: 'scenario' is not a name"),
-        (lambda r: r.update(title=None), "is damaged: 'title' is not a text"),
-        (lambda r: r.update(environment=[]), "is damaged: 'environment' is not an object"),
-        (lambda r: r.update(layout={"rows": 7}), "is damaged: layout's 'rows' is not an axis"),
-        (lambda r: r.update(layout={"axes": "n"}), "layout's 'axes' is not a list of axes"),
-        (lambda r: r["points"][0].pop("metrics"), "is damaged: 'metrics' is missing"),
-        (at_point(params=[]), "is damaged: a point's 'params' is not an object"),
-        (at_point(params={"platform": []}), "a point's 'params' is not an object of parameters"),
-        (at_point(params={}), "is damaged: a point has no"),
-        (at_point(metrics=7), "is damaged: a point's 'metrics' is not an object"),
-        (at_point(metrics={"other": 7}), "metric 'other' has neither samples nor a reason"),
-        (
-            at_point(metrics={"other": {"samples": [1]}}),
-            "is damaged: other of a point has no median",
-        ),
-        (at_point(state=7), "is damaged: a point's 'state' is not a state of the CPUs"),
-        (at_point(states="near"), "is damaged: a point's 'states' is not a list of states"),
-        (at_point(limits=[7]), "is damaged: a point's 'limits' is not a list of reasons"),
-        (at_point(disturbed=-1), "is damaged: a point's 'disturbed' is not a count"),
-        (at_point(time_dilation=0), "a point's 'time_dilation' is not a number above 0"),
-        (at_metric(samples=[1, "2", 3]), "metric 'other': 'samples' is not a list of numbers"),
-        (at_metric(samples=[1, 2]), "metric 'other' has other samples than its repeats count"),
-        (at_metric(repeats=[{"count": 3}]), "'repeats' is not a list of states and counts"),
-        (at_metric(median="5"), "metric 'other': 'median' is not a number"),
-        (at_metric(median=True), "metric 'other': 'median' is not a number"),
-        (at_metric(median=10**400), "metric 'other': 'median' is not a number"),
-        (at_metric(ci95=[1]), "metric 'other': 'ci95' is not two numbers"),
-        (at_metric(unavailable=7), "metric 'other': 'unavailable' is not a reason"),
-        (at_metric(scaled={"median": 1}), "metric 'other' has a median or an interval alone"),
-        (at_metric(scaled={"median": 1, "ci95": [1, {}]}), "scaled 'ci95' is not two numbers"),
-        (at_metric(scaled={}), "metric 'other': 'scaled' has no median or no scale"),
-        (at_metric(scaled=scaled(0)), "metric 'other': scaled 'scale' is not a number above 0"),
-        (at_metric(scaled=scaled("2")), "metric 'other': scaled 'scale' is not a number above 0"),
-        (at_point(state="close"), "is damaged: a point's 'state' is not a state of the CPUs"),
-        (at_point(states=["far"] * 3), "'other' has repeats of other states than the point's"),
-        (without_states, "'other' has repeats of other states than the point's 'states'"),
-        (at_point(counters={"nic": 3}), "a point's 'counters' is not an object of counters"),
-        (at_point(per_message={"n": {"x": "1"}}), "'per_message' is not an object of counters"),
-        (at_point(host_costs_ns={"packet": None}), "'host_costs_ns' is not an object of costs"),
-        (lambda r: r.update(seed=-1), "is damaged: 'seed' is not a whole number from 0 on"),
-        (lambda r: r.update(costs={"x": 0}), "is damaged: 'costs' is not an object of costs"),
+        (without("points"), "'points' missing"),
+        (without("environment"), "'environment' missing"),
+        (lambda r: r.update(schema=2), "schema 2 1"),
+        (lambda r: r.update(points={}), "'points' list"),
+        (lambda r: r.update(points=[]), "finished"),
+        (lambda r: r.update(points=[7]), "damaged: point object"),
+        (lambda r: r.update(scenario=7), "'scenario'"),
+        (lambda r: r.update(title=None), "'title'"),
+        (lambda r: r.update(environment=[]), "'environment'"),
+        (lambda r: r.update(layout={"rows": 7}), "'rows'"),
+        (lambda r: r.update(layout={"axes": "n"}), "'axes' list"),
+        (lambda r: r["points"][0].pop("metrics"), "'metrics' missing"),
+        (at_point(params=[]), "'params'"),
+        (at_point(params={"platform": []}), "'params'"),
+        (at_point(params={}), "damaged: point"),
+        (at_point(metrics=7), "'metrics'"),
+        (at_point(metrics={"other": 7}), "'other' samples"),
+        (at_point(metrics={"other": {"samples": [1]}}), "other median"),
+        (at_point(state=7), "'state'"),
+        (at_point(states="near"), "'states' list"),
+        (at_point(limits=[7]), "'limits' list"),
+        (at_point(disturbed=-1), "'disturbed' count"),
+        (at_point(time_dilation=0), "'time_dilation'"),
+        (at_metric(samples=[1, "2", 3]), "'other' 'samples' list"),
+        (at_metric(samples=[1, 2]), "'other' count repeats"),
+        (at_metric(repeats=[{"count": 3}]), "'repeats' list"),
+        (at_metric(median="5"), "'other' 'median'"),
+        (at_metric(median=True), "'other' 'median'"),
+        (at_metric(median=10**400), "'other' 'median'"),
+        (at_metric(ci95=[1]), "'other' 'ci95'"),
+        (at_metric(unavailable=7), "'other' 'unavailable'"),
+        (at_metric(scaled={"median": 1}), "'other' median interval"),
+        (at_metric(scaled={"median": 1, "ci95": [1, {}]}), "'ci95'"),
+        (at_metric(scaled={}), "'other' 'scaled'"),
+        (at_metric(scaled=scaled(0)), "'other' 'scale'"),
+        (at_metric(scaled=scaled("2")), "'other' 'scale'"),
+        (at_point(state="close"), "'state'"),
+        (at_point(states=["far"] * 3), "'other' repeats"),
+        (without_states, "'other' 'states' repeats"),
+        (at_point(counters={"nic": 3}), "'counters'"),
+        (at_point(per_message={"n": {"x": "1"}}), "'per_message'"),
+        (at_point(host_costs_ns={"packet": None}), "'host_costs_ns'"),
+        (lambda r: r.update(seed=-1), "'seed'"),
+        (lambda r: r.update(costs={"x": 0}), "'costs'"),
     ],
 )
 def test_a_damaged_result_is_one_sentence(
     damage: Callable[[dict[str, Any]], None],
-    sentence: str,
+    words: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     result = json.loads(json.dumps(document()))
     damage(result)
-    assert sentence in refusal(capsys, str(write_result(tmp_path / "r", result)))
+    refused(capsys, words, str(write_result(tmp_path / "r", result)))
     assert not (tmp_path / "r" / "plots").exists()
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "words"),
     [
-        ('{"schema": 1, "sc', "is damaged: no JSON at line 1, column 15"),
-        ("", "is damaged: no JSON at line 1, column 1"),
-        ("[]", "is damaged: it holds no JSON object"),
-        ("[" * 100_000, "is damaged: no result looks like this"),
-        ('{"schema": ' + "1" * 5000 + "}", "is damaged: no result looks like this"),
-        ('{"schema": "\xff"}', "cannot be read"),
+        ('{"schema": 1, "sc', "run.json damaged: JSON line 1, column 15"),
+        ("", "run.json damaged: JSON line 1, column 1"),
+        ("[]", "run.json damaged: JSON object"),
+        ("[" * 100_000, "run.json damaged:"),
+        ('{"schema": ' + "1" * 5000 + "}", "run.json damaged:"),
+        ('{"schema": "\xff"}', "run.json cannot be read"),
     ],
 )
 def test_a_file_that_is_no_result(
-    text: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "run.json").write_bytes(text.encode("latin-1"))
-    assert sentence in refusal(capsys, str(tmp_path))
+    refused(capsys, words, str(tmp_path))
 
 
 def test_nothing_is_drawn_if_one_of_several_results_is_damaged(
@@ -177,7 +172,7 @@ def test_nothing_is_drawn_if_one_of_several_results_is_damaged(
 ) -> None:
     write_result(tmp_path / "good", document())
     write_result(tmp_path / "bad", {**document(), "points": [7]})
-    assert "bad" in refusal(capsys, str(tmp_path / "good"), str(tmp_path / "bad"))
+    refused(capsys, "bad/run.json", str(tmp_path / "good"), str(tmp_path / "bad"))
     assert not (tmp_path / "good" / "plots").exists()
 
 
@@ -185,16 +180,14 @@ def test_bad_arguments_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFi
     result = str(write_result(tmp_path / "r", document()))
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("")
-    assert "there is no result nowhere" in refusal(capsys, "nowhere")
-    assert "holds no result: there is no run.json in it" in refusal(capsys, str(tmp_path / "empty"))
-    assert "is no run.json; give" in refusal(capsys, str(tmp_path / "file"))
-    assert "--format takes png and svg, not 'gif'" in refusal(capsys, result, "--format", "png,gif")
-    assert "--format takes png and svg, not ''" in refusal(capsys, result, "--format", "")
-    assert "are required: RESULT" in refusal(capsys)
-    sentence = refusal(capsys, result, "--output", str(tmp_path / "file"))
-    assert "cannot be written" in sentence
-    assert "give another directory with --output" in sentence
-    assert "cannot be read: File name too long" in refusal(capsys, "x" * 5000)
+    refused(capsys, "nowhere", "nowhere")
+    refused(capsys, f"{tmp_path}/empty run.json", str(tmp_path / "empty"))
+    refused(capsys, f"{tmp_path}/file run.json", str(tmp_path / "file"))
+    refused(capsys, "--format png svg 'gif'", result, "--format", "png,gif")
+    refused(capsys, "--format png svg ''", result, "--format", "")
+    refused(capsys, "RESULT")
+    refused(capsys, f"{tmp_path}/file --output", result, "--output", str(tmp_path / "file"))
+    refused(capsys, "read: name too long", "x" * 5000)
 
 
 def test_texts_of_a_result_do_no_harm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

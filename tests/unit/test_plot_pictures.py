@@ -6,12 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 from xml.etree import ElementTree
 
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
-from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from support.results import load_fonts
@@ -30,6 +30,8 @@ from shrimpmx.report.plot.chart import (
     Value,
 )
 from shrimpmx.report.plot.draw import figure_of, save
+from shrimpmx.report.plot.draw_map import draw_map, name_spots
+from shrimpmx.report.plot.draw_panel import draw_panel
 from shrimpmx.report.plot.look import COLOURS, look_of, short_words
 from shrimpmx.settings.strategies import COALESCING_NAMES
 
@@ -63,6 +65,25 @@ def legend_of(figure: Figure) -> list[str]:
     return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
 
 
+def drawn(panel: Panel) -> Mock:
+    """An Axes, with what was handed to it to draw a panel."""
+    axes = Mock(wraps=Figure().add_subplot())
+    draw_panel(axes, panel, {})
+    return axes
+
+
+def written(axes: Mock) -> dict[str, tuple[float, float]]:
+    """The words on an Axes, arrows apart, and where they point to."""
+    calls = [call.args for call in axes.annotate.call_args_list]
+    return {words: place for words, place, *_ in calls if words}
+
+
+def halves(call: Any) -> list[list[float]] | None:
+    """Of drawn intervals the lower halves and the upper ones."""
+    found: list[list[float]] | None = call.kwargs["yerr"]
+    return found
+
+
 OURS = Series("timeout", {0: value(75), 1: value(80), 2: value(110)}, style=1)
 OTHER = Series("disabled", {0: value(10), 2: value(60)}, style=0)
 BAR = Series("stream", {0: value(5), 1: value(6)}, style=3)
@@ -72,29 +93,29 @@ PAPER = Series("paper: timeout", {0: Value(70, 70, 70)}, style=1, paper=True)
 @pytest.mark.parametrize("axis", [LINES, BARS])
 def test_a_figure_of_another_distance_is_starred(axis: Axis) -> None:
     values = {0: value(75), 1: Value(80, 40, 300, starred=True)}
-    (axes,) = axes_of(figure_of(chart(panel(axis, Series("timeout", values)))))
-    stars = [text for text in axes.texts if "*" in text.get_text()]
-    assert [text.xy for text in stars] == [(axis.positions[1], 300)]  # type: ignore[attr-defined]
+    axes = drawn(panel(axis, Series("timeout", values)))
+    places = [place for words, place in written(axes).items() if words.endswith("*")]
+    assert places == [(axis.positions[1], 300)]
 
 
 def test_a_line_per_series_with_intervals_and_hollow_markers_for_the_paper() -> None:
-    figure = figure_of(chart(panel(LINES, OURS, PAPER, OTHER)))
-    (axes,) = axes_of(figure)
-    drawn = [item for item in axes.containers if isinstance(item, ErrorbarContainer)]
-    assert [item.get_label() for item in drawn] == ["timeout", "paper: timeout", "disabled"]
-    ours, paper, other = (item.lines[0] for item in drawn)
-    assert list(ours.get_xdata()) == [9.0, 10.0, 15.0]
-    assert list(ours.get_ydata()) == [75, 80, 110]
-    assert list(other.get_xdata()) == [9.0, 15.0]
-    assert [item.has_yerr for item in drawn] == [True, False, True]
-    (bars,) = drawn[0].lines[2]
-    assert [end[1] for end in bars.get_segments()[0]] == [67.5, 90.0]
-    assert (paper.get_markerfacecolor(), paper.get_linestyle()) == ("none", "None")
-    assert paper.get_color() == ours.get_color() != other.get_color()
-    assert ours.get_marker() != other.get_marker()
-    assert ours.get_linestyle() != other.get_linestyle()
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["0 B", "1 KiB", "32 KiB"]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("message size", "Half round trip, µs")
+    axes = drawn(panel(LINES, OURS, PAPER, OTHER))
+    ours, paper, other = axes.errorbar.call_args_list
+    assert [line.kwargs["label"] for line in (ours, paper, other)] == [
+        *("timeout", "paper: timeout", "disabled")
+    ]
+    assert ours.args == ([9.0, 10.0, 15.0], [75, 80, 110])
+    assert other.args == ([9.0, 15.0], [10, 60])
+    below, above = halves(ours) or ([], [])
+    assert (below, above) == (pytest.approx([7.5, 8, 11]), pytest.approx([15, 16, 22]))
+    assert halves(paper) is None
+    assert (paper.kwargs["markerfacecolor"], paper.kwargs["linestyle"]) == ("none", "none")
+    assert paper.kwargs["color"] == ours.kwargs["color"]
+    for look in ("color", "marker", "linestyle"):
+        assert ours.kwargs[look] != other.kwargs[look]
+    axes.set_xticks.assert_called_once_with(LINES.positions, list(LINES.words))
+    axes.set_xlabel.assert_called_once_with("message size")
+    axes.set_ylabel.assert_called_once_with("Half round trip, µs")
 
 
 def test_the_legend_stands_outside_with_ours_before_the_papers() -> None:
@@ -109,15 +130,13 @@ def test_the_legend_stands_outside_with_ours_before_the_papers() -> None:
 def test_a_bar_per_value_with_its_figure_above() -> None:
     ours = Series("this machine", {0: value(705.4), 1: value(0.01234)}, style=-1)
     paper = Series("paper", {0: Value(216.5, 216.5, 216.5, bound=True)}, style=-1, paper=True)
-    (axes,) = axes_of(figure_of(chart(panel(BARS, ours, paper))))
-    filled, hollow = (item for item in axes.containers if isinstance(item, BarContainer))
-    assert [bar.get_height() for bar in filled] == [705.4, 0.01234]
-    assert [bar.get_height() for bar in hollow] == [216.5]
-    assert hollow[0].get_facecolor()[3] == 0
-    assert to_hex(filled[0].get_facecolor()) == to_hex(hollow[0].get_edgecolor())
-    assert hollow[0].get_x() > filled[0].get_x()
-    words = {text.get_text() for text in axes.texts}
-    assert {"705", "0.012", "<216"} <= words
+    axes = drawn(panel(BARS, ours, paper))
+    filled, hollow = axes.bar.call_args_list
+    assert [call.args[1] for call in (filled, hollow)] == [[705.4, 0.01234], [216.5]]
+    assert hollow.kwargs["facecolor"] == "none"
+    assert hollow.kwargs["edgecolor"] == filled.kwargs["facecolor"]
+    assert hollow.args[0][0] > filled.args[0][0]
+    assert {"705", "0.012", "<216"} <= set(written(axes))
     assert axes.get_ylim()[0] == 0
 
 
@@ -125,27 +144,26 @@ def test_parts_of_a_stack_stand_on_each_other_under_one_figure() -> None:
     user = Series("user", {0: value(30), 1: value(10)}, style=0, stack="time")
     rest = Series("rest", {0: Value(70, 60, 80), 1: Value(20, 20, 20)}, style=7, stack="time")
     other = Series("other", {0: value(5)}, style=1)
-    (axes,) = axes_of(figure_of(chart(panel(BARS, user, rest, other))))
-    below, above, alone = (item for item in axes.containers if isinstance(item, BarContainer))
-    assert [(bar.get_y(), bar.get_height()) for bar in below] == [(0, 30), (0, 10)]
-    assert [(bar.get_y(), bar.get_height()) for bar in above] == [(30, 70), (10, 20)]
-    assert [bar.get_x() for bar in below] == [bar.get_x() for bar in above]
-    assert alone[0].get_x() > below[0].get_x()
+    axes = drawn(panel(BARS, user, rest, other))
+    below, above, alone = axes.bar.call_args_list
+    places, heights, _, bases = below.args
+    assert (heights, bases) == ([30, 10], [0, 0])
+    assert (above.args[0], above.args[1], above.args[3]) == (places, [70, 20], [30, 10])
+    assert alone.args[0][0] > places[0]
     # Only the whole has an interval and a figure.
-    assert below.errorbar is None
-    (bars,) = above.errorbar.lines[2]
-    assert [end[1] for end in bars.get_segments()[0]] == [90, 110]
-    assert [text.get_text() for text in axes.texts] == ["100", "30", "5"]
+    assert halves(below) is None
+    assert halves(above) == [[10, 0], [10, 0]]
+    assert list(written(axes)) == ["100", "30", "5"]
 
 
 def test_groups_of_places_are_named_above_them() -> None:
     grouped = Axis("", ("a", "b", "a", "b"), (0.0, 1.0, 2.8, 3.8), groups=(("x", 0.5), ("y", 3.3)))
     bars = Series("stream", {i: value(5) for i in range(4)})
-    figure = figure_of(chart(panel(grouped, bars)))
-    figure.draw_without_rendering()
-    (above,) = axes_of(figure)[0].child_axes
-    assert [label.get_text() for label in above.get_xticklabels()] == ["x", "y"]
-    assert list(above.get_xticks()) == [0.5, 3.3]
+    above = Mock(spines={"top": Mock()})
+    axes = Mock(wraps=Figure().add_subplot())
+    axes.secondary_xaxis.side_effect = {"top": above}.get
+    draw_panel(axes, panel(grouped, bars), {})
+    above.set_xticks.assert_called_once_with([0.5, 3.3], ["x", "y"])
 
 
 def test_a_grid_has_a_colour_and_words_for_each_place() -> None:
@@ -155,23 +173,21 @@ def test_a_grid_has_a_colour_and_words_for_each_place() -> None:
     figure.draw_without_rendering()
     axes, bar, _, _ = axes_of(figure)
     assert [text.get_text() for text in axes.texts] == [cell.words for cell in cells]
-    (image,) = axes.images
-    # As far to either side, whatever the figures; what is dark has white words.
-    assert image.get_clim()[0] == -image.get_clim()[1]
+    # What is dark has white words.
     assert [text.get_color() for text in axes.texts] == ["white", "black", "white"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["0", "50"]
     assert bar.get_ylabel() == "a ratio"
+    # As far to either side, whatever the figures.
     assert [label.get_text() for label in bar.get_yticklabels()][::2] == ["0.5", "1", "2"]
 
 
 def test_what_is_missing_is_said_in_its_place() -> None:
     some = Series("timeout", {0: value(5)}, missing=(1,))
-    (axes,) = axes_of(figure_of(chart(panel(BARS, some))))
-    assert "n/a" in [text.get_text() for text in axes.texts]
-    (axes,) = axes_of(figure_of(chart(panel(BARS, reason="the kernel gave none"))))
-    (text,) = axes.texts
-    assert text.get_text() == "not available here: the kernel gave none"
-    assert list(axes.containers) == []
+    assert "n/a" in written(drawn(panel(BARS, some)))
+    empty = drawn(panel(BARS, reason="the kernel gave none"))
+    assert not empty.bar.called
+    [text] = empty.text.call_args_list
+    assert "the kernel gave none" in text.args[2]
 
 
 def test_a_map_names_every_spot_and_sizes_it() -> None:
@@ -179,17 +195,17 @@ def test_a_map_names_every_spot_and_sizes_it() -> None:
         Spot(name, value(10 + index), value(1 / (index + 1)), float(index), index)
         for index, name in enumerate(COALESCING_NAMES)
     )
-    figure = figure_of(
-        chart(MapPanel("", "latency, µs", "interrupts", "CPU µs", spots, largest=10.0))
-    )
-    (axes,) = axes_of(figure)
-    assert [text.get_text() for text in axes.texts] == list(COALESCING_NAMES)
-    named = [item for item in axes.collections if item.get_label() in COALESCING_NAMES]
-    areas = [float(item.get_sizes()[0]) for item in named]
-    assert len(areas) == len(COALESCING_NAMES)
-    assert areas == sorted(areas)
-    assert axes.get_yscale() == "log"
-    assert legend_of(figure) == ["CPU µs: 10.00", "5.00", "1.00"]
+    panel = MapPanel("", "latency, µs", "interrupts", "CPU µs", spots, largest=10.0)
+    axes, handles = Mock(wraps=Figure().add_subplot()), dict[str, Any]()
+    draw_map(axes, panel, handles)
+    name_spots(axes, panel)
+    assert list(written(axes)) == list(COALESCING_NAMES)
+    calls = [call.kwargs for call in axes.scatter.call_args_list]
+    areas = {call["label"]: call["s"] for call in calls if "label" in call}
+    assert list(areas) == list(COALESCING_NAMES)
+    assert list(areas.values()) == sorted(areas.values())
+    axes.set_yscale.assert_called_once_with("log")
+    assert list(handles) == ["CPU µs: 10.00", "5.00", "1.00"]
 
 
 def test_labels_of_a_map_do_not_cover_each_other() -> None:

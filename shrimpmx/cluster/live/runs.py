@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import time
+from pathlib import Path
 
 from shrimpmx.errors import InputError
 from shrimpmx.native.segment import SEGMENT_CONTROL, RunIdentity, Segment, list_segments
@@ -61,6 +63,16 @@ def next_run(run: RunIdentity, patience_s: float) -> RunIdentity | None:
             break
         time.sleep(0.02)
     return None
+
+
+def command_of(run: RunIdentity) -> str:
+    """The command line that `run` was started by; empty once its supervisor has ended."""
+    try:
+        words = Path(f"/proc/{run.pid}/cmdline").read_text(errors="replace").split("\0")[:-1]
+    except OSError:
+        return ""
+    ours = [index for index, word in enumerate(words) if Path(word).name == "shrimpmx"][:1]
+    return shlex.join(["shrimpmx", *words[ours[0] + 1 :]] if ours else words)
 
 
 def counters_now(run: RunIdentity) -> dict[str, dict[str, int]]:
