@@ -19,9 +19,9 @@ def mpi_round_trips(table, int other, bint first, int count, int size_bytes):
     """
     cdef mpi_table *calls = <mpi_table *>PyCapsule_GetPointer(table, "shrimpmx.mpi.world.table")
     cdef char[BYTES_MAX] data
-    cdef int turn, code = MPI_SUCCESS
+    cdef int _turn, code = MPI_SUCCESS
     with nogil:
-        for turn in range(count):
+        for _turn in range(count):
             if first:
                 code |= calls.Send(data, size_bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD)
             code |= calls.Recv(data, size_bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD, no_status())

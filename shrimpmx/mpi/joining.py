@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.rank.joining import assigned
 from shrimpmx.cluster.rank.session import RankSession
 from shrimpmx.mx.endpoint import Endpoint
@@ -47,6 +48,8 @@ def join_world() -> Joined:
 
 def _member(session: RankSession) -> Joined:
     rank = session.__enter__()
+    # The command line lets no other NIC than those with MX through.
+    assert isinstance(rank, MxRank)
     plan = rank.seat.run
     own = rank.endpoint.connect(*rank.place_of(rank.number), timeout_ns=CONNECT_LIMIT_NS)
     partners = [rank.partners.get(number, own) for number in range(rank.size)]
@@ -66,7 +69,9 @@ def _alone() -> Joined:
     # Loaded on use: ranks of a run have their layout from it.
     from shrimpmx.shared.geometry import NodeLayout
 
-    control = private_control(["host", "rank0"], [("node0.irq0", "irq", 0), ("node0.nic", "nic", 0)])
+    control = private_control(
+        ["host", "rank0"], [("node0.irq0", "irq", 0), ("node0.nic", "nic", 0)]
+    )
     layout = NodeLayout(
         index=0, nodes_count=1, endpoints=1, core_agents=[0], nic_agent=1, heap_bytes=HEAP_BYTES
     )

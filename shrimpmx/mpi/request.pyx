@@ -8,7 +8,7 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_ERR_ARG, MPI_ERR_IN_STATUS, MPI_ERR_OTHER, MPI_ERR_REQUEST,
+    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_ERR_IN_STATUS, MPI_ERR_OTHER, MPI_ERR_REQUEST,
     MPI_ERR_TRUNCATE, MPI_PROC_NULL, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED, MPI_Request,
     MPI_Status, no_status,
 )
@@ -29,7 +29,7 @@ from shrimpmx.mx.types cimport (
 cdef enum:
     CHUNK = 256
     CHUNKS = 4096
-    HANDLE = <int>0xAC000000 # a request of ours, by its number
+    HANDLE = <int>0xAC000000  # a request of ours, by its number
     NUMBER = 0x03FFFFFF
     NONE = -1
 

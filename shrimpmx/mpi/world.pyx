@@ -17,11 +17,13 @@ from shrimpmx.mpi.abi cimport (
 from shrimpmx.mpi.attribute cimport attribute_fill, attributes_delete
 from shrimpmx.mpi.collective cimport barrier_of_world, collective_fill
 from shrimpmx.mpi.communicator cimport comm_fill, comm_self, comm_start
+from shrimpmx.mpi.data_calls cimport data_calls_fill
 from shrimpmx.mpi.datatype cimport datatype_fill
 from shrimpmx.mpi.error cimport error_fill
 from shrimpmx.mpi.group cimport group_fill, group_start
 from shrimpmx.mpi.operation cimport operation_fill
 from shrimpmx.mpi.point cimport point_fill
+from shrimpmx.mpi.reduction_calls cimport reduction_calls_fill
 from shrimpmx.mpi.refusal cimport refuse_all
 from shrimpmx.mpi.request cimport request_fill
 from shrimpmx.mpi.table cimport mpi_table
@@ -122,6 +124,8 @@ cdef void fill() noexcept nogil:
     point_fill(&table)
     request_fill(&table)
     collective_fill(&table)
+    data_calls_fill(&table)
+    reduction_calls_fill(&table)
     table.Finalize = finalize
     table.Abort = abort
     table.Query_thread = query_thread
