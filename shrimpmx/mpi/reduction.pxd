@@ -13,7 +13,7 @@ cdef int64_t room_of_reduction(int size, int64_t length) noexcept nogil
 # does not commute. `into` is the root's alone.
 cdef void build_reduce(Schedule *schedule, const void *data, void *into, int64_t count,
                        int64_t unit, int root) noexcept nogil
-# Recursive doubling (Thakur and others, 4.5); if the operation does not commute, to rank 0 and back.
+# Recursive doubling (Thakur and others, 4.5); by way of rank 0 if the operation does not commute.
 cdef void build_allreduce(Schedule *schedule, const void *data, void *into, int64_t count,
                           int64_t unit) noexcept nogil
 # From rank to rank; `exclusive` leaves out the rank's own.
