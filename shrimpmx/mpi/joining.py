@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from shrimpmx.cluster.nics.mx_rank import MxRank
@@ -51,6 +54,7 @@ def _member(session: RankSession) -> Joined:
     # The command line lets no other NIC than those with MX through.
     assert isinstance(rank, MxRank)
     plan = rank.seat.run
+    sys.excepthook = partial(_fail, sys.excepthook, rank.control, rank.seat.plan.runner)
     own = rank.endpoint.connect(*rank.place_of(rank.number), timeout_ns=CONNECT_LIMIT_NS)
     partners = [rank.partners.get(number, own) for number in range(rank.size)]
     return Joined(
@@ -63,6 +67,13 @@ def _member(session: RankSession) -> Joined:
         rank.waiter.strategy.uses_signals,
         (session, rank),
     )
+
+
+def _fail(hook: Callable[..., Any], control: Control, runner: int, *raised: Any) -> None:
+    """Show what a rank has raised; it then ends without waiting for the others in MPI_Finalize."""
+    hook(*raised)
+    if not hasattr(sys, "ps1"):  # at a prompt the program goes on
+        control.set_runner_state(runner, "failed")
 
 
 def _alone() -> Joined:

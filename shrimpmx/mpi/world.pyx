@@ -162,8 +162,13 @@ cdef bint found_all_done(Library library, void *context) noexcept nogil:
 
 
 cdef int finalize() noexcept nogil:
-    """Returns when every rank has come here: until then they may need this one's answers."""
+    """Returns when every rank has come here: until then they may need this one's answers.
+
+    At once if an exception ends this one, whose exit code then ends the others.
+    """
     attributes_delete(comm_self)  # the program's own functions may still call MPI (MPI 3.1, 8.7.1)
+    if me != NULL and load_acquire_u32(<const void *>&me.state) == RUNNER_FAILED:
+        return MPI_SUCCESS
     barrier_of_world()
     if me == NULL:
         return MPI_SUCCESS

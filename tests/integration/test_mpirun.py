@@ -100,6 +100,38 @@ def test_a_rank_that_fails_ends_all(how: str, tmp_path: Path, capfd: Captured) -
     assert ("KeyError: 'lost'" in said.err) == (how == "exception")
 
 
+# What rank 1 of an unmodified program does, and the exit code.
+ENDS_OF_MPI4PY = {
+    "exception": ("raise KeyError('lost')", 1),
+    "os._exit": ("import os; os._exit(7)", 7),
+    "Abort": ("MPI.COMM_WORLD.Abort(9)", 9),
+    "Abort without a code": ("MPI.COMM_WORLD.Abort(0)", 1),
+    "kill": ("import os; os.kill(os.getpid(), 9)", 137),
+    "exit of all": ("raise SystemExit", 0),
+}
+
+
+@pytest.mark.parametrize("how", ENDS_OF_MPI4PY)
+def test_a_rank_of_mpi4py_that_fails_ends_all(how: str, tmp_path: Path, capfd: Captured) -> None:
+    pytest.importorskip("mpi4py")
+    act, code = ENDS_OF_MPI4PY[how]
+    text = f"""
+        import time
+        from mpi4py import MPI
+
+        number = MPI.COMM_WORLD.rank
+        if number == 1:
+            print(time.monotonic(), flush=True)
+        if number == 1 or {code == 0}:
+            {act}
+        MPI.COMM_WORLD.recv(source=1)
+        """
+    assert mpirun("-n", "2", *mpi_program(tmp_path, text, joined="")) == code
+    said = capfd.readouterr()
+    assert time.monotonic() - float(said.out) < 1.0
+    assert (f"ended with exit code {code}, and the others" in said.err) == (0 < code < 128)
+
+
 def test_a_program_may_fail_before_it_joins(capfd: Captured) -> None:
     assert mpirun("-n", "1", "sh", "-c", "exit 4") == 4
     assert capfd.readouterr().err.splitlines()[-1].endswith(") ended with exit code 4")
@@ -163,6 +195,12 @@ def test_tagged_output_of_a_failed_rank_is_kept(capfd: Captured) -> None:
     script = "i=0; while [ $i -lt 20000 ]; do echo $i; i=$((i+1)); done; exit 5"
     assert mpirun("-n", "1", "--tag-output", "sh", "-c", script) == 5
     assert capfd.readouterr().out.splitlines() == [f"[0] {line}" for line in range(20000)]
+
+
+def test_a_rank_may_lose_its_reader() -> None:
+    shell = f"{sys.executable} -m shrimpmx mpirun -n 1 yes | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, check=False, timeout=50)
+    assert (done.stdout, done.returncode) == (b"y\n", 128 + signal.SIGPIPE)
 
 
 @pytest.mark.parametrize(

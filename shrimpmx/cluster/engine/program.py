@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import site
 import sys
 import traceback
@@ -84,6 +85,9 @@ def _live(main: Callable[[], None]) -> NoReturn:
 def become(spec: ClusterSpec, number: int, run: RunIdentity) -> NoReturn:
     """Run the program of a rank in place of this process. Raises OSError."""
     settle_signals()
+    # Python ignores these, and so would the program.
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored, signal.SIG_DFL)
     rank = spec.ranks[number]
     launch = rank.launch or Launch()
     environment = dict(os.environ) | {**launch.environment, **mark_of(run)}
