@@ -265,9 +265,15 @@ def test_all_programs(size: int, tmp_path: Path) -> None:
     assert main(["mpirun", "-n", str(size), *program(tmp_path, "".join(PROGRAMS.values()))]) == 0
 
 
-@pytest.mark.parametrize("settings", ["nodes=1", "nic=mx", "loss=0.05", "wait=block"])
+# With losses each resend would take half a second, or one if it is a pull's.
+LOSSY = "loss=0.05 resend_delay_ns=5000000 pull_resend_delay_ns=5000000"
+
+
+@pytest.mark.parametrize("settings", ["nodes=1", "nic=mx", LOSSY, "wait=block"])
 def test_all_programs_also_over(settings: str, tmp_path: Path) -> None:
-    words = ["--nodes", "1"] if settings == "nodes=1" else ["--set", settings]
+    words = ["--nodes", "1"]
+    if settings != "nodes=1":
+        words = [word for setting in settings.split() for word in ("--set", setting)]
     command = program(tmp_path, "".join(PROGRAMS.values()))
     assert main(["mpirun", "-n", "3", *words, *command]) == 0
 
