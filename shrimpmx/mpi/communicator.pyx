@@ -319,6 +319,12 @@ cdef int compare(MPI_Comm handle, MPI_Comm other_handle, int *result) noexcept n
     return MPI_SUCCESS
 
 
+cdef int topo_test(MPI_Comm handle, int *kind) noexcept nogil:
+    """No communicator has a topology."""
+    kind[0] = MPI_UNDEFINED
+    return MPI_SUCCESS if comm_of(handle) != NULL else error_raise(NULL, MPI_ERR_COMM)
+
+
 cdef int get_parent(MPI_Comm *parent) noexcept nogil:
     parent[0] = MPI_COMM_NULL
     return MPI_SUCCESS
@@ -350,6 +356,7 @@ cdef void comm_fill(mpi_table *table) noexcept nogil:
     table.Comm_test_inter = test_inter
     table.Comm_compare = compare
     table.Comm_get_parent = get_parent
+    table.Topo_test = topo_test
     table.Comm_get_name = get_name
     table.Comm_set_name = set_name
     table.Comm_dup = dup

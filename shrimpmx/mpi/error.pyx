@@ -7,7 +7,8 @@ from libc.stdio cimport fprintf, snprintf, stderr
 
 from shrimpmx.mpi.abi cimport (
     MPI_Comm, MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_DIMS,
-    MPI_ERR_GROUP, MPI_ERR_IN_STATUS, MPI_ERR_INTERN, MPI_ERR_KEYVAL, MPI_ERR_NO_MEM, MPI_ERR_OP,
+    MPI_ERR_GROUP, MPI_ERR_IN_STATUS, MPI_ERR_INFO, MPI_ERR_INFO_KEY, MPI_ERR_INFO_NOKEY,
+    MPI_ERR_INFO_VALUE, MPI_ERR_INTERN, MPI_ERR_KEYVAL, MPI_ERR_NO_MEM, MPI_ERR_OP,
     MPI_ERR_OTHER, MPI_ERR_PENDING, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_ROOT, MPI_ERR_TAG,
     MPI_ERR_TOPOLOGY, MPI_ERR_TRUNCATE, MPI_ERR_TYPE,
     MPI_ERR_UNSUPPORTED_OPERATION, MPI_ERRORS_RETURN, MPI_Errhandler, MPI_ERRHANDLER_NULL,
@@ -62,6 +63,14 @@ cdef const char *text_of(int error_class) noexcept nogil:
         return "the request is not over"
     if error_class == MPI_ERR_REQUEST:
         return "there is no such request"
+    if error_class == MPI_ERR_INFO:
+        return "there is no such info object, or it cannot be changed"
+    if error_class == MPI_ERR_INFO_KEY:
+        return "the key is empty or longer than 255 characters"
+    if error_class == MPI_ERR_INFO_VALUE:
+        return "the value is longer than 1024 characters"
+    if error_class == MPI_ERR_INFO_NOKEY:
+        return "the info object has no such key"
     if error_class == MPI_ERR_NO_MEM:
         return "no memory"
     if error_class == MPI_ERR_KEYVAL:

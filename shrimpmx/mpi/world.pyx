@@ -21,6 +21,8 @@ from shrimpmx.mpi.data_calls cimport data_calls_fill
 from shrimpmx.mpi.datatype cimport datatype_fill
 from shrimpmx.mpi.error cimport error_fill
 from shrimpmx.mpi.group cimport group_fill, group_start
+from shrimpmx.mpi.info cimport info_fill
+from shrimpmx.mpi.memory cimport memory_fill
 from shrimpmx.mpi.operation cimport operation_fill
 from shrimpmx.mpi.point cimport point_fill
 from shrimpmx.mpi.reduction_calls cimport reduction_calls_fill
@@ -41,6 +43,11 @@ from shrimpmx.wait.strategy cimport WAIT_STOPPED
 
 from shrimpmx.mpi.joining import join_world
 
+cdef extern from "<pthread.h>" nogil:
+    ctypedef unsigned long pthread_t
+    pthread_t pthread_self() noexcept
+    int pthread_equal(pthread_t one, pthread_t other) noexcept
+
 # The thread level that MPI_Init_thread provides: a waiting strategy by signals serves one thread.
 provided = MPI_THREAD_MULTIPLE
 
@@ -54,6 +61,7 @@ cdef:
     runner_record **runners     # [rank]
     int *nodes                  # [rank]
     int level = MPI_THREAD_MULTIPLE
+    pthread_t main_thread
 
 
 def start(int required):
@@ -71,8 +79,9 @@ def begin(joined):
     """Let MPI's calls of this process be those of `joined`, which has to outlive them: the capsule
     of the table of functions.
     """
-    global level, provided
+    global level, main_thread, provided
     provided = level = MPI_THREAD_SERIALIZED if joined.signals else MPI_THREAD_MULTIPLE
+    main_thread = pthread_self()
     bind(joined)
     group_start()
     comm_start()
@@ -116,6 +125,8 @@ cdef int bind(object joined) except -1:
 cdef void fill() noexcept nogil:
     refuse_all(&table)
     error_fill(&table)
+    info_fill(&table)
+    memory_fill(&table)
     comm_fill(&table)
     group_fill(&table)
     attribute_fill(&table)
@@ -129,6 +140,7 @@ cdef void fill() noexcept nogil:
     table.Finalize = finalize
     table.Abort = abort
     table.Query_thread = query_thread
+    table.Is_thread_main = is_thread_main
     table.Get_processor_name = get_processor_name
 
 
@@ -194,6 +206,12 @@ cdef int abort(MPI_Comm comm, int code) noexcept nogil:
 
 cdef int query_thread(int *answer) noexcept nogil:
     answer[0] = level
+    return MPI_SUCCESS
+
+
+cdef int is_thread_main(int *flag) noexcept nogil:
+    """Whether it is the thread that called MPI_Init."""
+    flag[0] = pthread_equal(pthread_self(), main_thread)
     return MPI_SUCCESS
 
 

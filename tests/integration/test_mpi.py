@@ -212,6 +212,23 @@ for _ in range(300):
 for comm in (node, copy, halves):
     comm.Free()
 """,
+    "info and memory": """
+info = MPI.Info.Create({"one": "1", "two": "x" * 1000})
+copy = info.Dup()
+info.Delete("one")
+assert (list(copy.items()), info.Get("one"), info.nkeys) == (
+    [("one", "1"), ("two", "x" * 1000)], None, 1
+)
+copy.Free(), info.Free()
+world.Get_info().Free()
+block = MPI.Alloc_mem(100_000)
+data = np.frombuffer(block, np.uint8)
+data[:] = rank
+theirs = np.empty_like(data)
+world.Sendrecv(data, right, 1, theirs, left, 1)
+assert (theirs == left).all()
+MPI.Free_mem(block)
+""",
     "errors": """
 def class_of(call, *arguments):
     try:

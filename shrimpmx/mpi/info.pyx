@@ -1,0 +1,230 @@
+"""Info objects (MPI 3.1, chapter 9). Keys and values are kept in the order in which they came.
+
+No hint means anything to this library: communicators take them and give an empty object back.
+"""
+
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, strcmp, strdup, strlen
+
+from shrimpmx.mpi.abi cimport (
+    MPI_Comm, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_INFO, MPI_ERR_INFO_KEY, MPI_ERR_INFO_NOKEY,
+    MPI_ERR_INFO_VALUE, MPI_ERR_NO_MEM, MPI_Info, MPI_INFO_ENV, MPI_INFO_NULL, MPI_SUCCESS,
+)
+from shrimpmx.mpi.communicator cimport comm_of
+from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mpi.world cimport world
+from shrimpmx.mx.calls cimport call_enter, call_leave
+from shrimpmx.mx.core cimport EndpointCore
+
+cdef enum:
+    INFOS = 65536
+    HANDLE = <int>0x9C000000
+    NUMBER = 0x03FFFFFF
+    # MPI_MAX_INFO_KEY and MPI_MAX_INFO_VAL, with the zero at the end.
+    KEY_MAX = 255
+    VALUE_MAX = 1024
+
+cdef struct Pair:
+    char *key
+    char *value
+    Pair *next
+
+cdef struct Info:
+    bint used
+    Pair *pairs
+
+cdef:
+    Info *infos[INFOS]       # NULL: never made
+    Info environment         # MPI_INFO_ENV, which has nothing
+
+
+cdef Info *info_of(MPI_Info handle) noexcept nogil:
+    cdef int number = handle & NUMBER
+    if handle == MPI_INFO_ENV:
+        return &environment
+    if (handle & ~NUMBER) != HANDLE or number >= INFOS or infos[number] == NULL:
+        return NULL
+    return infos[number] if infos[number].used else NULL
+
+
+cdef Pair **place_of(Info *info, const char *key) noexcept nogil:
+    """The link to the pair of that key, or to the end of the list."""
+    cdef Pair **place = &info.pairs
+    while place[0] != NULL and strcmp(place[0].key, key) != 0:
+        place = &place[0].next
+    return place
+
+
+cdef void drop(Pair **place) noexcept nogil:
+    cdef Pair *pair = place[0]
+    place[0] = pair.next
+    free(pair.key)
+    free(pair.value)
+    free(pair)
+
+
+cdef int check_key(const char *key) noexcept nogil:
+    return MPI_SUCCESS if 0 < strlen(key) <= KEY_MAX else MPI_ERR_INFO_KEY
+
+
+cdef int create(MPI_Info *made) noexcept nogil:
+    cdef int number = 0
+    made[0] = MPI_INFO_NULL
+    call_enter(<EndpointCore>world.core)
+    while number < INFOS and infos[number] != NULL and infos[number].used:
+        number += 1
+    if number < INFOS and infos[number] == NULL:
+        infos[number] = <Info *>calloc(1, sizeof(Info))
+    if number < INFOS and infos[number] != NULL:
+        infos[number].used = True
+        made[0] = HANDLE | number
+    call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS if made[0] != MPI_INFO_NULL else error_raise(NULL, MPI_ERR_NO_MEM)
+
+
+cdef int free_info(MPI_Info *handle) noexcept nogil:
+    cdef Info *info = info_of(handle[0])
+    if info == NULL or info == &environment:
+        return error_raise(NULL, MPI_ERR_INFO)
+    while info.pairs != NULL:
+        drop(&info.pairs)
+    info.used = False
+    handle[0] = MPI_INFO_NULL
+    return MPI_SUCCESS
+
+
+cdef int set_value(MPI_Info handle, const char *key, const char *value) noexcept nogil:
+    cdef Info *info = info_of(handle)
+    cdef Pair **place
+    cdef char *copied
+    if info == NULL or info == &environment:
+        return error_raise(NULL, MPI_ERR_INFO)
+    if check_key(key) != MPI_SUCCESS:
+        return error_raise(NULL, MPI_ERR_INFO_KEY)
+    if strlen(value) > VALUE_MAX:
+        return error_raise(NULL, MPI_ERR_INFO_VALUE)
+    copied = strdup(value)
+    place = place_of(info, key)
+    if place[0] == NULL:
+        place[0] = <Pair *>calloc(1, sizeof(Pair))
+        if place[0] != NULL:
+            place[0].key = strdup(key)
+    if copied == NULL or place[0] == NULL or place[0].key == NULL:
+        return error_raise(NULL, MPI_ERR_NO_MEM)
+    free(place[0].value)
+    place[0].value = copied
+    return MPI_SUCCESS
+
+
+cdef int get_value(MPI_Info handle, const char *key, int room, char *value,
+                   int *flag) noexcept nogil:
+    """As much of it as `room` characters have, and a zero."""
+    cdef Info *info = info_of(handle)
+    cdef Pair *pair
+    cdef int length
+    if info == NULL:
+        return error_raise(NULL, MPI_ERR_INFO)
+    if check_key(key) != MPI_SUCCESS:
+        return error_raise(NULL, MPI_ERR_INFO_KEY)
+    pair = place_of(info, key)[0]
+    flag[0] = pair != NULL
+    if pair != NULL:
+        length = min(room, <int>strlen(pair.value))
+        memcpy(value, pair.value, length)
+        value[length] = 0
+    return MPI_SUCCESS
+
+
+cdef int get_length(MPI_Info handle, const char *key, int *length, int *flag) noexcept nogil:
+    cdef Info *info = info_of(handle)
+    cdef Pair *pair
+    if info == NULL:
+        return error_raise(NULL, MPI_ERR_INFO)
+    if check_key(key) != MPI_SUCCESS:
+        return error_raise(NULL, MPI_ERR_INFO_KEY)
+    pair = place_of(info, key)[0]
+    flag[0] = pair != NULL
+    if pair != NULL:
+        length[0] = <int>strlen(pair.value)
+    return MPI_SUCCESS
+
+
+cdef int get_count(MPI_Info handle, int *count) noexcept nogil:
+    cdef Info *info = info_of(handle)
+    cdef Pair *pair
+    if info == NULL:
+        return error_raise(NULL, MPI_ERR_INFO)
+    count[0] = 0
+    pair = info.pairs
+    while pair != NULL:
+        count[0] += 1
+        pair = pair.next
+    return MPI_SUCCESS
+
+
+cdef int get_key(MPI_Info handle, int number, char *key) noexcept nogil:
+    cdef Info *info = info_of(handle)
+    cdef Pair *pair
+    if info == NULL:
+        return error_raise(NULL, MPI_ERR_INFO)
+    pair = info.pairs
+    while pair != NULL and number > 0:
+        number -= 1
+        pair = pair.next
+    if pair == NULL or number < 0:
+        return error_raise(NULL, MPI_ERR_ARG)
+    memcpy(key, pair.key, strlen(pair.key) + 1)
+    return MPI_SUCCESS
+
+
+cdef int delete_key(MPI_Info handle, const char *key) noexcept nogil:
+    cdef Info *info = info_of(handle)
+    cdef Pair **place
+    if info == NULL or info == &environment:
+        return error_raise(NULL, MPI_ERR_INFO)
+    if check_key(key) != MPI_SUCCESS:
+        return error_raise(NULL, MPI_ERR_INFO_KEY)
+    place = place_of(info, key)
+    if place[0] == NULL:
+        return error_raise(NULL, MPI_ERR_INFO_NOKEY)
+    drop(place)
+    return MPI_SUCCESS
+
+
+cdef int dup(MPI_Info handle, MPI_Info *made) noexcept nogil:
+    cdef Info *info = info_of(handle)
+    cdef Pair *pair
+    cdef int code
+    if info == NULL:
+        return error_raise(NULL, MPI_ERR_INFO)
+    code = create(made)
+    pair = info.pairs
+    while pair != NULL and code == MPI_SUCCESS:
+        code = set_value(made[0], pair.key, pair.value)
+        pair = pair.next
+    return code
+
+
+cdef int comm_set_info(MPI_Comm handle, MPI_Info info) noexcept nogil:
+    if comm_of(handle) == NULL:
+        return error_raise(NULL, MPI_ERR_COMM)
+    return MPI_SUCCESS if info_of(info) != NULL else error_raise(NULL, MPI_ERR_INFO)
+
+
+cdef int comm_get_info(MPI_Comm handle, MPI_Info *made) noexcept nogil:
+    return create(made) if comm_of(handle) != NULL else error_raise(NULL, MPI_ERR_COMM)
+
+
+cdef void info_fill(mpi_table *table) noexcept nogil:
+    table.Info_create = create
+    table.Info_dup = dup
+    table.Info_free = free_info
+    table.Info_set = set_value
+    table.Info_get = get_value
+    table.Info_get_valuelen = get_length
+    table.Info_get_nkeys = get_count
+    table.Info_get_nthkey = get_key
+    table.Info_delete = delete_key
+    table.Comm_set_info = comm_set_info
+    table.Comm_get_info = comm_get_info
