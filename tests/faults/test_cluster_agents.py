@@ -76,9 +76,7 @@ def test_a_dma_agent_that_stops_for_a_while_does_no_harm() -> None:
 def test_a_stopped_agent_is_named_at_the_deadline(process: str, tmp_path: Path) -> None:
     spec = endless("stop", process)
     name = spec.agent_faults[0].process
-    with pytest.raises(
-        AgentError, match=rf"did not end within 1 s because of {name} \(stopped\)"
-    ):
+    with pytest.raises(AgentError, match=rf"did not end within 1 s because of {name} \(stopped\)"):
         run(spec, deadline_s=1.0, directory=tmp_path)
     dump = (tmp_path / "deadline.txt").read_text()
     assert f"stack of {name}:\n  (none: the process is stopped)" in dump

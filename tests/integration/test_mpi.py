@@ -216,7 +216,7 @@ for comm in (node, copy, halves):
 info = MPI.Info.Create({"one": "1", "two": "x" * 1000})
 copy = info.Dup()
 info.Delete("one")
-assert (list(copy.items()), info.Get("one"), info.nkeys) == (
+assert (list(copy.items()), info.Get("one"), len(info)) == (
     [("one", "1"), ("two", "x" * 1000)], None, 1
 )
 copy.Free(), info.Free()
