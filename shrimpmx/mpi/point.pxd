@@ -1,5 +1,26 @@
 """Point to point."""
 
+from libc.stdint cimport int64_t, uint64_t
+
+from shrimpmx.mpi.abi cimport MPI_Comm, MPI_Datatype
+from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.table cimport mpi_table
+
+cdef enum:
+    # What a check says of a message to or from MPI_PROC_NULL.
+    NO_PROCESS = -1
+
+cdef struct Envelope:        # what a call names
+    Comm *comm
+    int64_t length           # bytes
+    uint64_t match
+    uint64_t mask
+
+# MPI_SUCCESS, NO_PROCESS or the class of an error in the arguments of a send.
+cdef int check_send(Envelope *envelope, int count, MPI_Datatype datatype, int target, int tag,
+                    MPI_Comm handle) noexcept nogil
+# The same of a receive, without its data, and of that.
+cdef int check_receive(Envelope *envelope, int source, int tag, MPI_Comm handle) noexcept nogil
+cdef int check_data(Envelope *envelope, int64_t count, MPI_Datatype datatype) noexcept nogil
 
 cdef void point_fill(mpi_table *table) noexcept nogil

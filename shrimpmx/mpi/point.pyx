@@ -4,7 +4,7 @@ A short message that matches at once is over when its call returns; others wait 
 strategy. Messages to and from MPI_PROC_NULL are over from the start.
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -33,18 +33,6 @@ from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.types cimport (
     MESSAGE_MAX_BYTES, REQUEST_DONE, STATUS_TRUNCATED, MxRequest,
 )
-
-cdef enum:
-    # What check() says of a message to or from MPI_PROC_NULL.
-    NO_PROCESS = -1
-
-
-cdef struct Envelope:        # what a call names
-    Comm *comm
-    int64_t length           # bytes
-    uint64_t match
-    uint64_t mask
-
 
 cdef int check(Envelope *envelope, MPI_Comm handle, int peer, int tag) noexcept nogil:
     """The communicator and the peer, which may be any source: MPI_SUCCESS, NO_PROCESS or the

@@ -1,9 +1,10 @@
 """MPI's requests: numbered records of what is under way."""
 
+from libc.stdint cimport int64_t, uint64_t
+
 from shrimpmx.mpi.abi cimport MPI_Request, MPI_Status
 from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.schedule cimport Schedule
-from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mx.types cimport MxRequest
 
 cdef enum RequestKind:
@@ -13,7 +14,22 @@ cdef enum RequestKind:
     KIND_RECEIVE
     KIND_MESSAGE             # a matched message that no receive has taken yet
     KIND_COLLECTIVE
+    KIND_INACTIVE            # persistent, and not started
     KIND_ORPHAN              # freed by the user before it was over
+
+cdef enum PlanKind:
+    PLAN_SEND
+    PLAN_SYNCHRONOUS_SEND
+    PLAN_BUFFERED_SEND
+    PLAN_RECEIVE
+
+cdef struct Plan:            # what a persistent request starts, again and again
+    PlanKind kind
+    void *data
+    int64_t length           # bytes
+    int peer                 # a rank of the communicator, MPI_PROC_NULL or MPI_ANY_SOURCE
+    uint64_t match
+    uint64_t mask
 
 cdef struct Request:
     MPI_Request handle
@@ -21,19 +37,27 @@ cdef struct Request:
     Comm *comm
     MxRequest *mx
     Schedule *schedule
+    bint is_persistent       # it goes back to KIND_INACTIVE when it is over
+    Plan plan                # of a persistent one
+    void *copied             # of an orphan: the data of a buffered send
     Request *next            # of the free ones, or of the orphans
 
 # All of these under the lock.
 # A record; NULL without memory. The communicator lives as long as it does.
 cdef Request *request_new(RequestKind kind, Comm *comm) noexcept nogil
 cdef void request_free(Request *request) noexcept nogil
-# The record of a handle; NULL: there is none. `kind` KIND_MESSAGE finds messages, others requests.
+# The record of a handle, of a matched message or of a request; NULL: there is none.
 cdef Request *request_of(MPI_Request handle, bint message) noexcept nogil
 cdef bint request_over(const Request *request) noexcept nogil
-# Takes the outcome of a request that is over, which is freed: the class of its error.
+# Takes the outcome of a request that is over: the class of its error. It is freed, or inactive.
 cdef int request_end(Request *request, MPI_Status *status) noexcept nogil
 
-cdef void request_fill(mpi_table *table) noexcept nogil
+# It goes on to its end, and is given back then; `copied`, from malloc, with it.
+cdef void request_orphan(Request *request, void *copied) noexcept nogil
+# Gives back the orphans that are over.
+cdef void requests_reap() noexcept nogil
+# Whether buffered sends are under way.
+cdef bint requests_buffered() noexcept nogil
 
 # The outcome of a message that was received, or looked at: the class of its error.
 cdef int status_of_message(const MxRequest *message, MPI_Status *status) noexcept nogil

@@ -15,8 +15,10 @@ from shrimpmx.mpi.abi cimport (
     MPI_MAX_PROCESSOR_NAME, MPI_SUCCESS, MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED, MPI_Comm,
 )
 from shrimpmx.mpi.attribute cimport attribute_fill, attributes_delete
+from shrimpmx.mpi.buffered cimport buffered_fill
 from shrimpmx.mpi.collective cimport barrier_of_world, collective_fill
 from shrimpmx.mpi.communicator cimport comm_fill, comm_self, comm_start
+from shrimpmx.mpi.completion cimport completion_fill
 from shrimpmx.mpi.data_calls cimport data_calls_fill
 from shrimpmx.mpi.datatype cimport datatype_fill
 from shrimpmx.mpi.error cimport error_fill
@@ -24,10 +26,10 @@ from shrimpmx.mpi.group cimport group_fill, group_start
 from shrimpmx.mpi.info cimport info_fill
 from shrimpmx.mpi.memory cimport memory_fill
 from shrimpmx.mpi.operation cimport operation_fill
+from shrimpmx.mpi.persistent cimport persistent_fill
 from shrimpmx.mpi.point cimport point_fill
 from shrimpmx.mpi.reduction_calls cimport reduction_calls_fill
 from shrimpmx.mpi.refusal cimport refuse_all
-from shrimpmx.mpi.request cimport request_fill
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_wait
 from shrimpmx.mx.core cimport EndpointCore, found_function
@@ -39,7 +41,7 @@ from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport RUNNER_DONE, RUNNER_FAILED, control_header, runner_record
-from shrimpmx.wait.strategy cimport WAIT_STOPPED
+from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult
 
 from shrimpmx.mpi.joining import join_world
 
@@ -133,7 +135,9 @@ cdef void fill() noexcept nogil:
     datatype_fill(&table)
     operation_fill(&table)
     point_fill(&table)
-    request_fill(&table)
+    buffered_fill(&table)
+    completion_fill(&table)
+    persistent_fill(&table)
     collective_fill(&table)
     data_calls_fill(&table)
     reduction_calls_fill(&table)
@@ -147,8 +151,11 @@ cdef void fill() noexcept nogil:
 # -- waiting ---------------------------------------------------------------------
 
 cdef void world_wait(found_function found, void *context) noexcept nogil:
-    if call_wait(<EndpointCore>world.core, found, context, NEVER_NS) == WAIT_STOPPED:
-        _exit(1)  # another rank has failed, and the supervisor says so
+    cdef WaitResult result = WAIT_TIMED_OUT
+    while result != WAIT_READY:
+        result = call_wait(<EndpointCore>world.core, found, context, NEVER_NS)
+        if result == WAIT_STOPPED:
+            _exit(1)  # another rank has failed, and the supervisor says so
 
 
 cdef void world_abort(int code) noexcept nogil:

@@ -60,6 +60,28 @@ status = MPI.Status()
 never.Wait(status)
 assert status.Is_cancelled()
 """,
+    "persistent requests": """
+mine, theirs = np.empty(10), np.empty(10)
+send, receive = world.Send_init(mine, right, 4), world.Recv_init(theirs, left, 4)
+for turn in range(30):
+    mine[:] = rank + turn
+    MPI.Prequest.Startall([receive, send])
+    MPI.Request.Waitall([send, receive])
+    assert (theirs == left + turn).all()
+assert send.Test() and MPI.Request.Waitany([send, receive]) == MPI.UNDEFINED
+send.Free(), receive.Free()
+""",
+    "buffered sends": """
+MPI.Attach_buffer(bytearray(3 * (800 + MPI.BSEND_OVERHEAD)))
+mine = np.arange(100.0)
+for turn in range(3):
+    world.Bsend(mine + turn, right, turn)
+for turn in range(3):
+    theirs = np.empty(100)
+    world.Recv(theirs, left, turn)
+    assert (theirs == mine + turn).all()
+assert len(MPI.Detach_buffer()) == 3 * (800 + MPI.BSEND_OVERHEAD)
+""",
     "probes": """
 request = world.Isend(np.arange(rank + 1, dtype="i4"), right, 8)
 status = MPI.Status()
