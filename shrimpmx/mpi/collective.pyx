@@ -13,7 +13,7 @@ from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
 from shrimpmx.mpi.datatype cimport TYPE_INVALID, datatype_bytes
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.exchange cimport (
-    Parts, build_allgather, build_barrier, build_broadcast,
+    Parts, build_allgather, build_barrier, build_broadcast, part_bytes,
 )
 from shrimpmx.mpi.request cimport KIND_COLLECTIVE, Request, request_new
 from shrimpmx.mpi.schedule cimport (
@@ -24,6 +24,7 @@ from shrimpmx.mpi.world cimport world, world_wait
 from shrimpmx.mx.calls cimport call_enter, call_leave
 from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.library cimport Library
+from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
 
 
 cdef bint found_over(Library library, void *context) noexcept nogil:
@@ -76,10 +77,8 @@ cdef int check_parts(Parts *parts, const void *data, int count, MPI_Datatype dat
     parts.places = places
     if parts.unit == TYPE_INVALID:
         return MPI_ERR_TYPE
-    if counts == NULL:
-        return MPI_ERR_COUNT if count < 0 else MPI_SUCCESS
-    for rank in range(size):
-        if counts[rank] < 0:
+    for rank in range(size if counts != NULL else min(1, size)):
+        if not 0 <= part_bytes(parts, rank) <= MESSAGE_MAX_BYTES:
             return MPI_ERR_COUNT
     return MPI_SUCCESS
 
@@ -89,7 +88,7 @@ cdef int check_one(int64_t *length, int count, MPI_Datatype datatype) noexcept n
     length[0] = <int64_t>count * unit
     if unit == TYPE_INVALID:
         return MPI_ERR_TYPE
-    return MPI_ERR_COUNT if count < 0 else MPI_SUCCESS
+    return MPI_SUCCESS if 0 <= length[0] <= MESSAGE_MAX_BYTES else MPI_ERR_COUNT
 
 
 # -- for other calls -----------------------------------------------------------------------
@@ -109,7 +108,7 @@ cdef int allgather_bytes(Comm *comm, const void *own, void *into, int64_t length
     cdef Schedule *schedule = begin(comm, 0)
     cdef Parts parts = Parts(into, length, 1, NULL, NULL)
     if schedule != NULL:
-        build_allgather(schedule, own, &parts)
+        build_allgather(schedule, own, length, &parts)
     return run(comm, schedule, NULL)
 
 

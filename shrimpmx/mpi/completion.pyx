@@ -94,6 +94,8 @@ cdef int end_of(MPI_Request *handle, MPI_Status *status, Comm **comm) noexcept n
         status_empty(status, MPI_ANY_SOURCE)
         return MPI_SUCCESS
     request = request_of(handle[0], False)
+    if request == NULL:  # it stands twice in the array
+        return MPI_ERR_REQUEST
     comm[0] = request.comm
     # One that is persistent keeps its handle.
     if not request.is_persistent:

@@ -88,7 +88,7 @@ cdef int allgather_as(const void *data, int count, MPI_Datatype datatype, void *
     cdef Comm *comm = comm_of(handle)
     cdef Schedule *schedule
     cdef Parts parts
-    cdef int64_t length
+    cdef int64_t length = 0
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
@@ -99,7 +99,7 @@ cdef int allgather_as(const void *data, int count, MPI_Datatype datatype, void *
         return error_raise(comm, code)
     schedule = begin(comm, 0)
     if schedule != NULL:
-        build_allgather(schedule, own_of(data), &parts)
+        build_allgather(schedule, own_of(data), length, &parts)
     return ended(comm, run(comm, schedule, request))
 
 

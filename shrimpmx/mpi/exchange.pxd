@@ -40,7 +40,8 @@ cdef void build_gather(Schedule *schedule, const void *own, int64_t length, cons
 cdef void build_scatter(Schedule *schedule, const Parts *parts, void *own, int64_t length,
                         int root) noexcept nogil
 # A ring (Thakur and others, 4.1). `own`: NULL if it is in place.
-cdef void build_allgather(Schedule *schedule, const void *own, const Parts *parts) noexcept nogil
+cdef void build_allgather(Schedule *schedule, const void *own, int64_t length,
+                          const Parts *parts) noexcept nogil
 # All messages at once.
 cdef void build_alltoall(Schedule *schedule, const Parts *sent,
                          const Parts *received) noexcept nogil

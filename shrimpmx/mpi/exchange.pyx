@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from shrimpmx.mpi.schedule cimport (
-    Schedule, schedule_copy, schedule_receive, schedule_round, schedule_send,
+    Schedule, schedule_keep, schedule_receive, schedule_round, schedule_send,
 )
 
 
@@ -40,7 +40,7 @@ cdef void build_gather(Schedule *schedule, const void *own, int64_t length, cons
         schedule_send(schedule, root, own, length)
         return
     if own != NULL:
-        schedule_copy(schedule, own, part_at(parts, root), length)
+        schedule_keep(schedule, own, length, part_at(parts, root), part_bytes(parts, root))
     for rank in range(schedule.comm.size):
         if rank != root:
             schedule_receive(schedule, rank, part_at(parts, rank), part_bytes(parts, rank))
@@ -53,17 +53,17 @@ cdef void build_scatter(Schedule *schedule, const Parts *parts, void *own, int64
         schedule_receive(schedule, root, own, length)
         return
     if own != NULL:
-        schedule_copy(schedule, part_at(parts, root), own, part_bytes(parts, root))
+        schedule_keep(schedule, part_at(parts, root), part_bytes(parts, root), own, length)
     for rank in range(schedule.comm.size):
         if rank != root:
             schedule_send(schedule, rank, part_at(parts, rank), part_bytes(parts, rank))
 
 
-cdef void build_allgather(Schedule *schedule, const void *own,
+cdef void build_allgather(Schedule *schedule, const void *own, int64_t length,
                           const Parts *parts) noexcept nogil:
     cdef int rank = schedule.comm.rank, size = schedule.comm.size, step, coming
     if own != NULL:
-        schedule_copy(schedule, own, part_at(parts, rank), part_bytes(parts, rank))
+        schedule_keep(schedule, own, length, part_at(parts, rank), part_bytes(parts, rank))
     for step in range(size - 1):
         coming = (rank - step - 1 + size) % size
         schedule_send(schedule, (rank + 1) % size, part_at(parts, (coming + 1) % size),
@@ -76,7 +76,8 @@ cdef void build_allgather(Schedule *schedule, const void *own,
 cdef void build_alltoall(Schedule *schedule, const Parts *sent,
                          const Parts *received) noexcept nogil:
     cdef int rank = schedule.comm.rank, size = schedule.comm.size, step, source, target
-    schedule_copy(schedule, part_at(sent, rank), part_at(received, rank), part_bytes(sent, rank))
+    schedule_keep(schedule, part_at(sent, rank), part_bytes(sent, rank), part_at(received, rank),
+                  part_bytes(received, rank))
     # Each rank begins with its own neighbour.
     for step in range(1, size):
         source = (rank - step + size) % size

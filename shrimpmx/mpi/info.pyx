@@ -127,6 +127,8 @@ cdef int get_value(MPI_Info handle, const char *key, int room, char *value,
         return error_raise(NULL, MPI_ERR_INFO)
     if check_key(key) != MPI_SUCCESS:
         return error_raise(NULL, MPI_ERR_INFO_KEY)
+    if room < 0:
+        return error_raise(NULL, MPI_ERR_ARG)
     pair = place_of(info, key)[0]
     flag[0] = pair != NULL
     if pair != NULL:

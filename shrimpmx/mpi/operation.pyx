@@ -3,11 +3,12 @@
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
-from libc.stdlib cimport calloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Datatype, MPI_ERR_NO_MEM, MPI_ERR_OP, MPI_ERR_TYPE, MPI_Op, MPI_SUCCESS, MPI_User_function,
+    MPI_Datatype, MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_OP, MPI_ERR_TYPE, MPI_Op, MPI_SUCCESS,
+    MPI_User_function,
 )
 from shrimpmx.mpi.datatype cimport (
     PAIR_DOUBLE, PAIR_FLOAT, PAIR_LONG, PAIR_LONG_DOUBLE, PAIR_SHORT, TYPE_INVALID,
@@ -21,7 +22,7 @@ cdef enum:
     BUILT_IN = 0x58000000
     HANDLE = <int>0x98000000
     NUMBER = 0x03FFFFFF
-    OPS = 4096
+    OPS = 65536
 
 cdef enum Operation:         # the lowest bits of a built-in operation's handle
     OP_MAX = 1
@@ -62,6 +63,7 @@ cdef enum Kind:              # of values, as operations see them
 cdef struct Foreign:         # an operation of the user's
     MPI_User_function *function
     bint commutes
+    bint freed               # by the user; a schedule may still use it
 
 cdef struct FloatPair:
     float value
@@ -168,7 +170,7 @@ cdef int operation_check(MPI_Op operation, MPI_Datatype datatype) noexcept nogil
     if datatype_bytes(datatype) == TYPE_INVALID:
         return MPI_ERR_TYPE
     if foreign_of(operation) != NULL:
-        return MPI_SUCCESS
+        return MPI_ERR_OP if foreign_of(operation).freed else MPI_SUCCESS
     if (operation & ~0xFF) != BUILT_IN or not OP_MAX <= what <= OP_NO_OP:
         return MPI_ERR_OP
     if what in (OP_REPLACE, OP_NO_OP):
@@ -342,10 +344,11 @@ cdef void apply_to_pairs(int what, const void *data, void *into, int64_t count,
 # -- calls -------------------------------------------------------------------------------
 
 cdef int op_create(MPI_User_function *function, int commutes, MPI_Op *made) noexcept nogil:
-    """The number of a freed one is not given out again: a schedule may still use it."""
+    """The number of a freed one is not given out again."""
     global foreigners_count
     cdef Foreign *foreign = <Foreign *>calloc(1, sizeof(Foreign))
     if foreign == NULL or foreigners_count == OPS:
+        free(foreign)
         return error_raise(NULL, MPI_ERR_NO_MEM)
     foreign.function = function
     foreign.commutes = commutes != 0
@@ -356,8 +359,9 @@ cdef int op_create(MPI_User_function *function, int commutes, MPI_Op *made) noex
 
 
 cdef int op_free(MPI_Op *operation) noexcept nogil:
-    if foreign_of(operation[0]) == NULL:
+    if foreign_of(operation[0]) == NULL or foreign_of(operation[0]).freed:
         return error_raise(NULL, MPI_ERR_OP)
+    foreign_of(operation[0]).freed = True
     operation[0] = OP_NULL
     return MPI_SUCCESS
 
@@ -372,6 +376,8 @@ cdef int op_commutative(MPI_Op operation, int *commutes) noexcept nogil:
 cdef int reduce_local(const void *data, void *into, int count, MPI_Datatype datatype,
                       MPI_Op operation) noexcept nogil:
     cdef int code = operation_check(operation, datatype)
+    if count < 0:
+        code = MPI_ERR_COUNT
     if code != MPI_SUCCESS:
         return error_raise(NULL, code)
     operation_apply(operation, data, into, count, datatype)

@@ -17,11 +17,12 @@ from shrimpmx.mpi.abi cimport (
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
 from shrimpmx.mpi.datatype cimport TYPE_INVALID, datatype_bytes
 from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.matching cimport match_bits, match_mask
+from shrimpmx.mpi.matching cimport TAG_MAX, match_bits, match_mask
 from shrimpmx.mpi.request cimport (
     KIND_MESSAGE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, Request, RequestKind, request_free,
     request_new, request_of, status_empty, status_of_message,
 )
+from shrimpmx.mpi.schedule cimport schedules_advance
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world, world_wait
 from shrimpmx.mx.calls cimport (
@@ -45,7 +46,7 @@ cdef int check(Envelope *envelope, MPI_Comm handle, int peer, int tag) noexcept 
         return NO_PROCESS
     if peer != MPI_ANY_SOURCE and <unsigned int>peer >= <unsigned int>comm.size:
         return MPI_ERR_RANK
-    if tag < 0 and tag != MPI_ANY_TAG:
+    if (tag < 0 and tag != MPI_ANY_TAG) or tag > TAG_MAX:
         return MPI_ERR_TAG
     return MPI_SUCCESS
 
@@ -139,7 +140,7 @@ cdef int finish(MxRequest *request, MPI_Status *status, bint is_send) noexcept n
     if request == NULL:
         return MPI_ERR_NO_MEM
     if not request.flags & REQUEST_DONE:
-        world_wait(found_done, request)
+        world_wait(found_over, request)
     if not is_send:
         code = status_of_message(request, status)
     elif request.status > STATUS_TRUNCATED:
@@ -250,6 +251,12 @@ cdef int ireceive(void *data, int count, MPI_Datatype datatype, int source, int 
 
 # -- probes ------------------------------------------------------------------------
 
+cdef bint found_over(Library library, void *context) noexcept nogil:
+    """A process that waits for a message goes on with its collectives (MPI 3.1, 5.12)."""
+    schedules_advance()
+    return found_done(library, context)
+
+
 cdef struct Probe:
     const Envelope *envelope
     MxRequest *message
@@ -257,6 +264,7 @@ cdef struct Probe:
 
 cdef bint found_message(Library library, void *context) noexcept nogil:
     cdef Probe *wanted = <Probe *>context
+    schedules_advance()
     wanted.message = call_peek(<EndpointCore>world.core, wanted.envelope.match,
                                wanted.envelope.mask)
     return wanted.message != NULL
@@ -327,40 +335,34 @@ cdef int improbe(int source, int tag, MPI_Comm handle, int *flag, MPI_Message *t
 cdef int mreceive(void *data, int count, MPI_Datatype datatype, MPI_Message *taken,
                   MPI_Status *status) noexcept nogil:
     cdef Comm *comm = NULL
-    cdef MxRequest *request
+    cdef Request *request
     cdef int code
     if taken[0] == MPI_MESSAGE_NO_PROC:
         taken[0] = MPI_MESSAGE_NULL
         status_empty(status, MPI_PROC_NULL)
         return MPI_SUCCESS
     call_enter(<EndpointCore>world.core)
-    request = receive_taken(data, count, datatype, taken, &comm, &code)
-    if code == MPI_SUCCESS:
-        code = finish(request, status, False)
+    request = receive_taken(data, count, datatype, taken, &code)
+    if request != NULL:
+        comm = request.comm
+        code = finish(request.mx, status, False)
+        request_free(request)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(comm, code)
 
 
 cdef int imreceive(void *data, int count, MPI_Datatype datatype, MPI_Message *taken,
                    MPI_Request *handle) noexcept nogil:
-    cdef Comm *comm = NULL
-    cdef MxRequest *mx
     cdef Request *request = NULL
     cdef int code
     call_enter(<EndpointCore>world.core)
     if taken[0] == MPI_MESSAGE_NO_PROC:
         from_nobody(taken, &request, &code)
     else:
-        mx = receive_taken(data, count, datatype, taken, &comm, &code)
-        if code == MPI_SUCCESS:
-            request = request_new(KIND_RECEIVE, comm)
-            if request == NULL:
-                code = MPI_ERR_NO_MEM
-            else:
-                request.mx = mx
+        request = receive_taken(data, count, datatype, taken, &code)
     handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
     call_leave(<EndpointCore>world.core)
-    return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(comm, code)
+    return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(NULL, code)
 
 
 cdef void from_nobody(MPI_Message *taken, Request **request, int *code) noexcept nogil:
@@ -369,16 +371,15 @@ cdef void from_nobody(MPI_Message *taken, Request **request, int *code) noexcept
     taken[0] = MPI_MESSAGE_NULL
 
 
-cdef MxRequest *receive_taken(void *data, int count, MPI_Datatype datatype, MPI_Message *taken,
-                              Comm **comm, int *code) noexcept nogil:
-    """Under the lock; `code` is the class of an error. The message is gone if there was none."""
+cdef Request *receive_taken(void *data, int count, MPI_Datatype datatype, MPI_Message *taken,
+                            int *code) noexcept nogil:
+    """Under the lock: the record of the message becomes that of a receive. NULL with an error."""
     cdef Request *message = request_of(taken[0], True)
     cdef Envelope envelope
     cdef MxRequest *request
     if message == NULL:
         code[0] = MPI_ERR_REQUEST
         return NULL
-    comm[0] = message.comm
     code[0] = check_data(&envelope, count, datatype)
     if code[0] != MPI_SUCCESS:
         return NULL
@@ -387,9 +388,10 @@ cdef MxRequest *receive_taken(void *data, int count, MPI_Datatype datatype, MPI_
     if request == NULL:
         code[0] = MPI_ERR_NO_MEM
         return NULL
-    request_free(message)
+    message.kind = KIND_RECEIVE
+    message.mx = request
     taken[0] = MPI_MESSAGE_NULL
-    return request
+    return message
 
 
 cdef void point_fill(mpi_table *table) noexcept nogil:

@@ -6,6 +6,7 @@ stands in front.
 
 from libc.stdint cimport int64_t, uint8_t
 
+from shrimpmx.mpi.abi cimport MPI_Op
 from shrimpmx.mpi.exchange cimport build_broadcast
 from shrimpmx.mpi.operation cimport operation_commutes
 from shrimpmx.mpi.schedule cimport (
@@ -13,9 +14,9 @@ from shrimpmx.mpi.schedule cimport (
 )
 
 
-cdef int64_t room_of_reduction(int size, int64_t length) noexcept nogil:
+cdef int64_t room_of_reduction(int size, MPI_Op operation, int64_t length) noexcept nogil:
     """In the order of ranks the root has all of them before it begins."""
-    return (size + 1) * length
+    return (3 if operation_commutes(operation) else size + 1) * length
 
 
 cdef void build_reduce(Schedule *schedule, const void *data, void *into, int64_t count,

@@ -17,6 +17,7 @@ from shrimpmx.mpi.reduction cimport (
 )
 from shrimpmx.mpi.schedule cimport Schedule, schedule_round
 from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
 
 
 cdef Schedule *begin_reduction(Comm *comm, const void **data, void *into, int64_t count,
@@ -25,13 +26,14 @@ cdef Schedule *begin_reduction(Comm *comm, const void **data, void *into, int64_
     """A schedule for it, under the lock; or NULL, with an error in `code`, and no lock."""
     cdef Schedule *schedule
     code[0] = operation_check(operation, datatype)
-    if count < 0:
+    if code[0] == MPI_SUCCESS and not 0 <= count * datatype_bytes(datatype) <= MESSAGE_MAX_BYTES:
         code[0] = MPI_ERR_COUNT
     if code[0] != MPI_SUCCESS:
         return NULL
     if in_place(data[0]):
         data[0] = into
-    schedule = begin(comm, room_of_reduction(comm.size, count * datatype_bytes(datatype)))
+    schedule = begin(comm, room_of_reduction(comm.size, operation,
+                                             count * datatype_bytes(datatype)))
     if schedule == NULL:
         code[0] = MPI_ERR_NO_MEM
     else:
@@ -109,7 +111,8 @@ cdef int reduce_scatter_as(const void *data, void *into, int count, const int *c
     if schedule == NULL:
         return error_raise(comm, code)
     # The result lies where the last of the room is, which the reduction no longer needs then.
-    sum = schedule.room + comm.size * total * parts.unit
+    sum = (schedule.room - total * parts.unit
+           + room_of_reduction(comm.size, operation, total * parts.unit))
     build_reduce(schedule, data, sum, total, parts.unit, 0)
     schedule_round(schedule)
     parts.data = sum

@@ -33,6 +33,7 @@ cdef struct Schedule:
     int position             # of the first step of the round that is under way; `count`: over
     uint32_t tag
     int code                 # class of the first error
+    bint truncated           # a part of this rank's own did not fit
     bint busy                # a thread is in a user's function on its behalf, without the lock
     MPI_Datatype datatype    # of reductions
     MPI_Op operation
@@ -49,6 +50,9 @@ cdef void schedule_receive(Schedule *schedule, int peer, void *into,
                            int64_t length) noexcept nogil
 cdef void schedule_copy(Schedule *schedule, const void *data, void *into,
                         int64_t length) noexcept nogil
+# Of this rank's own part, into `room` bytes.
+cdef void schedule_keep(Schedule *schedule, const void *data, int64_t length, void *into,
+                        int64_t room) noexcept nogil
 cdef void schedule_reduce(Schedule *schedule, const void *data, void *into,
                           int64_t elements) noexcept nogil
 cdef void schedule_round(Schedule *schedule) noexcept nogil

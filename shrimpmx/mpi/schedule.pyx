@@ -13,11 +13,14 @@ from shrimpmx.mpi.operation cimport operation_apply, operation_is_foreign
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_receive, call_release, call_send
 from shrimpmx.mx.core cimport EndpointCore
+from shrimpmx.mx.lock cimport lock_wake_all
 from shrimpmx.mx.types cimport REQUEST_DONE, STATUS_SUCCESS, STATUS_TRUNCATED
 
 cdef enum:
     STEPS_MIN = 16
 
+# A function of the user's was called meanwhile, and other threads may have changed anything.
+cdef bint lock_was_given = False
 # Those under way, in a ring through this one.
 cdef Schedule active
 active.next = &active
@@ -90,6 +93,12 @@ cdef void schedule_copy(Schedule *schedule, const void *data, void *into,
         step.length = length
 
 
+cdef void schedule_keep(Schedule *schedule, const void *data, int64_t length, void *into,
+                        int64_t room) noexcept nogil:
+    schedule_copy(schedule, data, into, min(length, room))
+    schedule.truncated = schedule.truncated or length > room
+
+
 cdef void schedule_reduce(Schedule *schedule, const void *data, void *into,
                           int64_t elements) noexcept nogil:
     cdef Step *step = another(schedule, STEP_REDUCE, 0)
@@ -143,6 +152,7 @@ cdef void begin(Schedule *schedule, Step *step) noexcept nogil:
 
 cdef void reduce(Schedule *schedule, const Step *step) noexcept nogil:
     """A user's function may take the GIL, which others may hold while they want the lock."""
+    global lock_was_given
     cdef Step todo = step[0]
     if not operation_is_foreign(schedule.operation):
         operation_apply(schedule.operation, todo.data, todo.into, todo.length, schedule.datatype)
@@ -152,6 +162,10 @@ cdef void reduce(Schedule *schedule, const Step *step) noexcept nogil:
     operation_apply(schedule.operation, todo.data, todo.into, todo.length, schedule.datatype)
     call_enter(<EndpointCore>world.core)
     schedule.busy = False
+    lock_was_given = True
+    if (<EndpointCore>world.core).library.lock.waiting != 0:
+        # The schedule may be over now, which no event tells.
+        lock_wake_all((<EndpointCore>world.core).library)
 
 
 cdef bint round_over(Schedule *schedule) noexcept nogil:
@@ -181,6 +195,16 @@ cdef void advance(Schedule *schedule) noexcept nogil:
 
 
 cdef void schedules_advance() noexcept nogil:
+    global lock_was_given
+    if active.next == &active:
+        return
+    lock_was_given = True
+    while lock_was_given:
+        lock_was_given = False
+        advance_each()
+
+
+cdef void advance_each() noexcept nogil:
     cdef Schedule *schedule = active.next
     cdef Schedule *following
     while schedule != &active:
@@ -202,6 +226,8 @@ cdef bint schedule_over(const Schedule *schedule) noexcept nogil:
 
 cdef int schedule_end(Schedule *schedule) noexcept nogil:
     cdef int code = schedule.code
+    if schedule.truncated and code == MPI_SUCCESS:
+        code = MPI_ERR_TRUNCATE
     comm_drop(schedule.comm)
     free(schedule.steps)
     free(schedule.room)

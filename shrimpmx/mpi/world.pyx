@@ -144,6 +144,8 @@ cdef void fill() noexcept nogil:
     table.Finalize = finalize
     table.Abort = abort
     table.Query_thread = query_thread
+    table.Wtime = wtime
+    table.Wtick = wtick
     table.Is_thread_main = is_thread_main
     table.Get_processor_name = get_processor_name
 
@@ -226,3 +228,11 @@ cdef int get_processor_name(char *name, int *length) noexcept nogil:
     """The emulated node: "node0"."""
     length[0] = snprintf(name, MPI_MAX_PROCESSOR_NAME, "node%d", nodes[world.rank])
     return MPI_SUCCESS
+
+
+cdef double wtime() noexcept nogil:
+    return (<EndpointCore>world.core).host.now_c() * 1e-9
+
+
+cdef double wtick() noexcept nogil:
+    return 1e-9

@@ -208,6 +208,37 @@ requests.append(world.Iallreduce(np.ones(1), total))
 MPI.Request.Waitall(requests[::-1])
 assert (found == np.arange(size) + 100.0 * np.arange(20)[:, None]).all() and total[0] == size
 """,
+    "collectives go on while a rank waits for a message": """
+barrier = world.Ibarrier()
+if rank == 0:
+    for other in range(1, size):
+        world.recv(source=other, tag=12)
+    barrier.Wait()
+else:
+    barrier.Wait()
+    world.send(rank, dest=0, tag=12)
+""",
+    "a matched message outlives its communicator": """
+copy = world.Dup()
+request = copy.Isend(np.arange(5.0), right, 2)
+message = copy.Mprobe(left, 2)
+request.Wait()
+copy.Free()
+others = [world.Dup() for _ in range(3)]
+theirs = np.empty(5)
+message.Irecv(theirs).Wait()
+assert (theirs == np.arange(5.0)).all()
+for other in others:
+    assert other.allreduce(1) == size
+    other.Free()
+""",
+    "the clock": """
+import time
+begin, own = MPI.Wtime(), time.perf_counter()
+time.sleep(0.01)
+assert 0.01 <= MPI.Wtime() - begin <= 2 * (time.perf_counter() - own)
+assert 0 < MPI.Wtick() < 1e-6
+""",
     "communicators": """
 halves = world.Split(rank % 2, -rank)
 assert halves.allgather(rank) == list(range(rank % 2, size, 2))[::-1]
@@ -262,11 +293,13 @@ def class_of(call, *arguments):
 data = np.zeros(4)
 assert class_of(world.Send, data, size)[0] == MPI.ERR_RANK
 assert class_of(world.Send, data, 0, -5)[0] == MPI.ERR_TAG
+assert class_of(world.Send, data, right, MPI.COMM_WORLD.Get_attr(MPI.TAG_UB) + 1)[0] == MPI.ERR_TAG
+assert class_of(MPI.COMM_SELF.Gather, data, np.zeros((1, 2)))[0] == MPI.ERR_TRUNCATE
 assert class_of(world.Bcast, data, size)[0] == MPI.ERR_ROOT
 assert class_of(world.Allreduce, data, data.copy(), MPI.BAND)[0] == MPI.ERR_OP
 request = world.Isend(data, right)
 assert class_of(world.Recv, np.zeros(3), left)[0] == MPI.ERR_TRUNCATE
-request.Wait()
+assert class_of(MPI.Request.Waitall, [request, request])[0] == MPI.ERR_REQUEST
 code, text = class_of(MPI.Win.Create, data)
 assert code == MPI.ERR_UNSUPPORTED_OPERATION and "MPI_Win_create" in text
 world.Barrier()
