@@ -248,7 +248,7 @@ def test_a_timeout_ends_the_run(tmp_path: Path, capfd: Captured) -> None:
 def test_a_signal_ends_all_and_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
     text = """
         child = subprocess.Popen(["sleep", "1000"])
-        print(os.getpid(), child.pid, flush=True)
+        print(f"{os.getpid()} {child.pid}\\n", end="", flush=True)  # in one write
         wait_for_ever()
         """
     program = mpi_program(tmp_path, text)
