@@ -12,6 +12,26 @@ cdef enum:
     PAIR_SHORT = <int>0x8C000003
     PAIR_LONG_DOUBLE = <int>0x8C000004
 
+# As the compiler lays them out, with the room between.
+cdef struct FloatPair:
+    float value
+    int place
+cdef struct DoublePair:
+    double value
+    int place
+cdef struct LongPair:
+    long value
+    int place
+cdef struct ShortPair:
+    short value
+    int place
+cdef struct IntPair:
+    int value
+    int place
+cdef struct LongDoublePair:
+    long double value
+    int place
+
 # Bytes of an element of a built-in pair of value and index; TYPE_INVALID of what is none.
 cdef int pair_bytes(MPI_Datatype datatype) noexcept nogil
 cdef void datatype_fill(mpi_table *table) noexcept nogil

@@ -9,35 +9,17 @@ from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.table cimport mpi_table
 
 
-# Pairs of a value and its index: what the compiler makes of them, with the room between.
-cdef struct FloatInt:
-    float value
-    int place
-cdef struct DoubleInt:
-    double value
-    int place
-cdef struct LongInt:
-    long value
-    int place
-cdef struct ShortInt:
-    short value
-    int place
-cdef struct LongDoubleInt:
-    long double value
-    int place
-
-
 cdef int pair_bytes(MPI_Datatype datatype) noexcept nogil:
     if <unsigned int>datatype == <unsigned int>PAIR_FLOAT:
-        return sizeof(FloatInt)
+        return sizeof(FloatPair)
     if <unsigned int>datatype == <unsigned int>PAIR_DOUBLE:
-        return sizeof(DoubleInt)
+        return sizeof(DoublePair)
     if <unsigned int>datatype == <unsigned int>PAIR_LONG:
-        return sizeof(LongInt)
+        return sizeof(LongPair)
     if <unsigned int>datatype == <unsigned int>PAIR_SHORT:
-        return sizeof(ShortInt)
+        return sizeof(ShortPair)
     if <unsigned int>datatype == <unsigned int>PAIR_LONG_DOUBLE:
-        return sizeof(LongDoubleInt)
+        return sizeof(LongDoublePair)
     return TYPE_INVALID
 
 

@@ -8,7 +8,6 @@ cdef struct Group:
     int rank                 # of this process; MPI_UNDEFINED if it is none of them
     int size
     int *ranks               # in the world, by rank here
-    int uses                 # handles that the user has
 
 # The group of a handle; NULL: there is none.
 cdef Group *group_of(MPI_Group handle) noexcept nogil

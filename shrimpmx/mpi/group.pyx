@@ -67,7 +67,6 @@ cdef int group_make(const int *ranks, int size, MPI_Group *made) noexcept nogil:
         return MPI_ERR_NO_MEM
     memcpy(group.ranks, ranks, size * sizeof(int))
     group.size = size
-    group.uses = 1
     group.rank = MPI_UNDEFINED
     for rank in range(size):
         if ranks[rank] == world.rank:

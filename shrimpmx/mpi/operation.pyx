@@ -11,8 +11,8 @@ from shrimpmx.mpi.abi cimport (
     MPI_User_function,
 )
 from shrimpmx.mpi.datatype cimport (
-    PAIR_DOUBLE, PAIR_FLOAT, PAIR_LONG, PAIR_LONG_DOUBLE, PAIR_SHORT, TYPE_INVALID,
-    datatype_bytes,
+    PAIR_DOUBLE, PAIR_FLOAT, PAIR_LONG, PAIR_LONG_DOUBLE, PAIR_SHORT, TYPE_INVALID, DoublePair,
+    FloatPair, IntPair, LongDoublePair, LongPair, ShortPair, datatype_bytes,
 )
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.table cimport mpi_table
@@ -64,25 +64,6 @@ cdef struct Foreign:         # an operation of the user's
     MPI_User_function *function
     bint commutes
     bint freed               # by the user; a schedule may still use it
-
-cdef struct FloatPair:
-    float value
-    int place
-cdef struct DoublePair:
-    double value
-    int place
-cdef struct LongPair:
-    long value
-    int place
-cdef struct ShortPair:
-    short value
-    int place
-cdef struct IntPair:
-    int value
-    int place
-cdef struct LongDoublePair:
-    long double value
-    int place
 
 ctypedef fused Integer:
     int8_t
