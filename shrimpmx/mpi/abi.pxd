@@ -70,6 +70,7 @@ cdef enum:
     MPI_ERR_IN_STATUS
     MPI_ERR_PENDING
     MPI_ERR_REQUEST
+    MPI_ERR_FILE = 27
     MPI_ERR_INFO = 28
     MPI_ERR_INFO_KEY
     MPI_ERR_INFO_VALUE
@@ -77,6 +78,7 @@ cdef enum:
     MPI_ERR_NO_MEM = 34
     MPI_ERR_UNSUPPORTED_OPERATION = 44
     MPI_ERR_KEYVAL = 48
+    MPI_ERR_LASTCODE = 0x3FFFFFFF
 
 
 cdef inline MPI_Status *no_status() noexcept nogil:

@@ -12,6 +12,7 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.communicator cimport Attribute, Comm, comm_of
 from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.error_code cimport last_code
 from shrimpmx.mpi.matching cimport TAG_MAX
 from shrimpmx.mpi.table cimport (
     MPI_Comm_copy_attr_function, MPI_Comm_delete_attr_function, mpi_table,
@@ -22,8 +23,6 @@ cdef enum:
     KEYS = 65536
     HANDLE = <int>0xA4000000
     NUMBER = 0x03FFFFFF
-    # MPI_ERR_LASTCODE of the ABI.
-    LAST_CODE = 0x3FFFFFFF
 
 cdef struct Key:
     MPI_Comm_copy_attr_function *copies
@@ -39,7 +38,6 @@ cdef:
     int any_source = -2
     int no_host = MPI_PROC_NULL
     int yes = 1
-    int last_code = LAST_CODE
     int application = 0
 
 

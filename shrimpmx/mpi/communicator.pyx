@@ -16,7 +16,7 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.attribute cimport attributes_copy, attributes_delete
 from shrimpmx.mpi.collective cimport allgather_bytes, broadcast_bytes
-from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.error cimport error_raise, handler_drop, handler_keep
 from shrimpmx.mpi.group cimport Group, group_make, group_of
 from shrimpmx.mpi.matching cimport CONTEXT_MAX
 from shrimpmx.mpi.table cimport mpi_table
@@ -95,6 +95,7 @@ cdef Comm *comm_other(MPI_Comm handle) noexcept nogil:
 cdef void comm_drop(Comm *comm) noexcept nogil:
     comm.uses -= 1
     if comm.uses == 0:
+        handler_drop(comm.error_handler)
         free(comm.ranks)
         free(comm.partners)
         comm.ranks = NULL
@@ -115,6 +116,7 @@ cdef Comm *comm_make(Comm *parent, uint32_t context, const int *ranks, int size)
         if prepare(comms[number], HANDLE | number, context, ranks, size):
             comm = comms[number]
             comm.error_handler = parent.error_handler
+            handler_keep(comm.error_handler)
     call_leave(<EndpointCore>world.core)
     return comm
 

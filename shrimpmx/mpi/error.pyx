@@ -1,147 +1,239 @@
-"""Errors: what a call returns, and what it prints when errors are fatal (MPI 3.1, 8.3).
+"""Error handlers: the predefined ones, and those of programs (MPI 3.1, 8.3).
 
-The value is the class itself; of a call that is not implemented the higher bits say which it is.
+A handler lives as long as a handle of the program's, a communicator or the files have it. Windows
+and files are not implemented; their handlers can be made, and files have a default one.
 """
 
-from libc.stdio cimport fprintf, snprintf, stderr
+from libc.stdio cimport fprintf, stderr
+from libc.stdlib cimport calloc
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Comm, MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_DIMS,
-    MPI_ERR_GROUP, MPI_ERR_IN_STATUS, MPI_ERR_INFO, MPI_ERR_INFO_KEY, MPI_ERR_INFO_NOKEY,
-    MPI_ERR_INFO_VALUE, MPI_ERR_INTERN, MPI_ERR_KEYVAL, MPI_ERR_NO_MEM, MPI_ERR_OP,
-    MPI_ERR_OTHER, MPI_ERR_PENDING, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_ROOT, MPI_ERR_TAG,
-    MPI_ERR_TOPOLOGY, MPI_ERR_TRUNCATE, MPI_ERR_TYPE,
-    MPI_ERR_UNSUPPORTED_OPERATION, MPI_ERRORS_RETURN, MPI_Errhandler, MPI_ERRHANDLER_NULL,
+    MPI_Comm, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_FILE, MPI_ERR_NO_MEM, MPI_Errhandler,
+    MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN,
     MPI_MAX_ERROR_STRING, MPI_SUCCESS,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
-from shrimpmx.mpi.refusal cimport function_name
-from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mpi.error_code cimport error_text
+from shrimpmx.mpi.table cimport (
+    MPI_Comm_errhandler_function, MPI_File, MPI_File_errhandler_function,
+    MPI_Win_errhandler_function, mpi_table,
+)
 from shrimpmx.mpi.world cimport world, world_abort
+from shrimpmx.mx.calls cimport call_enter, call_leave
+from shrimpmx.mx.core cimport EndpointCore
 
 cdef enum:
-    CLASS_MASK = 0xFF
-    FUNCTION_SHIFT = 8
+    HANDLERS = 4096
+    HANDLE = <int>0x94000000
+    NUMBER = 0x03FFFFFF
+
+cdef enum HandlerKind:       # whose errors it handles
+    OF_COMMUNICATORS
+    OF_WINDOWS
+    OF_FILES
+
+cdef struct Handler:
+    HandlerKind kind
+    void *function
+    int uses                 # handles of the program's, and objects that have it; 0: unused
+
+cdef:
+    Handler *handlers[HANDLERS]     # NULL: never made
+    # That of MPI_FILE_NULL: of all errors that belong to no open file.
+    MPI_Errhandler file_handler = MPI_ERRORS_RETURN
 
 
-cdef const char *text_of(int error_class) noexcept nogil:
-    if error_class == MPI_SUCCESS:
-        return "no error"
-    if error_class == MPI_ERR_BUFFER:
-        return "the buffer is not valid"
-    if error_class == MPI_ERR_COUNT:
-        return "the count is negative or too large: a message has at most 2 GiB - 1"
-    if error_class == MPI_ERR_TYPE:
-        return "there is no such datatype"
-    if error_class == MPI_ERR_TAG:
-        return "the tag is negative or above MPI_TAG_UB"
-    if error_class == MPI_ERR_COMM:
-        return "there is no such communicator"
-    if error_class == MPI_ERR_RANK:
-        return "there is no such rank in the communicator"
-    if error_class == MPI_ERR_ROOT:
-        return "there is no such root in the communicator"
-    if error_class == MPI_ERR_GROUP:
-        return "there is no such group"
-    if error_class == MPI_ERR_OP:
-        return "there is no such operation, or not on that datatype"
-    if error_class == MPI_ERR_TOPOLOGY:
-        return "the communicator has no such topology"
-    if error_class == MPI_ERR_DIMS:
-        return "the dimensions do not fit"
-    if error_class == MPI_ERR_ARG:
-        return "an argument is not valid"
-    if error_class == MPI_ERR_TRUNCATE:
-        return "the message is longer than the buffer that receives it"
-    if error_class == MPI_ERR_OTHER:
-        return "the partner does not answer, or the call is not allowed here"
-    if error_class == MPI_ERR_INTERN:
-        return "internal error"
-    if error_class == MPI_ERR_IN_STATUS:
-        return "a status has the error"
-    if error_class == MPI_ERR_PENDING:
-        return "the request is not over"
-    if error_class == MPI_ERR_REQUEST:
-        return "there is no such request"
-    if error_class == MPI_ERR_INFO:
-        return "there is no such info object, or it cannot be changed"
-    if error_class == MPI_ERR_INFO_KEY:
-        return "the key is empty or longer than 255 characters"
-    if error_class == MPI_ERR_INFO_VALUE:
-        return "the value is longer than 1024 characters"
-    if error_class == MPI_ERR_INFO_NOKEY:
-        return "the info object has no such key"
-    if error_class == MPI_ERR_NO_MEM:
-        return "no memory"
-    if error_class == MPI_ERR_KEYVAL:
-        return "there is no such key of attributes"
-    if error_class == MPI_ERR_UNSUPPORTED_OPERATION:
-        return "not implemented"
-    return "unknown error"
+cdef Handler *handler_of(MPI_Errhandler handle) noexcept nogil:
+    """NULL of a predefined one, and if there is none."""
+    cdef int number = handle & NUMBER
+    if (handle & ~NUMBER) != HANDLE or number >= HANDLERS or handlers[number] == NULL:
+        return NULL
+    return handlers[number] if handlers[number].uses > 0 else NULL
 
 
-cdef int write_text(int code, char *text, int room) noexcept nogil:
-    cdef const char *name = NULL
-    if code >> FUNCTION_SHIFT > 0:
-        name = function_name((code >> FUNCTION_SHIFT) - 1)
-    if name == NULL:
-        return snprintf(text, room, "%s", text_of(code & CLASS_MASK))
-    return snprintf(text, room, "%s: %s", name, text_of(code & CLASS_MASK))
+cdef inline bint is_predefined(MPI_Errhandler handle) noexcept nogil:
+    return handle in (MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN, MPI_ERRORS_ABORT)
+
+
+cdef void handler_keep(MPI_Errhandler handle) noexcept nogil:
+    cdef Handler *handler = handler_of(handle)
+    if handler != NULL:
+        handler.uses += 1
+
+
+cdef void handler_drop(MPI_Errhandler handle) noexcept nogil:
+    cdef Handler *handler = handler_of(handle)
+    if handler != NULL:
+        handler.uses -= 1
 
 
 cdef int error_raise(Comm *comm, int code) noexcept nogil:
-    cdef char text[MPI_MAX_ERROR_STRING]
-    if comm == NULL:
-        comm = comm_world
-    if comm.error_handler == MPI_ERRORS_RETURN:
-        return code
-    write_text(code, text, MPI_MAX_ERROR_STRING)
-    fprintf(stderr, "rank %d: MPI error: %s\n", world.rank, text)
-    world_abort(1)
+    cdef Comm *raised_on = comm if comm != NULL else comm_world
+    cdef MPI_Comm handle = raised_on.handle
+    invoke(&raised_on.error_handler, &handle, code)
     return code
 
 
-cdef int error_class(int code, int *found) noexcept nogil:
-    found[0] = code & CLASS_MASK
+cdef void invoke(const MPI_Errhandler *of_object, void *object_handle, int code) noexcept nogil:
+    """Calls the handler that the object has now, which may be freed meanwhile."""
+    cdef MPI_Errhandler handle
+    cdef Handler *handler
+    if of_object[0] == MPI_ERRORS_RETURN:
+        return
+    call_enter(<EndpointCore>world.core)
+    handle = of_object[0]
+    handler = handler_of(handle)
+    handler_keep(handle)
+    call_leave(<EndpointCore>world.core)
+    if is_predefined(handle):
+        end_by(code)
+    elif handler == NULL:
+        return  # it ended with its object, which a request still had
+    elif handler.kind == OF_FILES:
+        (<MPI_File_errhandler_function *>handler.function)(<MPI_File *>object_handle, &code)
+    else:
+        (<MPI_Comm_errhandler_function *>handler.function)(<MPI_Comm *>object_handle, &code)
+    call_enter(<EndpointCore>world.core)
+    handler_drop(handle)
+    call_leave(<EndpointCore>world.core)
+
+
+cdef void end_by(int code) noexcept nogil:
+    cdef char text[MPI_MAX_ERROR_STRING]
+    error_text(code, text)
+    fprintf(stderr, "rank %d: MPI error: %s\n", world.rank, text)
+    world_abort(1)
+
+
+# -- handlers ----------------------------------------------------------------------------
+
+cdef int create(void *function, HandlerKind kind, MPI_Errhandler *made) noexcept nogil:
+    cdef int number = 0
+    made[0] = MPI_ERRHANDLER_NULL
+    call_enter(<EndpointCore>world.core)
+    while number < HANDLERS and handlers[number] != NULL and handlers[number].uses > 0:
+        number += 1
+    if number < HANDLERS and handlers[number] == NULL:
+        handlers[number] = <Handler *>calloc(1, sizeof(Handler))
+    if number < HANDLERS and handlers[number] != NULL:
+        handlers[number][0] = Handler(kind, function, 1)
+        made[0] = HANDLE | number
+    call_leave(<EndpointCore>world.core)
+    return MPI_SUCCESS if made[0] != MPI_ERRHANDLER_NULL else error_raise(NULL, MPI_ERR_NO_MEM)
+
+
+cdef int create_of_comms(MPI_Comm_errhandler_function *function,
+                         MPI_Errhandler *made) noexcept nogil:
+    return create(<void *>function, OF_COMMUNICATORS, made)
+
+
+cdef int create_of_windows(MPI_Win_errhandler_function *function,
+                           MPI_Errhandler *made) noexcept nogil:
+    return create(<void *>function, OF_WINDOWS, made)
+
+
+cdef int create_of_files(MPI_File_errhandler_function *function,
+                         MPI_Errhandler *made) noexcept nogil:
+    return create(<void *>function, OF_FILES, made)
+
+
+cdef int free_handler(MPI_Errhandler *handle) noexcept nogil:
+    if handler_of(handle[0]) == NULL and not is_predefined(handle[0]):
+        return error_raise(NULL, MPI_ERR_ARG)
+    call_enter(<EndpointCore>world.core)
+    handler_drop(handle[0])
+    call_leave(<EndpointCore>world.core)
+    handle[0] = MPI_ERRHANDLER_NULL
     return MPI_SUCCESS
 
 
-cdef int error_string(int code, char *text, int *length) noexcept nogil:
-    length[0] = write_text(code, text, MPI_MAX_ERROR_STRING)
-    return MPI_SUCCESS
+cdef bint fits(MPI_Errhandler handle, HandlerKind kind) noexcept nogil:
+    cdef Handler *handler = handler_of(handle)
+    return is_predefined(handle) if handler == NULL else handler.kind == kind
 
 
-cdef int set_errhandler(MPI_Comm handle, MPI_Errhandler handler) noexcept nogil:
+cdef void put(MPI_Errhandler *place, MPI_Errhandler handle) noexcept nogil:
+    call_enter(<EndpointCore>world.core)
+    handler_keep(handle)
+    handler_drop(place[0])
+    place[0] = handle
+    call_leave(<EndpointCore>world.core)
+
+
+cdef void get(const MPI_Errhandler *place, MPI_Errhandler *handle) noexcept nogil:
+    """The program gets a handle of its own, which it frees."""
+    call_enter(<EndpointCore>world.core)
+    handler_keep(place[0])
+    handle[0] = place[0]
+    call_leave(<EndpointCore>world.core)
+
+
+# -- communicators -------------------------------------------------------------------------
+
+cdef int set_of_comm(MPI_Comm handle, MPI_Errhandler handler) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    comm.error_handler = handler
+    if not fits(handler, OF_COMMUNICATORS):
+        return error_raise(comm, MPI_ERR_ARG)
+    put(&comm.error_handler, handler)
     return MPI_SUCCESS
 
 
-cdef int get_errhandler(MPI_Comm handle, MPI_Errhandler *handler) noexcept nogil:
+cdef int get_of_comm(MPI_Comm handle, MPI_Errhandler *handler) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    handler[0] = comm.error_handler
+    get(&comm.error_handler, handler)
     return MPI_SUCCESS
 
 
-cdef int call_errhandler(MPI_Comm handle, int code) noexcept nogil:
+cdef int call_of_comm(MPI_Comm handle, int code) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
-    error_raise(comm, MPI_ERR_COMM if comm == NULL else code)
+    if comm == NULL:
+        return error_raise(NULL, MPI_ERR_COMM)
+    error_raise(comm, code)
     return MPI_SUCCESS
 
 
-cdef int free_errhandler(MPI_Errhandler *handler) noexcept nogil:
-    handler[0] = MPI_ERRHANDLER_NULL
+# -- files, of which there is none -----------------------------------------------------------
+
+cdef int raise_of_files(MPI_File file, int code) noexcept nogil:
+    invoke(&file_handler, &file, code)
+    return code
+
+
+cdef int set_of_file(MPI_File file, MPI_Errhandler handler) noexcept nogil:
+    if file != NULL:
+        return raise_of_files(NULL, MPI_ERR_FILE)
+    if not fits(handler, OF_FILES):
+        return raise_of_files(NULL, MPI_ERR_ARG)
+    put(&file_handler, handler)
+    return MPI_SUCCESS
+
+
+cdef int get_of_file(MPI_File file, MPI_Errhandler *handler) noexcept nogil:
+    if file != NULL:
+        return raise_of_files(NULL, MPI_ERR_FILE)
+    get(&file_handler, handler)
+    return MPI_SUCCESS
+
+
+cdef int call_of_file(MPI_File file, int code) noexcept nogil:
+    if file != NULL:
+        return raise_of_files(NULL, MPI_ERR_FILE)
+    raise_of_files(file, code)
     return MPI_SUCCESS
 
 
 cdef void error_fill(mpi_table *table) noexcept nogil:
-    table.Error_class = error_class
-    table.Error_string = error_string
-    table.Comm_set_errhandler = set_errhandler
-    table.Comm_get_errhandler = get_errhandler
-    table.Comm_call_errhandler = call_errhandler
-    table.Errhandler_free = free_errhandler
+    table.Errhandler_free = free_handler
+    table.Comm_create_errhandler = create_of_comms
+    table.Comm_set_errhandler = set_of_comm
+    table.Comm_get_errhandler = get_of_comm
+    table.Comm_call_errhandler = call_of_comm
+    table.Win_create_errhandler = create_of_windows
+    table.File_create_errhandler = create_of_files
+    table.File_set_errhandler = set_of_file
+    table.File_get_errhandler = get_of_file
+    table.File_call_errhandler = call_of_file

@@ -22,6 +22,7 @@ from shrimpmx.mpi.completion cimport completion_fill
 from shrimpmx.mpi.data_calls cimport data_calls_fill
 from shrimpmx.mpi.datatype cimport datatype_fill
 from shrimpmx.mpi.error cimport error_fill
+from shrimpmx.mpi.error_code cimport error_code_fill
 from shrimpmx.mpi.group cimport group_fill, group_start
 from shrimpmx.mpi.info cimport info_fill
 from shrimpmx.mpi.memory cimport memory_fill
@@ -127,6 +128,7 @@ cdef int bind(object joined) except -1:
 cdef void fill() noexcept nogil:
     refuse_all(&table)
     error_fill(&table)
+    error_code_fill(&table)
     info_fill(&table)
     memory_fill(&table)
     comm_fill(&table)

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
 
-HEAD = """
-import numpy as np
-from mpi4py import MPI
-
-world = MPI.COMM_WORLD
-rank, size = world.rank, world.size
-right, left = (rank + 1) % size, (rank - 1) % size
-"""
 PROGRAMS = {
     "pickled messages": """
 for message in (None, list(range(5)), "x" * 100_000):
@@ -329,15 +321,14 @@ assert not failed, failed
 }
 
 
-def program(tmp_path: Path, text: str) -> list[str]:
-    path = tmp_path / "program.py"
-    path.write_text(HEAD + text)
-    return [sys.executable, str(path)]
-
-
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_all_programs(size: int, tmp_path: Path) -> None:
-    assert main(["mpirun", "-n", str(size), *program(tmp_path, "".join(PROGRAMS.values()))]) == 0
+    assert (
+        main(
+            ["mpirun", "-n", str(size), *mpi_program(tmp_path, "".join(PROGRAMS.values()), MPI4PY)]
+        )
+        == 0
+    )
 
 
 # With losses each resend would take half a second, or one if it is a pull's.
@@ -349,7 +340,7 @@ def test_all_programs_also_over(settings: str, tmp_path: Path) -> None:
     words = ["--nodes", "1"]
     if settings != "nodes=1":
         words = [word for setting in settings.split() for word in ("--set", setting)]
-    command = program(tmp_path, "".join(PROGRAMS.values()))
+    command = mpi_program(tmp_path, "".join(PROGRAMS.values()), MPI4PY)
     assert main(["mpirun", "-n", "3", *words, *command]) == 0
 
 
@@ -358,7 +349,7 @@ def test_without_mpirun_a_program_is_a_world_of_one(tmp_path: Path) -> None:
 
     text = "assert size == 1 and world.sendrecv('me', dest=0, source=0) == 'me'\n"
     done = subprocess.run(
-        program(tmp_path, text + PROGRAMS["reductions"]),
+        mpi_program(tmp_path, text + PROGRAMS["reductions"], MPI4PY),
         env={"MPI4PY_LIBMPI": str(library_path())},
         capture_output=True,
         text=True,
@@ -369,7 +360,7 @@ def test_without_mpirun_a_program_is_a_world_of_one(tmp_path: Path) -> None:
 
 def test_abort_ends_all_with_its_code(tmp_path: Path) -> None:
     text = "world.Abort(6) if rank == 1 else world.recv(source=left)\n"
-    assert main(["mpirun", "-n", "3", *program(tmp_path, text)]) == 6
+    assert main(["mpirun", "-n", "3", *mpi_program(tmp_path, text, MPI4PY)]) == 6
 
 
 def test_an_exception_ends_those_that_wait(tmp_path: Path) -> None:
@@ -380,6 +371,6 @@ if rank == 1:
 world.recv(source=left)
 """
     # mpi4py's own runner aborts all; without it the rank would wait for the others in Finalize.
-    command = program(tmp_path, text)
+    command = mpi_program(tmp_path, text, MPI4PY)
     words = [command[0], "-m", "mpi4py", command[1]]
     assert main(["mpirun", "-n", "2", *words]) == 1

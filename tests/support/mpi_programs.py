@@ -1,4 +1,4 @@
-"""Programs that join and leave a run as an MPI program does, in MPI_Init and MPI_Finalize."""
+"""Programs that join and leave a run as an MPI program does, and programs of mpi4py."""
 
 from __future__ import annotations
 
@@ -29,8 +29,19 @@ JOINED = """
     """
 
 
-def mpi_program(directory: Path, text: str, joined: str = JOINED) -> list[str]:
-    """The command of a Python program that has joined when `text` begins."""
+# For a program of mpi4py.
+MPI4PY = """
+import numpy as np
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+rank, size = world.rank, world.size
+right, left = (rank + 1) % size, (rank - 1) % size
+"""
+
+
+def mpi_program(directory: Path, text: str, head: str = JOINED) -> list[str]:
+    """The command of a Python program that begins with JOINED or MPI4PY."""
     path = directory / "program.py"
-    path.write_text(textwrap.dedent(joined) + textwrap.dedent(text))
+    path.write_text(textwrap.dedent(head) + textwrap.dedent(text))
     return [sys.executable, str(path)]

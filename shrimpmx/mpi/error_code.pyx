@@ -1,0 +1,171 @@
+"""What error codes mean: their classes and texts, and those that programs add (MPI 3.1, 8.4, 8.5).
+
+A code of this library is its class; of a call that is not implemented the higher bits say which it
+is. A program's own classes and codes count on from MPI_ERR_LASTCODE.
+"""
+
+from libc.stdio cimport snprintf
+from libc.stdlib cimport calloc, free
+from libc.string cimport strncpy
+
+from shrimpmx.mpi.abi cimport (
+    MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_DIMS, MPI_ERR_FILE,
+    MPI_ERR_GROUP, MPI_ERR_IN_STATUS, MPI_ERR_INFO, MPI_ERR_INFO_KEY, MPI_ERR_INFO_NOKEY,
+    MPI_ERR_INFO_VALUE, MPI_ERR_INTERN, MPI_ERR_KEYVAL, MPI_ERR_LASTCODE, MPI_ERR_NO_MEM,
+    MPI_ERR_OP, MPI_ERR_OTHER, MPI_ERR_PENDING, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_ROOT,
+    MPI_ERR_TAG, MPI_ERR_TOPOLOGY, MPI_ERR_TRUNCATE, MPI_ERR_TYPE,
+    MPI_ERR_UNSUPPORTED_OPERATION, MPI_MAX_ERROR_STRING, MPI_SUCCESS,
+)
+from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.refusal cimport function_name
+from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mpi.world cimport world
+from shrimpmx.mx.calls cimport call_enter, call_leave
+from shrimpmx.mx.core cimport EndpointCore
+
+cdef enum:
+    CLASS_MASK = 0xFF
+    FUNCTION_SHIFT = 8
+    OWN_CODES = 65536
+
+cdef struct OwnCode:         # of the program's
+    int error_class          # itself, if it is a class
+    char[MPI_MAX_ERROR_STRING] text
+
+cdef:
+    OwnCode *own_codes[OWN_CODES]
+    int last_code = MPI_ERR_LASTCODE    # that is in use
+
+
+cdef OwnCode *own_code_of(int code) noexcept nogil:
+    cdef unsigned int number = <unsigned int>code - MPI_ERR_LASTCODE - 1
+    return own_codes[number] if number < OWN_CODES else NULL
+
+
+cdef const char *text_of(int error_class) noexcept nogil:
+    if error_class == MPI_SUCCESS:
+        return "no error"
+    if error_class == MPI_ERR_BUFFER:
+        return "the buffer is not valid"
+    if error_class == MPI_ERR_COUNT:
+        return "the count is negative or too large: a message has at most 2 GiB - 1"
+    if error_class == MPI_ERR_TYPE:
+        return "there is no such datatype"
+    if error_class == MPI_ERR_TAG:
+        return "the tag is negative or above MPI_TAG_UB"
+    if error_class == MPI_ERR_COMM:
+        return "there is no such communicator"
+    if error_class == MPI_ERR_RANK:
+        return "there is no such rank in the communicator"
+    if error_class == MPI_ERR_ROOT:
+        return "there is no such root in the communicator"
+    if error_class == MPI_ERR_GROUP:
+        return "there is no such group"
+    if error_class == MPI_ERR_OP:
+        return "there is no such operation, or not on that datatype"
+    if error_class == MPI_ERR_TOPOLOGY:
+        return "the communicator has no such topology"
+    if error_class == MPI_ERR_DIMS:
+        return "the dimensions do not fit"
+    if error_class == MPI_ERR_ARG:
+        return "an argument is not valid"
+    if error_class == MPI_ERR_TRUNCATE:
+        return "the message is longer than the buffer that receives it"
+    if error_class == MPI_ERR_OTHER:
+        return "the partner does not answer, or the call is not allowed here"
+    if error_class == MPI_ERR_INTERN:
+        return "internal error"
+    if error_class == MPI_ERR_IN_STATUS:
+        return "a status has the error"
+    if error_class == MPI_ERR_PENDING:
+        return "the request is not over"
+    if error_class == MPI_ERR_REQUEST:
+        return "there is no such request"
+    if error_class == MPI_ERR_INFO:
+        return "there is no such info object, or it cannot be changed"
+    if error_class == MPI_ERR_INFO_KEY:
+        return "the key is empty or longer than 255 characters"
+    if error_class == MPI_ERR_INFO_VALUE:
+        return "the value is longer than 1024 characters"
+    if error_class == MPI_ERR_INFO_NOKEY:
+        return "the info object has no such key"
+    if error_class == MPI_ERR_NO_MEM:
+        return "no memory"
+    if error_class == MPI_ERR_FILE:
+        return "there is no such file"
+    if error_class == MPI_ERR_KEYVAL:
+        return "there is no such key of attributes"
+    if error_class == MPI_ERR_UNSUPPORTED_OPERATION:
+        return "not implemented"
+    return "unknown error"
+
+
+cdef int error_text(int code, char *text) noexcept nogil:
+    cdef OwnCode *own = own_code_of(code)
+    cdef const char *name = NULL
+    if own != NULL:
+        return snprintf(text, MPI_MAX_ERROR_STRING, "%s", own.text)
+    if code >> FUNCTION_SHIFT > 0:
+        name = function_name((code >> FUNCTION_SHIFT) - 1)
+    if name == NULL:
+        return snprintf(text, MPI_MAX_ERROR_STRING, "%s", text_of(code & CLASS_MASK))
+    return snprintf(text, MPI_MAX_ERROR_STRING, "%s: %s", name, text_of(code & CLASS_MASK))
+
+
+cdef int error_class(int code, int *found) noexcept nogil:
+    cdef OwnCode *own = own_code_of(code)
+    found[0] = own.error_class if own != NULL else code & CLASS_MASK
+    return MPI_SUCCESS
+
+
+cdef int error_string(int code, char *text, int *length) noexcept nogil:
+    length[0] = error_text(code, text)
+    return MPI_SUCCESS
+
+
+# -- those of the program's --------------------------------------------------------------
+
+cdef int add(int error_class, int *made) noexcept nogil:
+    """Another code of that class; 0: it is a class itself."""
+    global last_code
+    cdef OwnCode *own = <OwnCode *>calloc(1, sizeof(OwnCode))
+    made[0] = 0
+    call_enter(<EndpointCore>world.core)
+    if own != NULL and last_code - MPI_ERR_LASTCODE < OWN_CODES:
+        made[0] = last_code + 1
+        own.error_class = error_class if error_class != 0 else made[0]
+        own_codes[last_code - MPI_ERR_LASTCODE] = own
+        last_code = made[0]
+    call_leave(<EndpointCore>world.core)
+    if made[0] == 0:
+        free(own)
+        return error_raise(NULL, MPI_ERR_NO_MEM)
+    return MPI_SUCCESS
+
+
+cdef int add_class(int *made) noexcept nogil:
+    return add(0, made)
+
+
+cdef int add_code(int error_class, int *made) noexcept nogil:
+    cdef OwnCode *own = own_code_of(error_class)
+    cdef bint is_class = 0 < error_class <= CLASS_MASK
+    if own != NULL:
+        is_class = own.error_class == error_class
+    return add(error_class, made) if is_class else error_raise(NULL, MPI_ERR_ARG)
+
+
+cdef int add_string(int code, const char *text) noexcept nogil:
+    cdef OwnCode *own = own_code_of(code)
+    if own == NULL:
+        return error_raise(NULL, MPI_ERR_ARG)
+    strncpy(own.text, text, MPI_MAX_ERROR_STRING - 1)
+    return MPI_SUCCESS
+
+
+cdef void error_code_fill(mpi_table *table) noexcept nogil:
+    table.Error_class = error_class
+    table.Error_string = error_string
+    table.Add_error_class = add_class
+    table.Add_error_code = add_code
+    table.Add_error_string = add_string

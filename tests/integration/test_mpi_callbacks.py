@@ -1,0 +1,116 @@
+"""Functions of a program's that MPI calls, which may call MPI again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.mpi_programs import MPI4PY, mpi_program
+
+from shrimpmx.cli import main
+
+PROGRAMS = {
+    "an error handler is called with the communicator and the error": """
+seen = []
+
+def note(comm, code):
+    # It may call MPI, also what waits.
+    assert comm.sendrecv(comm.rank, dest=(comm.rank + 1) % size) == (comm.rank - 1) % size
+    seen.append((comm.handle, MPI.Get_error_class(code)))
+
+def class_of(call, *arguments):
+    try:
+        call(*arguments)
+    except MPI.Exception as error:
+        return error.Get_error_class()
+
+comm = world.Dup()
+handler = MPI.Comm.Create_errhandler(note)
+comm.Set_errhandler(handler)
+assert comm.Get_errhandler() == handler
+assert class_of(comm.Send, np.zeros(1), size) == MPI.ERR_RANK
+comm.Call_errhandler(MPI.ERR_TOPOLOGY)
+assert seen == [(comm.handle, MPI.ERR_RANK), (comm.handle, MPI.ERR_TOPOLOGY)]
+""",
+    "handlers that nobody has make room for others": """
+import ctypes, os
+mpi = ctypes.PyDLL(os.environ["MPI4PY_LIBMPI"])  # mpi4py makes 32 of them at most
+handler = ctypes.c_int()
+for _ in range(5000):
+    assert mpi.MPI_Comm_create_errhandler(None, ctypes.byref(handler)) == 0
+    comm = MPI.COMM_SELF.Dup()
+    assert mpi.MPI_Comm_set_errhandler(comm.handle, handler) == 0
+    assert mpi.MPI_Errhandler_free(ctypes.byref(handler)) == 0
+    comm.Free()
+""",
+    "files that do not exist have a handler": """
+seen = []
+handler = MPI.File.Create_errhandler(lambda file, code: seen.append((bool(file), code)))
+assert MPI.FILE_NULL.Get_errhandler() == MPI.ERRORS_RETURN
+MPI.FILE_NULL.Set_errhandler(handler)
+MPI.FILE_NULL.Call_errhandler(MPI.ERR_IO)
+assert seen == [(False, MPI.ERR_IO)]
+try:
+    world.Set_errhandler(handler)
+except MPI.Exception as error:
+    assert error.Get_error_class() == MPI.ERR_ARG
+else:
+    raise AssertionError("it is for files")
+MPI.FILE_NULL.Set_errhandler(MPI.ERRORS_RETURN)
+MPI.Win.Create_errhandler(print).Free()
+""",
+    "error codes of one's own": """
+before = world.Get_attr(MPI.LASTUSEDCODE)
+kind = MPI.Add_error_class()
+code = MPI.Add_error_code(kind)
+assert before < kind < code == world.Get_attr(MPI.LASTUSEDCODE)
+assert MPI.Get_error_string(code) == ""
+MPI.Add_error_string(code, "the pump is dry")
+assert (MPI.Get_error_class(kind), MPI.Get_error_class(code)) == (kind, kind)
+assert (MPI.Get_error_string(kind), MPI.Get_error_string(code)) == ("", "the pump is dry")
+assert MPI.Get_error_class(MPI.Add_error_code(MPI.ERR_RANK)) == MPI.ERR_RANK
+for wrong in (lambda: MPI.Add_error_code(code), lambda: MPI.Add_error_string(MPI.ERR_RANK, "")):
+    try:
+        wrong()
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_ARG
+    else:
+        raise AssertionError("not of the program's")
+""",
+}
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_all_programs(size: int, tmp_path: Path) -> None:
+    program = mpi_program(tmp_path, "".join(PROGRAMS.values()), MPI4PY)
+    assert main(["mpirun", "-n", str(size), *program]) == 0
+
+
+def test_a_communicator_keeps_its_error_handler_and_gives_it_to_those_made_from_it(
+    tmp_path: Path,
+) -> None:
+    text = """
+        seen = []
+        comm = world.Dup()
+        handler = MPI.Comm.Create_errhandler(lambda comm, code: seen.append(comm.handle))
+        comm.Set_errhandler(handler)
+        handler.Free()
+        children = [comm, comm.Dup(), comm.Split(0), comm.Create(comm.group)]
+        for child in children:
+            child.Call_errhandler(MPI.ERR_OTHER)
+        assert seen == [child.handle for child in children]
+        world.Call_errhandler(MPI.ERR_OTHER)
+        print("never")
+        """
+    # Otherwise mpi4py lets each new communicator return its errors.
+    head = 'import mpi4py\nmpi4py.rc.errors = "default"\n' + MPI4PY
+    done = subprocess.run(
+        [sys.executable, "-m", "shrimpmx", "mpirun", "-n", "2", *mpi_program(tmp_path, text, head)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "MPI error: the partner does not answer" in done.stderr
