@@ -1,9 +1,26 @@
-"""Attributes that programs attach to communicators."""
+"""Attributes that programs attach to communicators, datatypes and windows."""
 
-from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.table cimport mpi_table
 
-# All without the lock, since they call the user's functions: the class of an error.
-cdef int attributes_copy(Comm *source, Comm *target) noexcept nogil
-cdef int attributes_delete(Comm *comm) noexcept nogil
+cdef struct Attribute:
+    int key                  # a handle
+    void *value
+    Attribute *next
+
+cdef enum KeyKind:           # whose attributes have the key
+    OF_COMMUNICATORS
+    OF_DATATYPES
+    OF_WINDOWS
+
+# All of these without the lock, since they call the user's functions: the class of an error.
+# `attributes` are those of the object `handle`, the newest first.
+cdef int attribute_set(Attribute **attributes, int handle, KeyKind kind, int key,
+                       void *value) noexcept nogil
+# `flag`: whether there is one.
+cdef int attribute_get(const Attribute *attributes, KeyKind kind, int key, void **value,
+                       int *flag) noexcept nogil
+cdef int attribute_delete(Attribute **attributes, int handle, KeyKind kind, int key) noexcept nogil
+# To those of a new object, which has none yet.
+cdef int attributes_copy(const Attribute *attributes, int handle, Attribute **to) noexcept nogil
+cdef int attributes_delete(Attribute **attributes, int handle) noexcept nogil
 cdef void attribute_fill(mpi_table *table) noexcept nogil

@@ -6,7 +6,7 @@ from shrimpmx.mpi.abi cimport (
     MPI_Datatype, MPI_ERR_ROOT, MPI_Request, MPI_SUCCESS, in_place,
 )
 from shrimpmx.mpi.communicator cimport Comm
-from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.error cimport ended
 from shrimpmx.mpi.exchange cimport Parts
 from shrimpmx.mpi.schedule cimport Schedule
 from shrimpmx.mpi.table cimport mpi_table
@@ -28,10 +28,6 @@ cdef int check_one(int64_t *length, int count, MPI_Datatype datatype) noexcept n
 cdef int barrier_of_world() noexcept nogil
 cdef int broadcast_bytes(Comm *comm, void *data, int64_t length, int root) noexcept nogil
 cdef int allgather_bytes(Comm *comm, const void *own, void *into, int64_t length) noexcept nogil
-
-
-cdef inline int ended(Comm *comm, int code) noexcept nogil:
-    return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(comm, code)
 
 
 cdef inline const void *own_of(const void *data) noexcept nogil:

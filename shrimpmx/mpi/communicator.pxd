@@ -3,13 +3,9 @@
 from libc.stdint cimport uint32_t
 
 from shrimpmx.mpi.abi cimport MPI_COMM_SELF, MPI_COMM_WORLD, MPI_MAX_OBJECT_NAME, MPI_Comm
+from shrimpmx.mpi.attribute cimport Attribute
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mx.types cimport MxPartner
-
-cdef struct Attribute:
-    int key                  # a handle
-    void *value
-    Attribute *next
 
 cdef struct Comm:
     MPI_Comm handle          # 0: unused

@@ -153,7 +153,7 @@ cdef int dup(MPI_Comm handle, MPI_Comm *made) noexcept nogil:
     if context != 0:
         comm = comm_make(parent, context, parent.ranks, parent.size)
     if comm != NULL:
-        code = attributes_copy(parent, comm)
+        code = attributes_copy(parent.attributes, handle, &comm.attributes)
         if code != MPI_SUCCESS:
             return error_raise(parent, code)
     return finish(parent, comm, made)
@@ -256,7 +256,7 @@ cdef int free_comm(MPI_Comm *handle) noexcept nogil:
     cdef int code
     if comm == NULL or comm == comm_world or comm == comm_self:
         return error_raise(NULL, MPI_ERR_COMM)
-    code = attributes_delete(comm)
+    code = attributes_delete(&comm.attributes, handle[0])
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     call_enter(<EndpointCore>world.core)

@@ -1,6 +1,6 @@
 """Errors: to the handler of a communicator."""
 
-from shrimpmx.mpi.abi cimport MPI_Errhandler
+from shrimpmx.mpi.abi cimport MPI_Errhandler, MPI_SUCCESS
 from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.table cimport mpi_table
 
@@ -11,3 +11,8 @@ cdef int error_raise(Comm *comm, int code) noexcept nogil
 cdef void handler_keep(MPI_Errhandler handle) noexcept nogil
 cdef void handler_drop(MPI_Errhandler handle) noexcept nogil
 cdef void error_fill(mpi_table *table) noexcept nogil
+
+
+cdef inline int ended(Comm *comm, int code) noexcept nogil:
+    """What a call on `comm` returns that ends so."""
+    return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(comm, code)

@@ -16,6 +16,9 @@ from shrimpmx.mpi.datatype cimport (
 )
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mpi.world cimport world
+from shrimpmx.mx.calls cimport call_enter, call_leave
+from shrimpmx.mx.core cimport EndpointCore
 
 cdef enum:
     OP_NULL = 0x18000000
@@ -328,14 +331,17 @@ cdef int op_create(MPI_User_function *function, int commutes, MPI_Op *made) noex
     """The number of a freed one is not given out again."""
     global foreigners_count
     cdef Foreign *foreign = <Foreign *>calloc(1, sizeof(Foreign))
-    if foreign == NULL or foreigners_count == OPS:
+    made[0] = OP_NULL
+    call_enter(<EndpointCore>world.core)
+    if foreign != NULL and foreigners_count < OPS:
+        foreign[0] = Foreign(function, commutes != 0, False)
+        foreigners[foreigners_count] = foreign
+        made[0] = HANDLE | foreigners_count
+        foreigners_count += 1
+    call_leave(<EndpointCore>world.core)
+    if made[0] == OP_NULL:
         free(foreign)
         return error_raise(NULL, MPI_ERR_NO_MEM)
-    foreign.function = function
-    foreign.commutes = commutes != 0
-    made[0] = HANDLE | foreigners_count
-    foreigners[foreigners_count] = foreign
-    foreigners_count += 1
     return MPI_SUCCESS
 
 

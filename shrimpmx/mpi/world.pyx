@@ -12,7 +12,8 @@ from libc.stdlib cimport calloc
 from posix.unistd cimport _exit
 
 from shrimpmx.mpi.abi cimport (
-    MPI_MAX_PROCESSOR_NAME, MPI_SUCCESS, MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED, MPI_Comm,
+    MPI_COMM_SELF, MPI_MAX_PROCESSOR_NAME, MPI_SUCCESS, MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED,
+    MPI_Comm,
 )
 from shrimpmx.mpi.attribute cimport attribute_fill, attributes_delete
 from shrimpmx.mpi.buffered cimport buffered_fill
@@ -189,7 +190,8 @@ cdef int finalize() noexcept nogil:
 
     At once if an exception ends this one, whose exit code then ends the others.
     """
-    attributes_delete(comm_self)  # the program's own functions may still call MPI (MPI 3.1, 8.7.1)
+    # The program's own functions may still call MPI (MPI 3.1, 8.7.1).
+    attributes_delete(&comm_self.attributes, MPI_COMM_SELF)
     if me != NULL and load_acquire_u32(<const void *>&me.state) == RUNNER_FAILED:
         return MPI_SUCCESS
     barrier_of_world()

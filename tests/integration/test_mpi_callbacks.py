@@ -45,6 +45,43 @@ for _ in range(5000):
     assert mpi.MPI_Errhandler_free(ctypes.byref(handler)) == 0
     comm.Free()
 """,
+    "attributes are copied, and the newest is deleted first": """
+seen = []
+
+def copy(comm, key, value):
+    seen.append(("copy", value))
+    return value + 10 if value < 3 else NotImplemented
+
+def delete(comm, key, value):
+    comm.Barrier()
+    seen.append(("delete", value))
+
+comm = world.Dup()
+keys = [MPI.Comm.Create_keyval(copy, delete) for _ in range(3)]
+for number, key in enumerate(keys, 1):
+    comm.Set_attr(key, number)
+other = comm.Dup()
+assert [other.Get_attr(key) for key in keys] == [11, 12, None]
+comm.Set_attr(keys[0], 5)
+for key in keys:
+    MPI.Comm.Free_keyval(key)  # the attributes stay
+comm.Free()
+assert sorted(seen[:3]) == [("copy", 1), ("copy", 2), ("copy", 3)]
+assert seen[3:] == [("delete", value) for value in (1, 5, 3, 2)]
+other.Free()
+assert seen[-2:] == [("delete", 12), ("delete", 11)]
+""",
+    "a key is that of one kind of objects": """
+keys = [kind.Create_keyval() for kind in (MPI.Win, MPI.Datatype)]
+for key in (*keys, MPI.TAG_UB):
+    try:
+        world.Set_attr(key, 1)
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_KEYVAL
+    else:
+        raise AssertionError("not a key of communicators")
+MPI.Win.Free_keyval(keys[0]), MPI.Datatype.Free_keyval(keys[1])
+""",
     "files that do not exist have a handler": """
 seen = []
 handler = MPI.File.Create_errhandler(lambda file, code: seen.append((bool(file), code)))
