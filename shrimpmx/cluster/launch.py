@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from shrimpmx.errors import InputError
+
+# Ends with this code if there is no mpi4py.
+NO_MPI4PY = 7
+FIND_MPI4PY = f"""
+import importlib.util
+raise SystemExit(0 if importlib.util.find_spec("mpi4py") else {NO_MPI4PY})
+"""
+FIND_LIMIT_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -42,3 +51,23 @@ def check_command(command: Sequence[str], launch: Launch) -> None:
     if not os.access(directory / name, os.X_OK):
         advice = f"python {name}" if name.endswith(".py") else f"chmod +x {name}"
         raise InputError(f"{name!r} is not executable: try `{advice}`")
+
+
+def python_hint(command: Sequence[str], launch: Launch) -> str:
+    """That the Python that was to run a program has no mpi4py; "" if that cannot be."""
+    if not Path(command[0]).name.startswith("python"):
+        return ""
+    try:
+        done = subprocess.run(
+            [command[0], "-c", FIND_MPI4PY],
+            env=dict(os.environ) | dict(launch.environment),
+            cwd=launch.directory or None,
+            capture_output=True,
+            timeout=FIND_LIMIT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    if done.returncode != NO_MPI4PY:
+        return ""
+    return f"; {command[0]} has no mpi4py: run the program by a Python that has it and shrimpmx"

@@ -244,7 +244,8 @@ def _check(spec: ClusterSpec) -> None:
     for node in range(spec.full_nodes):
         if spec.endpoints_on(node) > ENDPOINTS_MAX:
             raise InputError(
-                f"node {node} has {spec.endpoints_on(node)} ranks; {ENDPOINTS_MAX} is the most"
+                f"node {node} has {spec.endpoints_on(node)} ranks; {ENDPOINTS_MAX} is the most: "
+                "take more nodes"
             )
     for companion in spec.companions:
         _check_place(spec, f"companion {companion.kind!r}", companion.node, companion.core)

@@ -7,6 +7,8 @@ import sys
 
 from shrimpmx.errors import ShrimpmxError
 
+EXIT_NOT_STARTED = 2
+
 
 def start(required: int) -> tuple[object, int]:
     """The capsule of the world's function table, and the level of threads that it provides.
@@ -18,5 +20,11 @@ def start(required: int) -> tuple[object, int]:
         world = importlib.import_module("shrimpmx.mpi.world")
         return world.start(required), world.provided
     except ShrimpmxError as error:
-        print(f"shrimpmx: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
+        sentence = str(error)
+    except ImportError as error:
+        sentence = (
+            f"MPI_Init cannot load shrimpmx in {sys.executable} ({error}): run the program by a "
+            "Python that shrimpmx is installed for, with all that it needs"
+        )
+    sys.stderr.write(f"shrimpmx: {sentence}\n")
+    raise SystemExit(EXIT_NOT_STARTED)

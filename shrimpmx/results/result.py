@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,18 @@ _RUN_KEYS = ("scenario", "environment", "placement", "points")
 _POINT_KEYS = ("params", "metrics", "counters")
 _OTHER = {"scenario": "another scenario", "settings": "other settings", "seed": "another seed"}
 ANOTHER_PLACE = "give another place with --output or --json"
+RESUME_OR_ANOTHER = "add --resume to go on with it, or give another --output"
+STANDARD_OUTPUT = Path("-")
 
 
 def json_place(text: str) -> Path:
-    """Where a user wants a file; InputError at once if it cannot be written there later."""
+    """Where a user wants a file; InputError at once if it cannot be written there later.
+
+    "-" is the standard output.
+    """
     path = Path(text)
+    if path == STANDARD_OUTPUT:
+        return path
     try:
         if path.is_dir():
             raise InputError(f"--json takes a file, and {path} is a directory")
@@ -58,6 +66,9 @@ def write_json(path: Path, document: Any, advice: str = ANOTHER_PLACE) -> None:
     The error ends with `advice` on what to do.
     """
     temporary = ""
+    if path == STANDARD_OUTPUT:
+        sys.stdout.write(_as_json(document))
+        return
     try:
         if _is_stream(path):
             path.write_text(_as_json(document), encoding="utf-8")
@@ -161,16 +172,16 @@ class ResultDirectory:
         """Where the finished point `index` lies while the sweep is going on."""
         return self.path / POINTS_DIRECTORY / f"{index:04d}.json"
 
-    def prepare(self, resume: bool) -> None:
+    def prepare(self, resume: bool, advice: str = RESUME_OR_ANOTHER) -> None:
         """Make the directory. InputError unless it is new, empty, or to be resumed, and writable.
 
-        What lies there is looked at before anything is written.
+        What lies there is looked at before anything is written; `advice` on a result that does.
         """
         try:
             if resume:
                 self._check_resumable()
             else:
-                self._check_free()
+                self._check_free(advice)
             self.path.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.path):
                 pass
@@ -180,14 +191,11 @@ class ResultDirectory:
                 "give another directory with --output"
             ) from error
 
-    def _check_free(self) -> None:
+    def _check_free(self, advice: str) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"--output {self.path} is no directory; give another one")
         if self.run_path.exists():
-            raise InputError(
-                f"{self.path} already holds a result; add --resume to go on with it, "
-                "or give another --output"
-            )
+            raise InputError(f"{self.path} already holds a result; {advice}")
         if self.path.exists() and os.listdir(self.path):
             raise InputError(
                 f"--output {self.path} holds other files; give a new or an empty directory"

@@ -84,7 +84,7 @@ class ClusterExecutor:
         spec = self.spec_of(point, seed)
         result = self._engine.run(spec)
         if result.absent:
-            raise AgentError(never_joined(spec, result), next(iter(result.absent)))
+            raise AgentError(never_joined(spec), result.absent[0])
         if self._traces is not None:
             self._keep_trace(point, seed, result)
         return outcome_of(spec, result, self._t_block_ns(point))
@@ -311,16 +311,9 @@ def outcome_of(
     )
 
 
-def never_joined(spec: ClusterSpec, result: ClusterResult) -> str:
-    """That the program of MPI ranks is none, or one of another MPI library."""
-    name = spec.ranks[0].command[0]
-    library = next(iter(result.absent.values()))
-    if library:
-        return (
-            f"{name} never called MPI_Init of shrimpmx's library, but had loaded {library}: it "
-            "needs to be built for MPICH's libmpi.so.12, as mpi4py's wheel on PyPI is"
-        )
-    return f"{name} never called MPI_Init of shrimpmx's library"
+def never_joined(spec: ClusterSpec) -> str:
+    """That the program of MPI ranks is none."""
+    return f"{spec.ranks[0].command[0]} never called MPI_Init of shrimpmx's library"
 
 
 def mis_ordering(spec: ClusterSpec) -> int:

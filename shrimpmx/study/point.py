@@ -116,6 +116,11 @@ class PointParameters(Declared):
         cluster = self.cluster
         if self.workload.kind != "mpi":
             return
+        for name in sorted(self.workload.model_fields_set - {"kind", "program", "arguments"}):
+            raise ValueError(
+                f"{name} is for the workloads that come with shrimpmx: an MPI program does not "
+                "know it"
+            )
         if kind_of(self.nic).vmmc:
             raise ValueError("MPI runs over the MX library, which nic 'vmmc' has not: use another")
         if cluster.pairs > 1 or cluster.rank_core:

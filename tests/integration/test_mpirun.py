@@ -172,12 +172,53 @@ def test_either_all_ranks_join_or_none(tmp_path: Path, capfd: Captured) -> None:
 def test_a_program_of_another_mpi_is_told(tmp_path: Path, capfd: Captured) -> None:
     other = tmp_path / "libmpi.so.40"
     shutil.copy(_ctypes.__file__, other)  # any shared library will do
-    text = f"import ctypes, time\nctypes.CDLL({str(other)!r})\ntime.sleep(0.5)\n"
+    text = f"import ctypes, time\nctypes.CDLL({str(other)!r})\ntime.sleep(5)\nprint('a world')\n"
     path = tmp_path / "other.py"
     path.write_text(text)
     assert mpirun("-n", "2", sys.executable, str(path)) == 1
-    said = capfd.readouterr().err.splitlines()[-1]
-    assert f"never called MPI_Init of shrimpmx's library, but had loaded {other}: it needs" in said
+    said = capfd.readouterr()
+    assert said.out == ""  # each rank would have been a world of its own
+    assert said.err.splitlines()[-1] == (
+        f"shrimpmx: rank0 has loaded the MPI library {other}, so all ranks were ended: a program "
+        "needs to be built for MPICH's libmpi.so.12, as mpi4py's wheel on PyPI is"
+    )
+
+
+def test_a_python_without_mpi4py_is_told(
+    tmp_path: Path, capfd: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / "python3"
+    python.symlink_to(Path(sys.executable).resolve())  # outside its environment
+    program = mpi_program(tmp_path, "from mpi4py import MPI", joined="")
+    monkeypatch.chdir(tmp_path)
+    assert mpirun("-n", "2", "./python3", *program[1:]) == 1
+    said = capfd.readouterr().err.splitlines()
+    assert "ModuleNotFoundError: No module named 'mpi4py'" in said
+    assert said[-1].endswith(
+        ") ended with exit code 1, and the others were ended; ./python3 has no mpi4py: run the "
+        "program by a Python that has it and shrimpmx"
+    )
+
+
+def test_a_python_without_what_shrimpmx_needs_is_told(tmp_path: Path, capfd: Captured) -> None:
+    mpi4py = pytest.importorskip("mpi4py")
+    text = f"""
+        import sys
+
+        sys.path = [place for place in sys.path if "site-packages" not in place]
+        import importlib.util
+        found = importlib.util.spec_from_file_location(
+            "mpi4py", {mpi4py.__file__!r}, submodule_search_locations={list(mpi4py.__path__)!r}
+        )
+        sys.modules["mpi4py"] = importlib.util.module_from_spec(found)
+        found.loader.exec_module(sys.modules["mpi4py"])
+        from mpi4py import MPI
+        """
+    assert mpirun("-n", "1", *mpi_program(tmp_path, text, joined="")) == 2
+    said = capfd.readouterr().err.splitlines()
+    assert said[1].startswith(f"shrimpmx: MPI_Init cannot load shrimpmx in {sys.executable} (")
+    assert said[1].endswith("that shrimpmx is installed for, with all that it needs")
+    assert len(said) == 3
 
 
 def test_output_is_tagged_by_lines(capfd: Captured) -> None:
@@ -290,6 +331,16 @@ def test_a_result_is_kept_as_run_keeps_it(tmp_path: Path, capfd: Captured) -> No
     capfd.readouterr()
     assert main(["counters", str(output)]) == 0
     assert "rank1" in capfd.readouterr().out
+    assert mpirun("-n", "2", *kept, *program) == 2
+    said = capfd.readouterr().err
+    assert said == f"shrimpmx: {output} already holds a result; give another --output\n"
+
+
+def test_a_result_goes_to_the_standard_output(capfd: Captured) -> None:
+    assert mpirun("-n", "1", "--json", "-", "echo", "the program's own") == 0
+    own, document = capfd.readouterr().out.splitlines()
+    assert own == "the program's own"
+    assert json.loads(document)["points"][0]["params"]["program"] == "echo"
 
 
 def test_a_scenario_runs_a_program_too(tmp_path: Path) -> None:
@@ -313,7 +364,7 @@ def test_a_scenario_refuses_a_program_without_mpi(tmp_path: Path) -> None:
         (("-n", "2", "./no/such"), "there is no program './no/such'"),
         (("-n", "2", __file__), f"{__file__!r} is not executable: try `python {__file__}`"),
         (("-n", "2", "--wdir", "/nowhere", "true"), "there is no directory '/nowhere'"),
-        (("-n", "600", "true"), "node 0 has 300 ranks; 255 is the most"),
+        (("-n", "600", "true"), "node 0 has 300 ranks; 255 is the most: take more nodes"),
     ],
 )
 def test_what_cannot_be_started_is_refused(
@@ -321,6 +372,5 @@ def test_what_cannot_be_started_is_refused(
 ) -> None:
     assert mpirun(*words) == 2
     said = capfd.readouterr()
-    lines = [line for line in said.err.splitlines() if " ranks on " not in line]
-    assert [sentence in line for line in lines] == [True]
+    assert [sentence in line for line in said.err.splitlines()] == [True]
     assert said.out == ""

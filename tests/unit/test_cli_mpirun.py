@@ -9,7 +9,8 @@ from support.cli import assert_refused
 
 from shrimpmx.cli import main, parse
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.commands.mpirun import launches_of, scenario_of
+from shrimpmx.commands.mpi_options import scenario_of
+from shrimpmx.commands.mpirun import inputs_of, launch_of
 from shrimpmx.study.execute import cluster_spec
 
 
@@ -37,7 +38,7 @@ def test_ranks_are_mapped_as_was_asked_for() -> None:
     cores = ("--set", "cores=2")
     assert places("-n", "3", "--map-by", "node") == [(0, 0), (1, 0), (0, 1)]
     assert places("-n", "3", "--map-by", "core", *cores) == [(0, 0), (0, 1), (1, 0)]
-    assert places("-n", "4", "--map-by", "slot", *cores, "--set", "nodes=4") == [
+    assert places("-n", "4", "--map-by", "slot", *cores, "--nodes", "4") == [
         (node, 0) for node in range(4)
     ]
     assert places("-n", "6", "--map-by", "core", *cores) == [
@@ -77,13 +78,14 @@ def test_words_behind_the_program_are_its_own() -> None:
 
 def test_what_the_program_is_given() -> None:
     options = parse(["mpirun", "-n", "2", "-x", "A=1=2", "-x", "B=", "--tag-output", "prog"])
-    first, second = launches_of(options)
-    assert first.environment == {"A": "1=2", "B": ""}
-    assert (first.stdin, second.stdin) == ("", os.devnull)
-    assert first.tagged
+    launch = launch_of(options)
+    assert launch.environment == {"A": "1=2", "B": ""}
+    assert launch.tagged
+    assert inputs_of(options) == ["", os.devnull]
     options = parse(["mpirun", "-n", "1", "--stdin", "none", "--wdir", "/tmp", "prog"])
-    (only,) = launches_of(options)
-    assert (only.stdin, only.directory, only.tagged) == (os.devnull, "/tmp", False)
+    launch = launch_of(options)
+    assert (launch.directory, launch.tagged) == ("/tmp", False)
+    assert inputs_of(options) == [os.devnull]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,16 @@ def test_what_the_program_is_given() -> None:
         ("-n two prog", "invalid int value: 'two'"),
         ("-n 2 --nodes 0 prog", "nodes must be at least 1, not 0"),
         ("-n 2 --fast prog", "unrecognized arguments: --fast"),
-        ("-n 2 --hostfile hosts prog", "the nodes are emulated, so there is no list of hosts"),
+        ("-n 2 --hostfile hosts prog", "--hostfile is no option here: all nodes are emulated on"),
+        ("-n 2 -host a,b prog", "-host is no option here: all nodes are emulated on this machine"),
+        ("-hosts a,b -n 2 prog", "-hosts is no option here: all nodes are emulated on this"),
+        ("-n 2 -f hosts prog", "-f is no option here: all nodes are emulated on this machine"),
+        ("-n 2 -ppn 2 prog", "-ppn is no option here: the nodes get their ranks by -n, --nodes"),
+        ("-n 2 --oversubscribe prog", "--oversubscribe is no option here: leave it out"),
+        ("-n 2 --mca btl self prog", "--mca is no option here: set parameters by --set KEY=VALUE"),
+        ("-n 2 -genv A 1 prog", "-genv is no option here: use -x NAME=VALUE"),
+        ("-n 2 -l prog", "-l is no option here: use --tag-output"),
+        ("-n 1 a : -n 1 b", "all ranks run one program, so there is no ':' between several"),
         ("-n 2 --timeout 0 prog", "--timeout must be more than 0 seconds, not 0"),
         ("-n 2 --timeout nan prog", "--timeout must be more than 0 seconds, not nan"),
         ("-n 2 --map-by socket prog", "invalid choice: 'socket'"),
@@ -103,6 +114,11 @@ def test_what_the_program_is_given() -> None:
         ("-n 2 --set loss prog", "loss"),
         ("-n 2 --set los=1 prog", "there is no parameter 'los'; did you mean"),
         ("-n 2 --set ranks=3 prog", "ranks is not set by --set here, but by -n"),
+        ("-n 2 --set nodes=3 prog", "nodes is not set by --set here, but by --nodes"),
+        ("-n 2 --set map-by=node prog", "map-by is not set by --set here, but by --map-by"),
+        ("-n 2 --set bind_to=none prog", "bind_to is not set by --set here, but by --bind-to"),
+        ("-n 2 --set program=x prog", "program is not set by --set here, but by PROGRAM"),
+        ("-n 2 --set size-bytes=8 prog", "size_bytes is for the workloads that come with"),
         ("-n 2 --set workload=stream prog", "workload is not set by --set here, but by PROGRAM"),
         ("-n 2 --set wait=block,spin prog", "give each parameter one value"),
         ("-n 2 --set repeats=3 prog", "give each parameter one value"),
@@ -116,3 +132,11 @@ def test_what_cannot_be_used_is_refused(
 ) -> None:
     assert main(["mpirun", *words.split()]) == 2
     assert_refused(capsys, sentence)
+
+
+def test_options_are_taken_with_one_dash_as_other_mpiruns_have_them() -> None:
+    spec = spec_of("-np", "3", "-map-by", "node", "-bind-to", "none", "prog")
+    assert [rank.node for rank in spec.ranks] == [0, 1, 0]
+    assert not spec.ranks[0].bound
+    options = parse(["mpirun", "-n", "1", "-wdir", "/tmp", "-timeout", "3", "prog"])
+    assert (options.wdir, options.timeout) == ("/tmp", 3)

@@ -7,33 +7,37 @@ import signal
 from pathlib import Path
 
 from shrimpmx.cluster.engine.parts import RunParts
+from shrimpmx.cluster.launch import Launch, python_hint
+from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.errors import RankEndedError
 
 # MPI libraries by the names of their files; ours among them.
 LIBRARY = re.compile(r"(/\S*/lib(?:p?mpi|mpich)[\w-]*\.so[\d.]*)$", re.M)
 # The exit code where a rank's own is 0.
 UNJOINED = 1
+# With which Python ends after an uncaught exception.
+EXIT_OF_PYTHON = 1
 
 
 class MpiRanks:
     """They report ready in MPI_Init, and end as their processes do.
 
-    `absent`: those that ended without MPI_Init, by name, and the other MPI library that the first
-    one had loaded, "" if none was seen. Either all ranks join or none.
+    `absent`: those that ended without MPI_Init, by name. Either all ranks join or none; those of
+    another MPI library, each of which would be a world of its own, are ended.
     """
 
     def __init__(self, parts: RunParts) -> None:
         self._control = parts.memory.control
         ranks = parts.spec.ranks
-        self._indices = {
-            plan.name: index
-            for index, plan in enumerate(parts.placement.processes)
-            if plan.role == "rank" and ranks[plan.agents[0].number].launch is not None
-        }
+        self._indices: dict[str, int] = {}
+        self._ranks: dict[str, RankSpec] = {}
+        for index, plan in enumerate(parts.placement.processes):
+            if plan.role == "rank" and ranks[plan.agents[0].number].launch is not None:
+                self._indices[plan.name] = index
+                self._ranks[plan.name] = ranks[plan.agents[0].number]
         self._alone = len(self._indices) == 1
         self._joined: set[str] = set()
-        self._seen = ""
-        self.absent: dict[str, str] = {}
+        self.absent: list[str] = []
 
     def __contains__(self, name: str) -> bool:
         return name in self._indices
@@ -50,10 +54,16 @@ class MpiRanks:
             self._check_all_join()
 
     def look(self, pids: list[int]) -> None:
-        """See which MPI library a rank has loaded; once it has ended it is too late."""
-        left = [index for name, index in self._indices.items() if name not in self.absent]
-        if not self._seen and left:
-            self._seen = other_library(pids[left[0]])
+        """RankEndedError if a rank has loaded another MPI library."""
+        name, index = next(each for each in self._indices.items() if each[0] not in self.absent)
+        library = other_library(pids[index])
+        if library:
+            raise RankEndedError(
+                f"{name} has loaded the MPI library {library}, so all ranks were ended: a program "
+                "needs to be built for MPICH's libmpi.so.12, as mpi4py's wheel on PyPI is",
+                name,
+                UNJOINED,
+            )
 
     def note_exit(self, name: str, pid: int, exit_code: int) -> None:
         """A rank has ended. RankEndedError if it failed, or others wait for it."""
@@ -63,34 +73,36 @@ class MpiRanks:
         if exit_code > 0:
             self._fail(name, pid, f"ended with exit code {exit_code}", exit_code)
         if not info["pid"]:
-            self.absent[name] = self._seen
+            self.absent.append(name)
             self._check_all_join()
         elif info["state"] != "done":
             self._fail(name, pid, "ended without MPI_Finalize", UNJOINED)
 
     def _fail(self, name: str, pid: int, how: str, exit_code: int) -> None:
         others = "" if self._alone else ", and the others were ended"
+        if exit_code == EXIT_OF_PYTHON and not self._joined:
+            rank = self._ranks[name]
+            others += python_hint(rank.command, rank.launch or Launch())
         raise RankEndedError(f"{name} (pid {pid}) {how}{others}", name, exit_code)
 
     def _check_all_join(self) -> None:
         if self.absent and self._joined:
-            name = next(iter(self.absent))
-            library = self.absent[name] and f" (it had loaded {self.absent[name]})"
+            name = self.absent[0]
             raise RankEndedError(
-                f"{name} ended without MPI_Init{library}, for which {min(self._joined)} waits: all "
-                "ranks of a run call it, or none",
+                f"{name} ended without MPI_Init, for which {min(self._joined)} waits: all ranks of "
+                "a run call it, or none",
                 name,
                 UNJOINED,
             )
 
 
 def other_library(pid: int) -> str:
-    """The MPI library that a process has loaded, if it is not ours; "" if there is none."""
+    """The MPI library that a process has loaded instead of ours; "" if there is none."""
     try:
         found = LIBRARY.findall(Path(f"/proc/{pid}/maps").read_text())
     except OSError:
         return ""
-    return next((path for path in found if "/shrimpmx/mpi/lib/" not in path), "")
+    return "" if any("/shrimpmx/mpi/lib/" in path for path in found) else "".join(found[:1])
 
 
 def _signal_name(number: int) -> str:

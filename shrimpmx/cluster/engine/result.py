@@ -23,15 +23,14 @@ from shrimpmx.shared.counter_texts import LONGEST
 class ClusterResult:
     """Figures of one run; times are ns unless a name says otherwise.
 
-    `samples[process][name]`: what each rank's workload returned. `counters[agent]`: at the
-    end; `counters_before[agent]`: when rank 0 began to work. `accounts[process]`: what waiting
-    cost, for ranks during the work only. `usage[process]`: the kernel's view of the same time;
+    `samples[process][name]`: what each rank's workload returned. `counters[agent]`: at the end;
+    `counters_before[agent]`: when rank 0 began to work. `accounts[process]`: what waiting cost, for
+    ranks during the work only. `usage[process]`: the kernel's view of the same time;
     `hardware[process]`: what the CPU counted in it, and `hardware_absent` why not, where asked for.
     `interrupts[node][core][vector]`, `handovers[node][endpoint]`: whole run. `steered`: nodes whose
     interrupts were sent to other cores while it ran. `lost[rank]`: why a rank did not end its work,
-    in a run that survives that. `absent[rank]`: of MPI programs that ended without MPI_Init, the
-    path of the other MPI library that they had loaded, or "". `records`: the binary trace, whose
-    `agents` are named by their numbers; `trace` is it in words.
+    in a run that survives that. `absent`: ranks of an MPI program that ended without MPI_Init.
+    `records`: the binary trace, whose `agents` are named by their numbers; `trace` is it in words.
     """
 
     placement: Placement
@@ -48,7 +47,7 @@ class ClusterResult:
     handovers: list[list[int]] = field(default_factory=list)
     steered: list[int] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
-    absent: dict[str, str] = field(default_factory=dict)
+    absent: list[str] = field(default_factory=list)
     launch_s: float = 0.0
     stop_s: float = 0.0
     trace: str = ""

@@ -1,0 +1,188 @@
+"""The options of `shrimpmx mpirun`, and the scenario of one point that they describe."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from shrimpmx.cluster.spec import FOREVER_S
+from shrimpmx.errors import InputError
+from shrimpmx.results.result import json_place
+from shrimpmx.settings.names import parameter_name
+from shrimpmx.study.scenario import Scenario, split_setting
+
+NODES = 2
+CORES_MAX = 64
+METRICS = ("run_time", "run_cpu_time", "run_interrupts")
+# Settings that options stand for.
+OPTIONS = {
+    "workload": "PROGRAM",
+    "program": "PROGRAM",
+    "arguments": "ARGS",
+    "ranks": "-n",
+    "nodes": "--nodes",
+    "map_by": "--map-by",
+    "bind_to": "--bind-to",
+    "deadline_s": "--timeout",
+}
+# Options of other mpiruns, and what to do instead.
+OTHERS = {
+    "all nodes are emulated on this machine, so there is no list of hosts: use --nodes M": (
+        *("-host", "--host", "-hosts", "--hosts", "-H", "-f", "-hostfile", "--hostfile"),
+        *("-machinefile", "--machinefile"),
+    ),
+    "the nodes get their ranks by -n, --nodes and --map-by": (
+        *("-ppn", "-perhost", "-N", "-npernode", "--npernode", "-ppr", "--rank-by"),
+    ),
+    "leave it out: there is nothing here that it would allow": (
+        *("-oversubscribe", "--oversubscribe", "--allow-run-as-root", "--use-hwthread-cpus"),
+    ),
+    "set parameters by --set KEY=VALUE (shrimpmx list --parameters)": (
+        *("-mca", "--mca", "-gmca", "--gmca", "-launcher", "-iface", "--prefix"),
+    ),
+    "use -x NAME=VALUE; ranks have all of your environment anyway": (
+        *("-env", "-genv", "-envall", "-genvall", "-envlist", "-genvlist"),
+    ),
+    "use --tag-output": ("-l", "-prepend-rank", "--prepend-rank", "-output-filename"),
+}
+
+
+class _Elsewhere(argparse.Action):
+    """An option of other mpiruns; `const` says what to do instead."""
+
+    def __call__(
+        self, _parser: Any, _space: Any, _values: Any, name: str | None = None
+    ) -> NoReturn:
+        raise InputError(f"{name} is no option here: {self.const}")
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Declare the command's options."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "mpirun",
+        description="Run any executable that uses MPI as the ranks of an emulated cluster. The "
+        "exit code is that of the first rank that fails.",
+    )
+    parser.add_argument("-n", "-np", type=int, required=True, metavar="N", help="number of ranks")
+    parser.add_argument("--nodes", type=int, metavar="M", help="emulated nodes (2)")
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="set a parameter (shrimpmx list --parameters); repeatable",
+    )
+    parser.add_argument(
+        *("--map-by", "-map-by"),
+        choices=("core", "node", "slot"),
+        default="slot",
+        help="nodes of ranks: blocks of one size (slot), all cores of a node before the next, or "
+        "in turn (node)",
+    )
+    parser.add_argument(
+        *("--bind-to", "-bind-to"),
+        choices=("core", "none"),
+        default="core",
+        help="cores that a rank may use",
+    )
+    _add_program_options(parser)
+    parser.add_argument("--output", type=Path, metavar="DIR", help="keep the result there")
+    parser.add_argument(
+        "--json", type=json_place, metavar="FILE", help="write the result there; -: standard output"
+    )
+    for advice, names in OTHERS.items():
+        parser.add_argument(
+            *names, action=_Elsewhere, nargs=0, const=advice, help=argparse.SUPPRESS
+        )
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS")
+    return parser
+
+
+def _add_program_options(parser: argparse.ArgumentParser) -> None:
+    """How the program is started and ended."""
+    parser.add_argument(
+        "-x",
+        dest="exports",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="set an environment variable of the ranks; all others are handed on anyway",
+    )
+    parser.add_argument(
+        *("--wdir", "-wdir", "-wd"), default="", metavar="DIR", help="where ranks start"
+    )
+    parser.add_argument(
+        "--tag-output", action="store_true", help="print ranks' lines with the rank in front"
+    )
+    parser.add_argument(
+        *("--timeout", "-timeout"), type=float, metavar="S", help="give up after S seconds"
+    )
+    parser.add_argument(
+        "--stdin",
+        choices=("0", "all", "none"),
+        default="0",
+        help="ranks that get the standard input (rank 0)",
+    )
+
+
+def scenario_of(options: argparse.Namespace) -> Scenario:
+    """The program as a scenario of one point. InputError if the options cannot be used."""
+    _check(options)
+    program, *arguments = options.words
+    parameters: dict[str, Any] = {
+        "workload": "mpi",
+        "program": program,
+        "arguments": shlex.join(arguments),
+        "ranks": options.n,
+        "map_by": options.map_by,
+        "bind_to": options.bind_to,
+        "nodes": min(NODES, options.n) if options.nodes is None else options.nodes,
+    }
+    given = _scenario(parameters).changed(options.settings)
+    if given.sweep or given.repeats > 1:
+        raise InputError("mpirun runs a program once: give each parameter one value")
+    defaults = {"cores": _cores(options.n, given.parameters), "wait": _wait(options.n, given)}
+    return _scenario({**defaults, **parameters}).changed(options.settings)
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.words[:1] == ["--"]:
+        del options.words[0]
+    if not options.words:
+        raise InputError("name the program to run: shrimpmx mpirun -n 2 PROGRAM ARGS")
+    if ":" in options.words:
+        raise InputError(
+            "all ranks run one program, so there is no ':' between several: start a script that "
+            "chooses by PMI_RANK"
+        )
+    if options.n < 1:
+        raise InputError(f"-n must be at least 1, not {options.n}")
+    if options.timeout is not None and not 0 < options.timeout <= FOREVER_S:
+        raise InputError(f"--timeout must be more than 0 seconds, not {options.timeout:g}")
+    for setting in options.settings:
+        name = split_setting(setting)[0]
+        option = OPTIONS.get(name if name == "repeats" else parameter_name(name))
+        if option:
+            raise InputError(f"{name} is not set by --set here, but by {option}")
+
+
+def _scenario(parameters: Mapping[str, Any]) -> Scenario:
+    return Scenario(name="mpirun", title="An MPI program", parameters=parameters, metrics=METRICS)
+
+
+def _cores(ranks: int, parameters: Mapping[str, Any]) -> int:
+    """As many as a node has ranks; where the number of nodes is none, it is refused later."""
+    nodes = parameters["nodes"]
+    return min(CORES_MAX, -(-ranks // nodes)) if isinstance(nodes, int) and nodes > 0 else 1
+
+
+def _wait(ranks: int, given: Scenario) -> str:
+    """Ranks that share a CPU with others give it up to them."""
+    cpus = given.parameters.get("cpus") or os.sched_getaffinity(0)
+    count = len(cpus) if isinstance(cpus, tuple | set) else 1
+    return "sched" if ranks > count else "spin-block"
