@@ -126,7 +126,7 @@ def test_a_rank_of_mpi4py_that_fails_ends_all(how: str, tmp_path: Path, capfd: C
             {act}
         MPI.COMM_WORLD.recv(source=1)
         """
-    assert mpirun("-n", "2", *mpi_program(tmp_path, text, joined="")) == code
+    assert mpirun("-n", "2", *mpi_program(tmp_path, text, "")) == code
     said = capfd.readouterr()
     assert time.monotonic() - float(said.out) < 1.0
     assert (f"ended with exit code {code}, and the others" in said.err) == (0 < code < 128)
@@ -189,7 +189,7 @@ def test_a_python_without_mpi4py_is_told(
 ) -> None:
     python = tmp_path / "python3"
     python.symlink_to(Path(sys.executable).resolve())  # outside its environment
-    program = mpi_program(tmp_path, "from mpi4py import MPI", joined="")
+    program = mpi_program(tmp_path, "from mpi4py import MPI", "")
     monkeypatch.chdir(tmp_path)
     assert mpirun("-n", "2", "./python3", *program[1:]) == 1
     said = capfd.readouterr().err.splitlines()
@@ -214,7 +214,7 @@ def test_a_python_without_what_shrimpmx_needs_is_told(tmp_path: Path, capfd: Cap
         found.loader.exec_module(sys.modules["mpi4py"])
         from mpi4py import MPI
         """
-    assert mpirun("-n", "1", *mpi_program(tmp_path, text, joined="")) == 2
+    assert mpirun("-n", "1", *mpi_program(tmp_path, text, "")) == 2
     said = capfd.readouterr().err.splitlines()
     assert said[1].startswith(f"shrimpmx: MPI_Init cannot load shrimpmx in {sys.executable} (")
     assert said[1].endswith("that shrimpmx is installed for, with all that it needs")
