@@ -7,6 +7,23 @@ from shrimpmx.mpi.attribute cimport Attribute
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mx.types cimport MxPartner
 
+cdef struct Topology:        # as it is to one rank
+    int kind                 # MPI_CART, MPI_GRAPH or MPI_DIST_GRAPH
+    uint32_t uses            # communicators that have it
+    int indegree             # this rank's neighbours, from which it receives
+    int *sources
+    int outdegree            # and to which it sends
+    int *destinations
+    int ndims                # of a grid
+    int *dims
+    int *periods
+    int nnodes               # of a graph
+    int *index
+    int *edges
+    int *source_weights      # of a distributed graph; NULL: it has no weights
+    int *destination_weights
+    int *numbers             # where all of these are
+
 cdef struct Comm:
     MPI_Comm handle          # 0: unused
     uint32_t context         # of its messages; the next one is of its collectives
@@ -19,6 +36,7 @@ cdef struct Comm:
     bint freed               # by the user
     uint32_t collectives     # started so far: the tag of the next one
     Attribute *attributes    # the newest first
+    Topology *topology       # NULL: none
     char[MPI_MAX_OBJECT_NAME] name
 
 cdef Comm *comm_world
@@ -28,6 +46,13 @@ cdef Comm *comm_self
 cdef Comm *comm_other(MPI_Comm handle) noexcept nogil
 # It is freed with its last use. Under the lock.
 cdef void comm_drop(Comm *comm) noexcept nogil
+# Collective on `parent`: the first of `count` pairs of contexts that no communicator has had.
+# 0: there are no more.
+cdef uint32_t agree_on_contexts(Comm *parent, int count) noexcept nogil
+# A communicator of those processes of the world, with its parent's error handler. NULL: no memory.
+cdef Comm *comm_make(Comm *parent, uint32_t context, const int *ranks, int size) noexcept nogil
+# MPI_Comm_split.
+cdef int split(MPI_Comm handle, int color, int key, MPI_Comm *made) noexcept nogil
 # World and self. 0, or -1 without memory.
 cdef int comm_start() except -1
 cdef void comm_fill(mpi_table *table) noexcept nogil

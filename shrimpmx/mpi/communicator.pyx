@@ -20,6 +20,7 @@ from shrimpmx.mpi.error cimport error_raise, handler_drop, handler_keep
 from shrimpmx.mpi.group cimport Group, group_make, group_of
 from shrimpmx.mpi.matching cimport CONTEXT_MAX
 from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mpi.topology cimport topology_drop, topology_share
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave
 from shrimpmx.mx.core cimport EndpointCore
@@ -98,6 +99,7 @@ cdef void comm_drop(Comm *comm) noexcept nogil:
         handler_drop(comm.error_handler)
         free(comm.ranks)
         free(comm.partners)
+        topology_drop(comm.topology)
         comm.ranks = NULL
         comm.partners = NULL
         comm.handle = 0
@@ -153,6 +155,7 @@ cdef int dup(MPI_Comm handle, MPI_Comm *made) noexcept nogil:
     if context != 0:
         comm = comm_make(parent, context, parent.ranks, parent.size)
     if comm != NULL:
+        comm.topology = topology_share(parent.topology)
         code = attributes_copy(parent.attributes, handle, &comm.attributes)
         if code != MPI_SUCCESS:
             return error_raise(parent, code)
@@ -323,12 +326,6 @@ cdef int compare(MPI_Comm handle, MPI_Comm other_handle, int *result) noexcept n
     return MPI_SUCCESS
 
 
-cdef int topo_test(MPI_Comm handle, int *kind) noexcept nogil:
-    """No communicator has a topology."""
-    kind[0] = MPI_UNDEFINED
-    return MPI_SUCCESS if comm_of(handle) != NULL else error_raise(NULL, MPI_ERR_COMM)
-
-
 cdef int get_parent(MPI_Comm *parent) noexcept nogil:
     parent[0] = MPI_COMM_NULL
     return MPI_SUCCESS
@@ -359,7 +356,6 @@ cdef void comm_fill(mpi_table *table) noexcept nogil:
     table.Comm_test_inter = test_inter
     table.Comm_compare = compare
     table.Comm_get_parent = get_parent
-    table.Topo_test = topo_test
     table.Comm_get_name = get_name
     table.Comm_set_name = set_name
     table.Comm_dup = dup

@@ -17,13 +17,17 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.attribute cimport attribute_fill, attributes_delete
 from shrimpmx.mpi.buffered cimport buffered_fill
+from shrimpmx.mpi.cartesian cimport cartesian_fill
 from shrimpmx.mpi.collective cimport barrier_of_world, collective_fill
 from shrimpmx.mpi.communicator cimport comm_fill, comm_self, comm_start
 from shrimpmx.mpi.completion cimport completion_fill
 from shrimpmx.mpi.data_calls cimport data_calls_fill
 from shrimpmx.mpi.datatype cimport datatype_fill
+from shrimpmx.mpi.dimensions cimport dimensions_fill
+from shrimpmx.mpi.dist_graph cimport dist_graph_fill
 from shrimpmx.mpi.error cimport error_fill
 from shrimpmx.mpi.error_code cimport error_code_fill
+from shrimpmx.mpi.graph cimport graph_fill
 from shrimpmx.mpi.group cimport group_fill, group_start
 from shrimpmx.mpi.info cimport info_fill
 from shrimpmx.mpi.memory cimport memory_fill
@@ -33,6 +37,7 @@ from shrimpmx.mpi.point cimport point_fill
 from shrimpmx.mpi.reduction_calls cimport reduction_calls_fill
 from shrimpmx.mpi.refusal cimport refuse_all
 from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mpi.topology cimport topology_fill
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_wait
 from shrimpmx.mx.core cimport EndpointCore, found_function
 from shrimpmx.mx.handles cimport Partner
@@ -144,6 +149,11 @@ cdef void fill() noexcept nogil:
     collective_fill(&table)
     data_calls_fill(&table)
     reduction_calls_fill(&table)
+    topology_fill(&table)
+    dimensions_fill(&table)
+    cartesian_fill(&table)
+    graph_fill(&table)
+    dist_graph_fill(&table)
     table.Finalize = finalize
     table.Abort = abort
     table.Query_thread = query_thread
