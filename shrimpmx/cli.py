@@ -71,6 +71,12 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message} (see {self.prog} --help)")
 
+    def _get_option_tuples(self, option_string: str) -> list[Any]:
+        """Options that a word abbreviates. argparse still looks for those with one dash where
+        abbreviations are not allowed, and among the words of the program too.
+        """
+        return super()._get_option_tuples(option_string) if self.allow_abbrev else []
+
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of a command line. A command's words may stand before and behind its options."""

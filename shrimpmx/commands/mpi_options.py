@@ -64,6 +64,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Declare the command's options."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "mpirun",
+        allow_abbrev=False,
         description="Run any executable that uses MPI as the ranks of an emulated cluster. The "
         "exit code is that of the first rank that fails.",
     )

@@ -4,9 +4,8 @@ The copies lie in memory of this library; of the buffer that the program attache
 counts, as the most that may be under way.
 """
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
 
 from shrimpmx.mpi.abi cimport (
     MPI_Comm, MPI_Datatype, MPI_ERR_BUFFER, MPI_ERR_NO_MEM, MPI_Request, MPI_REQUEST_NULL,
@@ -14,6 +13,7 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.communicator cimport comm_world
 from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.pack cimport pack
 from shrimpmx.mpi.point cimport Envelope, check_send
 from shrimpmx.mpi.request cimport (
     KIND_NOTHING, KIND_SEND, Request, request_free, request_new, request_orphan,
@@ -38,21 +38,23 @@ cdef:
 cdef int buffered_start(const Envelope *envelope, const void *data, int target) noexcept nogil:
     global used_bytes
     cdef Request *request
-    cdef void *copied
+    cdef uint8_t *copied
     requests_reap()
     if not requests_buffered():
         used_bytes = 0
     if attached == NULL or used_bytes + envelope.length + OVERHEAD > attached_bytes:
         return MPI_ERR_BUFFER
-    copied = malloc(max(1, envelope.length))
+    copied = <uint8_t *>malloc(envelope.length + 1)
     request = request_new(KIND_SEND, envelope.comm)
     if request != NULL and copied != NULL:
-        memcpy(copied, data, envelope.length)
+        pack(envelope.type, data, envelope.count, copied)
         request.mx = call_send(
             <EndpointCore>world.core, envelope.comm.partners[target], copied,
             <uint32_t>envelope.length, envelope.match, False)
         if request.mx != NULL:
-            request_orphan(request, copied)
+            request.staged.packed = copied
+            request.staged.type = NULL
+            request_orphan(request)
             used_bytes += envelope.length + OVERHEAD
             return MPI_SUCCESS
     if request != NULL:

@@ -3,38 +3,24 @@
 from libc.stdint cimport int64_t
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Datatype, MPI_ERR_ROOT, MPI_Request, MPI_SUCCESS, in_place,
+    MPI_ERR_ROOT, MPI_Request, MPI_SUCCESS,
 )
 from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.error cimport ended
-from shrimpmx.mpi.exchange cimport Parts
 from shrimpmx.mpi.schedule cimport Schedule
 from shrimpmx.mpi.table cimport mpi_table
 
 cdef void collective_fill(mpi_table *table) noexcept nogil
 
 # A schedule to fill, under the lock, which run() gives back; NULL: no memory, and no lock.
-cdef Schedule *begin(Comm *comm, int64_t room_bytes) noexcept nogil
+cdef Schedule *begin(Comm *comm) noexcept nogil
 # Starts a schedule; waits for it if `handle` is NULL. The class of an error.
 cdef int run(Comm *comm, Schedule *schedule, MPI_Request *handle) noexcept nogil
-
-# The class of an error in the arguments. One part per rank: `count` elements each, or `counts` of
-# them at `places`.
-cdef int check_parts(Parts *parts, const void *data, int count, MPI_Datatype datatype,
-                     const int *counts, const int *places, int size) noexcept nogil
-cdef int check_one(int64_t *length, int count, MPI_Datatype datatype) noexcept nogil
 
 # For other calls, without the lock: the class of an error.
 cdef int barrier_of_world() noexcept nogil
 cdef int broadcast_bytes(Comm *comm, void *data, int64_t length, int root) noexcept nogil
 cdef int allgather_bytes(Comm *comm, const void *own, void *into, int64_t length) noexcept nogil
-
-
-cdef inline const void *own_of(const void *data) noexcept nogil:
-    """NULL if it is in place."""
-    if in_place(data):
-        return NULL
-    return data
 
 
 cdef inline int check_root(const Comm *comm, int root) noexcept nogil:

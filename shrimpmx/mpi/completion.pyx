@@ -300,7 +300,7 @@ cdef int free(MPI_Request *handle) noexcept nogil:
         if request.kind in (KIND_NOTHING, KIND_INACTIVE):
             request_free(request)
         else:
-            request_orphan(request, NULL)
+            request_orphan(request)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(NULL, code)
 

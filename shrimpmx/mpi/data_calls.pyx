@@ -1,111 +1,132 @@
-"""Broadcast, gather, scatter, allgather and alltoall (MPI 3.1, 5.4 to 5.8)."""
+"""Broadcast, gather, scatter, allgather and alltoall (MPI 3.1, 5.4 to 5.8).
 
-from libc.stdint cimport int64_t
+A call without a request waits.
+"""
 
 from shrimpmx.mpi.abi cimport (
     MPI_Comm, MPI_Datatype, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_Request, MPI_SUCCESS, in_place,
 )
-from shrimpmx.mpi.collective cimport (
-    begin, check_one, check_parts, check_root, ended, own_of, run,
-)
+from shrimpmx.mpi.collective cimport begin, check_root, ended, run
 from shrimpmx.mpi.communicator cimport Comm, comm_of
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.exchange cimport (
-    Parts, build_allgather, build_alltoall, build_broadcast, build_gather, build_scatter, part_at,
-    part_bytes,
+    build_allgather, build_alltoall, build_broadcast, build_gather, build_scatter,
 )
-from shrimpmx.mpi.schedule cimport Schedule, schedule_copy
+from shrimpmx.mpi.parts cimport (
+    Elements, Parts, elements_check, elements_of_one, elements_receive, elements_with_counts,
+    parts_copy, parts_to_receive, parts_to_send,
+)
+from shrimpmx.mpi.schedule cimport Schedule
 from shrimpmx.mpi.table cimport mpi_table
 
 
-cdef int bcast_as(void *data, int count, MPI_Datatype datatype, int root, MPI_Comm handle,
-                  MPI_Request *request) noexcept nogil:
+cdef int bcast(void *data, int count, MPI_Datatype datatype, int root, MPI_Comm handle,
+               MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
+    cdef Elements elements = elements_of_one(data, count, datatype)
     cdef Schedule *schedule
-    cdef int64_t length
+    cdef Parts part
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    code = max(check_one(&length, count, datatype), check_root(comm, root))
+    code = max(elements_check(&elements, 1), check_root(comm, root))
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
-    schedule = begin(comm, 0)
+    schedule = begin(comm)
     if schedule != NULL:
-        build_broadcast(schedule, data, length, root)
+        part = parts_to_receive(schedule, &elements, 1, comm.rank == root)
+        build_broadcast(schedule, part.data, part.length, root)
+        if comm.rank != root:
+            elements_receive(schedule, &elements, &part, 1)
     return ended(comm, run(comm, schedule, request))
 
 
-cdef int gather_as(const void *data, int count, MPI_Datatype datatype, void *into, int into_count,
-                   const int *counts, const int *places, MPI_Datatype into_datatype, int root,
-                   MPI_Comm handle, MPI_Request *request) noexcept nogil:
+cdef int gather_as(const void *data, int count, MPI_Datatype datatype, const Elements *all_parts,
+                   int root, MPI_Comm handle, MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
+    cdef Elements own = elements_of_one(data, count, datatype)
     cdef Schedule *schedule
-    cdef Parts parts
-    cdef int64_t length = 0
+    cdef Parts sent, received
+    cdef bint is_root
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
+    is_root = comm.rank == root
     code = check_root(comm, root)
-    if code == MPI_SUCCESS and comm.rank == root:
-        code = check_parts(&parts, into, into_count, into_datatype, counts, places, comm.size)
-    if code == MPI_SUCCESS and not in_place(data):
-        code = check_one(&length, count, datatype)
-    if code != MPI_SUCCESS or (in_place(data) and comm.rank != root):
-        return error_raise(comm, code if code != MPI_SUCCESS else MPI_ERR_BUFFER)
-    schedule = begin(comm, 0)
+    if code == MPI_SUCCESS and is_root:
+        code = elements_check(all_parts, comm.size)
+    if code == MPI_SUCCESS:
+        code = check_own(&own, is_root)
+    if code != MPI_SUCCESS:
+        return error_raise(comm, code)
+    schedule = begin(comm)
     if schedule != NULL:
-        build_gather(schedule, own_of(data), length, &parts, root)
+        if is_root:
+            received = parts_to_receive(schedule, all_parts, comm.size, in_place(data))
+        sent = own_to_send(schedule, &own)
+        build_gather(schedule, sent.data, sent.length, &received, root)
+        if is_root:
+            elements_receive(schedule, all_parts, &received, comm.size)
     return ended(comm, run(comm, schedule, request))
 
 
-cdef int scatter_as(const void *data, int count, const int *counts, const int *places,
-                    MPI_Datatype datatype, void *into, int into_count, MPI_Datatype into_datatype,
-                    int root, MPI_Comm handle, MPI_Request *request) noexcept nogil:
+cdef int scatter_as(const Elements *all_parts, void *into, int into_count,
+                    MPI_Datatype into_datatype, int root, MPI_Comm handle,
+                    MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
+    cdef Elements own = elements_of_one(into, into_count, into_datatype)
     cdef Schedule *schedule
-    cdef Parts parts
-    cdef int64_t length = 0
+    cdef Parts sent
+    cdef Parts received = Parts(NULL, 0, NULL, NULL)
+    cdef bint is_root
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
+    is_root = comm.rank == root
     code = check_root(comm, root)
-    if code == MPI_SUCCESS and comm.rank == root:
-        code = check_parts(&parts, data, count, datatype, counts, places, comm.size)
-    if code == MPI_SUCCESS and not in_place(into):
-        code = check_one(&length, into_count, into_datatype)
-    if code != MPI_SUCCESS or (in_place(into) and comm.rank != root):
-        return error_raise(comm, code if code != MPI_SUCCESS else MPI_ERR_BUFFER)
-    schedule = begin(comm, 0)
+    if code == MPI_SUCCESS and is_root:
+        code = elements_check(all_parts, comm.size)
+    if code == MPI_SUCCESS:
+        code = check_own(&own, is_root)
+    if code != MPI_SUCCESS:
+        return error_raise(comm, code)
+    schedule = begin(comm)
     if schedule != NULL:
-        build_scatter(schedule, &parts, NULL if in_place(into) else into, length, root)
+        if is_root:
+            sent = parts_to_send(schedule, all_parts, comm.size)
+        if not in_place(into):
+            received = parts_to_receive(schedule, &own, 1, False)
+        build_scatter(schedule, &sent, received.data, received.length, root)
+        if not in_place(into):
+            elements_receive(schedule, &own, &received, 1)
     return ended(comm, run(comm, schedule, request))
 
 
-cdef int allgather_as(const void *data, int count, MPI_Datatype datatype, void *into,
-                      int into_count, const int *counts, const int *places,
-                      MPI_Datatype into_datatype, MPI_Comm handle,
+cdef int allgather_as(const void *data, int count, MPI_Datatype datatype,
+                      const Elements *all_parts, MPI_Comm handle,
                       MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
+    cdef Elements own = elements_of_one(data, count, datatype)
     cdef Schedule *schedule
-    cdef Parts parts
-    cdef int64_t length = 0
+    cdef Parts sent, received
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    code = check_parts(&parts, into, into_count, into_datatype, counts, places, comm.size)
-    if code == MPI_SUCCESS and not in_place(data):
-        code = check_one(&length, count, datatype)
+    code = elements_check(all_parts, comm.size)
+    if code == MPI_SUCCESS:
+        code = check_own(&own, True)
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
-    schedule = begin(comm, 0)
+    schedule = begin(comm)
     if schedule != NULL:
-        build_allgather(schedule, own_of(data), length, &parts)
+        received = parts_to_receive(schedule, all_parts, comm.size, in_place(data))
+        sent = own_to_send(schedule, &own)
+        build_allgather(schedule, sent.data, sent.length, &received)
+        elements_receive(schedule, all_parts, &received, comm.size)
     return ended(comm, run(comm, schedule, request))
 
 
-cdef int alltoall_as(const void *data, int count, const int *counts, const int *places,
-                     MPI_Datatype datatype, void *into, int into_count, const int *into_counts,
-                     const int *into_places, MPI_Datatype into_datatype, MPI_Comm handle,
+cdef int alltoall_as(const Elements *from_here, const Elements *to_here, MPI_Comm handle,
                      MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
     cdef Schedule *schedule
@@ -113,172 +134,112 @@ cdef int alltoall_as(const void *data, int count, const int *counts, const int *
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    code = check_parts(&received, into, into_count, into_datatype, into_counts, into_places,
-                       comm.size)
-    sent = received
-    if code == MPI_SUCCESS and not in_place(data):
-        code = check_parts(&sent, data, count, datatype, counts, places, comm.size)
+    code = elements_check(to_here, comm.size)
+    if code == MPI_SUCCESS and not in_place(from_here.data):
+        code = elements_check(from_here, comm.size)
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
-    schedule = begin(comm, span(&received, comm.size) if in_place(data) else 0)
+    schedule = begin(comm)
     if schedule != NULL:
-        if in_place(data):
-            keep(schedule, &sent, &received, span(&received, comm.size))
+        received = parts_to_receive(schedule, to_here, comm.size, in_place(from_here.data))
+        # What is sent in place would be overwritten.
+        sent = (parts_copy(schedule, &received, comm.size) if in_place(from_here.data)
+                else parts_to_send(schedule, from_here, comm.size))
         build_alltoall(schedule, &sent, &received)
+        elements_receive(schedule, to_here, &received, comm.size)
     return ended(comm, run(comm, schedule, request))
 
 
-cdef int64_t span(const Parts *parts, int size) noexcept nogil:
-    """Bytes from the first part's beginning to the end of the last."""
-    cdef int64_t end = 0
-    cdef int rank
-    for rank in range(size):
-        end = max(end, <char *>part_at(parts, rank) - <char *>parts.data
-                  + part_bytes(parts, rank))
-    return end
+cdef int check_own(const Elements *own, bint may_be_in_place) noexcept nogil:
+    if in_place(own.data):
+        return MPI_SUCCESS if may_be_in_place else MPI_ERR_BUFFER
+    return elements_check(own, 1)
 
 
-cdef void keep(Schedule *schedule, Parts *sent, const Parts *received,
-               int64_t length) noexcept nogil:
-    """What is sent in place, before it is overwritten."""
-    sent.data = schedule.room
-    schedule_copy(schedule, received.data, schedule.room, length)
+cdef Parts own_to_send(Schedule *schedule, const Elements *own) noexcept nogil:
+    """Without data if they are in place."""
+    if in_place(own.data):
+        return Parts(NULL, 0, NULL, NULL)
+    return parts_to_send(schedule, own, 1)
 
 
-cdef int bcast(void *data, int count, MPI_Datatype datatype, int root,
-               MPI_Comm handle) noexcept nogil:
-    return bcast_as(data, count, datatype, root, handle, NULL)
-
-
-cdef int ibcast(void *data, int count, MPI_Datatype datatype, int root, MPI_Comm handle,
-                MPI_Request *request) noexcept nogil:
-    return bcast_as(data, count, datatype, root, handle, request)
-
+# -- calls -------------------------------------------------------------------------------
 
 cdef int gather(const void *data, int count, MPI_Datatype datatype, void *into, int into_count,
-                MPI_Datatype into_datatype, int root, MPI_Comm handle) noexcept nogil:
-    return gather_as(data, count, datatype, into, into_count, NULL, NULL, into_datatype, root,
-                     handle, NULL)
-
-
-cdef int igather(const void *data, int count, MPI_Datatype datatype, void *into, int into_count,
-                 MPI_Datatype into_datatype, int root, MPI_Comm handle,
-                 MPI_Request *request) noexcept nogil:
-    return gather_as(data, count, datatype, into, into_count, NULL, NULL, into_datatype, root,
-                     handle, request)
+                MPI_Datatype into_datatype, int root, MPI_Comm comm,
+                MPI_Request *request) noexcept nogil:
+    cdef Elements parts = elements_of_one(into, into_count, into_datatype)
+    return gather_as(data, count, datatype, &parts, root, comm, request)
 
 
 cdef int gatherv(const void *data, int count, MPI_Datatype datatype, void *into, const int *counts,
-                 const int *places, MPI_Datatype into_datatype, int root,
-                 MPI_Comm handle) noexcept nogil:
-    return gather_as(data, count, datatype, into, 0, counts, places, into_datatype, root, handle,
-                     NULL)
-
-
-cdef int igatherv(const void *data, int count, MPI_Datatype datatype, void *into, const int *counts,
-                  const int *places, MPI_Datatype into_datatype, int root, MPI_Comm handle,
-                  MPI_Request *request) noexcept nogil:
-    return gather_as(data, count, datatype, into, 0, counts, places, into_datatype, root, handle,
-                     request)
+                 const int *places, MPI_Datatype into_datatype, int root, MPI_Comm comm,
+                 MPI_Request *request) noexcept nogil:
+    cdef Elements parts = elements_with_counts(into, counts, places, into_datatype)
+    return gather_as(data, count, datatype, &parts, root, comm, request)
 
 
 cdef int scatter(const void *data, int count, MPI_Datatype datatype, void *into, int into_count,
-                 MPI_Datatype into_datatype, int root, MPI_Comm handle) noexcept nogil:
-    return scatter_as(data, count, NULL, NULL, datatype, into, into_count, into_datatype, root,
-                      handle, NULL)
-
-
-cdef int iscatter(const void *data, int count, MPI_Datatype datatype, void *into, int into_count,
-                  MPI_Datatype into_datatype, int root, MPI_Comm handle,
-                  MPI_Request *request) noexcept nogil:
-    return scatter_as(data, count, NULL, NULL, datatype, into, into_count, into_datatype, root,
-                      handle, request)
+                 MPI_Datatype into_datatype, int root, MPI_Comm comm,
+                 MPI_Request *request) noexcept nogil:
+    cdef Elements parts = elements_of_one(data, count, datatype)
+    return scatter_as(&parts, into, into_count, into_datatype, root, comm, request)
 
 
 cdef int scatterv(const void *data, const int *counts, const int *places, MPI_Datatype datatype,
-                  void *into, int into_count, MPI_Datatype into_datatype, int root,
-                  MPI_Comm handle) noexcept nogil:
-    return scatter_as(data, 0, counts, places, datatype, into, into_count, into_datatype, root,
-                      handle, NULL)
-
-
-cdef int iscatterv(const void *data, const int *counts, const int *places, MPI_Datatype datatype,
-                   void *into, int into_count, MPI_Datatype into_datatype, int root,
-                   MPI_Comm handle, MPI_Request *request) noexcept nogil:
-    return scatter_as(data, 0, counts, places, datatype, into, into_count, into_datatype, root,
-                      handle, request)
+                  void *into, int into_count, MPI_Datatype into_datatype, int root, MPI_Comm comm,
+                  MPI_Request *request) noexcept nogil:
+    cdef Elements parts = elements_with_counts(data, counts, places, datatype)
+    return scatter_as(&parts, into, into_count, into_datatype, root, comm, request)
 
 
 cdef int allgather(const void *data, int count, MPI_Datatype datatype, void *into, int into_count,
-                   MPI_Datatype into_datatype, MPI_Comm handle) noexcept nogil:
-    return allgather_as(data, count, datatype, into, into_count, NULL, NULL, into_datatype, handle,
-                        NULL)
-
-
-cdef int iallgather(const void *data, int count, MPI_Datatype datatype, void *into, int into_count,
-                    MPI_Datatype into_datatype, MPI_Comm handle,
-                    MPI_Request *request) noexcept nogil:
-    return allgather_as(data, count, datatype, into, into_count, NULL, NULL, into_datatype, handle,
-                        request)
+                   MPI_Datatype into_datatype, MPI_Comm comm,
+                   MPI_Request *request) noexcept nogil:
+    cdef Elements parts = elements_of_one(into, into_count, into_datatype)
+    return allgather_as(data, count, datatype, &parts, comm, request)
 
 
 cdef int allgatherv(const void *data, int count, MPI_Datatype datatype, void *into,
                     const int *counts, const int *places, MPI_Datatype into_datatype,
-                    MPI_Comm handle) noexcept nogil:
-    return allgather_as(data, count, datatype, into, 0, counts, places, into_datatype, handle, NULL)
-
-
-cdef int iallgatherv(const void *data, int count, MPI_Datatype datatype, void *into,
-                     const int *counts, const int *places, MPI_Datatype into_datatype,
-                     MPI_Comm handle, MPI_Request *request) noexcept nogil:
-    return allgather_as(data, count, datatype, into, 0, counts, places, into_datatype, handle,
-                        request)
+                    MPI_Comm comm, MPI_Request *request) noexcept nogil:
+    cdef Elements parts = elements_with_counts(into, counts, places, into_datatype)
+    return allgather_as(data, count, datatype, &parts, comm, request)
 
 
 cdef int alltoall(const void *data, int count, MPI_Datatype datatype, void *into, int into_count,
-                  MPI_Datatype into_datatype, MPI_Comm handle) noexcept nogil:
-    return alltoall_as(data, count, NULL, NULL, datatype, into, into_count, NULL, NULL,
-                       into_datatype, handle, NULL)
-
-
-cdef int ialltoall(const void *data, int count, MPI_Datatype datatype, void *into, int into_count,
-                   MPI_Datatype into_datatype, MPI_Comm handle,
-                   MPI_Request *request) noexcept nogil:
-    return alltoall_as(data, count, NULL, NULL, datatype, into, into_count, NULL, NULL,
-                       into_datatype, handle, request)
+                  MPI_Datatype into_datatype, MPI_Comm comm, MPI_Request *request) noexcept nogil:
+    cdef Elements sent = elements_of_one(data, count, datatype)
+    cdef Elements received = elements_of_one(into, into_count, into_datatype)
+    return alltoall_as(&sent, &received, comm, request)
 
 
 cdef int alltoallv(const void *data, const int *counts, const int *places, MPI_Datatype datatype,
                    void *into, const int *into_counts, const int *into_places,
-                   MPI_Datatype into_datatype, MPI_Comm handle) noexcept nogil:
-    return alltoall_as(data, 0, counts, places, datatype, into, 0, into_counts, into_places,
-                       into_datatype, handle, NULL)
+                   MPI_Datatype into_datatype, MPI_Comm comm,
+                   MPI_Request *request) noexcept nogil:
+    cdef Elements sent = elements_with_counts(data, counts, places, datatype)
+    cdef Elements received = elements_with_counts(into, into_counts, into_places, into_datatype)
+    return alltoall_as(&sent, &received, comm, request)
 
 
-cdef int ialltoallv(const void *data, const int *counts, const int *places, MPI_Datatype datatype,
-                    void *into, const int *into_counts, const int *into_places,
-                    MPI_Datatype into_datatype, MPI_Comm handle,
-                    MPI_Request *request) noexcept nogil:
-    return alltoall_as(data, 0, counts, places, datatype, into, 0, into_counts, into_places,
-                       into_datatype, handle, request)
+cdef int alltoallw(const void *data, const int *counts, const int *places,
+                   const MPI_Datatype *datatypes, void *into, const int *into_counts,
+                   const int *into_places, const MPI_Datatype *into_datatypes, MPI_Comm comm,
+                   MPI_Request *request) noexcept nogil:
+    cdef Elements sent = Elements(<void *>data, 0, counts, 0, datatypes, places, NULL)
+    cdef Elements received = Elements(into, 0, into_counts, 0, into_datatypes, into_places, NULL)
+    return alltoall_as(&sent, &received, comm, request)
 
 
 cdef void data_calls_fill(mpi_table *table) noexcept nogil:
-    table.Bcast = bcast
-    table.Ibcast = ibcast
-    table.Gather = gather
-    table.Igather = igather
-    table.Gatherv = gatherv
-    table.Igatherv = igatherv
-    table.Scatter = scatter
-    table.Iscatter = iscatter
-    table.Scatterv = scatterv
-    table.Iscatterv = iscatterv
-    table.Allgather = allgather
-    table.Iallgather = iallgather
-    table.Allgatherv = allgatherv
-    table.Iallgatherv = iallgatherv
-    table.Alltoall = alltoall
-    table.Ialltoall = ialltoall
-    table.Alltoallv = alltoallv
-    table.Ialltoallv = ialltoallv
+    table.Ibcast = bcast
+    table.Igather = gather
+    table.Igatherv = gatherv
+    table.Iscatter = scatter
+    table.Iscatterv = scatterv
+    table.Iallgather = allgather
+    table.Iallgatherv = allgatherv
+    table.Ialltoall = alltoall
+    table.Ialltoallv = alltoallv
+    table.Ialltoallw = alltoallw

@@ -1,16 +1,57 @@
-"""Datatypes: how many bytes an element has."""
+"""Datatypes: records of what an element is made of, and the runs of bytes that it has in memory."""
 
-from shrimpmx.mpi.abi cimport MPI_Datatype
-from shrimpmx.mpi.table cimport mpi_table
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+from shrimpmx.mpi.abi cimport MPI_MAX_OBJECT_NAME, MPI_Aint, MPI_Datatype
+from shrimpmx.mpi.communicator cimport Attribute
+
+# `repeat` groups of `length` elements of `type` that lie side by side: the first group is
+# `displacement` bytes from the beginning, the next ones `stride` bytes further each.
+cdef struct Block:
+    int64_t displacement
+    int64_t length
+    int64_t repeat
+    int64_t stride
+    Datatype *type
+
+# All sizes and places are bytes (MPI 3.1, 4.1).
+cdef struct Datatype:
+    MPI_Datatype handle
+    uint32_t handles         # that the user has; 0: none is valid
+    uint32_t uses            # those, and types and messages under way that need the record
+    bint committed
+    int64_t size             # of an element's data
+    int64_t elements         # basic ones that it has
+    int64_t lower            # bound of an element
+    int64_t extent           # from an element to the next
+    int64_t true_lower       # where its data begin
+    int64_t true_extent
+    bint has_lower           # a bound was set, here or in a type that it is made of
+    bint has_upper
+    bint dense               # elements' data lie side by side, in order and without a gap
+    int64_t alignment        # of a basic type, or the widest that it has
+    int64_t blocks_count     # 0: a basic type
+    Block *blocks
+    # The call that made it, with its arguments (4.1.13).
+    int combiner
+    int integers_count
+    int addresses_count
+    int types_count
+    int *integers
+    MPI_Aint *addresses
+    Datatype **types
+    Attribute *attributes    # the newest first
+    char[MPI_MAX_OBJECT_NAME] name
 
 cdef enum:
-    TYPE_INVALID = -1
+    BUILT_IN = 128           # records: a handle's lowest seven bits have the number
     # Pairs of a value and its index.
     PAIR_FLOAT = <int>0x8C000000
     PAIR_DOUBLE = <int>0x8C000001
     PAIR_LONG = <int>0x8C000002
     PAIR_SHORT = <int>0x8C000003
     PAIR_LONG_DOUBLE = <int>0x8C000004
+    PAIRS = 5
 
 # As the compiler lays them out, with the room between.
 cdef struct FloatPair:
@@ -32,16 +73,31 @@ cdef struct LongDoublePair:
     long double value
     int place
 
-# Bytes of an element of a built-in pair of value and index; TYPE_INVALID of what is none.
-cdef int pair_bytes(MPI_Datatype datatype) noexcept nogil
-cdef void datatype_fill(mpi_table *table) noexcept nogil
+cdef Datatype built_in[BUILT_IN]
+
+# A run of `count` elements of `type` at `data`.
+ctypedef void (*visit_function)(void *context, const Datatype *type, uint8_t *data,
+                                int64_t count) noexcept nogil
+
+# Visits the data of `count` elements in their order: runs of dense types, or of basic ones.
+cdef void datatype_walk(const Datatype *type, uint8_t *data, int64_t count, bint basic,
+                        visit_function visit, void *context) noexcept nogil
+# A derived type, or a pair, by its handle; NULL: there is none.
+cdef Datatype *datatype_other(MPI_Datatype handle) noexcept nogil
+# A record with room for its blocks and its maker's arguments, which the user does not see yet.
+cdef Datatype *datatype_new(int combiner, int integers, int addresses, int types,
+                            int64_t blocks) noexcept nogil
+# Its blocks and arguments are there: sizes, bounds and uses.
+cdef void datatype_finish(Datatype *type) noexcept nogil
+# Gives it a handle; False without memory.
+cdef bint datatype_show(Datatype *type) noexcept nogil
+# One use more or less; with the last one the record is gone. With or without the lock.
+cdef void datatype_keep(Datatype *type) noexcept nogil
+cdef void datatype_drop(Datatype *type) noexcept nogil
+cdef int datatype_start() except -1
 
 
-cdef inline int datatype_bytes(MPI_Datatype datatype) noexcept nogil:
-    """Bytes of an element, which lie side by side; TYPE_INVALID if there is no such datatype.
-
-    The ABI has the size of a built-in datatype in its handle.
-    """
-    if <unsigned int>datatype >> 16 == 0x4C00:
-        return datatype >> 8 & 0xFF
-    return pair_bytes(datatype)
+cdef inline Datatype *datatype_of(MPI_Datatype handle) noexcept nogil:
+    """The datatype of a handle; NULL: there is none."""
+    cdef Datatype *type = &built_in[handle & BUILT_IN - 1]
+    return type if type.handle == handle and handle != 0 else datatype_other(handle)

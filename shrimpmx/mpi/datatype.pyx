@@ -1,112 +1,277 @@
-"""Built-in datatypes. Derived ones are not there yet: their constructors are refused."""
+"""The records of datatypes: the built-in ones, and those that calls make of them.
 
-from libc.stdint cimport int64_t
+Each constructor of MPI is a list of blocks of an older type; its data are visited by going down to
+types whose data lie side by side.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport strncpy
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Aint, MPI_Count, MPI_Datatype, MPI_ERR_TYPE, MPI_SUCCESS, MPI_Status, MPI_UNDEFINED,
+    MPI_Aint, MPI_COMBINER_NAMED, MPI_Datatype, MPI_MAX_OBJECT_NAME,
 )
-from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mpi.world cimport world
+from shrimpmx.mx.calls cimport call_enter, call_leave
+from shrimpmx.mx.core cimport EndpointCore
+from shrimpmx.native.atomics cimport fetch_add_u32
+
+cdef enum:
+    TYPES = 65536
+    HANDLE = <int>0x8C000000
+    NUMBER = 0x03FFFFFF
+
+cdef:
+    Datatype *derived[TYPES]    # [number]; NULL: never made
+
+# The handles of the ABI have the size of an element in their second byte.
+NAMES = {
+    0x4C000101: "CHAR", 0x4C000102: "UNSIGNED_CHAR", 0x4C000118: "SIGNED_CHAR",
+    0x4C00040E: "WCHAR", 0x4C000203: "SHORT", 0x4C000204: "UNSIGNED_SHORT", 0x4C000405: "INT",
+    0x4C000406: "UNSIGNED", 0x4C000807: "LONG", 0x4C000808: "UNSIGNED_LONG",
+    0x4C000809: "LONG_LONG_INT", 0x4C000819: "UNSIGNED_LONG_LONG", 0x4C00040A: "FLOAT",
+    0x4C00080B: "DOUBLE", 0x4C00100C: "LONG_DOUBLE", 0x4C00010D: "BYTE", 0x4C00010F: "PACKED",
+    0x4C000137: "INT8_T", 0x4C000238: "INT16_T", 0x4C000439: "INT32_T", 0x4C00083A: "INT64_T",
+    0x4C00013B: "UINT8_T", 0x4C00023C: "UINT16_T", 0x4C00043D: "UINT32_T",
+    0x4C00083E: "UINT64_T", 0x4C00013F: "C_BOOL", 0x4C000840: "C_FLOAT_COMPLEX",
+    0x4C001041: "C_DOUBLE_COMPLEX", 0x4C002042: "C_LONG_DOUBLE_COMPLEX", 0x4C000843: "AINT",
+    0x4C000844: "OFFSET", 0x4C000845: "COUNT", 0x4C000133: "CXX_BOOL",
+    0x4C000834: "CXX_FLOAT_COMPLEX", 0x4C001035: "CXX_DOUBLE_COMPLEX",
+    0x4C002036: "CXX_LONG_DOUBLE_COMPLEX", 0x4C000816: "2INT", 0x4C00011A: "CHARACTER",
+    0x4C00041D: "LOGICAL", 0x4C00041B: "INTEGER", 0x4C00041C: "REAL",
+    0x4C00081F: "DOUBLE_PRECISION", 0x4C00081E: "COMPLEX", 0x4C001022: "DOUBLE_COMPLEX",
+    0x4C000820: "2INTEGER", 0x4C000821: "2REAL", 0x4C001023: "2DOUBLE_PRECISION",
+    0x4C00012D: "INTEGER1", 0x4C00022F: "INTEGER2", 0x4C000430: "INTEGER4",
+    0x4C000831: "INTEGER8", 0x4C000427: "REAL4", 0x4C000829: "REAL8", 0x4C00102B: "REAL16",
+    0x4C000828: "COMPLEX8", 0x4C00102A: "COMPLEX16", 0x4C00202C: "COMPLEX32",
+    0x4C000246: "FLOAT16",
+}
+# Those that have two values: complex numbers count as one element, these as two.
+TWO = ("2INT", "2INTEGER", "2REAL", "2DOUBLE_PRECISION")
 
 
-cdef int pair_bytes(MPI_Datatype datatype) noexcept nogil:
-    if <unsigned int>datatype == <unsigned int>PAIR_FLOAT:
-        return sizeof(FloatPair)
-    if <unsigned int>datatype == <unsigned int>PAIR_DOUBLE:
-        return sizeof(DoublePair)
-    if <unsigned int>datatype == <unsigned int>PAIR_LONG:
-        return sizeof(LongPair)
-    if <unsigned int>datatype == <unsigned int>PAIR_SHORT:
-        return sizeof(ShortPair)
-    if <unsigned int>datatype == <unsigned int>PAIR_LONG_DOUBLE:
-        return sizeof(LongDoublePair)
-    return TYPE_INVALID
+# -- built-in ----------------------------------------------------------------------
+
+cdef int datatype_start() except -1:
+    cdef Datatype *type
+    for handle, name in NAMES.items():
+        type = &built_in[handle & BUILT_IN - 1]
+        type.handle = handle
+        type.handles = type.uses = 1
+        type.size = type.extent = type.true_extent = handle >> 8 & 0xFF
+        type.elements = 2 if name in TWO else 1
+        type.alignment = type.size // (2 if name in TWO or "COMPLEX" in name else 1)
+        if type.alignment == 0:
+            raise AssertionError(name)
+        prepare_built_in(type, name)
+    pair(0, "FLOAT_INT", 0x0A, sizeof(FloatPair))
+    pair(1, "DOUBLE_INT", 0x0B, sizeof(DoublePair))
+    pair(2, "LONG_INT", 0x07, sizeof(LongPair))
+    pair(3, "SHORT_INT", 0x03, sizeof(ShortPair))
+    pair(4, "LONG_DOUBLE_INT", 0x0C, sizeof(LongDoublePair))
+    return 0
 
 
-cdef int64_t bytes_of_status(const MPI_Status *status) noexcept nogil:
-    return <int64_t>(status.count_hi_and_cancelled >> 1) << 32 | <unsigned int>status.count_lo
+cdef int prepare_built_in(Datatype *type, str name) except -1:
+    text = f"MPI_{name}".encode()
+    strncpy(type.name, text, MPI_MAX_OBJECT_NAME - 1)
+    type.committed = True
+    type.dense = type.size == type.extent
+    type.combiner = MPI_COMBINER_NAMED
+    return 0
 
 
-cdef int get_count(const MPI_Status *status, MPI_Datatype datatype, int *count) noexcept nogil:
-    cdef int bytes = datatype_bytes(datatype)
-    cdef int64_t received = bytes_of_status(status)
-    if bytes == TYPE_INVALID:
-        return error_raise(NULL, MPI_ERR_TYPE)
-    if bytes == 0:
-        count[0] = 0
-    elif received % bytes != 0 or received // bytes > 0x7FFFFFFF:
-        count[0] = MPI_UNDEFINED
-    else:
-        count[0] = <int>(received // bytes)
-    return MPI_SUCCESS
+cdef int pair(int number, str name, int value, int64_t extent) except -1:
+    cdef Datatype *type = datatype_new(MPI_COMBINER_NAMED, 0, 0, 0, 2)
+    if type == NULL:
+        raise MemoryError
+    type.blocks[0] = Block(0, 1, 1, 0, &built_in[value])
+    type.blocks[1] = Block(extent - max(built_in[value].alignment, 4), 1, 1, 0, &built_in[0x05])
+    datatype_finish(type)
+    type.handle = HANDLE | number
+    type.handles = 1
+    prepare_built_in(type, name)
+    derived[number] = type
+    return 0
 
 
-cdef int get_elements(const MPI_Status *status, MPI_Datatype datatype,
-                      MPI_Count *count) noexcept nogil:
-    cdef int whole = 0
-    cdef int code = get_count(status, datatype, &whole)
-    count[0] = whole
-    return code
+# -- derived -----------------------------------------------------------------------
+
+cdef Datatype *datatype_other(MPI_Datatype handle) noexcept nogil:
+    cdef int number = handle & NUMBER
+    if (handle & ~NUMBER) != HANDLE or number >= TYPES or derived[number] == NULL:
+        return NULL
+    return derived[number] if derived[number].handles > 0 else NULL
 
 
-cdef int set_elements(MPI_Status *status, MPI_Datatype datatype,
-                      MPI_Count count) noexcept nogil:
-    cdef int bytes = datatype_bytes(datatype)
-    if bytes == TYPE_INVALID:
-        return error_raise(NULL, MPI_ERR_TYPE)
-    count *= bytes
-    status.count_lo = <int><unsigned int>count
-    status.count_hi_and_cancelled = (
-        <int>(count >> 32) << 1 | (status.count_hi_and_cancelled & 1))
-    return MPI_SUCCESS
+cdef Datatype *datatype_new(int combiner, int integers, int addresses, int types,
+                            int64_t blocks) noexcept nogil:
+    cdef Datatype *type = <Datatype *>calloc(1, sizeof(Datatype))
+    if type == NULL:
+        return NULL
+    type.uses = 1
+    type.combiner = combiner
+    type.integers_count = integers
+    type.addresses_count = addresses
+    type.types_count = types
+    type.blocks_count = blocks
+    type.integers = <int *>calloc(integers + 1, sizeof(int))
+    type.addresses = <MPI_Aint *>calloc(addresses + 1, sizeof(MPI_Aint))
+    type.types = <Datatype **>calloc(types + 1, sizeof(Datatype *))
+    type.blocks = <Block *>calloc(blocks + 1, sizeof(Block))
+    if (type.integers == NULL or type.addresses == NULL or type.types == NULL
+            or type.blocks == NULL):
+        destroy(type)
+        return NULL
+    return type
 
 
-cdef int type_size(MPI_Datatype datatype, MPI_Count *size) noexcept nogil:
-    """Without the room in a pair."""
-    cdef int bytes = datatype_bytes(datatype)
-    if bytes == TYPE_INVALID:
-        return error_raise(NULL, MPI_ERR_TYPE)
-    if <unsigned int>datatype == <unsigned int>PAIR_DOUBLE:
-        bytes = sizeof(double) + sizeof(int)
-    elif <unsigned int>datatype == <unsigned int>PAIR_LONG:
-        bytes = sizeof(long) + sizeof(int)
-    elif <unsigned int>datatype == <unsigned int>PAIR_SHORT:
-        bytes = sizeof(short) + sizeof(int)
-    elif <unsigned int>datatype == <unsigned int>PAIR_LONG_DOUBLE:
-        bytes = sizeof(long double) + sizeof(int)
-    size[0] = bytes
-    return MPI_SUCCESS
+cdef void destroy(Datatype *type) noexcept nogil:
+    free(type.integers)
+    free(type.addresses)
+    free(type.types)
+    free(type.blocks)
+    free(type)
 
 
-cdef int get_extent(MPI_Datatype datatype, MPI_Aint *lower, MPI_Aint *extent) noexcept nogil:
-    cdef int bytes = datatype_bytes(datatype)
-    if bytes == TYPE_INVALID:
-        return error_raise(NULL, MPI_ERR_TYPE)
-    lower[0] = 0
-    extent[0] = bytes
-    return MPI_SUCCESS
+cdef bint datatype_show(Datatype *type) noexcept nogil:
+    cdef int number = PAIRS
+    call_enter(<EndpointCore>world.core)
+    while number < TYPES and derived[number] != NULL:
+        number += 1
+    if number < TYPES:
+        type.handle = HANDLE | number
+        type.handles = 1
+        derived[number] = type
+    call_leave(<EndpointCore>world.core)
+    return number < TYPES
 
 
-cdef int get_extent_x(MPI_Datatype datatype, MPI_Count *lower, MPI_Count *extent) noexcept nogil:
-    cdef MPI_Aint low = 0, far = 0
-    cdef int code = get_extent(datatype, &low, &far)
-    lower[0] = low
-    extent[0] = far
-    return code
+cdef void datatype_keep(Datatype *type) noexcept nogil:
+    fetch_add_u32(&type.uses, 1)
 
 
-cdef int get_address(const void *place, MPI_Aint *address) noexcept nogil:
-    address[0] = <MPI_Aint>place
-    return MPI_SUCCESS
+cdef void datatype_drop(Datatype *type) noexcept nogil:
+    cdef int64_t index
+    if type.combiner == MPI_COMBINER_NAMED or fetch_add_u32(&type.uses, <uint32_t>-1) > 1:
+        return
+    if type.handle != 0:
+        derived[type.handle & NUMBER] = NULL
+    for index in range(type.blocks_count):
+        datatype_drop(type.blocks[index].type)
+    for index in range(type.types_count):
+        datatype_drop(type.types[index])
+    destroy(type)
 
 
-cdef void datatype_fill(mpi_table *table) noexcept nogil:
-    table.Get_count = get_count
-    table.Get_elements_x = get_elements
-    table.Status_set_elements_x = set_elements
-    table.Type_size_x = type_size
-    table.Type_get_extent = get_extent
-    table.Type_get_true_extent = get_extent
-    table.Type_get_extent_x = get_extent_x
-    table.Type_get_true_extent_x = get_extent_x
-    table.Get_address = get_address
+# -- sizes and bounds ----------------------------------------------------------------
+
+cdef void datatype_finish(Datatype *type) noexcept nogil:
+    cdef int64_t index
+    cdef Block *block
+    for index in range(type.types_count):
+        datatype_keep(type.types[index])
+    for index in range(type.blocks_count):
+        block = &type.blocks[index]
+        datatype_keep(block.type)
+        type.size += block.repeat * block.length * block.type.size
+        type.elements += block.repeat * block.length * block.type.elements
+    bound(type)
+    measure(type)
+    type.dense = type.extent == type.size and follow_each_other(type)
+
+
+cdef void bound(Datatype *type) noexcept nogil:
+    """The lowest and the highest of its elements' bounds, of those that were set if any was; else
+    the extent is a multiple of the alignment (MPI 3.1, 4.1.6 and 4.1.7)."""
+    cdef int64_t index, low, high, lower = 0, upper = 0
+    cdef bint any_lower = False, any_upper = False
+    cdef Block *block
+    for index in range(type.blocks_count):
+        block = &type.blocks[index]
+        if block.repeat * block.length == 0:
+            continue
+        type.alignment = max(type.alignment, block.type.alignment)
+        low = first(block) + block.type.lower
+        high = last(block) + block.type.lower + block.type.extent
+        if not any_lower or block.type.has_lower > type.has_lower:
+            lower = low
+        elif block.type.has_lower == type.has_lower:
+            lower = min(lower, low)
+        if not any_upper or block.type.has_upper > type.has_upper:
+            upper = high
+        elif block.type.has_upper == type.has_upper:
+            upper = max(upper, high)
+        type.has_lower = type.has_lower or block.type.has_lower
+        type.has_upper = type.has_upper or block.type.has_upper
+        any_lower = any_upper = True
+    type.lower = lower
+    type.extent = upper - lower
+    if not type.has_upper and type.alignment > 1:
+        type.extent += (type.alignment - type.extent % type.alignment) % type.alignment
+
+
+cdef void measure(Datatype *type) noexcept nogil:
+    """Where its data begin and end."""
+    cdef int64_t index, low, high, end = 0
+    cdef bint has_data = False
+    cdef Block *block
+    for index in range(type.blocks_count):
+        block = &type.blocks[index]
+        if block.repeat * block.length * block.type.size == 0:
+            continue
+        low = first(block) + block.type.true_lower
+        high = last(block) + block.type.true_lower + block.type.true_extent
+        type.true_lower = min(type.true_lower, low) if has_data else low
+        end = max(end, high) if has_data else high
+        has_data = True
+    type.true_extent = end - type.true_lower
+
+
+cdef int64_t first(const Block *block) noexcept nogil:
+    """Where the element that lies lowest begins."""
+    return (block.displacement + min(0, (block.repeat - 1) * block.stride)
+            + min(0, (block.length - 1) * block.type.extent))
+
+
+cdef int64_t last(const Block *block) noexcept nogil:
+    """Where the element that lies highest begins."""
+    return (block.displacement + max(0, (block.repeat - 1) * block.stride)
+            + max(0, (block.length - 1) * block.type.extent))
+
+
+cdef bint follow_each_other(const Datatype *type) noexcept nogil:
+    cdef int64_t index, bytes, end = type.true_lower
+    cdef Block *block
+    for index in range(type.blocks_count):
+        block = &type.blocks[index]
+        bytes = block.length * block.type.size
+        if block.repeat * bytes == 0:
+            continue
+        if (not block.type.dense or block.displacement + block.type.true_lower != end
+                or (block.repeat > 1 and block.stride != bytes)):
+            return False
+        end += block.repeat * bytes
+    return True
+
+
+# -- data ----------------------------------------------------------------------------
+
+cdef void datatype_walk(const Datatype *type, uint8_t *data, int64_t count, bint basic,
+                        visit_function visit, void *context) noexcept nogil:
+    cdef int64_t _element, index, _turn
+    cdef Block *block
+    cdef uint8_t *group
+    if type.size == 0:
+        return
+    if type.blocks_count == 0 or (type.dense and not basic):
+        visit(context, type, data + type.true_lower, count)
+        return
+    for _element in range(count):
+        for index in range(type.blocks_count):
+            block = &type.blocks[index]
+            group = data + block.displacement
+            for _turn in range(block.repeat):
+                datatype_walk(block.type, group, block.length, basic, visit, context)
+                group += block.stride
+        data += type.extent

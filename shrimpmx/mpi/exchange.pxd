@@ -2,32 +2,8 @@
 
 from libc.stdint cimport int64_t
 
+from shrimpmx.mpi.parts cimport Parts
 from shrimpmx.mpi.schedule cimport Schedule
-
-# Lengths of the ranks' parts, and where they lie, by rank; an element has `unit` bytes.
-cdef struct Parts:
-    void *data
-    int64_t unit
-    int count                # of each part, if `counts` is NULL; they lie side by side
-    const int *counts
-    const int *places        # NULL: side by side, by `counts`
-
-
-cdef inline int64_t part_bytes(const Parts *parts, int rank) noexcept nogil:
-    return parts.unit * (parts.count if parts.counts == NULL else parts.counts[rank])
-
-
-cdef inline void *part_at(const Parts *parts, int rank) noexcept nogil:
-    cdef int64_t elements = 0
-    cdef int each
-    if parts.counts == NULL:
-        elements = <int64_t>parts.count * rank
-    elif parts.places != NULL:
-        elements = parts.places[rank]
-    else:
-        for each in range(rank):
-            elements += parts.counts[each]
-    return <char *>parts.data + elements * parts.unit
 
 # Dissemination (Hensgen, Finkel, Manber 1988).
 cdef void build_barrier(Schedule *schedule) noexcept nogil

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from shrimpmx.mpi.parts cimport Parts, part_at, part_bytes
 from shrimpmx.mpi.schedule cimport (
     Schedule, schedule_keep, schedule_receive, schedule_round, schedule_send,
 )

@@ -10,7 +10,9 @@ import re
 from dataclasses import dataclass
 
 # Functions with the same arguments stand together. One whose name begins with "+" is the same
-# operation as a request, which is its last argument. All but two return an error code.
+# operation as a request, which is its last argument. "*Bcast" stands for Bcast and for the
+# request Ibcast; the table has the latter, which waits if it gets no request. All but two functions
+# return an error code.
 PROTOTYPES = """
 Query_thread(int *provided)
 Is_thread_main(int *flag)
@@ -61,36 +63,36 @@ Status_set_elements_x(Status *status, Datatype datatype, Count count)
 Test_cancelled(const Status *status, int *flag)
 Status_set_cancelled(Status *status, int flag)
 
-Barrier +Ibarrier(Comm comm)
-Bcast +Ibcast(void *buffer, int count, Datatype datatype, int root, Comm comm)
-Gather +Igather Scatter +Iscatter(const void *sendbuf, int sendcount, Datatype sendtype,
+*Barrier(Comm comm)
+*Bcast(void *buffer, int count, Datatype datatype, int root, Comm comm)
+*Gather *Scatter(const void *sendbuf, int sendcount, Datatype sendtype,
     void *recvbuf, int recvcount, Datatype recvtype, int root, Comm comm)
-Gatherv +Igatherv(const void *sendbuf, int sendcount, Datatype sendtype, void *recvbuf,
+*Gatherv(const void *sendbuf, int sendcount, Datatype sendtype, void *recvbuf,
     const int *recvcounts, const int *displs, Datatype recvtype, int root, Comm comm)
-Scatterv +Iscatterv(const void *sendbuf, const int *sendcounts, const int *displs,
+*Scatterv(const void *sendbuf, const int *sendcounts, const int *displs,
     Datatype sendtype, void *recvbuf, int recvcount, Datatype recvtype, int root, Comm comm)
-Allgather +Iallgather Alltoall +Ialltoall Neighbor_allgather +Ineighbor_allgather
-    Neighbor_alltoall +Ineighbor_alltoall(const void *sendbuf, int sendcount, Datatype sendtype,
+*Allgather *Alltoall *Neighbor_allgather
+    *Neighbor_alltoall(const void *sendbuf, int sendcount, Datatype sendtype,
     void *recvbuf, int recvcount, Datatype recvtype, Comm comm)
-Allgatherv +Iallgatherv Neighbor_allgatherv +Ineighbor_allgatherv(
+*Allgatherv *Neighbor_allgatherv(
     const void *sendbuf, int sendcount, Datatype sendtype, void *recvbuf,
     const int *recvcounts, const int *displs, Datatype recvtype, Comm comm)
-Alltoallv +Ialltoallv Neighbor_alltoallv +Ineighbor_alltoallv(
+*Alltoallv *Neighbor_alltoallv(
     const void *sendbuf, const int *sendcounts, const int *sdispls, Datatype sendtype,
     void *recvbuf, const int *recvcounts, const int *rdispls, Datatype recvtype, Comm comm)
-Alltoallw +Ialltoallw(
+*Alltoallw(
     const void *sendbuf, const int *sendcounts, const int *sdispls, const Datatype *sendtypes,
     void *recvbuf, const int *recvcounts, const int *rdispls, const Datatype *recvtypes, Comm comm)
-Neighbor_alltoallw +Ineighbor_alltoallw(
+*Neighbor_alltoallw(
     const void *sendbuf, const int *sendcounts, const Aint *sdispls, const Datatype *sendtypes,
     void *recvbuf, const int *recvcounts, const Aint *rdispls, const Datatype *recvtypes, Comm comm)
-Reduce +Ireduce(const void *sendbuf, void *recvbuf, int count, Datatype datatype, Op op, int root,
+*Reduce(const void *sendbuf, void *recvbuf, int count, Datatype datatype, Op op, int root,
     Comm comm)
-Allreduce +Iallreduce Scan +Iscan Exscan +Iexscan(
+*Allreduce *Scan *Exscan(
     const void *sendbuf, void *recvbuf, int count, Datatype datatype, Op op, Comm comm)
-Reduce_scatter_block +Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount,
+*Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount,
     Datatype datatype, Op op, Comm comm)
-Reduce_scatter +Ireduce_scatter(const void *sendbuf, void *recvbuf, const int *recvcounts,
+*Reduce_scatter(const void *sendbuf, void *recvbuf, const int *recvcounts,
     Datatype datatype, Op op, Comm comm)
 Reduce_local(const void *inbuf, void *inoutbuf, int count, Datatype datatype, Op op)
 Op_create(User_function *user_fn, int commute, Op *op)
@@ -345,6 +347,7 @@ class Function:
     name: str
     declarations: tuple[str, ...]
     returns: str = "int"
+    waits_for: str = ""  # the function of the table that it calls without a request
 
     @property
     def arguments(self) -> list[str]:
@@ -359,14 +362,18 @@ def _parse(text: str) -> list[Function]:
         prefixed = re.sub(r"\b(?=[A-Z])", "MPI_", " ".join(arguments.split()))
         declarations = tuple(prefixed.split(", ")) if prefixed else ()
         returns = "double" if "double" in names else "int"
-        for name in names.replace("double", "").split():
-            request = ("MPI_Request *request",) if name.startswith("+") else ()
-            functions.append(Function(name.lstrip("+"), declarations + request, returns))
+        for mark, name in re.findall(r"([+*]?)(\w+)", names.replace("double", "")):
+            started = f"I{name[0].lower()}{name[1:]}" if mark == "*" else ""
+            if started:
+                functions.append(Function(started, (*declarations, "MPI_Request *request")))
+            request = ("MPI_Request *request",) if mark == "+" else ()
+            functions.append(Function(name, declarations + request, returns, started))
     return functions
 
 
-# The functions of the table, in the order of its fields.
 FUNCTIONS = _parse(PROTOTYPES)
+# The functions of the table, in the order of its fields.
+TABLE = [function for function in FUNCTIONS if not function.waits_for]
 # Every function of the library, without MPI_.
 EXPORTED = (
     *(function.name for function in FUNCTIONS),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from shrimpmx.mpi.functions import FUNCTIONS, Function
+from shrimpmx.mpi.functions import FUNCTIONS, TABLE, Function
 
 HERE = Path(__file__).parent
 _NOTE = "Written by shrimpmx/mpi/generate.py from functions.py: change those."
@@ -16,6 +16,13 @@ def _arguments(function: Function) -> str:
     return ", ".join(function.declarations) or "void"
 
 
+def _called(function: Function, form: str) -> str:
+    """C for the function that the program called, which may be the one that waits."""
+    called = form.format(function.name)
+    waits = [each.name for each in FUNCTIONS if each.waits_for == function.name]
+    return f"request ? {called} : {form.format(waits[0])}" if waits else called
+
+
 def _table_h() -> Iterator[str]:
     """The struct of the table, and each function's number."""
     yield f"/* {_NOTE} */"
@@ -23,7 +30,7 @@ def _table_h() -> Iterator[str]:
     yield "#define SHRIMPMX_MPI_TABLE_H"
     yield '#include "abi.h"'
     yield "struct mpi_table {"
-    yield from (f"    {each.returns} (*{each.name})({_arguments(each)});" for each in FUNCTIONS)
+    yield from (f"    {each.returns} (*{each.name})({_arguments(each)});" for each in TABLE)
     yield "};"
     yield "enum mpi_function {"
     yield from (f"    MPI_FUNCTION_{each.name}," for each in FUNCTIONS)
@@ -53,7 +60,7 @@ def _table_pxd() -> Iterator[str]:
     yield 'cdef extern from "mpi/table.h" nogil:'
     yield from _cython_types()
     yield "    cdef struct mpi_table:"
-    for each in FUNCTIONS:
+    for each in TABLE:
         arguments = ", ".join(each.declarations)
         yield f"        {each.returns} (*{each.name})({arguments}) noexcept nogil"
     yield "    cdef enum:"
@@ -67,11 +74,11 @@ def _refused_h() -> Iterator[str]:
     yield '#include "table.h"'
     yield "#define MPI_ERR_UNSUPPORTED_OPERATION 44"
     yield "#define REFUSED(number) (MPI_ERR_UNSUPPORTED_OPERATION | ((number) + 1) << 8)"
-    for each in FUNCTIONS:
+    for each in TABLE:
         yield f"static {each.returns} refused_{each.name}({_arguments(each)})"
-        yield f"{{ return REFUSED(MPI_FUNCTION_{each.name}); }}"
+        yield f"{{ return REFUSED({_called(each, 'MPI_FUNCTION_{}')}); }}"
     yield "static const struct mpi_table refused_table = {"
-    yield from (f"    .{each.name} = refused_{each.name}," for each in FUNCTIONS)
+    yield from (f"    .{each.name} = refused_{each.name}," for each in TABLE)
     yield "};"
     yield "static const char *const function_names[] = {"
     yield from (f'    "MPI_{each.name}",' for each in FUNCTIONS)
@@ -84,18 +91,20 @@ def _calls_h() -> Iterator[str]:
     front.c includes it; its own are MPI_Finalize, and those outside a run that have no error code.
     """
     yield f"/* {_NOTE} */"
-    for each in FUNCTIONS:
+    for each in TABLE:
         if each.returns == "int":
             yield f"static int outside_{each.name}({_arguments(each)})"
-            yield f'{{ called_outside("MPI_{each.name}"); }}'
+            name = _called(each, '"MPI_{}"')
+            yield f"{{ called_outside({name}); }}"
     yield "static const struct mpi_table outside_table = {"
-    yield from (f"    .{each.name} = outside_{each.name}," for each in FUNCTIONS)
+    yield from (f"    .{each.name} = outside_{each.name}," for each in TABLE)
     yield "};"
     yield "static const struct mpi_table *table = &outside_table;"
     for each in FUNCTIONS:
         if each.name != "Finalize":
             yield f"EXPORTED {each.returns} MPI_{each.name}({_arguments(each)})"
-            yield f"{{ return table->{each.name}({', '.join(each.arguments)}); }}"
+            call = [*each.arguments, "NULL"] if each.waits_for else each.arguments
+            yield f"{{ return table->{each.waits_for or each.name}({', '.join(call)}); }}"
             yield f"PROFILED({each.name})"
 
 

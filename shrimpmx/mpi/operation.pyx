@@ -11,8 +11,8 @@ from shrimpmx.mpi.abi cimport (
     MPI_User_function,
 )
 from shrimpmx.mpi.datatype cimport (
-    PAIR_DOUBLE, PAIR_FLOAT, PAIR_LONG, PAIR_LONG_DOUBLE, PAIR_SHORT, TYPE_INVALID, DoublePair,
-    FloatPair, IntPair, LongDoublePair, LongPair, ShortPair, datatype_bytes,
+    PAIR_DOUBLE, PAIR_FLOAT, PAIR_LONG, PAIR_LONG_DOUBLE, PAIR_SHORT, PAIRS, DoublePair, FloatPair,
+    IntPair, LongDoublePair, LongPair, ShortPair, datatype_of,
 )
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.table cimport mpi_table
@@ -113,7 +113,7 @@ cdef Kind kind_of(MPI_Datatype datatype) noexcept nogil:
     cdef int bytes = datatype >> 8 & 0xFF
     cdef int number = datatype & 0xFF
     if <unsigned int>datatype >> 16 != 0x4C00:
-        return KIND_PAIR if datatype_bytes(datatype) != TYPE_INVALID else KIND_NONE
+        return KIND_PAIR if 0 <= datatype - <int>PAIR_FLOAT < PAIRS else KIND_NONE
     # char, short, int, long, long long; int8_t to int64_t; Aint, Offset, Count; Fortran's INTEGERs
     if number in (0x01, 0x18, 0x03, 0x05, 0x07, 0x09, 0x37, 0x38, 0x39, 0x3A, 0x43, 0x44, 0x45,
                   0x1B, 0x2D, 0x2F, 0x30, 0x31):
@@ -151,7 +151,7 @@ cdef Foreign *foreign_of(MPI_Op operation) noexcept nogil:
 cdef int operation_check(MPI_Op operation, MPI_Datatype datatype) noexcept nogil:
     cdef Kind kind
     cdef int what = operation & 0xFF
-    if datatype_bytes(datatype) == TYPE_INVALID:
+    if datatype_of(datatype) == NULL or not datatype_of(datatype).committed:
         return MPI_ERR_TYPE
     if foreign_of(operation) != NULL:
         return MPI_ERR_OP if foreign_of(operation).freed else MPI_SUCCESS
@@ -268,7 +268,7 @@ cdef void operation_apply(MPI_Op operation, const void *data, void *into, int64_
     if foreign != NULL:
         foreign.function(<void *>data, into, &length, &datatype)
     elif what == OP_REPLACE:
-        memcpy(into, data, count * datatype_bytes(datatype))
+        memcpy(into, data, count * datatype_of(datatype).extent)
     elif what != OP_NO_OP:
         apply_to_values(kind_of(datatype), what, data, into, count, datatype)
 

@@ -1,6 +1,6 @@
 """Persistent requests (MPI 3.1, 3.9): a send or receive described once and started often."""
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.mpi.abi cimport (
     MPI_Comm, MPI_Datatype, MPI_ERR_NO_MEM, MPI_ERR_REQUEST, MPI_PROC_NULL, MPI_Request,
@@ -8,12 +8,14 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.buffered cimport buffered_start
 from shrimpmx.mpi.communicator cimport Comm
+from shrimpmx.mpi.datatype cimport datatype_keep
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.point cimport Envelope, check_data, check_receive, check_send
 from shrimpmx.mpi.request cimport (
     KIND_INACTIVE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, PLAN_BUFFERED_SEND, PLAN_RECEIVE,
     PLAN_SEND, PLAN_SYNCHRONOUS_SEND, Plan, PlanKind, Request, request_new, request_of,
 )
+from shrimpmx.mpi.staging cimport stage_receive, stage_send, staged_end
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_receive, call_send
@@ -27,8 +29,9 @@ cdef int describe(PlanKind kind, const Envelope *envelope, const void *data, int
     request = request_new(KIND_INACTIVE, envelope.comm)
     if request != NULL:
         request.is_persistent = True
-        request.plan = Plan(kind, <void *>data, envelope.length, peer, envelope.match,
-                            envelope.mask)
+        datatype_keep(envelope.type)
+        request.plan = Plan(kind, <void *>data, envelope.type, envelope.count, peer,
+                            envelope.match, envelope.mask)
     handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if request != NULL else error_raise(envelope.comm, MPI_ERR_NO_MEM)
@@ -76,25 +79,31 @@ cdef int start_plan(Request *request) noexcept nogil:
     """Under the lock: the class of an error."""
     cdef Plan *plan = &request.plan
     cdef Comm *comm = request.comm
+    cdef int64_t length = plan.count * plan.type.size
     cdef Envelope envelope
     cdef int code
     if plan.peer == MPI_PROC_NULL:
         request.kind = KIND_NOTHING
         return MPI_SUCCESS
     if plan.kind == PLAN_BUFFERED_SEND:
-        envelope = Envelope(comm, plan.length, plan.match, plan.mask)
+        envelope = Envelope(comm, plan.type, plan.count, length, plan.match, plan.mask)
         code = buffered_start(&envelope, plan.data, plan.peer)
         if code == MPI_SUCCESS:
             request.kind = KIND_NOTHING
         return code
+    if not (stage_receive(&request.staged, plan.type, plan.data, plan.count)
+            if plan.kind == PLAN_RECEIVE
+            else stage_send(&request.staged, plan.type, plan.data, plan.count)):
+        return MPI_ERR_NO_MEM
     if plan.kind == PLAN_RECEIVE:
-        request.mx = call_receive(<EndpointCore>world.core, plan.data, <uint32_t>plan.length,
-                                  plan.match, plan.mask)
+        request.mx = call_receive(<EndpointCore>world.core, request.staged.start,
+                                  <uint32_t>length, plan.match, plan.mask)
     else:
-        request.mx = call_send(<EndpointCore>world.core, comm.partners[plan.peer], plan.data,
-                               <uint32_t>plan.length, plan.match,
+        request.mx = call_send(<EndpointCore>world.core, comm.partners[plan.peer],
+                               request.staged.start, <uint32_t>length, plan.match,
                                plan.kind == PLAN_SYNCHRONOUS_SEND)
     if request.mx == NULL:
+        staged_end(&request.staged, 0)
         return MPI_ERR_NO_MEM
     request.kind = KIND_RECEIVE if plan.kind == PLAN_RECEIVE else KIND_SEND
     return MPI_SUCCESS

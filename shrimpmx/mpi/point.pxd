@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from shrimpmx.mpi.abi cimport MPI_Comm, MPI_Datatype
 from shrimpmx.mpi.communicator cimport Comm
+from shrimpmx.mpi.datatype cimport Datatype
 from shrimpmx.mpi.table cimport mpi_table
 
 cdef enum:
@@ -12,6 +13,8 @@ cdef enum:
 
 cdef struct Envelope:        # what a call names
     Comm *comm
+    Datatype *type
+    int64_t count            # of its elements
     int64_t length           # bytes
     uint64_t match
     uint64_t mask

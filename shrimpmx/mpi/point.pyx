@@ -4,25 +4,26 @@ A short message that matches at once is over when its call returns; others wait 
 strategy. Messages to and from MPI_PROC_NULL are over from the start.
 """
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_Comm, MPI_Datatype, MPI_ERR_COMM, MPI_ERR_COUNT,
+    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE, MPI_Comm, MPI_Datatype, MPI_ERR_COMM, MPI_ERR_COUNT,
     MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_TAG, MPI_ERR_TYPE,
     MPI_MESSAGE_NO_PROC, MPI_MESSAGE_NULL, MPI_Message, MPI_PROC_NULL, MPI_Request,
     MPI_REQUEST_NULL, MPI_Status, MPI_SUCCESS, no_status,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
-from shrimpmx.mpi.datatype cimport TYPE_INVALID, datatype_bytes
+from shrimpmx.mpi.datatype cimport Datatype, datatype_of
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits, match_mask
+from shrimpmx.mpi.pack cimport pack
 from shrimpmx.mpi.request cimport (
     KIND_MESSAGE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, Request, RequestKind, request_free,
-    request_new, request_of, status_empty, status_of_message,
+    received_bytes, request_new, request_of, status_empty, status_of_message,
 )
 from shrimpmx.mpi.schedule cimport schedules_advance
+from shrimpmx.mpi.staging cimport Staged, stage_receive, stage_send, staged_end
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world, world_wait
 from shrimpmx.mx.calls cimport (
@@ -52,10 +53,12 @@ cdef int check(Envelope *envelope, MPI_Comm handle, int peer, int tag) noexcept 
 
 
 cdef int check_data(Envelope *envelope, int64_t count, MPI_Datatype datatype) noexcept nogil:
-    cdef int bytes = datatype_bytes(datatype)
-    if bytes == TYPE_INVALID:
+    cdef Datatype *type = datatype_of(datatype)
+    if type == NULL or not type.committed:
         return MPI_ERR_TYPE
-    envelope.length = count * bytes
+    envelope.type = type
+    envelope.count = count
+    envelope.length = count * type.size
     if count < 0 or envelope.length > MESSAGE_MAX_BYTES:
         return MPI_ERR_COUNT
     return MPI_SUCCESS
@@ -104,13 +107,16 @@ cdef int synchronous_send(const void *data, int count, MPI_Datatype datatype, in
 cdef int send_as(const void *data, int count, MPI_Datatype datatype, int target, int tag,
                  MPI_Comm handle, bint synchronous) noexcept nogil:
     cdef Envelope envelope
+    cdef Staged staged
     cdef MxRequest *request
     cdef int code = check_send(&envelope, count, datatype, target, tag, handle)
     if code != MPI_SUCCESS:
         return MPI_SUCCESS if code == NO_PROCESS else error_raise(envelope.comm, code)
+    if not stage_send(&staged, envelope.type, data, count):
+        return error_raise(envelope.comm, MPI_ERR_NO_MEM)
     call_enter(<EndpointCore>world.core)
-    request = start_send(&envelope, data, target, synchronous)
-    code = finish(request, no_status(), True)
+    request = start_send(&envelope, staged.start, target, synchronous)
+    code = finish(request, &staged, no_status(), True)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(envelope.comm, code)
 
@@ -118,6 +124,7 @@ cdef int send_as(const void *data, int count, MPI_Datatype datatype, int target,
 cdef int receive(void *data, int count, MPI_Datatype datatype, int source, int tag,
                  MPI_Comm handle, MPI_Status *status) noexcept nogil:
     cdef Envelope envelope
+    cdef Staged staged
     cdef MxRequest *request
     cdef int code = check_receive(&envelope, source, tag, handle)
     cdef int data_code = check_data(&envelope, count, datatype)
@@ -126,18 +133,22 @@ cdef int receive(void *data, int count, MPI_Datatype datatype, int source, int t
     if code == NO_PROCESS:
         status_empty(status, MPI_PROC_NULL)
         return MPI_SUCCESS
+    if not stage_receive(&staged, envelope.type, data, count):
+        return error_raise(envelope.comm, MPI_ERR_NO_MEM)
     call_enter(<EndpointCore>world.core)
-    request = call_receive(<EndpointCore>world.core, data, <uint32_t>envelope.length,
+    request = call_receive(<EndpointCore>world.core, staged.start, <uint32_t>envelope.length,
                            envelope.match, envelope.mask)
-    code = finish(request, status, False)
+    code = finish(request, &staged, status, False)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(envelope.comm, code)
 
 
-cdef int finish(MxRequest *request, MPI_Status *status, bint is_send) noexcept nogil:
+cdef int finish(MxRequest *request, Staged *staged, MPI_Status *status,
+                bint is_send) noexcept nogil:
     """Waits for a message of a blocking call, under the lock: the class of its error."""
     cdef int code = MPI_SUCCESS
     if request == NULL:
+        staged_end(staged, 0)
         return MPI_ERR_NO_MEM
     if not request.flags & REQUEST_DONE:
         world_wait(found_over, request)
@@ -145,6 +156,7 @@ cdef int finish(MxRequest *request, MPI_Status *status, bint is_send) noexcept n
         code = status_of_message(request, status)
     elif request.status > STATUS_TRUNCATED:
         code = MPI_ERR_OTHER
+    staged_end(staged, 0 if is_send else received_bytes(request))
     call_release(<EndpointCore>world.core, request)
     return code
 
@@ -153,6 +165,7 @@ cdef int sendrecv(const void *data, int count, MPI_Datatype datatype, int target
                   void *into, int into_count, MPI_Datatype into_datatype, int source,
                   int into_tag, MPI_Comm handle, MPI_Status *status) noexcept nogil:
     cdef Envelope sent, received
+    cdef Staged from_here, to_here
     cdef MxRequest *request
     cdef MxRequest *receive_request = NULL
     cdef int send_code = check_send(&sent, count, datatype, target, tag, handle)
@@ -160,19 +173,26 @@ cdef int sendrecv(const void *data, int count, MPI_Datatype datatype, int target
     cdef int data_code = check_data(&received, into_count, into_datatype)
     if code > MPI_SUCCESS or send_code > MPI_SUCCESS or data_code != MPI_SUCCESS:
         return error_raise(sent.comm, max(code, max(send_code, data_code)))
+    if not stage_receive(&to_here, received.type, into, into_count):
+        return error_raise(sent.comm, MPI_ERR_NO_MEM)
+    if not stage_send(&from_here, sent.type, data, count):
+        staged_end(&to_here, 0)
+        return error_raise(sent.comm, MPI_ERR_NO_MEM)
     call_enter(<EndpointCore>world.core)
     if code == MPI_SUCCESS:
-        receive_request = call_receive(<EndpointCore>world.core, into, <uint32_t>received.length,
-                                       received.match, received.mask)
+        receive_request = call_receive(<EndpointCore>world.core, to_here.start,
+                                       <uint32_t>received.length, received.match, received.mask)
         if receive_request == NULL:
             code = MPI_ERR_NO_MEM
     else:
         status_empty(status, MPI_PROC_NULL)
     if send_code == MPI_SUCCESS:
-        request = start_send(&sent, data, target, False)
-        send_code = finish(request, no_status(), True)
+        request = start_send(&sent, from_here.start, target, False)
+        send_code = finish(request, &from_here, no_status(), True)
     if receive_request != NULL:
-        code = finish(receive_request, status, False)
+        code = finish(receive_request, &to_here, status, False)
+    staged_end(&from_here, 0)
+    staged_end(&to_here, 0)
     call_leave(<EndpointCore>world.core)
     if code > MPI_SUCCESS or send_code > MPI_SUCCESS:
         return error_raise(sent.comm, max(code, send_code))
@@ -190,9 +210,9 @@ cdef int sendrecv_replace(void *data, int count, MPI_Datatype datatype, int targ
     copied = malloc(max(1, envelope.length))
     if copied == NULL:
         return error_raise(envelope.comm, MPI_ERR_NO_MEM)
-    memcpy(copied, data, envelope.length)
-    code = sendrecv(copied, count, datatype, target, tag, data, count, datatype, source, into_tag,
-                    handle, status)
+    pack(envelope.type, data, count, <uint8_t *>copied)
+    code = sendrecv(copied, <int>envelope.length, MPI_BYTE, target, tag, data, count, datatype,
+                    source, into_tag, handle, status)
     free(copied)
     return code
 
@@ -203,16 +223,24 @@ cdef int start(RequestKind kind, const Envelope *envelope, void *data, int peer,
                bint synchronous, MPI_Request *handle) noexcept nogil:
     """A request for a send, a receive, or for nothing."""
     cdef Request *request
+    cdef Staged staged
+    if not (stage_send(&staged, envelope.type, data, envelope.count) if kind == KIND_SEND
+            else stage_receive(&staged, envelope.type, data, envelope.count)):
+        return error_raise(envelope.comm, MPI_ERR_NO_MEM)
     call_enter(<EndpointCore>world.core)
     request = request_new(kind, envelope.comm)
     if request != NULL and kind == KIND_SEND:
-        request.mx = start_send(envelope, data, peer, synchronous)
+        request.mx = start_send(envelope, staged.start, peer, synchronous)
     elif request != NULL and kind == KIND_RECEIVE:
-        request.mx = call_receive(<EndpointCore>world.core, data, <uint32_t>envelope.length,
-                                  envelope.match, envelope.mask)
+        request.mx = call_receive(<EndpointCore>world.core, staged.start,
+                                  <uint32_t>envelope.length, envelope.match, envelope.mask)
     if request != NULL and request.mx == NULL and kind != KIND_NOTHING:
         request_free(request)
         request = NULL
+    if request == NULL or kind == KIND_NOTHING:
+        staged_end(&staged, 0)
+    if request != NULL:
+        request.staged = staged
     handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if request != NULL else error_raise(envelope.comm, MPI_ERR_NO_MEM)
@@ -345,7 +373,7 @@ cdef int mreceive(void *data, int count, MPI_Datatype datatype, MPI_Message *tak
     request = receive_taken(data, count, datatype, taken, &code)
     if request != NULL:
         comm = request.comm
-        code = finish(request.mx, status, False)
+        code = finish(request.mx, &request.staged, status, False)
         request_free(request)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(comm, code)
@@ -383,9 +411,13 @@ cdef Request *receive_taken(void *data, int count, MPI_Datatype datatype, MPI_Me
     code[0] = check_data(&envelope, count, datatype)
     if code[0] != MPI_SUCCESS:
         return NULL
-    request = call_receive_taken(<EndpointCore>world.core, message.mx, data,
+    if not stage_receive(&message.staged, envelope.type, data, count):
+        code[0] = MPI_ERR_NO_MEM
+        return NULL
+    request = call_receive_taken(<EndpointCore>world.core, message.mx, message.staged.start,
                                  <uint32_t>envelope.length)
     if request == NULL:
+        staged_end(&message.staged, 0)
         code[0] = MPI_ERR_NO_MEM
         return NULL
     message.kind = KIND_RECEIVE

@@ -1,15 +1,12 @@
 """Collectives that reduce, as steps of a schedule, which has the operation and the datatype.
 
-`data` has `count` elements of `unit` bytes and is left as it is; `into` may be the same. A
-schedule needs room_of_reduction() bytes of its own, of which the last `length` stay free.
+`data` has `count` elements of `unit` bytes and is left as it is; `into` may be the same.
 """
 
 from libc.stdint cimport int64_t
 
-from shrimpmx.mpi.abi cimport MPI_Op
 from shrimpmx.mpi.schedule cimport Schedule
 
-cdef int64_t room_of_reduction(int size, MPI_Op operation, int64_t length) noexcept nogil
 # To the root: a binomial tree (Thakur and others, 4.4), or in the order of ranks if the operation
 # does not commute. `into` is the root's alone.
 cdef void build_reduce(Schedule *schedule, const void *data, void *into, int64_t count,

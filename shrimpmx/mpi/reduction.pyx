@@ -6,17 +6,12 @@ stands in front.
 
 from libc.stdint cimport int64_t, uint8_t
 
-from shrimpmx.mpi.abi cimport MPI_Op
 from shrimpmx.mpi.exchange cimport build_broadcast
 from shrimpmx.mpi.operation cimport operation_commutes
 from shrimpmx.mpi.schedule cimport (
     Schedule, schedule_copy, schedule_receive, schedule_reduce, schedule_round, schedule_send,
+    schedule_take,
 )
-
-
-cdef int64_t room_of_reduction(int size, MPI_Op operation, int64_t length) noexcept nogil:
-    """In the order of ranks the root has all of them before it begins."""
-    return (3 if operation_commutes(operation) else size + 1) * length
 
 
 cdef void build_reduce(Schedule *schedule, const void *data, void *into, int64_t count,
@@ -32,8 +27,8 @@ cdef void reduce_by_tree(Schedule *schedule, const void *data, void *into, int64
     cdef int64_t length = count * unit
     cdef int size = schedule.comm.size, bit = 1
     cdef int rank = (schedule.comm.rank - root + size) % size  # the root is 0
-    cdef uint8_t *sum = schedule.room
-    cdef uint8_t *coming = schedule.room + length
+    cdef uint8_t *sum = schedule_take(schedule, length)
+    cdef uint8_t *coming = schedule_take(schedule, length)
     schedule_copy(schedule, data, sum, length)
     while bit < size:
         if rank & bit:
@@ -51,18 +46,20 @@ cdef void reduce_in_order(Schedule *schedule, const void *data, void *into, int6
                           int64_t unit, int root) noexcept nogil:
     cdef int64_t length = count * unit
     cdef int rank, size = schedule.comm.size
+    cdef uint8_t *room
     if schedule.comm.rank != root:
         schedule_send(schedule, root, data, length)
         return
-    schedule_copy(schedule, data, schedule.room + root * length, length)
+    room = schedule_take(schedule, size * length)
+    schedule_copy(schedule, data, room + root * length, length)
     for rank in range(size):
         if rank != root:
-            schedule_receive(schedule, rank, schedule.room + rank * length, length)
+            schedule_receive(schedule, rank, room + rank * length, length)
     schedule_round(schedule)
     for rank in range(size - 2, -1, -1):
-        schedule_reduce(schedule, schedule.room + rank * length,
-                        schedule.room + (size - 1) * length, count)
-    schedule_copy(schedule, schedule.room + (size - 1) * length, into, length)
+        schedule_reduce(schedule, room + rank * length,
+                        room + (size - 1) * length, count)
+    schedule_copy(schedule, room + (size - 1) * length, into, length)
 
 
 cdef void build_allreduce(Schedule *schedule, const void *data, void *into, int64_t count,
@@ -81,7 +78,7 @@ cdef void double_recursively(Schedule *schedule, const void *data, void *into, i
     cdef int64_t length = count * unit
     cdef int rank = schedule.comm.rank, size = schedule.comm.size
     cdef int power = 1, bit = 1, rest, place
-    cdef uint8_t *coming = schedule.room
+    cdef uint8_t *coming = schedule_take(schedule, length)
     while power * 2 <= size:
         power *= 2
     rest = size - power
@@ -121,8 +118,8 @@ cdef void build_scan(Schedule *schedule, const void *data, void *into, int64_t c
                      int64_t unit, bint exclusive) noexcept nogil:
     cdef int64_t length = count * unit
     cdef int rank = schedule.comm.rank, size = schedule.comm.size
-    cdef uint8_t *coming = schedule.room
-    cdef uint8_t *sum = schedule.room + length
+    cdef uint8_t *coming = schedule_take(schedule, length)
+    cdef uint8_t *sum = schedule_take(schedule, length)
     schedule_copy(schedule, data, sum, length)
     if rank > 0:
         schedule_receive(schedule, rank - 1, coming, length)

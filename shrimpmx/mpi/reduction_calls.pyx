@@ -1,52 +1,104 @@
-"""Reduce, allreduce, scan and reduce-scatter (MPI 3.1, 5.9 to 5.11)."""
+"""Reduce, allreduce, scan and reduce-scatter (MPI 3.1, 5.9 to 5.11).
+
+A call without a request waits.
+"""
 
 from libc.stdint cimport int64_t
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Comm, MPI_Datatype, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_NO_MEM,
-    MPI_ERR_ROOT, MPI_Op, MPI_Request, MPI_SUCCESS, in_place,
+    MPI_COMBINER_NAMED, MPI_Comm, MPI_Datatype, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT,
+    MPI_ERR_NO_MEM, MPI_ERR_ROOT, MPI_ERR_TYPE, MPI_Op, MPI_Request, MPI_SUCCESS, in_place,
 )
-from shrimpmx.mpi.collective cimport begin, check_parts, check_root, ended, run
+from shrimpmx.mpi.collective cimport begin, check_root, ended, run
 from shrimpmx.mpi.communicator cimport Comm, comm_of
-from shrimpmx.mpi.datatype cimport datatype_bytes
+from shrimpmx.mpi.datatype cimport Datatype, datatype_of
 from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.exchange cimport Parts, build_scatter, part_bytes
+from shrimpmx.mpi.exchange cimport build_scatter
 from shrimpmx.mpi.operation cimport operation_check
-from shrimpmx.mpi.reduction cimport (
-    build_allreduce, build_reduce, build_scan, room_of_reduction,
+from shrimpmx.mpi.parts cimport Parts
+from shrimpmx.mpi.reduction cimport build_allreduce, build_reduce, build_scan
+from shrimpmx.mpi.schedule cimport (
+    Schedule, schedule_pack, schedule_round, schedule_take, schedule_unpack,
 )
-from shrimpmx.mpi.schedule cimport Schedule, schedule_round
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
 
 
-cdef Schedule *begin_reduction(Comm *comm, const void **data, void *into, int64_t count,
-                               MPI_Datatype datatype, MPI_Op operation,
-                               int *code) noexcept nogil:
-    """A schedule for it, under the lock; or NULL, with an error in `code`, and no lock."""
-    cdef Schedule *schedule
-    code[0] = operation_check(operation, datatype)
-    if code[0] == MPI_SUCCESS and not 0 <= count * datatype_bytes(datatype) <= MESSAGE_MAX_BYTES:
-        code[0] = MPI_ERR_COUNT
-    if code[0] != MPI_SUCCESS:
-        return NULL
-    if in_place(data[0]):
-        data[0] = into
-    schedule = begin(comm, room_of_reduction(comm.size, operation,
-                                             count * datatype_bytes(datatype)))
-    if schedule == NULL:
-        code[0] = MPI_ERR_NO_MEM
-    else:
-        schedule.operation = operation
-        schedule.datatype = datatype
-    return schedule
+# A reduction under way: `data` and `into` are what its schedule computes with, in memory of its own
+# if the user's elements have gaps, which stay as they are.
+cdef struct Reduction:
+    Schedule *schedule
+    Datatype *type
+    const void *data
+    void *into
+    void *wanted_in          # by the user
+    int64_t unit             # bytes from an element to the next
+    bint has_gaps
 
 
-cdef int reduce_as(const void *data, void *into, int count, MPI_Datatype datatype,
-                   MPI_Op operation, int root, MPI_Comm handle,
-                   MPI_Request *request) noexcept nogil:
+cdef int begin_reduction(Reduction *reduction, Comm *comm, const void *data, int64_t count,
+                         MPI_Datatype datatype, MPI_Op operation, void *into) noexcept nogil:
+    """A schedule for it, under the lock; or the class of an error, and no lock."""
+    cdef Datatype *type = datatype_of(datatype)
+    cdef int code = operation_check(operation, datatype)
+    if code == MPI_SUCCESS and not fits(type):
+        code = MPI_ERR_TYPE
+    if code == MPI_SUCCESS and not 0 <= count * type.extent <= MESSAGE_MAX_BYTES:
+        code = MPI_ERR_COUNT
+    if code != MPI_SUCCESS:
+        return code
+    reduction.schedule = begin(comm)
+    if reduction.schedule == NULL:
+        return MPI_ERR_NO_MEM
+    reduction.schedule.operation = operation
+    reduction.schedule.datatype = datatype
+    reduction.type = type
+    reduction.unit = type.extent
+    reduction.has_gaps = type.combiner != MPI_COMBINER_NAMED and not type.dense
+    reduction.data = data
+    if in_place(data):
+        reduction.data = into
+    reduction.into = reduction.wanted_in = into
+    if reduction.has_gaps:
+        reduction.into = schedule_take(reduction.schedule, count * type.extent)
+        reduction.data = collect(reduction, count)
+    return MPI_SUCCESS
+
+
+cdef bint fits(const Datatype *type) noexcept nogil:
+    """Whether an element begins at its place, and ends before the next: an operation is called with
+    elements in memory of this library too, where nothing is beside them."""
+    return (type.lower == 0 and type.true_lower >= 0
+            and type.true_lower + type.true_extent <= type.extent)
+
+
+cdef const void *collect(const Reduction *reduction, int64_t count) noexcept nogil:
+    """The user's elements where nothing is read from their gaps."""
+    cdef Schedule *schedule = reduction.schedule
+    cdef void *elements = schedule_take(schedule, count * reduction.unit)
+    cdef void *packed = schedule_take(schedule, count * reduction.type.size)
+    schedule_pack(schedule, reduction.type, reduction.data, count, packed)
+    schedule_unpack(schedule, reduction.type, packed, elements, count)
+    return elements
+
+
+cdef void finish_reduction(const Reduction *reduction, int64_t count) noexcept nogil:
+    """The last step: `count` elements of the result go where the user wants them."""
+    cdef Schedule *schedule = reduction.schedule
+    cdef void *packed
+    if reduction.has_gaps:
+        packed = schedule_take(schedule, count * reduction.type.size)
+        schedule_round(schedule)
+        schedule_pack(schedule, reduction.type, reduction.into, count, packed)
+        schedule_unpack(schedule, reduction.type, packed, reduction.wanted_in, count)
+
+
+# -- calls -------------------------------------------------------------------------------
+
+cdef int reduce(const void *data, void *into, int count, MPI_Datatype datatype, MPI_Op operation,
+                int root, MPI_Comm handle, MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
-    cdef Schedule *schedule
+    cdef Reduction reduction
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
@@ -54,40 +106,57 @@ cdef int reduce_as(const void *data, void *into, int count, MPI_Datatype datatyp
         return error_raise(comm, MPI_ERR_ROOT)
     if in_place(data) and comm.rank != root:
         return error_raise(comm, MPI_ERR_BUFFER)
-    schedule = begin_reduction(comm, &data, into, count, datatype, operation, &code)
-    if schedule == NULL:
+    code = begin_reduction(&reduction, comm, data, count, datatype, operation, into)
+    if code != MPI_SUCCESS:
         return error_raise(comm, code)
-    build_reduce(schedule, data, into, count, datatype_bytes(datatype), root)
-    return ended(comm, run(comm, schedule, request))
+    build_reduce(reduction.schedule, reduction.data, reduction.into, count, reduction.unit, root)
+    if comm.rank == root:
+        finish_reduction(&reduction, count)
+    return ended(comm, run(comm, reduction.schedule, request))
 
 
-cdef int allreduce_as(const void *data, void *into, int count, MPI_Datatype datatype,
-                      MPI_Op operation, MPI_Comm handle, MPI_Request *request) noexcept nogil:
+cdef int allreduce(const void *data, void *into, int count, MPI_Datatype datatype,
+                   MPI_Op operation, MPI_Comm handle, MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
-    cdef Schedule *schedule
+    cdef Reduction reduction
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    schedule = begin_reduction(comm, &data, into, count, datatype, operation, &code)
-    if schedule == NULL:
+    code = begin_reduction(&reduction, comm, data, count, datatype, operation, into)
+    if code != MPI_SUCCESS:
         return error_raise(comm, code)
-    build_allreduce(schedule, data, into, count, datatype_bytes(datatype))
-    return ended(comm, run(comm, schedule, request))
+    build_allreduce(reduction.schedule, reduction.data, reduction.into, count, reduction.unit)
+    finish_reduction(&reduction, count)
+    return ended(comm, run(comm, reduction.schedule, request))
 
 
 cdef int scan_as(const void *data, void *into, int count, MPI_Datatype datatype,
                  MPI_Op operation, MPI_Comm handle, MPI_Request *request,
                  bint exclusive) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
-    cdef Schedule *schedule
+    cdef Reduction reduction
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    schedule = begin_reduction(comm, &data, into, count, datatype, operation, &code)
-    if schedule == NULL:
+    code = begin_reduction(&reduction, comm, data, count, datatype, operation, into)
+    if code != MPI_SUCCESS:
         return error_raise(comm, code)
-    build_scan(schedule, data, into, count, datatype_bytes(datatype), exclusive)
-    return ended(comm, run(comm, schedule, request))
+    build_scan(reduction.schedule, reduction.data, reduction.into, count, reduction.unit,
+               exclusive)
+    # Rank 0 has no result of an exclusive scan.
+    if not exclusive or comm.rank > 0:
+        finish_reduction(&reduction, count)
+    return ended(comm, run(comm, reduction.schedule, request))
+
+
+cdef int scan(const void *data, void *into, int count, MPI_Datatype datatype, MPI_Op operation,
+              MPI_Comm comm, MPI_Request *request) noexcept nogil:
+    return scan_as(data, into, count, datatype, operation, comm, request, False)
+
+
+cdef int exscan(const void *data, void *into, int count, MPI_Datatype datatype, MPI_Op operation,
+                MPI_Comm comm, MPI_Request *request) noexcept nogil:
+    return scan_as(data, into, count, datatype, operation, comm, request, True)
 
 
 cdef int reduce_scatter_as(const void *data, void *into, int count, const int *counts,
@@ -95,102 +164,62 @@ cdef int reduce_scatter_as(const void *data, void *into, int count, const int *c
                            MPI_Request *request) noexcept nogil:
     """To rank 0, and from there to all: its own part, `count` or `counts[rank]` elements."""
     cdef Comm *comm = comm_of(handle)
-    cdef Schedule *schedule
+    cdef Reduction reduction
     cdef Parts parts
     cdef int64_t total = 0
-    cdef void *sum
-    cdef int rank, code
+    cdef int rank, own, code, least = count
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    code = check_parts(&parts, NULL, count, datatype, counts, NULL, comm.size)
-    if code != MPI_SUCCESS:
-        return error_raise(comm, code)
     for rank in range(comm.size):
         total += count if counts == NULL else counts[rank]
-    schedule = begin_reduction(comm, &data, into, total, datatype, operation, &code)
-    if schedule == NULL:
+        least = min(least, count if counts == NULL else counts[rank])
+    own = count if counts == NULL else counts[comm.rank]
+    code = MPI_ERR_COUNT if least < 0 else begin_reduction(
+        &reduction, comm, data, total, datatype, operation, into)
+    if code != MPI_SUCCESS:
         return error_raise(comm, code)
-    # The result lies where the last of the room is, which the reduction no longer needs then.
-    sum = (schedule.room - total * parts.unit
-           + room_of_reduction(comm.size, operation, total * parts.unit))
-    build_reduce(schedule, data, sum, total, parts.unit, 0)
-    schedule_round(schedule)
-    parts.data = sum
-    build_scatter(schedule, &parts, into, part_bytes(&parts, comm.rank), 0)
-    return ended(comm, run(comm, schedule, request))
+    parts = parts_of_counts(reduction.schedule, count, counts, reduction.unit, comm.size)
+    parts.data = schedule_take(reduction.schedule, total * reduction.unit)
+    build_reduce(reduction.schedule, reduction.data, parts.data, total, reduction.unit, 0)
+    schedule_round(reduction.schedule)
+    build_scatter(reduction.schedule, &parts, reduction.into, own * reduction.unit, 0)
+    finish_reduction(&reduction, own)
+    return ended(comm, run(comm, reduction.schedule, request))
 
 
-cdef int reduce(const void *data, void *into, int count, MPI_Datatype datatype, MPI_Op operation,
-                int root, MPI_Comm handle) noexcept nogil:
-    return reduce_as(data, into, count, datatype, operation, root, handle, NULL)
-
-
-cdef int ireduce(const void *data, void *into, int count, MPI_Datatype datatype, MPI_Op operation,
-                 int root, MPI_Comm handle, MPI_Request *request) noexcept nogil:
-    return reduce_as(data, into, count, datatype, operation, root, handle, request)
-
-
-cdef int allreduce(const void *data, void *into, int count, MPI_Datatype datatype, MPI_Op operation,
-                   MPI_Comm handle) noexcept nogil:
-    return allreduce_as(data, into, count, datatype, operation, handle, NULL)
-
-
-cdef int iallreduce(const void *data, void *into, int count, MPI_Datatype datatype,
-                    MPI_Op operation, MPI_Comm handle, MPI_Request *request) noexcept nogil:
-    return allreduce_as(data, into, count, datatype, operation, handle, request)
-
-
-cdef int scan(const void *data, void *into, int count, MPI_Datatype datatype, MPI_Op operation,
-              MPI_Comm handle) noexcept nogil:
-    return scan_as(data, into, count, datatype, operation, handle, NULL, False)
-
-
-cdef int iscan(const void *data, void *into, int count, MPI_Datatype datatype, MPI_Op operation,
-               MPI_Comm handle, MPI_Request *request) noexcept nogil:
-    return scan_as(data, into, count, datatype, operation, handle, request, False)
-
-
-cdef int exscan(const void *data, void *into, int count, MPI_Datatype datatype, MPI_Op operation,
-                MPI_Comm handle) noexcept nogil:
-    return scan_as(data, into, count, datatype, operation, handle, NULL, True)
-
-
-cdef int iexscan(const void *data, void *into, int count, MPI_Datatype datatype, MPI_Op operation,
-                 MPI_Comm handle, MPI_Request *request) noexcept nogil:
-    return scan_as(data, into, count, datatype, operation, handle, request, True)
+cdef Parts parts_of_counts(Schedule *schedule, int count, const int *counts, int64_t unit,
+                           int size) noexcept nogil:
+    """Side by side."""
+    cdef Parts parts = Parts(NULL, count * unit, NULL, NULL)
+    cdef int rank
+    if counts == NULL:
+        return parts
+    parts.lengths = <int64_t *>schedule_take(schedule, 2 * size * sizeof(int64_t))
+    if parts.lengths == NULL:
+        return parts
+    parts.offsets = parts.lengths + size
+    for rank in range(size):
+        parts.lengths[rank] = counts[rank] * unit
+        parts.offsets[rank] = (0 if rank == 0
+                               else parts.offsets[rank - 1] + parts.lengths[rank - 1])
+    return parts
 
 
 cdef int reduce_scatter(const void *data, void *into, const int *counts, MPI_Datatype datatype,
-                        MPI_Op operation, MPI_Comm handle) noexcept nogil:
-    return reduce_scatter_as(data, into, 0, counts, datatype, operation, handle, NULL)
-
-
-cdef int ireduce_scatter(const void *data, void *into, const int *counts, MPI_Datatype datatype,
-                         MPI_Op operation, MPI_Comm handle, MPI_Request *request) noexcept nogil:
-    return reduce_scatter_as(data, into, 0, counts, datatype, operation, handle, request)
+                        MPI_Op operation, MPI_Comm comm, MPI_Request *request) noexcept nogil:
+    return reduce_scatter_as(data, into, 0, counts, datatype, operation, comm, request)
 
 
 cdef int reduce_scatter_block(const void *data, void *into, int count, MPI_Datatype datatype,
-                              MPI_Op operation, MPI_Comm handle) noexcept nogil:
-    return reduce_scatter_as(data, into, count, NULL, datatype, operation, handle, NULL)
-
-
-cdef int ireduce_scatter_block(const void *data, void *into, int count, MPI_Datatype datatype,
-                               MPI_Op operation, MPI_Comm handle,
-                               MPI_Request *request) noexcept nogil:
-    return reduce_scatter_as(data, into, count, NULL, datatype, operation, handle, request)
+                              MPI_Op operation, MPI_Comm comm,
+                              MPI_Request *request) noexcept nogil:
+    return reduce_scatter_as(data, into, count, NULL, datatype, operation, comm, request)
 
 
 cdef void reduction_calls_fill(mpi_table *table) noexcept nogil:
-    table.Reduce = reduce
-    table.Ireduce = ireduce
-    table.Allreduce = allreduce
-    table.Iallreduce = iallreduce
-    table.Scan = scan
-    table.Iscan = iscan
-    table.Exscan = exscan
-    table.Iexscan = iexscan
-    table.Reduce_scatter = reduce_scatter
-    table.Ireduce_scatter = ireduce_scatter
-    table.Reduce_scatter_block = reduce_scatter_block
-    table.Ireduce_scatter_block = ireduce_scatter_block
+    table.Ireduce = reduce
+    table.Iallreduce = allreduce
+    table.Iscan = scan
+    table.Iexscan = exscan
+    table.Ireduce_scatter = reduce_scatter
+    table.Ireduce_scatter_block = reduce_scatter_block

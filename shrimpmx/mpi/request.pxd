@@ -4,7 +4,9 @@ from libc.stdint cimport int64_t, uint64_t
 
 from shrimpmx.mpi.abi cimport MPI_Request, MPI_Status
 from shrimpmx.mpi.communicator cimport Comm
+from shrimpmx.mpi.datatype cimport Datatype
 from shrimpmx.mpi.schedule cimport Schedule
+from shrimpmx.mpi.staging cimport Staged
 from shrimpmx.mx.types cimport MxRequest
 
 cdef enum RequestKind:
@@ -26,7 +28,8 @@ cdef enum PlanKind:
 cdef struct Plan:            # what a persistent request starts, again and again
     PlanKind kind
     void *data
-    int64_t length           # bytes
+    Datatype *type
+    int64_t count            # of its elements
     int peer                 # a rank of the communicator, MPI_PROC_NULL or MPI_ANY_SOURCE
     uint64_t match
     uint64_t mask
@@ -39,7 +42,7 @@ cdef struct Request:
     Schedule *schedule
     bint is_persistent       # it goes back to KIND_INACTIVE when it is over
     Plan plan                # of a persistent one
-    void *copied             # of an orphan: the data of a buffered send
+    Staged staged            # of a message
     Request *next            # of the free ones, or of the orphans
 
 # All of these under the lock.
@@ -52,8 +55,8 @@ cdef bint request_over(const Request *request) noexcept nogil
 # Takes the outcome of a request that is over: the class of its error. It is freed, or inactive.
 cdef int request_end(Request *request, MPI_Status *status) noexcept nogil
 
-# It goes on to its end, and is given back then; `copied`, from malloc, with it.
-cdef void request_orphan(Request *request, void *copied) noexcept nogil
+# It goes on to its end, and is given back then.
+cdef void request_orphan(Request *request) noexcept nogil
 # Gives back the orphans that are over.
 cdef void requests_reap() noexcept nogil
 # Whether buffered sends are under way.
@@ -61,5 +64,7 @@ cdef bint requests_buffered() noexcept nogil
 
 # The outcome of a message that was received, or looked at: the class of its error.
 cdef int status_of_message(const MxRequest *message, MPI_Status *status) noexcept nogil
+# Bytes of it that are there.
+cdef int64_t received_bytes(const MxRequest *message) noexcept nogil
 # Of what comes from nowhere: MPI_PROC_NULL for `source`, or of what had no message.
 cdef void status_empty(MPI_Status *status, int source) noexcept nogil

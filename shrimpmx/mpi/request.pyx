@@ -1,15 +1,17 @@
 """The table of records, and what becomes of a request that is over."""
 
-from libc.stdint cimport uint64_t
-from libc.stdlib cimport calloc, free as free_copied
+from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport calloc
 
 from shrimpmx.mpi.abi cimport (
     MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_ERR_OTHER, MPI_ERR_TRUNCATE, MPI_PROC_NULL, MPI_Request,
     MPI_Status, MPI_SUCCESS, no_status,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_drop
+from shrimpmx.mpi.datatype cimport datatype_drop
 from shrimpmx.mpi.matching cimport match_source, match_tag
 from shrimpmx.mpi.schedule cimport schedule_end, schedule_over
+from shrimpmx.mpi.staging cimport staged_end
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_release
 from shrimpmx.mx.core cimport EndpointCore
@@ -45,6 +47,7 @@ cdef Request *request_new(RequestKind kind, Comm *comm) noexcept nogil:
     request.mx = NULL
     request.schedule = NULL
     request.is_persistent = False
+    request.staged.packed = NULL
     comm.uses += 1
     return request
 
@@ -56,24 +59,23 @@ cdef void requests_reap() noexcept nogil:
         request = place[0]
         if request.mx.flags & REQUEST_DONE:
             place[0] = request.next
+            staged_end(&request.staged, received_bytes(request.mx))
             call_release(<EndpointCore>world.core, request.mx)
-            free_copied(request.copied)
             request_free(request)
         else:
             place = &request.next
 
 
-cdef void request_orphan(Request *request, void *copied) noexcept nogil:
+cdef void request_orphan(Request *request) noexcept nogil:
     global orphans
     request.kind = KIND_ORPHAN
-    request.copied = copied
     request.next = orphans
     orphans = request
 
 
 cdef bint requests_buffered() noexcept nogil:
     cdef Request *request = orphans
-    while request != NULL and request.copied == NULL:
+    while request != NULL and request.staged.packed == NULL:
         request = request.next
     return request != NULL
 
@@ -99,6 +101,8 @@ cdef bint more_requests() noexcept nogil:
 cdef void request_free(Request *request) noexcept nogil:
     global free_requests
     comm_drop(request.comm)
+    if request.is_persistent:
+        datatype_drop(request.plan.type)
     request.kind = KIND_FREE
     request.next = free_requests
     free_requests = request
@@ -127,11 +131,13 @@ cdef int request_end(Request *request, MPI_Status *status) noexcept nogil:
     cdef int code = MPI_SUCCESS
     if request.kind == KIND_RECEIVE:
         code = status_of_message(request.mx, status)
+        staged_end(&request.staged, received_bytes(request.mx))
         call_release(<EndpointCore>world.core, request.mx)
     elif request.kind == KIND_SEND:
         status_empty(status, MPI_ANY_SOURCE)
         if request.mx.status > STATUS_TRUNCATED:
             code = MPI_ERR_OTHER
+        staged_end(&request.staged, 0)
         call_release(<EndpointCore>world.core, request.mx)
     elif request.kind == KIND_COLLECTIVE:
         status_empty(status, MPI_ANY_SOURCE)
@@ -168,6 +174,12 @@ cdef int status_of_message(const MxRequest *message, MPI_Status *status) noexcep
         status.count_lo = <int><unsigned int>bytes
         status.count_hi_and_cancelled = <int>(bytes >> 32) << 1
     return code
+
+
+cdef int64_t received_bytes(const MxRequest *message) noexcept nogil:
+    if message.status in (STATUS_SUCCESS, STATUS_TRUNCATED):
+        return min(message.length, message.capacity)
+    return 0
 
 
 cdef void status_empty(MPI_Status *status, int source) noexcept nogil:

@@ -1,19 +1,22 @@
 """A collective as a schedule: rounds of sends, receives, copies and reductions.
 
-The steps of a round begin together, in their order; copies and reductions are over at once, so a
-round has them in front of its messages. The next round begins when all of its messages are done.
+The steps of a round begin together, in their order; all but messages are over at once, so a round
+has them in front of its messages. The next round begins when all of its messages are done.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from shrimpmx.mpi.abi cimport MPI_Datatype, MPI_Op
 from shrimpmx.mpi.communicator cimport Comm
+from shrimpmx.mpi.datatype cimport Datatype
 from shrimpmx.mx.types cimport MxRequest
 
 cdef enum StepKind:
     STEP_SEND
     STEP_RECEIVE
     STEP_COPY
+    STEP_PACK                # elements into one piece, and back
+    STEP_UNPACK
     STEP_REDUCE              # into = data op into
     STEP_ROUND               # the end of a round
 
@@ -22,8 +25,12 @@ cdef struct Step:
     int peer                 # a rank of the communicator
     const uint8_t *data
     uint8_t *into
-    int64_t length           # bytes; of a reduction elements
+    int64_t length           # bytes; of a reduction, and where there is a type, elements
+    Datatype *type           # that is packed or unpacked; else NULL
     MxRequest *mx            # of a message under way
+
+cdef struct Room:            # stands in front of its bytes
+    Room *next
 
 cdef struct Schedule:
     Comm *comm
@@ -37,12 +44,14 @@ cdef struct Schedule:
     bint busy                # a thread is in a user's function on its behalf, without the lock
     MPI_Datatype datatype    # of reductions
     MPI_Op operation
-    uint8_t *room            # of its own, for data on its way
+    Room *rooms              # of its own, for data on their way
     Schedule *next           # of those under way
     Schedule *previous
 
-# All under the lock. A schedule on `comm` with `room_bytes` of its own; NULL without memory.
-cdef Schedule *schedule_new(Comm *comm, int64_t room_bytes) noexcept nogil
+# All under the lock. A schedule on `comm`; NULL without memory.
+cdef Schedule *schedule_new(Comm *comm) noexcept nogil
+# Memory that lives as long as the schedule, which without it ends with an error: NULL.
+cdef uint8_t *schedule_take(Schedule *schedule, int64_t bytes) noexcept nogil
 # Another step; without memory the schedule ends with an error.
 cdef void schedule_send(Schedule *schedule, int peer, const void *data,
                         int64_t length) noexcept nogil
@@ -50,6 +59,11 @@ cdef void schedule_receive(Schedule *schedule, int peer, void *into,
                            int64_t length) noexcept nogil
 cdef void schedule_copy(Schedule *schedule, const void *data, void *into,
                         int64_t length) noexcept nogil
+# `count` elements of `type` from their places, and to them.
+cdef void schedule_pack(Schedule *schedule, Datatype *type, const void *data, int64_t count,
+                        void *into) noexcept nogil
+cdef void schedule_unpack(Schedule *schedule, Datatype *type, const void *data, void *into,
+                          int64_t count) noexcept nogil
 # Of this rank's own part, into `room` bytes.
 cdef void schedule_keep(Schedule *schedule, const void *data, int64_t length, void *into,
                         int64_t room) noexcept nogil

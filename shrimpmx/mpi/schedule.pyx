@@ -8,8 +8,10 @@ from libc.string cimport memmove
 
 from shrimpmx.mpi.abi cimport MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_TRUNCATE, MPI_SUCCESS
 from shrimpmx.mpi.communicator cimport Comm, comm_drop
+from shrimpmx.mpi.datatype cimport Datatype, datatype_drop, datatype_keep
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits
 from shrimpmx.mpi.operation cimport operation_apply, operation_is_foreign
+from shrimpmx.mpi.pack cimport pack, unpack
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_receive, call_release, call_send
 from shrimpmx.mx.core cimport EndpointCore
@@ -18,6 +20,7 @@ from shrimpmx.mx.types cimport REQUEST_DONE, STATUS_SUCCESS, STATUS_TRUNCATED
 
 cdef enum:
     STEPS_MIN = 16
+    ROOM_HEAD = 16
 
 # A function of the user's was called meanwhile, and other threads may have changed anything.
 cdef bint lock_was_given = False
@@ -27,7 +30,7 @@ active.next = &active
 active.previous = &active
 
 
-cdef Schedule *schedule_new(Comm *comm, int64_t room_bytes) noexcept nogil:
+cdef Schedule *schedule_new(Comm *comm) noexcept nogil:
     cdef Schedule *schedule = <Schedule *>calloc(1, sizeof(Schedule))
     if schedule == NULL:
         return NULL
@@ -37,11 +40,18 @@ cdef Schedule *schedule_new(Comm *comm, int64_t room_bytes) noexcept nogil:
     comm.uses += 1
     schedule.next = schedule
     schedule.previous = schedule
-    if room_bytes > 0:
-        schedule.room = <uint8_t *>malloc(room_bytes)
-        if schedule.room == NULL:
-            schedule.code = MPI_ERR_NO_MEM
     return schedule
+
+
+cdef uint8_t *schedule_take(Schedule *schedule, int64_t bytes) noexcept nogil:
+    """As malloc aligns it."""
+    cdef Room *room = <Room *>malloc(ROOM_HEAD + bytes)
+    if room == NULL:
+        schedule.code = MPI_ERR_NO_MEM
+        return NULL
+    room.next = schedule.rooms
+    schedule.rooms = room
+    return <uint8_t *>room + ROOM_HEAD
 
 
 cdef Step *another(Schedule *schedule, StepKind kind, int peer) noexcept nogil:
@@ -64,6 +74,7 @@ cdef Step *another(Schedule *schedule, StepKind kind, int peer) noexcept nogil:
     steps.data = NULL
     steps.into = NULL
     steps.length = 0
+    steps.type = NULL
     steps.mx = NULL
     return steps
 
@@ -91,6 +102,27 @@ cdef void schedule_copy(Schedule *schedule, const void *data, void *into,
         step.data = <const uint8_t *>data
         step.into = <uint8_t *>into
         step.length = length
+
+
+cdef void schedule_typed(Schedule *schedule, StepKind kind, Datatype *type, const void *data,
+                         void *into, int64_t count) noexcept nogil:
+    cdef Step *step = another(schedule, kind, 0)
+    if step != NULL:
+        datatype_keep(type)
+        step.type = type
+        step.data = <const uint8_t *>data
+        step.into = <uint8_t *>into
+        step.length = count
+
+
+cdef void schedule_pack(Schedule *schedule, Datatype *type, const void *data, int64_t count,
+                        void *into) noexcept nogil:
+    schedule_typed(schedule, STEP_PACK, type, data, into, count)
+
+
+cdef void schedule_unpack(Schedule *schedule, Datatype *type, const void *data, void *into,
+                          int64_t count) noexcept nogil:
+    schedule_typed(schedule, STEP_UNPACK, type, data, into, count)
 
 
 cdef void schedule_keep(Schedule *schedule, const void *data, int64_t length, void *into,
@@ -144,6 +176,10 @@ cdef void begin(Schedule *schedule, Step *step) noexcept nogil:
             match_bits(comm.context + 1, step.peer, schedule.tag), <uint64_t>-1)
     elif step.kind == STEP_COPY:
         memmove(step.into, step.data, step.length)
+    elif step.kind == STEP_PACK:
+        pack(step.type, step.data, step.length, step.into)
+    elif step.kind == STEP_UNPACK:
+        unpack(step.type, step.data, step.length * step.type.size, step.into, step.length)
     else:
         reduce(schedule, step)
     if step.kind in (STEP_SEND, STEP_RECEIVE) and step.mx == NULL:
@@ -225,11 +261,18 @@ cdef bint schedule_over(const Schedule *schedule) noexcept nogil:
 
 
 cdef int schedule_end(Schedule *schedule) noexcept nogil:
-    cdef int code = schedule.code
+    cdef int index, code = schedule.code
+    cdef Room *room
     if schedule.truncated and code == MPI_SUCCESS:
         code = MPI_ERR_TRUNCATE
     comm_drop(schedule.comm)
+    for index in range(schedule.count):
+        if schedule.steps[index].type != NULL:
+            datatype_drop(schedule.steps[index].type)
+    while schedule.rooms != NULL:
+        room = schedule.rooms
+        schedule.rooms = room.next
+        free(room)
     free(schedule.steps)
-    free(schedule.room)
     free(schedule)
     return code

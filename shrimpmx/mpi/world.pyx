@@ -22,7 +22,10 @@ from shrimpmx.mpi.collective cimport barrier_of_world, collective_fill
 from shrimpmx.mpi.communicator cimport comm_fill, comm_self, comm_start
 from shrimpmx.mpi.completion cimport completion_fill
 from shrimpmx.mpi.data_calls cimport data_calls_fill
-from shrimpmx.mpi.datatype cimport datatype_fill
+from shrimpmx.mpi.datatype cimport datatype_start
+from shrimpmx.mpi.datatype_array cimport datatype_array_fill
+from shrimpmx.mpi.datatype_make cimport datatype_make_fill
+from shrimpmx.mpi.datatype_query cimport datatype_query_fill
 from shrimpmx.mpi.dimensions cimport dimensions_fill
 from shrimpmx.mpi.dist_graph cimport dist_graph_fill
 from shrimpmx.mpi.error cimport error_fill
@@ -32,6 +35,7 @@ from shrimpmx.mpi.group cimport group_fill, group_start
 from shrimpmx.mpi.info cimport info_fill
 from shrimpmx.mpi.memory cimport memory_fill
 from shrimpmx.mpi.operation cimport operation_fill
+from shrimpmx.mpi.pack cimport pack_fill
 from shrimpmx.mpi.persistent cimport persistent_fill
 from shrimpmx.mpi.point cimport point_fill
 from shrimpmx.mpi.reduction_calls cimport reduction_calls_fill
@@ -93,6 +97,7 @@ def begin(joined):
     main_thread = pthread_self()
     bind(joined)
     group_start()
+    datatype_start()
     comm_start()
     fill()
     return PyCapsule_New(&table, "shrimpmx.mpi.world.table", NULL)
@@ -140,7 +145,10 @@ cdef void fill() noexcept nogil:
     comm_fill(&table)
     group_fill(&table)
     attribute_fill(&table)
-    datatype_fill(&table)
+    datatype_make_fill(&table)
+    datatype_array_fill(&table)
+    datatype_query_fill(&table)
+    pack_fill(&table)
     operation_fill(&table)
     point_fill(&table)
     buffered_fill(&table)

@@ -10,11 +10,11 @@ from types import ModuleType
 from typing import Any
 
 from shrimpmx.mpi import refusal
-from shrimpmx.mpi.functions import FUNCTIONS, Function
+from shrimpmx.mpi.functions import TABLE, Function
 from shrimpmx.mpi.library import library_path
 
 CAPSULE = b"shrimpmx.mpi.world.table"
-FIELDS = {function.name: number for number, function in enumerate(FUNCTIONS)}
+FIELDS = {function.name: number for number, function in enumerate(TABLE)}
 # What ctypes passes for a type of MPI's; handles, but for files, and numbers are C's int.
 LONG_TYPES = ("MPI_Aint", "MPI_Count", "MPI_Offset", "MPI_File")
 
@@ -55,11 +55,11 @@ def stub_world(
     get_pointer.restype, get_pointer.argtypes = ctypes.c_size_t, (ctypes.py_object, ctypes.c_char_p)
     capsule = refusal.refusals()
     address = get_pointer(capsule, CAPSULE)
-    table = (ctypes.c_size_t * len(FUNCTIONS)).from_address(address)
+    table = (ctypes.c_size_t * len(TABLE)).from_address(address)
     pointers = []
     for name, function in functions.items():
         number = FIELDS[name]
-        pointers.append(prototype(FUNCTIONS[number])(function))
+        pointers.append(prototype(TABLE[number])(function))
         table[number] = ctypes.cast(pointers[-1], ctypes.c_void_p).value or 0
 
     def start(required: int) -> object:

@@ -74,6 +74,8 @@ def test_words_behind_the_program_are_its_own() -> None:
     assert spec.ranks[0].command == ("prog", "-n", "3", "--set", "a b", "--", "x")
     assert spec.ranks[1].launch is not None
     assert spec_of("-n", "2", "--", "prog", "-x").ranks[0].command == ("prog", "-x")
+    # Several options of mpirun's begin so.
+    assert spec_of("-n", "2", "prog", "-m", "-e").ranks[0].command == ("prog", "-m", "-e")
 
 
 def test_what_the_program_is_given() -> None:

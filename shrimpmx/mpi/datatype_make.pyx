@@ -1,0 +1,241 @@
+"""Datatypes made of blocks of older ones (MPI 3.1, 4.1.2), bounds, copies, commit and free.
+
+Every constructor keeps its arguments as MPI_Type_get_contents returns them (4.1.13).
+"""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+
+from shrimpmx.mpi.abi cimport (
+    MPI_Aint, MPI_COMBINER_CONTIGUOUS, MPI_COMBINER_DUP, MPI_COMBINER_HINDEXED,
+    MPI_COMBINER_HINDEXED_BLOCK, MPI_COMBINER_HVECTOR, MPI_COMBINER_INDEXED,
+    MPI_COMBINER_INDEXED_BLOCK, MPI_COMBINER_NAMED, MPI_COMBINER_RESIZED, MPI_COMBINER_STRUCT,
+    MPI_COMBINER_VECTOR, MPI_Datatype, MPI_DATATYPE_NULL, MPI_ERR_COUNT, MPI_ERR_NO_MEM,
+    MPI_ERR_TYPE, MPI_SUCCESS,
+)
+from shrimpmx.mpi.datatype cimport (
+    Block, Datatype, datatype_drop, datatype_finish, datatype_new, datatype_of, datatype_show,
+)
+from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.table cimport mpi_table
+
+
+cdef void set_bounds(Datatype *type, int64_t lower, int64_t extent) noexcept nogil:
+    type.dense = type.dense and extent == type.size
+    type.lower = lower
+    type.extent = extent
+    type.has_lower = type.has_upper = True
+
+
+cdef int give(Datatype *type, MPI_Datatype *made) noexcept nogil:
+    made[0] = MPI_DATATYPE_NULL
+    if type == NULL:
+        return error_raise(NULL, MPI_ERR_NO_MEM)
+    if not datatype_show(type):
+        datatype_drop(type)
+        return error_raise(NULL, MPI_ERR_NO_MEM)
+    made[0] = type.handle
+    return MPI_SUCCESS
+
+
+cdef int check(const Datatype *old, int64_t count) noexcept nogil:
+    if old == NULL:
+        return MPI_ERR_TYPE
+    return MPI_SUCCESS if count >= 0 else MPI_ERR_COUNT
+
+
+# -- regular -------------------------------------------------------------------------
+
+cdef int make_regular(int combiner, int count, int length, int stride, MPI_Aint stride_bytes,
+                      MPI_Datatype handle, MPI_Datatype *made) noexcept nogil:
+    """`count` groups of `length` elements: one block."""
+    cdef Datatype *old = datatype_of(handle)
+    cdef Datatype *type
+    cdef int code = check(old, min(count, length))
+    if code != MPI_SUCCESS:
+        return error_raise(NULL, code)
+    type = datatype_new(combiner, 3 if combiner == MPI_COMBINER_VECTOR else
+                        2 if combiner == MPI_COMBINER_HVECTOR else 1,
+                        combiner == MPI_COMBINER_HVECTOR, 1, 1)
+    if type != NULL:
+        type.integers[0] = count
+        if combiner == MPI_COMBINER_CONTIGUOUS:
+            type.blocks[0] = Block(0, count, 1, 0, old)
+        else:
+            type.integers[1] = length
+            type.blocks[0] = Block(0, length, count, stride_bytes, old)
+        if combiner == MPI_COMBINER_VECTOR:
+            type.integers[2] = stride
+            type.blocks[0].stride = stride * old.extent
+        type.addresses[0] = stride_bytes
+        type.types[0] = old
+        datatype_finish(type)
+    return give(type, made)
+
+
+cdef int contiguous(int count, MPI_Datatype old, MPI_Datatype *made) noexcept nogil:
+    return make_regular(MPI_COMBINER_CONTIGUOUS, count, 1, 0, 0, old, made)
+
+
+cdef int vector(int count, int length, int stride, MPI_Datatype old,
+                MPI_Datatype *made) noexcept nogil:
+    return make_regular(MPI_COMBINER_VECTOR, count, length, stride, 0, old, made)
+
+
+cdef int hvector(int count, int length, MPI_Aint stride, MPI_Datatype old,
+                 MPI_Datatype *made) noexcept nogil:
+    return make_regular(MPI_COMBINER_HVECTOR, count, length, 0, stride, old, made)
+
+
+# -- with displacements ----------------------------------------------------------------
+
+cdef int make_indexed(int combiner, int count, const int *lengths, int length, const int *places,
+                      const MPI_Aint *addresses, MPI_Datatype handle,
+                      MPI_Datatype *made) noexcept nogil:
+    """A block for each displacement: `places` count elements, `addresses` bytes."""
+    cdef Datatype *old = datatype_of(handle)
+    cdef Datatype *type
+    cdef int index, integers, least = min(count, length)
+    cdef int code
+    for index in range(count if lengths != NULL else 0):
+        least = min(least, lengths[index])
+    code = check(old, least)
+    if code != MPI_SUCCESS:
+        return error_raise(NULL, code)
+    integers = 1 + (1 if lengths == NULL else count) + (0 if places == NULL else count)
+    type = datatype_new(combiner, integers, 0 if addresses == NULL else count, 1, count)
+    if type != NULL:
+        type.integers[0] = count
+        if lengths == NULL:
+            type.integers[1] = length
+        else:
+            memcpy(&type.integers[1], lengths, count * sizeof(int))
+        if places != NULL:
+            memcpy(&type.integers[integers - count], places, count * sizeof(int))
+        else:
+            memcpy(type.addresses, addresses, count * sizeof(MPI_Aint))
+        for index in range(count):
+            type.blocks[index] = Block(
+                places[index] * old.extent if places != NULL else addresses[index],
+                length if lengths == NULL else lengths[index], 1, 0, old)
+        type.types[0] = old
+        datatype_finish(type)
+    return give(type, made)
+
+
+cdef int indexed(int count, const int *lengths, const int *places, MPI_Datatype old,
+                 MPI_Datatype *made) noexcept nogil:
+    return make_indexed(MPI_COMBINER_INDEXED, count, lengths, 0, places, NULL, old, made)
+
+
+cdef int hindexed(int count, const int *lengths, const MPI_Aint *addresses, MPI_Datatype old,
+                  MPI_Datatype *made) noexcept nogil:
+    return make_indexed(MPI_COMBINER_HINDEXED, count, lengths, 0, NULL, addresses, old, made)
+
+
+cdef int indexed_block(int count, int length, const int *places, MPI_Datatype old,
+                       MPI_Datatype *made) noexcept nogil:
+    return make_indexed(MPI_COMBINER_INDEXED_BLOCK, count, NULL, length, places, NULL, old, made)
+
+
+cdef int hindexed_block(int count, int length, const MPI_Aint *addresses, MPI_Datatype old,
+                        MPI_Datatype *made) noexcept nogil:
+    return make_indexed(MPI_COMBINER_HINDEXED_BLOCK, count, NULL, length, NULL, addresses, old,
+                        made)
+
+
+cdef int make_struct(int count, const int *lengths, const MPI_Aint *addresses,
+                     const MPI_Datatype *handles, MPI_Datatype *made) noexcept nogil:
+    cdef Datatype *type
+    cdef int index, code = MPI_SUCCESS if count >= 0 else MPI_ERR_COUNT
+    for index in range(count):
+        code = max(code, check(datatype_of(handles[index]), lengths[index]))
+    if code != MPI_SUCCESS:
+        return error_raise(NULL, code)
+    type = datatype_new(MPI_COMBINER_STRUCT, 1 + count, count, count, count)
+    if type != NULL:
+        type.integers[0] = count
+        memcpy(&type.integers[1], lengths, count * sizeof(int))
+        memcpy(type.addresses, addresses, count * sizeof(MPI_Aint))
+        for index in range(count):
+            type.types[index] = datatype_of(handles[index])
+            type.blocks[index] = Block(addresses[index], lengths[index], 1, 0, type.types[index])
+        datatype_finish(type)
+    return give(type, made)
+
+
+# -- bounds, copies, the end ---------------------------------------------------------------
+
+cdef Datatype *made_of_one(int combiner, int addresses, Datatype *old) noexcept nogil:
+    cdef Datatype *type = datatype_new(combiner, 0, addresses, 1, 1)
+    if type != NULL:
+        type.types[0] = old
+        type.blocks[0] = Block(0, 1, 1, 0, old)
+        datatype_finish(type)
+    return type
+
+
+cdef int resized(MPI_Datatype handle, MPI_Aint lower, MPI_Aint extent,
+                 MPI_Datatype *made) noexcept nogil:
+    cdef Datatype *old = datatype_of(handle)
+    cdef Datatype *type
+    if old == NULL:
+        return error_raise(NULL, MPI_ERR_TYPE)
+    type = made_of_one(MPI_COMBINER_RESIZED, 2, old)
+    if type != NULL:
+        type.addresses[0] = lower
+        type.addresses[1] = extent
+        type.dense = old.dense
+        set_bounds(type, lower, extent)
+    return give(type, made)
+
+
+cdef int dup(MPI_Datatype handle, MPI_Datatype *made) noexcept nogil:
+    """With the bounds of the old one; committed if that is."""
+    cdef Datatype *old = datatype_of(handle)
+    cdef Datatype *type
+    if old == NULL:
+        return error_raise(NULL, MPI_ERR_TYPE)
+    type = made_of_one(MPI_COMBINER_DUP, 0, old)
+    if type != NULL:
+        type.lower = old.lower
+        type.extent = old.extent
+        type.has_lower = old.has_lower
+        type.has_upper = old.has_upper
+        type.dense = old.dense
+        type.committed = old.committed
+    return give(type, made)
+
+
+cdef int commit(MPI_Datatype *handle) noexcept nogil:
+    cdef Datatype *type = datatype_of(handle[0])
+    if type == NULL:
+        return error_raise(NULL, MPI_ERR_TYPE)
+    type.committed = True
+    return MPI_SUCCESS
+
+
+cdef int free_type(MPI_Datatype *handle) noexcept nogil:
+    """Types and messages that use it go on."""
+    cdef Datatype *type = datatype_of(handle[0])
+    if type == NULL or type.combiner == MPI_COMBINER_NAMED:
+        return error_raise(NULL, MPI_ERR_TYPE)
+    handle[0] = MPI_DATATYPE_NULL
+    type.handles -= 1
+    datatype_drop(type)
+    return MPI_SUCCESS
+
+
+cdef void datatype_make_fill(mpi_table *table) noexcept nogil:
+    table.Type_contiguous = contiguous
+    table.Type_vector = vector
+    table.Type_create_hvector = hvector
+    table.Type_indexed = indexed
+    table.Type_create_hindexed = hindexed
+    table.Type_create_indexed_block = indexed_block
+    table.Type_create_hindexed_block = hindexed_block
+    table.Type_create_struct = make_struct
+    table.Type_create_resized = resized
+    table.Type_dup = dup
+    table.Type_commit = commit
+    table.Type_free = free_type
