@@ -10,9 +10,11 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.generalized cimport generalized_cancel, generalized_free, generalized_query
 from shrimpmx.mpi.request cimport (
-    KIND_COLLECTIVE, KIND_INACTIVE, KIND_NOTHING, KIND_RECEIVE, Request, request_end,
-    request_free, request_of, request_orphan, request_over, status_empty, status_of_message,
+    KIND_COLLECTIVE, KIND_GENERALIZED, KIND_INACTIVE, KIND_NOTHING, KIND_RECEIVE, Request,
+    request_end, request_free, request_of, request_orphan, request_over, status_empty,
+    status_of_message,
 )
 from shrimpmx.mpi.schedule cimport schedules_advance
 from shrimpmx.mpi.table cimport mpi_table
@@ -284,6 +286,8 @@ cdef int get_status(MPI_Request handle, int *flag, MPI_Status *status) noexcept 
         flag[0] = request_over(request)
         if flag[0] and request.kind == KIND_RECEIVE:
             status_of_message(request.mx, status)
+        elif flag[0] and request.kind == KIND_GENERALIZED:
+            code = generalized_query(request, status)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(NULL, code)
 
@@ -299,6 +303,8 @@ cdef int free(MPI_Request *handle) noexcept nogil:
         handle[0] = MPI_REQUEST_NULL
         if request.kind in (KIND_NOTHING, KIND_INACTIVE):
             request_free(request)
+        elif request.kind == KIND_GENERALIZED:
+            code = generalized_free(request)
         else:
             request_orphan(request)
     call_leave(<EndpointCore>world.core)
@@ -306,14 +312,19 @@ cdef int free(MPI_Request *handle) noexcept nogil:
 
 
 cdef int cancel(MPI_Request *handle) noexcept nogil:
-    """Receives only: a send is on its way already."""
+    """Nothing comes of it for sends, which are on their way already."""
     cdef Request *request
+    cdef int code = MPI_SUCCESS
     call_enter(<EndpointCore>world.core)
     request = request_of(handle[0], False)
-    if request != NULL and request.kind == KIND_RECEIVE:
+    if request == NULL:
+        code = MPI_ERR_REQUEST
+    elif request.kind == KIND_RECEIVE:
         match_cancel((<EndpointCore>world.core).library, request.mx)
+    elif request.kind == KIND_GENERALIZED:
+        code = generalized_cancel(request)
     call_leave(<EndpointCore>world.core)
-    return MPI_SUCCESS if request != NULL else error_raise(NULL, MPI_ERR_REQUEST)
+    return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(NULL, code)
 
 
 cdef int test_cancelled(const MPI_Status *status, int *flag) noexcept nogil:

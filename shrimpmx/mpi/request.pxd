@@ -7,6 +7,9 @@ from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.datatype cimport Datatype
 from shrimpmx.mpi.schedule cimport Schedule
 from shrimpmx.mpi.staging cimport Staged
+from shrimpmx.mpi.table cimport (
+    MPI_Grequest_cancel_function, MPI_Grequest_free_function, MPI_Grequest_query_function,
+)
 from shrimpmx.mx.types cimport MxRequest
 
 cdef enum RequestKind:
@@ -16,6 +19,7 @@ cdef enum RequestKind:
     KIND_RECEIVE
     KIND_MESSAGE             # a matched message that no receive has taken yet
     KIND_COLLECTIVE
+    KIND_GENERALIZED
     KIND_INACTIVE            # persistent, and not started
     KIND_ORPHAN              # freed by the user before it was over
 
@@ -34,6 +38,14 @@ cdef struct Plan:            # what a persistent request starts, again and again
     uint64_t match
     uint64_t mask
 
+cdef struct General:         # what a generalized request is
+    MPI_Grequest_query_function *query
+    MPI_Grequest_free_function *frees
+    MPI_Grequest_cancel_function *cancels
+    void *state
+    bint complete
+    bint freed               # by the user, before it was complete
+
 cdef struct Request:
     MPI_Request handle
     RequestKind kind
@@ -43,6 +55,7 @@ cdef struct Request:
     bint is_persistent       # it goes back to KIND_INACTIVE when it is over
     Plan plan                # of a persistent one
     Staged staged            # of a message
+    General general          # of a generalized one
     Request *next            # of the free ones, or of the orphans
 
 # All of these under the lock.
@@ -53,6 +66,7 @@ cdef void request_free(Request *request) noexcept nogil
 cdef Request *request_of(MPI_Request handle, bint message) noexcept nogil
 cdef bint request_over(const Request *request) noexcept nogil
 # Takes the outcome of a request that is over: the class of its error. It is freed, or inactive.
+# If it is a generalized one, the lock is given back meanwhile.
 cdef int request_end(Request *request, MPI_Status *status) noexcept nogil
 
 # It goes on to its end, and is given back then.

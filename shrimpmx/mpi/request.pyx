@@ -9,6 +9,7 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_drop
 from shrimpmx.mpi.datatype cimport datatype_drop
+from shrimpmx.mpi.generalized cimport generalized_end
 from shrimpmx.mpi.matching cimport match_source, match_tag
 from shrimpmx.mpi.schedule cimport schedule_end, schedule_over
 from shrimpmx.mpi.staging cimport staged_end
@@ -124,11 +125,15 @@ cdef bint request_over(const Request *request) noexcept nogil:
         return True
     if request.kind == KIND_COLLECTIVE:
         return schedule_over(request.schedule)
+    if request.kind == KIND_GENERALIZED:
+        return request.general.complete
     return request.mx.flags & REQUEST_DONE != 0
 
 
 cdef int request_end(Request *request, MPI_Status *status) noexcept nogil:
     cdef int code = MPI_SUCCESS
+    if request.kind == KIND_GENERALIZED:
+        return generalized_end(request, status)
     if request.kind == KIND_RECEIVE:
         code = status_of_message(request.mx, status)
         staged_end(&request.staged, received_bytes(request.mx))

@@ -30,6 +30,7 @@ from shrimpmx.mpi.dimensions cimport dimensions_fill
 from shrimpmx.mpi.dist_graph cimport dist_graph_fill
 from shrimpmx.mpi.error cimport error_fill
 from shrimpmx.mpi.error_code cimport error_code_fill
+from shrimpmx.mpi.generalized cimport generalized_fill
 from shrimpmx.mpi.graph cimport graph_fill
 from shrimpmx.mpi.group cimport group_fill, group_start
 from shrimpmx.mpi.info cimport info_fill
@@ -154,6 +155,7 @@ cdef void fill() noexcept nogil:
     buffered_fill(&table)
     completion_fill(&table)
     persistent_fill(&table)
+    generalized_fill(&table)
     collective_fill(&table)
     data_calls_fill(&table)
     reduction_calls_fill(&table)

@@ -82,6 +82,66 @@ for key in (*keys, MPI.TAG_UB):
         raise AssertionError("not a key of communicators")
 MPI.Win.Free_keyval(keys[0]), MPI.Datatype.Free_keyval(keys[1])
 """,
+    "a generalized request": """
+seen = []
+
+def query(status):
+    # It may call MPI, also what waits.
+    assert world.sendrecv(rank, right, 6, None, left, 6) == left
+    status.Set_source(5)
+    seen.append("query")
+
+def free():
+    assert world.sendrecv(rank, right, 7, None, left, 7) == left
+    seen.append("free")
+
+def start():
+    return MPI.Grequest.Start(query, free, lambda complete: seen.append(("cancel", complete)))
+
+request, status = start(), MPI.Status()
+assert not request.Test()
+request.Cancel()
+request.Complete()
+request.Cancel()
+assert seen == [("cancel", False), ("cancel", True)]
+assert request.Get_status(status) and status.source == 5 and seen.pop() == "query"
+assert request.Test(status) and status.source == 5 and seen[2:] == ["query", "free"]
+
+seen.clear()
+requests = [world.Irecv(np.empty(1), left, 8), start(), world.Isend(np.empty(1), right, 8)]
+assert not MPI.Request.Testall(requests)
+MPI.Grequest.fromhandle(requests[1].handle).Complete()
+statuses = [MPI.Status() for _ in requests]
+MPI.Request.Waitall(requests, statuses)
+assert [status.source for status in statuses[:2]] == [left, 5] and seen == ["query", "free"]
+
+# One that nobody waits for: it is freed when both have been done.
+seen.clear()
+for first in ("Free", "Complete"):
+    request = start()
+    other = MPI.Grequest.fromhandle(request.handle)
+    getattr(request, first)()
+    assert seen == []
+    getattr(other, {"Free": "Complete", "Complete": "Free"}[first])()
+    assert seen.pop() == "free" and seen == []
+""",
+    "a thread completes what another one waits for": """
+import threading
+requests = [MPI.Grequest.Start() for _ in range(200)]
+begun = [threading.Event() for _ in requests]
+
+def complete():
+    for event, request in zip(begun, requests):
+        event.wait()
+        MPI.Grequest.fromhandle(request.handle).Complete()
+
+thread = threading.Thread(target=complete)
+thread.start()
+for event, request in zip(begun, requests):
+    event.set()
+    MPI.Request.fromhandle(request.handle).Wait()
+thread.join()
+""",
     "files that do not exist have a handler": """
 seen = []
 handler = MPI.File.Create_errhandler(lambda file, code: seen.append((bool(file), code)))
@@ -119,10 +179,12 @@ for wrong in (lambda: MPI.Add_error_code(code), lambda: MPI.Add_error_string(MPI
 }
 
 
-@pytest.mark.parametrize("size", [1, 3])
-def test_all_programs(size: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "wait"), [(1, "spin-block"), (3, "spin-block"), (2, "block")])
+def test_all_programs(size: int, wait: str, tmp_path: Path) -> None:
     program = mpi_program(tmp_path, "".join(PROGRAMS.values()), MPI4PY)
-    assert main(["mpirun", "-n", str(size), *program]) == 0
+    assert (
+        main(["mpirun", "-n", str(size), "--timeout", "60", "--set", f"wait={wait}", *program]) == 0
+    )
 
 
 def test_a_communicator_keeps_its_error_handler_and_gives_it_to_those_made_from_it(
