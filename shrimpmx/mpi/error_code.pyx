@@ -50,7 +50,7 @@ cdef const char *text_of(int error_class) noexcept nogil:
     if error_class == MPI_ERR_COUNT:
         return "the count is negative or too large: a message has at most 2 GiB - 1"
     if error_class == MPI_ERR_TYPE:
-        return "there is no such datatype"
+        return "there is no such datatype, or it is not committed"
     if error_class == MPI_ERR_TAG:
         return "the tag is negative or above MPI_TAG_UB"
     if error_class == MPI_ERR_COMM:
