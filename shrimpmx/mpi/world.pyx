@@ -35,6 +35,7 @@ from shrimpmx.mpi.graph cimport graph_fill
 from shrimpmx.mpi.group cimport group_fill, group_start
 from shrimpmx.mpi.info cimport info_fill
 from shrimpmx.mpi.memory cimport memory_fill
+from shrimpmx.mpi.neighborhood cimport neighborhood_fill
 from shrimpmx.mpi.operation cimport operation_fill
 from shrimpmx.mpi.pack cimport pack_fill
 from shrimpmx.mpi.persistent cimport persistent_fill
@@ -159,6 +160,7 @@ cdef void fill() noexcept nogil:
     collective_fill(&table)
     data_calls_fill(&table)
     reduction_calls_fill(&table)
+    neighborhood_fill(&table)
     topology_fill(&table)
     dimensions_fill(&table)
     cartesian_fill(&table)

@@ -160,6 +160,71 @@ empty.Free()
 assert class_of(world.Create_dist_graph, [size], [0], []) == MPI.ERR_RANK
 assert class_of(world.Create_dist_graph, [0, 0], [2, -1], [0]) == MPI.ERR_ARG
 """,
+    "neighbours in a grid": """
+# In a dimension of 1 or 2 both neighbours are one process: what goes left comes from the right.
+for dims, periods in (([size], [True]), ([size], [False]), ([size, 1], [True, True]),
+                      ([1, size, 1], [False, True, True])):
+    grid = world.Create_cart(dims, periods)
+    ways = [grid.Shift(dimension, 1)[way] for dimension in range(len(dims)) for way in (0, 1)]
+    for count in (0, 1, 1000, 20_000):
+        # Which rank sent it, and in which of its directions.
+        mine = np.array([[10 * rank + way] * count for way in range(len(ways))])
+        theirs = np.full_like(mine, -1)
+        grid.Neighbor_alltoall(mine, theirs)
+        expected = [-1 if other == MPI.PROC_NULL else 10 * other + (way ^ 1)
+                    for way, other in enumerate(ways)]
+        assert (theirs == np.array(expected)[:, None]).all(), (dims, theirs, expected)
+        theirs[:] = -1
+        grid.Neighbor_allgather(mine[0], theirs)
+        assert (theirs == [[-1 if other == MPI.PROC_NULL else 10 * other] for other in ways]).all()
+    # Of an element with a gap the gap stays, and all of it where there is no neighbour.
+    spaced = MPI.INT64_T.Create_vector(2, 1, 2).Commit()
+    theirs = np.full((len(ways), 3), -1)
+    grid.Neighbor_alltoall([np.repeat(mine[:, :1], 2, 1).copy(), 2, MPI.INT64_T],
+                           [theirs, 1, spaced])
+    assert (theirs == [[each, -1, each] for each in expected]).all()
+    spaced.Free(), grid.Free()
+""",
+    "neighbours in graphs": """
+# To each of a node's neighbours as many elements as it has place in the list, and one less.
+for edges in ([[(node + 1) % size, node, (node + 1) % size] for node in range(size)],
+              [[(node + step) % size for step in range(node)] for node in range(size)]):
+    sources = [other for other in range(size) for to in edges[other] if to == rank]
+    sent = [(other, place) for other in range(size)
+            for place, to in enumerate(edges[other]) if to == rank]
+    graph = world.Create_dist_graph_adjacent(sources, edges[rank])
+    counts = list(range(len(edges[rank])))
+    mine = np.array([100 * rank + place for place in counts for _ in range(place)], "i4")
+    into = [place for _, place in sent]
+    # Backwards, with a gap behind each.
+    theirs = np.full(sum(into) + len(into), -1, "i4")
+    places = [sum(into[turn + 1:]) + len(into[turn + 1:]) for turn in range(len(into))]
+    graph.Neighbor_alltoallv([mine, counts, MPI.INT32_T], [theirs, into, places, MPI.INT32_T])
+    expected = [[100 * other + place] * place + [-1] for other, place in sent][::-1]
+    assert (theirs == sum(expected, [])).all()
+    request = graph.Ineighbor_alltoallw(
+        [mine, counts, [4 * sum(counts[:place]) for place in counts], [MPI.INT32_T] * len(counts)],
+        [theirs, into, [4 * place for place in places], [MPI.INT32_T] * len(into)],
+    )
+    request.Wait()
+    assert (theirs == sum(expected, [])).all()
+    lengths = np.array(graph.neighbor_allgather(rank + 1), int)
+    assert list(lengths) == [other + 1 for other in sources]
+    theirs = np.full(lengths.sum(), -1)
+    request = graph.Ineighbor_allgatherv(np.full(rank + 1, rank), [theirs, lengths])
+    request.Wait()
+    assert (theirs == np.repeat(sources, lengths)).all()
+    graph.Free()
+ring = world.Create_graph(list(range(2, 2 * size + 2, 2)),
+                          [other % size for node in range(size) for other in (node - 1, node + 1)])
+assert ring.neighbor_alltoall([("down", rank), ("up", rank)]) == (
+    # Messages of one process are received in the order in which they are sent.
+    [("down", left), ("up", right)] if size < 3 else [("up", left), ("down", right)]
+)
+ring.Free()
+assert MPI.Get_error_class(library.MPI_Neighbor_allgather(
+    None, 0, MPI.BYTE.handle, None, 0, MPI.BYTE.handle, world.handle)) == MPI.ERR_TOPOLOGY
+""",
 }
 
 
