@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shrimpmx.bench.mpi_calls import mpi_round_trips
+from shrimpmx.bench.mpi_calls import mpi_exchanges, mpi_round_trips
 from shrimpmx.errors import AgentError
 from shrimpmx.mpi.joining import Joined
 from shrimpmx.mpi.world import begin
@@ -178,8 +178,12 @@ def latency(cpus: tuple[int, int], seconds: float) -> Figures:
         return _batches(seconds, batch)
 
 
-def mpi_latency(cpus: tuple[int, int], seconds: float) -> Figures:
-    """Half round trips of 8 bytes by MPI's Send and Recv, called from compiled code, us."""
+def mpi_latency(cpus: tuple[int, int], seconds: float, at_once: bool) -> Figures:
+    """Half round trips of 8 bytes by MPI's Send and Recv, called from compiled code, us.
+
+    `at_once`: exchanges instead, by Irecv, Isend and Wait.
+    """
+    exchange = mpi_exchanges if at_once else mpi_round_trips
 
     def world_of(side: Side) -> Joined:
         own = side.endpoint.connect(0, side.number)
@@ -191,7 +195,7 @@ def mpi_latency(cpus: tuple[int, int], seconds: float) -> Figures:
         joined = world_of(side)
         table = begin(joined)
         while True:
-            mpi_round_trips(table, 0, False, BATCH, LATENCY_BYTES)
+            exchange(table, 0, False, BATCH, LATENCY_BYTES)
 
     with two_ranks(cpus, answer) as side:
         joined = world_of(side)
@@ -199,7 +203,7 @@ def mpi_latency(cpus: tuple[int, int], seconds: float) -> Figures:
 
         def batch() -> float:
             begin_ns = time.perf_counter_ns()
-            mpi_round_trips(table, 1, True, BATCH, LATENCY_BYTES)
+            exchange(table, 1, True, BATCH, LATENCY_BYTES)
             return (time.perf_counter_ns() - begin_ns) / (2000 * BATCH)
 
         return _batches(seconds, batch)

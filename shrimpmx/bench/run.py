@@ -141,7 +141,8 @@ def benchmarks(engine: Engine) -> list[Benchmark]:
     found += [
         Benchmark("intranode.pingpong_8", "us", _intra_node_latency),
         Benchmark("intranode.rate_8", "msg/s", _intra_node_rate),
-        Benchmark("mpi.pingpong_8", "us", _mpi_latency),
+        Benchmark("mpi.pingpong_8", "us", partial(_mpi_latency, False)),
+        Benchmark("mpi.exchange_8", "us", partial(_mpi_latency, True)),
         Benchmark("intranode.bandwidth_4MiB", "MiB/s", partial(_intra_node_bandwidth, "auto")),
         Benchmark("intranode.share_of_copy_4MiB", "of one copy", _intra_node_share),
         Benchmark("large.copy_offload", "of without", offload, 3),
@@ -227,8 +228,9 @@ def _intra_node_latency(seconds: float) -> Sample:
     return Sample(intra_node.latency(_two_cpus(), seconds), "cache lines and the calls")
 
 
-def _mpi_latency(seconds: float) -> Sample:
-    return Sample(intra_node.mpi_latency(_two_cpus(), seconds), "cache lines and the calls")
+def _mpi_latency(at_once: bool, seconds: float) -> Sample:
+    figures = intra_node.mpi_latency(_two_cpus(), seconds, at_once)
+    return Sample(figures, "cache lines and the calls")
 
 
 def _intra_node_rate(seconds: float) -> Sample:

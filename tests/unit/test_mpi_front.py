@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -97,6 +98,40 @@ def test_the_arguments_are_those_that_mpi4py_declares(mpi4py: Path) -> None:
     for function in FUNCTIONS:
         arguments = [one for one in theirs[function.name].split(",") if one]
         assert list(map(plain, function.declarations)) == list(map(plain, arguments)), function
+
+
+def test_handles_and_numbers_are_those_that_mpi4py_was_compiled_with(mpi4py: Path) -> None:
+    text = (ROOT / "shrimpmx/mpi/abi.pxd").read_text()
+    ours = dict(re.findall(r"^    MPI_(\w+) = (-?\w+)", text, re.M))
+    # The classes of errors are counted from the one before.
+    names = re.findall(r"^    MPI_(\w+)", text[text.index("MPI_SUCCESS = 0") - 4 :], re.M)
+    for name, before in zip(names[1:], names, strict=False):
+        ours.setdefault(name, str(int(ours[before], 0) + 1))
+    types = (ROOT / "shrimpmx/mpi/datatype.pyx").read_text()
+    ours |= {name: value for value, name in re.findall(r'(0x\w+): "(\w+)"', types)}
+    done = subprocess.run(
+        [sys.executable, "-c", THEIRS, *ours],
+        env={**os.environ, "MPI4PY_LIBMPI": str(library.library_path())},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    theirs = json.loads(done.stdout)
+    assert len(theirs) > 100
+    assert {name: int(ours[name], 0) & 0xFFFFFFFF for name in theirs} == theirs
+
+
+# The values of those names that mpi4py has.
+THEIRS = """
+import json, sys
+from mpi4py import MPI
+
+values = {name: getattr(MPI, name) for name in sys.argv[1:] if hasattr(MPI, name)}
+print(json.dumps({
+    name: (value if isinstance(value, int) else MPI._handleof(value)) & 0xFFFFFFFF
+    for name, value in values.items()
+}))
+"""
 
 
 def test_the_library_needs_nothing_but_the_c_library() -> None:
