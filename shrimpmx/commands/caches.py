@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     caches = module.simulated_caches(options.machine)
     rounds = simulation.plan(sizes, options.packets)
     simulation.check_valgrind()
-    console(stderr=True).print("Python takes 10 to 20 s to start under valgrind.")
+    console(stderr=True).print("Python takes a few seconds to start under valgrind.")
     figures = simulation.simulate(rounds, caches, options.copy_offload)
     if options.json:
         write_json(options.json, {"machine": options.machine, **asdict(figures)})

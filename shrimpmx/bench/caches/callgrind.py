@@ -41,6 +41,7 @@ class Cost:
 def command(caches: SimulatedCaches, out: Path, log: Path) -> list[str]:
     """Valgrind and its options, without the program.
 
+    The program tells callgrind when to begin: Python starts several times faster before that.
     It dumps after each warm_rounds() and each measured_rounds(), and counts from zero behind a
     dump. (Its --zero-before and --dump-before do nothing here.)
     """
@@ -49,6 +50,7 @@ def command(caches: SimulatedCaches, out: Path, log: Path) -> list[str]:
         "--tool=callgrind",
         "--cache-sim=yes",
         *caches.options(),
+        "--instr-atstart=no",
         "--collect-atstart=no",
         *(f"--toggle-collect={METHOD}{name}" for name in (HANDLER, LIBRARY)),
         *(f"--dump-after={METHOD}{name}" for name in (WARM, MEASURED)),
