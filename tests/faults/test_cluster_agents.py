@@ -27,17 +27,20 @@ BLOCK = WaitParameters(strategy="block")
 PROCESSES = ["nic", "node0.irq0", "node1.irq0", "rank0", "rank1", "hog0", "nice1", "spinner2"]
 
 
+# Each keeps a CPU busy as long as a run takes.
+COMPANY = (CompanionSpec(0), CompanionSpec(1, kind="nice"), CompanionSpec(1, kind="spinner"))
+
+
 def process_name(spec: ClusterSpec, wanted: str) -> str:
     """The process called so here: on many CPUs each NIC has one of its own."""
     names = [process.name for process in place(spec, Topology.of_this_machine()).processes]
     return wanted if wanted in names else f"node0.{wanted}"
 
 
-def endless(action: str, process: str, stop_for_s: float = 0.0) -> ClusterSpec:
+def endless(action: str, process: str, company: tuple[CompanionSpec, ...] = COMPANY) -> ClusterSpec:
     """A ping-pong that only a fault ends."""
-    company = (CompanionSpec(0), CompanionSpec(1, kind="nice"), CompanionSpec(1, kind="spinner"))
     name = process_name(pingpong_pair(companions=company), process)
-    fault = AgentFault(name, action, after_s=0.05, stop_for_s=stop_for_s)
+    fault = AgentFault(name, action, after_s=0.05)
     return pingpong_pair(ENDLESS, wait=BLOCK, companions=company, agent_faults=(fault,))
 
 
@@ -74,7 +77,8 @@ def test_a_dma_agent_that_stops_for_a_while_does_no_harm() -> None:
 
 @pytest.mark.parametrize("process", PROCESSES)
 def test_a_stopped_agent_is_named_at_the_deadline(process: str, tmp_path: Path) -> None:
-    spec = endless("stop", process)
+    company = COMPANY if re.match("hog|nice|spinner", process) else ()
+    spec = endless("stop", process, company)
     name = spec.agent_faults[0].process
     with pytest.raises(AgentError, match=rf"did not end within 1 s because of {name} \(stopped\)"):
         run(spec, deadline_s=1.0, directory=tmp_path)

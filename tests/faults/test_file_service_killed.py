@@ -20,7 +20,7 @@ LIMIT_S = 1.0 + 3.0
 @pytest.mark.parametrize("killed", [0, 1], ids=["client", "holder"])
 @pytest.mark.parametrize("wait", ["spin", "block", "spin-block"])
 # Before it listens, perhaps; and in the middle of its work.
-@pytest.mark.parametrize("after_s", [0.0, 0.3])
+@pytest.mark.parametrize("after_s", [0.0, 0.1])
 def test_the_other_one_says_within_a_second_whose_connection_is_lost(
     after_s: float, wait: str, killed: int
 ) -> None:
@@ -40,7 +40,7 @@ def test_the_other_one_says_within_a_second_whose_connection_is_lost(
 
 
 def test_without_survive_the_death_ends_the_run() -> None:
-    fault = AgentFault("rank0", "kill", 0.2)
+    fault = AgentFault("rank0", "kill", 0.1)
     error, seconds = run_until_killed(file_service_pair(**LONG, agent_faults=(fault,)))
     assert error.agent == "rank0"
     assert seconds < 1.0

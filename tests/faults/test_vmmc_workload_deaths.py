@@ -14,7 +14,7 @@ from shrimpmx.study.execute import cluster_spec
 from shrimpmx.study.point import PointParameters
 
 ENDLESS = 10_000_000
-KILLED_S = 0.2
+KILLED_S = 0.1
 
 
 def survivor(work: dict[str, Any], wait: str, victim: int, after_s: float) -> tuple[str, float]:

@@ -12,6 +12,8 @@ from support.machines import described
 
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.engine.logs import run_log
+from shrimpmx.cluster.nics.mx_rank import MxRank
+from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.nic.policy import Policy
@@ -21,24 +23,33 @@ from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.strategies import PAPER_COALESCING_NAMES
 from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.workloads.pingpong import pingpong
 
 BLOCK = WaitParameters(strategy="block")
 
 
+SIZES = (1, 32, 33, 128, 129, 4096, 32768)
+
+
+def pingpong_of_every_size(context: MxRank) -> RankSamples:
+    initiator = context.number < context.peer
+    for size_bytes in SIZES:
+        pingpong(context.endpoint, context.partner, initiator, size_bytes, 20, 5)
+    return {}
+
+
 @pytest.mark.parametrize("event_ring", ["lock-free", "reset"])
 @pytest.mark.parametrize("mtu", [1500, 9000])
-@pytest.mark.parametrize("size_bytes", [1, 32, 33, 128, 129, 4096, 32768])
-def test_every_size_arrives_intact(size_bytes: int, mtu: int, event_ring: str) -> None:
+def test_every_size_arrives_intact(mtu: int, event_ring: str) -> None:
     result = run(
-        pingpong_pair(
-            20,
-            size_bytes,
+        ClusterSpec(
+            tuple(RankSpec(node, "function", function=pingpong_of_every_size) for node in (0, 1)),
             wait=BLOCK,
             nic=NicParameters(mtu=mtu, coalescing="open-mx"),
             host=HostParameters(event_ring=event_ring),
         )
     )
-    assert result.counters["rank0"]["recv_messages"] == 25
+    assert result.counters["rank0"]["recv_messages"] == 25 * len(SIZES)
     assert result.counters["rank0"]["recv_duplicate"] == 0
 
 

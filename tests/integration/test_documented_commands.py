@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from shrimpmx.study.loading import find_scenario, load_scenario
 from shrimpmx.study.scenario import split_setting
 
 # What every run of a scenario is shortened by; the axes that a command does not set have one value.
-SHORT = {"repeats": "1", "iterations": "10", "warmup": "2"}
+SHORT = {"repeats": "1", "iterations": "3", "warmup": "1"}
 # Of a scenario that would take the dilation that a calibration proposes.
 LITTLE_DILATED = {"time_dilation": "2"}
 BUILD_FILES = ("setup.py", "setup.cfg", "pyproject.toml")
@@ -150,6 +151,8 @@ def _shrimpmx(command: str) -> int:
             parse(words)
             return 0
         words[words.index("python")] = sys.executable
+    if words[0] == "bench":
+        return _bench(*words)
     if words[0] == "plot":  # the drawing library keeps its fonts open
         return subprocess.run([sys.executable, "-m", "shrimpmx", *words], check=False).returncode
     return main(words)
@@ -170,11 +173,18 @@ def _short_run(words: list[str]) -> list[str]:
 
 def _one_part(words: list[str]) -> list[str]:
     """`bench` with a quick figure in place of those that it names, if there are such."""
+    options = parse(words)
     names = [benchmark.name for benchmark in benchmarks(chosen_engine())]
-    for part in parse(words).only or []:
+    for part in options.only or []:
         assert any(one.startswith(part) for one in names), part
-    kept = [word for at, word in enumerate(words) if "--only" not in words[max(at - 1, 0) : at + 1]]
-    return [*kept, "--only", "ring_pass", "--seconds", "0.02"]
+    kept = ["--json", str(options.json)] if options.json else []
+    return ["bench", *kept, "--only", "ring_pass", "--seconds", "0.02"]
+
+
+@cache
+def _bench(*words: str) -> int:
+    """What many commands come to, shortened, is run once."""
+    return main(list(words))
 
 
 def _with_results(words: list[str]) -> list[str]:

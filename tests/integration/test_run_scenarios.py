@@ -90,6 +90,7 @@ def test_pingpong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "size_bytes=0,32768",
         "wait=block",
         "repeats=1",
+        "time_dilation=2",
     )
     assert len(document["points"]) == 8
     for point in document["points"]:

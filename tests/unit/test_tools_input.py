@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -24,18 +23,23 @@ from support.tree import ROOT
         (["fuzz.py", "--replay", "{directory}"], ": Is a directory; crashes are kept in"),
     ],
 )
-def test_what_cannot_be_used(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+def test_what_cannot_be_used(
+    arguments: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     (tmp_path / "empty").touch()
     places = {"{none}": tmp_path / "none", "{empty}": tmp_path / "empty", "{directory}": tmp_path}
     tool, *words = (str(places.get(word, word)) for word in arguments)
-    done = subprocess.run(
-        [sys.executable, ROOT / "tools" / tool, *words],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2, done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.startswith(f"{tool}: ")
-    assert sentence in done.stderr
+    path = str(ROOT / "tools" / tool)
+    monkeypatch.setattr(sys, "argv", [path, *words])
+    monkeypatch.setattr(sys, "path", [str(ROOT / "tools"), *sys.path])
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_path(path, run_name="__main__")
+    said = capsys.readouterr().err
+    assert caught.value.code == 2, said
+    assert len(said.splitlines()) == 1
+    assert said.startswith(f"{tool}: ")
+    assert sentence in said
