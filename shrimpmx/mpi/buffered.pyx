@@ -82,7 +82,7 @@ cdef int ibsend(const void *data, int count, MPI_Datatype datatype, int target, 
     if code != MPI_SUCCESS:
         return code
     call_enter(<EndpointCore>world.core)
-    request = request_new(KIND_NOTHING, comm_world)
+    request = request_new(KIND_NOTHING, comm_world())
     if request != NULL:
         request_handle[0] = request.handle
     call_leave(<EndpointCore>world.core)

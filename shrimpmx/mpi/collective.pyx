@@ -63,7 +63,7 @@ cdef int run(Comm *comm, Schedule *schedule, MPI_Request *handle) noexcept nogil
 # -- for other calls -----------------------------------------------------------------------
 
 cdef int barrier_of_world() noexcept nogil:
-    return barrier_as(comm_world, NULL)
+    return barrier_as(comm_world(), NULL)
 
 
 cdef int broadcast_bytes(Comm *comm, void *data, int64_t length, int root) noexcept nogil:

@@ -5,6 +5,7 @@ from libc.stdint cimport uint32_t
 from shrimpmx.mpi.abi cimport MPI_COMM_SELF, MPI_COMM_WORLD, MPI_MAX_OBJECT_NAME, MPI_Comm
 from shrimpmx.mpi.attribute cimport Attribute
 from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.types cimport MxPartner
 
 cdef struct Topology:        # as it is to one rank
@@ -39,9 +40,6 @@ cdef struct Comm:
     Topology *topology       # NULL: none
     char[MPI_MAX_OBJECT_NAME] name
 
-cdef Comm *comm_world
-cdef Comm *comm_self
-
 # A communicator by a handle that is neither world nor self; NULL: there is none.
 cdef Comm *comm_other(MPI_Comm handle) noexcept nogil
 # It is freed with its last use. Under the lock.
@@ -58,10 +56,18 @@ cdef int comm_start() except -1
 cdef void comm_fill(mpi_table *table) noexcept nogil
 
 
+cdef inline Comm *comm_world() noexcept nogil:
+    return <Comm *>world.comm_world
+
+
+cdef inline Comm *comm_self() noexcept nogil:
+    return <Comm *>world.comm_self
+
+
 cdef inline Comm *comm_of(MPI_Comm handle) noexcept nogil:
     """The communicator of a handle; NULL: there is none."""
     if handle == MPI_COMM_WORLD:
-        return comm_world
+        return comm_world()
     if handle == MPI_COMM_SELF:
-        return comm_self
+        return comm_self()
     return comm_other(handle)

@@ -39,26 +39,24 @@ cdef enum:
     TYPE_SHARED = 1
 
 cdef:
-    Comm **comms = NULL         # [number]; NULL: never made
+    Comm *comms[COMMS]          # [number]; NULL: never made
 
 
 cdef int comm_start() except -1:
-    global comms, comm_world, comm_self
     cdef int rank
     cdef int *ranks = <int *>malloc(world.size * sizeof(int))
-    comms = <Comm **>calloc(COMMS, sizeof(Comm *))
-    comm_world = <Comm *>calloc(1, sizeof(Comm))
-    comm_self = <Comm *>calloc(1, sizeof(Comm))
-    if ranks == NULL or comms == NULL or comm_world == NULL or comm_self == NULL:
+    world.comm_world = calloc(1, sizeof(Comm))
+    world.comm_self = calloc(1, sizeof(Comm))
+    if ranks == NULL or world.comm_world == NULL or world.comm_self == NULL:
         raise MemoryError
     for rank in range(world.size):
         ranks[rank] = rank
-    if (not prepare(comm_world, MPI_COMM_WORLD, CONTEXT_WORLD, ranks, world.size)
-            or not prepare(comm_self, MPI_COMM_SELF, CONTEXT_SELF, &world.rank, 1)):
+    if (not prepare(comm_world(), MPI_COMM_WORLD, CONTEXT_WORLD, ranks, world.size)
+            or not prepare(comm_self(), MPI_COMM_SELF, CONTEXT_SELF, &world.rank, 1)):
         raise MemoryError
     free(ranks)
-    strncpy(comm_world.name, "MPI_COMM_WORLD", MPI_MAX_OBJECT_NAME)
-    strncpy(comm_self.name, "MPI_COMM_SELF", MPI_MAX_OBJECT_NAME)
+    strncpy(comm_world().name, "MPI_COMM_WORLD", MPI_MAX_OBJECT_NAME)
+    strncpy(comm_self().name, "MPI_COMM_SELF", MPI_MAX_OBJECT_NAME)
     return 0
 
 
@@ -257,7 +255,7 @@ cdef int split_type(MPI_Comm handle, int kind, int key, MPI_Info info,
 cdef int free_comm(MPI_Comm *handle) noexcept nogil:
     cdef Comm *comm = comm_of(handle[0])
     cdef int code
-    if comm == NULL or comm == comm_world or comm == comm_self:
+    if comm == NULL or comm == comm_world() or comm == comm_self():
         return error_raise(NULL, MPI_ERR_COMM)
     code = attributes_delete(&comm.attributes, handle[0])
     if code != MPI_SUCCESS:

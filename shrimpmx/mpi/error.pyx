@@ -68,7 +68,7 @@ cdef void handler_drop(MPI_Errhandler handle) noexcept nogil:
 
 
 cdef int error_raise(Comm *comm, int code) noexcept nogil:
-    cdef Comm *raised_on = comm if comm != NULL else comm_world
+    cdef Comm *raised_on = comm if comm != NULL else comm_world()
     cdef MPI_Comm handle = raised_on.handle
     invoke(&raised_on.error_handler, &handle, code)
     return code

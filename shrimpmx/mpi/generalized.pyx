@@ -72,12 +72,12 @@ cdef int grequest_start(MPI_Grequest_query_function *query, MPI_Grequest_free_fu
                         MPI_Request *handle) noexcept nogil:
     cdef Request *request
     call_enter(<EndpointCore>world.core)
-    request = request_new(KIND_GENERALIZED, comm_world)
+    request = request_new(KIND_GENERALIZED, comm_world())
     if request != NULL:
         request.general = General(query, frees, cancels, state, False, False)
     handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
     call_leave(<EndpointCore>world.core)
-    return ended(comm_world, MPI_SUCCESS if request != NULL else MPI_ERR_NO_MEM)
+    return ended(comm_world(), MPI_SUCCESS if request != NULL else MPI_ERR_NO_MEM)
 
 
 cdef int grequest_complete(MPI_Request handle) noexcept nogil:
@@ -94,7 +94,7 @@ cdef int grequest_complete(MPI_Request handle) noexcept nogil:
             # No event tells the threads that wait for it.
             lock_wake_all((<EndpointCore>world.core).library)
     call_leave(<EndpointCore>world.core)
-    return ended(comm_world, code)
+    return ended(comm_world(), code)
 
 
 cdef void generalized_fill(mpi_table *table) noexcept nogil:

@@ -394,7 +394,7 @@ cdef int imreceive(void *data, int count, MPI_Datatype datatype, MPI_Message *ta
 
 
 cdef void from_nobody(MPI_Message *taken, Request **request, int *code) noexcept nogil:
-    request[0] = request_new(KIND_NOTHING, comm_world)
+    request[0] = request_new(KIND_NOTHING, comm_world())
     code[0] = MPI_ERR_NO_MEM if request[0] == NULL else MPI_SUCCESS
     taken[0] = MPI_MESSAGE_NULL
 

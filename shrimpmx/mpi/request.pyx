@@ -29,15 +29,13 @@ cdef enum:
 cdef:
     Request *chunks[CHUNKS]
     Request *free_requests = NULL
-    # The user has freed these before they were over.
-    Request *orphans = NULL
     int chunks_count = 0
 
 
 cdef Request *request_new(RequestKind kind, Comm *comm) noexcept nogil:
     global free_requests
     cdef Request *request
-    if orphans != NULL:
+    if world.orphans != NULL:
         requests_reap()
     if free_requests == NULL and not more_requests():
         return NULL
@@ -54,7 +52,7 @@ cdef Request *request_new(RequestKind kind, Comm *comm) noexcept nogil:
 
 
 cdef void requests_reap() noexcept nogil:
-    cdef Request **place = &orphans
+    cdef Request **place = <Request **>&world.orphans
     cdef Request *request
     while place[0] != NULL:
         request = place[0]
@@ -68,14 +66,13 @@ cdef void requests_reap() noexcept nogil:
 
 
 cdef void request_orphan(Request *request) noexcept nogil:
-    global orphans
     request.kind = KIND_ORPHAN
-    request.next = orphans
-    orphans = request
+    request.next = <Request *>world.orphans
+    world.orphans = request
 
 
 cdef bint requests_buffered() noexcept nogil:
-    cdef Request *request = orphans
+    cdef Request *request = <Request *>world.orphans
     while request != NULL and request.staged.packed == NULL:
         request = request.next
     return request != NULL

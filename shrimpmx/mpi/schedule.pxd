@@ -48,6 +48,8 @@ cdef struct Schedule:
     Schedule *next           # of those under way
     Schedule *previous
 
+# What a world has of them, for ever.
+cdef void *schedules_of_world() except NULL
 # All under the lock. A schedule on `comm`; NULL without memory.
 cdef Schedule *schedule_new(Comm *comm) noexcept nogil
 # Memory that lives as long as the schedule, which without it ends with an error: NULL.

@@ -24,10 +24,6 @@ cdef enum:
 
 # A function of the user's was called meanwhile, and other threads may have changed anything.
 cdef bint lock_was_given = False
-# Those under way, in a ring through this one.
-cdef Schedule active
-active.next = &active
-active.previous = &active
 
 
 cdef Schedule *schedule_new(Comm *comm) noexcept nogil:
@@ -144,14 +140,25 @@ cdef void schedule_round(Schedule *schedule) noexcept nogil:
     another(schedule, STEP_ROUND, 0)
 
 
+cdef void *schedules_of_world() except NULL:
+    """The ring of those under way runs through this one."""
+    cdef Schedule *active = <Schedule *>calloc(1, sizeof(Schedule))
+    if active == NULL:
+        raise MemoryError
+    active.next = active.previous = active
+    return active
+
+
 cdef void schedule_start(Schedule *schedule) noexcept nogil:
+    cdef Schedule *active
     if schedule.code != MPI_SUCCESS:
         schedule.position = schedule.count
         return
     begin_round(schedule)
     advance(schedule)
     if not schedule_over(schedule):
-        schedule.next = &active
+        active = <Schedule *>world.schedules
+        schedule.next = active
         schedule.previous = active.previous
         active.previous.next = schedule
         active.previous = schedule
@@ -232,7 +239,7 @@ cdef void advance(Schedule *schedule) noexcept nogil:
 
 cdef void schedules_advance() noexcept nogil:
     global lock_was_given
-    if active.next == &active:
+    if (<Schedule *>world.schedules).next == world.schedules:
         return
     lock_was_given = True
     while lock_was_given:
@@ -241,9 +248,10 @@ cdef void schedules_advance() noexcept nogil:
 
 
 cdef void advance_each() noexcept nogil:
+    cdef Schedule *active = <Schedule *>world.schedules
     cdef Schedule *schedule = active.next
     cdef Schedule *following
-    while schedule != &active:
+    while schedule != active:
         # Another thread is in its function; this one has let the lock go, if it was in one.
         if not schedule.busy:
             advance(schedule)

@@ -1,9 +1,14 @@
-"""The world of this process: its endpoint, its partners by rank, and how it ends."""
+"""The world of this process: its endpoint, its partners by rank, and how it ends.
+
+A process may have several, each of a rank with a stack of its own under a virtual clock. Groups,
+datatypes, operations, keys, info objects and the buffer of buffered sends are the process's.
+"""
 
 from libc.stdint cimport uint32_t
 
 from shrimpmx.mx.core cimport EndpointCore, found_function
 from shrimpmx.mx.types cimport MxPartner
+from shrimpmx.shared.layout cimport control_header, runner_record
 
 cdef struct World:
     void *core               # its EndpointCore, which is kept for ever
@@ -12,9 +17,17 @@ cdef struct World:
     MxPartner **partners     # [rank in the world]
     const int *nodes         # [rank in the world]: the emulated node it is on
     uint32_t *contexts       # how many contexts of communicators were given out: all ranks count
+    control_header *header   # of the run
+    runner_record *me        # of this rank; NULL: a world of one
+    runner_record **runners  # [rank in the world]
+    # Of communicator.pyx, schedule.pyx and request.pyx.
+    void *comm_world
+    void *comm_self
+    void *schedules          # under way
+    void *orphans            # requests that the user has freed before they were over
 
-# Written by start() alone, before any other call.
-cdef World world
+# That of the stack that runs.
+cdef World *world
 
 # Waits under the lock until found(context). If the run has ended it does not return.
 cdef void world_wait(found_function found, void *context) noexcept nogil

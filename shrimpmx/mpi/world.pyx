@@ -4,7 +4,7 @@ start() is the last Python that runs: MPI_Finalize comes when the interpreter is
 it from Py_AtExit). What the compiled calls use is kept for ever.
 """
 
-from cpython.pycapsule cimport PyCapsule_New
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdio cimport fflush, fprintf, snprintf, stderr, stdout
@@ -42,6 +42,7 @@ from shrimpmx.mpi.persistent cimport persistent_fill
 from shrimpmx.mpi.point cimport point_fill
 from shrimpmx.mpi.reduction_calls cimport reduction_calls_fill
 from shrimpmx.mpi.refusal cimport refuse_all
+from shrimpmx.mpi.schedule cimport schedules_of_world
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.topology cimport topology_fill
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_wait
@@ -53,7 +54,7 @@ from shrimpmx.mx.types cimport MxPartner
 from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.control cimport Control
-from shrimpmx.shared.layout cimport RUNNER_DONE, RUNNER_FAILED, control_header, runner_record
+from shrimpmx.shared.layout cimport RUNNER_DONE, RUNNER_FAILED, runner_record
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult
 
 from shrimpmx.mpi.joining import join_world
@@ -71,10 +72,6 @@ cdef int64_t LOOK_NS = 1_000_000
 
 cdef:
     mpi_table table
-    control_header *header      # of the run
-    runner_record *me           # of this rank; NULL: a world of one
-    runner_record **runners     # [rank]
-    int *nodes                  # [rank]
     int level = MPI_THREAD_MULTIPLE
     pthread_t main_thread
 
@@ -91,8 +88,8 @@ def start(int required):
 
 
 def begin(joined):
-    """Let MPI's calls of this process be those of `joined`, which has to outlive them: the capsule
-    of the table of functions.
+    """Let MPI's calls of this process be those of `joined`, which has to outlive them, until
+    another begins or goes on: the capsule of the table of functions.
     """
     global level, main_thread, provided
     provided = level = MPI_THREAD_SERIALIZED if joined.signals else MPI_THREAD_MULTIPLE
@@ -105,36 +102,50 @@ def begin(joined):
     return PyCapsule_New(&table, "shrimpmx.mpi.world.table", NULL)
 
 
+def current():
+    """The world that begin() has made last, or that goes on: a capsule for go_on()."""
+    return PyCapsule_New(world, "shrimpmx.mpi.world.World", NULL)
+
+
+def go_on(other):
+    """Let MPI's calls be those of another world, whose rank's stack runs now."""
+    global world
+    world = <World *>PyCapsule_GetPointer(other, "shrimpmx.mpi.world.World")
+
+
 cdef void keep(object joined):
     """Also when the interpreter has dropped all that it holds."""
     Py_INCREF(joined)
 
 
 cdef int bind(object joined) except -1:
-    global header, me, runners, nodes
+    global world
     cdef EndpointCore core = joined.endpoint
     cdef Control control
     cdef int size = len(joined.partners)
+    cdef int *nodes = <int *>calloc(size, sizeof(int))
+    world = <World *>calloc(1, sizeof(World))
+    if world == NULL or nodes == NULL:
+        raise MemoryError
     world.core = <void *>core
     world.rank = joined.rank
     world.size = size
     world.partners = <MxPartner **>calloc(size, sizeof(MxPartner *))
-    runners = <runner_record **>calloc(size, sizeof(runner_record *))
-    nodes = <int *>calloc(size, sizeof(int))
-    if world.partners == NULL or runners == NULL or nodes == NULL:
+    world.runners = <runner_record **>calloc(size, sizeof(runner_record *))
+    if world.partners == NULL or world.runners == NULL:
         raise MemoryError
     world.nodes = nodes
     for number, partner in enumerate(joined.partners):
         world.partners[number] = (<Partner>partner).partner
         nodes[number] = joined.nodes[number]
     control = joined.control
-    header = control.header
-    world.contexts = <uint32_t *>&header.contexts
-    me = NULL
+    world.header = control.header
+    world.contexts = <uint32_t *>&control.header.contexts
+    world.schedules = schedules_of_world()
     if joined.runners:
         for number, runner in enumerate(joined.runners):
-            runners[number] = control.runner(runner)
-        me = runners[world.rank]
+            world.runners[number] = control.runner(runner)
+        world.me = world.runners[world.rank]
     return 0
 
 
@@ -201,7 +212,7 @@ cdef bint found_all_done(Library library, void *context) noexcept nogil:
     cdef int number
     cdef uint32_t state
     for number in range(world.size):
-        state = load_acquire_u32(<const void *>&runners[number].state)
+        state = load_acquire_u32(<const void *>&world.runners[number].state)
         if state != RUNNER_DONE and state != RUNNER_FAILED:
             return False
     return True
@@ -213,17 +224,17 @@ cdef int finalize() noexcept nogil:
     At once if an exception ends this one, whose exit code then ends the others.
     """
     # The program's own functions may still call MPI (MPI 3.1, 8.7.1).
-    attributes_delete(&comm_self.attributes, MPI_COMM_SELF)
-    if me != NULL and load_acquire_u32(<const void *>&me.state) == RUNNER_FAILED:
+    attributes_delete(&comm_self().attributes, MPI_COMM_SELF)
+    if world.me != NULL and load_acquire_u32(<const void *>&world.me.state) == RUNNER_FAILED:
         return MPI_SUCCESS
     barrier_of_world()
-    if me == NULL:
+    if world.me == NULL:
         return MPI_SUCCESS
     call_enter(<EndpointCore>world.core)
     world_wait(found_drained, NULL)
-    store_release_u32(<void *>&me.state, RUNNER_DONE)
+    store_release_u32(<void *>&world.me.state, RUNNER_DONE)
     while not found_all_done((<EndpointCore>world.core).library, NULL):
-        if header.stop != 0:
+        if world.header.stop != 0:
             break
         call_wait(<EndpointCore>world.core, found_all_done, NULL,
                   (<EndpointCore>world.core).library.now_ns + LOOK_NS)
@@ -252,7 +263,7 @@ cdef int is_thread_main(int *flag) noexcept nogil:
 
 cdef int get_processor_name(char *name, int *length) noexcept nogil:
     """The emulated node: "node0"."""
-    length[0] = snprintf(name, MPI_MAX_PROCESSOR_NAME, "node%d", nodes[world.rank])
+    length[0] = snprintf(name, MPI_MAX_PROCESSOR_NAME, "node%d", world.nodes[world.rank])
     return MPI_SUCCESS
 
 

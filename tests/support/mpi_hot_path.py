@@ -15,16 +15,14 @@ from shrimpmx.bench.mpi_calls import mpi_exchanges, mpi_round_trips
 from shrimpmx.mpi import world
 from shrimpmx.mpi.functions import TABLE
 from support.hot_path import counted, since
+from support.mpi_stub import address_of
 
 NAMES = [function.name for function in TABLE]
 
 
 def main(*counts: int) -> None:
     table = world.start(0)
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.restype, get_pointer.argtypes = ctypes.c_size_t, (ctypes.py_object, ctypes.c_char_p)
-    address = get_pointer(table, b"shrimpmx.mpi.world.table")
-    fields = (ctypes.c_size_t * len(TABLE)).from_address(address)
+    fields = (ctypes.c_size_t * len(TABLE)).from_address(address_of(table))
     rank = int(os.environ["PMI_RANK"])
     found = []
     for count in counts:

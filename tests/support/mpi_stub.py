@@ -36,10 +36,17 @@ def argument_type(declaration: str) -> type[ctypes.c_int | ctypes.c_size_t]:
     return ctypes.c_size_t if is_long else ctypes.c_int
 
 
-def prototype(function: Function) -> Any:
+def prototype(function: Function, kind: Callable[..., Any] = ctypes.CFUNCTYPE) -> Any:
     """The type of ctypes for pointers to such a function."""
     returns = ctypes.c_int if function.returns == "int" else ctypes.c_double
-    return ctypes.CFUNCTYPE(returns, *map(argument_type, function.declarations))
+    return kind(returns, *map(argument_type, function.declarations))
+
+
+def address_of(capsule: object) -> int:
+    """Where the table lies that a capsule has."""
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_size_t, (ctypes.py_object, ctypes.c_char_p)
+    return int(get_pointer(capsule, CAPSULE))
 
 
 def stub_world(
@@ -51,11 +58,8 @@ def stub_world(
 
     Its start calls `before` with the level of threads that MPI_Init asks for.
     """
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.restype, get_pointer.argtypes = ctypes.c_size_t, (ctypes.py_object, ctypes.c_char_p)
     capsule = refusal.refusals()
-    address = get_pointer(capsule, CAPSULE)
-    table = (ctypes.c_size_t * len(TABLE)).from_address(address)
+    table = (ctypes.c_size_t * len(TABLE)).from_address(address_of(capsule))
     pointers = []
     for name, function in functions.items():
         number = FIELDS[name]

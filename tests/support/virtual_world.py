@@ -54,7 +54,7 @@ class VirtualWorld:
 
     def host(self) -> VirtualHost:
         """The Host of a rank, which calls it inside run()."""
-        return VirtualHost(self._control, self._advance)
+        return VirtualHost(self._control, self.advance)
 
     def run(self, *ranks: Callable[[], Any]) -> list[Any]:
         """Run them to the end; what they returned. The first error ends the world."""
@@ -99,8 +99,8 @@ class VirtualWorld:
         if self._waiting is not None:
             self._awaited[self._waiting] = until_ns
 
-    def _advance(self, until_ns: int | None) -> bool:
-        """The world of each rank's Host."""
+    def advance(self, until_ns: int | None) -> bool:
+        """Let the world go on, for the Host of the rank that calls it; False: it came to rest."""
         assert self._loop is not None, "only a rank inside run() can wait"
         self._waiting = getcurrent()
         return bool(self._loop.switch(until_ns))
