@@ -6,11 +6,12 @@ An object has them in a list, the newest first: the order in which they are dele
 from libc.stdlib cimport calloc, free
 
 from shrimpmx.mpi.abi cimport (
-    MPI_APPNUM, MPI_Comm, MPI_ERR_COMM, MPI_ERR_KEYVAL, MPI_ERR_NO_MEM, MPI_HOST, MPI_IO,
-    MPI_KEYVAL_INVALID, MPI_LASTUSEDCODE, MPI_PROC_NULL, MPI_SUCCESS, MPI_TAG_UB,
+    MPI_APPNUM, MPI_Comm, MPI_Datatype, MPI_ERR_COMM, MPI_ERR_KEYVAL, MPI_ERR_NO_MEM, MPI_ERR_TYPE,
+    MPI_HOST, MPI_IO, MPI_KEYVAL_INVALID, MPI_LASTUSEDCODE, MPI_PROC_NULL, MPI_SUCCESS, MPI_TAG_UB,
     MPI_UNIVERSE_SIZE, MPI_WTIME_IS_GLOBAL,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of
+from shrimpmx.mpi.datatype cimport Datatype, datatype_of
 from shrimpmx.mpi.error cimport ended, error_raise
 from shrimpmx.mpi.error_code cimport last_code
 from shrimpmx.mpi.matching cimport TAG_MAX
@@ -242,7 +243,7 @@ cdef int comm_delete_attr(MPI_Comm handle, int key) noexcept nogil:
     return ended(comm, attribute_delete(&comm.attributes, handle, OF_COMMUNICATORS, key))
 
 
-# -- of datatypes, and of windows, of which there is none --------------------------------------
+# -- of datatypes ----------------------------------------------------------------------------
 
 cdef int type_create_keyval(MPI_Type_copy_attr_function *copies,
                             MPI_Type_delete_attr_function *deletes, int *handle,
@@ -253,6 +254,29 @@ cdef int type_create_keyval(MPI_Type_copy_attr_function *copies,
 cdef int type_free_keyval(int *handle) noexcept nogil:
     return free_key(OF_DATATYPES, handle)
 
+
+cdef int type_set_attr(MPI_Datatype handle, int key, void *value) noexcept nogil:
+    cdef Datatype *type = datatype_of(handle)
+    if type == NULL:
+        return error_raise(NULL, MPI_ERR_TYPE)
+    return ended(NULL, attribute_set(&type.attributes, handle, OF_DATATYPES, key, value))
+
+
+cdef int type_get_attr(MPI_Datatype handle, int key, void *value, int *flag) noexcept nogil:
+    cdef Datatype *type = datatype_of(handle)
+    if type == NULL:
+        return error_raise(NULL, MPI_ERR_TYPE)
+    return ended(NULL, attribute_get(type.attributes, OF_DATATYPES, key, <void **>value, flag))
+
+
+cdef int type_delete_attr(MPI_Datatype handle, int key) noexcept nogil:
+    cdef Datatype *type = datatype_of(handle)
+    if type == NULL:
+        return error_raise(NULL, MPI_ERR_TYPE)
+    return ended(NULL, attribute_delete(&type.attributes, handle, OF_DATATYPES, key))
+
+
+# -- of windows, of which there is none --------------------------------------------------------
 
 cdef int win_create_keyval(MPI_Win_copy_attr_function *copies,
                            MPI_Win_delete_attr_function *deletes, int *handle,
@@ -272,5 +296,8 @@ cdef void attribute_fill(mpi_table *table) noexcept nogil:
     table.Comm_delete_attr = comm_delete_attr
     table.Type_create_keyval = type_create_keyval
     table.Type_free_keyval = type_free_keyval
+    table.Type_set_attr = type_set_attr
+    table.Type_get_attr = type_get_attr
+    table.Type_delete_attr = type_delete_attr
     table.Win_create_keyval = win_create_keyval
     table.Win_free_keyval = win_free_keyval

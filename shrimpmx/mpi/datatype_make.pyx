@@ -13,6 +13,7 @@ from shrimpmx.mpi.abi cimport (
     MPI_COMBINER_VECTOR, MPI_Datatype, MPI_DATATYPE_NULL, MPI_ERR_COUNT, MPI_ERR_NO_MEM,
     MPI_ERR_TYPE, MPI_SUCCESS,
 )
+from shrimpmx.mpi.attribute cimport attributes_copy, attributes_delete
 from shrimpmx.mpi.datatype cimport (
     Block, Datatype, datatype_drop, datatype_finish, datatype_new, datatype_of, datatype_show,
 )
@@ -191,9 +192,10 @@ cdef int resized(MPI_Datatype handle, MPI_Aint lower, MPI_Aint extent,
 
 
 cdef int dup(MPI_Datatype handle, MPI_Datatype *made) noexcept nogil:
-    """With the bounds of the old one; committed if that is."""
+    """With the bounds and attributes of the old one; committed if that is."""
     cdef Datatype *old = datatype_of(handle)
     cdef Datatype *type
+    cdef int code
     if old == NULL:
         return error_raise(NULL, MPI_ERR_TYPE)
     type = made_of_one(MPI_COMBINER_DUP, 0, old)
@@ -204,7 +206,13 @@ cdef int dup(MPI_Datatype handle, MPI_Datatype *made) noexcept nogil:
         type.has_upper = old.has_upper
         type.dense = old.dense
         type.committed = old.committed
-    return give(type, made)
+    code = give(type, made)
+    if code == MPI_SUCCESS:
+        code = attributes_copy(old.attributes, handle, &type.attributes)
+        if code != MPI_SUCCESS:
+            free_type(made)
+            return error_raise(NULL, code)
+    return code
 
 
 cdef int commit(MPI_Datatype *handle) noexcept nogil:
@@ -218,8 +226,13 @@ cdef int commit(MPI_Datatype *handle) noexcept nogil:
 cdef int free_type(MPI_Datatype *handle) noexcept nogil:
     """Types and messages that use it go on."""
     cdef Datatype *type = datatype_of(handle[0])
+    cdef int code
     if type == NULL or type.combiner == MPI_COMBINER_NAMED:
         return error_raise(NULL, MPI_ERR_TYPE)
+    if type.handles == 1:
+        code = attributes_delete(&type.attributes, handle[0])
+        if code != MPI_SUCCESS:
+            return error_raise(NULL, code)
     handle[0] = MPI_DATATYPE_NULL
     type.handles -= 1
     datatype_drop(type)

@@ -71,6 +71,21 @@ assert seen[3:] == [("delete", value) for value in (1, 5, 3, 2)]
 other.Free()
 assert seen[-2:] == [("delete", 12), ("delete", 11)]
 """,
+    "attributes of datatypes": """
+seen = []
+key = MPI.Datatype.Create_keyval(lambda kind, key, value: value + 1,
+                                 lambda kind, key, value: seen.append(value))
+pair = MPI.INT.Create_contiguous(2)
+pair.Set_attr(key, 7)
+other = pair.Dup()
+assert (other.Get_attr(key), MPI.INT.Get_attr(key)) == (8, None)
+pair.Free()
+assert seen == [7]
+other.Delete_attr(key)
+assert seen == [7, 8] and other.Get_attr(key) is None
+other.Free()
+MPI.Datatype.Free_keyval(key)
+""",
     "a key is that of one kind of objects": """
 keys = [kind.Create_keyval() for kind in (MPI.Win, MPI.Datatype)]
 for key in (*keys, MPI.TAG_UB):
