@@ -10,6 +10,7 @@ from shrimpmx.mpi.table cimport (
 cdef enum:
     MPI_ANY_SOURCE = -2
     MPI_PROC_NULL = -1
+    MPI_ROOT = -3
     MPI_ANY_TAG = -1
     MPI_UNDEFINED = -32766
     MPI_IDENT = 0
@@ -109,6 +110,10 @@ cdef inline MPI_Status *no_status() noexcept nogil:
     return <MPI_Status *><intptr_t>1
 
 
+cdef inline const void *place_itself() noexcept nogil:
+    """MPI_IN_PLACE."""
+    return <const void *><intptr_t>-1
+
+
 cdef inline bint in_place(const void *data) noexcept nogil:
-    """Whether it is MPI_IN_PLACE."""
-    return data == <const void *><intptr_t>-1
+    return data == place_itself()

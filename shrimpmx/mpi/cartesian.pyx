@@ -10,7 +10,8 @@ from shrimpmx.mpi.abi cimport (
     MPI_Comm, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_DIMS, MPI_ERR_NO_MEM, MPI_ERR_RANK,
     MPI_PROC_NULL, MPI_SUCCESS, MPI_UNDEFINED,
 )
-from shrimpmx.mpi.communicator cimport Comm, Topology, comm_of, split
+from shrimpmx.mpi.comm_create cimport split
+from shrimpmx.mpi.communicator cimport Comm, Topology, comm_intra_of, comm_of
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.topology cimport (
@@ -90,7 +91,7 @@ cdef int shifted(const Topology *topology, int rank, int dimension, int64_t by) 
 cdef int cart_create(MPI_Comm handle, int ndims, const int *dims, const int *periods, int reorder,
                      MPI_Comm *made) noexcept nogil:
     """Ranks beyond the grid get MPI_COMM_NULL. No rank changes: `reorder` only allows it."""
-    cdef Comm *comm = comm_of(handle)
+    cdef Comm *comm = comm_intra_of(handle)
     cdef int size = processes_of(ndims, dims)
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
@@ -102,7 +103,7 @@ cdef int cart_create(MPI_Comm handle, int ndims, const int *dims, const int *per
 
 cdef int cart_map(MPI_Comm handle, int ndims, const int *dims, const int *periods,
                   int *rank) noexcept nogil:
-    cdef Comm *comm = comm_of(handle)
+    cdef Comm *comm = comm_intra_of(handle)
     cdef int size = processes_of(ndims, dims)
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ERR_ROOT, MPI_Request, MPI_SUCCESS,
+    MPI_ERR_ROOT, MPI_PROC_NULL, MPI_Request, MPI_ROOT, MPI_SUCCESS,
 )
 from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.error cimport ended
@@ -24,4 +24,16 @@ cdef int allgather_bytes(Comm *comm, const void *own, void *into, int64_t length
 
 
 cdef inline int check_root(const Comm *comm, int root) noexcept nogil:
-    return MPI_SUCCESS if 0 <= root < comm.size else MPI_ERR_ROOT
+    """Of an inter-communicator the root's group says MPI_ROOT, or nobody (MPI 3.1, 5.2.3)."""
+    if comm.remote != NULL and root in (MPI_ROOT, MPI_PROC_NULL):
+        return MPI_SUCCESS
+    return MPI_SUCCESS if 0 <= root < comm.peers else MPI_ERR_ROOT
+
+
+cdef inline bint is_root(const Comm *comm, int root) noexcept nogil:
+    return comm.rank == root if comm.remote == NULL else root == MPI_ROOT
+
+
+cdef inline bint is_beside_root(const Comm *comm, int root) noexcept nogil:
+    """It takes no part, but counts the collective."""
+    return comm.remote != NULL and root == MPI_PROC_NULL

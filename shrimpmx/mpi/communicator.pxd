@@ -25,13 +25,21 @@ cdef struct Topology:        # as it is to one rank
     int *destination_weights
     int *numbers             # where all of these are
 
+cdef enum:                   # contexts of a communicator, counted from its first
+    CONTEXT_MESSAGES = 0
+    CONTEXT_COLLECTIVES
+    CONTEXT_TAGGED           # of calls that make communicators under a tag of the program's
+    CONTEXTS
+
 cdef struct Comm:
     MPI_Comm handle          # 0: unused
-    uint32_t context         # of its messages; the next one is of its collectives
+    uint32_t context         # the first of its contexts
     int rank                 # of this process
     int size
     int *ranks               # in the world, by rank here
-    MxPartner **partners     # by rank here
+    int *remote              # those of an inter-communicator's remote group; NULL: it has none
+    int peers                # how many its messages may go to: the remote group, or its own
+    MxPartner **partners     # of the peers, by rank
     int error_handler        # a handle
     uint32_t uses            # the user's handle, and requests that are under way
     bint freed               # by the user
@@ -44,13 +52,18 @@ cdef struct Comm:
 cdef Comm *comm_other(MPI_Comm handle) noexcept nogil
 # It is freed with its last use. Under the lock.
 cdef void comm_drop(Comm *comm) noexcept nogil
-# Collective on `parent`: the first of `count` pairs of contexts that no communicator has had.
-# 0: there are no more.
+# The first of so many groups of contexts that no communicator has had; 0: there are no more.
+cdef uint32_t take_contexts(int count) noexcept nogil
+# The same for all of `parent`, which call it together.
 cdef uint32_t agree_on_contexts(Comm *parent, int count) noexcept nogil
-# A communicator of those processes of the world, with its parent's error handler. NULL: no memory.
+# A communicator of those processes of the world, with its parent's error handler. NULL: no memory,
+# or no context.
 cdef Comm *comm_make(Comm *parent, uint32_t context, const int *ranks, int size) noexcept nogil
-# MPI_Comm_split.
-cdef int split(MPI_Comm handle, int color, int key, MPI_Comm *made) noexcept nogil
+# The same with a remote group of `peers` processes; NULL: it is no inter-communicator.
+cdef Comm *comm_make_inter(Comm *parent, uint32_t context, const int *ranks, int size,
+                           const int *remote, int peers) noexcept nogil
+# What a call returns that has made `comm` (NULL: it had no memory).
+cdef int comm_made(Comm *parent, Comm *comm, MPI_Comm *made) noexcept nogil
 # World and self. 0, or -1 without memory.
 cdef int comm_start() except -1
 cdef void comm_fill(mpi_table *table) noexcept nogil
@@ -71,3 +84,14 @@ cdef inline Comm *comm_of(MPI_Comm handle) noexcept nogil:
     if handle == MPI_COMM_SELF:
         return comm_self()
     return comm_other(handle)
+
+
+cdef inline Comm *comm_intra_of(MPI_Comm handle) noexcept nogil:
+    """NULL also of an inter-communicator."""
+    cdef Comm *comm = comm_of(handle)
+    return comm if comm != NULL and comm.remote == NULL else NULL
+
+
+cdef inline bint comm_leads(const Comm *comm) noexcept nogil:
+    """Whether this group is the one of the two that decides."""
+    return comm.remote == NULL or comm.ranks[0] < comm.remote[0]

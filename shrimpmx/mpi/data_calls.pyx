@@ -5,8 +5,9 @@ A call without a request waits.
 
 from shrimpmx.mpi.abi cimport (
     MPI_Comm, MPI_Datatype, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_Request, MPI_SUCCESS, in_place,
+    place_itself,
 )
-from shrimpmx.mpi.collective cimport begin, check_root, ended, run
+from shrimpmx.mpi.collective cimport begin, check_root, ended, is_beside_root, is_root, run
 from shrimpmx.mpi.communicator cimport Comm, comm_of
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.exchange cimport (
@@ -29,14 +30,16 @@ cdef int bcast(void *data, int count, MPI_Datatype datatype, int root, MPI_Comm 
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
+    if is_beside_root(comm, root):
+        return ended(comm, run(comm, begin(comm), request))
     code = max(elements_check(&elements, 1), check_root(comm, root))
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     schedule = begin(comm)
     if schedule != NULL:
-        part = parts_to_receive(schedule, &elements, 1, comm.rank == root)
+        part = parts_to_receive(schedule, &elements, 1, is_root(comm, root))
         build_broadcast(schedule, part.data, part.length, root)
-        if comm.rank != root:
+        if not is_root(comm, root):
             elements_receive(schedule, &elements, &part, 1)
     return ended(comm, run(comm, schedule, request))
 
@@ -47,26 +50,30 @@ cdef int gather_as(const void *data, int count, MPI_Datatype datatype, const Ele
     cdef Elements own = elements_of_one(data, count, datatype)
     cdef Schedule *schedule
     cdef Parts sent, received
-    cdef bint is_root
+    cdef bint at_root
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    is_root = comm.rank == root
+    if is_beside_root(comm, root):
+        return ended(comm, run(comm, begin(comm), request))
+    at_root = is_root(comm, root)
+    if at_root and comm.remote != NULL:
+        own = nothing_of_its_own()
     code = check_root(comm, root)
-    if code == MPI_SUCCESS and is_root:
-        code = elements_check(all_parts, comm.size)
+    if code == MPI_SUCCESS and at_root:
+        code = elements_check(all_parts, comm.peers)
     if code == MPI_SUCCESS:
-        code = check_own(&own, is_root)
+        code = check_own(&own, at_root)
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     schedule = begin(comm)
     if schedule != NULL:
-        if is_root:
-            received = parts_to_receive(schedule, all_parts, comm.size, in_place(data))
+        if at_root:
+            received = parts_to_receive(schedule, all_parts, comm.peers, in_place(own.data))
         sent = own_to_send(schedule, &own)
         build_gather(schedule, sent.data, sent.length, &received, root)
-        if is_root:
-            elements_receive(schedule, all_parts, &received, comm.size)
+        if at_root:
+            elements_receive(schedule, all_parts, &received, comm.peers)
     return ended(comm, run(comm, schedule, request))
 
 
@@ -78,26 +85,30 @@ cdef int scatter_as(const Elements *all_parts, void *into, int into_count,
     cdef Schedule *schedule
     cdef Parts sent
     cdef Parts received = Parts(NULL, 0, NULL, NULL)
-    cdef bint is_root
+    cdef bint at_root
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    is_root = comm.rank == root
+    if is_beside_root(comm, root):
+        return ended(comm, run(comm, begin(comm), request))
+    at_root = is_root(comm, root)
+    if at_root and comm.remote != NULL:
+        own = nothing_of_its_own()
     code = check_root(comm, root)
-    if code == MPI_SUCCESS and is_root:
-        code = elements_check(all_parts, comm.size)
+    if code == MPI_SUCCESS and at_root:
+        code = elements_check(all_parts, comm.peers)
     if code == MPI_SUCCESS:
-        code = check_own(&own, is_root)
+        code = check_own(&own, at_root)
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     schedule = begin(comm)
     if schedule != NULL:
-        if is_root:
-            sent = parts_to_send(schedule, all_parts, comm.size)
-        if not in_place(into):
+        if at_root:
+            sent = parts_to_send(schedule, all_parts, comm.peers)
+        if not in_place(own.data):
             received = parts_to_receive(schedule, &own, 1, False)
         build_scatter(schedule, &sent, received.data, received.length, root)
-        if not in_place(into):
+        if not in_place(own.data):
             elements_receive(schedule, &own, &received, 1)
     return ended(comm, run(comm, schedule, request))
 
@@ -112,17 +123,17 @@ cdef int allgather_as(const void *data, int count, MPI_Datatype datatype,
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    code = elements_check(all_parts, comm.size)
+    code = elements_check(all_parts, comm.peers)
     if code == MPI_SUCCESS:
-        code = check_own(&own, True)
+        code = check_own(&own, comm.remote == NULL)
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     schedule = begin(comm)
     if schedule != NULL:
-        received = parts_to_receive(schedule, all_parts, comm.size, in_place(data))
+        received = parts_to_receive(schedule, all_parts, comm.peers, in_place(data))
         sent = own_to_send(schedule, &own)
         build_allgather(schedule, sent.data, sent.length, &received)
-        elements_receive(schedule, all_parts, &received, comm.size)
+        elements_receive(schedule, all_parts, &received, comm.peers)
     return ended(comm, run(comm, schedule, request))
 
 
@@ -134,20 +145,27 @@ cdef int alltoall_as(const Elements *from_here, const Elements *to_here, MPI_Com
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    code = elements_check(to_here, comm.size)
+    code = elements_check(to_here, comm.peers)
     if code == MPI_SUCCESS and not in_place(from_here.data):
-        code = elements_check(from_here, comm.size)
+        code = elements_check(from_here, comm.peers)
+    elif code == MPI_SUCCESS and comm.remote != NULL:
+        code = MPI_ERR_BUFFER
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     schedule = begin(comm)
     if schedule != NULL:
-        received = parts_to_receive(schedule, to_here, comm.size, in_place(from_here.data))
+        received = parts_to_receive(schedule, to_here, comm.peers, in_place(from_here.data))
         # What is sent in place would be overwritten.
-        sent = (parts_copy(schedule, &received, comm.size) if in_place(from_here.data)
-                else parts_to_send(schedule, from_here, comm.size))
+        sent = (parts_copy(schedule, &received, comm.peers) if in_place(from_here.data)
+                else parts_to_send(schedule, from_here, comm.peers))
         build_alltoall(schedule, &sent, &received)
-        elements_receive(schedule, to_here, &received, comm.size)
+        elements_receive(schedule, to_here, &received, comm.peers)
     return ended(comm, run(comm, schedule, request))
+
+
+cdef Elements nothing_of_its_own() noexcept nogil:
+    """Of the root of an inter-communicator, whose data are those of the other group."""
+    return elements_of_one(place_itself(), 0, 0)
 
 
 cdef int check_own(const Elements *own, bint may_be_in_place) noexcept nogil:

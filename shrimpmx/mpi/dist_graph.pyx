@@ -12,7 +12,7 @@ from shrimpmx.mpi.abi cimport (
     MPI_Comm, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_RANK, MPI_Info, MPI_SUCCESS,
 )
 from shrimpmx.mpi.collective cimport allgather_bytes
-from shrimpmx.mpi.communicator cimport Comm, Topology, comm_of
+from shrimpmx.mpi.communicator cimport Comm, Topology, comm_intra_of
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.topology cimport (
@@ -60,7 +60,7 @@ cdef int create_adjacent(MPI_Comm handle, int indegree, const int *sources,
                          const int *destination_weights, MPI_Info info, int reorder,
                          MPI_Comm *made) noexcept nogil:
     """No rank changes: `reorder` only allows it."""
-    cdef Comm *comm = comm_of(handle)
+    cdef Comm *comm = comm_intra_of(handle)
     cdef Topology *topology
     cdef bint weighted = not unweighted(source_weights) and not unweighted(destination_weights)
     cdef int code
@@ -164,7 +164,7 @@ cdef int create(MPI_Comm handle, int n, const int *sources, const int *degrees,
                 const int *destinations, const int *weights, MPI_Info info, int reorder,
                 MPI_Comm *made) noexcept nogil:
     """No rank changes: `reorder` only allows it."""
-    cdef Comm *comm = comm_of(handle)
+    cdef Comm *comm = comm_intra_of(handle)
     cdef Topology *topology = NULL
     cdef Edges edges
     cdef int count, code

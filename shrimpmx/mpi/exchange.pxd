@@ -5,6 +5,8 @@ from libc.stdint cimport int64_t
 from shrimpmx.mpi.parts cimport Parts
 from shrimpmx.mpi.schedule cimport Schedule
 
+# To all that messages may go to.
+cdef void send_to_all(Schedule *schedule, const void *data, int64_t length) noexcept nogil
 # Dissemination (Hensgen, Finkel, Manber 1988).
 cdef void build_barrier(Schedule *schedule) noexcept nogil
 # A binomial tree (Thakur, Rabenseifner, Gropp 2005, 4.2).

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 from shrimpmx.mpi.abi cimport (
     MPI_Comm, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_RANK, MPI_SUCCESS, MPI_UNDEFINED,
 )
-from shrimpmx.mpi.communicator cimport Comm, Topology, comm_of
+from shrimpmx.mpi.communicator cimport Comm, Topology, comm_intra_of
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.topology cimport MPI_GRAPH, topology_comm, topology_find, topology_new
@@ -55,7 +55,7 @@ cdef Topology *graph(int nnodes, const int *index, const int *edges, int rank) n
 cdef int graph_create(MPI_Comm handle, int nnodes, const int *index, const int *edges,
                       int reorder, MPI_Comm *made) noexcept nogil:
     """Ranks beyond the nodes get MPI_COMM_NULL. No rank changes: `reorder` only allows it."""
-    cdef Comm *comm = comm_of(handle)
+    cdef Comm *comm = comm_intra_of(handle)
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
@@ -67,7 +67,7 @@ cdef int graph_create(MPI_Comm handle, int nnodes, const int *index, const int *
 
 cdef int graph_map(MPI_Comm handle, int nnodes, const int *index, const int *edges,
                    int *rank) noexcept nogil:
-    cdef Comm *comm = comm_of(handle)
+    cdef Comm *comm = comm_intra_of(handle)
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)

@@ -45,7 +45,7 @@ cdef int check(Envelope *envelope, MPI_Comm handle, int peer, int tag) noexcept 
         return MPI_ERR_COMM
     if peer == MPI_PROC_NULL:
         return NO_PROCESS
-    if peer != MPI_ANY_SOURCE and <unsigned int>peer >= <unsigned int>comm.size:
+    if peer != MPI_ANY_SOURCE and <unsigned int>peer >= <unsigned int>comm.peers:
         return MPI_ERR_RANK
     if (tag < 0 and tag != MPI_ANY_TAG) or tag > TAG_MAX:
         return MPI_ERR_TAG

@@ -1,12 +1,14 @@
 """Reduce, allreduce and scan.
 
 An operation computes into = data op into. Where it does not commute, what comes from a lower rank
-stands in front.
+stands in front. On an inter-communicator each group gets the result of the other one's data.
 """
 
 from libc.stdint cimport int64_t, uint8_t
 
-from shrimpmx.mpi.exchange cimport build_broadcast
+from shrimpmx.mpi.abi cimport MPI_ROOT
+from shrimpmx.mpi.collective cimport is_root
+from shrimpmx.mpi.exchange cimport build_broadcast, send_to_all
 from shrimpmx.mpi.operation cimport operation_commutes
 from shrimpmx.mpi.schedule cimport (
     Schedule, schedule_copy, schedule_receive, schedule_reduce, schedule_round, schedule_send,
@@ -16,7 +18,7 @@ from shrimpmx.mpi.schedule cimport (
 
 cdef void build_reduce(Schedule *schedule, const void *data, void *into, int64_t count,
                        int64_t unit, int root) noexcept nogil:
-    if operation_commutes(schedule.operation):
+    if schedule.comm.remote == NULL and operation_commutes(schedule.operation):
         reduce_by_tree(schedule, data, into, count, unit, root)
     else:
         reduce_in_order(schedule, data, into, count, unit, root)
@@ -45,13 +47,14 @@ cdef void reduce_by_tree(Schedule *schedule, const void *data, void *into, int64
 cdef void reduce_in_order(Schedule *schedule, const void *data, void *into, int64_t count,
                           int64_t unit, int root) noexcept nogil:
     cdef int64_t length = count * unit
-    cdef int rank, size = schedule.comm.size
+    cdef int rank, size = schedule.comm.peers
     cdef uint8_t *room
-    if schedule.comm.rank != root:
+    if not is_root(schedule.comm, root):
         schedule_send(schedule, root, data, length)
         return
     room = schedule_take(schedule, size * length)
-    schedule_copy(schedule, data, room + root * length, length)
+    if schedule.comm.remote == NULL:
+        schedule_copy(schedule, data, room + root * length, length)
     for rank in range(size):
         if rank != root:
             schedule_receive(schedule, rank, room + rank * length, length)
@@ -64,6 +67,10 @@ cdef void reduce_in_order(Schedule *schedule, const void *data, void *into, int6
 
 cdef void build_allreduce(Schedule *schedule, const void *data, void *into, int64_t count,
                           int64_t unit) noexcept nogil:
+    if schedule.comm.remote != NULL:
+        send_to_all(schedule, data, count * unit)
+        reduce_in_order(schedule, data, into, count, unit, MPI_ROOT)
+        return
     if operation_commutes(schedule.operation):
         double_recursively(schedule, data, into, count, unit)
         return

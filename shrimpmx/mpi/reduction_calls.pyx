@@ -7,18 +7,19 @@ from libc.stdint cimport int64_t
 
 from shrimpmx.mpi.abi cimport (
     MPI_COMBINER_NAMED, MPI_Comm, MPI_Datatype, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT,
-    MPI_ERR_NO_MEM, MPI_ERR_ROOT, MPI_ERR_TYPE, MPI_Op, MPI_Request, MPI_SUCCESS, in_place,
+    MPI_ERR_NO_MEM, MPI_ERR_ROOT, MPI_ERR_TYPE, MPI_Op, MPI_Request, MPI_ROOT, MPI_SUCCESS,
+    in_place,
 )
-from shrimpmx.mpi.collective cimport begin, check_root, ended, run
-from shrimpmx.mpi.communicator cimport Comm, comm_of
+from shrimpmx.mpi.collective cimport begin, check_root, ended, is_beside_root, is_root, run
+from shrimpmx.mpi.communicator cimport Comm, comm_intra_of, comm_of
 from shrimpmx.mpi.datatype cimport Datatype, datatype_of
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.exchange cimport build_scatter
 from shrimpmx.mpi.operation cimport operation_check
-from shrimpmx.mpi.parts cimport Parts
+from shrimpmx.mpi.parts cimport Parts, part_at
 from shrimpmx.mpi.reduction cimport build_allreduce, build_reduce, build_scan
 from shrimpmx.mpi.schedule cimport (
-    Schedule, schedule_pack, schedule_round, schedule_take, schedule_unpack,
+    Schedule, schedule_copy, schedule_pack, schedule_round, schedule_take, schedule_unpack,
 )
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
@@ -41,6 +42,8 @@ cdef int begin_reduction(Reduction *reduction, Comm *comm, const void *data, int
     """A schedule for it, under the lock; or the class of an error, and no lock."""
     cdef Datatype *type = datatype_of(datatype)
     cdef int code = operation_check(operation, datatype)
+    if in_place(data) and comm.remote != NULL:
+        code = MPI_ERR_BUFFER
     if code == MPI_SUCCESS and not fits(type):
         code = MPI_ERR_TYPE
     if code == MPI_SUCCESS and not 0 <= count * type.extent <= MESSAGE_MAX_BYTES:
@@ -102,15 +105,19 @@ cdef int reduce(const void *data, void *into, int count, MPI_Datatype datatype, 
     cdef int code
     if comm == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
+    if is_beside_root(comm, root):
+        return ended(comm, run(comm, begin(comm), request))
     if check_root(comm, root) != MPI_SUCCESS:
         return error_raise(comm, MPI_ERR_ROOT)
-    if in_place(data) and comm.rank != root:
+    if in_place(data) and not is_root(comm, root):
         return error_raise(comm, MPI_ERR_BUFFER)
+    if root == MPI_ROOT:
+        data = into  # it has none of its own
     code = begin_reduction(&reduction, comm, data, count, datatype, operation, into)
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
     build_reduce(reduction.schedule, reduction.data, reduction.into, count, reduction.unit, root)
-    if comm.rank == root:
+    if is_root(comm, root):
         finish_reduction(&reduction, count)
     return ended(comm, run(comm, reduction.schedule, request))
 
@@ -133,11 +140,11 @@ cdef int allreduce(const void *data, void *into, int count, MPI_Datatype datatyp
 cdef int scan_as(const void *data, void *into, int count, MPI_Datatype datatype,
                  MPI_Op operation, MPI_Comm handle, MPI_Request *request,
                  bint exclusive) noexcept nogil:
-    cdef Comm *comm = comm_of(handle)
+    cdef Comm *comm = comm_intra_of(handle)
     cdef Reduction reduction
     cdef int code
     if comm == NULL:
-        return error_raise(NULL, MPI_ERR_COMM)
+        return error_raise(comm_of(handle), MPI_ERR_COMM)
     code = begin_reduction(&reduction, comm, data, count, datatype, operation, into)
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
@@ -162,7 +169,9 @@ cdef int exscan(const void *data, void *into, int count, MPI_Datatype datatype, 
 cdef int reduce_scatter_as(const void *data, void *into, int count, const int *counts,
                            MPI_Datatype datatype, MPI_Op operation, MPI_Comm handle,
                            MPI_Request *request) noexcept nogil:
-    """To rank 0, and from there to all: its own part, `count` or `counts[rank]` elements."""
+    """To rank 0, and from there to all: its own part, `count` or `counts[rank]` elements. On an
+    inter-communicator each rank takes its part of all.
+    """
     cdef Comm *comm = comm_of(handle)
     cdef Reduction reduction
     cdef Parts parts
@@ -180,9 +189,14 @@ cdef int reduce_scatter_as(const void *data, void *into, int count, const int *c
         return error_raise(comm, code)
     parts = parts_of_counts(reduction.schedule, count, counts, reduction.unit, comm.size)
     parts.data = schedule_take(reduction.schedule, total * reduction.unit)
-    build_reduce(reduction.schedule, reduction.data, parts.data, total, reduction.unit, 0)
-    schedule_round(reduction.schedule)
-    build_scatter(reduction.schedule, &parts, reduction.into, own * reduction.unit, 0)
+    if comm.remote != NULL:
+        build_allreduce(reduction.schedule, reduction.data, parts.data, total, reduction.unit)
+        schedule_copy(reduction.schedule, part_at(&parts, comm.rank), reduction.into,
+                      own * reduction.unit)
+    else:
+        build_reduce(reduction.schedule, reduction.data, parts.data, total, reduction.unit, 0)
+        schedule_round(reduction.schedule)
+        build_scatter(reduction.schedule, &parts, reduction.into, own * reduction.unit, 0)
     finish_reduction(&reduction, own)
     return ended(comm, run(comm, reduction.schedule, request))
 

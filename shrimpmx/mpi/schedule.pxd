@@ -38,6 +38,7 @@ cdef struct Schedule:
     int count
     int capacity
     int position             # of the first step of the round that is under way; `count`: over
+    uint32_t context         # of its messages
     uint32_t tag
     int code                 # class of the first error
     bint truncated           # a part of this rank's own did not fit
@@ -54,6 +55,8 @@ cdef void *schedules_of_world() except NULL
 cdef Schedule *schedule_new(Comm *comm) noexcept nogil
 # Memory that lives as long as the schedule, which without it ends with an error: NULL.
 cdef uint8_t *schedule_take(Schedule *schedule, int64_t bytes) noexcept nogil
+# It is no collective of its communicator's, but has a tag of the program's.
+cdef void schedule_tagged(Schedule *schedule, uint32_t tag) noexcept nogil
 # Another step; without memory the schedule ends with an error.
 cdef void schedule_send(Schedule *schedule, int peer, const void *data,
                         int64_t length) noexcept nogil

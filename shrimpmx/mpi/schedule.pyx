@@ -7,7 +7,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memmove
 
 from shrimpmx.mpi.abi cimport MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_TRUNCATE, MPI_SUCCESS
-from shrimpmx.mpi.communicator cimport Comm, comm_drop
+from shrimpmx.mpi.communicator cimport CONTEXT_COLLECTIVES, CONTEXT_TAGGED, Comm, comm_drop
 from shrimpmx.mpi.datatype cimport Datatype, datatype_drop, datatype_keep
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits
 from shrimpmx.mpi.operation cimport operation_apply, operation_is_foreign
@@ -31,6 +31,7 @@ cdef Schedule *schedule_new(Comm *comm) noexcept nogil:
     if schedule == NULL:
         return NULL
     schedule.comm = comm
+    schedule.context = comm.context + CONTEXT_COLLECTIVES
     schedule.tag = comm.collectives & TAG_MAX
     comm.collectives += 1
     comm.uses += 1
@@ -48,6 +49,12 @@ cdef uint8_t *schedule_take(Schedule *schedule, int64_t bytes) noexcept nogil:
     room.next = schedule.rooms
     schedule.rooms = room
     return <uint8_t *>room + ROOM_HEAD
+
+
+cdef void schedule_tagged(Schedule *schedule, uint32_t tag) noexcept nogil:
+    schedule.comm.collectives -= 1
+    schedule.context = schedule.comm.context + CONTEXT_TAGGED
+    schedule.tag = tag
 
 
 cdef Step *another(Schedule *schedule, StepKind kind, int peer) noexcept nogil:
@@ -176,11 +183,11 @@ cdef void begin(Schedule *schedule, Step *step) noexcept nogil:
     if step.kind == STEP_SEND:
         step.mx = call_send(
             <EndpointCore>world.core, comm.partners[step.peer], step.data, <uint32_t>step.length,
-            match_bits(comm.context + 1, comm.rank, schedule.tag), False)
+            match_bits(schedule.context, comm.rank, schedule.tag), False)
     elif step.kind == STEP_RECEIVE:
         step.mx = call_receive(
             <EndpointCore>world.core, step.into, <uint32_t>step.length,
-            match_bits(comm.context + 1, step.peer, schedule.tag), <uint64_t>-1)
+            match_bits(schedule.context, step.peer, schedule.tag), <uint64_t>-1)
     elif step.kind == STEP_COPY:
         memmove(step.into, step.data, step.length)
     elif step.kind == STEP_PACK:

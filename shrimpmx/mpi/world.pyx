@@ -19,6 +19,8 @@ from shrimpmx.mpi.attribute cimport attribute_fill, attributes_delete
 from shrimpmx.mpi.buffered cimport buffered_fill
 from shrimpmx.mpi.cartesian cimport cartesian_fill
 from shrimpmx.mpi.collective cimport barrier_of_world, collective_fill
+from shrimpmx.mpi.comm_create cimport comm_create_fill
+from shrimpmx.mpi.comm_query cimport comm_query_fill
 from shrimpmx.mpi.communicator cimport comm_fill, comm_self, comm_start
 from shrimpmx.mpi.completion cimport completion_fill
 from shrimpmx.mpi.data_calls cimport data_calls_fill
@@ -34,6 +36,7 @@ from shrimpmx.mpi.generalized cimport generalized_fill
 from shrimpmx.mpi.graph cimport graph_fill
 from shrimpmx.mpi.group cimport group_fill, group_start
 from shrimpmx.mpi.info cimport info_fill
+from shrimpmx.mpi.intercomm cimport intercomm_fill
 from shrimpmx.mpi.memory cimport memory_fill
 from shrimpmx.mpi.neighborhood cimport neighborhood_fill
 from shrimpmx.mpi.operation cimport operation_fill
@@ -156,6 +159,9 @@ cdef void fill() noexcept nogil:
     info_fill(&table)
     memory_fill(&table)
     comm_fill(&table)
+    comm_create_fill(&table)
+    comm_query_fill(&table)
+    intercomm_fill(&table)
     group_fill(&table)
     attribute_fill(&table)
     datatype_make_fill(&table)

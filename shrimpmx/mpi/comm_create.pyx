@@ -1,0 +1,239 @@
+"""New communicators from those that are there (MPI 3.1, 6.4.2)."""
+
+from libc.stdint cimport uint32_t
+from libc.stdlib cimport free, malloc
+
+from shrimpmx.mpi.abi cimport (
+    MPI_COMM_NULL, MPI_Comm, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_GROUP, MPI_ERR_NO_MEM,
+    MPI_ERR_TAG, MPI_Group, MPI_Info, MPI_Request, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED,
+)
+from shrimpmx.mpi.attribute cimport attributes_copy
+from shrimpmx.mpi.collective cimport allgather_bytes, begin, run
+from shrimpmx.mpi.communicator cimport (
+    Comm, agree_on_contexts, comm_drop, comm_intra_of, comm_leads, comm_made, comm_make,
+    comm_make_inter, comm_of, take_contexts,
+)
+from shrimpmx.mpi.error cimport ended, error_raise
+from shrimpmx.mpi.exchange cimport build_broadcast
+from shrimpmx.mpi.group cimport Group, group_of
+from shrimpmx.mpi.intercomm cimport build_agreement, inter_create, inter_gather
+from shrimpmx.mpi.matching cimport CONTEXT_MAX, TAG_MAX
+from shrimpmx.mpi.schedule cimport Schedule, schedule_tagged
+from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mpi.topology cimport topology_share
+from shrimpmx.mpi.world cimport world
+from shrimpmx.mx.calls cimport call_enter, call_leave
+from shrimpmx.mx.core cimport EndpointCore
+
+cdef enum:
+    # MPI_COMM_TYPE_SHARED
+    TYPE_SHARED = 1
+    # Of a communicator whose ranks have not agreed yet.
+    CONTEXT_LATER = CONTEXT_MAX
+
+
+cdef int copy(Comm *parent, uint32_t context, Comm **made) noexcept nogil:
+    """With the attributes and the topology; NULL with an error."""
+    cdef Comm *comm = comm_make_inter(parent, context, parent.ranks, parent.size, parent.remote,
+                                      parent.peers)
+    cdef int code
+    made[0] = comm
+    if comm == NULL:
+        return MPI_ERR_NO_MEM
+    comm.topology = topology_share(parent.topology)
+    code = attributes_copy(parent.attributes, parent.handle, &comm.attributes)
+    if code != MPI_SUCCESS:
+        forget(comm)
+        made[0] = NULL
+    return code
+
+
+cdef void forget(Comm *comm) noexcept nogil:
+    """It could not be made."""
+    call_enter(<EndpointCore>world.core)
+    comm_drop(comm)
+    call_leave(<EndpointCore>world.core)
+
+
+cdef int dup(MPI_Comm handle, MPI_Comm *made) noexcept nogil:
+    cdef Comm *parent = comm_of(handle)
+    cdef Comm *comm
+    cdef int code
+    if parent == NULL:
+        return error_raise(NULL, MPI_ERR_COMM)
+    code = copy(parent, agree_on_contexts(parent, 1), &comm)
+    made[0] = MPI_COMM_NULL if comm == NULL else comm.handle
+    return ended(parent, code)
+
+
+cdef int dup_with_info(MPI_Comm handle, MPI_Info info, MPI_Comm *made) noexcept nogil:
+    return dup(handle, made)
+
+
+cdef int idup(MPI_Comm handle, MPI_Comm *made, MPI_Request *request) noexcept nogil:
+    """Its context comes with the request."""
+    cdef Comm *parent = comm_of(handle)
+    cdef Comm *comm
+    cdef Schedule *schedule
+    cdef int code
+    made[0] = MPI_COMM_NULL
+    request[0] = MPI_REQUEST_NULL
+    if parent == NULL:
+        return error_raise(NULL, MPI_ERR_COMM)
+    code = copy(parent, CONTEXT_LATER, &comm)
+    if code != MPI_SUCCESS:
+        return error_raise(parent, code)
+    if parent.rank == 0 and comm_leads(parent):
+        comm.context = take_contexts(1)
+    schedule = begin(parent)
+    if schedule != NULL:
+        build_agreement(schedule, &comm.context, sizeof(comm.context))
+    made[0] = comm.handle
+    return ended(parent, run(parent, schedule, request))
+
+
+cdef int create(MPI_Comm handle, MPI_Group group_handle, MPI_Comm *made) noexcept nogil:
+    cdef Comm *parent = comm_of(handle)
+    cdef Group *group = group_of(group_handle)
+    cdef uint32_t context
+    made[0] = MPI_COMM_NULL
+    if parent == NULL:
+        return error_raise(NULL, MPI_ERR_COMM)
+    if group == NULL:
+        return error_raise(parent, MPI_ERR_GROUP)
+    if parent.remote != NULL:
+        return inter_create(parent, group, made)
+    # Groups of several communicators made at once have no rank in common, and so no message.
+    context = agree_on_contexts(parent, 1)
+    if group.rank == MPI_UNDEFINED:
+        return MPI_SUCCESS
+    return comm_made(parent, comm_make(parent, context, group.ranks, group.size), made)
+
+
+cdef int create_group(MPI_Comm handle, MPI_Group group_handle, int tag,
+                      MPI_Comm *made) noexcept nogil:
+    """Only the group's ranks call it: they agree on a context among themselves, under the tag."""
+    cdef Comm *parent = comm_intra_of(handle)
+    cdef Group *group = group_of(group_handle)
+    cdef Comm *comm
+    cdef Schedule *schedule
+    cdef uint32_t context = 0
+    made[0] = MPI_COMM_NULL
+    if parent == NULL:
+        return error_raise(comm_of(handle), MPI_ERR_COMM)
+    if group == NULL or not 0 <= tag <= TAG_MAX:
+        return error_raise(parent, MPI_ERR_GROUP if group == NULL else MPI_ERR_TAG)
+    if group.rank == MPI_UNDEFINED:
+        return MPI_SUCCESS
+    comm = comm_make(parent, CONTEXT_LATER, group.ranks, group.size)
+    if comm == NULL:
+        return error_raise(parent, MPI_ERR_NO_MEM)
+    if group.rank == 0:
+        context = take_contexts(1)
+    comm.context = parent.context
+    schedule = begin(comm)
+    if schedule != NULL:
+        schedule_tagged(schedule, tag)
+        build_broadcast(schedule, &context, sizeof(context), 0)
+    run(comm, schedule, NULL)
+    comm.context = context
+    if context == 0:
+        forget(comm)
+        comm = NULL
+    return comm_made(parent, comm, made)
+
+
+# -- by color and key --------------------------------------------------------------------
+
+cdef struct Wish:            # of a rank, in a split
+    int color
+    int key
+
+
+cdef int split(MPI_Comm handle, int color, int key, MPI_Comm *made) noexcept nogil:
+    """Those of one color, in the order of their keys and ranks."""
+    cdef Comm *parent = comm_of(handle)
+    cdef Wish own = Wish(color, key)
+    cdef Wish *wishes
+    cdef int *ranks
+    cdef int code = MPI_ERR_NO_MEM
+    made[0] = MPI_COMM_NULL
+    if parent == NULL:
+        return error_raise(NULL, MPI_ERR_COMM)
+    if color < 0 and color != MPI_UNDEFINED:
+        return error_raise(parent, MPI_ERR_ARG)
+    wishes = <Wish *>malloc((parent.size + parent.peers) * sizeof(Wish))
+    ranks = <int *>malloc((parent.size + parent.peers) * sizeof(int))
+    if wishes != NULL and ranks != NULL:
+        if parent.remote == NULL:
+            code = allgather_bytes(parent, &own, wishes, sizeof(Wish))
+        else:
+            code = inter_gather(parent, &own, wishes, wishes + parent.size, sizeof(Wish))
+    if code == MPI_SUCCESS:
+        code = split_by(parent, wishes, color, ranks, made)
+    free(wishes)
+    free(ranks)
+    return ended(parent, code)
+
+
+cdef int split_by(Comm *parent, const Wish *wishes, int color, int *ranks,
+                  MPI_Comm *made) noexcept nogil:
+    """Of an inter-communicator both groups need a rank of that color. `ranks`: room for all."""
+    # Those of different colors share a context: no two of them have a rank in common.
+    cdef uint32_t context = agree_on_contexts(parent, 1)
+    cdef int *remote = NULL
+    cdef Comm *comm
+    cdef int size, peers
+    if color == MPI_UNDEFINED:
+        return MPI_SUCCESS
+    peers = size = in_order(parent.ranks, parent.size, wishes, color, ranks)
+    if parent.remote != NULL:
+        remote = ranks + size
+        peers = in_order(parent.remote, parent.peers, wishes + parent.size, color, remote)
+    if peers == 0:
+        return MPI_SUCCESS
+    comm = comm_make_inter(parent, context, ranks, size, remote, peers)
+    if comm == NULL:
+        return MPI_ERR_NO_MEM
+    made[0] = comm.handle
+    return MPI_SUCCESS
+
+
+cdef int in_order(const int *ranks, int size, const Wish *wishes, int color,
+                  int *chosen) noexcept nogil:
+    """Ranks in the world of those of `color`, by key; how many. By insertion."""
+    cdef int rank, place, count = 0
+    for rank in range(size):
+        if wishes[rank].color != color:
+            continue
+        place = count
+        while place > 0 and wishes[chosen[place - 1]].key > wishes[rank].key:
+            chosen[place] = chosen[place - 1]
+            place -= 1
+        chosen[place] = rank
+        count += 1
+    for place in range(count):
+        chosen[place] = ranks[chosen[place]]
+    return count
+
+
+cdef int split_type(MPI_Comm handle, int kind, int key, MPI_Info info,
+                    MPI_Comm *made) noexcept nogil:
+    """MPI_COMM_TYPE_SHARED: the ranks of one emulated node."""
+    cdef Comm *parent = comm_of(handle)
+    if parent == NULL:
+        return error_raise(NULL, MPI_ERR_COMM)
+    if kind != TYPE_SHARED and kind != MPI_UNDEFINED:
+        return error_raise(parent, MPI_ERR_ARG)
+    return split(handle, MPI_UNDEFINED if kind == MPI_UNDEFINED else world.nodes[world.rank], key,
+                 made)
+
+
+cdef void comm_create_fill(mpi_table *table) noexcept nogil:
+    table.Comm_dup = dup
+    table.Comm_dup_with_info = dup_with_info
+    table.Comm_idup = idup
+    table.Comm_create = create
+    table.Comm_create_group = create_group
+    table.Comm_split = split
+    table.Comm_split_type = split_type
