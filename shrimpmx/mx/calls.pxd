@@ -12,7 +12,7 @@ from shrimpmx.mx.match cimport match_adopt, match_receive, match_remove, match_u
 from shrimpmx.mx.pool cimport pool_take
 from shrimpmx.mx.request cimport request_forget, request_release
 from shrimpmx.mx.send cimport send_start
-from shrimpmx.mx.types cimport REQUEST_RECEIVE, MxPartner, MxRequest
+from shrimpmx.mx.types cimport REQUEST_RECEIVE, REQUEST_TAKEN, MxPartner, MxRequest
 from shrimpmx.native.atomics cimport compare_exchange_u32
 from shrimpmx.wait.strategy cimport WaitResult
 
@@ -51,8 +51,12 @@ cdef inline MxRequest *call_peek(EndpointCore core, uint64_t match, uint64_t mas
 
 
 cdef inline void call_take(EndpointCore core, MxRequest *message) noexcept nogil:
-    """From now on no receive finds this unexpected message, until call_receive_taken."""
+    """From now on no receive finds this unexpected message, until call_receive_taken.
+
+    It is done, with an error, if its sender is given up meanwhile.
+    """
     match_remove(core.library, message)
+    message.flags |= REQUEST_TAKEN
 
 
 cdef inline MxRequest *call_receive_taken(EndpointCore core, MxRequest *message, void *data,

@@ -20,7 +20,7 @@ from shrimpmx.mx.pool cimport pool_give, pool_take
 from shrimpmx.mx.request cimport request_complete
 from shrimpmx.mx.send cimport send_notify
 from shrimpmx.mx.types cimport (
-    REQUEST_KEPT, REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_SEND, STATUS_ABORTED,
+    REQUEST_KEPT, REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_SEND, REQUEST_TAKEN, STATUS_ABORTED,
     STATUS_BAD_RDMA_WINDOW, STATUS_NO_RESOURCES, STATUS_SUCCESS, STATUS_UNREACHABLE, MxPartner,
     MxRequest, RequestStatus, list_append, list_empty, list_insert_after, list_remove,
     request_of_chain, request_of_queue,
@@ -192,7 +192,10 @@ cdef void large_receives_drop(Library library, MxPartner *partner,
             if request.sender != NULL:  # sent to ourselves
                 request_complete(library, request.sender, status)
                 request.sender = NULL
-            pool_give(&library.pool, request)
+            if request.flags & REQUEST_TAKEN:
+                request_complete(library, request, status)
+            else:
+                pool_give(&library.pool, request)
             continue
         # A pull that still runs finds its region gone, and ends without harm.
         large_release(library, request)

@@ -14,8 +14,8 @@ from shrimpmx.mx.pool cimport pool_give, pool_take
 from shrimpmx.mx.request cimport request_complete, request_give_data
 from shrimpmx.mx.to_self cimport end_send_to_self
 from shrimpmx.mx.types cimport (
-    REQUEST_LARGE, REQUEST_PARTIAL, REQUEST_POSTED, REQUEST_RECEIVE, STATUS_CANCELLED,
-    STATUS_SUCCESS, STATUS_TRUNCATED, MxRequest, list_insert_after, list_remove,
+    REQUEST_DONE, REQUEST_LARGE, REQUEST_PARTIAL, REQUEST_POSTED, REQUEST_RECEIVE, STATUS_CANCELLED,
+    STATUS_SUCCESS, STATUS_TRUNCATED, MxRequest, RequestStatus, list_insert_after, list_remove,
 )
 from shrimpmx.native.trace cimport TRACE_received
 from shrimpmx.shared.layout cimport COUNTER_cancelled, COUNTER_recv_messages, COUNTER_truncated
@@ -50,6 +50,12 @@ cdef bint match_cancel(Library library, MxRequest *request) noexcept nogil:
 
 
 cdef void match_adopt(Library library, MxRequest *receive, MxRequest *kept) noexcept nogil:
+    if kept.flags & REQUEST_DONE:  # taken, before its sender was given up
+        receive.partner = kept.partner
+        request_complete(library, receive, <RequestStatus>kept.status)
+        request_give_data(library, kept)
+        pool_give(&library.pool, kept)
+        return
     if kept.flags & REQUEST_LARGE:
         large_adopt(library, receive, kept)
         return

@@ -18,10 +18,11 @@ from shrimpmx.mx.pool cimport pool_give
 from shrimpmx.mx.request cimport request_complete, request_give_data
 from shrimpmx.mx.send cimport send_end
 from shrimpmx.mx.types cimport (
-    ACK_NONE, REQUEST_KEPT, REQUEST_NOTIFY, REQUEST_PARTIAL, SEQNUM_FIRST, SEQNUM_SESSION_MASK,
-    SEQNUM_SESSION_STEP, STATUS_BAD_ENDPOINT, STATUS_BAD_SESSION, STATUS_CLOSED, STATUS_UNREACHABLE,
-    MxPartner, MxRequest, RequestStatus, list_append, list_clear, list_empty, list_remove,
-    partner_of_refusals, request_of_chain, request_of_queue, seqnum_same_session,
+    ACK_NONE, REQUEST_KEPT, REQUEST_NOTIFY, REQUEST_PARTIAL, REQUEST_TAKEN, SEQNUM_FIRST,
+    SEQNUM_SESSION_MASK, SEQNUM_SESSION_STEP, STATUS_BAD_ENDPOINT, STATUS_BAD_SESSION,
+    STATUS_CLOSED, STATUS_UNREACHABLE, MxPartner, MxRequest, RequestStatus, list_append, list_clear,
+    list_empty, list_remove, partner_of_refusals, request_of_chain, request_of_queue,
+    seqnum_same_session,
 )
 from shrimpmx.shared.layout cimport COUNTER_partners_dead
 from shrimpmx.wire.wire cimport NACK_BAD_ENDPOINT, NACK_BAD_SESSION, NACK_ENDPOINT_CLOSED
@@ -177,7 +178,9 @@ cdef void fail_receive(Library library, MxRequest *request,
     match_remove(library, request)
     list_remove(&request.chain)
     request.flags &= ~(<uint32_t>REQUEST_PARTIAL)
-    if request.kind == REQUEST_KEPT or request.kind == REQUEST_NOTIFY:
+    if request.flags & REQUEST_TAKEN:
+        request_complete(library, request, status)
+    elif request.kind == REQUEST_KEPT or request.kind == REQUEST_NOTIFY:
         request_give_data(library, request)
         pool_give(&library.pool, request)
     else:

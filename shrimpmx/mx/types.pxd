@@ -46,6 +46,7 @@ cdef enum RequestFlag:
     REQUEST_ACKED = 512      # a large send that awaits its notify, in MxPartner.large
     REQUEST_FORGOTTEN = 65536  # never tested: it goes to request.forgotten when done
     REQUEST_BOUND = 131072   # a Python Request owns it: it goes to request.completed when done
+    REQUEST_TAKEN = 262144   # a kept message that a call has taken, and will give back
     REQUEST_UNEXPECTED = 536870912  # a message that waits for a receive
     REQUEST_HASHED = 268435456  # in the hash of its side (match_table)
     REQUEST_UNHASHED = 1073741824  # waits under a mask that is not hashed (match_table)
