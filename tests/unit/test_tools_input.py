@@ -21,6 +21,17 @@ from support.tree import ROOT
         (["fuzz.py", "--replay", "{none}"], "none: No such file or directory; crashes are kept"),
         (["fuzz.py", "--replay", "{empty}"], "empty: it holds no frames; crashes are kept in"),
         (["fuzz.py", "--replay", "{directory}"], ": Is a directory; crashes are kept in"),
+        (["compare_mpi.py", "--turns", "0"], "--turns must be from 1 to 1000, not 0"),
+        (["compare_mpi.py", "nothing"], "no measurement begins with nothing"),
+        (["mpi4py_conformance.py"], "name mpi4py's source distribution; get it by `pip download"),
+        (["mpi4py_conformance.py", "{none}"], "none; get it by `pip download"),
+        (["mpi4py_conformance.py", "{empty}"], "empty is no archive; get one by `pip download"),
+        (["mpi4py_conformance.py", "{directory}"], " is not mpi4py's source distribution; get"),
+        (
+            ["mpi4py_conformance.py", "{directory}", "--ranks", "1,no"],
+            "argument --ranks: must be numbers of ranks, as 1,2,4, not '1,no'",
+        ),
+        (["mpi4py_conformance.py", "{directory}", "--timeout", "nan"], "--timeout must be from 1"),
     ],
 )
 def test_what_cannot_be_used(
