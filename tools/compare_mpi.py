@@ -52,7 +52,8 @@ def measurements() -> Iterator[Measurement]:
     examples = Topology.of_this_machine().examples()
     apart = [pair for pair in examples.values() if len(set(pair)) == 2]
     if not apart:
-        raise SystemExit("compare_mpi.py: two CPUs are needed, and this process may use one")
+        print("compare_mpi.py: two CPUs are needed, and this process has one", file=sys.stderr)
+        raise SystemExit(2)
     places = {"near": apart[0], "far": apart[-1]} if len(apart) > 1 else {"": apart[0]}
     if len(apart) == 1:
         print("All CPUs are equally far apart here: nothing is measured twice.")
