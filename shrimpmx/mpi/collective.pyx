@@ -8,9 +8,11 @@ from libc.stdint cimport int64_t, uint8_t
 from shrimpmx.mpi.abi cimport (
     MPI_Comm, MPI_ERR_COMM, MPI_ERR_NO_MEM, MPI_Request, MPI_REQUEST_NULL, MPI_SUCCESS,
 )
+from shrimpmx.mpi.allgather cimport build_allgather
+from shrimpmx.mpi.broadcast cimport build_broadcast
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
 from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.exchange cimport build_allgather, build_barrier, build_broadcast
+from shrimpmx.mpi.exchange cimport build_barrier
 from shrimpmx.mpi.parts cimport Parts
 from shrimpmx.mpi.request cimport KIND_COLLECTIVE, Request, request_new
 from shrimpmx.mpi.schedule cimport (

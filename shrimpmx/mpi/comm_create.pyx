@@ -8,13 +8,13 @@ from shrimpmx.mpi.abi cimport (
     MPI_ERR_TAG, MPI_Group, MPI_Info, MPI_Request, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED,
 )
 from shrimpmx.mpi.attribute cimport attributes_copy
+from shrimpmx.mpi.broadcast cimport build_broadcast
 from shrimpmx.mpi.collective cimport allgather_bytes, begin, run
 from shrimpmx.mpi.communicator cimport (
     Comm, agree_on_contexts, comm_drop, comm_intra_of, comm_leads, comm_made, comm_make,
     comm_make_inter, comm_of, take_contexts,
 )
 from shrimpmx.mpi.error cimport ended, error_raise
-from shrimpmx.mpi.exchange cimport build_broadcast
 from shrimpmx.mpi.group cimport Group, group_of
 from shrimpmx.mpi.intercomm cimport build_agreement, inter_create, inter_gather
 from shrimpmx.mpi.matching cimport CONTEXT_MAX, TAG_MAX

@@ -7,12 +7,13 @@ from shrimpmx.mpi.abi cimport (
     MPI_Comm, MPI_Datatype, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_Request, MPI_SUCCESS, in_place,
     place_itself,
 )
+from shrimpmx.mpi.allgather cimport build_allgather
+from shrimpmx.mpi.alltoall cimport build_alltoall
+from shrimpmx.mpi.broadcast cimport build_broadcast
 from shrimpmx.mpi.collective cimport begin, check_root, ended, is_beside_root, is_root, run
 from shrimpmx.mpi.communicator cimport Comm, comm_of
 from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.exchange cimport (
-    build_allgather, build_alltoall, build_broadcast, build_gather, build_scatter,
-)
+from shrimpmx.mpi.gather cimport build_gather, build_scatter
 from shrimpmx.mpi.parts cimport (
     Elements, Parts, elements_check, elements_of_one, elements_receive, elements_with_counts,
     parts_copy, parts_to_receive, parts_to_send,
@@ -45,7 +46,7 @@ cdef int bcast(void *data, int count, MPI_Datatype datatype, int root, MPI_Comm 
 
 
 cdef int gather_as(const void *data, int count, MPI_Datatype datatype, const Elements *all_parts,
-                   int root, MPI_Comm handle, MPI_Request *request) noexcept nogil:
+                   bint even, int root, MPI_Comm handle, MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
     cdef Elements own = elements_of_one(data, count, datatype)
     cdef Schedule *schedule
@@ -71,13 +72,13 @@ cdef int gather_as(const void *data, int count, MPI_Datatype datatype, const Ele
         if at_root:
             received = parts_to_receive(schedule, all_parts, comm.peers, in_place(own.data))
         sent = own_to_send(schedule, &own)
-        build_gather(schedule, sent.data, sent.length, &received, root)
+        build_gather(schedule, sent.data, sent.length, &received, root, even)
         if at_root:
             elements_receive(schedule, all_parts, &received, comm.peers)
     return ended(comm, run(comm, schedule, request))
 
 
-cdef int scatter_as(const Elements *all_parts, void *into, int into_count,
+cdef int scatter_as(const Elements *all_parts, bint even, void *into, int into_count,
                     MPI_Datatype into_datatype, int root, MPI_Comm handle,
                     MPI_Request *request) noexcept nogil:
     cdef Comm *comm = comm_of(handle)
@@ -107,7 +108,7 @@ cdef int scatter_as(const Elements *all_parts, void *into, int into_count,
             sent = parts_to_send(schedule, all_parts, comm.peers)
         if not in_place(own.data):
             received = parts_to_receive(schedule, &own, 1, False)
-        build_scatter(schedule, &sent, received.data, received.length, root)
+        build_scatter(schedule, &sent, received.data, received.length, root, even)
         if not in_place(own.data):
             elements_receive(schedule, &own, &received, 1)
     return ended(comm, run(comm, schedule, request))
@@ -158,7 +159,7 @@ cdef int alltoall_as(const Elements *from_here, const Elements *to_here, MPI_Com
         # What is sent in place would be overwritten.
         sent = (parts_copy(schedule, &received, comm.peers) if in_place(from_here.data)
                 else parts_to_send(schedule, from_here, comm.peers))
-        build_alltoall(schedule, &sent, &received)
+        build_alltoall(schedule, &sent, &received, to_here.counts == NULL)
         elements_receive(schedule, to_here, &received, comm.peers)
     return ended(comm, run(comm, schedule, request))
 
@@ -187,28 +188,28 @@ cdef int gather(const void *data, int count, MPI_Datatype datatype, void *into, 
                 MPI_Datatype into_datatype, int root, MPI_Comm comm,
                 MPI_Request *request) noexcept nogil:
     cdef Elements parts = elements_of_one(into, into_count, into_datatype)
-    return gather_as(data, count, datatype, &parts, root, comm, request)
+    return gather_as(data, count, datatype, &parts, True, root, comm, request)
 
 
 cdef int gatherv(const void *data, int count, MPI_Datatype datatype, void *into, const int *counts,
                  const int *places, MPI_Datatype into_datatype, int root, MPI_Comm comm,
                  MPI_Request *request) noexcept nogil:
     cdef Elements parts = elements_with_counts(into, counts, places, into_datatype)
-    return gather_as(data, count, datatype, &parts, root, comm, request)
+    return gather_as(data, count, datatype, &parts, False, root, comm, request)
 
 
 cdef int scatter(const void *data, int count, MPI_Datatype datatype, void *into, int into_count,
                  MPI_Datatype into_datatype, int root, MPI_Comm comm,
                  MPI_Request *request) noexcept nogil:
     cdef Elements parts = elements_of_one(data, count, datatype)
-    return scatter_as(&parts, into, into_count, into_datatype, root, comm, request)
+    return scatter_as(&parts, True, into, into_count, into_datatype, root, comm, request)
 
 
 cdef int scatterv(const void *data, const int *counts, const int *places, MPI_Datatype datatype,
                   void *into, int into_count, MPI_Datatype into_datatype, int root, MPI_Comm comm,
                   MPI_Request *request) noexcept nogil:
     cdef Elements parts = elements_with_counts(data, counts, places, datatype)
-    return scatter_as(&parts, into, into_count, into_datatype, root, comm, request)
+    return scatter_as(&parts, False, into, into_count, into_datatype, root, comm, request)
 
 
 cdef int allgather(const void *data, int count, MPI_Datatype datatype, void *into, int into_count,

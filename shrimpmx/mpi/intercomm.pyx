@@ -13,13 +13,14 @@ from shrimpmx.mpi.abi cimport (
     MPI_COMM_NULL, MPI_Comm, MPI_ERR_COMM, MPI_ERR_NO_MEM, MPI_ERR_RANK, MPI_ERR_TAG, MPI_SUCCESS,
     MPI_UNDEFINED,
 )
+from shrimpmx.mpi.broadcast cimport build_broadcast
 from shrimpmx.mpi.collective cimport begin, broadcast_bytes, run
 from shrimpmx.mpi.communicator cimport (
     Comm, agree_on_contexts, comm_intra_of, comm_leads, comm_made, comm_make, comm_make_inter,
     comm_of, take_contexts,
 )
 from shrimpmx.mpi.error cimport ended, error_raise
-from shrimpmx.mpi.exchange cimport build_broadcast, send_to_all
+from shrimpmx.mpi.exchange cimport send_to_all
 from shrimpmx.mpi.group cimport Group
 from shrimpmx.mpi.matching cimport TAG_MAX
 from shrimpmx.mpi.schedule cimport (

@@ -14,12 +14,12 @@ from shrimpmx.mpi.collective cimport begin, check_root, ended, is_beside_root, i
 from shrimpmx.mpi.communicator cimport Comm, comm_intra_of, comm_of
 from shrimpmx.mpi.datatype cimport Datatype, datatype_of
 from shrimpmx.mpi.error cimport error_raise
-from shrimpmx.mpi.exchange cimport build_scatter
 from shrimpmx.mpi.operation cimport operation_check
-from shrimpmx.mpi.parts cimport Parts, part_at
-from shrimpmx.mpi.reduction cimport build_allreduce, build_reduce, build_scan
+from shrimpmx.mpi.reduce_scatter cimport build_reduce_scatter
+from shrimpmx.mpi.reduction cimport build_allreduce, build_reduce
+from shrimpmx.mpi.scan cimport build_scan
 from shrimpmx.mpi.schedule cimport (
-    Schedule, schedule_copy, schedule_pack, schedule_round, schedule_take, schedule_unpack,
+    Schedule, schedule_pack, schedule_round, schedule_take, schedule_unpack,
 )
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
@@ -169,12 +169,9 @@ cdef int exscan(const void *data, void *into, int count, MPI_Datatype datatype, 
 cdef int reduce_scatter_as(const void *data, void *into, int count, const int *counts,
                            MPI_Datatype datatype, MPI_Op operation, MPI_Comm handle,
                            MPI_Request *request) noexcept nogil:
-    """To rank 0, and from there to all: its own part, `count` or `counts[rank]` elements. On an
-    inter-communicator each rank takes its part of all.
-    """
+    """Each rank gets `count` elements, or `counts[rank]`."""
     cdef Comm *comm = comm_of(handle)
     cdef Reduction reduction
-    cdef Parts parts
     cdef int64_t total = 0
     cdef int rank, own, code, least = count
     if comm == NULL:
@@ -187,36 +184,10 @@ cdef int reduce_scatter_as(const void *data, void *into, int count, const int *c
         &reduction, comm, data, total, datatype, operation, into)
     if code != MPI_SUCCESS:
         return error_raise(comm, code)
-    parts = parts_of_counts(reduction.schedule, count, counts, reduction.unit, comm.size)
-    parts.data = schedule_take(reduction.schedule, total * reduction.unit)
-    if comm.remote != NULL:
-        build_allreduce(reduction.schedule, reduction.data, parts.data, total, reduction.unit)
-        schedule_copy(reduction.schedule, part_at(&parts, comm.rank), reduction.into,
-                      own * reduction.unit)
-    else:
-        build_reduce(reduction.schedule, reduction.data, parts.data, total, reduction.unit, 0)
-        schedule_round(reduction.schedule)
-        build_scatter(reduction.schedule, &parts, reduction.into, own * reduction.unit, 0)
+    build_reduce_scatter(reduction.schedule, reduction.data, reduction.into, count, counts,
+                         reduction.unit)
     finish_reduction(&reduction, own)
     return ended(comm, run(comm, reduction.schedule, request))
-
-
-cdef Parts parts_of_counts(Schedule *schedule, int count, const int *counts, int64_t unit,
-                           int size) noexcept nogil:
-    """Side by side."""
-    cdef Parts parts = Parts(NULL, count * unit, NULL, NULL)
-    cdef int rank
-    if counts == NULL:
-        return parts
-    parts.lengths = <int64_t *>schedule_take(schedule, 2 * size * sizeof(int64_t))
-    if parts.lengths == NULL:
-        return parts
-    parts.offsets = parts.lengths + size
-    for rank in range(size):
-        parts.lengths[rank] = counts[rank] * unit
-        parts.offsets[rank] = (0 if rank == 0
-                               else parts.offsets[rank - 1] + parts.lengths[rank - 1])
-    return parts
 
 
 cdef int reduce_scatter(const void *data, void *into, const int *counts, MPI_Datatype datatype,

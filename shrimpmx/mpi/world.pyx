@@ -4,6 +4,8 @@ start() is the last Python that runs: MPI_Finalize comes when the interpreter is
 it from Py_AtExit). What the compiled calls use is kept for ever.
 """
 
+import os
+
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
@@ -61,6 +63,7 @@ from shrimpmx.shared.layout cimport RUNNER_DONE, RUNNER_FAILED, runner_record
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult
 
 from shrimpmx.mpi.joining import join_world
+from shrimpmx.mpi.selection import algorithms_select
 
 cdef extern from "<pthread.h>" nogil:
     ctypedef unsigned long pthread_t
@@ -85,6 +88,7 @@ def start(int required):
     Returns the capsule of the table of MPI's functions. `required`: the thread level that the
     program asks for, which changes nothing.
     """
+    algorithms_select(os.environ)
     joined = join_world()
     keep(joined)
     return begin(joined)
