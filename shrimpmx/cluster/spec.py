@@ -129,8 +129,9 @@ class ClusterSpec:
     `distance`: how far a rank's CPU is to be from that of its interrupts. `hardware_counters`: each
     process counts cache references and misses, where the CPU does. `binding` is the
     `process_binding` of `mx`, whose file is read here only: all of a run goes by the same lines.
-    `deadline_s`: seconds after which the run is given up; FOREVER_S: never. `allowed_cpus`: CPUs of
-    the machine that it may use; empty: all that the caller may.
+    `deadline_s`: seconds after which the run is given up; FOREVER_S: never. `silence_s`: seconds
+    after which MPI ranks that all wait are reported; 0: never. `allowed_cpus`: CPUs of the machine
+    that it may use; empty: all that the caller may.
     """
 
     ranks: tuple[RankSpec, ...]
@@ -160,6 +161,7 @@ class ClusterSpec:
     dilation: float = 1.0
     seed: int = 1
     deadline_s: float = 60.0
+    silence_s: float = 0.0
     allowed_cpus: tuple[int, ...] = ()
     binding: Binding = field(init=False, repr=False)
 

@@ -124,6 +124,13 @@ def _add_program_options(parser: argparse.ArgumentParser) -> None:
         *("--timeout", "-timeout"), type=float, metavar="S", help="give up after S seconds"
     )
     parser.add_argument(
+        "--silence",
+        type=float,
+        default=10.0,
+        metavar="S",
+        help="report what ranks wait for when all have waited for S seconds (10); 0: never",
+    )
+    parser.add_argument(
         "--stdin",
         choices=("0", "all", "none"),
         default="0",
@@ -165,6 +172,8 @@ def _check(options: argparse.Namespace) -> None:
         raise InputError(f"-n must be at least 1, not {options.n}")
     if options.timeout is not None and not 0 < options.timeout <= FOREVER_S:
         raise InputError(f"--timeout must be more than 0 seconds, not {options.timeout:g}")
+    if not 0 <= options.silence <= FOREVER_S:
+        raise InputError(f"--silence must be 0 seconds or more, not {options.silence:g}")
     for setting in options.settings:
         name = split_setting(setting)[0]
         option = OPTIONS.get(name if name == "repeats" else parameter_name(name))

@@ -65,6 +65,7 @@ def _run(options: argparse.Namespace) -> int:
         ClusterExecutor(engine, costs=machine_costs([point], engine)),
         [replace(launch, stdin=each) for each in inputs_of(options)],
         FOREVER_S if options.timeout is None else options.timeout,
+        options.silence,
     )
     spec = executor.spec_of(point, 1)
     engine.place(spec)
@@ -99,6 +100,7 @@ class _Executor:
     points: ClusterExecutor
     launches: list[Launch]
     deadline_s: float
+    silence_s: float
     spec: ClusterSpec | None = None
     result: ClusterResult | None = None
 
@@ -110,6 +112,7 @@ class _Executor:
             spec,
             ranks=tuple(replace(rank, launch=launch) for rank, launch in ranks),
             deadline_s=self.deadline_s,
+            silence_s=self.silence_s,
         )
 
     def run(self, point: Point, seed: int) -> ClusterResult:

@@ -108,7 +108,7 @@ cdef int detach(void *place, int *size) noexcept nogil:
     global attached, attached_bytes
     call_enter(<EndpointCore>world.core)
     if not found_sent((<EndpointCore>world.core).library, NULL):
-        world_wait(found_sent, NULL)
+        world_wait(found_sent, NULL, NULL)
     call_leave(<EndpointCore>world.core)
     (<void **>place)[0] = attached
     size[0] = <int>attached_bytes

@@ -16,8 +16,10 @@ from shrimpmx.mpi.exchange cimport build_barrier
 from shrimpmx.mpi.parts cimport Parts
 from shrimpmx.mpi.request cimport KIND_COLLECTIVE, Request, request_new
 from shrimpmx.mpi.schedule cimport (
-    Schedule, schedule_end, schedule_new, schedule_over, schedule_start, schedules_advance,
+    Schedule, schedule_awaits, schedule_end, schedule_new, schedule_over, schedule_start,
+    schedules_advance,
 )
+from shrimpmx.mpi.shown cimport Awaited, awaited_message
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world, world_wait
 from shrimpmx.mx.calls cimport call_enter, call_leave
@@ -28,6 +30,10 @@ from shrimpmx.mx.library cimport Library
 cdef bint found_over(Library library, void *context) noexcept nogil:
     schedules_advance()
     return schedule_over(<Schedule *>context)
+
+
+cdef void awaited_by_collective(const void *context, Awaited *awaited) noexcept nogil:
+    awaited_message(schedule_awaits(<const Schedule *>context), awaited)
 
 
 cdef Schedule *begin(Comm *comm) noexcept nogil:
@@ -49,7 +55,7 @@ cdef int run(Comm *comm, Schedule *schedule, MPI_Request *handle) noexcept nogil
     schedule_start(schedule)
     if handle == NULL:
         if not schedule_over(schedule):
-            world_wait(found_over, schedule)
+            world_wait(found_over, awaited_by_collective, schedule)
         code = schedule_end(schedule)
     else:
         request = request_new(KIND_COLLECTIVE, comm)

@@ -50,6 +50,8 @@ cdef struct Comm:
 
 # A communicator by a handle that is neither world nor self; NULL: there is none.
 cdef Comm *comm_other(MPI_Comm handle) noexcept nogil
+# That of a context of messages; NULL: there is none any more. Under the lock.
+cdef Comm *comm_of_context(uint32_t context) noexcept nogil
 # It is freed with its last use. Under the lock.
 cdef void comm_drop(Comm *comm) noexcept nogil
 # The first of so many groups of contexts that no communicator has had; 0: there are no more.

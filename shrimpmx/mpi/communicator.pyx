@@ -95,6 +95,19 @@ cdef Comm *comm_other(MPI_Comm handle) noexcept nogil:
     return comms[number] if comms[number].handle == handle and not comms[number].freed else NULL
 
 
+cdef Comm *comm_of_context(uint32_t context) noexcept nogil:
+    cdef int number = 0
+    if context == CONTEXT_WORLD:
+        return comm_world()
+    if context == CONTEXT_SELF:
+        return comm_self()
+    while number < COMMS and comms[number] != NULL:
+        if comms[number].handle != 0 and comms[number].context == context:
+            return comms[number]
+        number += 1
+    return NULL
+
+
 cdef void comm_drop(Comm *comm) noexcept nogil:
     comm.uses -= 1
     if comm.uses == 0:

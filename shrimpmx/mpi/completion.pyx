@@ -16,7 +16,8 @@ from shrimpmx.mpi.request cimport (
     request_end, request_free, request_of, request_orphan, request_over, status_empty,
     status_of_message,
 )
-from shrimpmx.mpi.schedule cimport schedules_advance
+from shrimpmx.mpi.schedule cimport schedule_awaits, schedules_advance
+from shrimpmx.mpi.shown cimport Awaited, awaited_message
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world, world_wait
 from shrimpmx.mx.calls cimport call_enter, call_leave
@@ -67,6 +68,26 @@ cdef bint found_any(Library library, void *context) noexcept nogil:
             several.chosen = index
             return True
     return False
+
+
+cdef void awaited_by_one(const void *context, Awaited *awaited) noexcept nogil:
+    cdef const Request *request = <const Request *>context
+    if request.kind == KIND_COLLECTIVE:
+        awaited_message(schedule_awaits(request.schedule), awaited)
+    else:
+        awaited_message(request.mx, awaited)
+
+
+cdef void awaited_by_several(const void *context, Awaited *awaited) noexcept nogil:
+    """The first that is not over."""
+    cdef const Several *several = <const Several *>context
+    cdef Request *request
+    cdef int index
+    for index in range(several.count):
+        request = request_of(several.handles[index], False)
+        if request != NULL and request.kind != KIND_INACTIVE and not request_over(request):
+            awaited_by_one(request, awaited)
+            return
 
 
 cdef void look() noexcept nogil:
@@ -139,7 +160,7 @@ cdef int wait(MPI_Request *handle, MPI_Status *status) noexcept nogil:
         code = MPI_ERR_REQUEST
     else:
         if not request_over(request):
-            world_wait(found_one, request)
+            world_wait(found_one, awaited_by_one, request)
         code = end_of(handle, status, &comm)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(comm, code)
@@ -159,7 +180,7 @@ cdef int waitall(int count, MPI_Request *handles, MPI_Status *statuses) noexcept
     call_enter(<EndpointCore>world.core)
     if check_handles(handles, count) != NONE:
         if not found_all((<EndpointCore>world.core).library, &several):
-            world_wait(found_all, &several)
+            world_wait(found_all, awaited_by_several, &several)
         code = end_of_all(handles, count, statuses, &comm)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS if code == MPI_SUCCESS else error_raise(comm, code)
@@ -216,7 +237,7 @@ cdef int any_of(int count, MPI_Request *handles, int *chosen, int *flag,
             look()
         found = found_any((<EndpointCore>world.core).library, &several)
         if not found and flag == NULL:
-            world_wait(found_any, &several)
+            world_wait(found_any, awaited_by_several, &several)
             found = True
         if found:
             code = end_of(&handles[several.chosen], status, &comm)
@@ -254,7 +275,7 @@ cdef int some_of(int count, MPI_Request *handles, int *ended, int *indices,
     elif active > 0:
         look()
         if wait_for_one and not found_any((<EndpointCore>world.core).library, &several):
-            world_wait(found_any, &several)
+            world_wait(found_any, awaited_by_several, &several)
         for index in range(count):
             if not is_over(handles[index]):
                 continue

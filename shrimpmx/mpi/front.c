@@ -50,6 +50,13 @@ static double outside_Wtick(void) {
     return seconds(tick);
 }
 
+/* The function of MPI that this thread has called last. */
+static _Thread_local int called __attribute__((tls_model("initial-exec")));
+
+static int last_called(void) {
+    return called;
+}
+
 #include "mpi/calls.h"
 
 static void end(int as) {
@@ -105,7 +112,7 @@ static const struct mpi_table *start_world(int required, int *provided) {
     if (module == NULL)
         exit_by_exception("MPI_Init needs shrimpmx in the Python that runs the program\n");
     /* What the pair holds is kept for ever: MPI_Finalize comes when Python is gone. */
-    pair = python.PyObject_CallMethod(module, "start", "i", required);
+    pair = python.PyObject_CallMethod(module, "start", "in", required, (ssize_t)last_called);
     if (pair != NULL && python.PyArg_ParseTuple(pair, "Oi", &capsule, provided))
         started = python.PyCapsule_GetPointer(capsule, "shrimpmx.mpi.world.table");
     if (started == NULL)
@@ -133,6 +140,7 @@ EXPORTED int MPI_Init(int *argc, char ***argv) {
 PROFILED(Init)
 
 EXPORTED int MPI_Finalize(void) {
+    called = MPI_FUNCTION_Finalize;
     const int result = table->Finalize();
     end(FINALIZED);
     return result;

@@ -104,7 +104,8 @@ def _calls_h() -> Iterator[str]:
         if each.name != "Finalize":
             yield f"EXPORTED {each.returns} MPI_{each.name}({_arguments(each)})"
             call = [*each.arguments, "NULL"] if each.waits_for else each.arguments
-            yield f"{{ return table->{each.waits_for or each.name}({', '.join(call)}); }}"
+            yield f"{{ called = MPI_FUNCTION_{each.name};"
+            yield f"  return table->{each.waits_for or each.name}({', '.join(call)}); }}"
             yield f"PROFILED({each.name})"
 
 

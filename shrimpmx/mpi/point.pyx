@@ -23,6 +23,7 @@ from shrimpmx.mpi.request cimport (
     received_bytes, request_new, request_of, status_empty, status_of_message,
 )
 from shrimpmx.mpi.schedule cimport schedules_advance
+from shrimpmx.mpi.shown cimport Awaited, awaited_message
 from shrimpmx.mpi.staging cimport Staged, stage_receive, stage_send, staged_end
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world, world_wait
@@ -151,7 +152,7 @@ cdef int finish(MxRequest *request, Staged *staged, MPI_Status *status,
         staged_end(staged, 0)
         return MPI_ERR_NO_MEM
     if not request.flags & REQUEST_DONE:
-        world_wait(found_over, request)
+        world_wait(found_over, awaited_by_call, request)
     if not is_send:
         code = status_of_message(request, status)
     elif request.status > STATUS_TRUNCATED:
@@ -285,6 +286,10 @@ cdef bint found_over(Library library, void *context) noexcept nogil:
     return found_done(library, context)
 
 
+cdef void awaited_by_call(const void *context, Awaited *awaited) noexcept nogil:
+    awaited_message(<const MxRequest *>context, awaited)
+
+
 cdef struct Probe:
     const Envelope *envelope
     MxRequest *message
@@ -296,6 +301,11 @@ cdef bint found_message(Library library, void *context) noexcept nogil:
     wanted.message = call_peek(<EndpointCore>world.core, wanted.envelope.match,
                                wanted.envelope.mask)
     return wanted.message != NULL
+
+
+cdef void awaited_by_probe(const void *context, Awaited *awaited) noexcept nogil:
+    cdef const Probe *wanted = <const Probe *>context
+    awaited[0] = Awaited(True, wanted.envelope.match, wanted.envelope.mask, NULL)
 
 
 cdef int probe_as(int source, int tag, MPI_Comm handle, int *flag, MPI_Message *taken,
@@ -321,7 +331,7 @@ cdef int probe_as(int source, int tag, MPI_Comm handle, int *flag, MPI_Message *
         (<EndpointCore>world.core).progress_c()
     found = found_message((<EndpointCore>world.core).library, &wanted)
     if not found and flag == NULL:
-        world_wait(found_message, &wanted)
+        world_wait(found_message, awaited_by_probe, &wanted)
         found = True
     if found:
         status_of_message(wanted.message, status)

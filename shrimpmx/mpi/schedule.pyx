@@ -275,6 +275,16 @@ cdef bint schedule_over(const Schedule *schedule) noexcept nogil:
     return schedule.position >= schedule.count and not schedule.busy
 
 
+cdef const MxRequest *schedule_awaits(const Schedule *schedule) noexcept nogil:
+    cdef int index = schedule.position
+    while index < schedule.count and schedule.steps[index].kind != STEP_ROUND:
+        if (schedule.steps[index].mx != NULL
+                and not schedule.steps[index].mx.flags & REQUEST_DONE):
+            return schedule.steps[index].mx
+        index += 1
+    return NULL
+
+
 cdef int schedule_end(Schedule *schedule) noexcept nogil:
     cdef int index, code = schedule.code
     cdef Room *room

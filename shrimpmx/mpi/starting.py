@@ -10,15 +10,16 @@ from shrimpmx.errors import ShrimpmxError
 EXIT_NOT_STARTED = 2
 
 
-def start(required: int) -> tuple[object, int]:
+def start(required: int, called: int) -> tuple[object, int]:
     """The capsule of the world's function table, and the level of threads that it provides.
 
-    `required` and the level are MPI's, 0 MPI_THREAD_SINGLE to 3 MPI_THREAD_MULTIPLE. An error of
-    the user's is printed as one sentence and becomes SystemExit; MPI_Init then ends the process.
+    `required` and the level are MPI's, 0 MPI_THREAD_SINGLE to 3 MPI_THREAD_MULTIPLE. `called` is
+    the address of a function that tells which function of MPI the calling thread is in. An error
+    of the user's is printed as one sentence and becomes SystemExit; MPI_Init then ends the process.
     """
     try:
         world = importlib.import_module("shrimpmx.mpi.world")
-        return world.start(required), world.provided
+        return world.start(required, called), world.provided
     except ShrimpmxError as error:
         sentence = str(error)
     except ImportError as error:

@@ -6,6 +6,7 @@ datatypes, operations, keys, info objects and the buffer of buffered sends are t
 
 from libc.stdint cimport uint32_t
 
+from shrimpmx.mpi.shown cimport awaited_function
 from shrimpmx.mx.core cimport EndpointCore, found_function
 from shrimpmx.mx.types cimport MxPartner
 from shrimpmx.shared.layout cimport control_header, runner_record
@@ -29,7 +30,9 @@ cdef struct World:
 # That of the stack that runs.
 cdef World *world
 
-# Waits under the lock until found(context). If the run has ended it does not return.
-cdef void world_wait(found_function found, void *context) noexcept nogil
+# Waits under the lock until found(context); `awaiting` tells what for, NULL: nothing to tell. If
+# the run has ended it does not return.
+cdef void world_wait(found_function found, awaited_function awaiting,
+                     void *context) noexcept nogil
 # Ends this process at once, and with it the run: Abort, and errors that are fatal.
 cdef void world_abort(int code) noexcept nogil

@@ -48,6 +48,7 @@ from shrimpmx.mpi.point cimport point_fill
 from shrimpmx.mpi.reduction_calls cimport reduction_calls_fill
 from shrimpmx.mpi.refusal cimport refuse_all
 from shrimpmx.mpi.schedule cimport schedules_of_world
+from shrimpmx.mpi.shown cimport awaited_function, shown_clear, shown_start, shown_write
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.topology cimport topology_fill
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_wait
@@ -60,7 +61,7 @@ from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport RUNNER_DONE, RUNNER_FAILED, runner_record
-from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult
+from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WaitResult
 
 from shrimpmx.mpi.joining import join_world
 from shrimpmx.mpi.selection import algorithms_select
@@ -75,6 +76,8 @@ provided = MPI_THREAD_MULTIPLE
 
 # Between two looks at the other ranks while this one has finished, ns.
 cdef int64_t LOOK_NS = 1_000_000
+# How long a call has waited when it shows so, and between two times that it does, ns (ours).
+cdef int64_t SHOW_NS = 250_000_000
 
 cdef:
     mpi_table table
@@ -82,26 +85,26 @@ cdef:
     pthread_t main_thread
 
 
-def start(int required):
+def start(int required, size_t called=0):
     """Join the run that this process was started in, or be a world of one.
 
     Returns the capsule of the table of MPI's functions. `required`: the thread level that the
-    program asks for, which changes nothing.
+    program asks for, which changes nothing. `called`: see shown_start.
     """
     algorithms_select(os.environ)
     joined = join_world()
     keep(joined)
-    return begin(joined)
+    return begin(joined, called)
 
 
-def begin(joined):
+def begin(joined, size_t called=0):
     """Let MPI's calls of this process be those of `joined`, which has to outlive them, until
-    another begins or goes on: the capsule of the table of functions.
+    another begins or goes on: the capsule of the table of functions. `called`: see shown_start.
     """
     global level, main_thread, provided
     provided = level = MPI_THREAD_SERIALIZED if joined.signals else MPI_THREAD_MULTIPLE
     main_thread = pthread_self()
-    bind(joined)
+    bind(joined, called)
     group_start()
     datatype_start()
     comm_start()
@@ -125,7 +128,7 @@ cdef void keep(object joined):
     Py_INCREF(joined)
 
 
-cdef int bind(object joined) except -1:
+cdef int bind(object joined, size_t called) except -1:
     global world
     cdef EndpointCore core = joined.endpoint
     cdef Control control
@@ -153,6 +156,7 @@ cdef int bind(object joined) except -1:
         for number, runner in enumerate(joined.runners):
             world.runners[number] = control.runner(runner)
         world.me = world.runners[world.rank]
+        shown_start(control, joined.runners[world.rank], called)
     return 0
 
 
@@ -198,12 +202,20 @@ cdef void fill() noexcept nogil:
 
 # -- waiting ---------------------------------------------------------------------
 
-cdef void world_wait(found_function found, void *context) noexcept nogil:
-    cdef WaitResult result = WAIT_TIMED_OUT
+cdef void world_wait(found_function found, awaited_function awaiting,
+                     void *context) noexcept nogil:
+    cdef bint first = True
+    cdef int64_t limit_ns = NEVER_NS if world.me == NULL else SHOW_NS
+    cdef WaitResult result = call_wait(<EndpointCore>world.core, found, context, limit_ns)
+    if result == WAIT_READY:
+        return
     while result != WAIT_READY:
-        result = call_wait(<EndpointCore>world.core, found, context, NEVER_NS)
         if result == WAIT_STOPPED:
             _exit(1)  # another rank has failed, and the supervisor says so
+        shown_write(awaiting, context, first)
+        first = False
+        result = call_wait(<EndpointCore>world.core, found, context, limit_ns)
+    shown_clear()
 
 
 cdef void world_abort(int code) noexcept nogil:
@@ -241,13 +253,12 @@ cdef int finalize() noexcept nogil:
     if world.me == NULL:
         return MPI_SUCCESS
     call_enter(<EndpointCore>world.core)
-    world_wait(found_drained, NULL)
+    world_wait(found_drained, NULL, NULL)
     store_release_u32(<void *>&world.me.state, RUNNER_DONE)
     while not found_all_done((<EndpointCore>world.core).library, NULL):
         if world.header.stop != 0:
             break
-        call_wait(<EndpointCore>world.core, found_all_done, NULL,
-                  (<EndpointCore>world.core).library.now_ns + LOOK_NS)
+        call_wait(<EndpointCore>world.core, found_all_done, NULL, LOOK_NS)
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS
 

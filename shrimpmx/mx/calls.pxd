@@ -16,9 +16,10 @@ from shrimpmx.mx.types cimport REQUEST_RECEIVE, REQUEST_TAKEN, MxPartner, MxRequ
 from shrimpmx.native.atomics cimport compare_exchange_u32
 from shrimpmx.wait.strategy cimport WaitResult
 
-# Waits under the lock, with passes, until found(context). WAIT_STOPPED: the run has ended.
+# Waits under the lock, with passes, until found(context), for `limit_ns` or NEVER_NS at most.
+# WAIT_STOPPED: the run has ended. WAIT_TIMED_OUT may come early.
 cdef WaitResult call_wait(EndpointCore core, found_function found, void *context,
-                          int64_t deadline_ns) noexcept nogil
+                          int64_t limit_ns) noexcept nogil
 
 
 cdef inline void call_enter(EndpointCore core) noexcept nogil:

@@ -5,19 +5,20 @@ from libc.stdint cimport int64_t, uint32_t
 from shrimpmx.mx.core cimport EndpointCore, found_function
 from shrimpmx.mx.progress cimport progress
 from shrimpmx.native.atomics cimport fetch_add_u32
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
 
 
 cdef WaitResult call_wait(EndpointCore core, found_function found, void *context,
-                          int64_t deadline_ns) noexcept nogil:
+                          int64_t limit_ns) noexcept nogil:
     cdef uint32_t wakeups = core.library.lock.wakeups
     cdef WaitResult result
+    cdef int64_t deadline_ns = NEVER_NS
     progress(core.library)
     if found(core.library, context):
         return WAIT_READY
-    if core.library.now_ns >= deadline_ns:
-        core.stop_looking()
-        return WAIT_TIMED_OUT
+    if limit_ns != NEVER_NS:
+        deadline_ns = core.library.now_ns + limit_ns
     if core.held_spin_ns > 0 and core.library.lock.waiting == 0:
         if core.spin_held(found, context, deadline_ns):
             return WAIT_READY

@@ -15,6 +15,7 @@ from shrimpmx.shared.layout cimport (
     STOP_NO, agent_record, control_agent, control_header, control_runner, counter_name,
     runner_record, wait_account,
 )
+from shrimpmx.shared.shown cimport SHOWN_MESSAGES, control_shown, shown_message, shown_wait
 
 from os import getpid
 
@@ -27,6 +28,7 @@ AGENT_KINDS = {
 }
 RUNNER_STATES = ("starting", "ready", "running", "done", "failed")
 STOP_STATES = {"no": STOP_NO, "finish": STOP_FINISH, "abort": STOP_ABORT}
+SHOWN_KINDS = ("nothing", "send", "receive", "collective")
 _KIND_NAMES = {number: name for name, number in AGENT_KINDS.items()}
 
 
@@ -42,6 +44,17 @@ def counter_names(kind: str) -> list:
     return names
 
 
+cdef dict _message(const shown_message *message):
+    return {
+        "kind": SHOWN_KINDS[message.kind],
+        "peer": message.peer,
+        "world_peer": message.world_peer,
+        "tag": message.tag,
+        "length": message.length,
+        "comm": message.comm.decode(errors="replace"),
+    }
+
+
 cdef class Control:
     """A process's view of the control segment; keeps the segment attached."""
 
@@ -53,7 +66,8 @@ cdef class Control:
     @staticmethod
     def size_bytes(runners: int, agents: int) -> int:
         """Bytes that a control segment of so many processes and agents needs."""
-        records = runners * sizeof(runner_record) + agents * sizeof(agent_record)
+        records = runners * (sizeof(runner_record) + sizeof(shown_wait))
+        records += agents * sizeof(agent_record)
         return sizeof(control_header) + records
 
     @classmethod
@@ -203,6 +217,31 @@ cdef class Control:
             "interrupts_enabled": account.interrupts_enabled,
             "notifications": account.notifications,
             "limits_ns": account.limits_ns,
+        }
+
+    def runner_wait(self, uint32_t runner) -> dict | None:
+        """The call that an MPI rank has waited in for long, since when, and for what; None: it is
+        in none. See struct shown_wait.
+        """
+        self._checked_runner(runner)
+        cdef shown_wait *there = control_shown(self.header, runner)
+        cdef shown_wait copy
+        cdef uint32_t before = 1
+        cdef uint32_t after = 0
+        while before != after or before % 2 == 1:
+            before = load_acquire_u32(&there.version)
+            copy = there[0]
+            full_fence()
+            after = load_acquire_u32(&there.version)
+        if copy.since_ns == 0:
+            return None
+        count = min(copy.unexpected, <uint32_t>SHOWN_MESSAGES)
+        return {
+            "call": copy.call.decode(errors="replace"),
+            "since_ns": copy.since_ns,
+            "awaited": _message(&copy.awaited),
+            "unexpected": copy.unexpected,
+            "oldest": [_message(&copy.oldest[index]) for index in range(count)],
         }
 
     def agent_info(self, uint32_t agent) -> dict:

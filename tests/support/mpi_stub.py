@@ -66,7 +66,7 @@ def stub_world(
         pointers.append(prototype(TABLE[number])(function))
         table[number] = ctypes.cast(pointers[-1], ctypes.c_void_p).value or 0
 
-    def start(required: int) -> object:
+    def start(required: int, called: int) -> object:
         before(required)
         return capsule
 

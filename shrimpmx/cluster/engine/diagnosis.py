@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from shrimpmx.cluster.engine.parts import RunParts
+from shrimpmx.cluster.engine.silence import is_finalizing
 from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.cluster.rank.settle import DUMP_SIGNAL, stack_file
 
@@ -111,9 +112,13 @@ def unreported(parts: RunParts) -> str:
 
 def _ask_for_stacks(parts: RunParts, pids: list[int], states: list[str]) -> None:
     asked = []
-    for plan, pid, state in zip(parts.placement.processes, pids, states, strict=True):
-        # Before it has opened that file the signal would end it.
-        if state not in ("gone", "stopped") and stack_file(parts.directory, plan.name).exists():
+    plans = parts.placement.processes
+    for index, (plan, pid, state) in enumerate(zip(plans, pids, states, strict=True)):
+        # Before it has opened that file the signal would end it, and when its Python is gone.
+        can_write = stack_file(parts.directory, plan.name).exists()
+        if plan.role == "rank" and parts.spec.ranks[plan.agents[0].number].launch is not None:
+            can_write = can_write and not is_finalizing(parts.memory.control, index)
+        if state not in ("gone", "stopped") and can_write:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, DUMP_SIGNAL)
                 asked.append(plan.name)

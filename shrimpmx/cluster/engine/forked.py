@@ -65,8 +65,6 @@ ABORT_LIMIT_S = 0.1
 GROUP_SIGNAL_S = 0.1
 # A selector takes no longer time-out than some days.
 LONGEST_SLEEP_S = 3600.0
-# While no MPI rank has joined: between two looks at what they are, a tenth of the time so far.
-LOOK_MIN_S, LOOK_MAX_S = 0.02, 1.0
 DUMP_FILE = "deadline.txt"
 
 
@@ -273,8 +271,8 @@ class _Run:
             now = time.monotonic()
             self._apply_faults(now)
             times = [timed[0] for timed in [*self.faults, *self.resume]]
-            left = min([self.until, *times]) - now
-            events = self.selector.select(max(0.0, min(left, self._look_s())))
+            left = min([self.until, *times, now + LONGEST_SLEEP_S]) - now
+            events = self.selector.select(max(0.0, min(left, self.mpi.look(self._pids()))))
             # Messages first: a process that reports and then exits has reported.
             self._read_messages(what)
             for key, _ in events:
@@ -286,14 +284,6 @@ class _Run:
             # What came before the deadline has been handled by now, however late it is.
             if now >= self.until and self.waiting_for:
                 self._give_up()
-
-    def _look_s(self) -> float:
-        """For how long it may sleep; looks at ranks that may be those of another MPI."""
-        if not self.mpi.gathering:
-            return LONGEST_SLEEP_S
-        self.mpi.look(self._pids())
-        passed_s = time.monotonic() - self.started
-        return min(max(LOOK_MIN_S, passed_s / 10), LOOK_MAX_S)
 
     def _read_messages(self, what: str) -> None:
         for message in self.parts.channel.receive_all():
@@ -374,18 +364,21 @@ class _Run:
     def _give_up(self) -> None:
         pids = self._pids()
         blamed = self._blamed(pids)
+        states = {
+            plan.name: diagnosis.process_state(pid)
+            for plan, pid in zip(self.placement.processes, pids, strict=True)
+        }
+        doing = states | {
+            name: words for name, words in self.mpi.doing().items() if states[name] != "stopped"
+        }
         interrupts = diagnosis.interrupts_raised(self.parts)
         text = diagnosis.dump(self.parts, pids)
         if self.directory is not None:
             (self.directory / DUMP_FILE).write_text(text)
         LOGGER.error("the run did not end in time\n%s", text)
-        states = {
-            plan.name: diagnosis.process_state(pid)
-            for plan, pid in zip(self.placement.processes, pids, strict=True)
-        }
         places = {name: diagnosis.place_in_program(self.parts, name) for name in blamed}
         causes = ", ".join(
-            f"{name} ({states[name]}{' at ' * bool(places[name])}{places[name]})" for name in blamed
+            f"{name} ({doing[name]}{' at ' * bool(places[name])}{places[name]})" for name in blamed
         )
         told = f"{self.late} because of {causes}"
         # With interrupts meanwhile, or a stopped process, packets wait for a handler.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 import signal
+import sys
+import time
 from pathlib import Path
 
 from shrimpmx.cluster.engine.parts import RunParts
+from shrimpmx.cluster.engine.silence import Silence
 from shrimpmx.cluster.launch import Launch, python_hint
 from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.errors import RankEndedError
@@ -15,6 +19,8 @@ from shrimpmx.errors import RankEndedError
 LIBRARY = re.compile(r"(/\S*/lib(?:p?mpi|mpich)[\w-]*\.so[\d.]*)$", re.M)
 # The exit code where a rank's own is 0.
 UNJOINED = 1
+# While no rank has joined: between two looks at what they are, a tenth of the time so far.
+LOOK_MIN_S, LOOK_MAX_S = 0.02, 1.0
 # With which Python ends after an uncaught exception.
 EXIT_OF_PYTHON = 1
 
@@ -37,15 +43,34 @@ class MpiRanks:
                 self._ranks[plan.name] = ranks[plan.agents[0].number]
         self._alone = len(self._indices) == 1
         self._joined: set[str] = set()
+        self._ended: set[str] = set()
+        self._began = time.monotonic()
+        self._silence_s = parts.spec.silence_s
+        self._silence = Silence(self._control, self._indices, self._silence_s)
         self.absent: list[str] = []
 
     def __contains__(self, name: str) -> bool:
         return name in self._indices
 
-    @property
-    def gathering(self) -> bool:
-        """Whether ranks may still join, none of which has done so yet."""
-        return len(self.absent) < len(self._indices) and not self._joined
+    def look(self, pids: list[int]) -> float:
+        """See what they do, and report a silence. For how long there is nothing else to see, s.
+
+        RankEndedError if a rank has loaded another MPI library.
+        """
+        if not self._joined and self._ended < self._indices.keys():
+            self._check_library(pids)
+            passed_s = time.monotonic() - self._began
+            return min(max(LOOK_MIN_S, passed_s / 10), LOOK_MAX_S)
+        if not self._joined or not self._silence_s:
+            return math.inf
+        report = self._silence.look(self._ended)
+        if report:
+            print(report, file=sys.stderr, flush=True)
+        return min(self._silence_s / 4, LOOK_MAX_S)
+
+    def doing(self) -> dict[str, str]:
+        """What each rank does, by name, once one has joined."""
+        return self._silence.doing(self._ended) if self._joined else {}
 
     def note_ready(self, name: str) -> None:
         """A rank has joined. RankEndedError if another has ended and never will."""
@@ -53,9 +78,8 @@ class MpiRanks:
             self._joined.add(name)
             self._check_all_join()
 
-    def look(self, pids: list[int]) -> None:
-        """RankEndedError if a rank has loaded another MPI library."""
-        name, index = next(each for each in self._indices.items() if each[0] not in self.absent)
+    def _check_library(self, pids: list[int]) -> None:
+        name, index = next(each for each in self._indices.items() if each[0] not in self._ended)
         library = other_library(pids[index])
         if library:
             raise RankEndedError(
@@ -67,6 +91,7 @@ class MpiRanks:
 
     def note_exit(self, name: str, pid: int, exit_code: int) -> None:
         """A rank has ended. RankEndedError if it failed, or others wait for it."""
+        self._ended.add(name)
         info = self._control.runner_info(self._indices[name])
         if exit_code < 0:
             self._fail(name, pid, f"was killed by {_signal_name(-exit_code)}", 128 - exit_code)

@@ -1,0 +1,123 @@
+"""What the ranks of an MPI program do, as far as they show it, and when none of them moves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from shrimpmx.shared.control import Control
+
+FINALIZE = "MPI_Finalize"
+# What ranks count of messages, and handlers of the data of large ones.
+MOVES = ("recv_messages", "recv_unexpected", "recv_pull_reply", "dmarecv_pull_reply")
+# Lines of a report: one per rank.
+LINES_MAX = 32
+# As in mpi/abi.h.
+ANY_SOURCE = -2
+ANY_TAG = -1
+
+
+class Silence:
+    """Finds that every rank waits in a call while no message moves.
+
+    A rank that is in no call computes, however long: then there is no silence. `ranks`: the number
+    of each rank's process, by name.
+    """
+
+    def __init__(self, control: Control, ranks: Mapping[str, int], silence_s: float) -> None:
+        self._control, self._ranks, self._silence_ns = control, ranks, round(silence_s * 1e9)
+        self._received = self._quiet_since_ns = self._told_ns = 0
+
+    def look(self, ended: Collection[str]) -> str:
+        """The report, once per silence; else "". `ended` ranks have no process any more."""
+        waits = [
+            self._control.runner_wait(index)
+            for name, index in self._ranks.items()
+            if name not in ended and self._state(index) != "done"
+        ]
+        since_ns = [wait["since_ns"] for wait in waits if wait is not None]
+        now_ns, received = self._control.now_ns(), self._messages_received()
+        if received != self._received:
+            self._received, self._quiet_since_ns = received, now_ns
+        if not waits or len(since_ns) < len(waits):
+            return ""
+        last_ns = max(self._quiet_since_ns, *since_ns)
+        if now_ns - last_ns < self._silence_ns or last_ns == self._told_ns:
+            return ""
+        self._told_ns = last_ns
+        return self._report(ended)
+
+    def doing(self, ended: Collection[str]) -> dict[str, str]:
+        """What each rank does that has a process, by name."""
+        return {
+            name: self._doing(index) for name, index in self._ranks.items() if name not in ended
+        }
+
+    def _report(self, ended: Collection[str]) -> str:
+        seconds = self._silence_ns / 1e9
+        lines = [f"shrimpmx: every rank waits, and no message has moved for {seconds:g} s:"]
+        doing = list(self.doing(ended).items())
+        for name, words in doing[:LINES_MAX]:
+            wait = self._control.runner_wait(self._ranks[name])
+            lines += [f"  {name}: {words}", *(unexpected(wait) if wait is not None else ())]
+        if len(doing) > LINES_MAX:
+            lines.append(f"  and {len(doing) - LINES_MAX} more ranks")
+        return "\n".join([*lines, "shrimpmx: the run goes on"])
+
+    def _doing(self, index: int) -> str:
+        state, wait = self._state(index), self._control.runner_wait(index)
+        if state == "done":
+            return FINALIZE
+        if wait is not None:
+            return described(wait)
+        return "computes" if state == "running" else "has not left MPI_Init"
+
+    def _state(self, index: int) -> str:
+        return str(self._control.runner_info(index)["state"])
+
+    def _messages_received(self) -> int:
+        """It grows while messages move, and not by what is sent again and again in vain."""
+        counters = self._control.counters().values()
+        return sum(counted.get(name, 0) for counted in counters for name in MOVES)
+
+
+def is_finalizing(control: Control, index: int) -> bool:
+    """Whether an MPI rank's process is seen to be in MPI_Finalize, where it may have no Python."""
+    wait = control.runner_wait(index)
+    done = control.runner_info(index)["state"] == "done"
+    return done or (wait is not None and wait["call"] == FINALIZE)
+
+
+def described(wait: Mapping[str, Any]) -> str:
+    """A call that waits, and what for."""
+    awaited, words = wait["awaited"], str(wait["call"])
+    if awaited["kind"] == "collective":
+        words += f" in {awaited['comm']}" * (words != FINALIZE) + f", for {_peer(awaited)}"
+    elif awaited["kind"] != "nothing":
+        toward = "to" if awaited["kind"] == "send" else "from"
+        words += f" {toward} {_peer(awaited)}, {_tag(awaited)}, in {awaited['comm']}"
+    return words
+
+
+def unexpected(wait: Mapping[str, Any]) -> Iterator[str]:
+    """The oldest unexpected messages of a rank that waits, as lines of a report."""
+    more = wait["unexpected"] - len(wait["oldest"])
+    for message in wait["oldest"]:
+        what = "of a collective call" if message["kind"] == "collective" else _tag(message)
+        yield (
+            f"    has from {_peer(message)}, {what}, {message['length']} B, in {message['comm']}"
+        )
+    if more > 0:
+        yield f"    and {more} more messages"
+
+
+def _peer(message: Mapping[str, Any]) -> str:
+    peer, world_peer = message["peer"], message["world_peer"]
+    if peer == ANY_SOURCE:
+        return "any rank"
+    there = f" (rank {world_peer} of the world)" * (world_peer not in (-1, peer))
+    return f"rank {peer}{there}"
+
+
+def _tag(message: Mapping[str, Any]) -> str:
+    return "any tag" if message["tag"] == ANY_TAG else f"tag {message['tag']}"

@@ -1,0 +1,31 @@
+"""What a rank shows of a call that waits for long: for reports of silence, and of a late run.
+
+Nothing is written until then, and all of it under the lock.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from shrimpmx.mx.types cimport MxPartner, MxRequest
+from shrimpmx.shared.control cimport Control
+
+# The first message that a call waits for.
+cdef struct Awaited:
+    bint known
+    uint64_t match
+    uint64_t mask
+    const MxPartner *partner   # of a send; NULL: a receive
+
+# Finds it for a waiting call: `context` is that of its found_function.
+ctypedef void (*awaited_function)(const void *context, Awaited *awaited) noexcept nogil
+
+# `called`, if not 0, is the address of a function that tells the number of the calling thread's
+# function of MPI.
+cdef void shown_start(Control control, uint32_t runner, size_t called)
+# A call still waits, as it has for a while; `first`: it was not shown before. `awaiting` may be
+# NULL.
+cdef void shown_write(awaited_function awaiting, const void *context,
+                      bint first) noexcept nogil
+# The wait of a call that was shown has ended.
+cdef void shown_clear() noexcept nogil
+# For awaited functions.
+cdef void awaited_message(const MxRequest *mx, Awaited *awaited) noexcept nogil

@@ -1,0 +1,131 @@
+"""When ranks that wait are silent, and the words for what they wait for."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from shrimpmx.cluster.engine.silence import Silence, described, unexpected
+from shrimpmx.shared.control import Control
+
+S = 1_000_000_000
+WORLD = "MPI_COMM_WORLD"
+
+
+def message(kind: str, peer: int = 1, tag: int = 0, **more: Any) -> dict[str, Any]:
+    return {"kind": kind, "peer": peer, "world_peer": peer, "tag": tag, "comm": WORLD, **more}
+
+
+def wait(call: str, awaited: dict[str, Any], since_ns: int = S, *oldest: Any) -> dict[str, Any]:
+    return {
+        "call": call,
+        "since_ns": since_ns,
+        "awaited": awaited,
+        "unexpected": len(oldest),
+        "oldest": list(oldest),
+    }
+
+
+class Shown:
+    """A run's control segment as two ranks show themselves."""
+
+    def __init__(self) -> None:
+        self.time_ns = 0
+        self.received = 0
+        self.states = ["running", "running"]
+        self.waits: list[dict[str, Any] | None] = [None, None]
+
+    def now_ns(self) -> int:
+        return self.time_ns
+
+    def runner_info(self, runner: int) -> dict[str, Any]:
+        return {"state": self.states[runner]}
+
+    def runner_wait(self, runner: int) -> dict[str, Any] | None:
+        return self.waits[runner]
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        return {
+            "node0.irq0": {"recv_liback": self.time_ns, "polls": self.time_ns},
+            "rank0": {"recv_messages": self.received},
+        }
+
+
+def watched(silence_s: float = 10) -> tuple[Shown, Silence]:
+    shown = Shown()
+    return shown, Silence(cast(Control, shown), {"rank0": 0, "rank1": 1}, silence_s)
+
+
+def silent(shown: Shown, silence: Silence, second: int, ended: set[str] | None = None) -> bool:
+    shown.time_ns = second * S
+    return bool(silence.look(ended or set()))
+
+
+def test_it_is_silent_when_every_rank_has_waited_for_so_long() -> None:
+    shown, silence = watched()
+    shown.waits = [wait("MPI_Recv", message("receive"), 1 * S), None]
+    assert not silent(shown, silence, 30)  # rank 1 computes
+    shown.waits[1] = wait("MPI_Barrier", message("collective", 0), 31 * S)
+    assert [silent(shown, silence, second) for second in (40, 41, 42, 90)] == [
+        False,
+        True,
+        False,  # once
+        False,
+    ]
+    shown.waits[1] = wait("MPI_Barrier", message("collective", 0), 91 * S)
+    assert [silent(shown, silence, second) for second in (100, 101)] == [False, True]
+
+
+def test_a_message_that_moves_ends_a_silence() -> None:
+    shown, silence = watched()
+    shown.waits = [wait("MPI_Recv", message("receive"))] * 2
+    for second in range(2, 30, 5):
+        shown.received += 1
+        assert not silent(shown, silence, second)
+    assert [silent(shown, silence, second) for second in (36, 37)] == [False, True]
+
+
+def test_ranks_that_have_left_do_not_count() -> None:
+    shown, silence = watched()
+    shown.waits = [wait("MPI_Recv", message("receive")), None]
+    assert silent(shown, silence, 20, {"rank1"})
+    shown, silence = watched()
+    shown.waits = [wait("MPI_Recv", message("receive")), None]
+    shown.states[1] = "done"
+    assert silent(shown, silence, 20)
+    assert silence.doing(set()) == {
+        "rank0": f"MPI_Recv from rank 1, tag 0, in {WORLD}",
+        "rank1": "MPI_Finalize",
+    }
+    shown.states = ["done", "done"]
+    assert not silent(shown, silence, 40)
+
+
+def test_what_ranks_do_is_said() -> None:
+    shown, silence = watched()
+    shown.states[1] = "ready"
+    assert silence.doing(set()) == {"rank0": "computes", "rank1": "has not left MPI_Init"}
+    assert silence.doing({"rank0"}) == {"rank1": "has not left MPI_Init"}
+
+
+def test_what_a_call_waits_for_is_said() -> None:
+    other = {"world_peer": 3, "comm": "mine"}
+    for awaited, words in (
+        (message("send", tag=4), f"MPI_X to rank 1, tag 4, in {WORLD}"),
+        (message("receive", -2, -1), f"MPI_X from any rank, any tag, in {WORLD}"),
+        (message("receive", **other), "MPI_X from rank 1 (rank 3 of the world), tag 0, in mine"),
+        (message("collective", 0), f"MPI_X in {WORLD}, for rank 0"),
+        (message("nothing"), "MPI_X"),
+    ):
+        assert described(wait("MPI_X", awaited)) == words
+    assert described(wait("MPI_Finalize", message("collective"))) == "MPI_Finalize, for rank 1"
+
+
+def test_unexpected_messages_are_said() -> None:
+    one = message("receive", tag=2, length=8)
+    assert list(unexpected(wait("MPI_X", one))) == []
+    many = wait("MPI_X", one, S, one, message("collective", length=0)) | {"unexpected": 5}
+    assert [line.strip() for line in unexpected(many)] == [
+        f"has from rank 1, tag 2, 8 B, in {WORLD}",
+        f"has from rank 1, of a collective call, 0 B, in {WORLD}",
+        "and 3 more messages",
+    ]
