@@ -92,6 +92,11 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         help="cores that a rank may use",
     )
     _add_program_options(parser)
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="at the end print messages, waiting and CPU time of each rank, interrupts of each core",
+    )
     parser.add_argument("--output", type=Path, metavar="DIR", help="keep the result there")
     parser.add_argument(
         "--json", type=json_place, metavar="FILE", help="write the result there; -: standard output"

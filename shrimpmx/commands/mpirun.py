@@ -19,6 +19,7 @@ from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
 from shrimpmx.commands import mpi_options
 from shrimpmx.commands.engines import chosen_engine
+from shrimpmx.commands.mpi_report import print_report
 from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError
 from shrimpmx.mpi.library import library_path
 from shrimpmx.results.metrics import Outcome
@@ -78,6 +79,8 @@ def _run(options: argparse.Namespace) -> int:
         else:
             _keep(options, scenario, executor)
     executor.say_absent()
+    if options.report and executor.spec is not None and executor.result is not None:
+        print_report(executor.spec, executor.result)
     return 0
 
 

@@ -1,9 +1,9 @@
 """What a rank shows of a call that waits for long: for reports of silence, and of a late run.
 
-Nothing is written until then, and all of it under the lock.
+Of shorter waits it shows how long they were, all in all. All of it is written under the lock.
 """
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.mx.types cimport MxPartner, MxRequest
 from shrimpmx.shared.control cimport Control
@@ -27,5 +27,7 @@ cdef void shown_write(awaited_function awaiting, const void *context,
                       bint first) noexcept nogil
 # The wait of a call that was shown has ended.
 cdef void shown_clear() noexcept nogil
+# A call has waited for so long.
+cdef void shown_add(int64_t waited_ns) noexcept nogil
 # For awaited functions.
 cdef void awaited_message(const MxRequest *mx, Awaited *awaited) noexcept nogil

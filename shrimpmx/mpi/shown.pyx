@@ -1,6 +1,6 @@
 """What a rank shows of a call that waits for long."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
 
 from shrimpmx.mpi.abi cimport MPI_ANY_SOURCE, MPI_ANY_TAG
@@ -70,6 +70,11 @@ cdef void shown_clear() noexcept nogil:
         change()
         shown.since_ns = 0
         change()
+
+
+cdef void shown_add(int64_t waited_ns) noexcept nogil:
+    if shown != NULL:
+        shown.waited_ns += waited_ns
 
 
 cdef void change() noexcept nogil:

@@ -48,10 +48,12 @@ from shrimpmx.mpi.point cimport point_fill
 from shrimpmx.mpi.reduction_calls cimport reduction_calls_fill
 from shrimpmx.mpi.refusal cimport refuse_all
 from shrimpmx.mpi.schedule cimport schedules_of_world
-from shrimpmx.mpi.shown cimport awaited_function, shown_clear, shown_start, shown_write
+from shrimpmx.mpi.shown cimport (
+    awaited_function, shown_add, shown_clear, shown_start, shown_write,
+)
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.topology cimport topology_fill
-from shrimpmx.mx.calls cimport call_enter, call_leave, call_wait
+from shrimpmx.mx.calls cimport call_enter, call_leave, call_look, call_wait
 from shrimpmx.mx.core cimport EndpointCore, found_function
 from shrimpmx.mx.handles cimport Partner
 from shrimpmx.mx.library cimport Library
@@ -204,18 +206,24 @@ cdef void fill() noexcept nogil:
 
 cdef void world_wait(found_function found, awaited_function awaiting,
                      void *context) noexcept nogil:
-    cdef bint first = True
     cdef int64_t limit_ns = NEVER_NS if world.me == NULL else SHOW_NS
-    cdef WaitResult result = call_wait(<EndpointCore>world.core, found, context, limit_ns)
-    if result == WAIT_READY:
+    cdef int64_t began_ns
+    cdef bint is_shown = False
+    cdef WaitResult result
+    if call_look(<EndpointCore>world.core, found, context):
         return
-    while result != WAIT_READY:
+    began_ns = (<EndpointCore>world.core).library.now_ns
+    while True:
+        result = call_wait(<EndpointCore>world.core, found, context, limit_ns)
+        if result == WAIT_READY:
+            break
         if result == WAIT_STOPPED:
             _exit(1)  # another rank has failed, and the supervisor says so
-        shown_write(awaiting, context, first)
-        first = False
-        result = call_wait(<EndpointCore>world.core, found, context, limit_ns)
-    shown_clear()
+        shown_write(awaiting, context, not is_shown)
+        is_shown = True
+    if is_shown:
+        shown_clear()
+    shown_add((<EndpointCore>world.core).library.now_ns - began_ns)
 
 
 cdef void world_abort(int code) noexcept nogil:

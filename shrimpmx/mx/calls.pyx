@@ -9,14 +9,16 @@ from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_TIMED_OUT, WaitResult
 
 
+cdef bint call_look(EndpointCore core, found_function found, void *context) noexcept nogil:
+    progress(core.library)
+    return found(core.library, context)
+
+
 cdef WaitResult call_wait(EndpointCore core, found_function found, void *context,
                           int64_t limit_ns) noexcept nogil:
     cdef uint32_t wakeups = core.library.lock.wakeups
     cdef WaitResult result
     cdef int64_t deadline_ns = NEVER_NS
-    progress(core.library)
-    if found(core.library, context):
-        return WAIT_READY
     if limit_ns != NEVER_NS:
         deadline_ns = core.library.now_ns + limit_ns
     if core.held_spin_ns > 0 and core.library.lock.waiting == 0:

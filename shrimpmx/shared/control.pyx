@@ -244,6 +244,11 @@ cdef class Control:
             "oldest": [_message(&copy.oldest[index]) for index in range(count)],
         }
 
+    def runner_waited_ns(self, uint32_t runner) -> int:
+        """How long an MPI rank has waited in calls, ns."""
+        self._checked_runner(runner)
+        return control_shown(self.header, runner).waited_ns
+
     def agent_info(self, uint32_t agent) -> dict:
         """Name, kind and process of one agent."""
         cdef agent_record *record = self._checked_agent(agent)

@@ -25,6 +25,7 @@ cdef extern from "shared/shown.h" nogil:
         uint32_t version
         uint32_t unexpected
         int64_t since_ns
+        int64_t waited_ns
         char call[SHOWN_CALL_BYTES]
         shown_message awaited
         shown_message *oldest

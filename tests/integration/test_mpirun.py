@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from support.conditions import wait_until
-from support.mpi_programs import mpi_program
+from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine.diagnosis import process_state
@@ -334,6 +334,46 @@ def test_a_result_is_kept_as_run_keeps_it(tmp_path: Path, capfd: Captured) -> No
     assert mpirun("-n", "2", *kept, *program) == 2
     said = capfd.readouterr().err
     assert said == f"shrimpmx: {output} already holds a result; give another --output\n"
+
+
+def test_a_report_tells_of_each_rank_and_each_core(tmp_path: Path, capfd: Captured) -> None:
+    pytest.importorskip("mpi4py")
+    text = """
+        for length, count in (100, 3), (4000, 2), (100000, 1):
+            data = np.zeros(length, np.uint8)
+            for _ in range(count):
+                if rank == 0:
+                    world.Send(data, dest=1)
+                    world.Send(data, dest=2)
+                elif rank < 3:
+                    world.Recv(data, source=0)
+        """
+    copy = tmp_path / "copy.json"
+    words = ("-n", "4", "--report", "--json", str(copy), *mpi_program(tmp_path, text, MPI4PY))
+    assert mpirun(*words) == 0
+    lines = [line.split() for line in capfd.readouterr().err.splitlines()]
+    ranks = [line for line in lines if "+" in line and line[0].isdigit()]
+    assert [line[:3] for line in ranks] == [
+        *(["0", "0", "0"], ["1", "0", "1"], ["2", "1", "0"], ["3", "1", "1"])
+    ]
+    small, medium, large = ranks[0][6:9], ranks[0][9:12], ranks[0][12:15]
+    assert (small, large) == (["3", "+", "3"], ["1", "+", "1"])
+    assert medium == ["6", "+", "6"]  # two messages of three fragments each
+    assert ranks[3][6:15] == ["0", "+", "0"] * 3
+    cores = lines[-4:]
+    assert [line[:3] for line in cores] == [
+        *(["0", "0", "0"], ["0", "1", "1"], ["1", "0", "2"], ["1", "1", "3"])
+    ]
+    (point,) = json.loads(copy.read_text())["points"]
+    assert [int(line[3]) for line in cores] == [
+        point["counters"][f"node{node}.irq{core}"]["interrupts"]
+        for node in (0, 1)
+        for core in (0, 1)
+    ]
+    for number, line in enumerate(ranks):
+        waited_ns = point["accounts"][f"rank{number}"]["waited_ns"]
+        assert waited_ns > 0
+        assert line[-2] == f"{waited_ns / 1e9:.3f}"
 
 
 def test_a_result_goes_to_the_standard_output(capfd: Captured) -> None:

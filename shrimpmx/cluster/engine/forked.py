@@ -329,6 +329,9 @@ class _Run:
         assert isinstance(process, ProgramProcess)
         self.result.elapsed_ns[name] = time.monotonic_ns() - self.began_ns
         self.result.usage[name] = process.used
+        control = self.parts.memory.control
+        waited = {"waited_ns": control.runner_waited_ns(index)}
+        self.result.accounts[name] = control.runner_account(index) | waited
         self.mpi.note_exit(name, process.pid, process.exitcode or 0)
         self.waiting_for.discard(name)
 

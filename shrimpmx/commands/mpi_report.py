@@ -1,0 +1,83 @@
+"""`shrimpmx mpirun --report`: what each rank did, and each core, as the result has it too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.table import Table
+
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.commands.terminal import console
+
+# What a rank sends, by class: the counters of those to ranks of its node, and to other nodes.
+CLASSES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "tiny": ("shared_tiny", ("send_tiny",)),
+    "small": ("shared_small", ("send_small",)),
+    "medium": ("shared_medium_frag", ("send_mediumsq_frag", "send_mediumva_frag")),
+    "large": ("shared_rndv", ("send_rndv",)),
+}
+NOTE = (
+    "messages sent to ranks of the same node + of others; medium ones by their fragments; "
+    "those that were lost and sent again count twice"
+)
+
+
+def print_report(spec: ClusterSpec, result: ClusterResult) -> None:
+    """Two tables on standard error."""
+    terminal = console(stderr=True, soft_wrap=True)
+    terminal.print(rank_table(spec, result))
+    terminal.print(NOTE)
+    if spec.kind.interrupts:
+        terminal.print(core_table(spec, result))
+
+
+def rank_table(spec: ClusterSpec, result: ClusterResult) -> Table:
+    """What each rank sent, how long it waited, and its CPU time."""
+    table = _table("rank", "node", "core", *CLASSES, "self", "waited, s", "CPU, s")
+    for number, rank in enumerate(spec.ranks):
+        name = f"rank{number}"
+        counted = result.counters.get(name, {})
+        table.add_row(
+            *(str(number), str(rank.node), str(rank.core) if rank.bound else "any"),
+            *(_near_and_far(counted, *names) for names in CLASSES.values()),
+            str(counted.get("sent_self", 0)),
+            _seconds(result.accounts.get(name, {}), "waited_ns"),
+            _seconds(result.usage.get(name, {}), "task_clock_ns"),
+        )
+    return table
+
+
+def core_table(spec: ClusterSpec, result: ClusterResult) -> Table:
+    """The interrupts of each core, the packets of their handler, and its CPU time."""
+    table = _table("node", "core", "ranks", "interrupts", "packets", "CPU of the handler, s")
+    for node in range(spec.full_nodes):
+        for core in range(spec.host.cores):
+            name = f"node{node}.irq{core}"
+            counted = result.counters.get(name, {})
+            homes = [
+                str(number)
+                for number, rank in enumerate(spec.ranks)
+                if rank.bound and (rank.node, rank.core) == (node, core)
+            ]
+            table.add_row(
+                *(str(node), str(core), " ".join(homes)),
+                *(str(counted.get(counter, 0)) for counter in ("interrupts", "recv_packets")),
+                _seconds(result.usage.get(name, {}), "task_clock_ns"),
+            )
+    return table
+
+
+def _near_and_far(counted: Mapping[str, int], near: str, far: tuple[str, ...]) -> str:
+    return f"{counted.get(near, 0)} + {sum(counted.get(name, 0) for name in far)}"
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _seconds(figures: Mapping[str, int], name: str) -> str:
+    return f"{figures[name] / 1e9:.3f}" if name in figures else "-"
