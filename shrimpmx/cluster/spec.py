@@ -130,8 +130,9 @@ class ClusterSpec:
     process counts cache references and misses, where the CPU does. `binding` is the
     `process_binding` of `mx`, whose file is read here only: all of a run goes by the same lines.
     `deadline_s`: seconds after which the run is given up; FOREVER_S: never. `silence_s`: seconds
-    after which MPI ranks that all wait are reported; 0: never. `allowed_cpus`: CPUs of the machine
-    that it may use; empty: all that the caller may.
+    after which MPI ranks that all wait are reported; 0: never. `profiles`: the directory for
+    profiles of MPI ranks; "": none. `allowed_cpus`: CPUs of the machine that it may use; empty:
+    all that the caller may.
     """
 
     ranks: tuple[RankSpec, ...]
@@ -162,6 +163,7 @@ class ClusterSpec:
     seed: int = 1
     deadline_s: float = 60.0
     silence_s: float = 0.0
+    profiles: str = ""
     allowed_cpus: tuple[int, ...] = ()
     binding: Binding = field(init=False, repr=False)
 

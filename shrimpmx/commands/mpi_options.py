@@ -95,7 +95,13 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "--report",
         action="store_true",
-        help="at the end print messages, waiting and CPU time of each rank, interrupts of each core",
+        help="at the end print messages, waiting and CPU time of ranks, and interrupts of cores",
+    )
+    parser.add_argument(
+        "--profile",
+        type=Path,
+        metavar="DIR",
+        help="profile each rank by py-spy into a file of that new directory",
     )
     parser.add_argument("--output", type=Path, metavar="DIR", help="keep the result there")
     parser.add_argument(

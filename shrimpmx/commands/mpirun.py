@@ -9,11 +9,13 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from shrimpmx.cluster.engine.ending import NAMES, signal_of
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
+from shrimpmx.cluster.engine.profiling import py_spy
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
@@ -67,9 +69,12 @@ def _run(options: argparse.Namespace) -> int:
         [replace(launch, stdin=each) for each in inputs_of(options)],
         FOREVER_S if options.timeout is None else options.timeout,
         options.silence,
+        "" if options.profile is None else str(options.profile),
     )
     spec = executor.spec_of(point, 1)
     engine.place(spec)
+    if options.profile is not None:
+        _make_profiles(options.profile)
     if options.output is not None:
         ResultDirectory(options.output).prepare(resume=False, advice="give another --output")
     _say(_described(spec))
@@ -82,6 +87,19 @@ def _run(options: argparse.Namespace) -> int:
     if options.report and executor.spec is not None and executor.result is not None:
         print_report(executor.spec, executor.result)
     return 0
+
+
+def _make_profiles(directory: Path) -> None:
+    """The directory for profiles. InputError if it is there, or there is no profiler."""
+    py_spy()
+    try:
+        directory.mkdir(parents=True)
+    except FileExistsError:
+        raise InputError(f"--profile {directory} exists: give a new directory") from None
+    except OSError as error:
+        raise InputError(
+            f"--profile cannot make {directory}: {error.strerror or error}; give another place"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -104,6 +122,7 @@ class _Executor:
     launches: list[Launch]
     deadline_s: float
     silence_s: float
+    profiles: str
     spec: ClusterSpec | None = None
     result: ClusterResult | None = None
 
@@ -116,6 +135,7 @@ class _Executor:
             ranks=tuple(replace(rank, launch=launch) for rank, launch in ranks),
             deadline_s=self.deadline_s,
             silence_s=self.silence_s,
+            profiles=self.profiles,
         )
 
     def run(self, point: Point, seed: int) -> ClusterResult:

@@ -18,8 +18,8 @@ from shrimpmx.wait.strategy cimport WaitResult
 
 # One pass under the lock, then found(context).
 cdef bint call_look(EndpointCore core, found_function found, void *context) noexcept nogil
-# After call_look: waits under the lock, with passes, until found(context), for `limit_ns` or NEVER_NS at most.
-# WAIT_STOPPED: the run has ended. WAIT_TIMED_OUT may come early.
+# After call_look: waits under the lock, with passes, until found(context), for `limit_ns` or
+# NEVER_NS at most. WAIT_STOPPED: the run has ended. WAIT_TIMED_OUT may come early.
 cdef WaitResult call_wait(EndpointCore core, found_function found, void *context,
                           int64_t limit_ns) noexcept nogil
 

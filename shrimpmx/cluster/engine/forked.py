@@ -199,8 +199,9 @@ class _Run:
             with interrupts_held():
                 if memory is not None:
                     self._end_everyone(memory)
-                    if any(rank.command for rank in self.spec.ranks):
+                    if janitor is not None and any(rank.command for rank in self.spec.ranks):
                         end_marked(identity)
+                        self.mpi.finish()
                     memory.close()
                 self.tagged.finish()
                 if channel is not None:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from shrimpmx.cluster.engine.parts import RunParts
+from shrimpmx.cluster.engine.profiling import Profiles
 from shrimpmx.cluster.engine.silence import Silence
 from shrimpmx.cluster.launch import Launch, python_hint
 from shrimpmx.cluster.spec import RankSpec
@@ -46,6 +47,7 @@ class MpiRanks:
         self._ended: set[str] = set()
         self._began = time.monotonic()
         self._silence_s = parts.spec.silence_s
+        self._profiles = Profiles(Path(parts.spec.profiles)) if parts.spec.profiles else None
         self._silence = Silence(self._control, self._indices, self._silence_s)
         self.absent: list[str] = []
 
@@ -76,6 +78,9 @@ class MpiRanks:
         """A rank has joined. RankEndedError if another has ended and never will."""
         if name in self._indices:
             self._joined.add(name)
+            if self._profiles is not None:
+                info = self._control.runner_info(self._indices[name])
+                self._profiles.begin(name, info["pid"])
             self._check_all_join()
 
     def _check_library(self, pids: list[int]) -> None:
@@ -102,6 +107,11 @@ class MpiRanks:
             self._check_all_join()
         elif info["state"] != "done":
             self._fail(name, pid, "ended without MPI_Finalize", UNJOINED)
+
+    def finish(self) -> None:
+        """Wait for what goes on beside the ranks, all of which have ended."""
+        for problem in self._profiles.finish() if self._profiles is not None else ():
+            print(f"shrimpmx: {problem}", file=sys.stderr, flush=True)
 
     def _fail(self, name: str, pid: int, how: str, exit_code: int) -> None:
         others = "" if self._alone else ", and the others were ended"
