@@ -1,5 +1,5 @@
 /* What an MPI rank shows of its waits, above all of one that is long: behind the agents of the
- * control segment, one per process. Others read it while the version is even and does not change. */
+ * control segment, one per process. Others read it while the version is even and stays the same. */
 #ifndef SHRIMPMX_SHARED_SHOWN_H
 #define SHRIMPMX_SHARED_SHOWN_H
 

@@ -128,7 +128,7 @@ def test_a_rank_of_mpi4py_that_fails_ends_all(how: str, tmp_path: Path, capfd: C
         """
     assert mpirun("-n", "2", *mpi_program(tmp_path, text, "")) == code
     said = capfd.readouterr()
-    assert time.monotonic() - float(said.out) < 1.0
+    assert code == 0 or time.monotonic() - float(said.out) < 1.0
     assert (f"ended with exit code {code}, and the others" in said.err) == (0 < code < 128)
 
 
