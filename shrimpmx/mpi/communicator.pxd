@@ -50,7 +50,7 @@ cdef struct Comm:
 
 # A communicator by a handle that is neither world nor self; NULL: there is none.
 cdef Comm *comm_other(MPI_Comm handle) noexcept nogil
-# That of a context of messages; NULL: there is none any more. Under the lock.
+# That of one of its contexts; NULL: there is none any more. Under the lock.
 cdef Comm *comm_of_context(uint32_t context) noexcept nogil
 # It is freed with its last use. Under the lock.
 cdef void comm_drop(Comm *comm) noexcept nogil

@@ -97,12 +97,12 @@ cdef Comm *comm_other(MPI_Comm handle) noexcept nogil:
 
 cdef Comm *comm_of_context(uint32_t context) noexcept nogil:
     cdef int number = 0
-    if context == CONTEXT_WORLD:
+    if context < SELF_FIRST:
         return comm_world()
-    if context == CONTEXT_SELF:
+    if context < OTHERS_FIRST:
         return comm_self()
     while number < COMMS and comms[number] != NULL:
-        if comms[number].handle != 0 and comms[number].context == context:
+        if comms[number].handle != 0 and context - comms[number].context < CONTEXTS:
             return comms[number]
         number += 1
     return NULL

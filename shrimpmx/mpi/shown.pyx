@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
 
 from shrimpmx.mpi.abi cimport MPI_ANY_SOURCE, MPI_ANY_TAG
-from shrimpmx.mpi.communicator cimport Comm, comm_of_context
+from shrimpmx.mpi.communicator cimport CONTEXT_MESSAGES, Comm, comm_of_context
 from shrimpmx.mpi.matching cimport (
     CONTEXT_SHIFT, SOURCE_MAX, TAG_BITS, TAG_MAX, match_source, match_tag,
 )
@@ -94,18 +94,20 @@ cdef void write_awaited(const Awaited *awaited) noexcept nogil:
 
 cdef void write_message(shown_message *message, uint64_t match, uint64_t mask,
                         const MxPartner *partner) noexcept nogil:
-    """One from its source, or to a partner. Odd contexts are those of collectives."""
+    """One from its source, or to a partner."""
     cdef uint32_t context = <uint32_t>(match >> CONTEXT_SHIFT)
-    cdef Comm *comm = comm_of_context(context & ~<uint32_t>1)
+    cdef Comm *comm = comm_of_context(context)
     cdef bint any_source = (mask >> TAG_BITS & SOURCE_MAX) == 0
-    message.kind = SHOWN_COLLECTIVE if context & 1 else SHOWN_RECEIVE
+    message.kind = SHOWN_RECEIVE
+    if comm != NULL and context != comm.context + CONTEXT_MESSAGES:
+        message.kind = SHOWN_COLLECTIVE
     message.peer = MPI_ANY_SOURCE if any_source else match_source(match)
     message.tag = match_tag(match) if mask & TAG_MAX else MPI_ANY_TAG
     message.world_peer = -1
-    if partner == NULL and comm != NULL and 0 <= message.peer < comm.size:
+    if partner == NULL and comm != NULL and 0 <= message.peer < comm.peers:
         partner = comm.partners[message.peer]
     elif partner != NULL and comm != NULL:
-        message.peer = rank_among(comm.partners, comm.size, partner, message.peer)
+        message.peer = rank_among(comm.partners, comm.peers, partner, message.peer)
     if partner != NULL:
         message.world_peer = rank_among(world.partners, world.size, partner, -1)
     if comm == NULL:

@@ -83,7 +83,7 @@ def test_a_timeout_names_what_ranks_do(tmp_path: Path, capfd: Captured) -> None:
         sys.exit(3)
         """
     program = mpi_program(tmp_path, text, MPI4PY)
-    assert main(["mpirun", "-n", "2", "--silence", "0", "--timeout", "5", *program]) == 124
+    assert main(["mpirun", "-n", "2", "--silence", "0", "--timeout", "15", *program]) == 124
     said = capfd.readouterr().err
     assert "every rank waits" not in said
     late = said.splitlines()[-1]
