@@ -82,6 +82,11 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=2)
     parser.add_argument("--only", default=",".join(COLLECTIVE_OF), help="collectives, by comma")
     options = parser.parse_args()
+    for name in options.only.split(","):
+        if name not in COLLECTIVE_OF:
+            known = ", ".join(COLLECTIVE_OF)
+            print(f"collectives.py: {name} is none of {known}", file=sys.stderr)
+            return 2
     if "PMI_RANK" not in os.environ:
         words = ["mpirun", "-n", str(options.ranks), "--nodes", str(options.nodes), sys.executable]
         program = [str(Path(__file__).resolve()), "--only", options.only]

@@ -23,6 +23,7 @@ from support.tree import ROOT
         (["fuzz.py", "--replay", "{directory}"], ": Is a directory; crashes are kept in"),
         (["compare_mpi.py", "--turns", "0"], "--turns must be from 1 to 1000, not 0"),
         (["compare_mpi.py", "nothing"], "no measurement begins with nothing"),
+        (["collectives.py", "--only", "gather,nothing"], "nothing is none of bcast, gather, "),
         (["mpi4py_conformance.py"], "name mpi4py's source distribution; get it by `pip download"),
         (["mpi4py_conformance.py", "{none}"], "none; get it by `pip download"),
         (["mpi4py_conformance.py", "{empty}"], "empty is no archive; get one by `pip download"),
