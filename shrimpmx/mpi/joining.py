@@ -14,7 +14,6 @@ from shrimpmx.cluster.rank.session import RankSession
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.shared.control import Control
-from shrimpmx.shared.private import private_control, private_node
 
 CONNECT_LIMIT_NS = 20_000_000_000
 # Of a world of one; address space only, until it is used.
@@ -77,8 +76,9 @@ def _fail(hook: Callable[..., Any], control: Control, runner: int, *raised: Any)
 
 
 def _alone() -> Joined:
-    # Loaded on use: ranks of a run have their layout from it.
+    # Loaded on use, with the declarations of parameters: ranks of a run have all this from it.
     from shrimpmx.shared.geometry import NodeLayout
+    from shrimpmx.shared.private import private_control, private_node
 
     control = private_control(
         ["host", "rank0"], [("node0.irq0", "irq", 0), ("node0.nic", "nic", 0)]

@@ -16,7 +16,6 @@ import errno
 import mmap
 import os
 import re
-import secrets
 import struct
 from dataclasses import dataclass
 
@@ -68,7 +67,7 @@ class RunIdentity:
     def of_this_process(cls, run_id: str | None = None) -> RunIdentity:
         """The identity of a run that this process supervises; a fresh run id if none is given."""
         pid = os.getpid()
-        return cls(run_id or secrets.token_hex(4), pid, start_ticks(pid) or 0)
+        return cls(run_id or os.urandom(4).hex(), pid, start_ticks(pid) or 0)
 
     def segment_name(self, what: str) -> str:
         """`shrimpmx-<run_id>-<pid>-<start_ticks>-<what>`."""

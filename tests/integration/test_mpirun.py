@@ -336,6 +336,13 @@ def test_a_result_is_kept_as_run_keeps_it(tmp_path: Path, capfd: Captured) -> No
     assert said == f"shrimpmx: {output} already holds a result; give another --output\n"
 
 
+def test_a_rank_loads_no_declarations_of_parameters(tmp_path: Path, capfd: Captured) -> None:
+    pytest.importorskip("mpi4py")
+    text = "import sys; print(*sorted({'pydantic', 'rich', 'shrimpmx.cli'} & {*sys.modules}))"
+    assert mpirun("-n", "1", *mpi_program(tmp_path, text, MPI4PY)) == 0
+    assert capfd.readouterr().out == "\n"
+
+
 def test_a_report_tells_of_each_rank_and_each_core(tmp_path: Path, capfd: Captured) -> None:
     pytest.importorskip("mpi4py")
     text = """

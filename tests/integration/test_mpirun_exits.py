@@ -1,0 +1,62 @@
+"""How ranks of mpi4py end, under each waiting strategy, and that nothing is left of them."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+from support.conditions import wait_until
+from support.mpi_programs import MPI4PY, mpi_program
+
+from shrimpmx.cli import main
+from shrimpmx.cluster.engine.diagnosis import process_state
+from shrimpmx.native.segment import list_segments
+from shrimpmx.settings.strategies import WAIT_NAMES
+
+pytest.importorskip("mpi4py")
+
+# What the last rank does while the others wait for it, and the exit code.
+EXITS = {
+    "an exception": ("raise KeyError('lost')", 1),
+    "os._exit": ("os._exit(7)", 7),
+    "a signal": ("os.kill(os.getpid(), signal.SIGSEGV)", 128 + 11),
+    "Abort": ("world.Abort(9)", 9),
+    "sys.exit where all do": ("sys.exit(5)", 5),
+    "the end of the program": ("", 0),
+}
+# Each strategy with one of the ways, so that all of both are seen.
+WAITS = [name for name in WAIT_NAMES if name != "watchdog"]  # that is for a vmmc NIC
+CASES = list(zip(WAITS, itertools.cycle(EXITS), strict=False))
+
+
+@pytest.mark.parametrize(("wait", "how"), CASES, ids=[f"{how}-{wait}" for wait, how in CASES])
+def test_a_rank_ends_with_open_requests_and_a_child(
+    wait: str, how: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    act, code = EXITS[how]
+    text = f"""
+        import os, signal, sys, time
+
+        opened = [world.irecv(source=left, tag=77), world.isend(b"x" * 100, dest=right, tag=78)]
+        if rank == size - 1:
+            source, end = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.write(end, bytes([MPI.Is_initialized(), MPI.Is_finalized()]))
+                while True:
+                    time.sleep(1)
+            print(child, *os.read(source, 2), flush=True)
+        world.Barrier()
+        if rank == size - 1 or {code in (0, 5)}:
+            {act or "pass"}
+        if {code != 0}:
+            world.recv(source=size - 1, tag=79)
+        """
+    words = ("-n", "3", "--timeout", "60", "--set", f"wait={wait}")
+    assert main(["mpirun", *words, *mpi_program(tmp_path, text, MPI4PY)]) == code
+    child, *state = map(int, capfd.readouterr().out.split())
+    assert state == [True, True]
+    wait_until(lambda: process_state(child) == "gone", "the rank's child is ended", 5)
+    assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
