@@ -65,7 +65,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         "mpirun",
         allow_abbrev=False,
-        description="Run any executable that uses MPI as the ranks of an emulated cluster. The "
+        description="Run an MPI program of Python as the ranks of an emulated cluster. The "
         "exit code is that of the first rank that fails.",
     )
     parser.add_argument("-n", "-np", type=int, required=True, metavar="N", help="number of ranks")

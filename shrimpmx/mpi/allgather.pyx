@@ -11,6 +11,7 @@ from shrimpmx.mpi.schedule cimport (
 from shrimpmx.mpi.selection cimport (
     ALGORITHM_BRUCK, ALGORITHM_RING, COLLECTIVE_ALLGATHER, EVEN, Algorithm, selected,
 )
+from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
 
 
 cdef void build_allgather(Schedule *schedule, const void *own, int64_t length,
@@ -27,7 +28,9 @@ cdef void build_allgather(Schedule *schedule, const void *own, int64_t length,
         schedule_keep(schedule, own, length, part_at(parts, rank), part_bytes(parts, rank))
     for each in range(size):
         total += part_bytes(parts, each)
-    algorithm = selected(COLLECTIVE_ALLGATHER, total, size, EVEN if parts.lengths == NULL else 0)
+    # All but the ring send several parts in one message.
+    algorithm = selected(COLLECTIVE_ALLGATHER, total, size, EVEN if (
+        parts.lengths == NULL and total <= MESSAGE_MAX_BYTES) else 0)
     if algorithm == ALGORITHM_RING:
         allgather_ring(schedule, parts)
     elif algorithm == ALGORITHM_BRUCK:

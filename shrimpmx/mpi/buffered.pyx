@@ -32,17 +32,14 @@ cdef enum:
 cdef:
     void *attached = NULL
     int64_t attached_bytes = 0
-    int64_t used_bytes = 0      # since no buffered send was under way
 
 
 cdef int buffered_start(const Envelope *envelope, const void *data, int target) noexcept nogil:
-    global used_bytes
     cdef Request *request
+    cdef int64_t bytes = envelope.length + OVERHEAD
     cdef uint8_t *copied
     requests_reap()
-    if not requests_buffered():
-        used_bytes = 0
-    if attached == NULL or used_bytes + envelope.length + OVERHEAD > attached_bytes:
+    if attached == NULL or requests_buffered() + bytes > attached_bytes:
         return MPI_ERR_BUFFER
     copied = <uint8_t *>malloc(envelope.length + 1)
     request = request_new(KIND_SEND, envelope.comm)
@@ -54,8 +51,8 @@ cdef int buffered_start(const Envelope *envelope, const void *data, int target) 
         if request.mx != NULL:
             request.staged.packed = copied
             request.staged.type = NULL
+            request.buffered = bytes
             request_orphan(request)
-            used_bytes += envelope.length + OVERHEAD
             return MPI_SUCCESS
     if request != NULL:
         request_free(request)
@@ -100,7 +97,7 @@ cdef int attach(void *buffer, int size) noexcept nogil:
 
 cdef bint found_sent(Library library, void *context) noexcept nogil:
     requests_reap()
-    return not requests_buffered()
+    return requests_buffered() == 0
 
 
 cdef int detach(void *place, int *size) noexcept nogil:

@@ -52,7 +52,7 @@ cdef int run(Comm *comm, Schedule *schedule, MPI_Request *handle) noexcept nogil
     cdef int code = MPI_SUCCESS
     if schedule == NULL:
         return MPI_ERR_NO_MEM
-    schedule_start(schedule)
+    schedule_start(schedule, handle == NULL)
     if handle == NULL:
         if not schedule_over(schedule):
             world_wait(found_over, awaited_by_collective, schedule)

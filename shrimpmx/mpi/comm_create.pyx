@@ -8,7 +8,6 @@ from shrimpmx.mpi.abi cimport (
     MPI_ERR_TAG, MPI_Group, MPI_Info, MPI_Request, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED,
 )
 from shrimpmx.mpi.attribute cimport attributes_copy
-from shrimpmx.mpi.broadcast cimport build_broadcast
 from shrimpmx.mpi.collective cimport allgather_bytes, begin, run
 from shrimpmx.mpi.communicator cimport (
     Comm, agree_on_contexts, comm_drop, comm_intra_of, comm_leads, comm_made, comm_make,
@@ -18,7 +17,9 @@ from shrimpmx.mpi.error cimport ended, error_raise
 from shrimpmx.mpi.group cimport Group, group_of
 from shrimpmx.mpi.intercomm cimport build_agreement, inter_create, inter_gather
 from shrimpmx.mpi.matching cimport CONTEXT_MAX, TAG_MAX
-from shrimpmx.mpi.schedule cimport Schedule, schedule_tagged
+from shrimpmx.mpi.schedule cimport (
+    Schedule, schedule_receive, schedule_send, schedule_tagged,
+)
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.topology cimport topology_share
 from shrimpmx.mpi.world cimport world
@@ -92,6 +93,23 @@ cdef int idup(MPI_Comm handle, MPI_Comm *made, MPI_Request *request) noexcept no
     return ended(parent, run(parent, schedule, request))
 
 
+cdef int rank_in(const Comm *comm, int world_rank) noexcept nogil:
+    """MPI_UNDEFINED: it has no such process."""
+    cdef int rank
+    for rank in range(comm.size):
+        if comm.ranks[rank] == world_rank:
+            return rank
+    return MPI_UNDEFINED
+
+
+cdef bint is_part(const Comm *comm, const Group *group) noexcept nogil:
+    cdef int rank
+    for rank in range(group.size):
+        if rank_in(comm, group.ranks[rank]) == MPI_UNDEFINED:
+            return False
+    return True
+
+
 cdef int create(MPI_Comm handle, MPI_Group group_handle, MPI_Comm *made) noexcept nogil:
     cdef Comm *parent = comm_of(handle)
     cdef Group *group = group_of(group_handle)
@@ -103,6 +121,8 @@ cdef int create(MPI_Comm handle, MPI_Group group_handle, MPI_Comm *made) noexcep
         return error_raise(parent, MPI_ERR_GROUP)
     if parent.remote != NULL:
         return inter_create(parent, group, made)
+    if not is_part(parent, group):
+        return error_raise(parent, MPI_ERR_GROUP)
     # Groups of several communicators made at once have no rank in common, and so no message.
     context = agree_on_contexts(parent, 1)
     if group.rank == MPI_UNDEFINED:
@@ -112,12 +132,14 @@ cdef int create(MPI_Comm handle, MPI_Group group_handle, MPI_Comm *made) noexcep
 
 cdef int create_group(MPI_Comm handle, MPI_Group group_handle, int tag,
                       MPI_Comm *made) noexcept nogil:
-    """Only the group's ranks call it: they agree on a context among themselves, under the tag."""
+    """Only the group's ranks call it: the first of them sends a context to the others, as a rank
+    of the parent, under the tag."""
     cdef Comm *parent = comm_intra_of(handle)
     cdef Group *group = group_of(group_handle)
-    cdef Comm *comm
+    cdef Comm *comm = NULL
     cdef Schedule *schedule
     cdef uint32_t context = 0
+    cdef int rank, code
     made[0] = MPI_COMM_NULL
     if parent == NULL:
         return error_raise(comm_of(handle), MPI_ERR_COMM)
@@ -125,21 +147,22 @@ cdef int create_group(MPI_Comm handle, MPI_Group group_handle, int tag,
         return error_raise(parent, MPI_ERR_GROUP if group == NULL else MPI_ERR_TAG)
     if group.rank == MPI_UNDEFINED:
         return MPI_SUCCESS
-    comm = comm_make(parent, CONTEXT_LATER, group.ranks, group.size)
-    if comm == NULL:
-        return error_raise(parent, MPI_ERR_NO_MEM)
-    if group.rank == 0:
-        context = take_contexts(1)
-    comm.context = parent.context
-    schedule = begin(comm)
+    if not is_part(parent, group):
+        return error_raise(parent, MPI_ERR_GROUP)
+    schedule = begin(parent)
     if schedule != NULL:
         schedule_tagged(schedule, tag)
-        build_broadcast(schedule, &context, sizeof(context), 0)
-    run(comm, schedule, NULL)
-    comm.context = context
-    if context == 0:
-        forget(comm)
-        comm = NULL
+        if group.rank == 0:
+            context = take_contexts(1)
+            for rank in range(1, group.size):
+                schedule_send(schedule, rank_in(parent, group.ranks[rank]), &context,
+                              sizeof(context))
+        else:
+            schedule_receive(schedule, rank_in(parent, group.ranks[0]), &context,
+                             sizeof(context))
+    code = run(parent, schedule, NULL)
+    if code == MPI_SUCCESS and context != 0:
+        comm = comm_make(parent, context, group.ranks, group.size)
     return comm_made(parent, comm, made)
 
 

@@ -43,7 +43,7 @@ cdef struct Comm:
     int error_handler        # a handle
     uint32_t uses            # the user's handle, and requests that are under way
     bint freed               # by the user
-    uint32_t collectives     # started so far: the tag of the next one
+    uint32_t[2] collectives  # started so far, those of calls that wait apart: for tags
     Attribute *attributes    # the newest first
     Topology *topology       # NULL: none
     char[MPI_MAX_OBJECT_NAME] name

@@ -5,8 +5,8 @@ library.
 """
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ANY_SOURCE, MPI_ERR_IN_STATUS, MPI_ERR_REQUEST, MPI_REQUEST_NULL, MPI_Request,
-    MPI_Status, MPI_SUCCESS, MPI_UNDEFINED, no_status,
+    MPI_ANY_SOURCE, MPI_ERR_IN_STATUS, MPI_ERR_REQUEST, MPI_PROC_NULL, MPI_REQUEST_NULL,
+    MPI_Request, MPI_Status, MPI_SUCCESS, MPI_UNDEFINED, no_status,
 )
 from shrimpmx.mpi.communicator cimport Comm
 from shrimpmx.mpi.error cimport error_raise
@@ -111,19 +111,25 @@ cdef int check_handles(const MPI_Request *handles, int count) noexcept nogil:
 
 
 cdef int end_of(MPI_Request *handle, MPI_Status *status, Comm **comm) noexcept nogil:
-    """Takes the outcome of the request in `handle`, which is over, or null."""
+    """Takes the outcome of the request in `handle`, which is over, or null. `comm`: where the first
+    error is raised."""
     cdef Request *request
+    cdef Comm *own
+    cdef int code
     if handle[0] == MPI_REQUEST_NULL:
         status_empty(status, MPI_ANY_SOURCE)
         return MPI_SUCCESS
     request = request_of(handle[0], False)
     if request == NULL:  # it stands twice in the array
         return MPI_ERR_REQUEST
-    comm[0] = request.comm
+    own = request.comm
     # One that is persistent keeps its handle.
     if not request.is_persistent:
         handle[0] = MPI_REQUEST_NULL
-    return request_end(request, status)
+    code = request_end(request, status)
+    if code != MPI_SUCCESS and comm[0] == NULL:
+        comm[0] = own
+    return code
 
 
 cdef inline MPI_Status *status_at(MPI_Status *statuses, int index) noexcept nogil:
@@ -305,7 +311,9 @@ cdef int get_status(MPI_Request handle, int *flag, MPI_Status *status) noexcept 
     else:
         look()
         flag[0] = request_over(request)
-        if flag[0] and request.kind == KIND_RECEIVE:
+        if flag[0] and request.kind == KIND_NOTHING:
+            status_empty(status, MPI_PROC_NULL)
+        elif flag[0] and request.kind == KIND_RECEIVE:
             status_of_message(request.mx, status)
         elif flag[0] and request.kind == KIND_GENERALIZED:
             code = generalized_query(request, status)

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from shrimpmx.mpi.abi cimport MPI_MAX_OBJECT_NAME, MPI_Aint, MPI_Datatype
 from shrimpmx.mpi.communicator cimport Attribute
+from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
 
 # `repeat` groups of `length` elements of `type` that lie side by side: the first group is
 # `displacement` bytes from the beginning, the next ones `stride` bytes further each.
@@ -28,6 +29,7 @@ cdef struct Datatype:
     int64_t true_extent
     bint has_lower           # a bound was set, here or in a type that it is made of
     bint has_upper
+    bint too_large           # its size does not fit into 64 bits
     bint dense               # elements' data lie side by side, in order and without a gap
     int64_t alignment        # of a basic type, or the widest that it has
     int64_t blocks_count     # 0: a basic type
@@ -94,7 +96,16 @@ cdef bint datatype_show(Datatype *type) noexcept nogil
 # One use more or less; with the last one the record is gone. With or without the lock.
 cdef void datatype_keep(Datatype *type) noexcept nogil
 cdef void datatype_drop(Datatype *type) noexcept nogil
+# The same of a use with a handle, which stays valid as long.
+cdef void datatype_remember(Datatype *type) noexcept nogil
+cdef void datatype_forget(Datatype *type) noexcept nogil
 cdef int datatype_start() except -1
+
+
+cdef inline bint fits_in_message(const Datatype *type, int64_t count) noexcept nogil:
+    """Whether so many elements have at most MESSAGE_MAX_BYTES; `count` is an int."""
+    return (count >= 0 and (type.size <= MESSAGE_MAX_BYTES or count == 0)
+            and count * type.size <= MESSAGE_MAX_BYTES)
 
 
 cdef inline Datatype *datatype_of(MPI_Datatype handle) noexcept nogil:

@@ -9,7 +9,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport strncpy
 
 from shrimpmx.mpi.abi cimport (
-    MPI_Aint, MPI_COMBINER_NAMED, MPI_Datatype, MPI_MAX_OBJECT_NAME,
+    MPI_Aint, MPI_BYTE, MPI_COMBINER_NAMED, MPI_Datatype, MPI_MAX_OBJECT_NAME,
 )
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave
@@ -20,6 +20,9 @@ cdef enum:
     TYPES = 65536
     HANDLE = <int>0x8C000000
     NUMBER = 0x03FFFFFF
+
+# 2^63
+cdef double SIZE_END = 9223372036854775808.0
 
 cdef:
     Datatype *derived[TYPES]    # [number]; NULL: never made
@@ -54,6 +57,8 @@ TWO = ("2INT", "2INTEGER", "2REAL", "2DOUBLE_PRECISION")
 
 cdef int datatype_start() except -1:
     cdef Datatype *type
+    if built_in[MPI_BYTE & BUILT_IN - 1].handle != 0:
+        return 0
     for handle, name in NAMES.items():
         type = &built_in[handle & BUILT_IN - 1]
         type.handle = handle
@@ -151,6 +156,16 @@ cdef void datatype_keep(Datatype *type) noexcept nogil:
     fetch_add_u32(&type.uses, 1)
 
 
+cdef void datatype_remember(Datatype *type) noexcept nogil:
+    datatype_keep(type)
+    fetch_add_u32(&type.handles, 1)
+
+
+cdef void datatype_forget(Datatype *type) noexcept nogil:
+    fetch_add_u32(&type.handles, <uint32_t>-1)
+    datatype_drop(type)
+
+
 cdef void datatype_drop(Datatype *type) noexcept nogil:
     cdef int64_t index
     if type.combiner == MPI_COMBINER_NAMED or fetch_add_u32(&type.uses, <uint32_t>-1) > 1:
@@ -174,6 +189,9 @@ cdef void datatype_finish(Datatype *type) noexcept nogil:
     for index in range(type.blocks_count):
         block = &type.blocks[index]
         datatype_keep(block.type)
+        if <double>block.repeat * block.length * block.type.size + type.size >= SIZE_END:
+            type.too_large = True
+            continue
         type.size += block.repeat * block.length * block.type.size
         type.elements += block.repeat * block.length * block.type.elements
     bound(type)

@@ -15,7 +15,8 @@ from shrimpmx.mpi.abi cimport (
 )
 from shrimpmx.mpi.attribute cimport attributes_copy, attributes_delete
 from shrimpmx.mpi.datatype cimport (
-    Block, Datatype, datatype_drop, datatype_finish, datatype_new, datatype_of, datatype_show,
+    Block, Datatype, datatype_drop, datatype_finish, datatype_forget, datatype_new,
+    datatype_of, datatype_show,
 )
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.table cimport mpi_table
@@ -32,6 +33,9 @@ cdef int give(Datatype *type, MPI_Datatype *made) noexcept nogil:
     made[0] = MPI_DATATYPE_NULL
     if type == NULL:
         return error_raise(NULL, MPI_ERR_NO_MEM)
+    if type.too_large:
+        datatype_drop(type)
+        return error_raise(NULL, MPI_ERR_COUNT)
     if not datatype_show(type):
         datatype_drop(type)
         return error_raise(NULL, MPI_ERR_NO_MEM)
@@ -234,8 +238,7 @@ cdef int free_type(MPI_Datatype *handle) noexcept nogil:
         if code != MPI_SUCCESS:
             return error_raise(NULL, code)
     handle[0] = MPI_DATATYPE_NULL
-    type.handles -= 1
-    datatype_drop(type)
+    datatype_forget(type)
     return MPI_SUCCESS
 
 

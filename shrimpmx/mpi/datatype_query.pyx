@@ -9,11 +9,10 @@ from shrimpmx.mpi.abi cimport (
     MPI_ERR_TYPE, MPI_MAX_OBJECT_NAME, MPI_Status, MPI_SUCCESS, MPI_UNDEFINED,
 )
 from shrimpmx.mpi.datatype cimport (
-    Datatype, built_in, datatype_keep, datatype_of, datatype_walk,
+    Datatype, built_in, datatype_of, datatype_remember, datatype_walk,
 )
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.table cimport mpi_table
-from shrimpmx.native.atomics cimport fetch_add_u32
 
 cdef enum:
     INT_MAX = 0x7FFFFFFF
@@ -35,7 +34,7 @@ cdef int get_count(const MPI_Status *status, MPI_Datatype handle, int *count) no
     if type == NULL:
         return error_raise(NULL, MPI_ERR_TYPE)
     if type.size == 0:
-        count[0] = 0
+        count[0] = 0 if received == 0 else MPI_UNDEFINED
     elif received % type.size != 0 or received // type.size > INT_MAX:
         count[0] = MPI_UNDEFINED
     else:
@@ -44,7 +43,7 @@ cdef int get_count(const MPI_Status *status, MPI_Datatype handle, int *count) no
 
 
 cdef struct Tally:
-    int64_t left             # bytes
+    int64_t bytes
     int64_t elements
 
 
@@ -52,13 +51,13 @@ cdef void tally(void *context, const Datatype *type, uint8_t *data, int64_t coun
     """Basic elements, which may have two values."""
     cdef Tally *sum = <Tally *>context
     cdef int64_t bytes = type.size // type.elements
-    cdef int64_t there = min(count * type.elements, sum.left // bytes)
+    cdef int64_t there = min(count * type.elements, sum.bytes // bytes)
     sum.elements += there
     # Of an element that is cut the bytes stay, and nothing follows.
-    sum.left -= there * bytes
-    if there < count * type.elements and sum.left > 0:
+    sum.bytes -= there * bytes
+    if there < count * type.elements and sum.bytes > 0:
         sum.elements = MPI_UNDEFINED
-        sum.left = 0
+        sum.bytes = 0
 
 
 cdef int get_elements(const MPI_Status *status, MPI_Datatype handle,
@@ -77,11 +76,25 @@ cdef int get_elements(const MPI_Status *status, MPI_Datatype handle,
     return MPI_SUCCESS
 
 
+cdef void add_bytes(void *context, const Datatype *type, uint8_t *data,
+                    int64_t count) noexcept nogil:
+    """Of as many basic elements as are left."""
+    cdef Tally *sum = <Tally *>context
+    cdef int64_t there = min(count * type.elements, sum.elements)
+    sum.elements -= there
+    sum.bytes += there * (type.size // type.elements)
+
+
 cdef int set_elements(MPI_Status *status, MPI_Datatype handle, MPI_Count count) noexcept nogil:
+    """`count` basic elements, as get_elements counts them (12.3)."""
     cdef const Datatype *type = datatype_of(handle)
+    cdef Tally rest
     if type == NULL:
         return error_raise(NULL, MPI_ERR_TYPE)
-    count *= type.size
+    if type.elements > 0:
+        rest = Tally(0, count % type.elements)
+        datatype_walk(type, NULL, 1, True, add_bytes, &rest)
+        count = count // type.elements * type.size + rest.bytes
     status.count_lo = <int><unsigned int>count
     status.count_hi_and_cancelled = (
         <int>(count >> 32) << 1 | (status.count_hi_and_cancelled & 1))
@@ -183,8 +196,7 @@ cdef int get_contents(MPI_Datatype handle, int most_integers, int most_addresses
     for index in range(type.types_count):
         handles[index] = type.types[index].handle
         if type.types[index].combiner != MPI_COMBINER_NAMED:
-            datatype_keep(type.types[index])
-            fetch_add_u32(&type.types[index].handles, 1)
+            datatype_remember(type.types[index])
     return MPI_SUCCESS
 
 

@@ -26,6 +26,8 @@ cdef:
 
 cdef int group_start() except -1:
     global groups
+    if groups != NULL:
+        return 0
     groups = <Group **>calloc(GROUPS, sizeof(Group *))
     if groups == NULL:
         raise MemoryError

@@ -8,10 +8,11 @@ from shrimpmx.mpi.abi cimport (
     MPI_ERR_TYPE, MPI_SUCCESS,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of
-from shrimpmx.mpi.datatype cimport Datatype, datatype_of, datatype_walk
+from shrimpmx.mpi.datatype cimport Datatype, datatype_of, datatype_walk, fits_in_message
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.external cimport external_bytes, external_read, external_write
 from shrimpmx.mpi.table cimport mpi_table
+from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
 
 # Where packed bytes are, and how many are left.
 cdef struct Cursor:
@@ -80,7 +81,7 @@ cdef int check(const Datatype *type, int64_t count, int64_t bytes, int64_t posit
                int64_t room) noexcept nogil:
     if type == NULL:
         return MPI_ERR_TYPE
-    if count < 0:
+    if count < 0 or (type.size > MESSAGE_MAX_BYTES and count > 0):
         return MPI_ERR_COUNT
     return MPI_SUCCESS if 0 <= position <= room - bytes else MPI_ERR_TRUNCATE
 
@@ -97,7 +98,7 @@ cdef int pack_size(int count, MPI_Datatype handle, MPI_Comm comm_handle,
     if comm == NULL or type == NULL or count < 0:
         return error_raise(comm, MPI_ERR_COMM if comm == NULL else MPI_ERR_TYPE if type == NULL
                            else MPI_ERR_COUNT)
-    if count * type.size > 0x7FFFFFFF:
+    if not fits_in_message(type, count):
         return error_raise(comm, MPI_ERR_COUNT)
     size[0] = <int>(count * type.size)
     return MPI_SUCCESS

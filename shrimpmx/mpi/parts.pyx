@@ -3,11 +3,10 @@
 from libc.stdint cimport int64_t, uint8_t
 
 from shrimpmx.mpi.abi cimport MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_SUCCESS
-from shrimpmx.mpi.datatype cimport Datatype, datatype_of
+from shrimpmx.mpi.datatype cimport Datatype, datatype_of, fits_in_message
 from shrimpmx.mpi.schedule cimport (
     Schedule, schedule_copy, schedule_pack, schedule_round, schedule_take, schedule_unpack,
 )
-from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES
 
 
 cdef Datatype *type_at(const Elements *elements, int rank) noexcept nogil:
@@ -37,7 +36,7 @@ cdef int elements_check(const Elements *elements, int size) noexcept nogil:
             type = type_at(elements, rank)
         if type == NULL or not type.committed:
             return MPI_ERR_TYPE
-        if not 0 <= count_at(elements, rank) * type.size <= MESSAGE_MAX_BYTES:
+        if not fits_in_message(type, count_at(elements, rank)):
             return MPI_ERR_COUNT
         if elements.counts == NULL and elements.datatypes == NULL:
             break

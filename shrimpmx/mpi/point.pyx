@@ -14,7 +14,7 @@ from shrimpmx.mpi.abi cimport (
     MPI_REQUEST_NULL, MPI_Status, MPI_SUCCESS, no_status,
 )
 from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
-from shrimpmx.mpi.datatype cimport Datatype, datatype_of
+from shrimpmx.mpi.datatype cimport Datatype, datatype_of, fits_in_message
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits, match_mask
 from shrimpmx.mpi.pack cimport pack
@@ -34,7 +34,7 @@ from shrimpmx.mx.calls cimport (
 from shrimpmx.mx.core cimport EndpointCore, found_done
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.types cimport (
-    MESSAGE_MAX_BYTES, REQUEST_DONE, STATUS_TRUNCATED, MxRequest,
+    REQUEST_DONE, STATUS_TRUNCATED, MxRequest,
 )
 
 cdef int check(Envelope *envelope, MPI_Comm handle, int peer, int tag) noexcept nogil:
@@ -60,9 +60,7 @@ cdef int check_data(Envelope *envelope, int64_t count, MPI_Datatype datatype) no
     envelope.type = type
     envelope.count = count
     envelope.length = count * type.size
-    if count < 0 or envelope.length > MESSAGE_MAX_BYTES:
-        return MPI_ERR_COUNT
-    return MPI_SUCCESS
+    return MPI_SUCCESS if fits_in_message(type, count) else MPI_ERR_COUNT
 
 
 cdef int check_send(Envelope *envelope, int count, MPI_Datatype datatype, int target, int tag,

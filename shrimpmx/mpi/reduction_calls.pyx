@@ -7,12 +7,12 @@ from libc.stdint cimport int64_t
 
 from shrimpmx.mpi.abi cimport (
     MPI_COMBINER_NAMED, MPI_Comm, MPI_Datatype, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT,
-    MPI_ERR_NO_MEM, MPI_ERR_ROOT, MPI_ERR_TYPE, MPI_Op, MPI_Request, MPI_ROOT, MPI_SUCCESS,
-    in_place,
+    MPI_ERR_NO_MEM, MPI_ERR_ROOT, MPI_ERR_UNSUPPORTED_OPERATION, MPI_Op, MPI_Request, MPI_ROOT,
+    MPI_SUCCESS, in_place,
 )
 from shrimpmx.mpi.collective cimport begin, check_root, ended, is_beside_root, is_root, run
 from shrimpmx.mpi.communicator cimport Comm, comm_intra_of, comm_of
-from shrimpmx.mpi.datatype cimport Datatype, datatype_of
+from shrimpmx.mpi.datatype cimport Datatype, datatype_of, datatype_remember
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.operation cimport operation_check
 from shrimpmx.mpi.reduce_scatter cimport build_reduce_scatter
@@ -45,8 +45,9 @@ cdef int begin_reduction(Reduction *reduction, Comm *comm, const void *data, int
     if in_place(data) and comm.remote != NULL:
         code = MPI_ERR_BUFFER
     if code == MPI_SUCCESS and not fits(type):
-        code = MPI_ERR_TYPE
-    if code == MPI_SUCCESS and not 0 <= count * type.extent <= MESSAGE_MAX_BYTES:
+        code = MPI_ERR_UNSUPPORTED_OPERATION
+    if code == MPI_SUCCESS and (count < 0 or (type.extent > MESSAGE_MAX_BYTES and count > 0)
+                                or count * type.extent > MESSAGE_MAX_BYTES):
         code = MPI_ERR_COUNT
     if code != MPI_SUCCESS:
         return code
@@ -55,6 +56,8 @@ cdef int begin_reduction(Reduction *reduction, Comm *comm, const void *data, int
         return MPI_ERR_NO_MEM
     reduction.schedule.operation = operation
     reduction.schedule.datatype = datatype
+    reduction.schedule.reduced = type
+    datatype_remember(type)
     reduction.type = type
     reduction.unit = type.extent
     reduction.has_gaps = type.combiner != MPI_COMBINER_NAMED and not type.dense

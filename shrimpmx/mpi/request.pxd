@@ -55,6 +55,7 @@ cdef struct Request:
     bint is_persistent       # it goes back to KIND_INACTIVE when it is over
     Plan plan                # of a persistent one
     Staged staged            # of a message
+    int64_t buffered         # bytes that a buffered send takes of the program's buffer, or 0
     General general          # of a generalized one
     Request *next            # of the free ones, or of the orphans
 
@@ -73,8 +74,8 @@ cdef int request_end(Request *request, MPI_Status *status) noexcept nogil
 cdef void request_orphan(Request *request) noexcept nogil
 # Gives back the orphans that are over.
 cdef void requests_reap() noexcept nogil
-# Whether buffered sends are under way.
-cdef bint requests_buffered() noexcept nogil
+# What the buffered sends under way take.
+cdef int64_t requests_buffered() noexcept nogil
 
 # The outcome of a message that was received, or looked at: the class of its error.
 cdef int status_of_message(const MxRequest *message, MPI_Status *status) noexcept nogil

@@ -47,6 +47,7 @@ cdef Request *request_new(RequestKind kind, Comm *comm) noexcept nogil:
     request.schedule = NULL
     request.is_persistent = False
     request.staged.packed = NULL
+    request.buffered = 0
     comm.uses += 1
     return request
 
@@ -71,11 +72,13 @@ cdef void request_orphan(Request *request) noexcept nogil:
     world.orphans = request
 
 
-cdef bint requests_buffered() noexcept nogil:
+cdef int64_t requests_buffered() noexcept nogil:
     cdef Request *request = <Request *>world.orphans
-    while request != NULL and request.staged.packed == NULL:
+    cdef int64_t bytes = 0
+    while request != NULL:
+        bytes += request.buffered
         request = request.next
-    return request != NULL
+    return bytes
 
 
 cdef bint more_requests() noexcept nogil:

@@ -44,6 +44,7 @@ cdef struct Schedule:
     bint truncated           # a part of this rank's own did not fit
     bint busy                # a thread is in a user's function on its behalf, without the lock
     MPI_Datatype datatype    # of reductions
+    Datatype *reduced        # the same, kept for the user's function; NULL: no reduction
     MPI_Op operation
     Room *rooms              # of its own, for data on their way
     Schedule *next           # of those under way
@@ -76,7 +77,7 @@ cdef void schedule_reduce(Schedule *schedule, const void *data, void *into,
                           int64_t elements) noexcept nogil
 cdef void schedule_round(Schedule *schedule) noexcept nogil
 # All its steps are there: it begins.
-cdef void schedule_start(Schedule *schedule) noexcept nogil
+cdef void schedule_start(Schedule *schedule, bint blocking) noexcept nogil
 # After a pass: those whose round is over go on.
 cdef void schedules_advance() noexcept nogil
 cdef bint schedule_over(const Schedule *schedule) noexcept nogil

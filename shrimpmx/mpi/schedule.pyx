@@ -6,9 +6,11 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memmove
 
-from shrimpmx.mpi.abi cimport MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_TRUNCATE, MPI_SUCCESS
+from shrimpmx.mpi.abi cimport (
+    MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_TRUNCATE, MPI_SUCCESS,
+)
 from shrimpmx.mpi.communicator cimport CONTEXT_COLLECTIVES, CONTEXT_TAGGED, Comm, comm_drop
-from shrimpmx.mpi.datatype cimport Datatype, datatype_drop, datatype_keep
+from shrimpmx.mpi.datatype cimport Datatype, datatype_drop, datatype_forget, datatype_keep
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits
 from shrimpmx.mpi.operation cimport operation_apply, operation_is_foreign
 from shrimpmx.mpi.pack cimport pack, unpack
@@ -16,7 +18,7 @@ from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_receive, call_release, call_send
 from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.lock cimport lock_wake_all
-from shrimpmx.mx.types cimport REQUEST_DONE, STATUS_SUCCESS, STATUS_TRUNCATED
+from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES, REQUEST_DONE, STATUS_SUCCESS, STATUS_TRUNCATED
 
 cdef enum:
     STEPS_MIN = 16
@@ -32,8 +34,6 @@ cdef Schedule *schedule_new(Comm *comm) noexcept nogil:
         return NULL
     schedule.comm = comm
     schedule.context = comm.context + CONTEXT_COLLECTIVES
-    schedule.tag = comm.collectives & TAG_MAX
-    comm.collectives += 1
     comm.uses += 1
     schedule.next = schedule
     schedule.previous = schedule
@@ -52,7 +52,6 @@ cdef uint8_t *schedule_take(Schedule *schedule, int64_t bytes) noexcept nogil:
 
 
 cdef void schedule_tagged(Schedule *schedule, uint32_t tag) noexcept nogil:
-    schedule.comm.collectives -= 1
     schedule.context = schedule.comm.context + CONTEXT_TAGGED
     schedule.tag = tag
 
@@ -82,9 +81,15 @@ cdef Step *another(Schedule *schedule, StepKind kind, int peer) noexcept nogil:
     return steps
 
 
+cdef Step *message(Schedule *schedule, StepKind kind, int peer, int64_t length) noexcept nogil:
+    if length > MESSAGE_MAX_BYTES and schedule.code == MPI_SUCCESS:
+        schedule.code = MPI_ERR_COUNT
+    return another(schedule, kind, peer)
+
+
 cdef void schedule_send(Schedule *schedule, int peer, const void *data,
                         int64_t length) noexcept nogil:
-    cdef Step *step = another(schedule, STEP_SEND, peer)
+    cdef Step *step = message(schedule, STEP_SEND, peer, length)
     if step != NULL:
         step.data = <const uint8_t *>data
         step.length = length
@@ -92,7 +97,7 @@ cdef void schedule_send(Schedule *schedule, int peer, const void *data,
 
 cdef void schedule_receive(Schedule *schedule, int peer, void *into,
                            int64_t length) noexcept nogil:
-    cdef Step *step = another(schedule, STEP_RECEIVE, peer)
+    cdef Step *step = message(schedule, STEP_RECEIVE, peer, length)
     if step != NULL:
         step.into = <uint8_t *>into
         step.length = length
@@ -156,8 +161,18 @@ cdef void *schedules_of_world() except NULL:
     return active
 
 
-cdef void schedule_start(Schedule *schedule) noexcept nogil:
+cdef void number(Schedule *schedule, bint blocking) noexcept nogil:
+    """Blocking collectives do not match others (MPI 3.1, 5.12), and are counted for themselves: a
+    program may start the others in an order of its own beside them."""
+    cdef Comm *comm = schedule.comm
+    if schedule.context == comm.context + CONTEXT_COLLECTIVES:
+        schedule.tag = (comm.collectives[blocking] << 1 | blocking) & TAG_MAX
+        comm.collectives[blocking] += 1
+
+
+cdef void schedule_start(Schedule *schedule, bint blocking) noexcept nogil:
     cdef Schedule *active
+    number(schedule, blocking)
     if schedule.code != MPI_SUCCESS:
         schedule.position = schedule.count
         return
@@ -291,6 +306,8 @@ cdef int schedule_end(Schedule *schedule) noexcept nogil:
     if schedule.truncated and code == MPI_SUCCESS:
         code = MPI_ERR_TRUNCATE
     comm_drop(schedule.comm)
+    if schedule.reduced != NULL:
+        datatype_forget(schedule.reduced)
     for index in range(schedule.count):
         if schedule.steps[index].type != NULL:
             datatype_drop(schedule.steps[index].type)

@@ -74,6 +74,21 @@ for turn in range(3):
     assert (theirs == mine + turn).all()
 assert len(MPI.Detach_buffer()) == 3 * (800 + MPI.BSEND_OVERHEAD)
 """,
+    "room of buffered sends": """
+MPI.Attach_buffer(bytearray(4 * (800 + MPI.BSEND_OVERHEAD)))
+kept = np.zeros(5, "i")
+never = world.Irecv([kept, 1, MPI.INT.Create_vector(3, 1, 2).Commit()], left, 77)
+theirs = np.empty(100)
+for turn in range(20):  # there is always one under way
+    world.Bsend(np.full(100, turn, float), right, 4)
+    if turn:
+        world.Recv(theirs, left, 4)
+        assert (theirs == turn - 1).all()
+world.Recv(theirs, left, 4)
+never.Free()  # no buffered send: the buffer does not wait for it
+MPI.Detach_buffer()
+world.Send(np.zeros(3, "i"), right, 77)
+""",
     "probes": """
 request = world.Isend(np.arange(rank + 1, dtype="i4"), right, 8)
 status = MPI.Status()
@@ -96,6 +111,9 @@ request.Wait()
 """,
     "nobody": """
 theirs, status = np.full(3, 7.0), MPI.Status()
+request = world.Irecv(theirs, MPI.PROC_NULL, 1)
+assert request.Get_status(status) and status.source == MPI.PROC_NULL
+request.Wait()
 world.Send(theirs, MPI.PROC_NULL, 1)
 world.Recv(theirs, MPI.PROC_NULL, 1, status)
 assert (status.source, status.Get_count(MPI.DOUBLE)) == (MPI.PROC_NULL, 0)
@@ -200,6 +218,17 @@ requests.append(world.Iallreduce(np.ones(1), total))
 MPI.Request.Waitall(requests[::-1])
 assert (found == np.arange(size) + 100.0 * np.arange(20)[:, None]).all() and total[0] == size
 """,
+    "a collective with a request beside blocking ones": """
+flag = np.full(1, rank)
+if rank == 0:
+    request = world.Iallreduce(MPI.IN_PLACE, flag, MPI.MAX)
+    world.Barrier()
+else:
+    world.Barrier()
+    request = world.Iallreduce(MPI.IN_PLACE, flag, MPI.MAX)
+request.Wait()
+assert flag[0] == size - 1
+""",
     "collectives go on while a rank waits for a message": """
 barrier = world.Ibarrier()
 if rank == 0:
@@ -260,6 +289,22 @@ for _ in range(300):
 for comm in (node, copy, halves):
     comm.Free()
 """,
+    "communicators of two groups, one after the other": """
+if size > 2:
+    one, other = world.group.Incl([0, 2]), world.group.Incl([1, 2])
+    made = [world.Create_group(each, 5) for each in (one, other) if each.rank != MPI.UNDEFINED]
+    for comm in made:
+        heard = comm.bcast(rank, 0)
+        assert heard == comm.group.Translate_ranks([0], world.group)[0]
+        comm.Free()
+alone = world.Split(rank)
+try:
+    alone.Create(world.group)
+    assert size == 1
+except MPI.Exception as error:
+    assert error.Get_error_class() == MPI.ERR_GROUP
+alone.Free()
+""",
     "info and memory": """
 info = MPI.Info.Create({"one": "1", "two": "x" * 1000})
 copy = info.Dup()
@@ -298,6 +343,19 @@ assert class_of(MPI.Request.Waitall, [request, request])[0] == MPI.ERR_REQUEST
 code, text = class_of(MPI.Win.Create, data)
 assert code == MPI.ERR_UNSUPPORTED_OPERATION and "MPI_Win_create" in text
 world.Barrier()
+""",
+    "an error of several requests belongs to its communicator": """
+fatal = world.Dup()
+fatal.Set_errhandler(MPI.ERRORS_ARE_FATAL)
+requests = [world.Irecv(bytearray(2), left, 9), fatal.Irecv(bytearray(8), left, 9)]
+world.Send(bytearray(8), right, 9)
+fatal.Send(bytearray(8), right, 9)
+try:
+    MPI.Request.Waitall(requests)
+    raise AssertionError("it did not fit")
+except MPI.Exception as error:
+    assert error.Get_error_class() in (MPI.ERR_IN_STATUS, MPI.ERR_TRUNCATE)
+fatal.Free()
 """,
     "threads": """
 import threading

@@ -154,6 +154,32 @@ many = np.full(5 * size, rank, "i")
 world.Reduce_scatter([many, size, class_of_three], [part, 1, class_of_three], counts, operation)
 assert part.tolist() == expected[:5]
 """,
+    "a reduction keeps its datatype": """
+two = MPI.INT.Create_contiguous(2).Commit()
+seen = []
+def add_twos(data, into, datatype):
+    seen.append(datatype.Get_extent())
+    np.frombuffer(into, "i")[:] += np.frombuffer(data, "i")
+operation = MPI.Op.Create(add_twos, commute=True)
+mine = np.full(2, rank, "i")
+request = world.Iallreduce(MPI.IN_PLACE, [mine, 1, two], operation)
+two.Free()
+request.Wait()
+assert mine.tolist() == 2 * [size * (size - 1) // 2] and set(seen) <= {(0, 8)}
+""",
+    "sizes that no message has": """
+huge = MPI.BYTE.Create_contiguous(2**31 - 1).Create_contiguous(2**31 - 1).Commit()
+for call in (lambda: huge.Pack_size(4, world), lambda: world.Send([mine, 3, huge], right),
+             lambda: huge.Create_contiguous(2**31 - 1)):
+    try:
+        call()
+        raise AssertionError("it was taken")
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_COUNT
+status = MPI.Status()
+status.Set_elements(MPI.INT.Create_contiguous(2), 3)
+assert status.Get_elements(MPI.INT) == 3
+""",
     "what a datatype is made of": """
 for made in (
     MPI.INT.Create_vector(2, 3, 4), MPI.INT.Create_hvector(2, 3, 40),

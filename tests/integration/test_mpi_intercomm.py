@@ -148,7 +148,7 @@ if side == 0:
     request.Wait()
 else:
     world.Barrier()
-    inter.Barrier()
+    inter.Ibarrier().Wait()
 """,
     "only a group's ranks make its communicator": """
 if side == 0:

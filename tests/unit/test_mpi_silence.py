@@ -103,7 +103,7 @@ def test_ranks_that_have_left_do_not_count() -> None:
 def test_what_ranks_do_is_said() -> None:
     shown, silence = watched()
     shown.states[1] = "ready"
-    assert silence.doing(set()) == {"rank0": "computes", "rank1": "has not left MPI_Init"}
+    assert silence.doing(set()) == {"rank0": "in no call of MPI", "rank1": "has not left MPI_Init"}
     assert silence.doing({"rank0"}) == {"rank1": "has not left MPI_Init"}
 
 

@@ -70,7 +70,7 @@ class Silence:
             return FINALIZE
         if wait is not None:
             return described(wait)
-        return "computes" if state == "running" else "has not left MPI_Init"
+        return "in no call of MPI" if state == "running" else "has not left MPI_Init"
 
     def _state(self, index: int) -> str:
         return str(self._control.runner_info(index)["state"])
