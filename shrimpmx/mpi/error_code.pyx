@@ -46,57 +46,58 @@ cdef const char *text_of(int error_class) noexcept nogil:
     if error_class == MPI_SUCCESS:
         return "no error"
     if error_class == MPI_ERR_BUFFER:
-        return "the buffer is not valid"
+        return "MPI_ERR_BUFFER: the buffer is not valid"
     if error_class == MPI_ERR_COUNT:
-        return "the count is negative or too large: a message has at most 2 GiB - 1"
+        return "MPI_ERR_COUNT: the count is negative or too large: a message has at most 2 GiB - 1"
     if error_class == MPI_ERR_TYPE:
-        return "there is no such datatype, or it is not committed"
+        return "MPI_ERR_TYPE: there is no such datatype, or it is not committed"
     if error_class == MPI_ERR_TAG:
-        return "the tag is negative or above MPI_TAG_UB"
+        return "MPI_ERR_TAG: the tag is negative or above MPI_TAG_UB"
     if error_class == MPI_ERR_COMM:
-        return "there is no such communicator"
+        return "MPI_ERR_COMM: there is no such communicator"
     if error_class == MPI_ERR_RANK:
-        return "there is no such rank in the communicator"
+        return "MPI_ERR_RANK: there is no such rank in the communicator"
     if error_class == MPI_ERR_ROOT:
-        return "there is no such root in the communicator"
+        return "MPI_ERR_ROOT: there is no such root in the communicator"
     if error_class == MPI_ERR_GROUP:
-        return "there is no such group"
+        return "MPI_ERR_GROUP: there is no such group"
     if error_class == MPI_ERR_OP:
-        return "there is no such operation, or not on that datatype"
+        return "MPI_ERR_OP: there is no such operation, or not on that datatype"
     if error_class == MPI_ERR_TOPOLOGY:
-        return "the communicator has no such topology"
+        return "MPI_ERR_TOPOLOGY: the communicator has no such topology"
     if error_class == MPI_ERR_DIMS:
-        return "the dimensions do not fit"
+        return "MPI_ERR_DIMS: the dimensions do not fit"
     if error_class == MPI_ERR_ARG:
-        return "an argument is not valid"
+        return "MPI_ERR_ARG: an argument is not valid"
     if error_class == MPI_ERR_TRUNCATE:
-        return "the message is longer than the buffer that receives it"
+        return ("MPI_ERR_TRUNCATE: the message is longer than the buffer that receives it, or the "
+                "ranks make different collective calls")
     if error_class == MPI_ERR_OTHER:
-        return "the partner does not answer, or the call is not allowed here"
+        return "MPI_ERR_OTHER: the partner does not answer, or the call is not allowed here"
     if error_class == MPI_ERR_INTERN:
-        return "internal error"
+        return "MPI_ERR_INTERN: internal error"
     if error_class == MPI_ERR_IN_STATUS:
-        return "a status has the error"
+        return "MPI_ERR_IN_STATUS: a status has the error"
     if error_class == MPI_ERR_PENDING:
-        return "the request is not over"
+        return "MPI_ERR_PENDING: the request is not over"
     if error_class == MPI_ERR_REQUEST:
-        return "there is no such request"
+        return "MPI_ERR_REQUEST: there is no such request"
     if error_class == MPI_ERR_INFO:
-        return "there is no such info object, or it cannot be changed"
+        return "MPI_ERR_INFO: there is no such info object, or it cannot be changed"
     if error_class == MPI_ERR_INFO_KEY:
-        return "the key is empty or longer than 255 characters"
+        return "MPI_ERR_INFO_KEY: the key is empty or longer than 255 characters"
     if error_class == MPI_ERR_INFO_VALUE:
-        return "the value is longer than 1024 characters"
+        return "MPI_ERR_INFO_VALUE: the value is longer than 1024 characters"
     if error_class == MPI_ERR_INFO_NOKEY:
-        return "the info object has no such key"
+        return "MPI_ERR_INFO_NOKEY: the info object has no such key"
     if error_class == MPI_ERR_NO_MEM:
-        return "no memory"
+        return "MPI_ERR_NO_MEM: no memory"
     if error_class == MPI_ERR_FILE:
-        return "there is no such file"
+        return "MPI_ERR_FILE: there is no such file"
     if error_class == MPI_ERR_KEYVAL:
-        return "there is no such key of attributes"
+        return "MPI_ERR_KEYVAL: there is no such key of attributes"
     if error_class == MPI_ERR_UNSUPPORTED_OPERATION:
-        return "not implemented"
+        return "MPI_ERR_UNSUPPORTED_OPERATION: not implemented"
     return "unknown error"
 
 
@@ -109,7 +110,7 @@ cdef int error_text(int code, char *text) noexcept nogil:
         name = function_name((code >> FUNCTION_SHIFT) - 1)
     if name == NULL:
         return snprintf(text, MPI_MAX_ERROR_STRING, "%s", text_of(code & CLASS_MASK))
-    return snprintf(text, MPI_MAX_ERROR_STRING, "%s: %s", name, text_of(code & CLASS_MASK))
+    return snprintf(text, MPI_MAX_ERROR_STRING, "%s: not implemented", name)
 
 
 cdef int error_class(int code, int *found) noexcept nogil:
