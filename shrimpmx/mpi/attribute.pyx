@@ -1,8 +1,11 @@
 """Attributes: values under keys, copied and deleted by functions of the user's (MPI 3.1, 6.7).
 
-An object has them in a list, the newest first: the order in which they are deleted.
+An object has a record of each key that it has had an attribute of. Records stay in its list until
+the object ends, also those of deleted attributes: the user's functions may change the attributes
+that a call goes through, and look-ups take no lock.
 """
 
+from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from shrimpmx.mpi.abi cimport (
@@ -23,6 +26,7 @@ from shrimpmx.mpi.table cimport (
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave
 from shrimpmx.mx.core cimport EndpointCore
+from shrimpmx.native.atomics cimport exchange_u64, load_acquire_u64
 
 cdef enum:
     KEYS = 65536
@@ -36,10 +40,11 @@ cdef struct Key:
     MPI_Comm_delete_attr_function *deletes
     void *state
     bint freed               # by the user: attributes keep it
+    uint32_t uses            # attributes that have it, and calls of its functions
 
 cdef:
     Key *keys[KEYS]
-    int keys_count = 0
+    uint64_t turns = 0       # attributes set so far
     # What the predefined attributes of communicators point to.
     int tag_max = TAG_MAX
     int any_source = -2
@@ -52,7 +57,7 @@ cdef:
 
 cdef Key *key_of(int handle) noexcept nogil:
     cdef int number = handle & NUMBER
-    return keys[number] if (handle & ~NUMBER) == HANDLE and number < keys_count else NULL
+    return keys[number] if (handle & ~NUMBER) == HANDLE and number < KEYS else NULL
 
 
 cdef bint fits(int handle, KeyKind kind) noexcept nogil:
@@ -64,21 +69,20 @@ cdef bint fits(int handle, KeyKind kind) noexcept nogil:
 cdef int create_key(KeyKind kind, MPI_Comm_copy_attr_function *copies,
                     MPI_Comm_delete_attr_function *deletes, int *handle,
                     void *state) noexcept nogil:
-    """The number of a freed key is not given out again."""
-    global keys_count
-    cdef Key *key = <Key *>calloc(1, sizeof(Key))
+    """A freed key that no attribute has gives its number to this one."""
+    cdef int number = 0
     handle[0] = MPI_KEYVAL_INVALID
     call_enter(<EndpointCore>world.core)
-    if key != NULL and keys_count < KEYS:
-        key[0] = Key(kind, copies, deletes, state, False)
-        keys[keys_count] = key
-        handle[0] = HANDLE | keys_count
-        keys_count += 1
+    while (number < KEYS and keys[number] != NULL
+           and not (keys[number].freed and keys[number].uses == 0)):
+        number += 1
+    if number < KEYS and keys[number] == NULL:
+        keys[number] = <Key *>calloc(1, sizeof(Key))
+    if number < KEYS and keys[number] != NULL:
+        keys[number][0] = Key(kind, copies, deletes, state, False, 0)
+        handle[0] = HANDLE | number
     call_leave(<EndpointCore>world.core)
-    if handle[0] == MPI_KEYVAL_INVALID:
-        free(key)
-        return error_raise(NULL, MPI_ERR_NO_MEM)
-    return MPI_SUCCESS
+    return MPI_SUCCESS if handle[0] != MPI_KEYVAL_INVALID else error_raise(NULL, MPI_ERR_NO_MEM)
 
 
 cdef int free_key(KeyKind kind, int *handle) noexcept nogil:
@@ -91,51 +95,74 @@ cdef int free_key(KeyKind kind, int *handle) noexcept nogil:
 
 # -- attributes ----------------------------------------------------------------------------
 
+cdef Attribute *record_of(Attribute *attributes, int key) noexcept nogil:
+    """Which may be that of a deleted attribute."""
+    while attributes != NULL and attributes.key != key:
+        attributes = attributes.next
+    return attributes
+
+
 cdef Attribute *attribute_of(const Attribute *attributes, int key) noexcept nogil:
-    cdef Attribute *attribute = <Attribute *>attributes
-    while attribute != NULL and attribute.key != key:
-        attribute = attribute.next
-    return attribute
+    cdef Attribute *record = record_of(<Attribute *>attributes, key)
+    # A1: pairs with R1 of put.
+    return record if record != NULL and load_acquire_u64(&record.turn) != 0 else NULL
 
 
-cdef int delete_one(Attribute **attributes, int handle, Attribute *attribute) noexcept nogil:
+cdef int put(Attribute **attributes, int key, void *value, uint64_t turn) noexcept nogil:
+    """Under the lock. `turn`: in the order of all attributes; a copy has its original's."""
+    cdef Attribute *record = record_of(attributes[0], key)
+    if record == NULL:
+        record = <Attribute *>calloc(1, sizeof(Attribute))
+        if record == NULL:
+            return MPI_ERR_NO_MEM
+        record.key = key
+        record.next = attributes[0]
+        # A look-up that finds the record reads its key and the next one.
+        exchange_u64(<uint64_t *>attributes, <uint64_t>record)
+    if record.turn == 0:
+        key_of(key).uses += 1
+    record.value = value
+    exchange_u64(&record.turn, turn)  # R1: publishes the value.
+    return MPI_SUCCESS
+
+
+cdef int call_delete(int handle, const Attribute *attribute) noexcept nogil:
     cdef Key *key = key_of(attribute.key)
-    cdef Attribute **place = attributes
-    cdef int code = MPI_SUCCESS
-    if key.deletes != NULL:
-        code = key.deletes(handle, attribute.key, attribute.value, key.state)
+    if key.deletes == NULL:
+        return MPI_SUCCESS
+    return key.deletes(handle, attribute.key, attribute.value, key.state)
+
+
+cdef int delete_one(int handle, Attribute *attribute) noexcept nogil:
+    cdef int code = call_delete(handle, attribute)
     if code != MPI_SUCCESS:
         return code
     call_enter(<EndpointCore>world.core)
-    # The function may have changed the list.
-    while place[0] != NULL and place[0] != attribute:
-        place = &place[0].next
-    if place[0] == attribute:
-        place[0] = attribute.next
-        free(attribute)
+    # The function may have deleted it.
+    if attribute.turn != 0:
+        attribute.turn = 0
+        key_of(attribute.key).uses -= 1
     call_leave(<EndpointCore>world.core)
     return MPI_SUCCESS
 
 
 cdef int attribute_set(Attribute **attributes, int handle, KeyKind kind, int key,
                        void *value) noexcept nogil:
+    global turns
     cdef Attribute *attribute
-    cdef int code
+    cdef int code = MPI_SUCCESS
     if not fits(key, kind) or key_of(key).freed:
         return MPI_ERR_KEYVAL
     attribute = attribute_of(attributes[0], key)
     if attribute != NULL:
-        code = delete_one(attributes, handle, attribute)
-        if code != MPI_SUCCESS:
-            return code
-    attribute = <Attribute *>calloc(1, sizeof(Attribute))
-    if attribute == NULL:
-        return MPI_ERR_NO_MEM
+        code = call_delete(handle, attribute)
+    if code != MPI_SUCCESS:
+        return code
     call_enter(<EndpointCore>world.core)
-    attribute[0] = Attribute(key, value, attributes[0])
-    attributes[0] = attribute
+    turns += 1
+    code = put(attributes, key, value, turns)
     call_leave(<EndpointCore>world.core)
-    return MPI_SUCCESS
+    return code
 
 
 cdef int attribute_get(const Attribute *attributes, KeyKind kind, int key, void **value,
@@ -155,40 +182,66 @@ cdef int attribute_delete(Attribute **attributes, int handle, KeyKind kind,
     cdef Attribute *attribute = attribute_of(attributes[0], key)
     if not fits(key, kind) or attribute == NULL:
         return MPI_ERR_KEYVAL
-    return delete_one(attributes, handle, attribute)
+    return delete_one(handle, attribute)
+
+
+cdef int copy_one(const Attribute *attribute, int handle, Attribute **to) noexcept nogil:
+    """The function may delete the attribute and free its key, which stays until the copy is there.
+    """
+    cdef Key *key = key_of(attribute.key)
+    cdef uint64_t turn
+    cdef void *value
+    cdef void *copied
+    cdef int wanted = 0
+    cdef int code = MPI_SUCCESS
+    call_enter(<EndpointCore>world.core)
+    turn = attribute.turn
+    value = attribute.value
+    key.uses += turn != 0
+    call_leave(<EndpointCore>world.core)
+    if turn == 0:
+        return MPI_SUCCESS
+    if key.copies != NULL:
+        code = key.copies(handle, attribute.key, key.state, value, &copied, &wanted)
+    call_enter(<EndpointCore>world.core)
+    if code == MPI_SUCCESS and wanted:
+        code = put(to, attribute.key, copied, turn)
+    key.uses -= 1
+    call_leave(<EndpointCore>world.core)
+    return code
 
 
 cdef int attributes_copy(const Attribute *attributes, int handle, Attribute **to) noexcept nogil:
-    """The copies stand in the same order."""
-    cdef const Attribute *attribute = attributes
-    cdef Attribute **end = to
-    cdef Key *key
-    cdef void *value
-    cdef int wanted, code
-    while attribute != NULL:
-        key = key_of(attribute.key)
-        wanted = 0
-        if key.copies != NULL:
-            code = key.copies(handle, attribute.key, key.state, attribute.value, &value, &wanted)
-            if code != MPI_SUCCESS:
-                return code
-        if wanted:
-            end[0] = <Attribute *>calloc(1, sizeof(Attribute))
-            if end[0] == NULL:
-                return MPI_ERR_NO_MEM
-            end[0].key = attribute.key
-            end[0].value = value
-            end = &end[0].next
-        attribute = attribute.next
-    return MPI_SUCCESS
+    """The copies have the same order."""
+    cdef int code = MPI_SUCCESS
+    while attributes != NULL and code == MPI_SUCCESS:
+        code = copy_one(attributes, handle, to)
+        attributes = attributes.next
+    return code
+
+
+cdef Attribute *newest(Attribute *record) noexcept nogil:
+    """The one that was set last; NULL: there is none."""
+    cdef Attribute *found = NULL
+    while record != NULL:
+        if record.turn > (found.turn if found != NULL else 0):
+            found = record
+        record = record.next
+    return found
 
 
 cdef int attributes_delete(Attribute **attributes, int handle) noexcept nogil:
+    cdef Attribute *attribute = newest(attributes[0])
     cdef int code
-    while attributes[0] != NULL:
-        code = delete_one(attributes, handle, attributes[0])
+    while attribute != NULL:
+        code = delete_one(handle, attribute)
         if code != MPI_SUCCESS:
             return code
+        attribute = newest(attributes[0])
+    while attributes[0] != NULL:
+        attribute = attributes[0]
+        attributes[0] = attribute.next
+        free(attribute)
     return MPI_SUCCESS
 
 

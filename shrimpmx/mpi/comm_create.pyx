@@ -7,7 +7,7 @@ from shrimpmx.mpi.abi cimport (
     MPI_COMM_NULL, MPI_Comm, MPI_ERR_ARG, MPI_ERR_COMM, MPI_ERR_GROUP, MPI_ERR_NO_MEM,
     MPI_ERR_TAG, MPI_Group, MPI_Info, MPI_Request, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED,
 )
-from shrimpmx.mpi.attribute cimport attributes_copy
+from shrimpmx.mpi.attribute cimport attributes_copy, attributes_delete
 from shrimpmx.mpi.collective cimport allgather_bytes, begin, run
 from shrimpmx.mpi.communicator cimport (
     Comm, agree_on_contexts, comm_drop, comm_intra_of, comm_leads, comm_made, comm_make,
@@ -44,6 +44,7 @@ cdef int copy(Comm *parent, uint32_t context, Comm **made) noexcept nogil:
     comm.topology = topology_share(parent.topology)
     code = attributes_copy(parent.attributes, parent.handle, &comm.attributes)
     if code != MPI_SUCCESS:
+        attributes_delete(&comm.attributes, comm.handle)
         forget(comm)
         made[0] = NULL
     return code

@@ -3,7 +3,7 @@
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc
 from libc.string cimport memcpy
 
 from shrimpmx.mpi.abi cimport (
@@ -15,6 +15,7 @@ from shrimpmx.mpi.datatype cimport (
     IntPair, LongDoublePair, LongPair, ShortPair, datatype_of,
 )
 from shrimpmx.mpi.error cimport error_raise
+from shrimpmx.mpi.schedule cimport Schedule
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave
@@ -105,7 +106,6 @@ ctypedef fused Complex:
 
 cdef:
     Foreign *foreigners[OPS]
-    int foreigners_count = 0
 
 
 cdef Kind kind_of(MPI_Datatype datatype) noexcept nogil:
@@ -327,22 +327,30 @@ cdef void apply_to_pairs(int what, const void *data, void *into, int64_t count,
 
 # -- calls -------------------------------------------------------------------------------
 
+cdef bint in_use(MPI_Op operation) noexcept nogil:
+    """By the user, or by a collective that is under way."""
+    cdef Schedule *schedule = (<Schedule *>world.schedules).next
+    if not foreign_of(operation).freed:
+        return True
+    while schedule != world.schedules and schedule.operation != operation:
+        schedule = schedule.next
+    return schedule != world.schedules
+
+
 cdef int op_create(MPI_User_function *function, int commutes, MPI_Op *made) noexcept nogil:
-    """The number of a freed one is not given out again."""
-    global foreigners_count
-    cdef Foreign *foreign = <Foreign *>calloc(1, sizeof(Foreign))
+    """A freed one that is not in use gives its number to this one."""
+    cdef int number = 0
     made[0] = OP_NULL
     call_enter(<EndpointCore>world.core)
-    if foreign != NULL and foreigners_count < OPS:
-        foreign[0] = Foreign(function, commutes != 0, False)
-        foreigners[foreigners_count] = foreign
-        made[0] = HANDLE | foreigners_count
-        foreigners_count += 1
+    while number < OPS and foreigners[number] != NULL and in_use(HANDLE | number):
+        number += 1
+    if number < OPS and foreigners[number] == NULL:
+        foreigners[number] = <Foreign *>calloc(1, sizeof(Foreign))
+    if number < OPS and foreigners[number] != NULL:
+        foreigners[number][0] = Foreign(function, commutes != 0, False)
+        made[0] = HANDLE | number
     call_leave(<EndpointCore>world.core)
-    if made[0] == OP_NULL:
-        free(foreign)
-        return error_raise(NULL, MPI_ERR_NO_MEM)
-    return MPI_SUCCESS
+    return MPI_SUCCESS if made[0] != OP_NULL else error_raise(NULL, MPI_ERR_NO_MEM)
 
 
 cdef int op_free(MPI_Op *operation) noexcept nogil:
