@@ -71,7 +71,7 @@ def measurements() -> Iterator[Measurement]:
     both = (("µs wall", 1e6), ("µs CPU", 1e6))
     yield Measurement("five pairs, 0 to 300 µs burnt", 10, ("pairs", "300", "200"), cpus, both,
                       waits=("sched", "block", "spin-block"))  # fmt: skip
-    yield Measurement("pingpong of 8 B, a hog on each CPU", 2, ("pingpong", "8", "10"), cpus,
+    yield Measurement("pingpong of 8 B, a hog on each CPU", 2, ("pingpong", "8", "50"), cpus,
                       waits=("block", "spin-block"), has_hogs=True)  # fmt: skip
 
 

@@ -25,11 +25,13 @@ def page(
     """The page as Markdown."""
     counts = sorted({ranks for _, ranks in results})
     files = list(dict.fromkeys(file for of in results.values() for file in of))
-    beside = f", and under {mpis[1]} for comparison" if len(mpis) > 1 else ""
+    beside = f", and under {mpis[1]} with at most a rank per CPU" if len(mpis) > 1 else ""
     head = HEAD.format(source=source, ranks=_listed(counts), beside=beside)
     parts = ["# Conformance\n", filled(head)]
-    for mpi in mpis:
-        columns = {f"{n} rank{'s' * (n > 1)}": results[mpi, n] for n in counts}
+    for mpi in dict.fromkeys(mpi for mpi, _ in results):
+        columns = {
+            f"{n} rank{'s' * (n > 1)}": results[mpi, n] for n in counts if (mpi, n) in results
+        }
         found = [one for of in columns.values() for one in of.values()]
         parts += [f"## {mpi}\n", table(files, columns) + "\n"]
         for outcome, words in (("unsupported", "Refused calls"), ("skipped", "Reasons to skip")):

@@ -31,43 +31,43 @@ class Record(unittest.TestResult):
         self._file.write(json.dumps(what) + "\n")
         self._file.flush()
 
-    def _end(self, test: Any, outcome: str, error: Any = None, text: str = "") -> None:
+    def note_end(self, case: str, outcome: str, error: Any = None, text: str = "") -> None:
         refused = None
         if error is not None:
             text = traceback.format_exception_only(*error[:2])[-1].strip()
             refused = REFUSED.search("".join(traceback.format_exception(*error)))
-        self.note(case=test.id(), outcome=outcome, text=text, refused=refused and refused[1])
+        self.note(case=case, outcome=outcome, text=text, refused=refused and refused[1])
 
     def addSuccess(self, test: Any) -> None:  # noqa: N802
-        self._end(test, "passed")
+        self.note_end(test.id(), "passed")
 
     def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: N802
-        self._end(test, "passed")
+        self.note_end(test.id(), "passed")
 
     def addSkip(self, test: Any, reason: str) -> None:  # noqa: N802
-        self._end(test, "skipped", text=reason)
+        self.note_end(test.id(), "skipped", text=reason)
 
     def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: N802
-        self._end(test, "failed")
+        self.note_end(test.id(), "failed")
 
     def addError(self, test: Any, err: Any) -> None:  # noqa: N802
-        self._end(test, "failed", err)
+        self.note_end(test.id(), "failed", err)
 
     addFailure = addError  # noqa: N815
 
     def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: N802
         if err is not None:
-            self._end(test, "failed", err)
+            self.note_end(test.id(), "failed", err)
 
 
 class Runner:
     """What mpi4py's program runs its tests with."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
 
     def run(self, tests: unittest.TestSuite) -> Record:
-        record = Record(self._path)
+        record = Record(self.path)
         record.note(cases=[test.id() for test in _cases(tests)])
         tests(record)
         return record
@@ -88,6 +88,12 @@ def main(folder: str, name: str, directory: str) -> None:
     program = importlib.import_module("main").main
     try:
         program(module=None, argv=["main.py", "-q", name], testRunner=runner)
+    except Exception as error:  # the file does not load
+        if runner.path.exists():
+            raise
+        record = Record(runner.path)
+        record.note(cases=[name])
+        record.note_end(name, "failed", (type(error), error, error.__traceback__))
     except SystemExit as ended:
         # Cases that fail are in the record: a rank that ended with an error would end the others.
         if ended.code not in (0, 1, False, True, None):

@@ -39,7 +39,7 @@ def file_result(file: str, ranks: int, directory: Path, end: str) -> FileResult:
         worst = max(entries, key=lambda entry: OUTCOMES.index(entry[0]))
         result.outcomes[case], result.why[case] = worst
     if not cases:
-        result.outcomes[f"{file} as a whole"] = "not ended"
+        result.outcomes[file] = "not ended"
     return result
 
 

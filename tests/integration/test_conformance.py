@@ -47,6 +47,11 @@ FILES = {
             def test_2(self):
                 os.abort() if MPI.COMM_WORLD.rank else MPI.COMM_WORLD.recv(source=1)
         """,
+    "test_does_not_load": """
+        from mpi4py import MPI
+
+        MPI.File.Open(MPI.COMM_SELF, "x")
+        """,
     "test_hangs": """
         import unittest
         from mpi4py import MPI
@@ -68,7 +73,7 @@ def test_every_end_of_a_case_is_told(tmp_path: Path) -> None:
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(tests, "mpi4py-9/test")
     tool = [sys.executable, str(ROOT / "tools/mpi4py_conformance.py"), str(archive), "--alone"]
-    more = ["--ranks", "2", "--timeout", "8", "--output", str(found)]
+    more = ["--ranks", "2", "--timeout", "20", "--output", str(found)]
     subprocess.run([*tool, *more, "--only", *list(FILES)[1:]], check=True, capture_output=True)
     text = found.read_text()
     assert "| test_ends | 1, 1 failed, 1 unsupported, 1 skipped |" in text
@@ -76,5 +81,6 @@ def test_every_end_of_a_case_is_told(tmp_path: Path) -> None:
     assert "`MPI_Win_create` (1)" in text
     assert "`of no use` (1)" in text
     assert "| test_dies | 1, 1 not ended, exit code 134 |" in text
+    assert "| test_does_not_load | 0, 1 unsupported |" in text
     assert "| test_hangs | 0, 1 not ended, hung |" in text
     assert str(tmp_path) not in text
