@@ -18,7 +18,8 @@ cdef struct Block:
 # All sizes and places are bytes (MPI 3.1, 4.1).
 cdef struct Datatype:
     MPI_Datatype handle
-    uint32_t handles         # that the user has; 0: none is valid
+    uint32_t handles         # that the user has
+    uint32_t reductions      # under way, whose operation gets the handle
     uint32_t uses            # those, and types and messages under way that need the record
     bint committed
     int64_t size             # of an element's data
@@ -96,9 +97,9 @@ cdef bint datatype_show(Datatype *type) noexcept nogil
 # One use more or less; with the last one the record is gone. With or without the lock.
 cdef void datatype_keep(Datatype *type) noexcept nogil
 cdef void datatype_drop(Datatype *type) noexcept nogil
-# The same of a use with a handle, which stays valid as long.
-cdef void datatype_remember(Datatype *type) noexcept nogil
-cdef void datatype_forget(Datatype *type) noexcept nogil
+# A use that keeps the handle valid: the user's, or that of a reduction.
+cdef void datatype_remember(Datatype *type, uint32_t *counted) noexcept nogil
+cdef void datatype_forget(Datatype *type, uint32_t *counted) noexcept nogil
 cdef int datatype_start() except -1
 
 

@@ -106,7 +106,8 @@ cdef Datatype *datatype_other(MPI_Datatype handle) noexcept nogil:
     cdef int number = handle & NUMBER
     if (handle & ~NUMBER) != HANDLE or number >= TYPES or derived[number] == NULL:
         return NULL
-    return derived[number] if derived[number].handles > 0 else NULL
+    return (derived[number] if derived[number].handles + derived[number].reductions > 0
+            else NULL)
 
 
 cdef Datatype *datatype_new(int combiner, int integers, int addresses, int types,
@@ -156,13 +157,13 @@ cdef void datatype_keep(Datatype *type) noexcept nogil:
     fetch_add_u32(&type.uses, 1)
 
 
-cdef void datatype_remember(Datatype *type) noexcept nogil:
+cdef void datatype_remember(Datatype *type, uint32_t *counted) noexcept nogil:
     datatype_keep(type)
-    fetch_add_u32(&type.handles, 1)
+    fetch_add_u32(counted, 1)
 
 
-cdef void datatype_forget(Datatype *type) noexcept nogil:
-    fetch_add_u32(&type.handles, <uint32_t>-1)
+cdef void datatype_forget(Datatype *type, uint32_t *counted) noexcept nogil:
+    fetch_add_u32(counted, <uint32_t>-1)
     datatype_drop(type)
 
 

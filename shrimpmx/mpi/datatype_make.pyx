@@ -238,7 +238,7 @@ cdef int free_type(MPI_Datatype *handle) noexcept nogil:
         if code != MPI_SUCCESS:
             return error_raise(NULL, code)
     handle[0] = MPI_DATATYPE_NULL
-    datatype_forget(type)
+    datatype_forget(type, &type.handles)
     return MPI_SUCCESS
 
 

@@ -196,7 +196,7 @@ cdef int get_contents(MPI_Datatype handle, int most_integers, int most_addresses
     for index in range(type.types_count):
         handles[index] = type.types[index].handle
         if type.types[index].combiner != MPI_COMBINER_NAMED:
-            datatype_remember(type.types[index])
+            datatype_remember(type.types[index], &type.types[index].handles)
     return MPI_SUCCESS
 
 

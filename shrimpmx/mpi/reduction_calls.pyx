@@ -57,7 +57,7 @@ cdef int begin_reduction(Reduction *reduction, Comm *comm, const void *data, int
     reduction.schedule.operation = operation
     reduction.schedule.datatype = datatype
     reduction.schedule.reduced = type
-    datatype_remember(type)
+    datatype_remember(type, &type.reductions)
     reduction.type = type
     reduction.unit = type.extent
     reduction.has_gaps = type.combiner != MPI_COMBINER_NAMED and not type.dense

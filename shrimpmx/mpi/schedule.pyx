@@ -307,7 +307,7 @@ cdef int schedule_end(Schedule *schedule) noexcept nogil:
         code = MPI_ERR_TRUNCATE
     comm_drop(schedule.comm)
     if schedule.reduced != NULL:
-        datatype_forget(schedule.reduced)
+        datatype_forget(schedule.reduced, &schedule.reduced.reductions)
     for index in range(schedule.count):
         if schedule.steps[index].type != NULL:
             datatype_drop(schedule.steps[index].type)

@@ -161,9 +161,13 @@ def add_twos(data, into, datatype):
     seen.append(datatype.Get_extent())
     np.frombuffer(into, "i")[:] += np.frombuffer(data, "i")
 operation = MPI.Op.Create(add_twos, commute=True)
+deleted = []
+key = MPI.Datatype.Create_keyval(delete_fn=lambda *_: deleted.append(1))
+two.Set_attr(key, 1)
 mine = np.full(2, rank, "i")
 request = world.Iallreduce(MPI.IN_PLACE, [mine, 1, two], operation)
 two.Free()
+assert deleted == [1]
 request.Wait()
 assert mine.tolist() == 2 * [size * (size - 1) // 2] and set(seen) <= {(0, 8)}
 """,
