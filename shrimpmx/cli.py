@@ -95,11 +95,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
             importlib.import_module(f"shrimpmx.commands.{command.module}").add_parser(commands)
         else:
             commands.add_parser(other, help=command.help)
-    # Intermixed parsing drops a "--" and would take the words behind it for options.
-    if name in COMMANDS and not COMMANDS[name].starts_program and "--" not in arguments:
-        parsed: argparse.Namespace = commands.choices[name].parse_intermixed_args(arguments[1:])
-        return parsed
-    return line.parse_args(arguments)
+    if name not in COMMANDS or arguments[0] != name:
+        return line.parse_args(arguments)
+    # Mistakes are those of the command. Intermixed parsing drops a "--" and would take the words
+    # behind it for options.
+    command_line = commands.choices[name]
+    if COMMANDS[name].starts_program or "--" in arguments:
+        return command_line.parse_args(arguments[1:])
+    return command_line.parse_intermixed_args(arguments[1:])
 
 
 def _version() -> str:

@@ -52,18 +52,20 @@ cdef int run(Comm *comm, Schedule *schedule, MPI_Request *handle) noexcept nogil
     cdef int code = MPI_SUCCESS
     if schedule == NULL:
         return MPI_ERR_NO_MEM
-    schedule_start(schedule, handle == NULL)
     if handle == NULL:
+        schedule_start(schedule, True)
         if not schedule_over(schedule):
             world_wait(found_over, awaited_by_collective, schedule)
         code = schedule_end(schedule)
     else:
         request = request_new(KIND_COLLECTIVE, comm)
+        handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
         if request == NULL:
+            schedule_end(schedule)
             code = MPI_ERR_NO_MEM
         else:
             request.schedule = schedule
-        handle[0] = MPI_REQUEST_NULL if request == NULL else request.handle
+            schedule_start(schedule, False)
     call_leave(<EndpointCore>world.core)
     return code
 

@@ -63,7 +63,7 @@ cdef int dup(MPI_Comm handle, MPI_Comm *made) noexcept nogil:
     cdef int code
     if parent == NULL:
         return error_raise(NULL, MPI_ERR_COMM)
-    code = copy(parent, agree_on_contexts(parent, 1), &comm)
+    code = copy(parent, agree_on_contexts(parent), &comm)
     made[0] = MPI_COMM_NULL if comm == NULL else comm.handle
     return ended(parent, code)
 
@@ -86,7 +86,7 @@ cdef int idup(MPI_Comm handle, MPI_Comm *made, MPI_Request *request) noexcept no
     if code != MPI_SUCCESS:
         return error_raise(parent, code)
     if parent.rank == 0 and comm_leads(parent):
-        comm.context = take_contexts(1)
+        comm.context = take_contexts()
     schedule = begin(parent)
     if schedule != NULL:
         build_agreement(schedule, &comm.context, sizeof(comm.context))
@@ -125,7 +125,7 @@ cdef int create(MPI_Comm handle, MPI_Group group_handle, MPI_Comm *made) noexcep
     if not is_part(parent, group):
         return error_raise(parent, MPI_ERR_GROUP)
     # Groups of several communicators made at once have no rank in common, and so no message.
-    context = agree_on_contexts(parent, 1)
+    context = agree_on_contexts(parent)
     if group.rank == MPI_UNDEFINED:
         return MPI_SUCCESS
     return comm_made(parent, comm_make(parent, context, group.ranks, group.size), made)
@@ -154,7 +154,7 @@ cdef int create_group(MPI_Comm handle, MPI_Group group_handle, int tag,
     if schedule != NULL:
         schedule_tagged(schedule, tag)
         if group.rank == 0:
-            context = take_contexts(1)
+            context = take_contexts()
             for rank in range(1, group.size):
                 schedule_send(schedule, rank_in(parent, group.ranks[rank]), &context,
                               sizeof(context))
@@ -204,7 +204,7 @@ cdef int split_by(Comm *parent, const Wish *wishes, int color, int *ranks,
                   MPI_Comm *made) noexcept nogil:
     """Of an inter-communicator both groups need a rank of that color. `ranks`: room for all."""
     # Those of different colors share a context: no two of them have a rank in common.
-    cdef uint32_t context = agree_on_contexts(parent, 1)
+    cdef uint32_t context = agree_on_contexts(parent)
     cdef int *remote = NULL
     cdef Comm *comm
     cdef int size, peers

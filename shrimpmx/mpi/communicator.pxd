@@ -44,7 +44,7 @@ cdef struct Comm:
     uint32_t uses            # the user's handle, and requests that are under way
     bint freed               # by the user
     uint32_t[2] collectives  # started so far, those of calls that wait apart: for tags
-    Attribute *attributes    # the newest first
+    Attribute *attributes    # records, in no order
     Topology *topology       # NULL: none
     char[MPI_MAX_OBJECT_NAME] name
 
@@ -54,10 +54,10 @@ cdef Comm *comm_other(MPI_Comm handle) noexcept nogil
 cdef Comm *comm_of_context(uint32_t context) noexcept nogil
 # It is freed with its last use. Under the lock.
 cdef void comm_drop(Comm *comm) noexcept nogil
-# The first of so many groups of contexts that no communicator has had; 0: there are no more.
-cdef uint32_t take_contexts(int count) noexcept nogil
+# The first of the contexts for a communicator, which none has had; 0: there are no more.
+cdef uint32_t take_contexts() noexcept nogil
 # The same for all of `parent`, which call it together.
-cdef uint32_t agree_on_contexts(Comm *parent, int count) noexcept nogil
+cdef uint32_t agree_on_contexts(Comm *parent) noexcept nogil
 # A communicator of those processes of the world, with its parent's error handler. NULL: no memory,
 # or no context.
 cdef Comm *comm_make(Comm *parent, uint32_t context, const int *ranks, int size) noexcept nogil

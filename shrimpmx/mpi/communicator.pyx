@@ -144,16 +144,16 @@ cdef Comm *comm_make_inter(Comm *parent, uint32_t context, const int *ranks, int
     return comm
 
 
-cdef uint32_t take_contexts(int count) noexcept nogil:
-    cdef uint32_t first = OTHERS_FIRST + CONTEXTS * fetch_add_u32(world.contexts, count)
-    return first if first + CONTEXTS * count <= CONTEXT_MAX else 0
+cdef uint32_t take_contexts() noexcept nogil:
+    cdef uint32_t first = OTHERS_FIRST + CONTEXTS * fetch_add_u32(world.contexts, 1)
+    return first if first + CONTEXTS <= CONTEXT_MAX else 0
 
 
-cdef uint32_t agree_on_contexts(Comm *parent, int count) noexcept nogil:
+cdef uint32_t agree_on_contexts(Comm *parent) noexcept nogil:
     cdef Schedule *schedule
     cdef uint32_t first = 0
     if parent.rank == 0 and comm_leads(parent):
-        first = take_contexts(count)
+        first = take_contexts()
     schedule = begin(parent)
     if schedule != NULL:
         build_agreement(schedule, &first, sizeof(first))

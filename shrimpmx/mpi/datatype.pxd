@@ -43,7 +43,7 @@ cdef struct Datatype:
     int *integers
     MPI_Aint *addresses
     Datatype **types
-    Attribute *attributes    # the newest first
+    Attribute *attributes    # records, in no order
     char[MPI_MAX_OBJECT_NAME] name
 
 cdef enum:

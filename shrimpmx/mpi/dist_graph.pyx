@@ -122,14 +122,15 @@ cdef void list_edges(Edge *edges, int n, const int *sources, const int *degrees,
 cdef bint gather_edges(Comm *comm, Edges *edges, int count, int n, const int *sources,
                        const int *degrees, const int *destinations,
                        const int *weights) noexcept nogil:
-    """Each rank's, in room for the longest list. False: no memory."""
+    """Each rank's, in room for the longest list. False: no memory, or a partner does not answer."""
     cdef int rank
     edges.most = 0
     edges.edges = NULL
     edges.counts = <int *>malloc(comm.size * sizeof(int))
     if edges.counts == NULL:
         return False
-    allgather_bytes(comm, &count, edges.counts, sizeof(int))
+    if allgather_bytes(comm, &count, edges.counts, sizeof(int)) != MPI_SUCCESS:
+        return False
     for rank in range(comm.size):
         edges.most = max(edges.most, edges.counts[rank])
     edges.edges = <Edge *>calloc(max(1, <int64_t>comm.size * edges.most), sizeof(Edge))
@@ -137,8 +138,8 @@ cdef bint gather_edges(Comm *comm, Edges *edges, int count, int n, const int *so
         return False
     list_edges(edges.edges + <int64_t>comm.rank * edges.most, n, sources, degrees, destinations,
                weights)
-    allgather_bytes(comm, NULL, edges.edges, edges.most * <int64_t>sizeof(Edge))
-    return True
+    return allgather_bytes(comm, NULL, edges.edges,
+                           edges.most * <int64_t>sizeof(Edge)) == MPI_SUCCESS
 
 
 cdef int own_edges(const Comm *comm, const Edges *edges, bint incoming, int *ranks,

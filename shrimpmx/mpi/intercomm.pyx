@@ -88,7 +88,7 @@ cdef int inter_create(Comm *parent, const Group *group, MPI_Comm *made) noexcept
     memcpy(own + 1, group.ranks, group.size * sizeof(int))
     code = swap(parent, own, (1 + group.size) * sizeof(int), theirs,
                 (1 + parent.peers) * sizeof(int))
-    context = agree_on_contexts(parent, 1)
+    context = agree_on_contexts(parent)
     if code == MPI_SUCCESS and group.rank != MPI_UNDEFINED and theirs[0] > 0:
         comm = comm_make_inter(parent, context, group.ranks, group.size, theirs + 1, theirs[0])
         code = MPI_ERR_NO_MEM if comm == NULL else MPI_SUCCESS
@@ -112,7 +112,7 @@ cdef int merge(MPI_Comm handle, int high, MPI_Comm *made) noexcept nogil:
     if ranks == NULL:
         return error_raise(inter, MPI_ERR_NO_MEM)
     swap(inter, &own_high, sizeof(int), &their_high, sizeof(int))
-    context = agree_on_contexts(inter, 1)
+    context = agree_on_contexts(inter)
     first = own_high < their_high if own_high != their_high else comm_leads(inter)
     memcpy(ranks if first else ranks + inter.peers, inter.ranks, inter.size * sizeof(int))
     memcpy(ranks + inter.size if first else ranks, inter.remote, inter.peers * sizeof(int))
@@ -150,7 +150,7 @@ cdef int lead(Comm *local, MPI_Comm peer_handle, int remote_leader, int tag, Sid
     if own == NULL:
         return MPI_ERR_NO_MEM
     leader = peer.ranks[remote_leader] if peer.remote == NULL else peer.remote[remote_leader]
-    own.context = take_contexts(1) if world.rank < leader else 0
+    own.context = take_contexts() if world.rank < leader else 0
     own.size = local.size
     memcpy(ranks_of(own), local.ranks, local.size * sizeof(int))
     schedule = begin(peer)

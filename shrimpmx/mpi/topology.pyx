@@ -48,7 +48,7 @@ cdef int topology_find(MPI_Comm handle, int kind, Comm **comm, Topology **topolo
 
 cdef int topology_comm(Comm *parent, int size, Topology *topology,
                        MPI_Comm *made) noexcept nogil:
-    cdef uint32_t context = agree_on_contexts(parent, 1)
+    cdef uint32_t context = agree_on_contexts(parent)
     cdef Comm *comm = NULL
     made[0] = MPI_COMM_NULL
     if parent.rank < size and context != 0 and topology != NULL:

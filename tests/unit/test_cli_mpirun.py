@@ -142,3 +142,8 @@ def test_options_are_taken_with_one_dash_as_other_mpiruns_have_them() -> None:
     assert not spec.ranks[0].bound
     options = parse(["mpirun", "-n", "1", "-wdir", "/tmp", "-timeout", "3", "prog"])
     assert (options.wdir, options.timeout) == ("/tmp", 3)
+
+
+def test_a_mistyped_option_names_the_help_of_mpirun(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mpirun", "-n", "2", "--taq-output", "prog"]) == 2
+    assert_refused(capsys, "--taq-output (see shrimpmx mpirun --help)")
