@@ -9,6 +9,7 @@ from shrimpmx.host.event_ring cimport event_reader, event_reader_consume, event_
 from shrimpmx.host.local_events cimport LocalPort
 from shrimpmx.host.send_commands cimport Envelope, packet_source
 from shrimpmx.host.transmit cimport TransmitPort, transmit_doorbell
+from shrimpmx.native.copy cimport COPY_LENGTHS, copy_costs
 from shrimpmx.native.ring cimport ring_free
 from shrimpmx.shared.layout cimport COUNTERS_MAX, endpoint_descriptor, event, event_connect
 from shrimpmx.shared.node cimport Node
@@ -27,6 +28,7 @@ cdef class DriverEndpoint:
     cdef event_reader expected
     cdef uint8_t *recvq_start
     cdef bint frames_waiting         # committed since the last doorbell
+    cdef copy_costs[COPY_LENGTHS] copy_costs
     cdef LocalPort local             # the way to the other ranks of the node
     cdef public bint shared          # messages to ranks of the own node go by shared memory
 

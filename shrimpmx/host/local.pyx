@@ -6,7 +6,7 @@ cannot take it back meanwhile; its lock is not held during the copy.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from shrimpmx.host.event_fill cimport fill_pull_done
 from shrimpmx.host.event_ring cimport (
@@ -17,7 +17,10 @@ from shrimpmx.host.local_events cimport local_enter
 from shrimpmx.host.regions cimport (
     REGION_HEAP, endpoint_region, memory_region, region_copy_begin, region_copy_end, region_holds,
 )
-from shrimpmx.native.copy cimport COPY_STREAMING_BYTES, copy_streaming
+from shrimpmx.native.copy cimport (
+    COPY_LARGE_BYTES, COPY_LENGTHS, COPY_STREAMING, copy_costs, copy_costs_of, copy_large,
+    copy_learn, copy_next,
+)
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.process_memory cimport process_read
 from shrimpmx.shared.layout cimport (
@@ -54,8 +57,8 @@ cdef int local_pull(DriverEndpoint driver, uint32_t dst_endpoint, uint32_t sessi
     if not region_holds(target, 0, length):
         status = PULL_ABORTED
     elif source.start != NULL:
-        if length >= COPY_STREAMING_BYTES:
-            copy_streaming(destination, source.start, length)
+        if length >= COPY_LARGE_BYTES:
+            copy_large(driver.copy_costs, destination, source.start, length)
         else:
             memcpy(destination, source.start, length)
     elif process_read(source.pid, source.address, destination, length) != 0:
@@ -127,3 +130,18 @@ cdef bint post_done(DriverEndpoint driver, uint32_t endpoint, uint32_t transferr
         driver.counters[COUNTER_shared_pull] += 1
     shared_lock_give(&driver.descriptor.lock)
     return e != NULL
+
+
+def copy_ways(samples):
+    """For tests: whether each copy streams, of `samples` (length, ticks of an ordinary copy, ticks
+    of a streaming one)."""
+    cdef copy_costs[COPY_LENGTHS] all
+    cdef copy_costs *costs
+    memset(all, 0, sizeof(all))
+    ways = []
+    for length, ordinary, streaming in samples:
+        costs = copy_costs_of(all, length)
+        way = copy_next(costs, length)
+        copy_learn(costs, way, length, streaming if way == COPY_STREAMING else ordinary)
+        ways.append(way == COPY_STREAMING)
+    return ways

@@ -1,9 +1,9 @@
-/* Copies of large blocks between the memories of two CPUs, past the caches.
+/* Copies of large blocks between the memories of two CPUs.
  *
  * An ordinary copy first fetches each line that it is going to overwrite, which the other CPU
- * read last; when the CPUs share no cache that costs a transfer per line, and the copy becomes
- * ten times slower. Streaming stores fetch nothing, and a block of this size would not stay
- * in the caches of its reader anyway.
+ * read last; streaming stores fetch nothing. Between two CPUs that share no cache the ordinary
+ * copy was ten times slower, between two CPUs of another machine one and a half times faster, and
+ * nothing that a machine says of itself tells them apart. So a process tries both.
  */
 #ifndef SHRIMPMX_NATIVE_COPY_H
 #define SHRIMPMX_NATIVE_COPY_H
@@ -11,18 +11,17 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Shortest block that is worth it: below, the reader finds it in a cache (measured: from 64 KiB
- * on twice as fast between two CPUs of one package, ours). */
-#define COPY_STREAMING_BYTES 65536u
+#include "native/clock.h"
+
+/* Shortest block that is worth a choice: below, the reader finds it in a cache (ours). */
+#define COPY_LARGE_BYTES 65536u
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 
 #define COPY_AHEAD_BYTES 1024 /* read ahead of the stores (ours) */
 
-static inline void copy_streaming(void *to, const void *from, uint64_t length) {
-    char *target = (char *)to;
-    const char *source = (const char *)from;
+static inline void copy_streaming(char *target, const char *source, uint64_t length) {
     uint64_t head = -(uintptr_t)target & 63;
     if (head > length)
         head = length;
@@ -44,9 +43,66 @@ static inline void copy_streaming(void *to, const void *from, uint64_t length) {
     memcpy(target, source, length);
 }
 #else
-static inline void copy_streaming(void *to, const void *from, uint64_t length) {
-    memcpy(to, from, length);
+static inline void copy_streaming(char *target, const char *source, uint64_t length) {
+    memcpy(target, source, length);
 }
 #endif
+
+/* The other way is tried again after copies that took so many times as long as it did (ours): a
+ * twentieth of the time at most is lost to it. */
+#define COPY_TRIAL_TIMES 20
+/* A process that was preempted in a copy must not spoil the figure, nor a slower machine be
+ * ignored: one sample raises it by a quarter at most (ours). */
+#define COPY_RISE 1.25
+
+enum copy_way { COPY_ORDINARY, COPY_STREAMING, COPY_WAYS };
+
+/* How long each way takes for blocks of about one length. All zero: not tried yet. */
+struct copy_costs {
+    double per_byte[COPY_WAYS]; /* ticks */
+    double since_trial;         /* ticks that the better way has taken since */
+};
+
+/* From COPY_LARGE_BYTES on, one for each power of two; the last one for all longer blocks. */
+#define COPY_LENGTHS 10
+
+static inline struct copy_costs *copy_costs_of(struct copy_costs *all, uint64_t length) {
+    unsigned above = (unsigned)(__builtin_clzll(COPY_LARGE_BYTES) - __builtin_clzll(length));
+    return &all[above < COPY_LENGTHS ? above : COPY_LENGTHS - 1];
+}
+
+static inline enum copy_way copy_next(const struct copy_costs *costs, uint64_t length) {
+    const double *cost = costs->per_byte;
+    enum copy_way better =
+        cost[COPY_STREAMING] < cost[COPY_ORDINARY] ? COPY_STREAMING : COPY_ORDINARY;
+    enum copy_way other = (enum copy_way)!better;
+    return costs->since_trial < COPY_TRIAL_TIMES * cost[other] * (double)length ? better : other;
+}
+
+static inline void copy_learn(struct copy_costs *costs, enum copy_way way, uint64_t length,
+                              uint64_t ticks) {
+    double *cost = &costs->per_byte[way];
+    double sample = (double)ticks / (double)length;
+    double most = *cost > 0 ? COPY_RISE * *cost : sample;
+    *cost = sample < most ? sample : most;
+    if (*cost <= costs->per_byte[!way])
+        costs->since_trial += *cost * (double)length;
+    else
+        costs->since_trial = 0;
+}
+
+/* As memcpy, for blocks of COPY_LARGE_BYTES and more, by the way that was faster lately. `all`
+ * are COPY_LENGTHS figures of the calling process. */
+static inline void copy_large(struct copy_costs *all, void *to, const void *from,
+                              uint64_t length) {
+    struct copy_costs *costs = copy_costs_of(all, length);
+    enum copy_way way = copy_next(costs, length);
+    uint64_t begin = counter_ticks();
+    if (way == COPY_STREAMING)
+        copy_streaming((char *)to, (const char *)from, length);
+    else
+        memcpy(to, from, length);
+    copy_learn(costs, way, length, counter_ticks() - begin);
+}
 
 #endif

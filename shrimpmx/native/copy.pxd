@@ -1,9 +1,20 @@
-"""Copies of large blocks past the caches; see copy.h."""
+"""Copies of large blocks, by the way that is faster on this machine; see copy.h."""
 
 from libc.stdint cimport uint64_t
 
 cdef extern from "native/copy.h" nogil:
-    # As memcpy; for blocks of COPY_STREAMING_BYTES and more.
-    void copy_streaming(void *to, const void *source, uint64_t length) noexcept
     enum:
-        COPY_STREAMING_BYTES
+        COPY_LARGE_BYTES
+        COPY_LENGTHS
+    enum copy_way:
+        COPY_ORDINARY
+        COPY_STREAMING
+
+    ctypedef struct copy_costs "struct copy_costs":
+        pass
+
+    copy_costs *copy_costs_of(copy_costs *all, uint64_t length) noexcept
+    copy_way copy_next(const copy_costs *costs, uint64_t length) noexcept
+    void copy_learn(copy_costs *costs, copy_way way, uint64_t length, uint64_t ticks) noexcept
+    # As memcpy; for blocks of COPY_LARGE_BYTES and more.
+    void copy_large(copy_costs *all, void *to, const void *source, uint64_t length) noexcept

@@ -1,0 +1,3 @@
+from collections.abc import Iterable
+
+def copy_ways(samples: Iterable[tuple[int, int, int]]) -> list[bool]: ...
