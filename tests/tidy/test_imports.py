@@ -14,6 +14,8 @@ from support.tree import PACKAGE, files, name
 # Every package and every module outside one, in the order in which they may import: each from
 # those above it and from itself.
 ORDER = (
+    # Programs for any MPI: they know nothing of the emulator.
+    "applications",
     *("errors", "settings", "native", "wire", "shared", "link"),
     *("host", "nic", "wait", "mx", "vmmc", "sockets", "workloads"),
     *("cluster.nics", "cluster.rank", "mpi", "cluster.rules", "cluster.launch", "cluster.spec"),

@@ -1,0 +1,91 @@
+"""Runs a benchmark: mpirun -n RANKS python -m shrimpmx.applications.nas KERNEL CLASS."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from typing import Any
+
+try:
+    from mpi4py import MPI
+except ImportError as error:
+    print(f"nas: mpi4py is needed (pip install mpi4py): {error}", file=sys.stderr)
+    raise SystemExit(2) from None
+
+from shrimpmx.applications.nas.kernel import Kernel, Outcome
+
+# Where each one is; only the one that runs is loaded.
+KERNELS = {
+    "EP": "shrimpmx.applications.nas.ep:EmbarrassinglyParallel",
+}
+CLASSES = ("S", "W", "A", "B")
+
+
+def kernel_named(name: str) -> Kernel[Any]:
+    """The benchmark of one of the names in KERNELS."""
+    module, _, attribute = KERNELS[name].partition(":")
+    kernel: Kernel[Any] = getattr(import_module(module), attribute)()
+    return kernel
+
+
+def refusal(kernel: Kernel[Any], problem: Any, ranks: int, memory_bytes: int) -> str | None:
+    """Why it can't run on so many ranks of a machine with so much memory, or None."""
+    if not kernel.takes_ranks(ranks, problem):
+        return f"{kernel.name}'s number of ranks must be {kernel.ranks_rule()}, not {ranks}"
+    needed = kernel.memory_bytes(problem, ranks)
+    if needed > memory_bytes:
+        return (
+            f"{kernel.name} needs about {needed / 1e9:.1f} GB for this class, and this machine has "
+            f"{memory_bytes / 1e9:.1f} GB free: take a smaller class"
+        )
+    return None
+
+
+def free_memory_bytes() -> int:
+    """Memory that new processes can have without swapping; 0 if the system does not say."""
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        sizes = (line.split()[1] for line in lines if line.startswith("MemAvailable"))
+        return int(next(sizes, "0")) * 1024
+
+
+def show(kernel: Kernel[Any], problem: Any, letter: str, ranks: int, outcome: Outcome) -> None:
+    """Prints the result in NPB's order."""
+    seconds = outcome.seconds
+    print(f"NAS Parallel Benchmarks: {kernel.name}, {kernel.title}, class {letter}")
+    print(f"size           {kernel.describe(problem)}")
+    print(f"ranks          {ranks}")
+    print(f"time, s        {seconds:.6g}")
+    print(f"Mop/s          {outcome.operations / seconds / 1e6:.6g}")
+    for check in outcome.checks:
+        verdict = "holds" if check.holds else "WRONG"
+        print(f"check          {check.name}: {check.computed:.15g}, "
+              f"official {check.official:.15g}: {verdict}")  # fmt: skip
+    successful = all(check.holds for check in outcome.checks)
+    print(f"verification   {'successful' if successful else 'FAILED'}", flush=True)
+
+
+def main(words: list[str]) -> int:
+    """Returns the exit code: 1 if a verification value is wrong, 2 if it can't run."""
+    parser = argparse.ArgumentParser(prog="nas", description=__doc__)
+    parser.add_argument("kernel", type=str.upper, choices=sorted(KERNELS))
+    parser.add_argument("problem_class", type=str.upper, choices=CLASSES, metavar="{S,W,A,B}")
+    options = parser.parse_args(words)
+    world = MPI.COMM_WORLD
+    kernel = kernel_named(options.kernel)
+    problem = kernel.problems[options.problem_class]
+    why_not = refusal(kernel, problem, world.size, free_memory_bytes()) if world.rank == 0 else None
+    if (why_not := world.bcast(why_not)) is not None:
+        if world.rank == 0:
+            print(f"nas: {why_not}", file=sys.stderr)
+        return 2
+    outcome = kernel.run(problem, world)
+    slowest = world.allreduce(outcome.seconds, MPI.MAX)
+    if world.rank == 0:
+        whole = Outcome(slowest, outcome.operations, outcome.checks)
+        show(kernel, problem, options.problem_class, world.size, whole)
+    return 0 if all(check.holds for check in outcome.checks) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
