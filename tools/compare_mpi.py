@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ def measurements() -> Iterator[Measurement]:
         yield Measurement(f"rate of 8 B in a window of 64{behind}", 2, ("rate", "64", "200"), cpus,
                           (("M/s", 1.0),), is_rate=True)  # fmt: skip
     cpus = apart[-1]
+    yield Measurement("start of 4 ranks", 4, ("start",), cpus, (("s", 1.0),))
     for size_bytes in (1024, 65536):
         words = ("alltoall", str(size_bytes), "30")
         yield Measurement(f"alltoall of {size_bytes >> 10} KiB, 4 ranks", 4, words, cpus)
@@ -92,7 +94,7 @@ def installed(scratch: Path) -> list[Mpi]:
 
 def measure(mpi: Mpi, one: Measurement) -> list[float]:
     """One run; its figures in the measurement's units, or none if it failed."""
-    variables = {"OPENBLAS_NUM_THREADS": "1", **mpi.variables}
+    variables = {"OPENBLAS_NUM_THREADS": "1", "COMPARE_BEGAN": str(time.time()), **mpi.variables}
     if not mpi.name.startswith("shrimpmx"):  # whose launcher binds ranks
         variables["COMPARE_CPUS"] = ",".join(map(str, one.cpus))
     try:

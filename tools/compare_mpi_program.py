@@ -1,7 +1,7 @@
 """What tools/compare_mpi.py measures: an ordinary program of mpi4py. Rank 0 prints one figure.
 
 Arguments: the measurement, and what it takes. COMPARE_CPUS names the CPU of each rank, unless the
-launcher binds them.
+launcher binds them; COMPARE_BEGAN is when the launcher was started, in seconds since 1970.
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ def timed(body: Callable[[], None], count: int) -> float:
             body()
         batches.append((time.perf_counter() - begin) / count)
     return statistics.median(batches[2:])
+
+
+def start() -> float:
+    """Seconds from the launcher's start to the moment when all ranks can talk."""
+    world.Barrier()
+    return time.time() - float(os.environ["COMPARE_BEGAN"])
 
 
 def pingpong(size_bytes: int, count: int) -> float:
@@ -102,7 +108,7 @@ def main(name: str, *arguments: str) -> None:
     if cpus := os.environ.get("COMPARE_CPUS"):
         chosen = cpus.split(",")
         os.sched_setaffinity(0, {int(chosen[rank % len(chosen)])})
-    measures = {of.__name__: of for of in (pingpong, bandwidth, rate, alltoall, pairs)}
+    measures = {of.__name__: of for of in (start, pingpong, bandwidth, rate, alltoall, pairs)}
     found = measures[name](*map(int, arguments))
     if rank == 0:
         print("figure", *(found if isinstance(found, tuple) else (found,)), flush=True)

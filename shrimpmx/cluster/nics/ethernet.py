@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from shrimpmx.cluster.nics.kind import Groups, NicKind, NicOrder
 from shrimpmx.cluster.nics.mx_rank import MxRank
-from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.host import endpoint as driver
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.nic.firmware import Firmware
@@ -18,7 +17,7 @@ class Ethernet(NicKind):
 
     name = "ethernet"
     has_queues = True
-    workloads = WORKLOADS
+    workloads_in = "shrimpmx.cluster.nics.mx_workloads:WORKLOADS"
     ranks = MxRank
 
     def make_nic(self, order: NicOrder) -> Port:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from shrimpmx.cluster.nics.rank import Rank, RankSamples
@@ -59,8 +60,8 @@ class NicKind(ABC):
     `interrupts`: irq agents handle the frames that it gets. `frame_gaps`: its host leaves a gap
     behind each frame (tx_gap_ns). `has_queues`: it has rx queues and steers by them. `binds`:
     opening an endpoint may move its process (process_binding). `vmmc`: its nodes hold SHRIMP's
-    tables, and its ranks run VMMC instead of the MX library. `workloads`: what its ranks can run,
-    by name. `ranks` makes a rank. `roles`: of the agents that it is made of; `records`: names of
+    tables, and its ranks run VMMC instead of the MX library. `workloads_in`: "module:name" of the
+    workloads. `ranks` makes a rank. `roles`: of the agents that it is made of; `records`: names of
     further records that it counts in.
     """
 
@@ -70,10 +71,16 @@ class NicKind(ABC):
     has_queues = False
     binds = True
     vmmc = False
-    workloads: Mapping[str, Workload]
+    workloads_in: str
     ranks: type[Rank]
     roles: tuple[str, ...] = ("nic",)
     records: tuple[str, ...] = ()
+
+    @property
+    def workloads(self) -> Mapping[str, Workload]:
+        """What its ranks can run, by name. Loaded on use: a rank with a user's program needs none."""
+        workloads: Mapping[str, Workload] = resolve_name(self.workloads_in)
+        return workloads
 
     @abstractmethod
     def make_nic(self, order: NicOrder) -> Port:

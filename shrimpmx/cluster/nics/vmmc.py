@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from shrimpmx.cluster.nics.kind import Groups, NicKind, NicOrder
 from shrimpmx.cluster.nics.vmmc_rank import VmmcRank
-from shrimpmx.cluster.nics.vmmc_workloads import WORKLOADS
 from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
 from shrimpmx.nic.port import Port
 from shrimpmx.nic.vmmc import VmmcFirmware
@@ -21,7 +20,7 @@ class Vmmc(NicKind):
     name = "vmmc"
     binds = False
     vmmc = True
-    workloads = WORKLOADS
+    workloads_in = "shrimpmx.cluster.nics.vmmc_workloads:WORKLOADS"
     ranks = VmmcRank
 
     def make_nic(self, order: NicOrder) -> Port:
