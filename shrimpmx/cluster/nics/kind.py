@@ -78,7 +78,7 @@ class NicKind(ABC):
 
     @property
     def workloads(self) -> Mapping[str, Workload]:
-        """What its ranks can run, by name. Loaded on use: a rank with a user's program needs none."""
+        """What its ranks can run, by name. Loaded on use: a rank of a program needs none."""
         workloads: Mapping[str, Workload] = resolve_name(self.workloads_in)
         return workloads
 
