@@ -18,6 +18,7 @@ from shrimpmx.applications.nas.kernel import Kernel, Outcome
 # Where each one is; only the one that runs is loaded.
 KERNELS = {
     "EP": "shrimpmx.applications.nas.ep:EmbarrassinglyParallel",
+    "IS": "shrimpmx.applications.nas.integer_sort:IntegerSort",
 }
 CLASSES = ("S", "W", "A", "B")
 

@@ -1,0 +1,86 @@
+"""The NAS Parallel Benchmarks, class S: verified over the emulated Ethernet, and what they refuse.
+
+All of them run one after the other in one start of the ranks. A benchmark of the table is covered
+where it takes that number of ranks.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from support.mpi_programs import MPI4PY, mpi_program
+
+from shrimpmx.cli import main
+
+pytest.importorskip("mpi4py")
+
+KERNELS = """
+from shrimpmx.applications.nas import __main__ as nas
+
+def codes(names):
+    return {name: nas.main([name, "S"]) for name in names}
+
+def runs_here(name):
+    kernel = nas.kernel_named(name)
+    return kernel.takes_ranks(size, kernel.problems["S"])
+
+runnable = [name for name in nas.KERNELS if runs_here(name)]
+"""
+VERIFIED = """
+assert "EP" in runnable and "IS" in runnable
+assert set(codes(runnable).values()) == {0}
+"""
+# Random numbers of another generator: the problem is not the official one.
+CORRUPTED = """
+from shrimpmx.applications.nas import random_numbers
+
+for function in (random_numbers.seed_after, random_numbers.states, random_numbers.uniform):
+    function.__defaults__ = (*function.__defaults__[:-1], 5**11)
+assert codes(["IS"]) == {"IS": 1}
+"""
+LITTLE_MEMORY = """
+nas.free_memory_bytes = lambda: 1000
+assert set(codes(runnable).values()) == {2}
+"""
+LOSSY = ("loss=0.02", "resend_delay_ns=5000000", "pull_resend_delay_ns=5000000")
+
+
+def run(directory: Path, text: str, ranks: int, *settings: str) -> int:
+    words = [word for setting in settings for word in ("--set", setting)]
+    program = mpi_program(directory, KERNELS + text, MPI4PY)
+    return main(["mpirun", "-n", str(ranks), *words, *program])
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_each_is_verified(ranks: int, tmp_path: Path) -> None:
+    assert run(tmp_path, VERIFIED, ranks) == 0
+
+
+def test_each_is_verified_although_packets_are_lost(tmp_path: Path) -> None:
+    assert run(tmp_path, VERIFIED, 4, *LOSSY) == 0
+
+
+def test_a_wrong_result_fails(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, CORRUPTED, 2) == 0
+    said = capfd.readouterr().out
+    assert "WRONG" in said
+    assert "FAILED" in said
+    assert "successful" not in said
+
+
+def test_too_little_memory_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, LITTLE_MEMORY, 2) == 0
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert "nas: IS needs about 0.0 GB" in said.err
+
+
+def test_a_wrong_number_of_ranks_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    command = (sys.executable, "-m", "shrimpmx.applications.nas", "is", "s")
+    assert main(["mpirun", "-n", "3", *command]) == 2
+    said = capfd.readouterr()
+    [sentence] = [line for line in said.err.splitlines() if line.startswith("nas: ")]
+    assert said.out == ""
+    assert [word for word in ("IS", "power of two", "3") if word not in sentence] == []
