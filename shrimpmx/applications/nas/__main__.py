@@ -17,6 +17,7 @@ from shrimpmx.applications.nas.kernel import Kernel, Outcome
 
 # Where each one is; only the one that runs is loaded.
 KERNELS = {
+    "CG": "shrimpmx.applications.nas.conjugate_gradient:ConjugateGradient",
     "EP": "shrimpmx.applications.nas.ep:EmbarrassinglyParallel",
     "IS": "shrimpmx.applications.nas.integer_sort:IntegerSort",
 }
