@@ -19,6 +19,7 @@ from shrimpmx.applications.nas.kernel import Kernel, Outcome
 KERNELS = {
     "CG": "shrimpmx.applications.nas.conjugate_gradient:ConjugateGradient",
     "EP": "shrimpmx.applications.nas.ep:EmbarrassinglyParallel",
+    "FT": "shrimpmx.applications.nas.fourier_transform:FourierTransform",
     "IS": "shrimpmx.applications.nas.integer_sort:IntegerSort",
 }
 CLASSES = ("S", "W", "A", "B")

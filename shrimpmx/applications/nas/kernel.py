@@ -18,8 +18,8 @@ class Check:
     """A figure of the result beside NPB's verification value."""
 
     name: str
-    computed: float
-    official: float
+    computed: complex
+    official: complex
     within: float = 0.0  # largest relative difference
 
     @property
