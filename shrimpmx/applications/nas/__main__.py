@@ -17,10 +17,12 @@ from shrimpmx.applications.nas.kernel import Kernel, Outcome
 
 # Where each one is; only the one that runs is loaded.
 KERNELS = {
+    "BT": "shrimpmx.applications.nas.block_tridiagonal:BlockTridiagonal",
     "CG": "shrimpmx.applications.nas.conjugate_gradient:ConjugateGradient",
     "EP": "shrimpmx.applications.nas.ep:EmbarrassinglyParallel",
     "FT": "shrimpmx.applications.nas.fourier_transform:FourierTransform",
     "IS": "shrimpmx.applications.nas.integer_sort:IntegerSort",
+    "SP": "shrimpmx.applications.nas.scalar_pentadiagonal:ScalarPentadiagonal",
 }
 CLASSES = ("S", "W", "A", "B")
 

@@ -1,0 +1,87 @@
+"""SP's lines: scalar pentadiagonal equations.
+
+RNR-94-007, 3.6. In characteristic variables an axis's implicit operator is one of scalars, in which
+three components are convected with the speed u of the gas, one with u + c and one with u - c, c
+that of sound. Dissipation is implicit too, and couples a point with two on either side.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shrimpmx.applications.nas.adi.multipartition import widened
+from shrimpmx.applications.nas.adi.right_hand_side import DIFFUSION, DISSIPATION
+from shrimpmx.applications.nas.adi.state import CellState, rows_first, rows_of_lines
+from shrimpmx.applications.nas.adi.sweep import Lines
+from shrimpmx.applications.nas.exact_solution import C1345, COMPONENTS, Array
+
+SPEEDS = 3
+OF_SPEED = ((0, slice(0, 3)), (1, slice(3, 4)), (2, slice(4, 5)))  # components that go with each
+NEXT, SECOND = slice(0, SPEEDS), slice(SPEEDS, 2 * SPEEDS)
+RIGHT = slice(2 * SPEEDS, 2 * SPEEDS + COMPONENTS)
+
+
+class PentadiagonalLines(Lines):
+    """By row and line, after the elimination: for each speed the factors of the next and the second
+    next row's solution, and for each component the right-hand side less which they are the row's.
+    They stand in `reduced`, (2 + rows, 3 + 3 + 5, lines), behind two rows of the part before."""
+
+    handed_on = (2, 2 * SPEEDS + COMPONENTS)
+    handed_back = (2, COMPONENTS)
+
+    def __init__(self, state: CellState, axis: int, time_step: float) -> None:
+        cell, scale = state.cell, state.points - 1
+        box = widened(cell.inside, axis, 1)
+        speed = rows_of_lines(state.gas.velocity[axis, *box], axis)
+        sound = rows_of_lines(state.gas.sound[box], axis)
+        volume = rows_of_lines(state.gas.inverse_density[box], axis)
+        convection = np.stack((speed, speed + sound, speed - sound), axis=1)
+        convection *= time_step * scale / 2
+        diffusion = time_step * scale**2 * (DIFFUSION[axis] + C1345 * volume[:, None])
+        self.solution = rows_first(state.rhs, axis)
+        begin = cell.low[axis] + cell.inside[axis].start - cell.owned[axis].start - 1
+        dissipation = fourth_differences(state.points)[begin : begin + len(self.solution)]
+        dissipation *= time_step * DISSIPATION
+        self.before_last, before, same, after, self.second_next = dissipation.T
+        self.before = before[:, None, None] - convection[:-2] - diffusion[:-2]
+        self.same = same[:, None, None] + 1 + 2 * diffusion[1:-1]
+        self.after = after[:, None, None] + convection[2:] - diffusion[2:]
+        self.right = rows_of_lines(state.rhs, axis)
+
+    def eliminate(self, before: Array) -> Array:
+        rows, lines = len(self.right), self.right.shape[-1]
+        self.reduced = np.empty((2 + rows, before.shape[1], lines))
+        self.reduced[:2] = before
+        for row in range(rows):
+            far, near, here = self.reduced[row : row + 3]
+            second = self.before_last[row]
+            first = self.before[row] - second * far[NEXT]
+            pivot = 1 / (self.same[row] - second * far[SECOND] - first * near[NEXT])
+            here[NEXT] = pivot * (self.after[row] - first * near[SECOND])
+            here[SECOND] = pivot * self.second_next[row]
+            right = here[RIGHT]
+            right[:] = self.right[row] - second * far[RIGHT]
+            for speed, components in OF_SPEED:
+                right[components] -= first[speed] * near[RIGHT][components]
+                right[components] *= pivot[speed]
+        return self.reduced[-2:]
+
+    def substitute(self, after: Array) -> Array:
+        near, far = after
+        for reduced, solution in zip(self.reduced[:1:-1], self.solution[::-1], strict=True):
+            here = reduced[RIGHT].copy()
+            for speed, components in OF_SPEED:
+                here[components] -= reduced[NEXT][speed] * near[components]
+                here[components] -= reduced[SECOND][speed] * far[components]
+            solution[:] = here.reshape(solution.shape)
+            near, far = here, near
+        return np.stack((near, far))
+
+
+def fourth_differences(points: int) -> Array:
+    """By point off the boundary the weights of the five around it, (points - 2, 5): those of
+    the second difference, at the boundary 0, of the second difference."""
+    weights = np.tile((1.0, -4.0, 6.0, -4.0, 1.0), (points - 2, 1))
+    weights[0], weights[-1] = (0, 0, 5, -4, 1), (1, -4, 5, 0, 0)
+    weights[1, 0] = weights[-2, -1] = 0
+    return weights

@@ -1,0 +1,83 @@
+"""The right-hand side: differences of fluxes, viscous terms, and fourth-order dissipation.
+
+RNR-94-007, 3.2 and 3.4. Along each axis the terms are D²W - DF, where D is the central difference
+and D² the second one, F the flux, and W collects all of which a second difference is taken: viscous
+terms, artificial diffusion, and, since a fourth difference is the second one of a second one,
+dissipation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shrimpmx.applications.nas.adi.multipartition import AXES, Box, Cell, widened
+from shrimpmx.applications.nas.adi.state import CellState, Gas, rows_first
+from shrimpmx.applications.nas.exact_solution import C1C5, C3C4, COMPONENTS, Array
+
+DIFFUSION = (0.75, 0.75, 1.0)  # by axis
+DISSIPATION = 0.25 * max(DIFFUSION)
+
+
+def right_hand_side(state: CellState, forcing: Array) -> Array:
+    """The rate at which the state changes, shape (5, x, y, z) off the boundary of the grid."""
+    return differences(state.u, state.gas, state.cell, state.points) + forcing
+
+
+def exact_forcing(state: CellState) -> Array:
+    """The forcing with which the exact solution would never change, in the same shape."""
+    exact = state.exact()
+    return -differences(exact, Gas.of(exact), state.cell, state.points)
+
+
+def differences(u: Array, gas: Gas, cell: Cell, points: int) -> Array:
+    """The terms of all three axes."""
+    rate = np.zeros((COMPONENTS, *cell.inside_shape))
+    for axis in AXES:
+        box = widened(cell.inside, axis, 1)
+        smoothed = diffused(u, gas, axis, box, points)
+        smoothed -= DISSIPATION * second_difference(u, cell, axis)
+        flux = fluxes(u, gas, axis, box) * ((points - 1) / 2)
+        smoothed, flux = rows_first(smoothed, axis), rows_first(flux, axis)
+        total = rows_first(rate, axis)
+        total -= 2 * smoothed[1:-1]
+        total += (smoothed - flux)[2:]
+        total += (smoothed + flux)[:-2]
+    return rate
+
+
+def fluxes(u: Array, gas: Gas, axis: int, box: Box) -> Array:
+    """What flows along an axis in the points of a box."""
+    speed, pressure = gas.velocity[axis, *box], gas.pressure[box]
+    flux = u[:, *box] * speed
+    flux[1 + axis] += pressure
+    flux[4] += pressure * speed
+    return flux
+
+
+def diffused(u: Array, gas: Gas, axis: int, box: Box, points: int) -> Array:
+    """What viscosity, heat conduction and artificial diffusion even out along an axis."""
+    scale = (points - 1) ** 2
+    viscosity = C3C4 * scale
+    speed, energy = gas.velocity[axis, *box], u[4, *box]
+    even = u[:, *box] * (DIFFUSION[axis] * scale)
+    even[1:4] += viscosity * gas.velocity[:, *box]
+    even[1 + axis] += viscosity / 3 * speed
+    heat = C1C5 * energy * gas.inverse_density[box] + (1 - C1C5) * gas.kinetic[box]
+    even[4] += viscosity * (heat + speed**2 / 6)
+    return even
+
+
+def second_difference(u: Array, cell: Cell, axis: int) -> Array:
+    """That of the state along an axis, also one point beyond the points off the boundary. At the
+    boundary both the state and its difference count as 0."""
+    rows = rows_first(u[:, *widened(cell.inside, axis, 2)], axis)
+    difference = rows[2:] + rows[:-2]
+    difference -= 2 * rows[1:-1]
+    first, last = cell.at_boundary(axis)
+    if first:
+        difference[0] = 0
+        difference[1] -= rows[1]
+    if last:
+        difference[-1] = 0
+        difference[-2] -= rows[-2]
+    return np.moveaxis(difference, 0, axis - 3)

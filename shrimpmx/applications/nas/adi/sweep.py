@@ -1,0 +1,90 @@
+"""A sweep: lines that run through all cells along an axis, solved by elimination and substitution.
+
+Both passes are pipelines: a rank works on the cell that it has in a layer of cells, hands what the
+next layer needs to the rank that has the next cell there, and turns to its own cell in that layer.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from mpi4py import MPI
+
+from shrimpmx.applications.nas.adi.faces import DOWN, UP
+from shrimpmx.applications.nas.adi.multipartition import Multipartition
+from shrimpmx.applications.nas.adi.state import CellState
+from shrimpmx.applications.nas.exact_solution import Array
+
+ONWARDS_TAG, BACK_TAG = 10, 11
+
+Stage = tuple[tuple[int, ...], Callable[[], Callable[[Array], Array]]]
+
+
+class Lines(ABC):
+    """A cell's part of all lines along an axis, solved one row of points at a time. Beyond both
+    ends of the whole lines the solution is 0, and so is what the first part is handed."""
+
+    handed_on: ClassVar[tuple[int, ...]]  # per line, from part to part by the elimination
+    handed_back: ClassVar[tuple[int, ...]]  # by the substitution
+
+    @abstractmethod
+    def __init__(self, state: CellState, axis: int, time_step: float) -> None:
+        """Sets up the equations, with state.rhs as their right-hand side."""
+
+    @abstractmethod
+    def eliminate(self, before: Array) -> Array:
+        """Row by row upwards, from what the part before handed on; returns what the next needs."""
+
+    @abstractmethod
+    def substitute(self, after: Array) -> Array:
+        """Downwards likewise; state.rhs becomes the solution."""
+
+
+def sweep(
+    world: MPI.Intracomm,
+    partition: Multipartition,
+    states: Sequence[CellState],
+    axis: int,
+    solver: type[Lines],
+    time_step: float,
+) -> None:
+    """Solves along an axis: state.rhs of each cell becomes the solution. Collective."""
+    below, above = (partition.neighbour(axis, way) for way in (DOWN, UP))
+    order = [states[number] for number in partition.along(axis)]
+    counts = [state.cell.lines(axis) for state in order]
+    parts: list[Lines] = []
+
+    def begin(state: CellState) -> Callable[[Array], Array]:
+        parts.append(solver(state, axis, time_step))
+        return parts[-1].eliminate
+
+    onwards: list[Stage] = [
+        ((*solver.handed_on, count), partial(begin, state))
+        for state, count in zip(order, counts, strict=True)
+    ]
+    relay(world, below, above, ONWARDS_TAG, onwards)
+    back: list[Stage] = [
+        ((*solver.handed_back, count), partial(getattr, part, "substitute"))
+        for part, count in zip(reversed(parts), reversed(counts), strict=True)
+    ]
+    relay(world, above, below, BACK_TAG, back)
+
+
+def relay(
+    world: MPI.Intracomm, source: int, destination: int, tag: int, stages: Sequence[Stage]
+) -> None:
+    """Passes arrays through the stages of a pipeline: each gives the shape of what it is handed,
+    zeros for the first, and a function that prepares its work while the message is on its way."""
+    leaving = MPI.REQUEST_NULL
+    for number, (shape, prepare) in enumerate(stages):
+        handed = np.zeros(shape)
+        arriving = world.Irecv(handed, source, tag) if number > 0 else MPI.REQUEST_NULL
+        work = prepare()
+        MPI.Request.Waitall([arriving, leaving])
+        result = work(handed)
+        if number < len(stages) - 1:
+            leaving = world.Isend(result, destination, tag)
