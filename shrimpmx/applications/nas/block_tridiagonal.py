@@ -1,5 +1,5 @@
 """BT, block tridiagonal: an implicit solver of the Navier-Stokes equations, whose approximate
-factors couple all five components of the state (RNR-94-007, 3.5)."""
+factors couple all five components of the state (RNR-94-007, chapter 3)."""
 
 from __future__ import annotations
 

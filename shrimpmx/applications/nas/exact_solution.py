@@ -1,6 +1,6 @@
 """The flow that BT, SP and LU compute: its exact solution, and the constants of the gas.
 
-RNR-94-007, 3.2 to 3.4: the five components of the state are density, the three components of
+RNR-94-007, chapter 3: the five components of the state are density, the three components of
 momentum, and energy, each per volume. The solution is a polynomial of the place in a unit cube.
 """
 

@@ -1,20 +1,16 @@
 """SP, scalar pentadiagonal: an implicit solver of the Navier-Stokes equations, whose approximate
-factors are diagonal in the characteristic variables of each axis (RNR-94-007, 3.6)."""
+factors are diagonal in the characteristic variables of each axis (RNR-94-007, chapter 3)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
 
 import numpy as np
 
+from shrimpmx.applications.nas.adi import characteristics
 from shrimpmx.applications.nas.adi.penta_solve import PentadiagonalLines
 from shrimpmx.applications.nas.adi.solver import Flow, ImplicitSolver, Problem
 from shrimpmx.applications.nas.adi.state import CellState
-from shrimpmx.applications.nas.exact_solution import C2, Array
-
-X, Y, Z = range(3)
-BETA = sqrt(0.5)
 
 PROBLEMS = {
     "S": Problem(
@@ -57,74 +53,19 @@ class ScalarPentadiagonal(ImplicitSolver):
     numbers_per_point = 100
 
     def advance(self, flow: Flow) -> None:
-        transform(flow, to_characteristics_of_x)
-        flow.solve(X, PentadiagonalLines)
-        transform(flow, from_x_to_y)
-        flow.solve(Y, PentadiagonalLines)
-        transform(flow, from_y_to_z)
-        flow.solve(Z, PentadiagonalLines)
-        transform(flow, from_characteristics_of_z)
+        transform(flow, characteristics.to_x)
+        flow.solve(0, PentadiagonalLines)
+        transform(flow, characteristics.from_x_to_y)
+        flow.solve(1, PentadiagonalLines)
+        transform(flow, characteristics.from_y_to_z)
+        flow.solve(2, PentadiagonalLines)
+        transform(flow, characteristics.from_z)
 
     def operations(self, points: int) -> float:
         return 881.174 * points**3 - 4683.91 * points**2 + 11484.5 * points - 19272.4
 
 
-def transform(flow: Flow, matrix: Callable[[CellState], tuple[Array, ...]]) -> None:
-    """Gives the change of the state of each cell the components that a function gives."""
+def transform(flow: Flow, components: Callable[[CellState], characteristics.Components]) -> None:
+    """Gives the change of the state of each cell the components that a function returns."""
     for state in flow.states:
-        state.rhs = np.stack(matrix(state))
-
-
-def to_characteristics_of_x(state: CellState) -> tuple[Array, ...]:
-    """NPB's txinvr: density 1, the vortices 2 and 3, sound up 4 and down the axis 5."""
-    inside = state.cell.inside
-    density, *momentum, energy = state.rhs
-    u, v, w = state.gas.velocity[:, *inside]
-    sound, volume = state.gas.sound[inside], state.gas.inverse_density[inside]
-    pressure = C2 * (
-        state.gas.kinetic[inside] * density
-        - u * momentum[X] - v * momentum[Y] - w * momentum[Z] + energy
-    )  # fmt: skip
-    entropy = pressure / sound**2
-    thrust = BETA * volume * (u * density - momentum[X])
-    swell = BETA * volume * sound * entropy
-    return (
-        density - entropy,
-        volume * (momentum[Z] - w * density),
-        volume * (v * density - momentum[Y]),
-        swell - thrust,
-        swell + thrust,
-    )
-
-
-def from_x_to_y(state: CellState) -> tuple[Array, ...]:
-    """NPB's ninvr."""
-    first, second, third, up, down = state.rhs
-    mean, turned = (up + down) / 2, BETA * third
-    return -second, first, BETA * (up - down), mean - turned, mean + turned
-
-
-def from_y_to_z(state: CellState) -> tuple[Array, ...]:
-    """NPB's pinvr."""
-    first, second, third, up, down = state.rhs
-    mean, turned = (up + down) / 2, BETA * first
-    return BETA * (up - down), -third, second, mean - turned, mean + turned
-
-
-def from_characteristics_of_z(state: CellState) -> tuple[Array, ...]:
-    """NPB's tzetar: back to density, momentum and energy."""
-    inside = state.cell.inside
-    first, second, third, up, down = state.rhs
-    u, v, w = state.gas.velocity[:, *inside]
-    sound, mass = state.gas.sound[inside], state.u[0, *inside]
-    swell = BETA * mass / sound * (up + down)
-    thrust = BETA * mass * (up - down)
-    density = third + swell
-    return (
-        density,
-        u * density - mass * second,
-        v * density + mass * first,
-        w * density + thrust,
-        mass * (v * first - u * second)
-        + state.gas.kinetic[inside] * density + sound**2 / C2 * swell + w * thrust,
-    )  # fmt: skip
+        state.rhs = np.stack(components(state))

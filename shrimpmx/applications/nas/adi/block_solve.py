@@ -1,17 +1,17 @@
 """BT's lines: block-tridiagonal equations, of blocks of 5 by 5.
 
-RNR-94-007, 3.5. Along an axis the implicit operator is I + h (D F - D² G), with the Jacobians F of
-the fluxes and G of what is diffused: so each point's state depends on those before and after it.
+RNR-94-007, chapter 3. Along an axis the implicit operator is I + h (D F - D² G), with the Jacobians
+F of the fluxes and G of what is diffused: so each point depends on those before and after it.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from shrimpmx.applications.nas.adi.lines import Lines, rows_of_lines
 from shrimpmx.applications.nas.adi.multipartition import widened
 from shrimpmx.applications.nas.adi.right_hand_side import DIFFUSION
-from shrimpmx.applications.nas.adi.state import CellState, rows_first, rows_of_lines
-from shrimpmx.applications.nas.adi.sweep import Lines
+from shrimpmx.applications.nas.adi.state import CellState, rows_first
 from shrimpmx.applications.nas.exact_solution import C1, C2, C3C4, C1345, COMPONENTS, Array
 
 

@@ -1,18 +1,18 @@
 """SP's lines: scalar pentadiagonal equations.
 
-RNR-94-007, 3.6. In characteristic variables an axis's implicit operator is one of scalars, in which
-three components are convected with the speed u of the gas, one with u + c and one with u - c, c
-that of sound. Dissipation is implicit too, and couples a point with two on either side.
+RNR-94-007, chapter 3. In characteristic variables an axis's implicit operator is one of scalars, in
+which three components are convected with the speed u of the gas, one with u + c and one with u - c,
+c that of sound. Dissipation is implicit too, and couples a point with two on either side.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from shrimpmx.applications.nas.adi.lines import Lines, rows_of_lines
 from shrimpmx.applications.nas.adi.multipartition import widened
 from shrimpmx.applications.nas.adi.right_hand_side import DIFFUSION, DISSIPATION
-from shrimpmx.applications.nas.adi.state import CellState, rows_first, rows_of_lines
-from shrimpmx.applications.nas.adi.sweep import Lines
+from shrimpmx.applications.nas.adi.state import CellState, rows_first
 from shrimpmx.applications.nas.exact_solution import C1345, COMPONENTS, Array
 
 SPEEDS = 3

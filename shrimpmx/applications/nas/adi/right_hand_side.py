@@ -1,6 +1,6 @@
 """The right-hand side: differences of fluxes, viscous terms, and fourth-order dissipation.
 
-RNR-94-007, 3.2 and 3.4. Along each axis the terms are D²W - DF, where D is the central difference
+RNR-94-007, chapter 3. Along each axis the terms are D²W - DF, where D is the central difference
 and D² the second one, F the flux, and W collects all of which a second difference is taken: viscous
 terms, artificial diffusion, and, since a fourth difference is the second one of a second one,
 dissipation.

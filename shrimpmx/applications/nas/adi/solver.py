@@ -11,10 +11,11 @@ import numpy as np
 from mpi4py import MPI
 
 from shrimpmx.applications.nas.adi.faces import exchange_faces
+from shrimpmx.applications.nas.adi.lines import Lines
 from shrimpmx.applications.nas.adi.multipartition import Multipartition
 from shrimpmx.applications.nas.adi.right_hand_side import exact_forcing, right_hand_side
 from shrimpmx.applications.nas.adi.state import CellState, Gas
-from shrimpmx.applications.nas.adi.sweep import Lines, sweep
+from shrimpmx.applications.nas.adi.sweep import sweep
 from shrimpmx.applications.nas.exact_solution import COMPONENTS, Array
 from shrimpmx.applications.nas.kernel import Check, Kernel, Outcome, timed
 

@@ -69,12 +69,6 @@ def rows_first(field: Array, axis: int) -> Array:
     return np.moveaxis(field, axis - 3, 0)
 
 
-def rows_of_lines(field: Array, axis: int) -> Array:
-    """A copy of shape (rows, ..., lines) of a field (..., x, y, z)."""
-    rows = np.ascontiguousarray(rows_first(field, axis))
-    return rows.reshape(*rows.shape[:-2], -1)
-
-
 def coordinates(cell: Cell, points: int, ghosts: int = 0) -> list[Array]:
     """x, y and z of its points, in shapes that broadcast to theirs."""
     axes = (
@@ -85,8 +79,8 @@ def coordinates(cell: Cell, points: int, ghosts: int = 0) -> list[Array]:
 
 
 def initial_state(cell: Cell, points: int) -> Array:
-    """RNR-94-007, 3.3: transfinite interpolation between the exact values on the six faces of the
-    grid, shape (5, x, y, z); the gas in the ghost layers rests until neighbours send theirs."""
+    """Transfinite interpolation between the exact values on the six faces of the grid, (5, x, y, z)
+    (RNR-94-007, chapter 3); in the ghost layers the gas rests until neighbours send theirs."""
     places = coordinates(cell, points)
     between = []
     for axis, place in enumerate(places):

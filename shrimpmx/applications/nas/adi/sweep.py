@@ -6,15 +6,14 @@ next layer needs to the rank that has the next cell there, and turns to its own 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from mpi4py import MPI
 
 from shrimpmx.applications.nas.adi.faces import DOWN, UP
+from shrimpmx.applications.nas.adi.lines import Lines
 from shrimpmx.applications.nas.adi.multipartition import Multipartition
 from shrimpmx.applications.nas.adi.state import CellState
 from shrimpmx.applications.nas.exact_solution import Array
@@ -22,26 +21,6 @@ from shrimpmx.applications.nas.exact_solution import Array
 ONWARDS_TAG, BACK_TAG = 10, 11
 
 Stage = tuple[tuple[int, ...], Callable[[], Callable[[Array], Array]]]
-
-
-class Lines(ABC):
-    """A cell's part of all lines along an axis, solved one row of points at a time. Beyond both
-    ends of the whole lines the solution is 0, and so is what the first part is handed."""
-
-    handed_on: ClassVar[tuple[int, ...]]  # per line, from part to part by the elimination
-    handed_back: ClassVar[tuple[int, ...]]  # by the substitution
-
-    @abstractmethod
-    def __init__(self, state: CellState, axis: int, time_step: float) -> None:
-        """Sets up the equations, with state.rhs as their right-hand side."""
-
-    @abstractmethod
-    def eliminate(self, before: Array) -> Array:
-        """Row by row upwards, from what the part before handed on; returns what the next needs."""
-
-    @abstractmethod
-    def substitute(self, after: Array) -> Array:
-        """Downwards likewise; state.rhs becomes the solution."""
 
 
 def sweep(
