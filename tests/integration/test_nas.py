@@ -38,11 +38,32 @@ from shrimpmx.applications.nas import random_numbers
 
 for function in (random_numbers.seed_after, random_numbers.states, random_numbers.uniform):
     function.__defaults__ = (*function.__defaults__[:-1], 5**11)
-assert codes(["CG", "IS"]) == {"CG": 1, "IS": 1}
+assert codes(["CG", "IS", "MG"]) == {"CG": 1, "IS": 1, "MG": 1}
 """
 LITTLE_MEMORY = """
 nas.free_memory_bytes = lambda: 1000
 assert set(codes(runnable).values()) == {2}
+"""
+# Each point has its number in the whole grid, so that each ghost shows where it comes from.
+GHOSTS = """
+from shrimpmx.applications.nas.ghost_exchange import GhostExchange
+from shrimpmx.applications.nas.grid_levels import grid_level
+
+for points in (2, 8):
+    level = grid_level(rank, size, points)
+    whole = np.pad(np.arange(float(points**3)).reshape(3 * [points]), 1, mode="wrap")
+    here = tuple(slice(axis.first, axis.first + axis.points + 2) for axis in level.axes)
+    grid = np.zeros(level.shape)
+    grid[1:-1, 1:-1, 1:-1] = whole[here][1:-1, 1:-1, 1:-1]
+    GhostExchange(level, world).fill(grid)
+    assert (grid == whole[here]).all()
+"""
+# As on many ranks: along one axis there are more than a coarse grid has points.
+RANKS_LEFT_OUT = """
+from shrimpmx.applications.nas import grid_levels
+
+grid_levels.process_grid = lambda ranks: (ranks, 1, 1)
+assert codes(["MG"]) == {"MG": 0}
 """
 LOSSY = ("loss=0.02", "resend_delay_ns=5000000", "pull_resend_delay_ns=5000000")
 
@@ -53,13 +74,24 @@ def run(directory: Path, text: str, ranks: int, *settings: str) -> int:
     return main(["mpirun", "-n", str(ranks), *words, *program])
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_each_is_verified(ranks: int, tmp_path: Path) -> None:
     assert run(tmp_path, VERIFIED, ranks) == 0
 
 
+@pytest.mark.timeout(180)
 def test_each_is_verified_although_packets_are_lost(tmp_path: Path) -> None:
     assert run(tmp_path, VERIFIED, 4, *LOSSY) == 0
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_ghosts_are_the_points_of_neighbours(ranks: int, tmp_path: Path) -> None:
+    assert run(tmp_path, GHOSTS, ranks) == 0
+
+
+def test_a_coarse_grid_may_leave_ranks_out(tmp_path: Path) -> None:
+    assert run(tmp_path, RANKS_LEFT_OUT, 4) == 0
 
 
 def test_a_wrong_result_fails(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
