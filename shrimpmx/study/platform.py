@@ -4,12 +4,13 @@ The papers' results depend on the ratio of interrupt cost to packet cost, and a 
 another ratio. A profile has the times of the paper's machine. `emulated` gives the parameters with
 which a run keeps the paper's ratios: every time of the hardware is longer by the dilation, and the
 host is charged for what it does faster than the paper's, dilated alike. An application's own
-computing is not dilated.
+computing is not dilated; where its ranks share CPUs it is slower, and the dilation follows.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
@@ -20,7 +21,7 @@ from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
-from shrimpmx.study.point import PointParameters
+from shrimpmx.study.point import PROGRAMS, PointParameters
 
 # Costs of this machine by name, as a calibration has them: {"median": ns} or {"unavailable": why}.
 Costs = Mapping[str, Mapping[str, Any]]
@@ -169,6 +170,16 @@ def proposed_dilation(platform: Platform, costs: Costs) -> float:
     return max(1.0, math.ceil(wished / STEP) * STEP)
 
 
+def ranks_per_cpu(parameters: PointParameters) -> float:
+    """How many ranks share a CPU, at least 1: a program computes so much slower than on cores of
+    its own. 1 for the workloads that come with shrimpmx, which compute nothing.
+    """
+    if parameters.workload.kind not in PROGRAMS:
+        return 1.0
+    cpus = parameters.cluster.cpus or tuple(os.sched_getaffinity(0))
+    return max(1.0, parameters.cluster.ranks / len(cpus))
+
+
 def host_costs(platform: Platform, costs: Costs, dilation: float) -> dict[str, int]:
     """What the host is charged, ns, by parameter: the platform's costs, dilated, as CHARGES says.
 
@@ -207,7 +218,7 @@ def emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
         if costs is None:
             raise InputError(f"platform {platform.name} needs a calibration of this machine")
         if wanted.time_dilation == "auto":
-            dilation = proposed_dilation(platform, costs)
+            dilation = proposed_dilation(platform, costs) * ranks_per_cpu(parameters)
         nic, host = _with_defaults(nic, platform.nic), _with_defaults(host, platform.host)
         charged = host_costs(platform, costs, dilation)
         host, mx = _with_defaults(host, charged), _with_defaults(mx, charged)

@@ -26,8 +26,7 @@ STATISTICS = [(claim, each) for claim in CLAIMS for each in claim.statistics]
 
 def test_each_claim_of_the_paper_is_there_once() -> None:
     assert [claim.id for claim in CLAIMS] == [f"IC-{number}" for number in range(1, 24)]
-    lacking = [claim.id for claim in CLAIMS if claim.missing]
-    assert lacking == ["IC-19", "IC-20"]
+    assert not any(claim.missing for claim in CLAIMS)
 
 
 def test_a_sentence_says_what_was_run() -> None:

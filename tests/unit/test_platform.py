@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import pytest
@@ -164,6 +165,26 @@ def test_the_hardware_of_the_platform_is_dilated_and_the_host_charged() -> None:
     assert made.host.irq_suspend_timeout_ns == 4_000_000
     # Software's own times are no hardware.
     assert made.host.pull_resend_delay_ns == HostParameters().pull_resend_delay_ns
+
+
+def test_the_proposal_is_longer_where_ranks_of_a_program_share_cpus(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def dilation(kind: str, cpus: int) -> float:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(cpus)))
+        point = PointParameters.model_validate(
+            {
+                "cluster": {"ranks": 16},
+                "host": {"cores": 8},
+                "workload": {"kind": kind, "program": "true" if kind == "mpi" else ""},
+                "platform": {"profile": "myri10g-2009"},
+            }
+        )
+        return emulated(point, costs(5000.0)).dilation
+
+    alone = proposed_dilation(platform.PLATFORMS["myri10g-2009"], costs(5000.0))
+    assert dilation("mpi", 2) == 8 * alone
+    assert dilation("mpi", 64) == dilation("pingpong", 2) == alone
 
 
 def test_what_a_scenario_sets_itself_is_kept() -> None:

@@ -22,6 +22,8 @@ TABLE2 = "coalescing/table2_anatomy"
 TABLE3 = "coalescing/table3_misordering"
 OTHER = "coalescing/other_protocol"
 TRADE_OFF = "coalescing/trade_off"
+TABLE4 = "coalescing/table4_nas"
+TABLE5 = "coalescing/table5_interrupts"
 
 # The coalescing delay, us.
 DELAY_US = 75.0
@@ -68,6 +70,25 @@ MISORDERED: dict[int, dict[str, float]] = {
 }
 # IV-C4: early interrupts that Stream deferred to the end, by that degree, %.
 DEFERRED = {1: 30.0, 3: 15.0}
+
+# Table IV: run times of NAS, class C (FT: class B), s, by benchmark.
+NAS_SECONDS: dict[str, dict[str, float]] = {
+    "BT": {"timeout": 271.2, "disabled": 272.8, "open-mx": 273.3, "stream": 272.6},
+    "CG": {"timeout": 90.04, "disabled": 91.50, "open-mx": 90.76, "stream": 90.70},
+    "EP": {"timeout": 31.30, "disabled": 31.45, "open-mx": 31.49, "stream": 31.36},
+    "FT": {"timeout": 24.24, "disabled": 24.86, "open-mx": 24.21, "stream": 24.20},
+    "IS": {"timeout": 32.75, "disabled": 37.03, "open-mx": 30.51, "stream": 31.96},
+    "LU": {"timeout": 203.8, "disabled": 202.4, "open-mx": 203.2, "stream": 206.6},
+    "MG": {"timeout": 43.91, "disabled": 43.63, "open-mx": 43.75, "stream": 43.72},
+    "SP": {"timeout": 549.1, "disabled": 551.1, "open-mx": 546.8, "stream": 546.1},
+}
+# Table V: interrupts of IS, class B, whose ratios are those of class C.
+IS_INTERRUPTS = {
+    "timeout": 22_400.0,
+    "disabled": 496_000.0,
+    "open-mx": 26_700.0,
+    "stream": 27_200.0,
+}
 
 
 def _by_strategy(
