@@ -89,6 +89,16 @@ def test_the_exact_solution_with_its_forcing_does_not_change() -> None:
     assert np.abs(changing).max() > 1
 
 
+@pytest.mark.parametrize("ranks", [1, 9])
+def test_slabs_make_no_difference(ranks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _, cell in cells_by_place(ranks).values():
+        state = CellState(cell, POINTS)
+        whole = exact_forcing(state)
+        monkeypatch.setattr("shrimpmx.applications.nas.adi.right_hand_side.SLAB_POINTS", 1)
+        np.testing.assert_array_equal(exact_forcing(state), whole)
+        monkeypatch.undo()
+
+
 @pytest.mark.parametrize("axis", AXES)
 def test_jacobians_are_derivatives_of_the_terms(axis: int) -> None:
     u = whole_grid().u[:, 2:4, 2:4, 2:4]

@@ -30,7 +30,7 @@ class BlockLines(Lines):
         self.states = rows_of_lines(state.u[:, *box], axis)
         self.solution = rows_first(state.rhs, axis)
         lines = self.states.shape[-1]
-        self.upper = np.empty((len(self.solution), *self.handed_on, lines))
+        self.upper = state.workspace(len(self.solution), *self.handed_on, lines)
         self.upper[:, :, -1] = rows_of_lines(state.rhs, axis)
         # F and G of three rows in turn; elements that are always 0 are never written.
         self.jacobians = np.zeros((3, 2, COMPONENTS, COMPONENTS, lines))

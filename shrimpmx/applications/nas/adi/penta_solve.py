@@ -35,32 +35,32 @@ class PentadiagonalLines(Lines):
         speed = rows_of_lines(state.gas.velocity[axis, *box], axis)
         sound = rows_of_lines(state.gas.sound[box], axis)
         volume = rows_of_lines(state.gas.inverse_density[box], axis)
+        diffusion = time_step * scale**2 * (DIFFUSION[axis] + C1345 * volume[:, None])
         convection = np.stack((speed, speed + sound, speed - sound), axis=1)
         convection *= time_step * scale / 2
-        diffusion = time_step * scale**2 * (DIFFUSION[axis] + C1345 * volume[:, None])
-        self.solution = rows_first(state.rhs, axis)
+        self.convection, self.diffusion = convection, diffusion
         begin = cell.low[axis] + cell.inside[axis].start - cell.owned[axis].start - 1
-        dissipation = fourth_differences(state.points)[begin : begin + len(self.solution)]
-        dissipation *= time_step * DISSIPATION
-        self.before_last, before, same, after, self.second_next = dissipation.T
-        self.before = before[:, None, None] - convection[:-2] - diffusion[:-2]
-        self.same = same[:, None, None] + 1 + 2 * diffusion[1:-1]
-        self.after = after[:, None, None] + convection[2:] - diffusion[2:]
-        self.right = rows_of_lines(state.rhs, axis)
+        self.solution = rows_first(state.rhs, axis)
+        rows = len(self.solution)
+        dissipation = time_step * DISSIPATION * fourth_differences(state.points)
+        self.dissipation = dissipation[begin : begin + rows]
+        self.reduced = state.workspace(2 + rows, self.handed_on[1], speed.shape[1])
+        self.reduced[2:, RIGHT] = rows_of_lines(state.rhs, axis)
 
     def eliminate(self, before: Array) -> Array:
-        rows, lines = len(self.right), self.right.shape[-1]
-        self.reduced = np.empty((2 + rows, before.shape[1], lines))
         self.reduced[:2] = before
-        for row in range(rows):
+        for row, weights in enumerate(self.dissipation):
             far, near, here = self.reduced[row : row + 3]
-            second = self.before_last[row]
-            first = self.before[row] - second * far[NEXT]
-            pivot = 1 / (self.same[row] - second * far[SECOND] - first * near[NEXT])
-            here[NEXT] = pivot * (self.after[row] - first * near[SECOND])
-            here[SECOND] = pivot * self.second_next[row]
+            before_last, before, same, after, second_next = weights
+            first = before - before_last * far[NEXT] - self.convection[row] - self.diffusion[row]
+            pivot = same + 1 + 2 * self.diffusion[row + 1]
+            pivot = 1 / (pivot - before_last * far[SECOND] - first * near[NEXT])
+            here[NEXT] = after + self.convection[row + 2] - self.diffusion[row + 2]
+            here[NEXT] -= first * near[SECOND]
+            here[NEXT] *= pivot
+            here[SECOND] = second_next * pivot
             right = here[RIGHT]
-            right[:] = self.right[row] - second * far[RIGHT]
+            right -= before_last * far[RIGHT]
             for speed, components in OF_SPEED:
                 right[components] -= first[speed] * near[RIGHT][components]
                 right[components] *= pivot[speed]

@@ -8,6 +8,10 @@ dissipation.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+from math import prod
+
 import numpy as np
 
 from shrimpmx.applications.nas.adi.multipartition import AXES, Box, Cell, widened
@@ -16,6 +20,7 @@ from shrimpmx.applications.nas.exact_solution import C1C5, C3C4, COMPONENTS, Arr
 
 DIFFUSION = (0.75, 0.75, 1.0)  # by axis
 DISSIPATION = 0.25 * max(DIFFUSION)
+SLAB_POINTS = 1 << 14  # at most, but for slabs of two layers
 
 
 def right_hand_side(state: CellState, forcing: Array) -> Array:
@@ -30,19 +35,49 @@ def exact_forcing(state: CellState) -> Array:
 
 
 def differences(u: Array, gas: Gas, cell: Cell, points: int) -> Array:
-    """The terms of all three axes."""
+    """The terms of all three axes, slab by slab."""
     rate = np.zeros((COMPONENTS, *cell.inside_shape))
-    for axis in AXES:
-        box = widened(cell.inside, axis, 1)
-        smoothed = diffused(u, gas, axis, box, points)
-        smoothed -= DISSIPATION * second_difference(u, cell, axis)
-        flux = fluxes(u, gas, axis, box) * ((points - 1) / 2)
-        smoothed, flux = rows_first(smoothed, axis), rows_first(flux, axis)
-        total = rows_first(rate, axis)
-        total -= 2 * smoothed[1:-1]
-        total += (smoothed - flux)[2:]
-        total += (smoothed + flux)[:-2]
+    begin = 0
+    for slab, x_bounds in slabs(cell):
+        end = begin + slab[0].stop - slab[0].start
+        bounds = (x_bounds, cell.at_boundary(1), cell.at_boundary(2))
+        for axis in AXES:
+            add_differences(rate[:, begin:end], u, gas, axis, slab, bounds[axis], points)
+        begin = end
     return rate
+
+
+def slabs(cell: Cell) -> Iterator[tuple[Box, tuple[bool, bool]]]:
+    """Cuts the points off the boundary across x into slabs whose arrays a CPU's cache holds, each
+    at least two points thick; and whether each begins and ends beside the grid's boundary."""
+    x, y, z = cell.inside
+    thickness = x.stop - x.start
+    count = min(-(-prod(cell.inside_shape) // SLAB_POINTS), thickness // 2)
+    cuts = [x.start + number * thickness // count for number in range(count + 1)]
+    first, last = cell.at_boundary(0)
+    for begin, end in pairwise(cuts):
+        yield (slice(begin, end), y, z), (first and begin == x.start, last and end == x.stop)
+
+
+def add_differences(
+    rate: Array,
+    u: Array,
+    gas: Gas,
+    axis: int,
+    inside: Box,
+    bounds: tuple[bool, bool],
+    points: int,
+) -> None:
+    """The terms of one axis, in a box of points off the boundary."""
+    box = widened(inside, axis, 1)
+    smoothed = diffused(u, gas, axis, box, points)
+    smoothed -= DISSIPATION * second_difference(u, inside, axis, bounds)
+    flux = fluxes(u, gas, axis, box) * ((points - 1) / 2)
+    smoothed, flux = rows_first(smoothed, axis), rows_first(flux, axis)
+    total = rows_first(rate, axis)
+    total -= 2 * smoothed[1:-1]
+    total += (smoothed - flux)[2:]
+    total += (smoothed + flux)[:-2]
 
 
 def fluxes(u: Array, gas: Gas, axis: int, box: Box) -> Array:
@@ -67,13 +102,13 @@ def diffused(u: Array, gas: Gas, axis: int, box: Box, points: int) -> Array:
     return even
 
 
-def second_difference(u: Array, cell: Cell, axis: int) -> Array:
-    """That of the state along an axis, also one point beyond the points off the boundary. At the
-    boundary both the state and its difference count as 0."""
-    rows = rows_first(u[:, *widened(cell.inside, axis, 2)], axis)
+def second_difference(u: Array, inside: Box, axis: int, bounds: tuple[bool, bool]) -> Array:
+    """That of the state along an axis, in a box and one point beyond. `bounds` says whether it
+    begins and ends beside the boundary, where both the state and its difference count as 0."""
+    rows = rows_first(u[:, *widened(inside, axis, 2)], axis)
     difference = rows[2:] + rows[:-2]
     difference -= 2 * rows[1:-1]
-    first, last = cell.at_boundary(axis)
+    first, last = bounds
     if first:
         difference[0] = 0
         difference[1] -= rows[1]

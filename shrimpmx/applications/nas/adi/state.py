@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -44,12 +45,20 @@ class CellState:
         self.cell = cell
         self.points = points
         self.rhs = np.empty((COMPONENTS, *cell.inside_shape))
+        self._memory = np.empty(0)
         self.reset()
 
     def reset(self) -> None:
         """Back to the initial state."""
         self.u = initial_state(self.cell, self.points)
         self.gas = Gas.of(self.u)
+
+    def workspace(self, *shape: int) -> Array:
+        """An array with anything in it, whose memory is that of the one before. To get new memory
+        from the system in each step takes as long as to compute."""
+        if self._memory.size < prod(shape):
+            self._memory = np.empty(prod(shape))
+        return self._memory[: prod(shape)].reshape(shape)
 
     def add(self) -> None:
         """Adds the change to the state."""
