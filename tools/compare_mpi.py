@@ -31,6 +31,8 @@ from shrimpmx.cluster.place.topology import Topology  # noqa: E402
 
 PROGRAM = str(ROOT / "tools/compare_mpi_program.py")
 LIMIT_S = 120.0
+# Of the NAS Parallel Benchmarks: a second or less each.
+KERNELS = ("CG S", "FT S", "IS W", "LU S", "MG S")
 BUSY_LOOP = "while True: pass"
 
 
@@ -73,6 +75,10 @@ def measurements() -> Iterator[Measurement]:
     both = (("µs wall", 1e6), ("µs CPU", 1e6))
     yield Measurement("five pairs, 0 to 300 µs burnt", 10, ("pairs", "300", "200"), cpus, both,
                       waits=("sched", "block", "spin-block"))  # fmt: skip
+    for ranks, waits in ((2, ("",)), (8, ("sched", "block"))):
+        for kernel in KERNELS:
+            words = ("nas", *kernel.split())
+            yield Measurement(f"{kernel}, {ranks} ranks", ranks, words, cpus, (("s", 1.0),), waits)
     yield Measurement("pingpong of 8 B, a hog on each CPU", 2, ("pingpong", "8", "50"), cpus,
                       waits=("block", "spin-block"), has_hogs=True)  # fmt: skip
 

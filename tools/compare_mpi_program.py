@@ -12,9 +12,14 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from mpi4py import MPI
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from shrimpmx.applications.nas.__main__ import kernel_named
 
 BATCHES = 20
 world = MPI.COMM_WORLD
@@ -104,12 +109,21 @@ def pairs(most_us: int, count: int) -> tuple[float, float]:
     return max(walls) / count, sum(cpus) / count / (size // 2)
 
 
+def nas(kernel_name: str, letter: str) -> float:
+    """Seconds of the timed part of one of the NAS Parallel Benchmarks."""
+    kernel = kernel_named(kernel_name)
+    outcome = kernel.run(kernel.problems[letter], world)
+    if not all(check.holds for check in outcome.checks):
+        raise SystemExit(f"{kernel_name} {letter}: a verification value is wrong")
+    return float(world.allreduce(outcome.seconds, MPI.MAX))
+
+
 def main(name: str, *arguments: str) -> None:
     if cpus := os.environ.get("COMPARE_CPUS"):
         chosen = cpus.split(",")
         os.sched_setaffinity(0, {int(chosen[rank % len(chosen)])})
-    measures = {of.__name__: of for of in (start, pingpong, bandwidth, rate, alltoall, pairs)}
-    found = measures[name](*map(int, arguments))
+    measures = {of.__name__: of for of in (start, pingpong, bandwidth, rate, alltoall, pairs, nas)}
+    found = measures[name](*(int(each) if each.isdigit() else each for each in arguments))
     if rank == 0:
         print("figure", *(found if isinstance(found, tuple) else (found,)), flush=True)
 
