@@ -109,10 +109,21 @@ def test_too_little_memory_is_refused(tmp_path: Path, capfd: pytest.CaptureFixtu
     assert "nas: IS needs about 0.0 GB" in said.err
 
 
-def test_a_wrong_number_of_ranks_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
-    command = (sys.executable, "-m", "shrimpmx.applications.nas", "is", "s")
-    assert main(["mpirun", "-n", "3", *command]) == 2
-    said = capfd.readouterr()
-    [sentence] = [line for line in said.err.splitlines() if line.startswith("nas: ")]
-    assert said.out == ""
-    assert [word for word in ("IS", "power of two", "3") if word not in sentence] == []
+@pytest.mark.parametrize(
+    ("ranks", "words", "said"),
+    [
+        (3, "is s", ("IS", "power of two", "3")),
+        (2, "XY S", ("XY", "BT", "IS")),
+        (2, "IS D", ("'D'", "'S', 'W', 'A', 'B'")),
+    ],
+)
+def test_a_mistake_is_refused_in_one_sentence(
+    ranks: int, words: str, said: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    command = (sys.executable, "-m", "shrimpmx.applications.nas", *words.split())
+    assert main(["mpirun", "-n", str(ranks), *command]) == 2
+    printed = capfd.readouterr()
+    [sentence] = [line for line in printed.err.splitlines() if "nas" in line]
+    assert printed.out == ""
+    assert sentence.startswith("nas: ")
+    assert [word for word in said if word not in sentence] == []

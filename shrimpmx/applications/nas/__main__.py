@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 try:
     from mpi4py import MPI
@@ -71,9 +74,26 @@ def show(kernel: Kernel[Any], problem: Any, letter: str, ranks: int, outcome: Ou
     print(f"verification   {'successful' if successful else 'FAILED'}", flush=True)
 
 
+class Parser(argparse.ArgumentParser):
+    """Of the words that all ranks have alike: rank 0 alone says what is wrong with them."""
+
+    def error(self, message: str) -> NoReturn:
+        """Ends all ranks, each its own process, with exit code 2."""
+        self.exit(2, f"nas: {message}\n")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Ends this rank's process."""
+        super().exit(status, message if MPI.COMM_WORLD.rank == 0 else None)
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Prints it once."""
+        if MPI.COMM_WORLD.rank == 0:
+            super().print_help(file)
+
+
 def main(words: list[str]) -> int:
     """Returns the exit code: 1 if a verification value is wrong, 2 if it can't run."""
-    parser = argparse.ArgumentParser(prog="nas", description=__doc__)
+    parser = Parser(prog="nas", description=__doc__)
     parser.add_argument("kernel", type=str.upper, choices=sorted(KERNELS))
     parser.add_argument("problem_class", type=str.upper, choices=CLASSES, metavar="{S,W,A,B}")
     options = parser.parse_args(words)
