@@ -15,9 +15,11 @@ from shrimpmx.applications.nas.adi.block_solve import (
     solve_blocks,
 )
 from shrimpmx.applications.nas.adi.lines import Lines
-from shrimpmx.applications.nas.adi.multipartition import AXES, Cell, Multipartition
+from shrimpmx.applications.nas.adi.multipartition import Multipartition
 from shrimpmx.applications.nas.adi.penta_solve import PentadiagonalLines, fourth_differences
-from shrimpmx.applications.nas.adi.right_hand_side import (
+from shrimpmx.applications.nas.exact_solution import C1345, Array
+from shrimpmx.applications.nas.flow.cell import AXES, Cell
+from shrimpmx.applications.nas.flow.right_hand_side import (
     DIFFUSION,
     DISSIPATION,
     diffused,
@@ -25,8 +27,7 @@ from shrimpmx.applications.nas.adi.right_hand_side import (
     fluxes,
     right_hand_side,
 )
-from shrimpmx.applications.nas.adi.state import CellState, Gas
-from shrimpmx.applications.nas.exact_solution import C1345, Array
+from shrimpmx.applications.nas.flow.state import CellState, Gas
 
 POINTS = 12
 STEP = 0.01
@@ -94,7 +95,7 @@ def test_slabs_make_no_difference(ranks: int, monkeypatch: pytest.MonkeyPatch) -
     for _, cell in cells_by_place(ranks).values():
         state = CellState(cell, POINTS)
         whole = exact_forcing(state)
-        monkeypatch.setattr("shrimpmx.applications.nas.adi.right_hand_side.SLAB_POINTS", 1)
+        monkeypatch.setattr("shrimpmx.applications.nas.flow.right_hand_side.SLAB_POINTS", 1)
         np.testing.assert_array_equal(exact_forcing(state), whole)
         monkeypatch.undo()
 

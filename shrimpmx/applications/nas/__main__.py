@@ -25,6 +25,7 @@ KERNELS = {
     "EP": "shrimpmx.applications.nas.ep:EmbarrassinglyParallel",
     "FT": "shrimpmx.applications.nas.fourier_transform:FourierTransform",
     "IS": "shrimpmx.applications.nas.integer_sort:IntegerSort",
+    "LU": "shrimpmx.applications.nas.lower_upper:LowerUpper",
     "MG": "shrimpmx.applications.nas.multigrid:Multigrid",
     "SP": "shrimpmx.applications.nas.scalar_pentadiagonal:ScalarPentadiagonal",
 }

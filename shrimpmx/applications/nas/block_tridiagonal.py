@@ -4,8 +4,8 @@ factors couple all five components of the state (RNR-94-007, chapter 3)."""
 from __future__ import annotations
 
 from shrimpmx.applications.nas.adi.block_solve import BlockLines
-from shrimpmx.applications.nas.adi.multipartition import AXES
 from shrimpmx.applications.nas.adi.solver import Flow, ImplicitSolver, Problem
+from shrimpmx.applications.nas.flow.cell import AXES
 
 PROBLEMS = {
     "S": Problem(

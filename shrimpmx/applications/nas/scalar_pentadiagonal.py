@@ -10,7 +10,7 @@ import numpy as np
 from shrimpmx.applications.nas.adi import characteristics
 from shrimpmx.applications.nas.adi.penta_solve import PentadiagonalLines
 from shrimpmx.applications.nas.adi.solver import Flow, ImplicitSolver, Problem
-from shrimpmx.applications.nas.adi.state import CellState
+from shrimpmx.applications.nas.flow.state import CellState
 
 PROBLEMS = {
     "S": Problem(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from math import sqrt
 
-from shrimpmx.applications.nas.adi.state import CellState
 from shrimpmx.applications.nas.exact_solution import C2, Array
+from shrimpmx.applications.nas.flow.state import CellState
 
 X, Y, Z = range(3)
 BETA = sqrt(0.5)

@@ -8,8 +8,9 @@ from itertools import product
 import numpy as np
 from mpi4py import MPI
 
-from shrimpmx.applications.nas.adi.multipartition import AXES, GHOSTS, Box, Cell, Multipartition
+from shrimpmx.applications.nas.adi.multipartition import Multipartition
 from shrimpmx.applications.nas.exact_solution import Array
+from shrimpmx.applications.nas.flow.cell import AXES, GHOSTS, Box, Cell
 
 UP, DOWN = 1, -1
 

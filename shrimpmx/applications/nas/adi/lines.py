@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shrimpmx.applications.nas.adi.state import CellState, rows_first
 from shrimpmx.applications.nas.exact_solution import Array
+from shrimpmx.applications.nas.flow.state import CellState, rows_first
 
 
 class Lines(ABC):

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from shrimpmx.applications.nas.adi.lines import Lines, rows_of_lines
-from shrimpmx.applications.nas.adi.multipartition import widened
-from shrimpmx.applications.nas.adi.right_hand_side import DIFFUSION, DISSIPATION
-from shrimpmx.applications.nas.adi.state import CellState, rows_first
 from shrimpmx.applications.nas.exact_solution import C1345, COMPONENTS, Array
+from shrimpmx.applications.nas.flow.cell import widened
+from shrimpmx.applications.nas.flow.right_hand_side import DIFFUSION, DISSIPATION
+from shrimpmx.applications.nas.flow.state import CellState, rows_first
 
 SPEEDS = 3
 OF_SPEED = ((0, slice(0, 3)), (1, slice(3, 4)), (2, slice(4, 5)))  # components that go with each

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 from mpi4py import MPI
 
 from shrimpmx.applications.nas.adi.faces import exchange_faces
 from shrimpmx.applications.nas.adi.lines import Lines
 from shrimpmx.applications.nas.adi.multipartition import Multipartition
-from shrimpmx.applications.nas.adi.right_hand_side import exact_forcing, right_hand_side
-from shrimpmx.applications.nas.adi.state import CellState, Gas
 from shrimpmx.applications.nas.adi.sweep import sweep
-from shrimpmx.applications.nas.exact_solution import COMPONENTS, Array
-from shrimpmx.applications.nas.kernel import Check, Kernel, Outcome, timed
-
-WITHIN = 1e-8
-
-Norms = tuple[float, float, float, float, float]
+from shrimpmx.applications.nas.exact_solution import Array
+from shrimpmx.applications.nas.flow.right_hand_side import exact_forcing, right_hand_side
+from shrimpmx.applications.nas.flow.state import CellState, Gas
+from shrimpmx.applications.nas.flow.verification import Norms, norm_checks, norms
+from shrimpmx.applications.nas.kernel import Kernel, Outcome, timed
 
 
 @dataclass(frozen=True)
@@ -60,18 +55,11 @@ class Flow:
 
     def residual(self) -> Array:
         """The norm of the right-hand side by component, (5,). Collective."""
-        return self._norm([state.rhs for state in self.states])
+        return norms(self.world, [state.rhs for state in self.states], self.points)
 
     def error(self) -> Array:
         """That of the difference from the exact solution. Collective."""
-        return self._norm([state.error() for state in self.states])
-
-    def _norm(self, fields: Sequence[Array]) -> Array:
-        squares = np.sum([(field**2).sum(axis=(1, 2, 3)) for field in fields], axis=0)
-        total = np.empty(COMPONENTS)
-        self.world.Allreduce(squares, total)
-        norm: Array = np.sqrt(total / (self.points - 2) ** 3)
-        return norm
+        return norms(self.world, [state.error() for state in self.states], self.points)
 
 
 class ImplicitSolver(Kernel[Problem]):
@@ -109,13 +97,9 @@ class ImplicitSolver(Kernel[Problem]):
                 self._step(flow)
         error = flow.error()
         flow.set_right_hand_sides()
-        checks = tuple(
-            Check(f"{name} of component {component}", float(computed), official, WITHIN)
-            for name, norms, officials in (
-                ("residual", flow.residual(), problem.residual),
-                ("error", error, problem.error),
-            )
-            for component, (computed, official) in enumerate(zip(norms, officials, strict=True), 1)
+        checks = (
+            *norm_checks("residual", flow.residual(), problem.residual),
+            *norm_checks("error", error, problem.error),
         )
         return Outcome(timer.seconds, problem.steps * self.operations(problem.points), checks)
 

@@ -15,8 +15,8 @@ from mpi4py import MPI
 from shrimpmx.applications.nas.adi.faces import DOWN, UP
 from shrimpmx.applications.nas.adi.lines import Lines
 from shrimpmx.applications.nas.adi.multipartition import Multipartition
-from shrimpmx.applications.nas.adi.state import CellState
 from shrimpmx.applications.nas.exact_solution import Array
+from shrimpmx.applications.nas.flow.state import CellState
 
 ONWARDS_TAG, BACK_TAG = 10, 11
 

@@ -14,9 +14,9 @@ from math import prod
 
 import numpy as np
 
-from shrimpmx.applications.nas.adi.multipartition import AXES, Box, Cell, widened
-from shrimpmx.applications.nas.adi.state import CellState, Gas, rows_first
 from shrimpmx.applications.nas.exact_solution import C1C5, C3C4, COMPONENTS, Array
+from shrimpmx.applications.nas.flow.cell import AXES, Box, Cell, widened
+from shrimpmx.applications.nas.flow.state import CellState, Gas, rows_first
 
 DIFFUSION = (0.75, 0.75, 1.0)  # by axis
 DISSIPATION = 0.25 * max(DIFFUSION)

@@ -8,8 +8,8 @@ from math import prod
 
 import numpy as np
 
-from shrimpmx.applications.nas.adi.multipartition import AXES, GHOSTS, Cell
 from shrimpmx.applications.nas.exact_solution import C1, C2, COMPONENTS, Array, exact_solution
+from shrimpmx.applications.nas.flow.cell import AXES, GHOSTS, Cell
 
 
 @dataclass(frozen=True)
