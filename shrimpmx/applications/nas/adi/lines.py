@@ -32,6 +32,6 @@ class Lines(ABC):
 
 
 def rows_of_lines(field: Array, axis: int) -> Array:
-    """A copy of shape (rows, ..., lines) of a field (..., x, y, z)."""
+    """A field (..., x, y, z) as an array of shape (rows, ..., lines), in that order in memory."""
     rows = np.ascontiguousarray(rows_first(field, axis))
     return rows.reshape(*rows.shape[:-2], -1)
