@@ -54,8 +54,8 @@ class CellState:
         self.gas = Gas.of(self.u)
 
     def workspace(self, *shape: int) -> Array:
-        """An array with anything in it, whose memory is that of the one before. To get new memory
-        from the system in each step takes as long as to compute."""
+        """An array with anything in it, whose memory is that of the one before: new memory of this
+        size would come from the system page by page, in each step again."""
         if self._memory.size < prod(shape):
             self._memory = np.empty(prod(shape))
         return self._memory[: prod(shape)].reshape(shape)
