@@ -88,7 +88,7 @@ class LowerUpper(Kernel[Problem]):
         return takes(problem.points, ranks)
 
     def memory_bytes(self, problem: Problem, ranks: int) -> int:
-        return 8 * 60 * problem.points**3
+        return 8 * 100 * problem.points**3
 
     def describe(self, problem: Problem) -> str:
         return f"{problem.points}³ points, {problem.steps} steps of {problem.time_step}"
