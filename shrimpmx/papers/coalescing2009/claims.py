@@ -8,7 +8,7 @@ follows from one: `coalescing_statistics`.
 from __future__ import annotations
 
 from shrimpmx.papers.claim import Claim, statistic_of
-from shrimpmx.papers.coalescing2009 import applications, figures
+from shrimpmx.papers.coalescing2009 import figures, nas
 from shrimpmx.papers.coalescing2009.statistics import (
     ADAPTIVE,
     ALL,
@@ -408,9 +408,9 @@ CLAIMS: tuple[Claim, ...] = (
         setup="NAS kernels, 16 ranks on 2 nodes, by strategy.",
         paper="disabling never helps (IS C 11.6 % slower); on IS Open-MX gains 7 to 8 %, Stream "
         "1 to 2.5 %",
-        cpus=applications.CPUS,
-        statistics=applications.run_times(),
-        note=applications.CLASSES,
+        cpus=nas.CPUS,
+        statistics=nas.run_times(),
+        note=nas.CLASSES,
     ),
     Claim(
         id="IC-20",
@@ -418,8 +418,8 @@ CLAIMS: tuple[Claim, ...] = (
         source="IV-D and table V",
         setup="NAS IS, 16 ranks on 2 nodes: interrupts by strategy, against 75 µs.",
         paper="disabled 22 times as many; Open-MX +16 to 19 %; Stream +17 to 21 %",
-        statistics=applications.interrupts_of_sort(),
-        note=applications.CLASSES,
+        statistics=nas.interrupts_of_sort(),
+        note=nas.CLASSES,
     ),
     Claim(
         id="IC-21",
@@ -454,7 +454,7 @@ CLAIMS: tuple[Claim, ...] = (
                     *("half_round_trip", sized(ADAPTIVE, SMALL), TIMEOUT, LOWER),
                 ),
             ),
-            applications.adaptive_sort(),
+            nas.adaptive_sort(),
         ),
     ),
     Claim(
