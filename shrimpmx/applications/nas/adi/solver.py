@@ -76,7 +76,7 @@ class ImplicitSolver(Kernel[Problem]):
         """Floating-point operations of a step, by NPB's formula."""
 
     def ranks_rule(self) -> str:
-        return "a square, with at least three points of the grid for its root"
+        return "a square, its root at most a third of the points along an axis"
 
     def takes_ranks(self, ranks: int, problem: Problem) -> bool:
         return Multipartition.takes(problem.points, ranks)
