@@ -72,6 +72,10 @@ class NeverReportedError(DeadlineError):
     """A run did not end since a user's policy let packets wait: more time would not help."""
 
 
+class PointFailedError(AgentError):
+    """What one point of a sweep runs fails there; the sweep keeps the reason and goes on."""
+
+
 class AbortedError(AgentError):
     """A wait ended because the run is being stopped."""
 

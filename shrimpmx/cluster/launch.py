@@ -25,13 +25,15 @@ class Launch:
     """How the program of an MPI rank is started.
 
     `environment` is what it gets beside the caller's variables, `directory` where it starts, ""
-    where the caller is. `stdin` is the file that it reads; "": the caller's own input. `tagged`:
-    the supervisor writes its output, each line with the rank in front.
+    where the caller is. `stdin` is the file that it reads; "": the caller's own input. `stdout`
+    is the file that its output is added to; "": the caller's own. `tagged`: the supervisor writes
+    its output, each line with the rank in front.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
     directory: str = ""
     stdin: str = os.devnull
+    stdout: str = ""
     tagged: bool = False
 
 

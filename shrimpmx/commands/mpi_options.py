@@ -1,4 +1,4 @@
-"""The options of `shrimpmx mpirun`, and the scenario of one point that they describe."""
+"""The options of commands that start MPI programs, and the scenarios that they describe."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from shrimpmx.study.scenario import Scenario, split_setting
 
 NODES = 2
 CORES_MAX = 64
+SILENCE_S = 10.0
 METRICS = ("run_time", "run_cpu_time", "run_interrupts")
 # Settings that options stand for.
 OPTIONS = {
@@ -61,13 +62,35 @@ class _Elsewhere(argparse.Action):
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Declare the command's options."""
+    """Declare the options of `mpirun`."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "mpirun",
         allow_abbrev=False,
         description="Run an MPI program of Python as the ranks of an emulated cluster. The "
         "exit code is that of the first rank that fails.",
     )
+    add_cluster_options(parser)
+    _add_output_options(parser)
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="at the end print messages, waiting and CPU time of ranks, and interrupts of cores",
+    )
+    parser.add_argument(
+        "--profile",
+        type=Path,
+        metavar="DIR",
+        help="profile each rank by py-spy into a file of that new directory",
+    )
+    parser.add_argument("--output", type=Path, metavar="DIR", help="keep the result there")
+    parser.add_argument(
+        "--json", type=json_place, metavar="FILE", help="write the result there; -: standard output"
+    )
+    return parser
+
+
+def add_cluster_options(parser: argparse.ArgumentParser) -> None:
+    """The cluster, the program and how it is started; words of other mpiruns are refused."""
     parser.add_argument("-n", "-np", type=int, required=True, metavar="N", help="number of ranks")
     parser.add_argument("--nodes", type=int, metavar="M", help="emulated nodes (2)")
     parser.add_argument(
@@ -91,32 +114,6 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         default="core",
         help="cores that a rank may use",
     )
-    _add_program_options(parser)
-    parser.add_argument(
-        "--report",
-        action="store_true",
-        help="at the end print messages, waiting and CPU time of ranks, and interrupts of cores",
-    )
-    parser.add_argument(
-        "--profile",
-        type=Path,
-        metavar="DIR",
-        help="profile each rank by py-spy into a file of that new directory",
-    )
-    parser.add_argument("--output", type=Path, metavar="DIR", help="keep the result there")
-    parser.add_argument(
-        "--json", type=json_place, metavar="FILE", help="write the result there; -: standard output"
-    )
-    for advice, names in OTHERS.items():
-        parser.add_argument(
-            *names, action=_Elsewhere, nargs=0, const=advice, help=argparse.SUPPRESS
-        )
-    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS")
-    return parser
-
-
-def _add_program_options(parser: argparse.ArgumentParser) -> None:
-    """How the program is started and ended."""
     parser.add_argument(
         "-x",
         dest="exports",
@@ -129,15 +126,24 @@ def _add_program_options(parser: argparse.ArgumentParser) -> None:
         *("--wdir", "-wdir", "-wd"), default="", metavar="DIR", help="where ranks start"
     )
     parser.add_argument(
-        "--tag-output", action="store_true", help="print ranks' lines with the rank in front"
-    )
-    parser.add_argument(
         *("--timeout", "-timeout"), type=float, metavar="S", help="give up after S seconds"
+    )
+    for advice, names in OTHERS.items():
+        parser.add_argument(
+            *names, action=_Elsewhere, nargs=0, const=advice, help=argparse.SUPPRESS
+        )
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS")
+
+
+def _add_output_options(parser: argparse.ArgumentParser) -> None:
+    """What ranks read and print, and what is said of them."""
+    parser.add_argument(
+        "--tag-output", action="store_true", help="print ranks' lines with the rank in front"
     )
     parser.add_argument(
         "--silence",
         type=float,
-        default=10.0,
+        default=SILENCE_S,
         metavar="S",
         help="report what ranks wait for when all have waited for S seconds (10); 0: never",
     )
@@ -151,9 +157,27 @@ def _add_program_options(parser: argparse.ArgumentParser) -> None:
 
 def scenario_of(options: argparse.Namespace) -> Scenario:
     """The program as a scenario of one point. InputError if the options cannot be used."""
-    _check(options)
+    check_options(options, "mpirun", OPTIONS)
+    if not 0 <= options.silence <= FOREVER_S:
+        raise InputError(f"--silence must be 0 seconds or more, not {options.silence:g}")
+    given = program_scenario(options, "mpirun")
+    if given.sweep or given.repeats > 1:
+        raise InputError("mpirun runs a program once: give each parameter one value")
+    defaults = {"cores": cores_of(options, given), "wait": _wait(options.n, given)}
+    return program_scenario(options, "mpirun", defaults)
+
+
+def program_scenario(
+    options: argparse.Namespace,
+    name: str,
+    defaults: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Scenario:
+    """A scenario of the program; its `fields` are those of Scenario. What --set sets comes before
+    `defaults`. InputError if it cannot be used.
+    """
     program, *arguments = options.words
-    parameters: dict[str, Any] = {
+    parameters = {
         "workload": "mpi",
         "program": program,
         "arguments": shlex.join(arguments),
@@ -162,18 +186,33 @@ def scenario_of(options: argparse.Namespace) -> Scenario:
         "bind_to": options.bind_to,
         "nodes": min(NODES, options.n) if options.nodes is None else options.nodes,
     }
-    given = _scenario(parameters).changed(options.settings)
-    if given.sweep or given.repeats > 1:
-        raise InputError("mpirun runs a program once: give each parameter one value")
-    defaults = {"cores": _cores(options.n, given.parameters), "wait": _wait(options.n, given)}
-    return _scenario({**defaults, **parameters}).changed(options.settings)
+    scenario = Scenario(
+        name=name,
+        title="An MPI program",
+        parameters={**(defaults or {}), **parameters},
+        metrics=METRICS,
+        **fields,
+    )
+    return scenario.changed(options.settings)
 
 
-def _check(options: argparse.Namespace) -> None:
+def cores_of(options: argparse.Namespace, given: Scenario) -> Any:
+    """The cores of a node: as many as it has ranks, unless they are `given`; where the number of
+    nodes is none, it is refused later.
+    """
+    nodes = given.parameters["nodes"]
+    least = -(-options.n // nodes) if isinstance(nodes, int) and nodes > 0 else 1
+    return given.parameters.get("cores", min(CORES_MAX, least))
+
+
+def check_options(options: argparse.Namespace, command: str, others: Mapping[str, str]) -> None:
+    """InputError if a command cannot use its options, or --set sets one of the parameters that
+    `others` map to the options that set them.
+    """
     if options.words[:1] == ["--"]:
         del options.words[0]
     if not options.words:
-        raise InputError("name the program to run: shrimpmx mpirun -n 2 PROGRAM ARGS")
+        raise InputError(f"name the program to run: shrimpmx {command} -n 2 PROGRAM ARGS")
     if ":" in options.words:
         raise InputError(
             "all ranks run one program, so there is no ':' between several: start a script that "
@@ -183,23 +222,11 @@ def _check(options: argparse.Namespace) -> None:
         raise InputError(f"-n must be at least 1, not {options.n}")
     if options.timeout is not None and not 0 < options.timeout <= FOREVER_S:
         raise InputError(f"--timeout must be more than 0 seconds, not {options.timeout:g}")
-    if not 0 <= options.silence <= FOREVER_S:
-        raise InputError(f"--silence must be 0 seconds or more, not {options.silence:g}")
     for setting in options.settings:
         name = split_setting(setting)[0]
-        option = OPTIONS.get(name if name == "repeats" else parameter_name(name))
+        option = others.get(name if name == "repeats" else parameter_name(name))
         if option:
             raise InputError(f"{name} is not set by --set here, but by {option}")
-
-
-def _scenario(parameters: Mapping[str, Any]) -> Scenario:
-    return Scenario(name="mpirun", title="An MPI program", parameters=parameters, metrics=METRICS)
-
-
-def _cores(ranks: int, parameters: Mapping[str, Any]) -> int:
-    """As many as a node has ranks; where the number of nodes is none, it is refused later."""
-    nodes = parameters["nodes"]
-    return min(CORES_MAX, -(-ranks // nodes)) if isinstance(nodes, int) and nodes > 0 else 1
 
 
 def _wait(ranks: int, given: Scenario) -> str:

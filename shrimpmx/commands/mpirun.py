@@ -6,29 +6,26 @@ import argparse
 import contextlib
 import logging
 import os
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shrimpmx.cluster.engine.ending import NAMES, signal_of
-from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.cluster.engine.profiling import py_spy
-from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
 from shrimpmx.commands import mpi_options
 from shrimpmx.commands.engines import chosen_engine
+from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
 from shrimpmx.commands.mpi_report import print_report
 from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError
 from shrimpmx.mpi.library import library_path
-from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.result import ResultDirectory, write_json
 from shrimpmx.results.runs import ANY
-from shrimpmx.study.execute import ClusterExecutor, machine_costs, never_joined, outcome_of
-from shrimpmx.study.scenario import Point, Scenario
+from shrimpmx.study.execute import ClusterExecutor, machine_costs
+from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Sweep
 
 # As `timeout` exits.
@@ -52,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         return _interrupted(signal_of(interrupt))
     except DeadlineError as error:
         late, _, _ = str(error).partition("; raise deadline_s")
-        _say(f"{late}; raise --timeout if it needs longer")
+        say(f"{late}; raise --timeout if it needs longer")
         return EXIT_LATE
 
 
@@ -63,7 +60,7 @@ def _run(options: argparse.Namespace) -> int:
     check_command(options.words, launch)
     library_path()
     engine = chosen_engine()
-    executor = _Executor(
+    executor = ProgramExecutor(
         engine,
         ClusterExecutor(engine, costs=machine_costs([point], engine)),
         [replace(launch, stdin=each) for each in inputs_of(options)],
@@ -77,7 +74,7 @@ def _run(options: argparse.Namespace) -> int:
         _make_profiles(options.profile)
     if options.output is not None:
         ResultDirectory(options.output).prepare(resume=False, advice="give another --output")
-    _say(_described(spec))
+    say(_described(spec))
     with run_log(options.output) if options.output is not None else _no_log():
         if options.output is None and options.json is None:
             executor.run(point, 1)
@@ -113,49 +110,7 @@ def _no_log() -> Iterator[None]:
         logger.removeHandler(nowhere)
 
 
-@dataclass
-class _Executor:
-    """Runs the one point of an MPI program: an Executor of a sweep."""
-
-    engine: Engine
-    points: ClusterExecutor
-    launches: list[Launch]
-    deadline_s: float
-    silence_s: float
-    profiles: str
-    spec: ClusterSpec | None = None
-    result: ClusterResult | None = None
-
-    def spec_of(self, point: Point, seed: int) -> ClusterSpec:
-        """The cluster, with what the command line says of the program."""
-        spec = self.points.spec_of(point, seed)
-        ranks = zip(spec.ranks, self.launches, strict=True)
-        return replace(
-            spec,
-            ranks=tuple(replace(rank, launch=launch) for rank, launch in ranks),
-            deadline_s=self.deadline_s,
-            silence_s=self.silence_s,
-            profiles=self.profiles,
-        )
-
-    def run(self, point: Point, seed: int) -> ClusterResult:
-        """Run it."""
-        self.spec = self.spec_of(point, seed)
-        self.result = self.engine.run(self.spec)
-        return self.result
-
-    def __call__(self, point: Point, seed: int) -> Outcome:
-        result = self.run(point, seed)
-        assert self.spec is not None
-        return outcome_of(self.spec, result)
-
-    def say_absent(self) -> None:
-        """Whether the run that has ended was none of an MPI program."""
-        if self.spec is not None and self.result is not None and self.result.absent:
-            _say(never_joined(self.spec))
-
-
-def _keep(options: argparse.Namespace, scenario: Scenario, executor: _Executor) -> None:
+def _keep(options: argparse.Namespace, scenario: Scenario, executor: ProgramExecutor) -> None:
     """Run it as the sweep of one run, and keep its result."""
     sweep = Sweep(
         scenario,
@@ -173,7 +128,7 @@ def _keep(options: argparse.Namespace, scenario: Scenario, executor: _Executor) 
 
 def launch_of(options: argparse.Namespace) -> Launch:
     """How the program is started."""
-    return Launch(_environment(options.exports), options.wdir, tagged=options.tag_output)
+    return Launch(exported(options.exports), options.wdir, tagged=options.tag_output)
 
 
 def inputs_of(options: argparse.Namespace) -> list[str]:
@@ -182,20 +137,6 @@ def inputs_of(options: argparse.Namespace) -> list[str]:
         return [_copy_of_input()] * options.n
     first = "" if options.stdin == "0" else os.devnull
     return [first, *[os.devnull] * (options.n - 1)]
-
-
-def _environment(exports: list[str]) -> dict[str, str]:
-    """The variables of -x; of one that is not set it says so, as other mpiruns do."""
-    found = {}
-    for export in exports:
-        name, given, value = export.partition("=")
-        if not name:
-            raise InputError(f"-x takes NAME or NAME=VALUE, not {export!r}")
-        if given:
-            found[name] = value
-        elif name not in os.environ:
-            _say(f"-x {name}: there is no such environment variable")
-    return found
 
 
 def _copy_of_input() -> str:
@@ -218,10 +159,5 @@ def _described(spec: ClusterSpec) -> str:
 
 def _interrupted(number: int) -> int:
     name = {int(each): text for each, text in NAMES.items()}[number]
-    _say(f"interrupted by {name}")
+    say(f"interrupted by {name}")
     return 128 + number
-
-
-def _say(text: str) -> None:
-    """To standard error, at once: what ranks print comes behind it."""
-    print(f"shrimpmx: {text}", file=sys.stderr, flush=True)

@@ -101,6 +101,7 @@ class _Point(_Part):
     steered: list[Count] = Field([], description="a list of nodes")
     time_dilation: Positive = Field(1.0, description="a number above 0")
     impossible: str = Field("", description="a reason")
+    failed: str = Field("", description="a reason")
 
 
 class _Single(_Part):

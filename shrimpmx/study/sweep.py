@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shrimpmx.bench.probe import probe
-from shrimpmx.errors import InputError, PlacementError
+from shrimpmx.errors import InputError, PlacementError, PointFailedError
 from shrimpmx.report.timeline import Timeline, heading, write_chrome
 from shrimpmx.results.environment import environment, other_runs
 from shrimpmx.results.expectation import evaluate
@@ -49,7 +49,7 @@ RunData = dict[str, Any]
 
 class Executor(Protocol):
     """Runs one point in fresh processes; raises AgentError if an agent fails, PlacementError if
-    this machine has no CPUs for it.
+    this machine has no CPUs for it, PointFailedError if the sweep is to go on without it.
     """
 
     def __call__(self, point: Point, seed: int) -> Outcome: ...
@@ -80,8 +80,15 @@ class Tracer(Protocol):
 
 
 Prober = Callable[[Sequence[int]], tuple[str, float | None]]
+# Chooses a sweep's next run each time that it is asked, by those that it has.
+Order = Callable[["Sweep"], Iterable[RunPlan]]
 # Finds the runs that go on beside one's own: the pids of their supervisors.
 Neighbours = Callable[[], list[int]]
+
+
+def every_run(sweep: Sweep) -> Iterable[RunPlan]:
+    """The order of a sweep that makes all of its runs."""
+    return sweep.plans
 
 
 @dataclass
@@ -89,7 +96,7 @@ class Sweep:
     """A scenario with its settings, ready to run. `output` None keeps nothing on disk.
 
     `changes` are the `--set` that made the scenario what it is: the result tells them, and what
-    it was `made_with` beside its parameters.
+    it was `made_with` beside its parameters. With an `order` not all runs need be made.
     """
 
     scenario: Scenario
@@ -104,10 +111,11 @@ class Sweep:
     dilation_of: Callable[[Point], float] = lambda point: 1.0
     changes: Sequence[str] = ()
     made_with: Mapping[str, Any] = field(default_factory=dict)
+    order: Order = every_run
 
     def __post_init__(self) -> None:
         self.points = self.scenario.points()
-        self.plans = plan_runs(self.scenario, self.points, self.seed)
+        self.plans: list[RunPlan] = plan_runs(self.scenario, self.points, self.seed)
         # Now: a machine that cannot stand for a platform says so before anything is kept.
         self._dilations = [self.dilation_of(point) for point in self.points]
         self._runs: dict[int, RunData] = {}
@@ -169,7 +177,7 @@ class Sweep:
         progress.begin(len(self.plans), len(self._runs))
         complete = False
         try:
-            for plan in self.plans:
+            for plan in self.order(self):
                 if plan.index not in self._runs:
                     progress.running(plan)
                     self._keep(plan, self._measure(plan))
@@ -184,20 +192,16 @@ class Sweep:
                 document = self._directory.finish(document, complete)
         return document
 
+    def runs_of(self, point: Point) -> list[RunData]:
+        """The runs of a point so far."""
+        first = point.index * self.scenario.repeats
+        places = range(first, first + self.scenario.repeats)
+        return [self._runs[index] for index in places if index in self._runs]
+
     def document(self, head: Mapping[str, Any]) -> dict[str, Any]:
         """The result with what was measured so far."""
-        points = []
-        for point in self.points:
-            runs = [
-                self._runs[index]
-                for index in range(
-                    point.index * self.scenario.repeats,
-                    (point.index + 1) * self.scenario.repeats,
-                )
-                if index in self._runs
-            ]
-            if runs:
-                points.append(merged(point, runs))
+        found = [(point, self.runs_of(point)) for point in self.points]
+        points = [merged(point, runs) for point, runs in found if runs]
         placement: dict[str, Any] = {}
         for run in self._runs.values():
             if "impossible" not in run:
@@ -292,6 +296,8 @@ class Sweep:
                 outcome = self.executor(plan.point, self.seed + plan.index)
             except PlacementError as error:
                 return impossible_run(plan.point, self.scenario.metrics, str(error))
+            except PointFailedError as error:
+                return failed_run(plan.point, self.scenario.metrics, str(error))
             after, after_ns = self.prober(cpus)
             state = before if before == after else "mixed"
             if outcome.dilation >= DISTANCE_DILATION:
@@ -350,10 +356,17 @@ def run_data(
 
 def impossible_run(point: Point, metrics: Iterable[str], reason: str) -> RunData:
     """What is kept of a run that this machine has no CPUs for: why, for each metric."""
-    nothing = Outcome(np.empty(0), {})
-    kept = run_data(point, nothing, (), ANY, [])
-    return {**kept, "metrics": {name: {"unavailable": reason} for name in metrics},
-            "impossible": reason}  # fmt: skip
+    return {**_without_figures(point, metrics, reason), "impossible": reason}
+
+
+def failed_run(point: Point, metrics: Iterable[str], reason: str) -> RunData:
+    """What is kept of a run whose program failed: why, for each metric."""
+    return {**_without_figures(point, metrics, reason), "failed": reason}
+
+
+def _without_figures(point: Point, metrics: Iterable[str], reason: str) -> RunData:
+    kept = run_data(point, Outcome(np.empty(0), {}), (), ANY, [])
+    return {**kept, "metrics": {name: {"unavailable": reason} for name in metrics}}
 
 
 def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
@@ -363,13 +376,15 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
     times of such a placement cannot be judged; `disturbed` runs had others beside them. Of the
     nodes `steered` interrupts went elsewhere in one of the runs: nothing is judged by them.
     `binding_notes` say that a binding file moved nothing. `program`: of a user's program, the
-    samples of each run by rank and name.
+    samples of each run by rank and name. `failed`: why the program failed in one of the runs.
     """
     steered = sorted({node for run in runs for node in run.get("steered", ())})
     metrics = {name: _merged_metric(name, runs) for name in runs[0]["metrics"]}
     own: dict[str, Any] = {}
     if "impossible" in runs[0]:
         own["impossible"] = runs[0]["impossible"]
+    if failures := [run["failed"] for run in runs if "failed" in run]:
+        own["failed"] = failures[0]
     if any(run.get("program") for run in runs):
         own["program"] = [run.get("program", {}) for run in runs]
     return {

@@ -102,6 +102,8 @@ def become(spec: ClusterSpec, number: int, run: RunIdentity) -> NoReturn:
     if launch.stdin:
         os.dup2(os.open(launch.stdin, os.O_RDONLY), 0)
     os.set_inheritable(0, True)
+    if launch.stdout:
+        os.dup2(os.open(launch.stdout, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
     if launch.directory:
         os.chdir(launch.directory)
     os.execvpe(rank.command[0], rank.command, environment)

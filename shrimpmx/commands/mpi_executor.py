@@ -1,0 +1,77 @@
+"""Runs an MPI program as a point of a sweep, with what the command line says of its ranks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, replace
+
+from shrimpmx.cluster.engine.engine import Engine
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.launch import Launch
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.errors import InputError
+from shrimpmx.results.metrics import Outcome
+from shrimpmx.study.execute import ClusterExecutor, never_joined, outcome_of
+from shrimpmx.study.scenario import Point
+
+
+@dataclass
+class ProgramExecutor:
+    """Runs points of an MPI program: an Executor of a sweep."""
+
+    engine: Engine
+    points: ClusterExecutor
+    launches: list[Launch]
+    deadline_s: float
+    silence_s: float
+    profiles: str
+    spec: ClusterSpec | None = None
+    result: ClusterResult | None = None
+
+    def spec_of(self, point: Point, seed: int) -> ClusterSpec:
+        """The cluster, with what the command line says of the program."""
+        spec = self.points.spec_of(point, seed)
+        ranks = zip(spec.ranks, self.launches, strict=True)
+        return replace(
+            spec,
+            ranks=tuple(replace(rank, launch=launch) for rank, launch in ranks),
+            deadline_s=self.deadline_s,
+            silence_s=self.silence_s,
+            profiles=self.profiles,
+        )
+
+    def run(self, point: Point, seed: int) -> ClusterResult:
+        """Run it."""
+        self.spec = self.spec_of(point, seed)
+        self.result = self.engine.run(self.spec)
+        return self.result
+
+    def __call__(self, point: Point, seed: int) -> Outcome:
+        result = self.run(point, seed)
+        assert self.spec is not None
+        return outcome_of(self.spec, result)
+
+    def say_absent(self) -> None:
+        """Whether the run that has ended was none of an MPI program."""
+        if self.spec is not None and self.result is not None and self.result.absent:
+            say(never_joined(self.spec))
+
+
+def exported(exports: list[str]) -> dict[str, str]:
+    """The variables of -x; of one that is not set it says so, as other mpiruns do."""
+    found = {}
+    for export in exports:
+        name, given, value = export.partition("=")
+        if not name:
+            raise InputError(f"-x takes NAME or NAME=VALUE, not {export!r}")
+        if given:
+            found[name] = value
+        elif name not in os.environ:
+            say(f"-x {name}: there is no such environment variable")
+    return found
+
+
+def say(text: str) -> None:
+    """To standard error, at once: what ranks print comes behind it."""
+    print(f"shrimpmx: {text}", file=sys.stderr, flush=True)
