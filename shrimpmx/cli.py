@@ -1,5 +1,5 @@
-"""The command line: `shrimpmx run`, `mpirun`, `reproduce`, `list`, `plot`, `counters`, `top`,
-`place`, `affinity`, `binding`, `bench`, `caches`, `calibrate`, `doctor`, `clean`.
+"""The command line: `shrimpmx run`, `mpirun`, `explore`, `reproduce`, `list`, `plot`, `counters`,
+`top`, `place`, `affinity`, `binding`, `bench`, `caches`, `calibrate`, `doctor`, `clean`.
 
 Exit codes: 0 done; 2 bad input, or something that this machine cannot do; 3 an agent failed,
 or the run was interrupted (what was measured is kept).
@@ -39,6 +39,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "run": Command("run", "run a scenario"),
     "mpirun": Command("mpirun", "run an MPI program as the ranks of a cluster", True),
+    "explore": Command("explore", "find the setting that suits an MPI program", True),
     "reproduce": Command("reproduce", "run what the papers' claims need, and judge them"),
     "list": Command("listing", "list scenarios, parameters, metrics or strategies"),
     "plot": Command("plot", "draw results as PNG and SVG"),

@@ -1,12 +1,14 @@
 """A number that each rank passes on, an MPI program: the time of a hop.
 
-Usage: shrimpmx mpirun -n 4 python scenarios/programs/ring.py
+Usage: shrimpmx mpirun -n 4 python scenarios/programs/ring.py [TURNS]
 """
+
+import sys
 
 import numpy as np
 from mpi4py import MPI
 
-TURNS = 200
+TURNS = int(sys.argv[1]) if len(sys.argv) > 1 else 200
 
 world = MPI.COMM_WORLD
 right, left = (world.rank + 1) % world.size, (world.rank - 1) % world.size

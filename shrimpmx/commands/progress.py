@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
@@ -121,3 +122,18 @@ class Bar:
     def end(self) -> None:
         """The sweep is over, or was interrupted."""
         self._progress.stop()
+
+
+class BudgetBar(Bar):
+    """Shows how much of a time budget, whole seconds, a sweep has spent."""
+
+    def __init__(self, name: str, axes: Sequence[str], budget_s: float) -> None:
+        super().__init__(name, axes, whole=max(1, round(budget_s)))
+        self._begin = time.monotonic()
+
+    @_unless_nobody_looks
+    def finished(self, plan: RunPlan) -> None:
+        """A run is kept."""
+        spent_s = int(time.monotonic() - self._begin)
+        self._progress.update(self._task, completed=spent_s)
+        self._progress.refresh()

@@ -37,6 +37,7 @@ BUILD_FILES = ("setup.py", "setup.cfg", "pyproject.toml")
 ELSEWHERE = {
     ".venv/bin/python -m pytest": "is the suite itself",
     ".venv/bin/python tools/collectives.py": "takes minutes; is run by hand",
+    ".venv/bin/python tools/explore_known.py": "takes ten minutes; is run by hand",
     ".venv/bin/python tools/floors.py": "takes a minute; tests/integration/test_floors.py runs it",
     ".venv/bin/python tools/mutations.py": "breaks the clone that it runs in; is run by hand",
     "pip install": "installs from the network",
@@ -143,18 +144,19 @@ def _shrimpmx(command: str) -> int:
         "run": _short_run,
         "reproduce": lambda words: [*words, *({"--list"} - set(words))],
         "bench": _one_part,
+        "explore": _one_setting,
         "calibrate": lambda words: [*words, "--show"],  # `workplace` has measured
         "plot": _with_results,
     }
     words = shorter.get(words[0], list)(words)
-    if words[0] == "mpirun" and "python" in words:
+    if words[0] in ("mpirun", "explore") and "python" in words:
         if find_spec("mpi4py") is None:
             parse(words)
             return 0
         words[words.index("python")] = sys.executable
     if words[0] == "bench":
         return _bench(*words)
-    if words[0] == "plot":  # the drawing library keeps its fonts open
+    if words[0] in ("plot", "explore"):  # the drawing library keeps its fonts open
         return subprocess.run([sys.executable, "-m", "shrimpmx", *words], check=False).returncode
     return main(words)
 
@@ -170,6 +172,15 @@ def _short_run(words: list[str]) -> list[str]:
     settings |= {key.replace("-", "_"): value for key, value in given.items()} | SHORT
     kept = [word for word in words if word != "--set" and "=" not in word]
     return [*kept, *map("=".join, settings.items())]
+
+
+def _one_setting(words: list[str]) -> list[str]:
+    """`explore` with a single setting, once."""
+    parse(words)
+    lists = ["--coalescing", "stream", "--placement", "one-core", "--wait", "block"]
+    start = words.index("python")
+    settings = [word.partition(",")[0] for word in words[:start] if word != "--"]
+    return [*settings, *lists, "--runs", "1", *words[start:]]
 
 
 def _one_part(words: list[str]) -> list[str]:

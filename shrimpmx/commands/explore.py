@@ -1,0 +1,249 @@
+"""`shrimpmx explore`: which coalescing, placement and waiting suits an MPI program."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.cluster.engine.logs import run_log
+from shrimpmx.cluster.launch import Launch, check_command
+from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.cluster.spec import FOREVER_S
+from shrimpmx.commands import mpi_options
+from shrimpmx.commands.engines import chosen_engine
+from shrimpmx.commands.explore_report import print_findings
+from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
+from shrimpmx.commands.mpirun import EXIT_LATE
+from shrimpmx.commands.progress import BudgetBar
+from shrimpmx.commands.sweeping import (
+    add_sweep_options,
+    check_possible,
+    check_sweep_options,
+    checked_points,
+    costs_for,
+    costs_to_keep,
+    default_output,
+    executor_for,
+    varying_axes,
+)
+from shrimpmx.commands.terminal import console
+from shrimpmx.errors import AgentError, DeadlineError, InputError, InterruptedRunError
+from shrimpmx.mpi.library import library_path
+from shrimpmx.report.plot.draw import FORMATS, save
+from shrimpmx.results.metrics import Outcome
+from shrimpmx.results.result import ResultDirectory, write_json
+from shrimpmx.study.execute import ClusterExecutor, never_joined
+from shrimpmx.study.explore import grid
+from shrimpmx.study.explore.choice import OBJECTIVES
+from shrimpmx.study.explore.exploration import Exploration
+from shrimpmx.study.explore.halving import RUNS_MOST
+from shrimpmx.study.explore.picture import chart_of
+from shrimpmx.study.scenario import Point, Scenario
+
+BUDGET_S = 300.0
+# Where what the program prints is kept, within the result.
+OUTPUT_FILE = "output.txt"
+# Parameters that options choose, beside those of mpirun.
+OPTIONS = {
+    **mpi_options.OPTIONS,
+    "repeats": "--runs",
+    "coalescing": "--coalescing",
+    "rx_queues": "--placement",
+    "irq_binding": "--placement",
+    "wait": "--wait",
+}
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command's options."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "explore",
+        allow_abbrev=False,
+        description="Run an MPI program under settings of coalescing, placement and waiting, the "
+        "best ones more often, and recommend one.",
+    )
+    mpi_options.add_cluster_options(parser)
+    for name, default, what in (
+        ("coalescing", grid.COALESCING, "coalescing strategies"),
+        ("placement", tuple(grid.PLACEMENTS), "placements of interrupts and queues"),
+        ("wait", grid.WAITS, "waiting strategies"),
+    ):
+        parser.add_argument(
+            f"--{name}",
+            default=",".join(default),
+            metavar="LIST",
+            help=f"{what}, separated by commas ({','.join(default)})",
+        )
+    parser.add_argument(
+        "--for",
+        dest="objective",
+        choices=tuple(OBJECTIVES),
+        default="time",
+        help="what the best setting has the least of (time)",
+    )
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=BUDGET_S,
+        metavar="SECONDS",
+        help=f"how long to run settings ({BUDGET_S:g})",
+    )
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=RUNS_MOST,
+        metavar="N",
+        help=f"the most runs of one setting ({RUNS_MOST})",
+    )
+    parser.add_argument(
+        "--plot", type=Path, metavar="DIR", help="directory of the picture; default: the result's"
+    )
+    add_sweep_options(parser)
+    parser.set_defaults(function=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Explore a program's settings, keep all runs, print what suits it; returns 0.
+
+    Raises InputError, also for a budget too short for all settings; MachineError; and AgentError
+    of a program that runs under no setting, with its exit code.
+    """
+    scenario = scenario_of(options)
+    points = checked_points(scenario)
+    output = options.output or default_output("explore")
+    launch = Launch(
+        exported(options.exports), options.wdir, stdout=str((output / OUTPUT_FILE).resolve())
+    )
+    check_command(options.words, launch)
+    library_path()
+    directory = ResultDirectory(output)
+    directory.prepare(options.resume)
+    costs = costs_for(points, directory.load_run().get("costs") if options.resume else None)
+    runner = executor_for(scenario, costs=costs)
+    placement = runner.placement_of(points[0])
+    exploration = _exploration(options, scenario, runner, launch, output, costs_to_keep(costs))
+    say(
+        f"{len(points)} setting{'s' * (len(points) > 1)} of {shlex.join(options.words)}, "
+        f"{options.n} ranks on {scenario.parameters['nodes']} nodes, within {options.budget:g} s"
+    )
+    try:
+        with run_log(output):
+            exploration.run()
+    except DeadlineError as error:
+        say(f"{str(error).partition('; raise deadline_s')[0]}; raise --timeout if it needs longer")
+        return EXIT_LATE
+    except (KeyboardInterrupt, InterruptedRunError):
+        say(f"go on with --resume --output {output} and the same options")
+        raise
+    _report(options, exploration, output, len(placement.processes))
+    return 0
+
+
+def _exploration(
+    options: argparse.Namespace,
+    scenario: Scenario,
+    runner: ClusterExecutor,
+    launch: Launch,
+    output: Path,
+    made_with: dict[str, Any],
+) -> Exploration:
+    program = ProgramExecutor(
+        chosen_engine(), runner, [launch] * options.n, FOREVER_S, mpi_options.SILENCE_S, ""
+    )
+
+    def execute(point: Point, seed: int, limit_s: float) -> Outcome:
+        program.deadline_s = limit_s
+        outcome = program(point, seed)
+        if program.spec and program.result and program.result.absent:
+            raise AgentError(never_joined(program.spec))
+        return outcome
+
+    bar = BudgetBar("explore", varying_axes(scenario), options.budget)
+    return Exploration(
+        scenario,
+        execute,
+        options.objective,
+        options.budget,
+        timeout_s=FOREVER_S if options.timeout is None else options.timeout,
+        most=options.runs,
+        seed=options.seed,
+        output=output,
+        resume=options.resume,
+        progress=bar if sys.stderr.isatty() else None,
+        changes=options.settings,
+        made_with=made_with,
+        dilation_of=lambda point: runner.emulated(point).dilation,
+    )
+
+
+def scenario_of(options: argparse.Namespace) -> Scenario:
+    """The settings as a scenario. InputError if the options cannot be used."""
+    mpi_options.check_options(options, "explore", OPTIONS)
+    check_sweep_options(options)
+    if not (math.isfinite(options.budget) and options.budget > 0):
+        raise InputError(f"--budget must be more than 0 seconds, not {options.budget:g}")
+    if not 1 <= options.runs <= RUNS_MOST:
+        raise InputError(f"--runs must be 1 to {RUNS_MOST}, not {options.runs}")
+    names = {name: _names(options, name) for name in ("coalescing", "placement", "wait")}
+    grid.check_placements(names["placement"])
+    given = mpi_options.program_scenario(options, "explore")
+    if "cores" in given.sweep:
+        raise InputError("cores takes one value here: placements are made for it")
+    cores = mpi_options.cores_of(options, given)
+    axes = grid.axes_of(names["coalescing"], names["placement"], names["wait"], cores)
+    scenario = mpi_options.program_scenario(
+        options, "explore", {"cores": cores}, repeats=RUNS_MOST, **axes
+    )
+    for point in scenario.points():
+        nic, nodes = point.parameters.nic, point.parameters.cluster.nodes
+        if not kind_of(nic).interrupts:
+            raise InputError(f"explore compares interrupts, which nic {nic.nic_kind!r} has not")
+        if nodes < 2:
+            raise InputError("explore needs two nodes or more: on one no message meets a NIC")
+    return scenario
+
+
+def _names(options: argparse.Namespace, name: str) -> tuple[str, ...]:
+    """The names that an option lists."""
+    text: str = getattr(options, name)
+    names = tuple(part.strip() for part in text.split(","))
+    if not all(names):
+        raise InputError(f"--{name} takes names with a comma between two, not {text!r}")
+    for each in names:
+        if names.count(each) > 1:
+            raise InputError(f"--{name} names {each!r} twice")
+    return names
+
+
+def _report(
+    options: argparse.Namespace, exploration: Exploration, output: Path, processes: int
+) -> None:
+    """Print and draw what was found. InputError if the budget was too short; PlacementError or
+    AgentError if no setting could be measured.
+    """
+    document = exploration.sweep.last_document or {}
+    findings = exploration.findings()
+    if findings is not None:
+        limits = dict.fromkeys(limit for p in document["points"] for limit in p["limits"])
+        cpus = exploration.sweep.points[0].parameters.cluster.cpus or os.sched_getaffinity(0)
+        machine = (processes, len(cpus))
+        print_findings(findings, console(), machine, document["points"], list(limits))
+    if options.json:
+        found = {} if findings is None else findings.as_dict()
+        write_json(options.json, {**document, "explore": found})
+    if findings is not None:
+        chart = chart_of(findings, shlex.join(Path(word).name for word in options.words))
+        for path in save(chart, options.plot or output / "plots", FORMATS):
+            print(path)
+    print(f"result: {output}")
+    if shortage := exploration.shortage():
+        raise InputError(shortage)
+    if findings is None:
+        check_possible(document)
+        reason = document["points"][0]["failed"]
+        raise AgentError(f"the program failed under every setting: {reason}")

@@ -1,0 +1,91 @@
+"""The tables and sentences of `shrimpmx explore`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from shrimpmx.results.words import number_words
+from shrimpmx.study.explore.choice import OBJECTIVES, ranked
+from shrimpmx.study.explore.findings import Findings, Setting
+from shrimpmx.study.explore.measured import FIGURES
+from shrimpmx.study.explore.words import SECONDS, recommendation, rests_on
+
+TITLES = {"time": "time, s", "cpu": "CPU, s", "interrupts": "interrupts"}
+RECOMMENDED, ALIKE, FRONTIER = "→", "=", "*"
+LEGEND = f"""medians over runs, [low, high] the 95 % interval
+{RECOMMENDED} recommended; {ALIKE} cannot be told apart from it by what was asked for
+{FRONTIER} on the frontier: no other setting is better in time, CPU time and interrupts"""
+
+
+def print_findings(
+    findings: Findings,
+    console: Console,
+    machine: tuple[int, int],
+    points: Sequence[Mapping[str, Any]],
+    limits: Sequence[str],
+) -> None:
+    """Print the settings, those that failed, the recommended one and its commands.
+
+    `machine`: processes of a run, and the CPUs that they had; `limits`: why their times say less.
+    """
+    console.print(_table(findings))
+    console.print(f"[dim]{escape(LEGEND)}[/dim]", soft_wrap=True)
+    for setting in findings.failed:
+        console.print(f"failed: {escape(setting.name)}: {escape(setting.measured.failed)}")
+    _print_lines(console, "Recommended", recommendation(findings))
+    console.print("\n[bold]On a real machine[/bold]")
+    for advice in findings.advice():
+        console.print(f"  # {escape(advice.heading)}", soft_wrap=True)
+        for command in advice.commands:
+            console.print(f"  {escape(command)}", soft_wrap=True)
+        if advice.note:
+            console.print(f"  # {escape(advice.note)}", soft_wrap=True)
+    dilation = points[0].get("time_dilation", 1.0)
+    _print_lines(console, "What it rests on", rests_on(*machine, dilation, limits))
+    console.print()
+
+
+def _print_lines(console: Console, title: str, lines: Sequence[str]) -> None:
+    console.print(f"\n[bold]{title}[/bold]")
+    for line in lines:
+        console.print(f"  {escape(line)}", soft_wrap=True)
+
+
+def _table(findings: Findings) -> Table:
+    """A row for each setting, those that were recommended first; intervals of the objective."""
+    table = Table("", "setting", *TITLES.values(), "runs", box=SIMPLE_HEAD, pad_edge=False)
+    table.columns[1].no_wrap = True
+    for column in table.columns[2:]:
+        column.justify = "right"
+    usable = {each.index: each.measured for each in findings.usable}
+    order = ranked(usable, OBJECTIVES[findings.objective])
+    first = [findings.best, *(index for index in findings.tied if index != findings.best)]
+    for index in [*first, *(index for index in order if index not in first)]:
+        setting = findings.settings[index]
+        cells = [_cell(setting, figure, findings.objective) for figure in FIGURES]
+        runs = str(setting.measured.runs)
+        table.add_row(_mark(findings, index), escape(setting.name), *cells, runs)
+    return table
+
+
+def _mark(findings: Findings, index: int) -> str:
+    alike = ALIKE if index in findings.tied else " "
+    first = RECOMMENDED if index == findings.best else alike
+    return first + (FRONTIER if index in findings.frontier else "")
+
+
+def _cell(setting: Setting, figure: str, objective: str) -> str:
+    """The median, with its interval if it is what was asked for and there are several runs."""
+    summary = setting.summary(figure)
+    values = (summary.median, summary.low, summary.high)
+    if figure == "interrupts":
+        median, low, high = (f"{value:,.0f}" for value in values)
+    else:
+        median, low, high = (number_words(value / SECONDS) for value in values)
+    return f"{median} [{low}, {high}]" if figure == objective and summary.count > 1 else median

@@ -1,0 +1,1 @@
+"""Which setting suits a program: the settings, their search by successive halving, the choice."""

@@ -1,0 +1,169 @@
+"""An exploration: a sweep whose next run is chosen by those before it, within a time budget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.cluster.spec import FOREVER_S
+from shrimpmx.errors import (
+    AgentError,
+    DeadlineError,
+    InputError,
+    InterruptedRunError,
+    PointFailedError,
+)
+from shrimpmx.results.metrics import Outcome
+from shrimpmx.results.runs import ANY
+from shrimpmx.study.explore.findings import Findings, findings_of
+from shrimpmx.study.explore.grid import setting_name
+from shrimpmx.study.explore.halving import RUNS_MOST, Halving
+from shrimpmx.study.explore.measured import Measured, measured_of
+from shrimpmx.study.scenario import Point, RunPlan, Scenario
+from shrimpmx.study.sweep import Progress, Sweep
+
+# A run may take so many times as long as the fastest one, and as many seconds at least; what is
+# slower than that is out (ours).
+PATIENCE, PATIENCE_S = 10.0, 10.0
+# Until a run has ended one may take so many seconds, however short the budget is (ours).
+FIRST_S = 30.0
+# A program that failed under so many settings, and ran under none, fails everywhere (ours).
+FAILURES = 2
+
+# Runs a point with a seed; gives up after so many seconds by a DeadlineError.
+Execute = Callable[[Point, int, float], Outcome]
+
+
+class Exploration:
+    """Runs the settings of `scenario`, one point each, by successive halving.
+
+    Each run is kept at once, as those of any sweep. `timeout_s` is the limit of a run, `most` that
+    of the runs of one setting.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        execute: Execute,
+        objective: str,
+        budget_s: float,
+        *,
+        timeout_s: float = FOREVER_S,
+        most: int = RUNS_MOST,
+        seed: int = 1,
+        output: Path | None = None,
+        resume: bool = False,
+        progress: Progress | None = None,
+        changes: Sequence[str] = (),
+        made_with: Mapping[str, Any] | None = None,
+        dilation_of: Callable[[Point], float] = lambda point: 1.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._execute = execute
+        self._objective = objective
+        self._budget_s = budget_s
+        self._timeout_s = timeout_s
+        self._clock = clock
+        self._fastest_s: float | None = None
+        self._failure: AgentError | None = None
+        self.sweep = Sweep(
+            scenario,
+            self._run,
+            seed=seed,
+            output=output,
+            resume=resume,
+            progress=progress,
+            prober=lambda _cpus: (ANY, None),  # two processes that would cost time of the budget
+            changes=changes,
+            made_with=made_with or {},
+            dilation_of=dilation_of,
+            order=self._plans,
+        )
+        settings = [point.index for point in self.sweep.points]
+        self.halving = Halving(settings, self.measured, objective, budget_s, clock, seed, most)
+
+    def run(self) -> dict[str, Any]:
+        """Run settings until the budget is spent or the best one is settled; the result.
+
+        Raises the error of a program that fails everywhere, and InputError if no run ends within
+        the budget.
+        """
+        return self.sweep.run()
+
+    def measured(self, index: int) -> Measured:
+        """The runs of a setting so far."""
+        return measured_of(self.sweep.runs_of(self.sweep.points[index]))
+
+    def findings(self) -> Findings | None:
+        """What was found so far; None if no setting has run to its end."""
+        finalists = self.halving.finalists()
+        if not finalists:
+            return None
+        scenario = self.sweep.scenario
+        return findings_of(
+            self.sweep.points,
+            self.measured,
+            lambda point: setting_name(scenario, point),
+            finalists,
+            self._objective,
+        )
+
+    def shortage(self) -> str:
+        """That the budget did not suffice for one run of each setting; "" if it did."""
+        pending, count = len(self.halving.pending()), len(self.sweep.points)
+        if not pending:
+            return ""
+        return (
+            f"a budget of {self._budget_s:g} s is too short for one run of each setting: "
+            f"{count - pending} of {count} have run; raise --budget, or explore fewer settings by "
+            "--coalescing, --placement and --wait"
+        )
+
+    def _plans(self, sweep: Sweep) -> Iterator[RunPlan]:
+        for index in self.halving:
+            point, repeats = sweep.points[index], sweep.scenario.repeats
+            number = len(sweep.runs_of(point))
+            yield RunPlan(point.index * repeats + number, point, number)
+            self._end_if_all_fail()
+
+    def _end_if_all_fail(self) -> None:
+        found = [self.measured(index) for index in self.halving.settings]
+        failures = sum(bool(each.failed) for each in found)
+        hopeless = failures >= min(FAILURES, len(found)) and not any(each.usable for each in found)
+        if hopeless and self._failure is not None:
+            raise self._failure
+
+    def _run(self, point: Point, seed: int) -> Outcome:
+        begin, limit_s = self._clock(), self._limit_s()
+        try:
+            outcome = self._execute(point, seed, limit_s)
+        except InterruptedRunError:
+            raise
+        except DeadlineError as error:
+            self._failure = error
+            raise PointFailedError(self._late(limit_s)) from error
+        except AgentError as error:
+            self._failure = error
+            raise PointFailedError(str(error)) from error
+        took_s = self._clock() - begin
+        self._fastest_s = min(took_s, self._fastest_s or took_s)
+        return outcome
+
+    def _limit_s(self) -> float:
+        """How long the next run may take."""
+        if self._fastest_s is None:
+            return min(self._timeout_s, max(self.halving.left_s, FIRST_S))
+        return min(self._timeout_s, max(PATIENCE_S, PATIENCE * self._fastest_s))
+
+    def _late(self, limit_s: float) -> str:
+        if self._fastest_s is not None and limit_s < self._timeout_s:
+            return (
+                f"given up after {limit_s:.1f} s, where the fastest run took {self._fastest_s:.1f}"
+            )
+        if limit_s < self._timeout_s:
+            raise InputError(
+                f"no run ended within {limit_s:g} s: raise --budget, or let the program do less"
+            )
+        return f"did not end within {limit_s:g} s (--timeout)"

@@ -1,0 +1,115 @@
+"""The findings of an exploration in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shrimpmx.results.words import number_words
+from shrimpmx.study.explore.choice import OBJECTIVES
+from shrimpmx.study.explore.findings import NEAR, Findings, Setting
+from shrimpmx.study.explore.measured import ALIKE, FIGURES
+
+# What each objective asks for.
+WISHES = {
+    "time": "the shortest run time",
+    "cpu": "the least CPU time of the ranks",
+    "interrupts": "the fewest interrupts",
+}
+SECONDS = 1e6
+# What each figure is, and the least of it.
+PLACES = {"time": "run time", "cpu": "CPU time", "interrupts": "interrupts"}
+LEAST = {"time": "shortest run time", "cpu": "least CPU time", "interrupts": "fewest interrupts"}
+
+
+def figure_words(setting: Setting, figure: str) -> str:
+    """A median with its unit."""
+    median = setting.summary(figure).median
+    if figure == "interrupts":
+        return f"{median:,.0f} interrupts"
+    return f"{number_words(median / SECONDS)} s {'of CPU time' if figure == 'cpu' else ''}".rstrip()
+
+
+def recommendation(findings: Findings) -> list[str]:
+    """The recommended setting, those that cannot be told apart from it, and how sure that is."""
+    best = findings.settings[findings.best]
+    figures = ", ".join(figure_words(best, figure) for figure in FIGURES)
+    lines = [f"For {WISHES[findings.objective]}: {best.name} ({figures})."]
+    others = [findings.settings[index].name for index in findings.tied if index != findings.best]
+    if others:
+        lines.append(
+            f"It cannot be told apart by that from: {'; '.join(others)}. Of these it has the "
+            f"{_then(findings.objective)}."
+        )
+    if findings.early:
+        count = len(findings.early)
+        lines.append(
+            f"{count} other setting{'s' * (count > 1)} that ran less often may be as good."
+        )
+    lines.append(_surely(findings))
+    ordinary = _ordinary_words(findings)
+    return [*lines, ordinary] if ordinary else lines
+
+
+def _then(objective: str) -> str:
+    """The figures that decide between settings that are alike."""
+    _, second, third = OBJECTIVES[objective]
+    return f"{LEAST[second]}, or where that is alike too the {LEAST[third]}"
+
+
+def _surely(findings: Findings) -> str:
+    runs = findings.settings[findings.best].measured.runs
+    if findings.chance is None or findings.near is None:
+        return (
+            "How sure that is cannot be said: no setting ran twice. Raise --budget, or explore "
+            "fewer settings."
+        )
+    count = len(findings.tied)
+    subject = "one of these" if count > 1 else "it"
+    return (
+        f"How sure that is: {subject} is the best of the {len(findings.usable)} settings with a "
+        f"probability of {_share(findings.chance)}, and the recommended one is at most "
+        f"{100 * NEAR - 100:.0f} % from the best with {_share(findings.near)} (it ran "
+        f"{'once' if runs == 1 else f'{runs} times'}; bootstrap over runs)."
+    )
+
+
+def _share(share: float) -> str:
+    """A probability; resamples of runs cannot make it certain."""
+    return "over 99 %" if share > 0.99 else f"{100 * share:.0f} %"
+
+
+def _ordinary_words(findings: Findings) -> str:
+    """What a NIC without marks should do instead, and what that costs."""
+    if findings.ordinary is None:
+        return ""
+    best, other = findings.settings[findings.best], findings.settings[findings.ordinary]
+    over, under = (each.summary(findings.objective).median for each in (other, best))
+    ratio = over / under if under > 0 else 1.0
+    costs = f"{ratio:.2f} times its" if ratio > ALIKE else "the same"
+    return (
+        f"Without a NIC that heeds marks take {other.name}: {costs} {PLACES[findings.objective]} "
+        f"({figure_words(other, findings.objective)})."
+    )
+
+
+def rests_on(agents: int, cpus: int, dilation: float, limits: Sequence[str]) -> list[str]:
+    """What the figures are worth: whose times they are, and which are exact."""
+    lines = []
+    if dilation != 1.0:
+        lines.append(
+            f"Times are those of the emulated hosts, which run {dilation:g} times slower here; the "
+            "program's own computing counts as that much faster than it is."
+        )
+    else:
+        lines.append(
+            "Times are this machine's own, in proportion to what the program computes: interrupt "
+            "and wake-up cost what they cost here, the network is emulated."
+        )
+    shared = "" if agents <= cpus else ": some share one, so compare times and do not quote them"
+    lines.append(f"{agents} processes (ranks, NICs, interrupt handlers) had {cpus} CPUs{shared}.")
+    lines += [f"Placement: {limit}." for limit in limits]
+    lines.append(
+        "Interrupts and packets are counted, not timed; they vary only as the program's own "
+        "timing does."
+    )
+    return lines

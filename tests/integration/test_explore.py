@@ -1,0 +1,96 @@
+"""`shrimpmx explore` with real processes: a small grid, failures, a budget too short."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.mpi_programs import MPI4PY, mpi_program
+from support.results import load_fonts
+
+from shrimpmx.cli import main
+from shrimpmx.results.result import load_result
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _fonts() -> None:
+    """matplotlib keeps the files of its fonts open: before the first look at open files."""
+    load_fonts()
+
+
+# A second rank passes on what it gets, so that messages cross between the nodes.
+PROGRAM = """
+    value = np.zeros(1)
+    for _ in range(20):
+        world.Sendrecv(value, right, recvbuf=value.copy(), source=left)
+    print("done")
+    """
+# Fails where ranks wait by sleeping.
+SLEEPLESS = """
+    if type(rank.waiter.strategy).__name__ == "Block":
+        os._exit(9)
+    finalize()
+    """
+GRID = ("--coalescing", "timeout,stream", "--wait", "block,spin-block")
+
+
+def explore(place: Path, *words: str) -> tuple[int, dict[str, Any]]:
+    """The exit code, and what --json got."""
+    result = place / "explored.json"
+    options = ("--output", str(place / "result"), "--json", str(result))
+    code = main(["explore", "-n", "2", *options, *words])
+    return code, json.loads(result.read_text()) if result.exists() else {}
+
+
+def test_a_small_grid_is_explored_reported_and_kept(tmp_path: Path, capsys: Captured) -> None:
+    code, document = explore(
+        tmp_path, *GRID, "--runs", "2", *mpi_program(tmp_path, PROGRAM, MPI4PY)
+    )
+    assert code == 0
+    found = document["explore"]
+    assert found["recommended"] in [setting["name"] for setting in found["settings"]]
+    assert len(found["settings"]) == 4
+    assert all(each["run_interrupts"]["median"] > 0 for each in found["settings"])
+    assert {each["runs"] for each in found["settings"]} == {1, 2}
+    said = capsys.readouterr()
+    assert re.search(rf"^ *→.* {found['recommended']} ", said.out, re.M)
+    assert all(command in said.out for command in found["commands"])
+    assert "done" not in said.out
+    place = tmp_path / "result"
+    assert "done" in (place / "output.txt").read_text()
+    assert {path.suffix for path in (place / "plots").iterdir()} == {".png", ".svg"}
+    assert len(load_result(place)["points"]) == 4
+
+
+def test_a_program_that_fails_under_one_setting_is_explored_under_the_others(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    grid = ("--coalescing", "stream", "--wait", "block,sched", "--runs", "2")
+    code, document = explore(tmp_path, *grid, *mpi_program(tmp_path, SLEEPLESS))
+    assert code == 0
+    assert document["explore"]["recommended"] == "stream, sched"
+    assert "failed: stream, block: rank0 " in capsys.readouterr().out
+
+
+def test_a_program_that_always_fails_ends_it_with_its_exit_code(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    code, document = explore(tmp_path, *GRID, *mpi_program(tmp_path, "raise SystemExit(7)", MPI4PY))
+    assert code == 7
+    assert "explore" not in document
+    assert "exit code 7" in capsys.readouterr().err
+
+
+def test_a_budget_too_short_reports_what_has_run(tmp_path: Path, capsys: Captured) -> None:
+    program = mpi_program(tmp_path, PROGRAM, MPI4PY)
+    code, document = explore(tmp_path, "--budget", "0.1", *program)
+    assert code == 2
+    said = capsys.readouterr()
+    assert "1 of 16" in said.err
+    assert document["explore"]["chance_that_best_is_tied"] is None
+    assert len(load_result(tmp_path / "result")["points"]) == 1

@@ -1,0 +1,107 @@
+"""Explorations of synthetic programs under a virtual clock: no process runs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shrimpmx.errors import AgentError, RankEndedError
+from shrimpmx.results.metrics import Outcome
+from shrimpmx.results.run_metrics import RUN_METRICS
+from shrimpmx.study.explore.exploration import Exploration
+from shrimpmx.study.explore.grid import axes_of
+from shrimpmx.study.explore.halving import RUNS_MOST
+from shrimpmx.study.explore.measured import Measured
+from shrimpmx.study.scenario import Point, Scenario
+
+# What a program takes under a setting: run time and CPU time, s, and interrupts.
+Cost = tuple[float, float, int]
+# What starting and ending the processes of a run takes, s.
+START_S = 0.5
+
+
+def measured(
+    time: Sequence[float], cpu: Sequence[float] = (), interrupts: Sequence[float] = ()
+) -> Measured:
+    """A setting with these figures of its runs; ones where they are not given."""
+    ones = [1.0] * len(time)
+    figures = {"time": time, "cpu": cpu or ones, "interrupts": interrupts or ones}
+    return Measured({name: np.array(values) for name, values in figures.items()})
+
+
+def outcome(cost: Cost) -> Outcome:
+    """What a run of one rank gave."""
+    run_s, cpu_s, interrupts = cost
+    return Outcome(
+        samples=np.empty(0),
+        counters={"node0.nic": {"irq_raised": interrupts}},
+        usage={"rank0": {"task_clock_ns": cpu_s * 1e9}},
+        ranks=("rank0",),
+        elapsed_ns={"rank0": round(run_s * 1e9)},
+    )
+
+
+@dataclass
+class Program:
+    """A program whose figures follow from its setting; `noise` is the relative spread of times.
+
+    Running it lets the virtual clock `now` go on. A cost of None fails.
+    """
+
+    cost: Callable[[Mapping[str, Any]], Cost | None]
+    noise: float = 0.0
+    now: float = 0.0
+    ran: list[int] = field(default_factory=list)
+    limits: list[float] = field(default_factory=list)
+    random: random.Random = field(default_factory=lambda: random.Random(7))
+
+    def clock(self) -> float:
+        return self.now
+
+    def __call__(self, point: Point, seed: int, limit_s: float) -> Outcome:
+        self.ran.append(point.index)
+        self.limits.append(limit_s)
+        cost = self.cost(point.shown)
+        if cost is None:
+            self.now += START_S
+            raise RankEndedError("rank0 ended with exit code 9", "rank0", 9)
+        run_s, cpu_s, interrupts = cost
+        run_s *= 1 + self.noise * self.random.random()
+        self.now += START_S + run_s
+        return outcome((run_s, cpu_s, interrupts))
+
+
+def scenario_of(cores: int = 2, **names: Sequence[str]) -> Scenario:
+    """The settings of a program: all coalescing of the papers, placements, and ways to wait."""
+    axes = axes_of(
+        names.get("coalescing", ("disabled", "timeout", "open-mx", "stream")),
+        names.get("placement", ("round-robin", "one-core", "per-queue")),
+        names.get("wait", ("spin", "sched", "block", "spin-block")),
+        cores,
+    )
+    parameters = {"workload": "mpi", "program": "prog", "ranks": 2 * cores, "cores": cores}
+    return Scenario(
+        name="explore", title="-", parameters=parameters, metrics=tuple(RUN_METRICS),
+        repeats=RUNS_MOST, **axes,
+    )  # fmt: skip
+
+
+def exploration(
+    program: Program, scenario: Scenario, budget_s: float = 300.0, **options: Any
+) -> Exploration:
+    """An exploration of a synthetic program by run time; `execute` may run it in another way."""
+    objective, execute = options.pop("objective", "time"), options.pop("execute", program)
+    return Exploration(scenario, execute, objective, budget_s, clock=program.clock, **options)
+
+
+def failure_of(explored: Exploration) -> AgentError | None:
+    """The error that an exploration ends with, if any."""
+    try:
+        explored.run()
+    except AgentError as error:
+        return error
+    return None

@@ -1,0 +1,223 @@
+"""The search of `explore`: halving, the budget, failures, the choice; all under a virtual clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.exploring import (
+    START_S,
+    Cost,
+    Program,
+    exploration,
+    failure_of,
+    measured,
+    scenario_of,
+)
+
+from shrimpmx.errors import DeadlineError, InputError
+from shrimpmx.results.result import load_result
+from shrimpmx.study.explore.choice import OBJECTIVES, frontier, ranked
+from shrimpmx.study.explore.exploration import PATIENCE
+from shrimpmx.study.explore.findings import Findings
+from shrimpmx.study.explore.grid import PLACEMENTS, placement_of
+from shrimpmx.study.explore.measured import Comparison
+from shrimpmx.study.scenario import Point
+
+SPIN_COST, TIMER_COST = 0.5, 0.3
+
+
+def cost(shown: Mapping[str, Any]) -> Cost:
+    """Best without a timer, with all interrupts on one core, and asleep while it waits."""
+    run_s = 1.0 + TIMER_COST * (shown["coalescing"] == "timeout")
+    run_s += SPIN_COST * (shown["wait"] == "spin") + 0.1 * (shown["wait"] == "sched")
+    run_s += 0.2 * (shown["irq_binding"] != "0") + 0.05 * (shown["wait"] == "spin-block")
+    interrupts = {"disabled": 900, "timeout": 100, "open-mx": 300, "stream": 200}
+    return run_s, run_s / 2, interrupts[shown["coalescing"]]
+
+
+def best_of(found: Findings | None) -> Mapping[str, Any]:
+    assert found is not None
+    return found.settings[found.best].point.shown
+
+
+def test_all_combinations_of_placement_with_the_rest_are_explored() -> None:
+    points = scenario_of().points()
+    assert len(points) == 4 * 3 * 4
+    assert {placement_of(point.shown, 2) for point in points} == set(PLACEMENTS)
+    queues = {placement_of(p.shown, 2): p.parameters.nic.rx_queues for p in points}
+    assert queues == {"round-robin": 1, "one-core": 1, "per-queue": 2}
+    # With one core placements are all the same.
+    assert len(scenario_of(cores=1).points()) == 4 * 4
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_is_found_in_spite_of_noise_and_runs_most(seed: int) -> None:
+    program = Program(cost, noise=0.04)
+    explored = exploration(program, scenario_of(), seed=seed)
+    explored.run()
+    best = best_of(explored.findings())
+    assert (best["irq_binding"], best["wait"]) == ("0", "block")
+    # As good in time, and has the fewest interrupts of those.
+    assert best["coalescing"] == "stream"
+    runs = Counter(program.ran)
+    assert set(runs) == set(range(48))
+    assert sum(count == 1 for count in runs.values()) >= 20
+    assert max(runs.values()) >= 5
+
+
+@pytest.mark.parametrize("budget_s", [100.0, 150.0, 300.0])
+def test_the_budget_is_kept_and_used(budget_s: float) -> None:
+    program = Program(cost, noise=0.04)
+    exploration(program, scenario_of(), budget_s).run()
+    assert budget_s - 2 * (START_S + 2) < program.now <= budget_s + START_S + 2
+
+
+def test_a_settled_question_ends_before_the_budget() -> None:
+    program = Program(lambda shown: (1.0 + (shown["wait"] == "spin"), 1.0, 1), noise=0.01)
+    scenario = scenario_of(1, coalescing=["timeout"], wait=["spin", "block"])
+    explored = exploration(program, scenario)
+    explored.run()
+    assert best_of(explored.findings())["wait"] == "block"
+    assert program.now < 60
+
+
+def test_settings_that_are_alike_run_alternately_until_the_budget_is_spent() -> None:
+    program = Program(lambda _: (1.0, 1.0, 1), noise=0.1)
+    scenario = scenario_of(1, coalescing=["disabled", "stream"], wait=["block"])
+    explored = exploration(program, scenario, 60.0)
+    explored.run()
+    assert abs(Counter(program.ran)[0] - Counter(program.ran)[1]) <= 1
+    found = explored.findings()
+    assert found is not None
+    assert sorted(found.tied) == [0, 1]
+
+
+def test_no_setting_runs_more_often_than_was_asked_for() -> None:
+    program = Program(cost, noise=0.02)
+    explored = exploration(program, scenario_of(), most=2)
+    explored.run()
+    assert set(Counter(program.ran).values()) == {1, 2}
+    assert explored.findings() is not None
+
+
+def test_a_setting_that_fails_is_left_out_and_the_others_go_on() -> None:
+    program = Program(lambda shown: None if shown["wait"] == "block" else cost(shown), noise=0.02)
+    explored = exploration(program, scenario_of())
+    explored.run()
+    found = explored.findings()
+    assert best_of(found)["wait"] == "spin-block"
+    assert found is not None
+    assert {each.point.shown["wait"] for each in found.failed} == {"block"}
+    assert "exit code 9" in found.failed[0].measured.failed
+    assert max(Counter(program.ran)[each.index] for each in found.failed) == 1
+
+
+def test_a_program_that_fails_under_the_first_two_settings_fails() -> None:
+    program = Program(lambda _: None)
+    error = failure_of(exploration(program, scenario_of()))
+    assert error is not None
+    assert (error.exit_code, len(program.ran)) == (9, 2)
+    alone = Program(lambda _: None)
+    one = scenario_of(1, coalescing=["stream"], wait=["block"])
+    assert failure_of(exploration(alone, one)) is not None
+    assert len(alone.ran) == 1
+
+
+def test_a_budget_too_short_for_one_pass_says_so_and_keeps_what_has_run() -> None:
+    program = Program(cost)
+    explored = exploration(program, scenario_of(), 20.0)
+    document = explored.run()
+    assert f"{len(program.ran)} of 48" in explored.shortage()
+    assert 5 < len(program.ran) == len(document["points"]) < 48
+    found = explored.findings()
+    assert found is not None
+    assert found.chance is None
+    whole = exploration(Program(cost), scenario_of())
+    whole.run()
+    assert whole.shortage() == ""
+
+
+def test_an_exploration_goes_on_with_what_another_has_kept(tmp_path: Path) -> None:
+    program, scenario = Program(cost), scenario_of()
+
+    def interrupted(point: Point, seed: int, limit_s: float) -> Any:
+        if len(program.ran) == 7:
+            raise KeyboardInterrupt
+        return program(point, seed, limit_s)
+
+    explored = exploration(program, scenario, execute=interrupted, output=tmp_path / "result")
+    with pytest.raises(KeyboardInterrupt):
+        explored.run()
+    again = Program(cost)
+    exploration(again, scenario, output=tmp_path / "result", resume=True).run()
+    assert set(again.ran[:41]) == set(range(48)) - set(program.ran)
+    stored = load_result(tmp_path / "result")
+    assert stored["complete"]
+    assert len(stored["points"]) == 48
+
+
+def test_a_run_much_slower_than_the_fastest_is_given_up() -> None:
+    def execute(point: Point, seed: int, limit_s: float) -> Any:
+        if point.shown["wait"] == "spin" and len(program.ran):
+            program.now += limit_s
+            program.limits.append(limit_s)
+            raise DeadlineError("late")
+        return program(point, seed, limit_s)
+
+    program = Program(lambda _: (2.0, 1.0, 1))
+    explored = exploration(program, scenario_of(1), execute=execute)
+    explored.run()
+    assert program.limits[0] == 300.0
+    assert max(program.limits[1:]) == PATIENCE * (2 + START_S)
+    found = explored.findings()
+    assert found is not None
+    late = [each for each in found.failed if each.point.shown["wait"] == "spin"]
+    assert "given up after 25.0 s" in late[-1].measured.failed
+
+
+def test_a_budget_in_which_no_run_ends_is_refused() -> None:
+    def execute(point: Point, seed: int, limit_s: float) -> Any:
+        raise DeadlineError("late")
+
+    explored = exploration(Program(cost), scenario_of(), 60.0, execute=execute)
+    with pytest.raises(InputError, match="no run ended within 60 s"):
+        explored.run()
+
+
+def test_the_order_is_by_the_objective_and_then_by_what_is_left() -> None:
+    settings = {
+        0: measured([1.0, 1.01, 0.99], [3.0] * 3, [5] * 3),
+        1: measured([1.0, 1.0, 1.02], [2.0] * 3, [9] * 3),
+        2: measured([1.01, 1.0, 1.0], [2.0] * 3, [7] * 3),
+        3: measured([2.0, 2.01, 2.0], [1.0] * 3, [1] * 3),
+    }
+    assert ranked(settings, OBJECTIVES["time"]) == [2, 1, 0, 3]
+    assert ranked(settings, OBJECTIVES["cpu"])[0] == 3
+    assert ranked(settings, OBJECTIVES["interrupts"]) == [3, 0, 2, 1]
+
+
+def test_settings_with_few_runs_have_the_noise_of_all() -> None:
+    noisy = [1.0, 1.4, 0.7, 1.2, 0.9]
+    settings = {0: measured(noisy), 1: measured([1.15]), 2: measured([9.0])}
+    compared = Comparison(settings, "time")
+    assert compared.tied() == [0, 1]
+    assert compared.chance([0, 1]) == 1.0
+    assert 0.0 < compared.chance([1]) < compared.chance([0])
+    alone = Comparison({0: measured([1.0]), 1: measured([1.5])}, "time")
+    assert not alone.known
+    assert alone.tied() == [0]
+
+
+def test_the_frontier_is_of_settings_that_no_other_one_beats() -> None:
+    settings = {
+        0: measured([1.0], [5.0], [5]),
+        1: measured([2.0], [1.0], [5]),
+        2: measured([2.0], [2.0], [5]),
+        3: measured([3.0], [3.0], [1]),
+        4: measured([1.0], [5.0], [5]),
+    }
+    assert frontier(settings) == [0, 1, 3, 4]

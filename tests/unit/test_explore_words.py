@@ -1,0 +1,157 @@
+"""What `explore` recommends: commands, sentences, the picture; and the options that it refuses."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from support.cli import assert_refused
+from support.exploring import Program, exploration, scenario_of
+
+from shrimpmx.cli import main, parse
+from shrimpmx.commands.explore import scenario_of as scenario_of_options
+from shrimpmx.commands.explore_report import print_findings
+from shrimpmx.report.plot.chart import MapPanel
+from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
+from shrimpmx.study.explore.advice import advice_of
+from shrimpmx.study.explore.findings import Findings
+from shrimpmx.study.explore.grid import PLACEMENTS
+from shrimpmx.study.explore.picture import chart_of
+from shrimpmx.study.explore.words import recommendation, rests_on
+
+# Of which a vmmc NIC has the timer.
+WAITS = tuple(name for name in WAIT_NAMES if name != "watchdog")
+
+
+def commands(**names: str) -> list[str]:
+    """The commands for one setting."""
+    every = {"coalescing": "timeout", "placement": "per-queue", "wait": "block", **names}
+    (point,) = scenario_of(4, **{name: [value] for name, value in every.items()}).points()
+    return [command for advice in advice_of(point) for command in advice.commands]
+
+
+def findings(*, budget_s: float = 100.0, marks: bool = True) -> Findings:
+    """Of a program for which marks are best, or alike; and which fails with `sched`."""
+
+    def cost(shown: dict[str, str]) -> tuple[float, float, int] | None:
+        marked = shown["coalescing"] == "stream"
+        return None if shown["wait"] == "sched" else (2.0 - 0.9 * (marked and marks), 1.0, 7)
+
+    scenario = scenario_of(1, coalescing=["timeout", "stream"], wait=["block", "spin", "sched"])
+    explored = exploration(Program(cost, noise=0.01), scenario, budget_s)  # type: ignore[arg-type]
+    explored.run()
+    found = explored.findings()
+    assert found is not None
+    return found
+
+
+def test_a_setting_becomes_what_a_machine_takes() -> None:
+    assert "ethtool -C IF adaptive-rx off rx-usecs 75" in commands()
+    assert "ethtool -C IF adaptive-rx off rx-usecs 0 rx-frames 1" in commands(coalescing="disabled")
+    assert "ethtool -L IF combined 4" in commands()
+    assert any("smp_affinity_list" in each for each in commands())
+    assert any(each.startswith("echo 0 > ") for each in commands(placement="one-core"))
+    assert any(each.startswith("echo 0-3 > ") for each in commands(placement="round-robin"))
+    assert any("mpi_yield_when_idle 1" in each for each in commands(wait="sched"))
+    assert any("busy_poll=0" in each for each in commands(wait="block"))
+    assert any("busy_poll=50" in each for each in commands(wait="spin"))
+
+
+@pytest.mark.parametrize("coalescing", COALESCING_NAMES)
+def test_there_is_advice_on_every_coalescing_strategy(coalescing: str) -> None:
+    (point,) = scenario_of(
+        2, coalescing=[coalescing], placement=["one-core"], wait=["spin"]
+    ).points()
+    advice = advice_of(point)[0]
+    assert coalescing in advice.heading
+    assert advice.commands or advice.note
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_there_is_advice_on_every_way_to_wait(wait: str) -> None:
+    (point,) = scenario_of(2, coalescing=["timeout"], placement=["one-core"], wait=[wait]).points()
+    assert wait in advice_of(point)[2].heading
+    assert advice_of(point)[2].commands
+
+
+def test_the_recommendation_names_what_is_alike_and_what_needs_no_marks() -> None:
+    found = findings()
+    words = "\n".join(recommendation(found))
+    assert found.settings[found.best].name == "stream, block"
+    assert "stream, spin" in words
+    ratio = re.search(r"take timeout, \w+: (\d\.\d+) times", words)
+    assert ratio is not None
+    assert 1.6 < float(ratio[1]) < 2.0
+    plain = findings(marks=False)
+    assert {plain.settings[index].name for index in plain.tied} >= {plain.settings[plain.best].name}
+
+
+def test_times_of_shared_cpus_and_of_dilated_hosts_are_called_so() -> None:
+    assert any("9 processes" in line and "2 CPUs: " in line for line in rests_on(9, 2, 1.0, []))
+    assert any("24 times" in line for line in rests_on(9, 16, 24.0, ["a limit"]))
+
+
+def test_the_report_has_each_setting_once_and_what_failed() -> None:
+    found = findings()
+    page = io.StringIO()
+    print_findings(found, Console(file=page, width=80), (5, 2), [{}], [])
+    for setting in found.usable:
+        assert re.search(rf"^[→= *]+ {setting.name} ", page.getvalue(), re.M)
+    assert all(f"failed: {setting.name}" in page.getvalue() for setting in found.failed)
+
+
+def test_the_picture_names_the_frontier_and_the_recommended_setting() -> None:
+    found = findings()
+    (panel,) = chart_of(found, "prog").panels
+    assert isinstance(panel, MapPanel)
+    assert len(panel.spots) == len(found.usable)
+    named = {spot.label for spot in panel.spots if spot.label}
+    assert named == {found.settings[index].name for index in {*found.frontier, found.best}}
+
+
+def test_the_options_are_those_of_mpirun_and_the_settings() -> None:
+    words = "explore -n 4 --coalescing stream,dim --wait adaptive --set rx_usecs=20,75 prog 1"
+    scenario = scenario_of_options(parse(words.split()))
+    points = scenario.points()
+    assert len(points) == 2 * len(PLACEMENTS) * 1 * 2
+    assert {point.parameters.host.cores for point in points} == {2}
+    assert points[0].parameters.workload.arguments == "1"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("-n 2", "shrimpmx explore -n 2 PROGRAM ARGS"),
+        ("prog", "-n/-np"),
+        ("-n 2 --budget 0 prog", "--budget must be more than 0 seconds, not 0"),
+        ("-n 2 --budget nan prog", "--budget"),
+        ("-n 2 --coalescing streem prog", "did you mean 'stream'"),
+        ("-n 2 --coalescing stream, prog", "--coalescing takes names"),
+        ("-n 2 --wait spin,spin prog", "'spin' twice"),
+        ("-n 2 --wait watchdog prog", "vmmc"),
+        ("-n 2 --placement per-core prog", "--placement must be of round-robin, one-core"),
+        ("-n 2 --placement per-queue,per-queue prog", "twice"),
+        ("-n 2 --set wait=spin prog", "--wait"),
+        ("-n 2 --set rx-queues=2 prog", "--placement"),
+        ("-n 2 --set repeats=2 prog", "--runs"),
+        ("-n 2 --set cores=1,2 prog", "cores takes one value"),
+        ("-n 2 --set nic=mx prog", "nic 'mx'"),
+        ("-n 2 --runs 0 prog", "--runs must be 1 to 50, not 0"),
+        ("-n 1 prog", "explore needs two nodes or more"),
+        ("-n 2 --for speed prog", "'time', 'cpu', 'interrupts'"),
+        ("-n 2 --resume prog", "--resume needs --output"),
+        ("-n 2 --timeout 0 prog", "--timeout"),
+        ("-n 2 no-such-program", "no program 'no-such-program'"),
+    ],
+)
+def test_what_cannot_be_explored_is_refused(
+    words: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert main(["explore", *words.split()]) == 2
+    assert_refused(capsys, sentence)
+    assert list(tmp_path.iterdir()) == []
