@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any, Literal
 
 from pydantic import Field
 
 from shrimpmx.settings.declared import Declared, Text
 
+# In the arguments of a program, what stands for a parameter that is set.
+SIZE_IN_ARGUMENTS = "{size_bytes}"
 # The largest message that a workload sends: four fill a rank's heap as it is by default (ours).
 MESSAGE_MAX_BYTES = 64 << 20
 
@@ -37,7 +40,11 @@ class WorkloadParameters(Declared):
         description="the Python file that ranks run with workload 'program', a path; the "
         "executable with workload 'mpi'",
     )
-    arguments: Text = Field("", description="the program's arguments, split as by a shell")
+    arguments: Text = Field(
+        "",
+        description="the program's arguments, split as by a shell; {size_bytes} stands for that "
+        "parameter, where it is set",
+    )
     size_bytes: int = Field(0, ge=0, le=MESSAGE_MAX_BYTES, description="bytes of a message")
     iterations: int = Field(
         200, ge=1, le=100_000_000, description="round trips, or messages of a stream"
@@ -93,6 +100,14 @@ class WorkloadParameters(Declared):
     other_bytes: int = Field(
         1000, ge=60, le=1500, description="bytes of a frame of the other protocol"
     )
+
+    @property
+    def words(self) -> list[str]:
+        """The program's arguments. ValueError if a quotation has no end."""
+        words = shlex.split(self.arguments)
+        if "size_bytes" not in self.model_fields_set:
+            return words
+        return [word.replace(SIZE_IN_ARGUMENTS, str(self.size_bytes)) for word in words]
 
     @property
     def options(self) -> dict[str, Any]:

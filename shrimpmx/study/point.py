@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from typing import Self
 
@@ -20,7 +19,7 @@ from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import PlatformParameters
 from shrimpmx.settings.wait import WaitParameters
-from shrimpmx.settings.workload import WorkloadParameters
+from shrimpmx.settings.workload import SIZE_IN_ARGUMENTS, WorkloadParameters
 from shrimpmx.wire.tables import SMALL_MAX_BYTES
 from shrimpmx.workloads.file_service.limits import BLOCK_BYTES, refusal
 
@@ -108,7 +107,7 @@ class PointParameters(Declared):
                 f"program and arguments need workload 'program' or 'mpi', not {work.kind!r}"
             )
         try:
-            shlex.split(work.arguments)
+            _ = work.words
         except ValueError as error:
             raise ValueError(f"arguments {work.arguments!r} cannot be read: {error}") from None
 
@@ -116,7 +115,10 @@ class PointParameters(Declared):
         cluster = self.cluster
         if self.workload.kind != "mpi":
             return
-        for name in sorted(self.workload.model_fields_set - {"kind", "program", "arguments"}):
+        known = {"kind", "program", "arguments"}
+        if SIZE_IN_ARGUMENTS in self.workload.arguments:
+            known.add("size_bytes")
+        for name in sorted(self.workload.model_fields_set - known):
             raise ValueError(
                 f"{name} is for the workloads that come with shrimpmx: an MPI program does not "
                 "know it"

@@ -79,7 +79,7 @@ def _block_of(number: int, cluster: ClusterParameters) -> int:
 def _command(work: WorkloadParameters) -> tuple[str, ...]:
     """The command that ranks become, if they run a program."""
     if work.kind == "mpi":
-        return (work.program, *shlex.split(work.arguments))
+        return (work.program, *work.words)
     if work.kind != "program":
         return ()
     if not os.access(work.program, os.R_OK) or not Path(work.program).is_file():
@@ -89,7 +89,7 @@ def _command(work: WorkloadParameters) -> tuple[str, ...]:
     if declares_scenario(Path(work.program)):
         quoted = shlex.quote(work.program)
         raise InputError(f"{work.program} is a scenario, not a program: shrimpmx run {quoted}")
-    return (sys.executable, str(Path(work.program).resolve()), *shlex.split(work.arguments))
+    return (sys.executable, str(Path(work.program).resolve()), *work.words)
 
 
 def _own_wait(work: WorkloadParameters, number: int, wait: WaitParameters) -> WaitParameters | None:

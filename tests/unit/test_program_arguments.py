@@ -1,0 +1,32 @@
+"""A parameter in the arguments of a program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from shrimpmx.study.point import PointParameters
+from shrimpmx.study.ranks import ranks_of
+
+
+def command(arguments: str, **work: Any) -> tuple[str, ...]:
+    """That of rank 0 of an MPI program."""
+    work = {"kind": "mpi", "program": "prog", "arguments": arguments, **work}
+    parameters = PointParameters.model_validate({"workload": work})
+    return ranks_of(parameters, parameters.wait)[0].command
+
+
+def test_a_size_stands_where_it_is_named() -> None:
+    named = "-len {size_bytes} 'of {size_bytes} B' {other}"
+    assert command(named, size_bytes=4096) == ("prog", "-len", "4096", "of 4096 B", "{other}")
+
+
+def test_arguments_stay_as_they_are_without_a_size() -> None:
+    assert command("{size_bytes} '{x'") == ("prog", "{size_bytes}", "{x")
+
+
+def test_a_size_that_no_argument_names_is_refused() -> None:
+    with pytest.raises(ValidationError, match="size_bytes"):
+        command("-len 8", size_bytes=4096)
