@@ -142,6 +142,26 @@ def test_the_ledger_has_a_row_of_structures_for_each_number_of_pairs() -> None:
     ]
 
 
+def test_an_alltoall_is_drawn_relative_to_native_mx() -> None:
+    sizes = (128, 4096)
+    points = [
+        a_point(
+            {"size_bytes": size, **where},
+            {
+                "run_time": 50.0 if where == paper.NATIVE_MX else 100.0,
+                "busiest_core": NOT_THERE if where == paper.NATIVE_MX else 12.5,
+            },
+        )
+        for size in sizes
+        for where in paper.ALLTOALL_BINDINGS.values()
+    ]
+    times, shares = panels_of(chart_of(paper.ALLTOALL, points, "size_bytes", "irq_binding"))
+    assert figures(times, theirs=False) == {0: 2.0, 1: 2.0}
+    assert times.baseline == 1
+    assert [one.label for one in times.series] == list(paper.ALLTOALL_BINDINGS)[:-1]
+    assert figures(shares, theirs=False) == {0: 12.5, 1: 12.5}
+
+
 @pytest.mark.parametrize("scenario", [paper.LATENCY, paper.LEDGER, paper.PLACEMENT, paper.STEERING])
 def test_with_other_axes_a_result_is_drawn_like_any(scenario: str) -> None:
     points = [a_point({"cores": cores}, {"half_round_trip": 10}) for cores in (2, 4)]

@@ -1,4 +1,4 @@
-"""The multiqueue paper's Table I, as panels of our results beside it, and our placement map.
+"""The multiqueue paper's Table I and figure 5 as panels of our results, and our placement map.
 
 Each takes a result and gives its panels, and how many stand side by side; or None if the axes
 were changed so that the figure cannot be drawn from it.
@@ -10,10 +10,11 @@ import math
 from collections.abc import Sequence
 
 from shrimpmx.papers.multiqueue2010 import figures as paper
-from shrimpmx.report.plot.chart import ONLY, Axis, Cell, GridPanel, Panel, Value
+from shrimpmx.report.plot.chart import ONLY, Axis, Cell, GridPanel, Panel, Series, Value
 from shrimpmx.report.plot.panels import (
     HERE,
     Figure,
+    axis_of,
     axis_words,
     is_wide,
     metric_panel,
@@ -133,10 +134,60 @@ def ledger(result: Result) -> tuple[Sequence[Panel], int] | None:
     return panels, len(metrics)
 
 
+def alltoall(result: Result) -> tuple[Sequence[Panel], int] | None:
+    """Figure 5: times relative to those of native MX, by size, with a series for each binding; then
+    the other metrics.
+    """
+    if set(result.axes) != {"size_bytes", "nic", "copy_offload", "irq_binding"}:
+        return None
+    others = [metric for metric in result.metrics if metric != "run_time"]
+    return [_by_size(result, metric) for metric in ("run_time", *others)], 2
+
+
+def _by_size(result: Result, metric: str) -> Panel:
+    """A metric by size; a time as that of native MX gives it."""
+    axis = axis_of(result, "size_bytes")
+    relative = metric == "run_time"
+    bindings = paper.ALLTOALL_BINDINGS.items()
+    series: list[Series] = []
+    everything: list[Value | str] = []
+    for style, (label, where) in enumerate(bindings):
+        if where == paper.NATIVE_MX and metric != "run_interrupts":
+            continue
+        found: list[Value | str] = []
+        for size in result.axes["size_bytes"]:
+            here = result.value(result.find({"size_bytes": size, **where}), metric)
+            to = result.value(result.find({"size_bytes": size, **paper.NATIVE_MX}), metric)
+            found.append(_relative(here, to) if relative else here)
+        series += ours_and_paper(label, style, found, [None] * len(found))
+        everything += found
+    shown, reason = shown_or_why(result, metric, series, everything)
+    title = "Run time relative to native MX" if relative else panel_title(metric, {})
+    words = "run time / native MX's (lower is better)" if relative else metric_label(metric)
+    return Panel(
+        title,
+        axis,
+        words,
+        shown,
+        is_wide(shown, axis.kind),
+        baseline=1.0 if relative else None,
+        reason=reason,
+    )
+
+
+def _relative(here: Value | str, to: Value | str) -> Value | str:
+    """A figure by another; its interval goes as far as both allow."""
+    if isinstance(here, str) or isinstance(to, str):
+        return here if isinstance(here, str) else str(to)
+    starred = here.starred or to.starred
+    return Value(here.y / to.y, here.low / to.high, here.high / to.low, starred=starred)
+
+
 FIGURES: dict[str, Figure] = {
     paper.LATENCY: table1,
     paper.THROUGHPUT: table1,
     paper.LEDGER: ledger,
+    paper.ALLTOALL: alltoall,
     paper.PLACEMENT: placement_map,
     paper.STEERING: steering,
 }
