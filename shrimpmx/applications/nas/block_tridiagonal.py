@@ -45,7 +45,7 @@ class BlockTridiagonal(ImplicitSolver):
     name = "BT"
     title = "block tridiagonal"
     problems = PROBLEMS
-    numbers_per_point = 80
+    numbers_per_point = 100
 
     def advance(self, flow: Flow) -> None:
         for axis in AXES:

@@ -50,7 +50,7 @@ class ScalarPentadiagonal(ImplicitSolver):
     name = "SP"
     title = "scalar pentadiagonal"
     problems = PROBLEMS
-    numbers_per_point = 65
+    numbers_per_point = 100
 
     def advance(self, flow: Flow) -> None:
         transform(flow, characteristics.to_x)

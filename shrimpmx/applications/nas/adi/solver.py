@@ -65,7 +65,7 @@ class Flow:
 class ImplicitSolver(Kernel[Problem]):
     """BT or SP."""
 
-    numbers_per_point: ClassVar[int]  # that a run keeps, about
+    numbers_per_point: ClassVar[int]  # that a run has at once, at most, about
 
     @abstractmethod
     def advance(self, flow: Flow) -> None:
