@@ -28,7 +28,7 @@ WHY = "distance SP needs two CPUs of one package that share no cache"
 def test_each_claim_of_the_paper_is_there_once_and_can_be_asked_for() -> None:
     assert [claim.id for claim in CLAIMS] == [f"MQ-{number}" for number in range(1, 12)]
     assert PAPERS["multiqueue"] == CLAIMS
-    assert [claim.id for claim in CLAIMS if claim.missing] == ["MQ-8", "MQ-9"]
+    assert not any(claim.missing for claim in CLAIMS)
 
 
 def test_a_sentence_says_what_was_run() -> None:

@@ -40,7 +40,6 @@ FITTED = {
     "IC-14": "fitted: the time of an interrupt, to the 92.4; the gap between packets, to the 14.4",
     "IC-18": "fitted: the gap between packets, to the 30 %",
 }
-NO_MPI = "needs the MPI layer, which this version has not"
 
 
 def ratio(text: str, scenario: str, metric: str, of: Place, to: Place, paper: float) -> Statistic:

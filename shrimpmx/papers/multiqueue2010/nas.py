@@ -1,0 +1,60 @@
+"""What the claims about the NAS Parallel Benchmarks are made of (4.6, table III)."""
+
+from __future__ import annotations
+
+from shrimpmx.papers.claim import Statistic, effect, statistic_of
+from shrimpmx.papers.multiqueue2010 import figures
+from shrimpmx.papers.multiqueue2010.statistics import IN_TURN, QUEUES
+from shrimpmx.results.expectation_kinds import Equals, Near, Place
+
+# A CPU for each core of two nodes of eight, and one for their NICs.
+CPUS = 17
+# Of the counts of an application: its ranks send single messages too (ours).
+TOLERANCE = 0.05
+CLASSES = "class A instead of B and C"
+OPEN_MX = {"nic": "ethernet"}
+
+
+def run_times() -> tuple[Statistic, ...]:
+    """What a queue for each process gains against one queue, in turn: the paper's improvements."""
+    return tuple(
+        _gain(f"run time of {name}, in turn against a queue each", "run_time", name, paper)
+        for name, paper in figures.NAS_GAINS.items()
+    )
+
+
+def misses() -> tuple[Statistic, ...]:
+    """The miss rate of the handlers of IS, in turn against a queue each; theirs are counted where
+    ranks are programs, too. Beside it what is handed over between cores.
+    """
+    sort = {**_kernel("IS"), **OPEN_MX}
+    in_turn = Near(
+        text="events of IS for a process on another core, in turn",
+        metric="events_handed_over",
+        of={**sort, **IN_TURN},
+        value=figures.EVENTS_HANDED_OVER,
+        tolerance=TOLERANCE,
+    )
+    none = Equals(
+        text="events of IS for a process on another core, a queue each",
+        metric="events_handed_over",
+        of={**sort, **QUEUES},
+        value=0,
+    )
+    return (
+        _gain(
+            "cache misses of the handlers of IS, in turn against a queue each",
+            *("cache_misses_handler", "IS", figures.NAS_MISSES),
+        ),
+        statistic_of(figures.NAS, in_turn, decides=False),
+        statistic_of(figures.NAS, none, decides=False),
+    )
+
+
+def _kernel(name: str) -> Place:
+    return {"arguments": f"-m shrimpmx.applications.nas {name} A"}
+
+
+def _gain(text: str, metric: str, name: str, paper: float) -> Statistic:
+    of = {**_kernel(name), **OPEN_MX, **IN_TURN}
+    return statistic_of(figures.NAS, effect(text, metric, of, QUEUES, paper, CPUS), paper)
