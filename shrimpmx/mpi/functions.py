@@ -20,6 +20,7 @@ Finalize()
 Abort(Comm comm, int errorcode)
 double Wtime Wtick()
 Get_processor_name(char *name, int *resultlen)
+Pcontrol(int level)
 Alloc_mem(Aint size, Info info, void *baseptr)
 Free_mem(void *base)
 Get_address(const void *location, Aint *address)
@@ -330,7 +331,6 @@ Register_datarep(const char *datarep, Datarep_conversion_function *read_fn,
 # mpi4py, which does without any other function that is not in the list.
 FRONT = (
     *("Init", "Init_thread", "Initialized", "Finalized", "Get_version", "Get_library_version"),
-    "Pcontrol",
     *("Aint_add", "Aint_diff", "Status_c2f", "Status_f2c"),
 )
 # Handles with functions to and from Fortran, X_c2f and X_f2c, which front.c has as well.

@@ -88,7 +88,8 @@ def _refused_h() -> Iterator[str]:
 def _calls_h() -> Iterator[str]:
     """The functions of the library that call the table, and those that stand there outside a run.
 
-    front.c includes it; its own are MPI_Finalize, and those outside a run that have no error code.
+    front.c includes it; its own are MPI_Finalize and MPI_Pcontrol, and those outside a run that
+    have no error code.
     """
     yield f"/* {_NOTE} */"
     for each in TABLE:
@@ -101,7 +102,7 @@ def _calls_h() -> Iterator[str]:
     yield "};"
     yield "static const struct mpi_table *table = &outside_table;"
     for each in FUNCTIONS:
-        if each.name != "Finalize":
+        if each.name not in ("Finalize", "Pcontrol"):
             yield f"EXPORTED {each.returns} MPI_{each.name}({_arguments(each)})"
             call = [*each.arguments, "NULL"] if each.waits_for else each.arguments
             yield f"{{ called = MPI_FUNCTION_{each.name};"

@@ -48,6 +48,7 @@ from shrimpmx.mpi.point cimport point_fill
 from shrimpmx.mpi.reduction_calls cimport reduction_calls_fill
 from shrimpmx.mpi.refusal cimport refuse_all
 from shrimpmx.mpi.schedule cimport schedules_of_world
+from shrimpmx.mpi.section cimport pcontrol, section_start
 from shrimpmx.mpi.shown cimport (
     awaited_function, shown_add, shown_clear, shown_start, shown_write,
 )
@@ -159,6 +160,7 @@ cdef int bind(object joined, size_t called) except -1:
             world.runners[number] = control.runner(runner)
         world.me = world.runners[world.rank]
         shown_start(control, joined.runners[world.rank], called)
+        section_start(control, joined.runners[world.rank])
     return 0
 
 
@@ -196,6 +198,7 @@ cdef void fill() noexcept nogil:
     table.Finalize = finalize
     table.Abort = abort
     table.Query_thread = query_thread
+    table.Pcontrol = pcontrol
     table.Wtime = wtime
     table.Wtick = wtick
     table.Is_thread_main = is_thread_main
@@ -257,6 +260,7 @@ cdef int finalize() noexcept nogil:
     attributes_delete(&comm_self().attributes, MPI_COMM_SELF)
     if world.me != NULL and load_acquire_u32(<const void *>&world.me.state) == RUNNER_FAILED:
         return MPI_SUCCESS
+    pcontrol(0)
     barrier_of_world()
     if world.me == NULL:
         return MPI_SUCCESS

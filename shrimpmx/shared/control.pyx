@@ -4,7 +4,7 @@ It holds the clock, the stop word, one record per process (its wait slot, state 
 account of waiting) and one per agent (its counters).
 """
 
-from libc.stdint cimport int64_t, uint32_t, uintptr_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memset, strncpy
 
 from shrimpmx.native.atomics cimport full_fence, load_acquire_u32, store_release_u32
@@ -14,6 +14,9 @@ from shrimpmx.shared.layout cimport (
     AGENT_DMA, AGENT_HOG, AGENT_IRQ, AGENT_NIC, AGENT_RANK, COUNTERS_MAX, STOP_ABORT, STOP_FINISH,
     STOP_NO, agent_record, control_agent, control_header, control_runner, counter_name,
     runner_record, wait_account,
+)
+from shrimpmx.shared.section cimport (
+    control_rank_section, control_run_section, control_section_counters, rank_section, run_section,
 )
 from shrimpmx.shared.shown cimport SHOWN_MESSAGES, control_shown, shown_message, shown_wait
 
@@ -66,9 +69,9 @@ cdef class Control:
     @staticmethod
     def size_bytes(runners: int, agents: int) -> int:
         """Bytes that a control segment of so many processes and agents needs."""
-        records = runners * (sizeof(runner_record) + sizeof(shown_wait))
-        records += agents * sizeof(agent_record)
-        return sizeof(control_header) + records
+        records = runners * (sizeof(runner_record) + sizeof(shown_wait) + sizeof(rank_section))
+        records += agents * (sizeof(agent_record) + COUNTERS_MAX * sizeof(uint64_t))
+        return sizeof(control_header) + sizeof(run_section) + records
 
     @classmethod
     def create(cls, segment, runners: list, agents: list, nodes_count: int, clock: str = "tsc"):
@@ -248,6 +251,40 @@ cdef class Control:
         """How long an MPI rank has waited in calls, ns."""
         self._checked_runner(runner)
         return control_shown(self.header, runner).waited_ns
+
+    @property
+    def sections_begun(self):
+        """How many sections that count the ranks have begun, all in all; see section.h."""
+        return control_run_section(self.header).begun
+
+    def runner_section(self, uint32_t runner) -> dict[str, int]:
+        """What an MPI rank took in its sections, by the names of shrimpmx.native.perf.usage, and
+        how long they were, `elapsed_ns`. To be read when they are over.
+        """
+        self._checked_runner(runner)
+        cdef rank_section section = control_rank_section(self.header, runner)[0]
+        return {
+            "elapsed_ns": section.elapsed_ns,
+            "user_ns": section.user_ns,
+            "system_ns": section.system_ns,
+            "task_clock_ns": section.user_ns + section.system_ns,
+            "voluntary_switches": section.voluntary_switches,
+            "involuntary_switches": section.involuntary_switches,
+            "minor_faults": section.minor_faults,
+            "major_faults": section.major_faults,
+        }
+
+    def section_counters(self) -> dict[str, dict[str, int]]:
+        """What the agents have counted in the sections of the run, by agent, when they are over."""
+        cdef uint32_t number
+        cdef uint64_t *within
+        found = {}
+        for number in range(self.agents_count):
+            info = self.agent_info(number)
+            within = control_section_counters(self.header, number)
+            names = counter_names(info["kind"])
+            found[info["name"]] = {name: within[index] for index, name in enumerate(names)}
+        return found
 
     def agent_info(self, uint32_t agent) -> dict:
         """Name, kind and process of one agent."""

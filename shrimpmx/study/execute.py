@@ -276,7 +276,8 @@ def machine_costs(points: Iterable[Point], engine: Engine) -> Costs | None:
 def outcome_of(
     spec: ClusterSpec, result: ClusterResult, t_block_ns: float | None = None
 ) -> Outcome:
-    """What a run gave, from the moment when its ranks began to work.
+    """What a run gave, from the moment when its ranks began to work; of an MPI program that marks
+    sections, in these.
 
     `t_block_ns` is what blocking costs all in all there; None: not known.
     """
@@ -287,12 +288,13 @@ def outcome_of(
         per_message={} if program else _per_message(result),
         counters={agent: result.worked(agent) for agent in result.counters},
         accounts=result.accounts,
-        usage=result.usage,
+        usage=result.usage | {name: _usage(section) for name, section in result.sections.items()},
         placement=result.placement.as_dict(),
         ranks=tuple(f"rank{number}" for number in range(len(spec.ranks))),
         mis_ordering=mis_ordering(spec),
         iterations=work["iterations"] + work["warmup"],
-        elapsed_ns=result.elapsed_ns,
+        elapsed_ns=result.elapsed_ns
+        | {name: section["elapsed_ns"] for name, section in result.sections.items()},
         figures={} if program else _figures(result),
         program=result.samples if program else {},
         hardware=result.hardware,
@@ -309,6 +311,11 @@ def outcome_of(
             "notification": spec.wait.handler_cost_ns,
         },
     )
+
+
+def _usage(section: Mapping[str, int]) -> dict[str, int]:
+    """The kernel's view of a section."""
+    return {name: value for name, value in section.items() if name != "elapsed_ns"}
 
 
 def never_joined(spec: ClusterSpec) -> str:

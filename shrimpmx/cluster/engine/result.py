@@ -16,6 +16,7 @@ from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.rank.samples import load_samples
 from shrimpmx.cluster.rank.session import COUNTERS_BEFORE
 from shrimpmx.native.trace import TraceRecord
+from shrimpmx.shared.control import Control
 from shrimpmx.shared.counter_texts import LONGEST
 
 
@@ -24,19 +25,22 @@ class ClusterResult:
     """Figures of one run; times are ns unless a name says otherwise.
 
     `samples[process][name]`: what each rank's workload returned. `counters[agent]`: at the end;
-    `counters_before[agent]`: when rank 0 began to work. `accounts[process]`: what waiting cost, for
-    ranks during the work only. `usage[process]`: the kernel's view of the same time;
-    `hardware[process]`: what the CPU counted in it, and `hardware_absent` why not, where asked for.
-    `interrupts[node][core][vector]`, `handovers[node][endpoint]`: whole run. `steered`: nodes whose
-    interrupts were sent to other cores while it ran. `lost[rank]`: why a rank did not end its work,
-    in a run that survives that. `absent`: ranks of an MPI program that ended without MPI_Init.
-    `records`: the binary trace, whose `agents` are named by their numbers; `trace` is it in words.
+    `counters_before[agent]`: before the work of rank 0, or outside the sections that MPI ranks have
+    marked by MPI_Pcontrol. `sections[rank]`: if there are such, their `elapsed_ns` and the kernel's
+    view of them. `accounts[process]`: what waiting cost, for ranks during the work only.
+    `usage[process]`: the kernel's view of the same time; `hardware[process]`: what the CPU counted
+    in it, and `hardware_absent` why not, where asked for. `interrupts[node][core][vector]`,
+    `handovers[node][endpoint]`: whole run. `steered`: nodes whose interrupts were sent to other
+    cores while it ran. `lost[rank]`: why a rank did not end its work, in a run that survives that.
+    `absent`: ranks of an MPI program that ended without MPI_Init. `records`: the binary trace,
+    whose `agents` are named by their numbers; `trace` is it in words.
     """
 
     placement: Placement
     samples: dict[str, dict[str, NDArray[np.int64]]] = field(default_factory=dict)
     counters: dict[str, dict[str, int]] = field(default_factory=dict)
     counters_before: dict[str, dict[str, int]] = field(default_factory=dict)
+    sections: dict[str, dict[str, int]] = field(default_factory=dict)
     accounts: dict[str, dict[str, int]] = field(default_factory=dict)
     usage: dict[str, dict[str, int]] = field(default_factory=dict)
     hardware: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -60,7 +64,7 @@ class ClusterResult:
         return [plan.name for plan in self.placement.processes]
 
     def worked(self, agent: str) -> dict[str, int]:
-        """What an agent counted from the moment when rank 0 began to work.
+        """What an agent counted from the moment when rank 0 began to work, or in the sections.
 
         The longest of some times is that of the whole run.
         """
@@ -78,6 +82,8 @@ class ClusterResult:
         for index, plan in enumerate(self.placement.processes):
             self.accounts.setdefault(plan.name, control.runner_account(index))
             self.realtime[plan.name] = control.runner_info(index)["realtime"]
+        if control.sections_begun:
+            self._read_sections(control)
         for node in memory.nodes:
             self.interrupts.append(node.interrupt_counts())
             endpoints = range(node.endpoints_count)
@@ -87,6 +93,17 @@ class ClusterResult:
         if memory.trace is not None:
             self.records = memory.trace.records()
             self.trace = trace_text(memory.trace, self.agents, processes=self.processes)
+
+    def _read_sections(self, control: Control) -> None:
+        """What MPI ranks have marked, in place of all their work."""
+        for index, plan in enumerate(self.placement.processes):
+            if plan.role == "rank":
+                self.sections[plan.name] = control.runner_section(index)
+        within = control.section_counters()
+        self.counters_before = {
+            agent: {name: value - within[agent][name] for name, value in counted.items()}
+            for agent, counted in self.counters.items()
+        }
 
     def read_directory(self, directory: Path) -> None:
         """Take over the files that the ranks wrote."""

@@ -1,0 +1,22 @@
+"""The parts of an MPI program that count; see section.h."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from shrimpmx.shared.layout cimport control_header
+
+cdef extern from "shared/section.h" nogil:
+    struct run_section:
+        uint32_t ranks
+        uint32_t begun
+    struct rank_section:
+        uint32_t within
+        int64_t elapsed_ns
+        int64_t user_ns
+        int64_t system_ns
+        int64_t voluntary_switches
+        int64_t involuntary_switches
+        int64_t minor_faults
+        int64_t major_faults
+    run_section *control_run_section(control_header *control) noexcept
+    rank_section *control_rank_section(control_header *control, uint32_t runner) noexcept
+    uint64_t *control_section_counters(control_header *control, uint32_t agent) noexcept
