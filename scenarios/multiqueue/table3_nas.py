@@ -25,10 +25,10 @@ scenario = Scenario(
     name="multiqueue/table3_nas",
     title="NAS: does an application need a queue for each process?",
     source="Goglin 2010, section 4.6 and table III",
-    shows="16 processes compute on two nodes of eight cores. The packets of one queue are handled on"
-    " all cores in turn (round-robin), or on core 0; or each process has a queue, and runs on the"
-    " core that handles its packets (per-queue). mx is native MX, whose NIC handles packets itself."
-    " The time is that of NPB's timed part. Class A instead of B and C.",
+    shows="16 processes compute on two nodes of eight cores. The packets of one queue are handled"
+    " on all cores in turn (round-robin), or on core 0; or each process has a queue, and runs on"
+    " the core that handles its packets (per-queue). mx is native MX, whose NIC handles packets"
+    " itself. The time is that of NPB's timed part. Class A instead of B and C.",
     parameters={
         "workload": "mpi",
         "program": sys.executable,
