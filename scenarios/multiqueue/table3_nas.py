@@ -15,7 +15,6 @@ import sys
 from shrimpmx.study.scenario import Equals, Near, Ratio, Scenario
 
 CORES = 8
-CPUS = 2 * CORES + 1
 SORT = {"arguments": "-m shrimpmx.applications.nas IS A"}
 IN_TURN, MULTIQUEUE = (
     {"nic": "ethernet", "irq_binding": name} for name in ("round-robin", "per-queue")
@@ -77,7 +76,7 @@ scenario = Scenario(
             of={**SORT, **IN_TURN},
             to=MULTIQUEUE,
             at_least=1.01,
-            cpus=CPUS,
+            cpus=2 * CORES + 1,
         ),
         Near(
             text="7 of 8 events are handed over in turn",
