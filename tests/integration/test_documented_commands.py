@@ -37,6 +37,7 @@ BUILD_FILES = ("setup.py", "setup.cfg", "pyproject.toml")
 ELSEWHERE = {
     ".venv/bin/python -m pytest": "is the suite itself",
     ".venv/bin/python tools/collectives.py": "takes minutes; is run by hand",
+    ".venv/bin/python tools/compare_mpi.py": "takes ten minutes and other MPIs; is run by hand",
     ".venv/bin/python tools/explore_known.py": "takes ten minutes; is run by hand",
     ".venv/bin/python tools/floors.py": "takes a minute; tests/integration/test_floors.py runs it",
     ".venv/bin/python tools/mutations.py": "breaks the clone that it runs in; is run by hand",
