@@ -16,7 +16,7 @@ from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.commands import mpi_options
 from shrimpmx.commands.engines import chosen_engine
-from shrimpmx.commands.explore_report import print_findings
+from shrimpmx.commands.explore_report import print_findings, print_unfinished
 from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
 from shrimpmx.commands.mpirun import EXIT_LATE
 from shrimpmx.commands.progress import BudgetBar
@@ -228,7 +228,10 @@ def _report(
     """
     document = exploration.sweep.last_document or {}
     findings = exploration.findings()
-    if findings is not None:
+    shortage = exploration.shortage()
+    if findings is not None and shortage:
+        print_unfinished(findings, console())
+    elif findings is not None:
         limits = dict.fromkeys(limit for p in document["points"] for limit in p["limits"])
         cpus = exploration.sweep.points[0].parameters.cluster.cpus or os.sched_getaffinity(0)
         machine = (processes, len(cpus))
@@ -236,12 +239,12 @@ def _report(
     if options.json:
         found = {} if findings is None else findings.as_dict()
         write_json(options.json, {**document, "explore": found})
-    if findings is not None:
+    if findings is not None and not shortage:
         chart = chart_of(findings, shlex.join(Path(word).name for word in options.words))
         for path in save(chart, options.plot or output / "plots", FORMATS):
             print(path)
     print(f"result: {output}")
-    if shortage := exploration.shortage():
+    if shortage:
         raise InputError(shortage)
     if findings is None:
         check_possible(document)

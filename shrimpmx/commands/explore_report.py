@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -18,9 +18,13 @@ from shrimpmx.study.explore.words import SECONDS, recommendation, rests_on
 
 TITLES = {"time": "time, s", "cpu": "CPU, s", "interrupts": "interrupts"}
 RECOMMENDED, ALIKE, FRONTIER = "→", "=", "*"
-LEGEND = f"""medians over runs, [low, high] the 95 % interval
+INTERVALS = "medians over runs, [low, high] the 95 % interval"
+LEGEND = f"""{INTERVALS}
 {RECOMMENDED} recommended; {ALIKE} cannot be told apart from it by what was asked for
 {FRONTIER} on the frontier: no other setting is better in time, CPU time and interrupts"""
+
+# What stands before a setting in the table.
+Mark = Callable[[Findings, int], str]
 
 
 def print_findings(
@@ -34,13 +38,10 @@ def print_findings(
 
     `machine`: processes of a run, and the CPUs that they had; `limits`: why their times say less.
     """
-    console.print(_table(findings))
-    console.print(f"[dim]{escape(LEGEND)}[/dim]", soft_wrap=True)
-    for setting in findings.failed:
-        console.print(f"failed: {escape(setting.name)}: {escape(setting.measured.failed)}")
+    _print_settings(findings, console, _mark, LEGEND)
     _print_lines(console, "Recommended", recommendation(findings))
     console.print("\n[bold]On a real machine[/bold]")
-    for advice in findings.advice():
+    for advice in findings.advice(crowded=machine[0] > machine[1]):
         console.print(f"  # {escape(advice.heading)}", soft_wrap=True)
         for command in advice.commands:
             console.print(f"  {escape(command)}", soft_wrap=True)
@@ -51,13 +52,26 @@ def print_findings(
     console.print()
 
 
+def print_unfinished(findings: Findings, console: Console) -> None:
+    """Print the settings that have run, where others have not: nothing is recommended yet."""
+    _print_settings(findings, console, lambda _findings, _index: "", INTERVALS)
+    console.print()
+
+
+def _print_settings(findings: Findings, console: Console, mark: Mark, legend: str) -> None:
+    console.print(_table(findings, mark))
+    console.print(f"[dim]{escape(legend)}[/dim]", soft_wrap=True)
+    for setting in findings.failed:
+        console.print(f"failed: {escape(setting.name)}: {escape(setting.measured.failed)}")
+
+
 def _print_lines(console: Console, title: str, lines: Sequence[str]) -> None:
     console.print(f"\n[bold]{title}[/bold]")
     for line in lines:
         console.print(f"  {escape(line)}", soft_wrap=True)
 
 
-def _table(findings: Findings) -> Table:
+def _table(findings: Findings, mark: Mark) -> Table:
     """A row for each setting, those that were recommended first; intervals of the objective."""
     table = Table("", "setting", *TITLES.values(), "runs", box=SIMPLE_HEAD, pad_edge=False)
     table.columns[1].no_wrap = True
@@ -70,7 +84,7 @@ def _table(findings: Findings) -> Table:
         setting = findings.settings[index]
         cells = [_cell(setting, figure, findings.objective) for figure in FIGURES]
         runs = str(setting.measured.runs)
-        table.add_row(_mark(findings, index), escape(setting.name), *cells, runs)
+        table.add_row(mark(findings, index), escape(setting.name), *cells, runs)
     return table
 
 

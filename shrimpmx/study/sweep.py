@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import json
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,6 +113,7 @@ class Sweep:
     changes: Sequence[str] = ()
     made_with: Mapping[str, Any] = field(default_factory=dict)
     order: Order = every_run
+    clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
         self.points = self.scenario.points()
@@ -292,12 +294,14 @@ class Sweep:
         disturbed = bool(self.neighbours())
         for attempt in range(MIXED_RETRIES + 1):
             before, before_ns = self.prober(cpus)
+            begin = self.clock()
             try:
                 outcome = self.executor(plan.point, self.seed + plan.index)
             except PlacementError as error:
                 return impossible_run(plan.point, self.scenario.metrics, str(error))
             except PointFailedError as error:
                 return failed_run(plan.point, self.scenario.metrics, str(error))
+            took_s = self.clock() - begin
             after, after_ns = self.prober(cpus)
             state = before if before == after else "mixed"
             if outcome.dilation >= DISTANCE_DILATION:
@@ -305,7 +309,8 @@ class Sweep:
             if state != "mixed" or outcome.steered or attempt == MIXED_RETRIES:
                 break
         run = run_data(plan.point, outcome, self.scenario.metrics, state, [before_ns, after_ns])
-        return {**run, "disturbed": disturbed or bool(self.neighbours())}
+        disturbed = disturbed or bool(self.neighbours())
+        return {**run, "took_s": took_s, "disturbed": disturbed}
 
 
 def probed_cpus(point: Point) -> list[int]:

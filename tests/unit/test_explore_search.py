@@ -21,9 +21,10 @@ from support.exploring import (
 from shrimpmx.errors import DeadlineError, InputError
 from shrimpmx.results.result import load_result
 from shrimpmx.study.explore.choice import OBJECTIVES, frontier, ranked
-from shrimpmx.study.explore.exploration import PATIENCE
+from shrimpmx.study.explore.exploration import FIRST_S, PATIENCE
 from shrimpmx.study.explore.findings import Findings
 from shrimpmx.study.explore.grid import PLACEMENTS, placement_of
+from shrimpmx.study.explore.halving import Halving
 from shrimpmx.study.explore.measured import Comparison
 from shrimpmx.study.scenario import Point
 
@@ -160,31 +161,84 @@ def test_an_exploration_goes_on_with_what_another_has_kept(tmp_path: Path) -> No
     assert len(stored["points"]) == 48
 
 
-def test_a_run_much_slower_than_the_fastest_is_given_up() -> None:
+def test_an_exploration_that_goes_on_knows_how_long_runs_take(tmp_path: Path) -> None:
+    first, scenario = Program(cost, noise=0.04), scenario_of()
+
+    def interrupted(point: Point, seed: int, limit_s: float) -> Any:
+        if len(first.ran) == 48:
+            raise KeyboardInterrupt
+        return first(point, seed, limit_s)
+
+    explored = exploration(first, scenario, execute=interrupted, output=tmp_path / "result")
+    with pytest.raises(KeyboardInterrupt):
+        explored.run()
+    again = Program(cost, noise=0.04)
+    exploration(again, scenario, 200.0, output=tmp_path / "result", resume=True).run()
+    runs = Counter(again.ran)
+    # It halves as from the start: a few runs of many settings, many of few.
+    assert len(runs) == 24
+    assert sum(count <= 3 for count in runs.values()) >= 12
+    assert max(runs.values()) >= 8
+    assert max(again.limits) <= PATIENCE * (START_S + 1.1)
+
+
+def test_without_any_times_a_round_is_one_lap() -> None:
+    ran: Counter[int] = Counter()
+    halving = Halving(
+        range(16), lambda i: measured([1.0 + i] * (1 + ran[i])), "time", 60.0, lambda: 0.0, most=4
+    )
+    ran.update(halving)
+    assert sorted(ran.values()) == [1] * 4 + [2] * 2 + [3] * 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_run_much_slower_than_the_fastest_is_given_up(seed: int) -> None:
     def execute(point: Point, seed: int, limit_s: float) -> Any:
-        if point.shown["wait"] == "spin" and len(program.ran):
+        if point.shown["wait"] == "spin":
             program.now += limit_s
             program.limits.append(limit_s)
             raise DeadlineError("late")
         return program(point, seed, limit_s)
 
     program = Program(lambda _: (2.0, 1.0, 1))
-    explored = exploration(program, scenario_of(1), execute=execute)
+    explored = exploration(program, scenario_of(1), execute=execute, seed=seed)
     explored.run()
-    assert program.limits[0] == 300.0
-    assert max(program.limits[1:]) == PATIENCE * (2 + START_S)
+    # One that hangs before any other has run costs its share of the budget, not all of it.
+    assert program.limits[0] == FIRST_S
     found = explored.findings()
     assert found is not None
-    late = [each for each in found.failed if each.point.shown["wait"] == "spin"]
-    assert "given up after 25.0 s" in late[-1].measured.failed
+    assert {each.point.shown["wait"] for each in found.failed} == {"spin"}
+    assert best_of(found)["wait"] != "spin"
+    reasons = [each.measured.failed for each in found.failed]
+    assert any(f"given up after {PATIENCE * (2 + START_S)} s" in reason for reason in reasons)
+    assert explored.shortage() == ""
+
+
+def test_a_budget_gives_the_first_runs_equal_shares() -> None:
+    def execute(point: Point, seed: int, limit_s: float) -> Any:
+        if len(program.limits) < 2:
+            program.now += limit_s
+            program.limits.append(limit_s)
+            raise DeadlineError("late")
+        return program(point, seed, limit_s)
+
+    program = Program(lambda _: (2.0, 1.0, 1))
+    explored = exploration(program, scenario_of(1), 16 * 50.0, execute=execute)
+    explored.run()
+    assert program.limits[:3] == [50.0] * 3
+    found = explored.findings()
+    assert found is not None
+    assert len(found.failed) == 2
 
 
 def test_a_budget_in_which_no_run_ends_is_refused() -> None:
     def execute(point: Point, seed: int, limit_s: float) -> Any:
+        program.now += limit_s
         raise DeadlineError("late")
 
-    explored = exploration(Program(cost), scenario_of(), 60.0, execute=execute)
-    with pytest.raises(InputError, match="no run ended within 60 s"):
+    program = Program(cost)
+    explored = exploration(program, scenario_of(), 60.0, execute=execute)
+    with pytest.raises(InputError, match="no run ended within 30 s"):
         explored.run()
 
 
@@ -198,6 +252,21 @@ def test_the_order_is_by_the_objective_and_then_by_what_is_left() -> None:
     assert ranked(settings, OBJECTIVES["time"]) == [2, 1, 0, 3]
     assert ranked(settings, OBJECTIVES["cpu"])[0] == 3
     assert ranked(settings, OBJECTIVES["interrupts"]) == [3, 0, 2, 1]
+
+
+def test_cpu_time_decides_only_between_settings_that_are_likely_as_good() -> None:
+    scatter = [0.7, 0.8, 0.9, 1.1, 1.2, 1.3]
+    settings = {
+        0: measured([1.0 * each for each in scatter], [9.0] * 6),
+        1: measured([1.12 * each for each in scatter], [1.0] * 6),
+    }
+    compared = Comparison(settings, "time")
+    assert compared.tied() == [0, 1]
+    assert compared.as_good() == [0]
+    assert ranked(settings, OBJECTIVES["time"]) == [0, 1]
+    # Where nothing tells the noise, medians do.
+    single = {0: measured([1.0], [9.0]), 1: measured([1.01], [1.0]), 2: measured([1.03], [0.5])}
+    assert ranked(single, OBJECTIVES["time"]) == [1, 0, 2]
 
 
 def test_settings_with_few_runs_have_the_noise_of_all() -> None:

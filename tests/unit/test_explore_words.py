@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import re
 from pathlib import Path
@@ -13,7 +14,7 @@ from support.exploring import Program, exploration, scenario_of
 
 from shrimpmx.cli import main, parse
 from shrimpmx.commands.explore import scenario_of as scenario_of_options
-from shrimpmx.commands.explore_report import print_findings
+from shrimpmx.commands.explore_report import print_findings, print_unfinished
 from shrimpmx.report.plot.chart import MapPanel
 from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
 from shrimpmx.study.explore.advice import advice_of
@@ -49,7 +50,7 @@ def findings(*, budget_s: float = 100.0, marks: bool = True) -> Findings:
 
 
 def test_a_setting_becomes_what_a_machine_takes() -> None:
-    assert "ethtool -C IF adaptive-rx off rx-usecs 75" in commands()
+    assert "ethtool -C IF adaptive-rx off rx-usecs 75 rx-frames 0" in commands()
     assert "ethtool -C IF adaptive-rx off rx-usecs 0 rx-frames 1" in commands(coalescing="disabled")
     assert "ethtool -L IF combined 4" in commands()
     assert any("smp_affinity_list" in each for each in commands())
@@ -58,6 +59,26 @@ def test_a_setting_becomes_what_a_machine_takes() -> None:
     assert any("mpi_yield_when_idle 1" in each for each in commands(wait="sched"))
     assert any("busy_poll=0" in each for each in commands(wait="block"))
     assert any("busy_poll=50" in each for each in commands(wait="spin"))
+
+
+def test_a_setting_that_needs_marks_is_a_comment_beside_the_best_that_does_not() -> None:
+    found = findings()
+    assert found.ordinary is not None
+    ordinary = advice_of(found.settings[found.ordinary].point)
+    advice = found.advice()
+    assert advice[:-1] == ordinary
+    assert not advice[-1].commands
+    assert found.settings[found.best].name in advice[-1].heading
+    plain = dataclasses.replace(found, best=found.ordinary, ordinary=None)
+    assert plain.advice() == ordinary
+
+
+def test_advice_on_waiting_says_where_it_holds() -> None:
+    for wait in WAITS:
+        scenario = scenario_of(2, coalescing=["timeout"], placement=["one-core"], wait=[wait])
+        (point,) = scenario.points()
+        assert "share CPUs" in advice_of(point, crowded=True)[2].note
+        assert "share CPUs" not in advice_of(point)[2].note
 
 
 @pytest.mark.parametrize("coalescing", COALESCING_NAMES)
@@ -87,6 +108,42 @@ def test_the_recommendation_names_what_is_alike_and_what_needs_no_marks() -> Non
     assert 1.6 < float(ratio[1]) < 2.0
     plain = findings(marks=False)
     assert {plain.settings[index].name for index in plain.tied} >= {plain.settings[plain.best].name}
+
+
+def test_the_recommendation_says_what_decided_and_whether_it_is_decided() -> None:
+    found = dataclasses.replace(findings(), near=0.6)
+    several = dataclasses.replace(found, tied=[0, 1], as_good=[0, 1], best=0)
+    alone = dataclasses.replace(several, as_good=[0])
+    assert "least CPU time" in "\n".join(recommendation(several))
+    assert "shortest median run time" in "\n".join(recommendation(alone))
+    for near, chance in ((0.3, 0.9), (None, None)):
+        unsure = dataclasses.replace(alone, near=near, chance=chance)
+        assert "Not decided" in "\n".join(recommendation(unsure))
+    assert "Not decided" not in "\n".join(recommendation(alone))
+
+
+def test_many_tied_settings_are_not_all_named() -> None:
+    found = findings()
+    settings = {
+        index: dataclasses.replace(found.settings[found.best], index=index, name=f"name{index}")
+        for index in range(7)
+    }
+    many = dataclasses.replace(found, settings=settings, best=0, tied=range(7), ordinary=None)
+    words = "\n".join(recommendation(many))
+    assert "name1; name2; name3 and 3 others (= above)" in words
+    assert "name4" not in words
+    five = "\n".join(recommendation(dataclasses.replace(many, tied=range(5))))
+    assert "name4" in five
+
+
+def test_settings_that_are_not_all_run_are_shown_without_a_recommendation() -> None:
+    found = findings()
+    page = io.StringIO()
+    print_unfinished(found, Console(file=page, width=80))
+    for setting in found.usable:
+        assert re.search(rf"^ +{setting.name} ", page.getvalue(), re.M)
+    assert "→" not in page.getvalue()
+    assert "ommended" not in page.getvalue()
 
 
 def test_times_of_shared_cpus_and_of_dilated_hosts_are_called_so() -> None:

@@ -25,6 +25,9 @@ ORDINARY = ("disabled", "timeout", "adaptive", "dim", "dim-cqe", "napi-defer", "
 _SPINNING = ("spin", "spin-sched", "spin-block", "spin-notify", "adaptive", "conditional")
 
 
+CROWDED = "holds where ranks share CPUs; with a core for each rank keep your MPI's default"
+
+
 @dataclass(frozen=True)
 class Advice:
     """Commands for a shell, IF being the interface, under a heading; `note`: what they lack."""
@@ -34,27 +37,35 @@ class Advice:
     note: str = ""
 
 
-def advice_of(point: Point) -> list[Advice]:
-    """What a machine has to be told for the setting of a point."""
+def advice_of(point: Point, *, crowded: bool = False) -> list[Advice]:
+    """What a machine has to be told for the setting of a point; `crowded`: that was found where
+    processes were more than CPUs.
+    """
     parameters = point.parameters
     placement = placement_of(point.shown, parameters.host.cores)
     return [
         _coalescing(parameters.nic, parameters.host),
         _placement(placement, parameters.host.cores, parameters.cluster.bind_to),
-        _waiting(parameters.wait.strategy),
+        _waiting(parameters.wait.strategy, crowded),
     ]
+
+
+def advice_on_marks(point: Point, name: str) -> Advice:
+    """A setting whose coalescing no NIC has, beside the commands of an ordinary one: a comment."""
+    marks = _coalescing(point.parameters.nic, point.parameters.host)
+    commands = "".join(f"{command}: " for command in marks.commands)
+    return Advice(f"better, with another NIC: {name}", (), commands + marks.note)
 
 
 def _coalescing(nic: NicParameters, host: HostParameters) -> Advice:
     name = nic.coalescing
     heading = f"the NIC interrupts: coalescing {name}"
-    fixed = f"ethtool -C IF adaptive-rx off rx-usecs {nic.rx_usecs}"
-    frames = f" rx-frames {nic.rx_frames}" if nic.rx_frames else ""
+    fixed = f"ethtool -C IF adaptive-rx off rx-usecs {nic.rx_usecs} rx-frames {nic.rx_frames}"
     adaptive = "ethtool -C IF adaptive-rx on"
     if name == "disabled":
         return Advice(heading, ("ethtool -C IF adaptive-rx off rx-usecs 0 rx-frames 1",))
     if name == "timeout":
-        return Advice(heading, (fixed + frames,))
+        return Advice(heading, (fixed,))
     if name == "adaptive":
         note = "each driver adapts by rules of its own; these are those of Intel's"
         return Advice(heading, (adaptive,), note)
@@ -69,7 +80,7 @@ def _coalescing(nic: NicParameters, host: HostParameters) -> Advice:
     note = (
         "needs a NIC whose firmware heeds the marks of Open-MX's packets; ethtool cannot ask for it"
     )
-    return Advice(heading, (fixed + frames,) if name != "marks-adaptive" else (adaptive,), note)
+    return Advice(heading, (fixed,) if name != "marks-adaptive" else (adaptive,), note)
 
 
 def _deferring(host: HostParameters) -> tuple[str, ...]:
@@ -88,6 +99,8 @@ def _suspending(host: HostParameters) -> str:
 
 def _placement(placement: str, cores: int, bind_to: str) -> Advice:
     mpirun = f"mpirun --bind-to {bind_to} ...    # Open MPI; MPICH: -bind-to {bind_to}"
+    if bind_to != "none":
+        mpirun += "; without either: taskset -c CORE PROGRAM"
     if cores == 1:
         heading = "where interrupts go: nodes of one core leave nothing to choose"
         return Advice(heading, (mpirun,))
@@ -125,8 +138,9 @@ def _placement(placement: str, cores: int, bind_to: str) -> Advice:
     )
 
 
-def _waiting(strategy: str) -> Advice:
+def _waiting(strategy: str, crowded: bool) -> Advice:
     heading = f"how ranks wait: {strategy}"
+    crowd = CROWDED if crowded else ""
     if strategy == "spin":
         return Advice(
             heading,
@@ -136,6 +150,7 @@ def _waiting(strategy: str) -> Advice:
                 "export MV2_USE_BLOCKING=0 I_MPI_WAIT_MODE=0    # MVAPICH2; Intel MPI",
                 *_busy_poll(BUSY_POLL_US),
             ),
+            crowd,
         )
     if strategy == "sched":
         return Advice(
@@ -146,6 +161,7 @@ def _waiting(strategy: str) -> Advice:
                 "export I_MPI_THREAD_YIELD=2    # Intel MPI",
                 *_busy_poll(0),
             ),
+            crowd,
         )
     note = ""
     commands: tuple[str, ...] = (
@@ -162,7 +178,7 @@ def _waiting(strategy: str) -> Advice:
             "Open MPI, and MPICH but for its old channel ch3:sock, cannot sleep in a wait; the "
             "nearest Open MPI has is to yield: mpirun --mca mpi_yield_when_idle 1"
         )
-    return Advice(heading, commands, note)
+    return Advice(heading, commands, "; ".join(filter(None, (note, crowd))))
 
 
 def _busy_poll(microseconds: int) -> Sequence[str]:

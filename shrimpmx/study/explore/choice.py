@@ -17,15 +17,15 @@ OBJECTIVES = {
 def ranked(settings: Mapping[int, Measured], figures: Sequence[str], seed: int = 1) -> list[int]:
     """The settings, all usable, best first.
 
-    The best by the first figure and those that cannot be told apart from it come first, in their
-    order by the figures behind it; the others follow by their medians.
+    Those that are as good as the best by the first figure come first, in their order by the
+    figures behind it; the others follow by their medians.
     """
     if len(settings) < 2 or not figures:
         return list(settings)
     compared = Comparison(settings, figures[0], seed)
-    tied = compared.tied()
-    rest = sorted(settings.keys() - tied, key=lambda index: (compared.medians[index], index))
-    best = {index: settings[index] for index in sorted(tied, key=compared.medians.__getitem__)}
+    as_good = compared.as_good()
+    rest = sorted(settings.keys() - as_good, key=lambda index: (compared.medians[index], index))
+    best = {index: settings[index] for index in sorted(as_good, key=compared.medians.__getitem__)}
     return ranked(best, figures[1:], seed) + rest
 
 

@@ -27,7 +27,7 @@ from shrimpmx.study.sweep import Progress, Sweep
 # A run may take so many times as long as the fastest one, and as many seconds at least; what is
 # slower than that is out (ours).
 PATIENCE, PATIENCE_S = 10.0, 10.0
-# Until a run has ended one may take so many seconds, however short the budget is (ours).
+# Until a run has ended one may take so many seconds, however short its share of the budget (ours).
 FIRST_S = 30.0
 # A program that failed under so many settings, and ran under none, fails everywhere (ours).
 FAILURES = 2
@@ -68,6 +68,8 @@ class Exploration:
         self._clock = clock
         self._fastest_s: float | None = None
         self._failure: AgentError | None = None
+        # By setting: the limit that its run reached before any other had ended, s.
+        self._given_up_s: dict[int, float] = {}
         self.sweep = Sweep(
             scenario,
             self._run,
@@ -80,6 +82,7 @@ class Exploration:
             made_with=made_with or {},
             dilation_of=dilation_of,
             order=self._plans,
+            clock=clock,
         )
         settings = [point.index for point in self.sweep.points]
         self.halving = Halving(settings, self.measured, objective, budget_s, clock, seed, most)
@@ -88,7 +91,7 @@ class Exploration:
         """Run settings until the budget is spent or the best one is settled; the result.
 
         Raises the error of a program that fails everywhere, and InputError if no run ends within
-        the budget.
+        its share of the budget.
         """
         return self.sweep.run()
 
@@ -122,18 +125,43 @@ class Exploration:
         )
 
     def _plans(self, sweep: Sweep) -> Iterator[RunPlan]:
+        self._recall(sweep)
         for index in self.halving:
             point, repeats = sweep.points[index], sweep.scenario.repeats
             number = len(sweep.runs_of(point))
             yield RunPlan(point.index * repeats + number, point, number)
             self._end_if_all_fail()
+        self._check_any_ended()
+
+    def _recall(self, sweep: Sweep) -> None:
+        """Learn from the runs that an interrupted exploration has kept how long they take."""
+        for point in sweep.points:
+            for run in sweep.runs_of(point):
+                if "took_s" in run:
+                    self._learn(point.index, run["took_s"])
+
+    def _learn(self, index: int, took_s: float) -> None:
+        self.halving.note(index, took_s)
+        self._fastest_s = min(took_s, self._fastest_s or took_s)
 
     def _end_if_all_fail(self) -> None:
-        found = [self.measured(index) for index in self.halving.settings]
-        failures = sum(bool(each.failed) for each in found)
-        hopeless = failures >= min(FAILURES, len(found)) and not any(each.usable for each in found)
+        found = {index: self.measured(index) for index in self.halving.settings}
+        # A run that may only have had too little time is no sign that all others fail.
+        failures = sum(bool(found[index].failed) for index in found.keys() - self._given_up_s)
+        hopeless = failures >= min(FAILURES, len(found)) and not self._any_usable()
         if hopeless and self._failure is not None:
             raise self._failure
+
+    def _check_any_ended(self) -> None:
+        if self._given_up_s and self._failure is None and not self._any_usable():
+            raise InputError(
+                f"no run ended within {max(self._given_up_s.values()):g} s, its share of a budget "
+                f"of {self._budget_s:g} s: raise --budget, explore fewer settings, or let the "
+                "program do less"
+            )
+
+    def _any_usable(self) -> bool:
+        return any(self.measured(index).usable for index in self.halving.settings)
 
     def _run(self, point: Point, seed: int) -> Outcome:
         begin, limit_s = self._clock(), self._limit_s()
@@ -142,28 +170,27 @@ class Exploration:
         except InterruptedRunError:
             raise
         except DeadlineError as error:
-            self._failure = error
+            if limit_s == self._timeout_s:
+                self._failure = error
+            elif self._fastest_s is None:
+                self._given_up_s[point.index] = limit_s
             raise PointFailedError(self._late(limit_s)) from error
         except AgentError as error:
             self._failure = error
             raise PointFailedError(str(error)) from error
-        took_s = self._clock() - begin
-        self._fastest_s = min(took_s, self._fastest_s or took_s)
+        self._learn(point.index, self._clock() - begin)
         return outcome
 
     def _limit_s(self) -> float:
-        """How long the next run may take."""
+        """How long the next run may take: its share of the budget until one has ended."""
         if self._fastest_s is None:
-            return min(self._timeout_s, max(self.halving.left_s, FIRST_S))
+            share_s = self.halving.left_s / max(1, len(self.halving.pending()))
+            return min(self._timeout_s, max(share_s, FIRST_S))
         return min(self._timeout_s, max(PATIENCE_S, PATIENCE * self._fastest_s))
 
     def _late(self, limit_s: float) -> str:
-        if self._fastest_s is not None and limit_s < self._timeout_s:
-            return (
-                f"given up after {limit_s:.1f} s, where the fastest run took {self._fastest_s:.1f}"
-            )
-        if limit_s < self._timeout_s:
-            raise InputError(
-                f"no run ended within {limit_s:g} s: raise --budget, or let the program do less"
-            )
-        return f"did not end within {limit_s:g} s (--timeout)"
+        if limit_s == self._timeout_s:
+            return f"did not end within {limit_s:g} s (--timeout)"
+        if self._fastest_s is None:
+            return f"given up after {limit_s:.1f} s, its share of the budget, before any had ended"
+        return f"given up after {limit_s:.1f} s, where the fastest run took {self._fastest_s:.1f}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shrimpmx.results.statistics import Summary, summarise
-from shrimpmx.study.explore.advice import ORDINARY, Advice, advice_of
+from shrimpmx.study.explore.advice import ORDINARY, Advice, advice_of, advice_on_marks
 from shrimpmx.study.explore.choice import OBJECTIVES, frontier, ranked
 from shrimpmx.study.explore.measured import FIGURES, Comparison, Measured
 from shrimpmx.study.scenario import Point
@@ -34,11 +34,12 @@ class Setting:
 class Findings:
     """Of all settings that have run, by number.
 
-    `best` is the recommended one, `tied` are the finalists that cannot be told apart from it by
-    the objective, with it, `early` the others of which that holds: they were dropped after few
-    runs. `chance`, 0 to 1: how likely the best one has the least figure of all; `near`: or at
-    most 5 % more; None if no setting ran twice. `ordinary` is the best one that a NIC without
-    marks can have, if that is another.
+    `best` is the recommended one; `tied` are the finalists that cannot be told apart by the
+    objective, with it; `early` the others of which that holds: they were dropped after few runs;
+    `as_good` are those of the tied between which the other figures decided. `chance`, 0 to 1: how
+    likely one of the tied has the least figure of all; `near`: how likely the recommended one has
+    at most 5 % more than that; None if no setting ran twice. `ordinary` is the best one that a
+    NIC without marks can have, if that is another.
     """
 
     objective: str
@@ -47,6 +48,7 @@ class Findings:
     best: int
     tied: Sequence[int]
     early: Sequence[int]
+    as_good: Sequence[int]
     chance: float | None
     near: float | None
     ordinary: int | None
@@ -61,9 +63,15 @@ class Findings:
         """Settings under which the program failed."""
         return [each for each in self.settings.values() if each.measured.failed]
 
-    def advice(self) -> list[Advice]:
-        """The recommended setting as commands."""
-        return advice_of(self.settings[self.best].point)
+    def advice(self, *, crowded: bool = False) -> list[Advice]:
+        """The recommended setting as commands; of one that needs marks the best one without them,
+        and that as a comment. `crowded`: CPUs were fewer than processes.
+        """
+        best = self.settings[self.best]
+        if self.ordinary is None:
+            return advice_of(best.point, crowded=crowded)
+        ordinary = advice_of(self.settings[self.ordinary].point, crowded=crowded)
+        return [*ordinary, advice_on_marks(best.point, best.name)]
 
     def as_dict(self) -> dict[str, Any]:
         """For other programs."""
@@ -72,6 +80,7 @@ class Findings:
             "recommended": self._named([self.best])[0],
             "parameters": self.settings[self.best].point.shown,
             "tied": self._named(self.tied),
+            "as_good": self._named(self.as_good),
             "tied_early": self._named(self.early),
             "frontier": self._named(self.frontier),
             "chance_that_best_is_tied": self.chance,
@@ -119,6 +128,7 @@ def findings_of(
         frontier=frontier(usable),
         best=best,
         tied=[index for index in finalists if index in tied],
+        as_good=last.as_good(),
         early=[i for i in compared.tied() if i not in finalists],
         chance=compared.chance(tied) if compared.known else None,
         near=compared.chance([best], NEAR) if compared.known else None,

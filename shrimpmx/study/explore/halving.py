@@ -25,7 +25,8 @@ class Halving:
     has failed runs no more (Jamieson and Talwalkar 2016; the rules of its end are ours).
 
     Iteration gives the setting that is to run now; the caller runs it before it goes on, and
-    `measured` tells what all its runs gave, also those from before. No run begins that would
+    says by `note` what that took; `measured` tells what all its runs gave, also those from before,
+    which the caller notes as well. No run begins that would
     probably end behind `budget_s`, by the run of the same setting before it or the mean one; and
     none of a setting that has run so often as the `most`.
     """
@@ -54,6 +55,10 @@ class Halving:
     def left_s(self) -> float:
         """What is left of the budget, which is spent from the first run on."""
         return self._budget_s if self._end is None else max(0.0, self._end - self._clock())
+
+    def note(self, index: int, took_s: float) -> None:
+        """What a run of a setting that did not fail took, from the start of its processes on."""
+        self._took_s[index] = took_s
 
     def pending(self) -> list[int]:
         """The settings that have not run."""
@@ -94,17 +99,18 @@ class Halving:
         for index in order:
             if self._expected_s(index) > self.left_s or self.left_s == 0:
                 continue
-            if self.measured(index).runs >= self._most:
+            each = self.measured(index)
+            if each.failed or each.runs >= self._most:
                 continue
-            begin = self._clock()
             yield index
-            self._took_s[index] = self._clock() - begin
 
     def _laps(self, alive: Sequence[int]) -> int:
-        """How often each of them runs in a round: its share of the time that is left."""
+        """How often each of them runs in a round: its share of the time that is left; once where
+        nothing tells how long a run takes.
+        """
         rounds = 1 + math.ceil(math.log2(max(1.0, len(alive) / FINALISTS)))
         lap_s = sum(map(self._expected_s, alive))
-        return max(1, int(self.left_s / rounds / lap_s) if lap_s > 0 else self._most)
+        return max(1, int(self.left_s / rounds / lap_s) if lap_s > 0 else 1)
 
     def _close(self, alive: Sequence[int]) -> list[int]:
         """Those that run once more: all that cannot be told apart from the best; none once it is

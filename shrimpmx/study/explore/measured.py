@@ -18,6 +18,8 @@ OWN_NOISE = 5
 # Settings that differ by less are as good as each other: the figures of one and the same setting
 # differ by that from one exploration to the next (ours).
 ALIKE = 1.02
+# How likely a setting is at least as good as the best that other figures decide between (ours).
+LIKELY = 0.5
 # The lower end of a 95 % interval.
 LOW_END = 2.5
 
@@ -78,6 +80,7 @@ class Comparison:
             index: _resampled(each.samples[figure], noise, seed + index)
             for index, each in settings.items()
         }
+        self._least = np.min(list(self._resampled.values()), axis=0)
 
     def tied(self) -> list[int]:
         """The leader, and the settings that cannot be told apart from it: the interval of their
@@ -90,13 +93,22 @@ class Comparison:
             if index == self.leader or np.percentile(medians - ALIKE * least, LOW_END) <= 0
         ]
 
+    def as_good(self) -> list[int]:
+        """The leader, and the settings that are more likely than not within ALIKE of the least
+        figure; by medians where no noise is known.
+        """
+        return [
+            index
+            for index in self._resampled
+            if index == self.leader or self.chance([index], ALIKE) >= LIKELY
+        ]
+
     def chance(self, indices: Iterable[int], within: float = 1.0) -> float:
         """The share of resamples, 0 to 1, in which one of these settings has the least figure of
         all, or at most `within` times that.
         """
-        least = np.min(list(self._resampled.values()), axis=0)
         best = np.min([self._resampled[index] for index in indices], axis=0)
-        return float(np.mean(best <= within * least))
+        return float(np.mean(best <= within * self._least))
 
 
 def _deviations(samples: Iterable[Samples]) -> Samples:

@@ -21,6 +21,18 @@ PLACES = {"time": "run time", "cpu": "CPU time", "interrupts": "interrupts"}
 LEAST = {"time": "shortest run time", "cpu": "least CPU time", "interrupts": "fewest interrupts"}
 
 
+MEDIANS = {
+    "time": "shortest median run time",
+    "cpu": "least median CPU time",
+    "interrupts": "fewest interrupts in the median",
+}
+# More tied settings than these are not all named, but so many of them (ours).
+TIED_MOST, TIED_NAMED = 5, 3
+# Below this chance to be near the best nothing is decided (ours).
+DECIDED = 0.5
+UNDECIDED = "Not decided: raise --budget or explore fewer settings."
+
+
 def figure_words(setting: Setting, figure: str) -> str:
     """A median with its unit."""
     median = setting.summary(figure).median
@@ -36,10 +48,7 @@ def recommendation(findings: Findings) -> list[str]:
     lines = [f"For {WISHES[findings.objective]}: {best.name} ({figures})."]
     others = [findings.settings[index].name for index in findings.tied if index != findings.best]
     if others:
-        lines.append(
-            f"It cannot be told apart by that from: {'; '.join(others)}. Of these it has the "
-            f"{_then(findings.objective)}."
-        )
+        lines.append(f"It cannot be told apart by that from: {_listed(others)}. {_why(findings)}")
     if findings.early:
         count = len(findings.early)
         lines.append(
@@ -50,26 +59,37 @@ def recommendation(findings: Findings) -> list[str]:
     return [*lines, ordinary] if ordinary else lines
 
 
-def _then(objective: str) -> str:
-    """The figures that decide between settings that are alike."""
-    _, second, third = OBJECTIVES[objective]
-    return f"{LEAST[second]}, or where that is alike too the {LEAST[third]}"
+def _listed(names: Sequence[str]) -> str:
+    """All names, or a few and how many more the table marks, where these and one are too many."""
+    if len(names) < TIED_MOST:
+        return "; ".join(names)
+    rest = len(names) - TIED_NAMED
+    return f"{'; '.join(names[:TIED_NAMED])} and {rest} others (= above)"
+
+
+def _why(findings: Findings) -> str:
+    """What decided between settings that cannot be told apart."""
+    first, second, third = OBJECTIVES[findings.objective]
+    if len(findings.as_good) == 1:
+        return f"It has the {MEDIANS[first]}."
+    return (
+        f"Of those that are as good, more likely than not within {100 * ALIKE - 100:.0f} %, it has "
+        f"the {LEAST[second]}, or where that is as good too the {LEAST[third]}."
+    )
 
 
 def _surely(findings: Findings) -> str:
     runs = findings.settings[findings.best].measured.runs
     if findings.chance is None or findings.near is None:
-        return (
-            "How sure that is cannot be said: no setting ran twice. Raise --budget, or explore "
-            "fewer settings."
-        )
+        return f"How sure that is cannot be said: no setting ran twice. {UNDECIDED}"
     count = len(findings.tied)
     subject = "one of these" if count > 1 else "it"
+    undecided = f" {UNDECIDED}" if findings.near < DECIDED else ""
     return (
         f"How sure that is: {subject} is the best of the {len(findings.usable)} settings with a "
         f"probability of {_share(findings.chance)}, and the recommended one is at most "
         f"{100 * NEAR - 100:.0f} % from the best with {_share(findings.near)} (it ran "
-        f"{'once' if runs == 1 else f'{runs} times'}; bootstrap over runs)."
+        f"{'once' if runs == 1 else f'{runs} times'}; bootstrap over runs).{undecided}"
     )
 
 
