@@ -45,8 +45,8 @@ def print_findings(
         console.print(f"  # {escape(advice.heading)}", soft_wrap=True)
         for command in advice.commands:
             console.print(f"  {escape(command)}", soft_wrap=True)
-        if advice.note:
-            console.print(f"  # {escape(advice.note)}", soft_wrap=True)
+        for line in advice.note.splitlines():
+            console.print(f"  # {escape(line)}", soft_wrap=True)
     dilation = points[0].get("time_dilation", 1.0)
     _print_lines(console, "What it rests on", rests_on(*machine, dilation, limits))
     console.print()

@@ -30,7 +30,8 @@ CROWDED = "holds where ranks share CPUs; with a core for each rank keep your MPI
 
 @dataclass(frozen=True)
 class Advice:
-    """Commands for a shell, IF being the interface, under a heading; `note`: what they lack."""
+    """Commands for a shell, IF being the interface, under a heading; `note`: what they lack, in
+    lines."""
 
     heading: str
     commands: tuple[str, ...] = ()
@@ -178,7 +179,7 @@ def _waiting(strategy: str, crowded: bool) -> Advice:
             "Open MPI, and MPICH but for its old channel ch3:sock, cannot sleep in a wait; the "
             "nearest Open MPI has is to yield: mpirun --mca mpi_yield_when_idle 1"
         )
-    return Advice(heading, commands, "; ".join(filter(None, (note, crowd))))
+    return Advice(heading, commands, "\n".join(filter(None, (note, crowd))))
 
 
 def _busy_poll(microseconds: int) -> Sequence[str]:
