@@ -5,7 +5,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from shrimpmx.mpi.abi cimport MPI_SUCCESS
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.core cimport EndpointCore
-from shrimpmx.native.atomics cimport exchange_u32, fetch_add_u32, fetch_add_u64, load_relaxed_u64
+from shrimpmx.native.atomics cimport exchange_u32, load_relaxed_u64
+from shrimpmx.native.lock cimport shared_lock_give, shared_lock_take
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport COUNTERS_MAX, control_agent, control_header
 from shrimpmx.shared.section cimport (
@@ -59,9 +60,12 @@ cdef int pcontrol(int level) noexcept nogil:
 cdef void begin() noexcept nogil:
     """The clock last, so that nothing of this counts."""
     cdef run_section *run = control_run_section(header)
-    fetch_add_u32(&run.begun, 1)
-    if fetch_add_u32(&run.ranks, 1) == 0:
+    shared_lock_take(&run.lock)
+    run.begun += 1
+    run.ranks += 1
+    if run.ranks == 1:
         add_counters(-1)
+    shared_lock_give(&run.lock)
     add_usage(-1)
     mine.elapsed_ns -= (<EndpointCore>world.core).host.now_c()
 
@@ -71,8 +75,11 @@ cdef void end() noexcept nogil:
     cdef run_section *run = control_run_section(header)
     mine.elapsed_ns += (<EndpointCore>world.core).host.now_c()
     add_usage(1)
-    if fetch_add_u32(&run.ranks, <uint32_t>-1) == 1:
+    shared_lock_take(&run.lock)
+    run.ranks -= 1
+    if run.ranks == 0:
         add_counters(1)
+    shared_lock_give(&run.lock)
 
 
 cdef void add_usage(int sign) noexcept nogil:
@@ -91,8 +98,7 @@ cdef int64_t nanoseconds(timeval time) noexcept nogil:
 
 
 cdef void add_counters(int sign) noexcept nogil:
-    """Of all agents. Ranks that end the run's section and begin the next one may be here at once.
-    """
+    """Of all agents, with the lock held."""
     cdef uint32_t agent
     cdef int number
     cdef uint64_t *within
@@ -101,4 +107,4 @@ cdef void add_counters(int sign) noexcept nogil:
         within = control_section_counters(header, agent)
         for number in range(COUNTERS_MAX):
             value = load_relaxed_u64(<const void *>&control_agent(header, agent).counters[number])
-            fetch_add_u64(&within[number], value if sign > 0 else 0 - value)
+            within[number] += value if sign > 0 else 0 - value

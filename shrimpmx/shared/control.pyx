@@ -10,6 +10,7 @@ from libc.string cimport memset, strncpy
 from shrimpmx.native.atomics cimport full_fence, load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, Clock, clock_initialise, clock_now_ns
 from shrimpmx.native.futex cimport futex_wake, wait_slot, wait_slot_rouse
+from shrimpmx.native.lock cimport shared_lock_initialise
 from shrimpmx.shared.layout cimport (
     AGENT_DMA, AGENT_HOG, AGENT_IRQ, AGENT_NIC, AGENT_RANK, COUNTERS_MAX, STOP_ABORT, STOP_FINISH,
     STOP_NO, agent_record, control_agent, control_header, control_runner, counter_name,
@@ -21,6 +22,8 @@ from shrimpmx.shared.section cimport (
 from shrimpmx.shared.shown cimport SHOWN_MESSAGES, control_shown, shown_message, shown_wait
 
 from os import getpid
+
+from shrimpmx.errors import MachineError
 
 AGENT_KINDS = {
     "nic": AGENT_NIC,
@@ -106,6 +109,8 @@ cdef class Control:
             strncpy(agent.name, text, sizeof(agent.name) - 1)
             agent.kind = AGENT_KINDS[kind]
             agent.runner = runner_index
+        if shared_lock_initialise(&control_run_section(header).lock) != 0:
+            raise MachineError("this system has no robust process-shared mutexes")
         return self
 
     @classmethod

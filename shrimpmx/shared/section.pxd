@@ -5,7 +5,10 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from shrimpmx.shared.layout cimport control_header
 
 cdef extern from "shared/section.h" nogil:
+    ctypedef struct pthread_mutex_t:
+        pass
     struct run_section:
+        pthread_mutex_t lock
         uint32_t ranks
         uint32_t begun
     struct rank_section:

@@ -29,11 +29,20 @@ def burn(seconds):
 """
 
 
-def point_of(directory: Path, text: str) -> dict[str, Any]:
-    """The result of a program of two ranks on two nodes."""
+def point_of(directory: Path, text: str, ranks: int = 2, wait: str = "block") -> dict[str, Any]:
+    """The result of a program, each of whose ranks is on a node of its own."""
     result = directory / "result.json"
     program = mpi_program(directory, text, MPI4PY + HEAD)
-    words = ("-n", "2", "--set", "wait=block", "--set", "coalescing=disabled")
+    words = (
+        "-n",
+        f"{ranks}",
+        "--nodes",
+        f"{ranks}",
+        "--set",
+        f"wait={wait}",
+        "--set",
+        "coalescing=disabled",
+    )
     assert main(["mpirun", *words, "--json", str(result), *program]) == 0
     (point,) = json.loads(result.read_text())["points"]
     return dict(point)
@@ -42,7 +51,7 @@ def point_of(directory: Path, text: str) -> dict[str, Any]:
 def small_messages(point: dict[str, Any]) -> list[int]:
     """How many each rank has sent; no barrier sends such."""
     counters = point["counters"]
-    return [counters[f"rank{number}"]["send_small"] for number in range(2)]
+    return [counters[agent]["send_small"] for agent in counters if agent.startswith("rank")]
 
 
 def metric(point: dict[str, Any], name: str) -> float:
@@ -90,6 +99,23 @@ def test_only_what_is_marked_counts(tmp_path: Path) -> None:
     # getrusage counts in microseconds, each end of each section.
     assert usage["task_clock_ns"] <= inside_s * 1e9 + 10_000
     assert "elapsed_ns" not in usage
+
+
+def test_ranks_that_begin_and_end_at_once_lose_nothing(tmp_path: Path) -> None:
+    point = point_of(
+        tmp_path,
+        """
+        for _ in range(50):
+            world.Barrier()
+            MPI.Pcontrol(1)
+            pass_on(5)
+            MPI.Pcontrol(0)
+            world.Barrier()
+        """,
+        ranks=8,
+        wait="sched",
+    )
+    assert small_messages(point) == [250] * 8
 
 
 def test_a_section_ends_with_the_program(tmp_path: Path) -> None:
