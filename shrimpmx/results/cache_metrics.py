@@ -14,6 +14,7 @@ CACHE_METRICS = MetricTable()
 NOT_COUNTED = "the CPU's counters were not read: set hardware_counters"
 REFERENCES, MISSES = "cache_references_user", "cache_misses_user"
 FIRST_LEVEL_MISSES = "l1d_read_misses_user"
+CPU_COUNTED = "what the CPU counted"
 
 
 def _handlers(run: Outcome) -> list[str]:
@@ -40,6 +41,7 @@ def _miss_rate(run: Outcome, processes: Sequence[str]) -> float:
 
 def _per_packet(run: Outcome, name: str) -> float:
     """A counter of handlers and ranks per packet that handlers found."""
+    run.require_whole(CPU_COUNTED)
     misses = _sum(run, [*_handlers(run), *_ranks(run)], name)
     return misses / some(run.total("recv_packets"), "no handler found a packet")
 
@@ -53,6 +55,7 @@ def cache_misses_handler(run: Outcome) -> float:
 @CACHE_METRICS.metric("Cache misses of the ranks", "%", "count")
 def cache_misses_rank(run: Outcome) -> float:
     """Share of the ranks' references to the last-level cache that missed."""
+    run.require_whole(CPU_COUNTED)
     return _miss_rate(run, _ranks(run))
 
 

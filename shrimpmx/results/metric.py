@@ -39,7 +39,8 @@ class Outcome:
     all ranks, by name; `t_block_ns` is what blocking costs all in all there, None: not known.
     `message_bytes` are those of each message. `steered`: nodes whose interrupts an onlooker sent to
     other cores meanwhile. `program`: what the ranks' own programs gave back, arrays by rank and
-    name.
+    name. `in_sections`: a program marks sections, so that `counters`, `elapsed_ns` and the ranks'
+    `usage` are of these, while `accounts`, `hardware` and other `usage` are of the whole run.
     """
 
     samples: Samples
@@ -61,13 +62,15 @@ class Outcome:
     message_bytes: int = 0
     steered: tuple[int, ...] = ()
     program: Mapping[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
+    in_sections: bool = False
 
     def total(self, *names: str) -> int:
         """The sum of counters over all agents."""
         return sum(total(self.counters, name) for name in names)
 
     def account(self, name: str) -> int:
-        """An entry of the waiting account, over all ranks."""
+        """An entry of the waiting account, over all ranks. AbsentError if the run has sections."""
+        self.require_whole("what waiting took")
         return sum(int(self.accounts.get(rank, {}).get(name, 0)) for rank in self.ranks)
 
     def used(self, *names: str, absent: str) -> float:
@@ -76,6 +79,13 @@ class Outcome:
         if not found or any(name not in usage for usage in found for name in names):
             raise AbsentError(absent)
         return float(sum(usage[name] for usage in found for name in names))
+
+    def require_whole(self, what: str) -> None:
+        """AbsentError if the run has sections, which `what` is not known of."""
+        if self.in_sections:
+            raise AbsentError(
+                f"{what} is known of the whole run only, and the program marks sections"
+            )
 
 
 class AbsentError(Exception):
