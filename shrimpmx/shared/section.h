@@ -1,7 +1,7 @@
 /* The parts of an MPI program that count: a rank's section begins by MPI_Pcontrol(1) and ends by
  * MPI_Pcontrol(0), that of the run lasts while at least one rank is in its own. Every figure is its
  * sum over all ends less that over all beginnings. The first rank that begins and the last that
- * ends read the counters, with the lock held: ranks that begin meanwhile wait for that, so that none
+ * ends read the counters, with the lock held: ranks that begin meanwhile wait for it, so that none
  * of what they do is in the counters read. A rank killed with the lock held keeps no other waiting.
  * Behind the shown waits of the control segment: of the run, of each process, then counters. */
 #ifndef SHRIMPMX_SHARED_SECTION_H

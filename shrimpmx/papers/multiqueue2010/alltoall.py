@@ -1,7 +1,7 @@
 """Places and predicates of the claim about an Alltoall of many processes (4.5, figure 5).
 
 All is measured at this machine's own costs, as the other claims of the paper. An Alltoall is the
-same number of calls whatever the binding, so times of whole runs are compared.
+same number of calls whatever the binding, so times of sections are compared.
 """
 
 from __future__ import annotations
