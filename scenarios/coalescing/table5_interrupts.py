@@ -17,8 +17,8 @@ scenario = Scenario(
     title="NAS IS: how often does each way to coalesce interrupt an application?",
     source="Goglin and Furmento 2009, section IV-D and table V",
     shows="Ranks sort integers, class A: in each of ten timed iterations every rank sends each of "
-    "the others 128 KiB. Counts are claims on every machine. The time is one where each rank and each "
-    "NIC has a CPU of its own.",
+    "the others 128 KiB. Counts are claims on every machine. The time is one where each rank and "
+    "each NIC has a CPU of its own.",
     parameters={
         "platform": "myri10g-2009",
         "workload": "mpi",
