@@ -84,7 +84,10 @@ def test_lengths_and_names_may_come_from_files(tmp_path: Path) -> None:
         ("-msglog 31", "30"),
         ("-msglog 5:4", "'5'"),
         ("-msglen /absent", "/absent"),
-        ("-msglen 1,-2", "1,-2"),
+        ("-msglen 1,-2", "'-2'"),
+        ("-msglen -5", "commas"),
+        ("-msglen abc", "commas"),
+        ("-msglen ,", "''"),
         ("-msglen 1 -msglog 3", "-msglog"),
         ("-input /absent", "-input"),
     ],
@@ -136,4 +139,6 @@ def test_the_head_names_processes_that_run_and_wait() -> None:
     assert "# Benchmarking Bcast" in text
     assert "# #processes = 2\n" in text
     assert "6" in text
-    assert row_left_out(1 << 22, 3 << 30).split()[0] == str(1 << 22)
+    line = row_left_out(1 << 22, needed_bytes=2_147_483_648)
+    assert line.split()[0] == str(1 << 22)
+    assert float(line.split()[-1]) * 1e9 >= 2_147_483_648

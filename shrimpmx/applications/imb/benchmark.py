@@ -16,6 +16,7 @@ Bytes = npt.NDArray[np.uint8]
 
 BARRIERS = 2  # before a sample, so that its processes begin together
 PREPARATION = 0.1  # of the repetitions planned, and of the time limit, to warm up by
+PERIOD = 251  # bytes after which a pattern repeats: a prime, unlike sizes of messages
 _UNWRITTEN = 0xFF  # in what a call must fill, when data are checked
 
 
@@ -60,7 +61,8 @@ class Benchmark(ABC):
 
 def pattern(rank: int, begin: int, length: int) -> Bytes:
     """Bytes `begin` to `begin + length` of the data of a process: others of each one."""
-    return ((np.arange(begin, begin + length) + 31 * rank) % 251).astype(np.uint8)
+    turn = (np.arange(PERIOD) + begin + 31 * rank) % PERIOD
+    return np.resize(turn.astype(np.uint8), length)
 
 
 def measure(

@@ -176,7 +176,8 @@ def _logs(words: str) -> tuple[int, int]:
 
 def _lengths(words: str) -> tuple[int, ...]:
     """Of -msglen: lengths with commas, or those of a file."""
-    listed = words.replace(",", "").isdecimal()
-    lines = words.split(",") if listed else _lines(words, "-msglen")
+    listed = "," in words or words.isdecimal()
+    takes = "-msglen takes lengths with commas, or a file"
+    lines = words.split(",") if listed else _lines(words, takes)
     _require(bool(lines), f"-msglen: {words!r} has no lengths")
     return tuple(_whole(line, "a length of -msglen", 0, 1 << LARGEST_LOG) for line in lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 WIDTH = 13  # of a column
 MICROSECONDS = 1e6
@@ -71,7 +72,8 @@ def row(layout: Layout, size: int, sample: Sample) -> str:
 
 def row_left_out(size: int, needed_bytes: int) -> str:
     """The line of a size whose buffers would need more memory than allowed."""
-    needed = f"{needed_bytes / 1e9:.3f}"
+    # Rounded up, so that what it advises is enough.
+    needed = f"{ceil(needed_bytes / 1e6) / 1e3:.3f}"
     return (
         f"{size:{WIDTH}} left out: a process needs {needed} GB for it; allow that by -mem {needed}"
     )
