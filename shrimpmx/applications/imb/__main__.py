@@ -7,11 +7,12 @@ import shlex
 import sys
 import time
 
+from shrimpmx.applications.start import refuse_without_mpi
+
 try:
     from mpi4py import MPI
-except ImportError as error:
-    print(f"imb: mpi4py is needed (pip install mpi4py): {error}", file=sys.stderr)
-    raise SystemExit(2) from None
+except (ImportError, RuntimeError) as error:
+    refuse_without_mpi("imb", error)
 
 from shrimpmx.applications.imb.benchmark import Benchmark, measure
 from shrimpmx.applications.imb.collectives import (

@@ -5,16 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
+from shrimpmx.applications.start import refuse_without_mpi
+
 try:
     from mpi4py import MPI
-except ImportError as error:
-    print(f"nas: mpi4py is needed (pip install mpi4py): {error}", file=sys.stderr)
-    raise SystemExit(2) from None
+except (ImportError, RuntimeError) as error:
+    refuse_without_mpi("nas", error)
 
 from shrimpmx.applications.nas.kernel import Kernel, Outcome
 
@@ -39,12 +41,12 @@ def kernel_named(name: str) -> Kernel[Any]:
     return kernel
 
 
-def refusal(kernel: Kernel[Any], problem: Any, ranks: int, memory_bytes: int) -> str | None:
-    """Why it can't run on so many ranks of a machine with so much memory, or None."""
+def refusal(kernel: Kernel[Any], problem: Any, ranks: int, memory_bytes: int | None) -> str | None:
+    """Why it can't run on so many ranks of a machine with so much memory, if known; or None."""
     if not kernel.takes_ranks(ranks, problem):
         return f"{kernel.name}'s number of ranks must be {kernel.ranks_rule()}, not {ranks}"
     needed = kernel.memory_bytes(problem, ranks)
-    if needed > memory_bytes:
+    if memory_bytes is not None and needed > memory_bytes:
         return (
             f"{kernel.name} needs about {needed / 1e9:.1f} GB for this class, and this machine has "
             f"{memory_bytes / 1e9:.1f} GB free: take a smaller class"
@@ -52,11 +54,14 @@ def refusal(kernel: Kernel[Any], problem: Any, ranks: int, memory_bytes: int) ->
     return None
 
 
-def free_memory_bytes() -> int:
-    """Memory that new processes can have without swapping; 0 if the system does not say."""
-    with open("/proc/meminfo", encoding="ascii") as lines:
-        sizes = (line.split()[1] for line in lines if line.startswith("MemAvailable"))
-        return int(next(sizes, "0")) * 1024
+def free_memory_bytes() -> int | None:
+    """Memory that new processes can have without swapping; None if the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    sizes = (line.split()[1] for line in lines if line.startswith("MemAvailable"))
+    return next((int(size) * 1024 for size in sizes), None)
 
 
 def show(kernel: Kernel[Any], problem: Any, letter: str, ranks: int, outcome: Outcome) -> None:
