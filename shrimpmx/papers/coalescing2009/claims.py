@@ -419,7 +419,7 @@ CLAIMS: tuple[Claim, ...] = (
         setup="NAS IS, 16 ranks on 2 nodes: interrupts by strategy, against 75 µs.",
         paper="disabled 22 times as many; Open-MX +16 to 19 %; Stream +17 to 21 %",
         statistics=nas.interrupts_of_sort(),
-        note=nas.CLASSES,
+        note=f"{nas.CLASSES}; {FITTED['IC-20']}",
     ),
     Claim(
         id="IC-21",
