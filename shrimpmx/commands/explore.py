@@ -197,7 +197,11 @@ def scenario_of(options: argparse.Namespace) -> Scenario:
     cores = mpi_options.cores_of(options, given)
     axes = grid.axes_of(names["coalescing"], names["placement"], names["wait"], cores)
     scenario = mpi_options.program_scenario(
-        options, "explore", {"cores": cores}, repeats=RUNS_MOST, **axes
+        options,
+        "explore",
+        {"cores": cores, **mpi_options.limits_of(options.n, given)},
+        repeats=RUNS_MOST,
+        **axes,
     )
     for point in scenario.points():
         nic, nodes = point.parameters.nic, point.parameters.cluster.nodes

@@ -9,15 +9,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+from pydantic import BaseModel
+
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.errors import InputError
 from shrimpmx.results.result import json_place
+from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.names import parameter_name
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.study.scenario import Scenario, split_setting
 
 NODES = 2
 CORES_MAX = 64
 SILENCE_S = 10.0
+PULL_FRAMES = 4 * 32  # frames of one pull in flight: blocks times frames of a block (Open-MX)
 METRICS = ("run_time", "run_cpu_time", "run_interrupts")
 # Settings that options stand for.
 OPTIONS = {
@@ -163,7 +168,11 @@ def scenario_of(options: argparse.Namespace) -> Scenario:
     given = program_scenario(options, "mpirun")
     if given.sweep or given.repeats > 1:
         raise InputError("mpirun runs a program once: give each parameter one value")
-    defaults = {"cores": cores_of(options, given), "wait": _wait(options.n, given)}
+    defaults = {
+        "cores": cores_of(options, given),
+        "wait": _wait(options.n, given),
+        **limits_of(options.n, given),
+    }
     return program_scenario(options, "mpirun", defaults)
 
 
@@ -203,6 +212,27 @@ def cores_of(options: argparse.Namespace, given: Scenario) -> Any:
     nodes = given.parameters["nodes"]
     least = -(-options.n // nodes) if isinstance(nodes, int) and nodes > 0 else 1
     return given.parameters.get("cores", min(CORES_MAX, least))
+
+
+def limits_of(ranks: int, given: Scenario) -> dict[str, int]:
+    """How much may be in flight to an endpoint, so that a burst of messages fits into its rings:
+    half of them for eager messages, and half of the rx ring for pulls.
+
+    Open-MX has no such limits: what overruns a ring comes again after 0.5 or 1 s.
+    """
+
+    def value(name: str, model: type[BaseModel]) -> int:
+        entries = given.parameters.get(name)
+        return entries if isinstance(entries, int) else model.model_fields[name].default
+
+    nodes = given.parameters["nodes"]
+    local = -(-ranks // nodes) if isinstance(nodes, int) and nodes > 0 else ranks
+    frames = value("rx_ring_entries", NicParameters) // 2
+    events = min(frames, value("event_ring_entries", HostParameters) // 2)
+    return {
+        "send_window": max(1, events // max(1, ranks - local)),
+        "pulls_max": max(1, frames // (PULL_FRAMES * local)),
+    }
 
 
 def check_options(options: argparse.Namespace, command: str, others: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, uint16_t, uint32_t
 from shrimpmx.host.send_commands cimport Envelope
 from shrimpmx.mx.large cimport large_acked
 from shrimpmx.mx.library cimport Library, count, trace_message
-from shrimpmx.mx.send cimport envelope_to, send_end, send_throttled
+from shrimpmx.mx.send cimport envelope_to, events_of, send_end, send_throttled
 from shrimpmx.mx.types cimport (
     ACK_LATER, ACK_NONE, ACK_NOW, REQUEST_LARGE, STATUS_SUCCESS, MxPartner, MxRequest, list_append,
     list_empty, list_remove, partner_of_acks, request_of_chain, seqnum_distance,
@@ -36,6 +36,7 @@ cdef void ack_take_in(Library library, MxPartner *partner, uint16_t acked) noexc
     while advance:
         request = request_of_chain(partner.unacked.next)
         trace_message(library, TRACE_acked, partner, request.seqnum, request.length)
+        partner.unacked_events -= events_of(library, request)
         if request.flags & REQUEST_LARGE:
             large_acked(library, request)
         else:

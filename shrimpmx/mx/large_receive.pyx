@@ -20,10 +20,10 @@ from shrimpmx.mx.pool cimport pool_give, pool_take
 from shrimpmx.mx.request cimport request_complete
 from shrimpmx.mx.send cimport send_notify
 from shrimpmx.mx.types cimport (
-    REQUEST_KEPT, REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_SEND, REQUEST_TAKEN, STATUS_ABORTED,
-    STATUS_BAD_RDMA_WINDOW, STATUS_NO_RESOURCES, STATUS_SUCCESS, STATUS_UNREACHABLE, MxPartner,
-    MxRequest, RequestStatus, list_append, list_empty, list_insert_after, list_remove,
-    request_of_chain, request_of_queue,
+    REQUEST_KEPT, REQUEST_LARGE, REQUEST_NOTIFY, REQUEST_PULLING, REQUEST_SEND, REQUEST_TAKEN,
+    STATUS_ABORTED, STATUS_BAD_RDMA_WINDOW, STATUS_NO_RESOURCES, STATUS_SUCCESS,
+    STATUS_UNREACHABLE, MxPartner, MxRequest, RequestStatus, list_append, list_empty,
+    list_insert_after, list_remove, request_of_chain, request_of_queue,
 )
 from shrimpmx.native.trace cimport TRACE_pull_start, TRACE_rndv_matched, trace_record
 from shrimpmx.shared.layout cimport (
@@ -80,6 +80,8 @@ cdef bint pull(Library library, MxRequest *receive) noexcept nogil:
     if wanted == 0:
         finish(library, receive, 0, STATUS_SUCCESS)
         return True
+    if not partner.local and library.large_receive.running >= library.settings.pulls_max:
+        return False
     if receive.region < 0:
         started = register_buffer(library, receive, wanted)
         if started <= 0:
@@ -97,6 +99,9 @@ cdef bint pull(Library library, MxRequest *receive) noexcept nogil:
         finish(library, receive, 0, pull_status_of(<uint32_t>-started))
         return True
     count(library, COUNTER_pulls_started)
+    if not partner.local:
+        receive.flags |= REQUEST_PULLING
+        library.large_receive.running += 1
     if library.trace != NULL:
         trace_record(library.trace, library.host.now_c(), TRACE_pull_start, receive.cookie,
                      wanted)
@@ -147,6 +152,12 @@ cdef void large_pull_done(Library library, const event *incoming) noexcept nogil
            pull_status_of(incoming.pull_done.status))
 
 
+cdef inline void pull_ended(Library library, MxRequest *receive) noexcept nogil:
+    if receive.flags & REQUEST_PULLING:
+        receive.flags &= ~(<uint32_t>REQUEST_PULLING)
+        library.large_receive.running -= 1
+
+
 cdef void finish(Library library, MxRequest *receive, uint32_t transferred,
                  RequestStatus status) noexcept nogil:
     """The receive is done, and its sender is told."""
@@ -154,6 +165,7 @@ cdef void finish(Library library, MxRequest *receive, uint32_t transferred,
         transferred = 0
     elif receive.reach.bounced:
         memcpy(receive.data, receive.reach.start, transferred)
+    pull_ended(library, receive)
     large_release(library, receive)
     list_remove(&receive.chain)
     tell(library, receive, transferred)
@@ -198,6 +210,7 @@ cdef void large_receives_drop(Library library, MxPartner *partner,
                 pool_give(&library.pool, request)
             continue
         # A pull that still runs finds its region gone, and ends without harm.
+        pull_ended(library, request)
         large_release(library, request)
         list_remove(&request.queue)
         if request.notify != NULL:

@@ -33,6 +33,8 @@ cdef struct Settings:        # constant while the endpoint is open
     uint32_t resends_max
     uint32_t zombies_max
     uint32_t throttle
+    uint32_t send_window     # events in flight that stop sending
+    uint32_t pulls_max
     uint32_t early_window
     uint32_t eager_max       # the longest message that is sent eagerly
     uint32_t shared_eager_max  # ... to a rank of this node
@@ -61,6 +63,7 @@ cdef struct LargeReceiveState:  # large_receive.pyx
     ListLink delayed         # large receives that could not be pulled yet (queue)
     bint found_no_room       # a delayed one waits for the tx ring
     uint64_t pulls           # started so far
+    uint32_t running         # ... over the network, and not done yet
 
 cdef struct PartnerState:    # partner.pyx
     MxPartner **table        # [peer_index * 256 + endpoint]; NULL: never heard of

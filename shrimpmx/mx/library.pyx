@@ -6,7 +6,7 @@ resends, early and unexpected messages, zombies) and its defaults.
 
 import os
 
-from libc.stdint cimport uint16_t, uint32_t
+from libc.stdint cimport UINT32_MAX, uint16_t, uint32_t
 from libc.stdlib cimport calloc, free
 
 from shrimpmx.host.endpoint cimport DriverEndpoint
@@ -83,6 +83,8 @@ cdef class Library:
         settings.resends_max = parameters.resends_max
         settings.zombies_max = parameters.zombies_max
         settings.throttle = min(parameters.throttle, SEQNUM_HALF - 1)
+        settings.send_window = parameters.send_window or UINT32_MAX
+        settings.pulls_max = parameters.pulls_max or UINT32_MAX
         settings.early_window = parameters.early_window
         settings.self_path = not parameters.disable_self
         # From what length on messages are pulled; fragments can carry only so much (Open-MX).

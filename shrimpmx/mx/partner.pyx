@@ -165,6 +165,7 @@ cdef void drop_conversation(Library library, MxPartner *partner,
         send_end(library, request_of_queue(partner.throttled.next), status)
     large_drop(library, partner, status)
     partner.next_acked = partner.next_send
+    partner.unacked_events = 0
     while not list_empty(&partner.partial):
         fail_receive(library, request_of_chain(partner.partial.next), status)
     while not list_empty(&partner.early):

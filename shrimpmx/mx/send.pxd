@@ -20,6 +20,7 @@ cdef void send_notify(Library library, MxRequest *notify) noexcept nogil
 # Puts a request's packets (or what is left of them) into the tx ring.
 cdef void send_post(Library library, MxRequest *request) noexcept nogil
 # Sends of a partner that were held back, as far as they may go now.
+cdef uint32_t events_of(Library library, const MxRequest *request) noexcept nogil
 cdef void send_throttled(Library library, MxPartner *partner) noexcept nogil
 # Requests that had found the tx ring full.
 cdef void send_starved(Library library) noexcept nogil

@@ -1,7 +1,8 @@
 """Sending (Open-MX: omx_send.c).
 
 A message gets its sequence number when it may go: not more than `throttle` of a
-partner are in flight. It completes when its last packet is in the tx ring, before it
+partner are in flight (Open-MX), and those make not more than `send_window` events in its ring
+(ours). It completes when its last packet is in the tx ring, before it
 is acknowledged, as long as there are few of these "zombies" and room to retain its
 data for a resend; else it completes when acknowledged. A resend repeats all of a
 message's packets. Of a large message only the rndv is sent here; large.pyx has the rest.
@@ -93,7 +94,23 @@ cdef inline bint launched(Library library, MxRequest *request) noexcept nogil:
 
 
 cdef inline bint may_go(Library library, MxPartner *partner) noexcept nogil:
-    return seqnum_distance(partner.next_send, partner.next_acked) < library.settings.throttle
+    """A full window still lets as many messages go as make the partner acknowledge at once."""
+    cdef uint32_t in_flight = seqnum_distance(partner.next_send, partner.next_acked)
+    return in_flight < library.settings.throttle and (
+        partner.unacked_events < library.settings.send_window
+        or in_flight < library.settings.notacked_max
+        or partner.local
+    )
+
+
+cdef uint32_t events_of(Library library, const MxRequest *request) noexcept nogil:
+    if (
+        request.kind != REQUEST_SEND
+        or request.flags & REQUEST_LARGE
+        or request.length <= SMALL_MAX_BYTES
+    ):
+        return 1
+    return (request.length - 1) // library.settings.frag_bytes + 1
 
 
 cdef inline void launch(Library library, MxRequest *request) noexcept nogil:
@@ -103,6 +120,7 @@ cdef inline void launch(Library library, MxRequest *request) noexcept nogil:
     request.flags |= REQUEST_IN_FLIGHT
     request.seqnum = partner.next_send
     partner.next_send = seqnum_next(partner.next_send)
+    partner.unacked_events += events_of(library, request)
     list_append(&partner.unacked, &request.chain)
     if request.kind == REQUEST_SEND:
         if request.flags & REQUEST_LARGE:

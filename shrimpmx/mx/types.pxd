@@ -44,6 +44,7 @@ cdef enum RequestFlag:
     REQUEST_POSTING = 128    # waits for its turn to send: throttled, or tx ring full
     REQUEST_LARGE = 256      # its data does not come with it but is pulled
     REQUEST_ACKED = 512      # a large send that awaits its notify, in MxPartner.large
+    REQUEST_PULLING = 1024   # a large receive whose pull counts in large_receive.running
     REQUEST_FORGOTTEN = 65536  # never tested: it goes to request.forgotten when done
     REQUEST_BOUND = 131072   # a Python Request owns it: it goes to request.completed when done
     REQUEST_TAKEN = 262144   # a kept message that a call has taken, and will give back
@@ -98,6 +99,7 @@ cdef struct MxPartner:       # one remote endpoint
     int64_t known_ns         # when back_session was learned
     int64_t heard_ns         # when it last showed that it has this conversation
     # Send side: [next_acked, next_send) are in flight.
+    uint32_t unacked_events  # events that they make in its ring
     uint16_t next_send
     uint16_t next_acked
     # Receive side: below next_frag all is received, below next_match all is matched.

@@ -31,6 +31,14 @@ class MxParameters(Declared):
     resends_max: int = Field(1000, ge=1, description="resends before the partner is given up")
     zombies_max: Count = Field(512, description="sends completed before they are acked")
     throttle: int = Field(8191, ge=1, le=8191, description="unacked messages that stop sending")
+    send_window: Count = Field(
+        0,
+        description="events in a remote partner's ring, by unacked messages, that stop sending; "
+        "0: no limit (Open-MX)",
+    )
+    pulls_max: Count = Field(
+        0, description="pulls that an endpoint runs at once over the network; 0: no limit (Open-MX)"
+    )
     early_window: int = Field(255, ge=0, le=4096, description="messages kept out of order")
     rndv_threshold: int = Field(
         32768,

@@ -54,6 +54,19 @@ def test_a_rank_is_bound_to_one_core_or_to_none() -> None:
     assert [free.home_cores(rank) for rank in range(4)] == [(0, 1), (1, 0), (0, 1), (1, 0)]
 
 
+def test_a_burst_of_all_ranks_fits_into_half_of_the_rings() -> None:
+    def limits(*words: str) -> tuple[int, int]:
+        spec = spec_of(*words, "prog")
+        return spec.mx.send_window, spec.mx.pulls_max
+
+    assert limits("-n", "2") == (512, 4)
+    assert limits("-n", "8") == (128, 1)
+    assert limits("-n", "2", "--set", "event_ring_entries=64") == (32, 4)
+    assert limits("-n", "2", "--set", "rx_ring_entries=256") == (128, 1)
+    assert limits("-n", "1") == (512, 4)
+    assert limits("-n", "2", "--set", "send_window=0", "--set", "pulls_max=0") == (0, 0)
+
+
 def test_settings_are_those_of_run() -> None:
     settings = ("--set", "nic=mx", "--set", "loss=0.01", "--set", "wait=block")
     spec = spec_of("-n", "2", *settings, "prog")

@@ -66,7 +66,9 @@ class LibraryAgainstModel(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        parameters = MxParameters(throttle=20, zombies_max=8, requests=16)
+        parameters = MxParameters(
+            throttle=20, send_window=24, pulls_max=2, zombies_max=8, requests=16
+        )
         self.cluster = VirtualCluster(event_ring_entries=32, tx_ring_entries=32)
         self.sender, self.receiver, self.partner = self.cluster.pair(parameters)
         self.model = Model()
