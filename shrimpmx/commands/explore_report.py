@@ -60,7 +60,7 @@ def print_unfinished(findings: Findings, console: Console) -> None:
 
 def _print_settings(findings: Findings, console: Console, mark: Mark, legend: str) -> None:
     console.print(_table(findings, mark))
-    console.print(f"[dim]{escape(legend)}[/dim]", soft_wrap=True)
+    console.print(f"\n[dim]{escape(legend)}[/dim]", soft_wrap=True)
     for setting in findings.failed:
         console.print(f"failed: {escape(setting.name)}: {escape(setting.measured.failed)}")
 
@@ -73,10 +73,16 @@ def _print_lines(console: Console, title: str, lines: Sequence[str]) -> None:
 
 def _table(findings: Findings, mark: Mark) -> Table:
     """A row for each setting, those that were recommended first; intervals of the objective."""
-    table = Table("", "setting", *TITLES.values(), "runs", box=SIMPLE_HEAD, pad_edge=False)
-    table.columns[1].no_wrap = True
+    table = Table(
+        *("", "setting", *TITLES.values(), "runs"),
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+    # Where a line is too short for all of it the name of the setting takes several.
     for column in table.columns[2:]:
-        column.justify = "right"
+        column.justify, column.no_wrap = "right", True
     usable = {each.index: each.measured for each in findings.usable}
     order = ranked(usable, OBJECTIVES[findings.objective])
     first = [findings.best, *(index for index in findings.tied if index != findings.best)]

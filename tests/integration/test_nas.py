@@ -112,9 +112,10 @@ def test_too_little_memory_is_refused(tmp_path: Path, capfd: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("ranks", "words", "said"),
     [
-        (3, "is s", ("IS", "power of two", "3")),
-        (2, "XY S", ("XY", "BT", "IS")),
-        (2, "IS D", ("'D'", "'S', 'W', 'A', 'B'")),
+        (3, "is s", ("IS", "power of two", "not 3", "take 2 or 4")),
+        (5, "bt s", ("BT", "square", "not 5", "take 4 or 9")),
+        (2, "XY S", ("argument KERNEL", "XY", "BT", "IS")),
+        (2, "IS D", ("argument CLASS", "'D'", "'S', 'W', 'A', 'B'")),
     ],
 )
 def test_a_mistake_is_refused_in_one_sentence(

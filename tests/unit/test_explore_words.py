@@ -146,6 +146,24 @@ def test_settings_that_are_not_all_run_are_shown_without_a_recommendation() -> N
     assert "ommended" not in page.getvalue()
 
 
+def test_the_table_fits_80_columns_and_breaks_no_figure() -> None:
+    def cost(_shown: object) -> tuple[float, float, int]:
+        return 1234.5, 123.4, 1234567
+
+    scenario = scenario_of(2, coalescing=["disabled"], wait=["spin-block", "spin"])
+    explored = exploration(Program(cost, noise=0.3), scenario, 1e6)
+    explored.run()
+    found = explored.findings()
+    assert found is not None
+    page = io.StringIO()
+    print_unfinished(found, Console(file=page, width=80))
+    assert max(map(len, page.getvalue().splitlines())) <= 80
+    figures = r" 1,\d{3}( \[1,\d{3}, 1,\d{3}\])? +123\.4 +1,234,570 +\d+ *$"
+    rows = [match[1] for match in re.finditer(figures, page.getvalue(), re.M)]
+    assert len(rows) == len(found.usable) == 6
+    assert any(rows)
+
+
 def test_times_of_shared_cpus_and_of_dilated_hosts_are_called_so() -> None:
     assert any("9 processes" in line and "2 CPUs: " in line for line in rests_on(9, 2, 1.0, []))
     assert any("24 times" in line for line in rests_on(9, 16, 24.0, ["a limit"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from bisect import bisect
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -44,7 +45,11 @@ def kernel_named(name: str) -> Kernel[Any]:
 def refusal(kernel: Kernel[Any], problem: Any, ranks: int, memory_bytes: int | None) -> str | None:
     """Why it can't run on so many ranks of a machine with so much memory, if known; or None."""
     if not kernel.takes_ranks(ranks, problem):
-        return f"{kernel.name}'s number of ranks must be {kernel.ranks_rule()}, not {ranks}"
+        allowed = " or ".join(map(str, nearest_ranks(kernel, problem, ranks)))
+        return (
+            f"{kernel.name}'s number of ranks must be {kernel.ranks_rule()}, not {ranks}: "
+            f"take {allowed}"
+        )
     needed = kernel.memory_bytes(problem, ranks)
     if memory_bytes is not None and needed > memory_bytes:
         return (
@@ -52,6 +57,14 @@ def refusal(kernel: Kernel[Any], problem: Any, ranks: int, memory_bytes: int | N
             f"{memory_bytes / 1e9:.1f} GB free: take a smaller class"
         )
     return None
+
+
+def nearest_ranks(kernel: Kernel[Any], problem: Any, ranks: int) -> list[int]:
+    """The next smaller number of ranks that it takes, and the next larger one, if there is one."""
+    # Powers of two and squares: the next one is at most the double.
+    taken = [count for count in range(1, 2 * ranks + 1) if kernel.takes_ranks(count, problem)]
+    at = bisect(taken, ranks)
+    return taken[max(0, at - 1) : at + 1]
 
 
 def free_memory_bytes() -> int | None:
@@ -100,8 +113,12 @@ class Parser(argparse.ArgumentParser):
 def main(words: list[str]) -> int:
     """Returns the exit code: 1 if a verification value is wrong, 2 if it can't run."""
     parser = Parser(prog="nas", description=__doc__)
-    parser.add_argument("kernel", type=str.upper, choices=sorted(KERNELS))
-    parser.add_argument("problem_class", type=str.upper, choices=CLASSES, metavar="{S,W,A,B}")
+    parser.add_argument(
+        "kernel", type=str.upper, choices=KERNELS, metavar="KERNEL", help=", ".join(KERNELS)
+    )
+    parser.add_argument(
+        "problem_class", type=str.upper, choices=CLASSES, metavar="CLASS", help=", ".join(CLASSES)
+    )
     options = parser.parse_args(words)
     world = MPI.COMM_WORLD
     kernel = kernel_named(options.kernel)

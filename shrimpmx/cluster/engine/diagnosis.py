@@ -18,10 +18,13 @@ from shrimpmx.cluster.rank.settle import DUMP_SIGNAL, stack_file
 # How long a process has to write its stack; a stopped one never will.
 STACK_LIMIT_S = 0.3
 TRACE_RECORDS = 40
-# A frame of a dumped stack, the innermost of which comes first; and where no user's own files lie.
+# A frame of a dumped stack, the innermost of which comes first; where no user's own files lie, but
+# programs that come with shrimpmx are like the user's.
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+OURS = Path(__file__).parents[2]
+PROGRAMS = str(OURS / "applications")
 NOT_THE_USERS = (
-    str(Path(__file__).parents[2]),
+    str(OURS),
     *(sysconfig.get_path(place) for place in ("stdlib", "purelib", "platlib")),
     "<",
 )
@@ -73,9 +76,9 @@ def suspects(parts: RunParts, pids: list[int]) -> list[str]:
 
 
 def place_in_program(parts: RunParts, name: str) -> str:
-    """The line of a user's own file that a process is at, once its stack is dumped; '' if none."""
+    """The line of the program that a process is at, once its stack is dumped; '' if none."""
     for path, line in FRAME.findall(_stack(parts, name)):
-        if not path.startswith(NOT_THE_USERS):
+        if path.startswith(PROGRAMS) or not path.startswith(NOT_THE_USERS):
             source = linecache.getline(path, int(line)).strip()
             return f"{Path(path).name}:{line}" + (f": {source}" if source else "")
     return ""
