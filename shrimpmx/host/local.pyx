@@ -2,7 +2,8 @@
 
 Neither frames nor replies nor a second copy: the puller reads the other rank's memory itself
 and writes its own. The remote region is counted as being copied from, so that its rank
-cannot take it back meanwhile; its lock is not held during the copy.
+does not take it back meanwhile; its lock is not held during the copy. A rank waits for a copy
+only so long, hence a look afterwards at whether the region is still there.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -15,7 +16,8 @@ from shrimpmx.host.event_ring cimport (
 )
 from shrimpmx.host.local_events cimport local_enter
 from shrimpmx.host.regions cimport (
-    REGION_HEAP, endpoint_region, memory_region, region_copy_begin, region_copy_end, region_holds,
+    REGION_HEAP, endpoint_region, memory_region, region_copy_begin, region_copy_end,
+    region_copy_holds, region_holds,
 )
 from shrimpmx.native.copy cimport (
     COPY_LARGE_BYTES, COPY_LENGTHS, COPY_STREAMING, copy_costs, copy_costs_of, copy_large,
@@ -32,6 +34,7 @@ from shrimpmx.wire.wire cimport NACK_BAD_REGION, NACK_BAD_SESSION
 
 # Where the data comes from.
 cdef struct Source:
+    endpoint_descriptor *descriptor
     memory_region *region
     const uint8_t *start     # in this process; NULL: in the other one
     uint64_t address         # ... there
@@ -63,6 +66,8 @@ cdef int local_pull(DriverEndpoint driver, uint32_t dst_endpoint, uint32_t sessi
             memcpy(destination, source.start, length)
     elif process_read(source.pid, source.address, destination, length) != 0:
         status = PULL_ABORTED
+    if not region_copy_holds(driver.node.header, source.descriptor, source.region):
+        status = PULL_ABORTED
     region_copy_end(source.region)
     return post_done(driver, dst_endpoint, length if status == PULL_OK else 0, cookie, status)
 
@@ -84,6 +89,7 @@ cdef int find_source(Node node, uint32_t endpoint, uint32_t session, uint32_t le
     elif <uint8_t>region.use != rdma_seqnum or not region_holds(region, offset, length):
         result = -NACK_BAD_REGION
     else:
+        source.descriptor = descriptor
         source.region = region
         source.start = NULL
         if region.kind == REGION_HEAP:

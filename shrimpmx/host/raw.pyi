@@ -1,6 +1,8 @@
 from shrimpmx.shared.host import Host
 from shrimpmx.shared.node import Node
 
+def rouse_reader(node: Node) -> None: ...
+
 class RawEndpoint:
     node: Node
     def __init__(self, node: Node, endpoint: int, agent: int, host: Host | None = None) -> None: ...

@@ -15,11 +15,13 @@ from shrimpmx.host.host_query cimport host_query_fill
 from shrimpmx.host.transmit cimport (
     transmit_commit, transmit_doorbell, transmit_open, transmit_prepare,
 )
+from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.native.futex cimport wait_slot_arm, wait_slot_disarm
+from shrimpmx.native.futex cimport wait_slot_arm, wait_slot_disarm, wait_slot_rouse
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport (
-    COUNTER_send_host_query, COUNTER_send_no_tx_slot, COUNTER_send_raw, node_endpoint_tx_ring,
+    COUNTER_send_host_query, COUNTER_send_no_tx_slot, COUNTER_send_raw, STOP_NO,
+    node_endpoint_tx_ring,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.wire cimport PTYPE_RAW, WIRE_HEAD_BYTES, WIRE_HOST_NAME_MAX_BYTES, be16, wire_raw
@@ -31,6 +33,11 @@ from shrimpmx.shared.host import host_of
 
 cdef extern from "signal.h" nogil:
     int kill(int pid, int signal)
+
+
+def rouse_reader(Node node not None) -> None:
+    """Wake the process that waits for the node's raw packets, so that it sees a stop."""
+    wait_slot_rouse(&node_raw_queue(node.header).reader)
 
 
 cdef class RawEndpoint:
@@ -113,7 +120,8 @@ cdef class RawEndpoint:
     def receive(self, int64_t timeout_ns=0):
         """The oldest packet as (node, data), or None if none came within `timeout_ns`.
 
-        0: does not wait; negative: waits for ever. MxError("not_initialized") if not open.
+        0: does not wait; negative: waits for ever. MxError("not_initialized") if not open;
+        AbortedError if the run is stopped meanwhile.
         """
         cdef uint8_t[RAW_DATA_MAX_BYTES] data
         cdef uint32_t peer = 0, seen
@@ -128,6 +136,9 @@ cdef class RawEndpoint:
             if length >= 0 or self.host.now_c() >= until_ns:
                 wait_slot_disarm(&queue.reader)
                 return (peer, data[:length]) if length >= 0 else None
+            if load_acquire_u32(&self.node.control.header.stop) != STOP_NO:
+                wait_slot_disarm(&queue.reader)
+                raise self.host.ended("the run was stopped while the raw endpoint waited")
             with nogil:
                 self.host.block(<uint32_t *><void *>&queue.reader.word, seen, until_ns)
                 wait_slot_disarm(&queue.reader)

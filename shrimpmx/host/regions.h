@@ -71,6 +71,17 @@ static inline void region_copy_begin(struct memory_region *region) {
 static inline void region_copy_end(struct memory_region *region) {
     fetch_add_u32(&region->copies, (uint32_t)-1); /* G2: after the copy; pairs with G2' */
 }
+/* Whether all of such a copy came from the region: its copier, before the copy's end, without the
+ * lock. One that was stopped for longer than the patience below has read what came after it. */
+static inline int region_copy_holds(struct node_header *node, struct endpoint_descriptor *endpoint,
+                                    const struct memory_region *region) {
+    acquire_fence(); /* G3: the data before this look; the lock's holder frees, then writes anew */
+    if (!endpoint_lock_take(node, endpoint))
+        return 0;
+    int used = region_is_used(region); /* still, not again: a counted copy keeps the id */
+    shared_lock_give(&endpoint->lock);
+    return used;
+}
 /* Whether the id can be used (again): with the lock. */
 static inline int region_is_free(const struct memory_region *region) {
     return !region_is_used(region) && load_acquire_u32(&region->copies) == 0; /* G2': with G2 */

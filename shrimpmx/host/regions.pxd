@@ -25,6 +25,8 @@ cdef extern from "host/regions.h" nogil:
     void endpoint_regions_reset(node_header *node, endpoint_descriptor *endpoint) noexcept
     void region_copy_begin(memory_region *region) noexcept
     void region_copy_end(memory_region *region) noexcept
+    bint region_copy_holds(node_header *node, endpoint_descriptor *endpoint,
+                           const memory_region *region) noexcept
     const int64_t COPIES_PATIENCE_NS
     int64_t region_clock_ns() noexcept
     bint region_is_free(const memory_region *region) noexcept

@@ -71,6 +71,11 @@ static inline void full_fence(void) {
 #endif
 }
 
+/* For data that is read while it may be overwritten, as in a seqlock: the reader's loads before
+ * the fence come before its later look at the count, the writer's count before its later stores. */
+static inline void acquire_fence(void) { __atomic_thread_fence(__ATOMIC_ACQUIRE); }
+static inline void release_fence(void) { __atomic_thread_fence(__ATOMIC_RELEASE); }
+
 /* Tells the CPU that this is a spin loop. */
 static inline void cpu_pause(void) {
 #if defined(__x86_64__)

@@ -87,6 +87,7 @@ __attribute__((noinline, cold)) static void trace_write(struct trace_ring *ring,
                                                         uint32_t kind, uint64_t a, uint64_t b) {
     uint64_t next = ring->next;
     struct trace_entry *entry = &ring->slots[next & (ring->entries - 1)];
+    release_fence(); /* T2: the last count before what this entry overwrites; pairs with T2' */
     entry->time_ns = time_ns;
     entry->agent = ring->agent;
     entry->kind = kind;
@@ -100,6 +101,13 @@ static inline void trace_record(struct trace_ring *ring, int64_t time_ns, uint32
                                 uint64_t a, uint64_t b) {
     if (__builtin_expect(ring != 0, 0))
         trace_write(ring, time_ns, kind, a, b);
+}
+
+/* After reading: the first record that no writer has touched meanwhile, nor is writing over. */
+static inline uint64_t trace_whole_from(const struct trace_ring *ring) {
+    acquire_fence(); /* T2': the entries before this look at the count; pairs with T2 */
+    uint64_t being_written = load_relaxed_u64(&ring->next) + 1;
+    return being_written > ring->entries ? being_written - ring->entries : 0;
 }
 
 /* One message among those to or from an endpoint of a node. */

@@ -53,6 +53,7 @@ cdef extern from "native/trace.h" nogil:
     trace_ring *trace_ring_at(trace_header *trace, uint32_t index) noexcept
     void trace_record(trace_ring *ring, int64_t time_ns, uint32_t kind, uint64_t a,
                       uint64_t b) noexcept
+    uint64_t trace_whole_from(const trace_ring *ring) noexcept
     uint64_t message_word(uint32_t node, uint32_t endpoint, uint32_t seqnum) noexcept
     const char *trace_kind_text(uint32_t kind, uint32_t which) noexcept
 

@@ -102,11 +102,13 @@ cdef class Trace:
         return self.checked_ring(agent).next
 
     def records_of(self, uint32_t agent):
-        """The agent's last records, oldest first."""
+        """The agent's last records, oldest first. A full ring shows one less than it has room for:
+        the next one may be half written over the oldest.
+        """
         cdef trace_ring *ring = self.checked_ring(agent)
         cdef uint64_t end = load_acquire_u64(&ring.next)  # T1': pairs with T1
         cdef uint64_t index = end - ring.entries if end > ring.entries else 0
-        cdef uint64_t now, torn, start = index
+        cdef uint64_t start = index
         cdef trace_entry *entry
         found = []
         while index < end:
@@ -114,13 +116,7 @@ cdef class Trace:
             found.append(TraceRecord(
                 entry.time_ns, entry.agent, kind_text(entry.kind, 0), entry.a, entry.b))
             index += 1
-        # What a living writer has overwritten meanwhile, or is overwriting, may be torn.
-        now = load_acquire_u64(&ring.next)
-        if now != end and now + 1 > ring.entries:
-            torn = now + 1 - ring.entries
-            if torn > start:
-                return found[torn - start:]
-        return found
+        return found[max(trace_whole_from(ring), start) - start:]
 
     def records(self):
         """The last records of all agents, by time."""

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
 from support.host_node import RANK, SESSION, HostNode, frame
+from support.memory import word32
 
 from shrimpmx.host import pull, regions
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.shared.frames import take_frames
 
 OTHER_SESSION = 0x77
+COPIES_AT = 24  # in struct memory_region
+LONG_BYTES = 8 << 20  # takes some milliseconds to copy
 ENDPOINT_CLOSED, BAD_SESSION, BAD_ENDPOINT, BAD_REGION = 2, 3, 1, 4
 MESSAGES: dict[str, dict[str, Any]] = {
     "tiny": {"data": b"t" * 32, "match": 1 << 63 | 5},
@@ -231,6 +236,48 @@ def test_a_pull_into_too_small_a_region_ends_aborted() -> None:
     assert (event["transferred"], event["status"]) == (0, 5)
     assert not target.any()
     regions.destroy(host.endpoints[0], remote)  # no copier is counted any more
+
+
+def copies(host: HostNode) -> int:
+    """How many copies from region 0 of endpoint 0 are under way."""
+    return word32(host.node.segment, host.layout.regions_offset + COPIES_AT).value
+
+
+def stopped_in_its_copy(host: HostNode, **request: Any) -> int | None:
+    """The pid of a child that pulls, stopped before its copy ended; None: it was too fast."""
+    child = os.fork()
+    if child == 0:
+        os._exit(pull.start(host.endpoints[1], 0, 0, **request))
+    while copies(host) == 0 and os.waitpid(child, os.WNOHANG) == (0, 0):
+        pass
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, signal.SIGSTOP)
+    with contextlib.suppress(ChildProcessError):
+        _, status = os.waitpid(child, os.WUNTRACED)
+        if os.WIFSTOPPED(status) and copies(host) == 1:
+            return child
+        os.kill(child, signal.SIGCONT)
+        os.waitpid(child, 0)
+    return None
+
+
+def test_a_pull_whose_source_goes_away_meanwhile_ends_aborted() -> None:
+    host = two_ranks(heap_bytes=LONG_BYTES)
+    remote, seqnum = register(host.endpoints[0], heap_array(host, 0, LONG_BYTES), "heap")
+    local, _ = register(host.endpoints[1], heap_array(host, LONG_BYTES, LONG_BYTES), "heap")
+    request = {"rdma_id": remote, "rdma_seqnum": seqnum, "session": SESSION, "region": local}
+    attempts = (stopped_in_its_copy(host, length=LONG_BYTES, **request) for _ in range(100))
+    child = next(pid for pid in attempts if pid is not None)
+    host.events(1)
+    closing = threading.Thread(target=host.endpoints[0].close)
+    closing.start()
+    while host.endpoints[0].is_open:
+        pass
+    os.kill(child, signal.SIGCONT)
+    closing.join()
+    os.waitpid(child, 0)
+    (event,) = host.events(1)
+    assert (event["type"], event["transferred"], event["status"]) == ("pull_done", 0, 5)
 
 
 def test_a_pull_waits_for_room_for_its_end() -> None:

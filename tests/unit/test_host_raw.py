@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +12,14 @@ from support.host_node import NIC, PEER, RANK, HostNode
 from support.memory import assert_counts
 from support.packets import HostQuery, HostReply, decode, encode, node_address
 
-from shrimpmx.errors import InputError, MxError
+from shrimpmx.cluster.engine.memory import RunMemory
+from shrimpmx.cluster.place.placement import place
+from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.errors import AbortedError, InputError, MxError
 from shrimpmx.host.raw import RawEndpoint
 from shrimpmx.native.futex import WaitSlotView
+from shrimpmx.native.segment import RunIdentity
 from shrimpmx.shared.frames import take_frames
 from shrimpmx.shared.host import VirtualHost
 
@@ -155,6 +161,25 @@ def test_receive_gives_up_at_its_time_limit_and_leaves_the_slot_unarmed() -> Non
         assert endpoint.receive(timeout_ns=1000) is None
     assert host.control.now_ns() == 1000
     assert reader_slot(host).armed == 0
+
+
+def test_a_stop_of_the_run_wakes_the_reader(tmp_path: Path) -> None:
+    virtual: Any = {"clock": "virtual"}
+    spec = ClusterSpec(ranks=(RankSpec(0, "idle"), RankSpec(1, "idle")), **virtual)
+    placement = place(spec, Topology.from_synthetic("core:4 pu:1"))
+    memory = RunMemory(spec, placement, RunIdentity.of_this_process(), tmp_path)
+    stops = ["abort"]
+
+    def world(until_ns: int | None) -> bool:
+        memory.set_stop(stops.pop())  # a sleeper that this does not wake fails here
+        return True
+
+    try:
+        reader = RawEndpoint(memory.nodes[1], 0, 0, VirtualHost(memory.control, world))
+        with reader, pytest.raises(AbortedError):
+            reader.receive(timeout_ns=-1)
+    finally:
+        memory.close()
 
 
 def test_a_node_has_one_raw_endpoint() -> None:

@@ -1,9 +1,9 @@
-"""Fences and orderings of rings and wait slots, as the operations of the header files themselves.
+"""Fences and orderings of rings, wait slots and traces, as the operations of the header files.
 
 A machine with strong ordering, x86-64 above all, hides most of what a missing release or acquire
 does, and a missing fence shows by chance. So the headers are compiled with atomic operations that
 note what they do, and their order is compared with what the protocols need. See the labels R1,
-R2, W1 and W2 in native/ring.h and native/futex.h.
+R2, W1, W2, T1 and T2 in native/ring.h, native/futex.h and native/trace.h.
 """
 
 from __future__ import annotations
@@ -59,3 +59,15 @@ def test_the_waker_publishes_before_it_looks_whether_to_wake(
 
 def test_the_waiter_arms_before_it_looks_a_last_time(operations: dict[str, list[str]]) -> None:
     assert operations["wait_slot_arm"] == ["load acquire word", "store relaxed armed", "fence"]
+
+
+def test_a_record_is_written_behind_the_count_before_and_ahead_of_its_own(
+    operations: dict[str, list[str]],
+) -> None:
+    assert operations["trace_write"] == ["release fence", "store release next"]
+
+
+def test_records_are_read_before_the_look_at_what_was_overwritten(
+    operations: dict[str, list[str]],
+) -> None:
+    assert operations["trace_whole_from"] == ["acquire fence", "load relaxed next"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,7 @@ from shrimpmx.native.segment import SEGMENT_TRACE, RunIdentity, Segment
 from shrimpmx.native.trace import Trace, TraceRecord, kind_names, kind_values
 
 ENTRIES = 8
+HEADER_BYTES, RING_BYTES = 128, 64  # of trace.h
 
 
 @pytest.fixture
@@ -41,9 +43,18 @@ def test_a_full_ring_keeps_the_last(trace: Trace, count: int) -> None:
     for number in range(count):
         trace.record(0, number, "note", number)
     kept = [record.a for record in trace.records_of(0)]
-    assert kept == list(range(max(count - ENTRIES, 0), count))
+    assert kept == list(range(max(count - ENTRIES + 1, 0), count))
     assert trace.written(0) == count
     assert trace.records_of(1) == []
+
+
+def test_a_record_that_is_being_overwritten_is_not_shown(trace: Trace) -> None:
+    for number in range(ENTRIES):
+        trace.record(0, number, "note", number)
+    # The writer has begun the next record, in the place of the oldest, and got no further.
+    first_slot = HEADER_BYTES + RING_BYTES
+    struct.pack_into("<q", trace.segment.view(), first_slot, 777)
+    assert [record.time_ns for record in trace.records_of(0)] == list(range(1, ENTRIES))
 
 
 def test_large_values_pass_whole(trace: Trace) -> None:

@@ -249,7 +249,7 @@ class _Run:
 
     def _collect(self) -> None:
         began = time.monotonic()
-        self.parts.memory.control.set_stop("finish")
+        self.parts.memory.set_stop("finish")
         self._hurry_spinners()
         # Not what is left of the deadline: what was to be done was done in time.
         self.until = began + END_LIMIT_S
@@ -445,7 +445,7 @@ class _Run:
     def _end_everyone(self, memory: RunMemory) -> None:
         left = [index for index in range(len(self.pidfds)) if index not in self.exited]
         if left:
-            memory.control.set_stop("abort")
+            memory.set_stop("abort")
             for index in left:
                 if self.placement.processes[index].name in self.mpi:
                     self._signal(index, signal.SIGTERM)

@@ -11,6 +11,7 @@ from shrimpmx.cluster.engine.plans import ranks_plan
 from shrimpmx.cluster.nics.plan import plan_bytes
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.host.raw import rouse_reader
 from shrimpmx.native.segment import (
     HEADER_BYTES,
     SEGMENT_CONTROL,
@@ -103,6 +104,12 @@ class RunMemory:
         for source, target in itertools.product(range(len(self.nodes)), repeat=2):
             if source in nodes or target in nodes:
                 self.nodes[target].populate_link(source)
+
+    def set_stop(self, state: str) -> None:
+        """Tell every process to end ("finish") or to give up ("abort"); sleepers are woken."""
+        self.control.set_stop(state)
+        for node in self.nodes:
+            rouse_reader(node)
 
     def close(self) -> None:
         """Remove and unmap every segment; nothing may use the nodes or the control after."""

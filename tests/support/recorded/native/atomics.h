@@ -16,6 +16,11 @@ void note(const char *operation, const volatile void *address);
 #define fetch_add_u32(address, value) (note("add", address), fetch_add_u32(address, value))
 #define compare_exchange_u32(address, expected, desired) \
     (note("compare exchange", address), compare_exchange_u32(address, expected, desired))
+#define load_relaxed_u64(address) (note("load relaxed", address), load_relaxed_u64(address))
+#define store_release_u64(address, value) \
+    (note("store release", address), store_release_u64(address, value))
+#define acquire_fence() (note("acquire fence", 0), acquire_fence())
+#define release_fence() (note("release fence", 0), release_fence())
 #define full_fence() (note("fence", 0), full_fence())
 
 #endif
