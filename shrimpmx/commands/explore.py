@@ -178,6 +178,7 @@ def _exploration(
         changes=options.settings,
         made_with=made_with,
         dilation_of=lambda point: runner.emulated(point).dilation,
+        working_directory=launch.directory,
     )
 
 

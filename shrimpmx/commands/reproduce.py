@@ -35,6 +35,7 @@ from shrimpmx.errors import AgentError, InputError
 from shrimpmx.papers.claim import Claim, Finding, judge, scenarios_of
 from shrimpmx.papers.claims_report import print_claims, print_findings
 from shrimpmx.papers.known import PAPERS, chosen, is_whole, narrowed, papers_of
+from shrimpmx.results.environment import environment
 from shrimpmx.results.result import (
     SCHEMA,
     ResultDirectory,
@@ -42,6 +43,7 @@ from shrimpmx.results.result import (
     read_json,
     write_json,
 )
+from shrimpmx.results.sameness import SOFTWARE, check_environment
 from shrimpmx.results.soundness import COSTS_WORDS, are_costs
 from shrimpmx.study.loading import find_scenario, load_scenario
 from shrimpmx.study.platform import Costs
@@ -156,6 +158,7 @@ class Reproduction:
         needed = scenarios_of(claims, self._cpus)
         self._scenarios = {name: self._scenario(name, each) for name, each in needed.items()}
         self._costs: Costs | None = None
+        self._environment = environment()
         self.parts: list[Part] = []
 
     def _scenario(self, name: str, expected: Sequence[Any]) -> Scenario:
@@ -192,6 +195,7 @@ class Reproduction:
             "settings": without_deadline(self._options.settings),
             "seed": self._options.seed,
             **costs_to_keep(self._costs),
+            "environment": self._environment,
         }
 
     def open(self) -> None:
@@ -200,18 +204,30 @@ class Reproduction:
         InputError unless it can be written, and is of the same claims, settings and seed.
         """
         self._directory.prepare(self._options.resume)
-        kept = self._kept_costs() if self._options.resume else None
+        stored = self._stored() if self._options.resume else {}
         # Once for all scenarios: they emulate one platform with one dilation.
-        self._costs = costs_for(self.points, kept)
+        self._costs = costs_for(self.points, stored.get("costs"))
         self.parts = [self._part(name, each) for name, each in self._scenarios.items()]
         if self._options.resume:
             for part in self.parts:
                 part.find_kept()
+            self._check_environment(stored)
         else:
             write_json(self._directory.run_path, {**self._head(), "complete": False, "claims": []})
 
-    def _kept_costs(self) -> dict[str, float] | None:
-        """The costs that an interrupted reproduction was made with; None if it needs none."""
+    def _check_environment(self, stored: Document) -> None:
+        """InputError if the reproduction cannot go on here; what is complete may be judged by
+        another version.
+        """
+        complete = all(part.done is not None for part in self.parts)
+        apart = SOFTWARE if complete else ()
+        made_in = [part.done["environment"] for part in self.parts if part.done is not None]
+        kept = stored.get("environment") or (made_in or [{}])[0]
+        check_environment(self._directory.path, kept, self._environment, apart)
+        self._environment = kept
+
+    def _stored(self) -> Document:
+        """What an interrupted reproduction has left, with the costs that it was made with."""
         path = self._directory.run_path
         stored = read_json(path, "reproduction")
         check_schema(stored, "reproduction", path)
@@ -225,10 +241,11 @@ class Reproduction:
                     f"{self._directory.path} holds a reproduction of {what} than asked for; "
                     "give another --output, or the same claims, settings and seed"
                 )
-        costs: dict[str, float] | None = stored.get("costs")
-        if not (costs is None or are_costs(costs)):
+        if "costs" in stored and not are_costs(stored["costs"]):
             raise InputError(f"reproduction {path} is damaged: 'costs' is not {COSTS_WORDS}")
-        return costs
+        if not isinstance(stored.get("environment", {}), dict):
+            raise InputError(f"reproduction {path} is damaged: 'environment' is not an object")
+        return stored
 
     def run(self) -> None:
         """Run what is not there yet, scenario by scenario."""

@@ -7,6 +7,7 @@ Reads /proc and /sys below a root that tests may replace; what is not there is
 from __future__ import annotations
 
 import datetime
+import functools
 import hashlib
 import json
 import os
@@ -79,6 +80,16 @@ def versions() -> dict[str, str]:
     return found
 
 
+@functools.cache
+def code_digest() -> str:
+    """Sixteen hexadecimal digits of shrimpmx as it is installed: its Python and compiled files."""
+    package = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")) + sorted(package.rglob("*.so*")):
+        digest.update(str(path.relative_to(package)).encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def realtime(root: Path = Path("/")) -> dict[str, Any]:
     """Whether agents get real-time priority, why not, and how long they may keep a CPU."""
     permitted, reason = cores.realtime_permitted()
@@ -106,6 +117,7 @@ def environment(root: Path = Path("/")) -> dict[str, Any]:
         "tsc_is_steady": clock.tsc_is_steady(),
         "realtime": realtime(root),
         "versions": versions(),
+        "code": code_digest(),
         "fingerprint": fingerprint(root),
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }

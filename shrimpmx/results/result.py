@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import InputError, MachineError
+from shrimpmx.results.sameness import check_code, check_environment
 from shrimpmx.results.soundness import place_flaw, point_flaw, run_flaw, single_run_flaw
 
 SCHEMA = 1
@@ -26,7 +27,12 @@ RUN_FILE = "run.json"
 POINTS_DIRECTORY = "points"
 _RUN_KEYS = ("scenario", "environment", "placement", "points")
 _POINT_KEYS = ("params", "metrics", "counters")
-_OTHER = {"scenario": "another scenario", "settings": "other settings", "seed": "another seed"}
+_OTHER = {
+    "scenario": "another scenario",
+    "settings": "other settings",
+    "seed": "another seed",
+    "adjusted": "other adjusted settings",
+}
 ANOTHER_PLACE = "give another place with --output or --json"
 RESUME_OR_ANOTHER = "add --resume to go on with it, or give another --output"
 STANDARD_OUTPUT = Path("-")
@@ -230,10 +236,21 @@ class ResultDirectory:
     def check_incomplete(self, head: dict[str, Any], same: tuple[str, ...]) -> None:
         """InputError unless an interrupted sweep lies there, which has something left to do.
 
-        Its head must agree with `head` in the keys `same`.
+        Its head must agree with `head` in the keys `same`, and be of this machine and code.
         """
-        if self.agreeing(head, same).get("complete"):
+        if self.complete(head, same) is not None:
             raise InputError(f"{self.path} holds a complete result; there is nothing to resume")
+
+    def complete(self, head: dict[str, Any], same: tuple[str, ...]) -> dict[str, Any] | None:
+        """What lies there if it is complete; None if it can go on, else InputError."""
+        found = self.load_run()
+        if found.get("complete"):
+            return self.agreeing(head, same)
+        # First: another machine may also have other settings, such as the dilation.
+        check_environment(self.path, found["environment"], head["environment"])
+        stored = self.agreeing(head, (*same, "adjusted"))
+        check_code(self.path, stored.get("code", {}), head.get("code", {}))
+        return None
 
     def add_point(self, index: int, point: dict[str, Any]) -> None:
         """Store a finished point at once."""

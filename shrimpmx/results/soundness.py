@@ -73,6 +73,7 @@ class _Run(_Part):
     source: str = Field("", description="a text")
     shows: str = Field("", description="a text")
     environment: dict[str, Any] = _OBJECT
+    code: dict[str, str] = Field({}, description="an object of digests by file")
     parameters: dict[str, Any] = _OBJECT
     set: list[str] = Field([], description="a list of settings")
     seed: int = Field(0, ge=0, description="a whole number from 0 on")

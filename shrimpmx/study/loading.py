@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from shrimpmx.errors import InputError, ShrimpmxError
 from shrimpmx.settings.sentences import validation_sentence
+from shrimpmx.study.own_code import digests_of
 from shrimpmx.study.scenario import Scenario
 
 MODULE_NAME = "shrimpmx_scenario_file"
@@ -96,7 +97,8 @@ def load_scenario(path: Path) -> Scenario:
         raise InputError(
             f"scenario file {path} fails{_line_of(error, path)}: {type(error).__name__}: {error}"
         ) from error
-    return _declared(module, path)
+    declared = _declared(module, path)
+    return declared.model_copy(update={"code": digests_of(path, home=path.parent)})
 
 
 def _source(path: Path) -> bytes:

@@ -124,7 +124,8 @@ class Scenario(Declared):
     is traced in a run of its own: the first is printed. There a tuple means each of its values.
     `policies` and `waits` are a user's own coalescing policies and waiting strategies by name (see
     docs/scenarios.md). `rows` and `columns` are the axes of the printed table. `sections` are
-    printed behind the tables (report/sections.py).
+    printed behind the tables (report/sections.py). `code` has the digests of the file that was
+    loaded and of its modules (own_code.py).
     """
 
     name: Annotated[str, AfterValidator(_can_be_a_path)]
@@ -147,6 +148,7 @@ class Scenario(Declared):
     waits: dict[str, Any] = Field(default_factory=dict)
     sections: tuple[str, ...] = ()
     timelines: tuple[Named, ...] = ()
+    code: dict[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> Self:

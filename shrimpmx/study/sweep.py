@@ -32,7 +32,8 @@ from shrimpmx.results.runs import (
 )
 from shrimpmx.results.statistics import summarise_runs, tail_of
 from shrimpmx.shared.counter_texts import LONGEST
-from shrimpmx.study.scenario import Point, RunPlan, Scenario, plan_runs
+from shrimpmx.study.own_code import code_of
+from shrimpmx.study.scenario import Point, RunPlan, Scenario, is_deadline, plan_runs
 
 # A sample whose probes disagree is taken again this often; a machine that flips faster than a
 # run takes will not give a pure sample, and "mixed" is then what is recorded.
@@ -97,7 +98,8 @@ class Sweep:
     """A scenario with its settings, ready to run. `output` None keeps nothing on disk.
 
     `changes` are the `--set` that made the scenario what it is: the result tells them, and what
-    it was `made_with` beside its parameters. With an `order` not all runs need be made.
+    it was `made_with` beside its parameters. With an `order` not all runs need be made. Programs
+    start in the `working_directory`.
     """
 
     scenario: Scenario
@@ -113,6 +115,7 @@ class Sweep:
     changes: Sequence[str] = ()
     made_with: Mapping[str, Any] = field(default_factory=dict)
     order: Order = every_run
+    working_directory: str = ""
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
@@ -120,6 +123,7 @@ class Sweep:
         self.plans: list[RunPlan] = plan_runs(self.scenario, self.points, self.seed)
         # Now: a machine that cannot stand for a platform says so before anything is kept.
         self._dilations = [self.dilation_of(point) for point in self.points]
+        self._code = code_of(self.scenario, self.points, self.working_directory)
         self._runs: dict[int, RunData] = {}
         self._timelines: list[dict[str, Any]] = []
         self._directory = ResultDirectory(self.output) if self.output else None
@@ -133,12 +137,11 @@ class Sweep:
     def kept(self) -> dict[str, Any] | None:
         """The complete result that lies there already; None without one, or if it is incomplete.
 
-        InputError if it is damaged, or of another sweep.
+        InputError if it is damaged, of another sweep, or incomplete and of another machine or code.
         """
         if self._directory is None or not self._directory.run_path.exists():
             return None
-        stored = self._directory.agreeing(self._head(), SAME)
-        return stored if stored.get("complete") else None
+        return self._directory.complete(self._head(), SAME)
 
     def finished(self) -> dict[int, RunData]:
         """The runs that an interrupted sweep has left, by index.
@@ -240,6 +243,8 @@ class Sweep:
             "seed": self.seed,
             "parameters": base,
             **self.made_with,
+            "adjusted": self._adjusted(),
+            "code": self._code,
             "environment": environment(),
             "placement": {},
             "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -253,6 +258,14 @@ class Sweep:
             "time_dilation": self._dilations,
             "metrics": list(self.scenario.metrics),
         }
+
+    def _adjusted(self) -> Any:
+        """What is adjusted at some points, as it is stored; a deadline may be another one."""
+        changed = (
+            (place, {name: value for name, value in changes.items() if not is_deadline(name)})
+            for place, changes in self.scenario.adjusted
+        )
+        return json.loads(json.dumps([pair for pair in changed if pair[1]]))
 
     def _open(self, directory: ResultDirectory, head: dict[str, Any]) -> None:
         if self.resume:

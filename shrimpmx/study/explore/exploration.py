@@ -40,7 +40,7 @@ class Exploration:
     """Runs the settings of `scenario`, one point each, by successive halving.
 
     Each run is kept at once, as those of any sweep. `timeout_s` is the limit of a run, `most` that
-    of the runs of one setting.
+    of the runs of one setting; the program starts in `working_directory`.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Exploration:
         changes: Sequence[str] = (),
         made_with: Mapping[str, Any] | None = None,
         dilation_of: Callable[[Point], float] = lambda point: 1.0,
+        working_directory: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._execute = execute
@@ -82,6 +83,7 @@ class Exploration:
             made_with=made_with or {},
             dilation_of=dilation_of,
             order=self._plans,
+            working_directory=working_directory,
             clock=clock,
         )
         settings = [point.index for point in self.sweep.points]

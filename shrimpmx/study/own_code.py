@@ -1,0 +1,107 @@
+"""Digests of a user's own code, by which a result tells whether it was measured with this one."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from shrimpmx.study.point import PROGRAMS
+from shrimpmx.study.scenario import Point, Scenario
+
+# Folders of what is installed, whose versions a result tells beside its machine; and shrimpmx.
+_INSTALLED = ("site-packages", "dist-packages")
+_LIBRARIES = (
+    Path(sysconfig.get_path("stdlib")).resolve(),
+    Path(__file__).resolve().parent.parent,
+)
+
+
+def code_of(scenario: Scenario, points: Iterable[Point], directory: str = "") -> dict[str, str]:
+    """The digests of the user's own code that the points run: policies, strategies, programs that
+    start in `directory`.
+    """
+    own, commands = False, set()
+    for point in points:
+        own = own or bool(point.policy or point.wait)
+        work = point.parameters.workload
+        if work.kind in PROGRAMS:
+            commands.add((work.program, *work.words))
+    found = scenario.code if own else {}
+    for words in commands:
+        found = {**found, **digests_of_command(words, directory)}
+    return dict(sorted(found.items()))
+
+
+def digests_of(*files: Path, home: Path) -> dict[str, str]:
+    """Sixteen hexadecimal digits for each file, and for each module of the user's own that one of
+    them imports, by path from `home`. Files that there are not are left out.
+    """
+    found: dict[Path, str] = {}
+    pending = [file.resolve() for file in files]
+    while pending:
+        path = pending.pop()
+        if path in found or not path.is_file() or _is_library(path):
+            continue
+        content = path.read_bytes()
+        found[path] = hashlib.sha256(content).hexdigest()[:16]
+        if path.suffix == ".py":
+            pending += _imported(path, content)
+    return {os.path.relpath(path, home.resolve()): found[path] for path in sorted(found)}
+
+
+def digests_of_command(words: Sequence[str], directory: str = "") -> dict[str, str]:
+    """The digests of the program and of the Python files that a command names, if it starts in
+    `directory`; none of a program that PATH finds.
+    """
+    home = Path(directory)
+    files = [home / word for word in words if word.endswith(".py")]
+    if os.sep in words[0]:
+        files.append(home / words[0])
+    if "-m" in words[:-1]:
+        module = words[words.index("-m") + 1]
+        files += _files_of(f"{module}.__main__", [str(home.resolve()), *sys.path])
+    return digests_of(*files, home=home)
+
+
+def _is_library(path: Path) -> bool:
+    return any(name in path.parts for name in _INSTALLED) or any(
+        path.is_relative_to(library) for library in _LIBRARIES
+    )
+
+
+def _imported(path: Path, content: bytes) -> Iterator[Path]:
+    """The files of the modules that a Python file imports, wherever in it."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _files_of(alias.name, [str(path.parent), *sys.path])
+        elif isinstance(node, ast.ImportFrom):
+            places = [str(path.parents[node.level - 1])] if node.level else []
+            for alias in node.names:
+                name = ".".join(filter(None, (node.module, alias.name)))
+                yield from _files_of(name, places or [str(path.parent), *sys.path])
+
+
+def _files_of(name: str, places: Sequence[str]) -> Iterator[Path]:
+    """The files of a module and of the packages that it lies in; `places` are searched for them."""
+    whole = ""
+    for part in name.split("."):
+        whole = f"{whole}.{part}" if whole else part
+        spec = PathFinder.find_spec(whole, list(places))
+        if spec is None:
+            return
+        if spec.has_location and spec.origin:
+            yield Path(spec.origin).resolve()
+        if spec.submodule_search_locations is None:
+            return
+        places = list(spec.submodule_search_locations)
