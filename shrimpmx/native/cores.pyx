@@ -217,12 +217,13 @@ def set_process_name(str name):
 def start_ticks(int pid):
     """When process `pid` started, clock ticks since boot (field 22 of /proc/<pid>/stat).
 
-    None if there is no such process, or only its zombie.
+    None if there is no such process, or only its zombie; also for another user's process where
+    /proc is mounted with hidepid.
     """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read()
-    except (FileNotFoundError, ProcessLookupError):
+    except (FileNotFoundError, PermissionError, ProcessLookupError):
         return None
     except OSError as error:
         raise MachineError(f"/proc/{pid}/stat cannot be read: {error}; is /proc mounted?") from None

@@ -5,6 +5,9 @@ and the pid and start time of the process that made it. Pids come round again, a
 pid together with its start time does not, so leftovers can be told from the
 segments of a living run.
 
+/dev/shm is every user's. Only what belongs to the user of this process is mapped, read or
+removed: the name of another user's file says nothing.
+
 The first 64 bytes are `struct segment_header` of shared/layout.h, written here
 because each segment, of whatever kind, begins with it.
 """
@@ -15,8 +18,11 @@ import contextlib
 import errno
 import mmap
 import os
+import pwd
 import re
+import stat
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy
@@ -42,7 +48,10 @@ _HEADER = struct.Struct("<QIIQI4xQ24s")
 HEADER_BYTES = _HEADER.size
 _FIRST_PAGE_BYTES = 4096
 _RUN_ID_MAX = 23  # bytes before the zero that ends header.run_id
-_NAME = re.compile(r"shrimpmx-([A-Za-z0-9_]{1,23})-([0-9]+)-([0-9]+)-(.+)")
+_NAME = re.compile(
+    r"shrimpmx-([A-Za-z0-9_]{1,23})-([1-9][0-9]{0,9})-([0-9]{1,20})-([\w.-]+)", re.ASCII
+)
+_PID_MAX = 1 << 22  # no kernel gives a higher one
 _SHM = "/dev/shm"  # where Linux keeps POSIX shared memory objects
 
 
@@ -74,14 +83,15 @@ class RunIdentity:
         return f"shrimpmx-{self.run_id}-{self.pid}-{self.start_ticks}-{what}"
 
     def is_alive(self) -> bool:
-        """Whether the process that this identity names still runs."""
-        return start_ticks(self.pid) == self.start_ticks
+        """Whether the process that this identity names still runs, as far as can be seen."""
+        ticks = start_ticks(self.pid)
+        return ticks == self.start_ticks or (ticks is None and is_hidden(self.pid))
 
 
 def parse_segment_name(name: str) -> tuple[RunIdentity, str] | None:
     """The identity in a segment's name and what the segment is; None if it is not one of ours."""
     match = _NAME.fullmatch(name)
-    if match is None:
+    if match is None or int(match[2]) > _PID_MAX:
         return None
     return RunIdentity(match[1], int(match[2]), int(match[3])), match[4]
 
@@ -143,25 +153,20 @@ class Segment:
 
         `writable` False: for onlookers; a write to it raises SIGSEGV.
         """
+        descriptor = _open_own(name, os.O_RDWR if writable else os.O_RDONLY)
         try:
-            shared = posix_ipc.SharedMemory("/" + name, read_only=not writable)
-        except posix_ipc.ExistentialError:
-            raise SegmentError(f"there is no segment {name}; its run may have ended") from None
-        except (OSError, ValueError, posix_ipc.Error) as error:
-            raise SegmentError(f"segment {name} cannot be opened: {error}") from None
-        try:
-            size_bytes = os.fstat(shared.fd).st_size
+            size_bytes = os.fstat(descriptor).st_size
             if size_bytes < _HEADER.size:
                 raise SegmentError(
                     f"segment {name} has {size_bytes} bytes, too few for a header; "
                     "`shrimpmx clean` removes leftovers"
                 )
             access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
-            memory = mmap.mmap(shared.fd, size_bytes, access=access)
+            memory = mmap.mmap(descriptor, size_bytes, access=access)
         except (OSError, ValueError) as error:
             raise SegmentError(f"segment {name} cannot be mapped: {error}") from None
         finally:
-            shared.close_fd()
+            os.close(descriptor)
         try:
             _verify_header(memory, name, kind)
         except SegmentError:
@@ -176,12 +181,10 @@ class Segment:
         For onlookers: nothing is mapped, so nothing of the segment's owner can be changed.
         """
         try:
-            with open(f"{_SHM}/{name}", "rb") as file:
+            with open(_open_own(name, os.O_RDONLY), "rb") as file:
                 data = file.read()
-        except FileNotFoundError:
-            raise SegmentError(f"there is no segment {name}; its run may have ended") from None
         except OSError as error:
-            raise SegmentError(f"segment {name} cannot be opened: {error}") from None
+            raise SegmentError(f"segment {name} cannot be read: {error}") from None
         if len(data) < _HEADER.size:
             raise SegmentError(f"segment {name} has {len(data)} bytes, too few for a header")
         memory = mmap.mmap(-1, len(data))
@@ -244,23 +247,90 @@ class Segment:
 
 
 def unlink_segment(name: str) -> bool:
-    """Remove the segment called `name` from /dev/shm; False if it was gone already."""
+    """Remove the segment called `name` from /dev/shm; False if it was gone already, or another
+    user has taken the name.
+    """
     try:
         posix_ipc.unlink_shared_memory("/" + name)
-    except posix_ipc.ExistentialError:
+    except (posix_ipc.ExistentialError, posix_ipc.PermissionsError):
         return False
     return True
 
 
 def list_segments() -> list[tuple[str, RunIdentity, str]]:
-    """Name, identity and purpose of each segment of shrimpmx in /dev/shm."""
-    found = []
+    """Name, identity and purpose of each segment of shrimpmx in /dev/shm that is this user's."""
+    return [
+        (name, identity, what)
+        for owner, name, identity, what in _named_segments()
+        if owner == os.geteuid()
+    ]
+
+
+def supervisors() -> set[int]:
+    """The living supervisors, of all users, whose segments are in /dev/shm: their pids.
+
+    A name that a user gave to a file counts only where the process is that user's, too.
+    """
+    return {
+        identity.pid
+        for owner, _, identity, _ in _named_segments()
+        if start_ticks(identity.pid) == identity.start_ticks and _owner_of(identity.pid) == owner
+    }
+
+
+def is_hidden(pid: int) -> bool:
+    """Whether there is a process of this user's of which the kernel shows nothing: one with
+    capabilities of its own, where /proc is mounted with hidepid.
+    """
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return not os.access(f"/proc/{pid}/stat", os.R_OK)
+
+
+def _named_segments() -> Iterator[tuple[int, str, RunIdentity, str]]:
+    """Owner, name, identity and purpose of the files of /dev/shm that are named like segments."""
     with contextlib.suppress(FileNotFoundError):
         for name in sorted(os.listdir(_SHM)):
             parsed = parse_segment_name(name)
             if parsed is not None:
-                found.append((name, *parsed))
-    return found
+                with contextlib.suppress(FileNotFoundError):
+                    yield os.lstat(f"{_SHM}/{name}").st_uid, name, *parsed
+
+
+def _owner_of(pid: int) -> int | None:
+    try:
+        return os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        return None
+
+
+def _open_own(name: str, flags: int) -> int:
+    """A descriptor of the segment `name`; SegmentError without one, or if it is not this user's.
+
+    The descriptor is what is looked at: names may change hands meanwhile.
+    """
+    try:
+        flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(f"{_SHM}/{name}", flags)
+    except FileNotFoundError:
+        raise SegmentError(f"there is no segment {name}; its run may have ended") from None
+    except (OSError, ValueError) as error:
+        raise SegmentError(f"segment {name} cannot be opened: {error}") from None
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+        return descriptor
+    os.close(descriptor)
+    raise SegmentError(f"segment {name} belongs to {user_name(status.st_uid)}, not to you")
+
+
+def user_name(user: int) -> str:
+    """The name of a user by number, as a sentence has it."""
+    try:
+        return f"user {pwd.getpwuid(user).pw_name}"
+    except KeyError:
+        return f"user {user}"
 
 
 def _check_size(size_bytes: int, name: str) -> None:

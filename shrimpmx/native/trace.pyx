@@ -42,6 +42,27 @@ def kind_names():
     return [kind_text(kind, 0) for kind in range(TRACE_KINDS_COUNT)]
 
 
+cdef bint rings_fit(Trace trace):
+    """Whether all rings lie in the segment, each with as many entries as the header says."""
+    cdef trace_header *header = trace.header
+    cdef uint64_t size_bytes = trace.segment.size_bytes
+    cdef uint64_t ring_bytes
+    cdef uint32_t index
+    if size_bytes < sizeof(trace_header):
+        return False
+    if header.entries == 0 or header.entries & (header.entries - 1):
+        return False
+    ring_bytes = sizeof(trace_ring) + <uint64_t>header.entries * sizeof(trace_entry)
+    if header.stride != ring_bytes:
+        return False
+    if (size_bytes - sizeof(trace_header)) / ring_bytes < header.rings_count:
+        return False
+    for index in range(header.rings_count):
+        if trace.ring(index).entries != header.entries:
+            return False
+    return True
+
+
 cdef class Trace:
     """The rings of all agents of a run, in one segment of kind SEGMENT_TRACE."""
 
@@ -76,12 +97,12 @@ cdef class Trace:
 
     @staticmethod
     def attach(segment):
-        """The rings in a segment that another process laid out."""
+        """The rings in a segment that another process laid out; SegmentError if it is damaged."""
         cdef Trace trace = Trace.__new__(Trace)
         trace.segment = segment
         trace.header = <trace_header *><size_t>segment.address
-        if segment.size_bytes < Trace.size_bytes(trace.header.rings_count, trace.header.entries):
-            raise SegmentError(f"{segment!r} is too small for the trace it says it holds")
+        if not rings_fit(trace):
+            raise SegmentError(f"{segment!r} does not hold the trace that it says it holds")
         return trace
 
     cdef trace_ring *ring(self, uint32_t agent) noexcept nogil:

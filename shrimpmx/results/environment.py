@@ -18,7 +18,7 @@ from typing import Any
 
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.native import clock, cores
-from shrimpmx.native.segment import list_segments
+from shrimpmx.native.segment import supervisors
 
 PACKAGES = ("shrimpmx", "numpy", "posix-ipc", "multiprocessing-logging", "pydantic", "rich")
 
@@ -128,8 +128,7 @@ def other_runs() -> list[int]:
 
     Seen by their segments, so that one that is between two of its runs is not.
     """
-    identities = {identity for _, identity, _ in list_segments() if identity.pid != os.getpid()}
-    return sorted({identity.pid for identity in identities if identity.is_alive()})
+    return sorted(supervisors() - {os.getpid()})
 
 
 def fingerprint(root: Path = Path("/")) -> str:

@@ -11,6 +11,7 @@ from shrimpmx.native.atomics cimport full_fence, load_acquire_u32, store_release
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, Clock, clock_initialise, clock_now_ns
 from shrimpmx.native.futex cimport futex_wake, wait_slot, wait_slot_rouse
 from shrimpmx.native.lock cimport shared_lock_initialise
+from shrimpmx.shared.bounds cimport control_fits
 from shrimpmx.shared.layout cimport (
     AGENT_DMA, AGENT_HOG, AGENT_IRQ, AGENT_NIC, AGENT_RANK, COUNTERS_MAX, STOP_ABORT, STOP_FINISH,
     STOP_NO, agent_record, control_agent, control_header, control_runner, counter_name,
@@ -23,7 +24,7 @@ from shrimpmx.shared.shown cimport SHOWN_MESSAGES, control_shown, shown_message,
 
 from os import getpid
 
-from shrimpmx.errors import MachineError
+from shrimpmx.errors import MachineError, SegmentError
 
 AGENT_KINDS = {
     "nic": AGENT_NIC,
@@ -90,8 +91,6 @@ cdef class Control:
         clock_initialise(&header.clock, clock)
         header.stop = STOP_NO
         header.started = 0
-        header.runners_count = len(runners)
-        header.agents_count = len(agents)
         header.nodes_count = nodes_count
         header.runners_offset = sizeof(control_header)
         header.agents_offset = sizeof(control_header) + len(runners) * sizeof(runner_record)
@@ -109,14 +108,23 @@ cdef class Control:
             strncpy(agent.name, text, sizeof(agent.name) - 1)
             agent.kind = AGENT_KINDS[kind]
             agent.runner = runner_index
+        # Last: an onlooker that comes earlier finds a segment without records.
+        header.runners_count = len(runners)
+        store_release_u32(&header.agents_count, len(agents))
         if shared_lock_initialise(&control_run_section(header).lock) != 0:
             raise MachineError("this system has no robust process-shared mutexes")
         return self
 
     @classmethod
     def attach(cls, segment):
-        """The control segment that another process created."""
-        return cls(segment)
+        """The control segment that another process created; SegmentError if it is damaged."""
+        cdef Control self = cls(segment)
+        if not control_fits(self.header, segment.size_bytes):
+            raise SegmentError(
+                f"segment {segment.name} is damaged: its records do not fit into it; "
+                "`shrimpmx clean` removes leftovers"
+            )
+        return self
 
     # -- compiled face ------------------------------------------------
 
@@ -196,12 +204,17 @@ cdef class Control:
         """Number of agents."""
         return self.header.agents_count
 
+    def runner_pids(self) -> list:
+        """The pid of each process; 0: it has not begun."""
+        return [control_runner(self.header, index).pid for index in range(self.runners_count)]
+
     def runner_info(self, uint32_t runner) -> dict:
         """Name, state, pid, CPU, priority and wake-ups of one process."""
         cdef runner_record *record = self._checked_runner(runner)
+        cdef uint32_t state = load_acquire_u32(&record.state)
         return {
-            "name": record.name.decode(),
-            "state": RUNNER_STATES[load_acquire_u32(&record.state)],
+            "name": record.name[:sizeof(record.name)].partition(b"\0")[0].decode(errors="replace"),
+            "state": RUNNER_STATES[state] if state < len(RUNNER_STATES) else f"unknown ({state})",
             "pid": record.pid,
             "cpu": record.cpu,
             "realtime": record.realtime,
@@ -295,7 +308,7 @@ cdef class Control:
         """Name, kind and process of one agent."""
         cdef agent_record *record = self._checked_agent(agent)
         return {
-            "name": record.name.decode(),
+            "name": record.name[:sizeof(record.name)].partition(b"\0")[0].decode(errors="replace"),
             "kind": _KIND_NAMES[record.kind],
             "runner": record.runner,
         }

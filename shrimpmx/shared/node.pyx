@@ -8,6 +8,7 @@ from shrimpmx.native.atomics cimport (
 )
 from shrimpmx.native.lock cimport shared_lock_initialise
 from shrimpmx.native.ring cimport RING_HEADER_BYTES, ring, ring_depth, ring_initialise
+from shrimpmx.shared.bounds cimport node_fits
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.vmmc cimport (
     VMMC_MAILBOX_ENTRIES, vmmc_letter, vmmc_mailbox_of, vmmc_process, vmmc_process_of, node_vmmc,
@@ -21,7 +22,7 @@ from shrimpmx.shared.layout cimport (
 )
 
 from shrimpmx.settings.core_lists import checked_affinity, format_core_list
-from shrimpmx.errors import InputError, MachineError
+from shrimpmx.errors import InputError, MachineError, SegmentError
 
 # Twice what the dma agent hands back at a time (copy_offload.pyx): while it does so the handler
 # can handle as many frames without a descriptor, and the next frame's releases them. In a shorter
@@ -76,8 +77,16 @@ cdef class Node:
 
     @classmethod
     def attach(cls, segment, Control control, heap=None):
-        """A node segment that another process created, and its heap segment."""
-        return cls(segment, control, heap)
+        """A node segment that another process created, and its heap segment; SegmentError if it is
+        damaged.
+        """
+        cdef Node self = cls(segment, control, heap)
+        if not node_fits(self.header, segment.size_bytes, 0 if heap is None else heap.size_bytes):
+            raise SegmentError(
+                f"segment {segment.name} is damaged: its parts do not fit into it; "
+                "`shrimpmx clean` removes leftovers"
+            )
+        return self
 
     def populate(self) -> None:
         """Fault in the segment, but for the rings of incoming frames: NICs alone touch those."""

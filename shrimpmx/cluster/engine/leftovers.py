@@ -1,7 +1,7 @@
 """What dead runs left behind: segments and queues without an owner, processes without a run.
 
 A run is known by its id and by the pid and start time of its supervisor. Only what bears
-such a name, and whose supervisor is gone, is touched.
+such a name, belongs to the user of this process, and whose supervisor is gone, is touched.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from shrimpmx.cluster.rank.channel import QUEUE, unlink_queue
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.segment import (
+    SEGMENT_CONTROL,
     RunIdentity,
     Segment,
     list_segments,
@@ -57,7 +58,7 @@ class Leftovers:
 
 
 def find_leftovers() -> Leftovers:
-    """Everything of runs whose supervisor no longer lives."""
+    """Everything of this user's runs whose supervisor no longer lives."""
     found = Leftovers()
     dead: dict[RunIdentity, None] = {}
     for name, identity, what in list_segments():
@@ -77,11 +78,9 @@ def remove_leftovers(found: Leftovers) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
     for name in found.segments:
-        with contextlib.suppress(PermissionError):
-            unlink_segment(name)
+        unlink_segment(name)
     for name in found.queues:
-        with contextlib.suppress(PermissionError):
-            unlink_queue(name)
+        unlink_queue(name)
 
 
 def processes_of(control_name: str, identity: RunIdentity) -> list[int]:
@@ -90,12 +89,13 @@ def processes_of(control_name: str, identity: RunIdentity) -> list[int]:
     A pid alone may have come round again, so the process must map a segment of the run.
     """
     try:
-        segment = Segment.attach(control_name, 1)
-    except (SegmentError, PermissionError):
+        segment = Segment.attach(control_name, SEGMENT_CONTROL, writable=False)
+    except SegmentError:
         return []
     try:
-        control = Control.attach(segment)
-        pids = [control.runner_info(index)["pid"] for index in range(control.runners_count)]
+        pids = Control.attach(segment).runner_pids()
+    except SegmentError:
+        return []
     finally:
         segment.close()
     prefix = identity.segment_name("")
@@ -148,6 +148,8 @@ def _ownerless_queues(dead: dict[RunIdentity, None]) -> list[str]:
     names = []
     for path in MQUEUE.iterdir():
         parsed = parse_segment_name(path.name)
-        if parsed is not None and not parsed[0].is_alive():
-            names.append(path.name)
+        with contextlib.suppress(FileNotFoundError):
+            own = path.lstat().st_uid == os.geteuid()
+            if own and parsed is not None and not parsed[0].is_alive():
+                names.append(path.name)
     return sorted(names)

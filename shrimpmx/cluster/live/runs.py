@@ -1,4 +1,6 @@
-"""Runs that are going on, as an onlooker sees them: nothing of a run is mapped or changed."""
+"""The user's runs that are going on, as an onlooker sees them: nothing of a run is mapped or
+changed.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from shrimpmx.shared.control import Control
 
 
 def live_runs() -> list[RunIdentity]:
-    """The runs of this machine whose supervisor lives, the oldest first."""
+    """The runs of this user whose supervisor lives, the oldest first."""
     found = [owner for _, owner, what in list_segments() if what == "control"]
     return sorted((o for o in found if o.is_alive()), key=lambda one: (one.start_ticks, one.pid))
 
@@ -23,14 +25,14 @@ def choose_run(
     """The live run whose id begins with `run_id`; None: the newest.
 
     InputError if there is none, or more than one; `or_result`: the user might have named a result;
-    `to_change`: the newest will do only if no other is live, which might be another user's.
+    `to_change`: the newest will do only if no other is live.
     """
     runs = live_runs()
     known = ", ".join(run.run_id for run in runs) or "none"
     if run_id is None:
         if not runs:
             advice = "give a result directory to look at" if or_result else "start one first"
-            raise InputError(f"no run is live on this machine; {advice}")
+            raise InputError(f"no run of yours is live on this machine; {advice}")
         if to_change and len(runs) > 1:
             raise InputError(
                 f"{len(runs)} runs are live; give the id of the one to change ({known})"

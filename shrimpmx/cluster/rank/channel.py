@@ -8,13 +8,14 @@ be told by its owner.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any, Self
 
 import posix_ipc
 
 from shrimpmx.errors import MachineError, SegmentError
-from shrimpmx.native.segment import RunIdentity
+from shrimpmx.native.segment import RunIdentity, user_name
 
 QUEUE = "control-queue"
 # A message waits for the supervisor at most so long; it reads whenever there is one.
@@ -30,10 +31,10 @@ def _limit(name: str, default: int) -> int:
 
 
 def unlink_queue(name: str) -> bool:
-    """Remove the message queue `name`; False if it was gone already."""
+    """Remove the message queue `name`; False if it was gone already, or is another user's."""
     try:
         posix_ipc.unlink_message_queue("/" + name)
-    except posix_ipc.ExistentialError:
+    except (posix_ipc.ExistentialError, posix_ipc.PermissionsError):
         return False
     return True
 
@@ -72,11 +73,16 @@ class ControlChannel:
         """The queue of a run that goes on; SegmentError if it has ended."""
         name = identity.segment_name(QUEUE)
         try:
-            return cls(name, posix_ipc.MessageQueue("/" + name))
+            queue = posix_ipc.MessageQueue("/" + name)
         except posix_ipc.Error as error:
             raise SegmentError(
                 f"there is no queue {name}; its run may have ended: {error}"
             ) from None
+        owner = os.fstat(queue.mqd).st_uid
+        if owner != os.geteuid():
+            queue.close()
+            raise SegmentError(f"queue {name} belongs to {user_name(owner)}, not to you")
+        return cls(name, queue)
 
     def fileno(self) -> int:
         """The queue's descriptor, to wait on."""

@@ -1,0 +1,142 @@
+"""What a segment says of its parts is believed only if these lie in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support.memory import AGENTS_OFFSET_AT, AgentRow, make_control, word32, word64
+
+from shrimpmx.errors import SegmentError
+from shrimpmx.native.segment import SEGMENT_TRACE, Segment
+from shrimpmx.native.trace import Trace
+from shrimpmx.shared.control import Control
+from shrimpmx.shared.geometry import NodeLayout
+from shrimpmx.shared.node import Node
+from shrimpmx.shared.private import private_node
+
+WILD = [1 << 31, 1 << 40, (1 << 64) - 64]
+# Of struct control_header, agent_record, node_header, and parts of a node in shared/layout.h.
+RUNNERS_COUNT_AT, AGENTS_COUNT_AT, KIND_AT, RUNNER_AT = 136, 140, 32, 36
+OFFSETS_AT = {
+    "cores": 104,
+    "vectors": 112,
+    "endpoints": 120,
+    "core_tx_rings": 128,
+    "core_tx_stride": 136,
+    "endpoint_tx_rings": 144,
+    "endpoint_tx_stride": 152,
+    "link_rings": 160,
+    "link_stride": 168,
+    "raw": 184,
+    "flows": 272,
+    "backlogs": 280,
+    "backlog_stride": 288,
+}
+RX_RING_AT = 16
+COUNTS_AT = {"nodes": 68, "cores": 72, "vectors": 76, "endpoints": 80}
+ENDPOINT_AT = {
+    "unexpected": 24,
+    "expected": 32,
+    "recvq": 40,
+    "tx_ring": 48,
+    "regions": 56,
+    "pulls": 136,
+}
+RING_ENTRIES_AT, RING_SLOTS_AT = 256, 264
+VMMC_AT, VMMC_PARTS_AT, VMMC_TABLES_AT = 256, (64, 72, 80), (32, 40, 48, 56)
+
+
+@pytest.fixture
+def control() -> Control:
+    agents: list[AgentRow] = [("nic", "nic", 0), ("irq0", "irq", 1), ("rank0", "rank", 2)]
+    return make_control(["nic", "irq0", "rank0"], agents)
+
+
+def node_of(control: Control, **changes: Any) -> Node:
+    return private_node(control, NodeLayout(core_runners=[1], core_agents=[1], **changes))
+
+
+def damaged(attach: Callable[..., object], *segments: object) -> None:
+    with pytest.raises(SegmentError):
+        attach(*segments)
+
+
+def test_what_is_sound_is_attached(control: Control) -> None:
+    assert Control.attach(control.segment).agents_count == 3
+    for changes in ({}, {"steering": "rps"}, {"vmmc": True, "heap_bytes": 1 << 16}):
+        node = node_of(control, **changes)
+        assert Node.attach(node.segment, control, node.heap_segment).index == 0
+
+
+@pytest.mark.parametrize("at", [RUNNERS_COUNT_AT, AGENTS_COUNT_AT])
+def test_counts_of_a_control_segment(control: Control, at: int) -> None:
+    for count in (4, 1 << 16, (1 << 32) - 1):
+        word32(control.segment, at).value = count
+        damaged(Control.attach, control.segment)
+
+
+def test_agents_of_no_kind_or_process(control: Control) -> None:
+    first = word64(control.segment, AGENTS_OFFSET_AT).value
+    for at, value in ((KIND_AT, 5), (RUNNER_AT, 3)):
+        word = word32(control.segment, first + at)
+        before, word.value = word.value, value
+        damaged(Control.attach, control.segment)
+        word.value = before
+    assert Control.attach(control.segment).agents_count == 3
+
+
+def test_offsets_and_counts_of_a_node(control: Control) -> None:
+    node = node_of(control, steering="rps")
+    words = [(word64, at) for at in OFFSETS_AT.values()]
+    words += [(word32, at) for at in COUNTS_AT.values()]
+    words += [
+        (word64, word64(node.segment, OFFSETS_AT[part]).value + at)
+        for part, places in (("vectors", {"rx_ring": RX_RING_AT}), ("endpoints", ENDPOINT_AT))
+        for at in places.values()
+    ]
+    rings = [
+        word64(node.segment, OFFSETS_AT[f"{part}_rings"]).value for part in ("core_tx", "link")
+    ]
+    words += [(word32, ring + RING_ENTRIES_AT) for ring in rings]
+    words += [(word64, ring + RING_SLOTS_AT) for ring in rings]
+    for kind, at in words:
+        word = kind(node.segment, at)
+        before = word.value
+        for value in WILD:
+            word.value = value
+            damaged(Node.attach, node.segment, control)
+        word.value = before
+    assert Node.attach(node.segment, control).index == 0
+
+
+def test_tables_of_vmmc(control: Control) -> None:
+    node = node_of(control, vmmc=True)
+    vmmc = word64(node.segment, VMMC_AT).value
+    process = word64(node.segment, vmmc + VMMC_PARTS_AT[0]).value
+    places = [VMMC_AT, *(vmmc + at for at in VMMC_PARTS_AT)]
+    for at in (*places, *(process + at for at in VMMC_TABLES_AT)):
+        word = word64(node.segment, at)
+        before, word.value = word.value, 1 << 40
+        damaged(Node.attach, node.segment, control)
+        word.value = before
+    assert Node.attach(node.segment, control).has_vmmc
+
+
+def test_heaps_that_are_longer_than_their_segment(control: Control) -> None:
+    node = node_of(control, heap_bytes=1 << 16)
+    heap = Segment.anonymous(1 << 16, 4)  # lacks its first page
+    damaged(Node.attach, node.segment, control, heap)
+
+
+@pytest.mark.parametrize(
+    ("at", "value"), [(64, 3), (64, 1 << 31), (68, 0), (68, 3), (68, 1 << 31), (72, 1 << 40)]
+)
+def test_rings_of_a_trace(at: int, value: int) -> None:
+    segment = Segment.anonymous(Trace.size_bytes(2, 64), SEGMENT_TRACE)
+    Trace.create(segment, 2, 64)
+    word32(segment, at).value = value & 0xFFFFFFFF
+    if at == 72:
+        word64(segment, at).value = value
+    damaged(Trace.attach, segment)
