@@ -144,7 +144,15 @@ def realtime_priority(root: Path) -> CheckResult:
             "/etc/security/limits.conf and log in again; in a container --cap-add SYS_NICE.",
         )
     budget = state["sched_rt_runtime_us"]
-    if isinstance(budget, int) and 0 <= budget < RT_RUNTIME_DEFAULT_US:
+    if not isinstance(budget, int) or budget < 0:
+        told = budget if isinstance(budget, int) else budget["unavailable"]
+        return limited(
+            f"permitted, sched_rt_runtime_us {told}",
+            "The kernel may leave a CPU to a real-time process for good. Handlers of shrimpmx rest "
+            "a twentieth of the time, and end when one has not slept for 5 s.",
+            f"sysctl kernel.sched_rt_runtime_us={RT_RUNTIME_DEFAULT_US}",
+        )
+    if budget < RT_RUNTIME_DEFAULT_US:
         return limited(
             f"permitted, sched_rt_runtime_us {budget}",
             "A NIC that shares a CPU is stopped for the rest of each second.",

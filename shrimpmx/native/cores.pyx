@@ -1,7 +1,8 @@
 """What a process asks of its core: affinity, scheduling class, timers, names.
 
 A real-time process that never sleeps can freeze a machine. So `set_realtime` also
-sets RLIMIT_RTTIME, and `die_with_parent` lets an agent die with its supervisor.
+sets RLIMIT_RTTIME, whose signal nothing may keep from the process, and `die_with_parent` lets an
+agent die with its supervisor.
 """
 
 import os
@@ -14,6 +15,13 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from shrimpmx.errors import InputError, MachineError
+
+cdef extern from "<signal.h>":
+    ctypedef void (*signal_handler)(int) noexcept
+    signal_handler SIG_DFL
+    signal_handler signal(int number, signal_handler handler) noexcept
+    enum:
+        SIGXCPU
 
 cdef extern from "<sys/prctl.h>":
     int prctl(int option, ...) noexcept
@@ -60,6 +68,8 @@ cdef extern from *:
 # CPU time that a real-time process may use without sleeping before the kernel ends it
 # (SIGXCPU). Long enough for a measured livelock, short enough to save the machine (ours).
 REALTIME_LIMIT_NS = 5_000_000_000
+# What survives that signal is killed so much later (SIGKILL): the hard limit (ours).
+HARD_LIMIT_LATER_US = 1_000_000
 # To ask whether there are time slices: not the default of any kernel.
 TIME_SLICE_NS = 7_000_000
 
@@ -88,12 +98,13 @@ def set_realtime(int priority, long long limit_ns=REALTIME_LIMIT_NS):
 
     Without the right to it the process stays at normal priority. A limit lower than
     `priority` (RLIMIT_RTPRIO) is used as far as it goes. `limit_ns` is the CPU time that
-    the process may then use without sleeping.
+    the process may then use without sleeping; the limit stays, and SIGXCPU ends the process
+    though its parent ignored or blocked it.
     """
     if not 1 <= priority <= 99:
         raise InputError(f"a real-time priority is 1 to 99, not {priority}")
     # Before the change of class: the limit holds from its first moment.
-    _limit_realtime(limit_ns)
+    _limit_realtime(max(limit_ns // 1000, 1))
     allowed = resource.getrlimit(resource.RLIMIT_RTPRIO)[0]
     for attempt in (priority, min(priority, allowed) if allowed > 0 else 0):
         if attempt == 0:
@@ -103,14 +114,7 @@ def set_realtime(int priority, long long limit_ns=REALTIME_LIMIT_NS):
             return attempt
         except PermissionError:
             continue
-    _limit_realtime(-1)
     return 0
-
-
-def set_normal():
-    """Back to the normal scheduling class."""
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    _limit_realtime(-1)
 
 
 def set_idle():
@@ -118,13 +122,16 @@ def set_idle():
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def _limit_realtime(limit_ns):
-    """Set the soft RLIMIT_RTTIME, or with -1 lift it as far as the hard limit, which stays."""
+def _limit_realtime(limit_us):
+    """Set both limits of RLIMIT_RTTIME, as far as the hard one allows, and let SIGXCPU end us."""
     hard = resource.getrlimit(RLIMIT_RTTIME)[1]
-    soft = hard if limit_ns < 0 else max(limit_ns // 1000, 1)
+    last = limit_us + HARD_LIMIT_LATER_US
     if hard != resource.RLIM_INFINITY:
-        soft = min(soft, hard)
-    resource.setrlimit(RLIMIT_RTTIME, (soft, hard))
+        last = min(last, hard)
+    resource.setrlimit(RLIMIT_RTTIME, (min(limit_us, last), last))
+    # Not by Python, whose handlers are the main thread's, and run when its interpreter comes to it.
+    signal(SIGXCPU, SIG_DFL)
+    signals.pthread_sigmask(signals.SIG_UNBLOCK, [SIGXCPU])
 
 
 def realtime_permitted():

@@ -287,30 +287,56 @@ def test_a_process_without_priority_has_none_to_lose() -> None:
     assert set(policies_of_a_handler_with(frames=5, realtime=0)) == {os.SCHED_BATCH}
 
 
-def work_for_ever(realtime: int, stop_ns: int) -> tuple[int, int]:
-    """A handler is busy for longer than the run lasts: naps, and when the run ended, ns."""
+Sleeps = list[tuple[int, int]]
+
+
+def sleeping_host(control: Control, runner: int, slept: Sleeps) -> VirtualHost:
+    """Time is the steps' business, but in sleeps, which are noted: from and until when, ns."""
+
+    def world(until_ns: int | None) -> bool:
+        if until_ns is not None and control.runner_account(runner)["blocks"] > len(slept):
+            slept.append((control.now_ns(), until_ns))
+            control.set_virtual_ns(until_ns)
+        return True
+
+    return VirtualHost(control, world)
+
+
+def busy_for_ever(realtime: int, stop_ns: int, frames: bool) -> tuple[Sleeps, int]:
+    """A handler has more to do than the run lasts: its sleeps, and when the run ended, ns.
+
+    It finds work in each pass as with `frames` without end, or its host takes so long for one.
+    """
     step_ns = 1_000_000
     host = HostNode.make()
     host.raise_interrupt()
+    slept: Sleeps = []
 
     def move(now_ns: int) -> Answer:
         host.control.set_virtual_ns(now_ns + step_ns)
         if now_ns >= stop_ns:
             host.control.set_stop("finish")
-        return 0, None
+        return int(frames), None
 
-    waiter = Waiter(
-        host.control, CORE0, make_strategy("block", 0), host=idle_host(host.control, naps=True)
-    )
+    own = sleeping_host(host.control, CORE0, slept)
+    waiter = Waiter(host.control, CORE0, make_strategy("block", 0), host=own)
     irq = host.irq(interrupt_time_ns=60_000_000_000)
     Runner([irq, PythonAgent("clock", move)], waiter, realtime=realtime).run()
-    return host.control.runner_account(CORE0)["blocks"], host.control.now_ns()
+    return slept, host.control.now_ns()
 
 
-@pytest.mark.parametrize(("realtime", "naps"), [(1, (4, 8)), (0, (0, 0))])
-def test_long_work_is_cut_by_naps_and_by_a_stop(realtime: int, naps: tuple[int, int]) -> None:
-    blocks, end_ns = work_for_ever(realtime, 400_000_000)
-    assert naps[0] <= blocks <= naps[1]
+@pytest.mark.parametrize("frames", [False, True])
+def test_a_saturated_handler_leaves_others_a_twentieth_of_the_cpu(frames: bool) -> None:
+    slept, end_ns = busy_for_ever(1, 400_000_000, frames)
+    assert 4 <= len(slept) <= 8
+    assert 20 * sum(end - begin for begin, end in slept) >= slept[-1][1]
+    assert end_ns < 420_000_000
+
+
+@pytest.mark.parametrize("frames", [False, True])
+def test_who_preempts_no_process_need_not_rest(frames: bool) -> None:
+    slept, end_ns = busy_for_ever(0, 400_000_000, frames)
+    assert slept == []
     assert end_ns < 420_000_000
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shrimpmx.bench.checkup import CHECKS, valgrind
+from shrimpmx.bench.checkup import CHECKS, realtime_priority, valgrind
 from shrimpmx.cli import main
 
 
@@ -35,3 +35,20 @@ def test_output_to_a_file_has_no_trailing_blanks_and_fits(
         lines = capsys.readouterr().out.splitlines()
         assert [line for line in lines if line != line.rstrip()] == []
         assert max(map(len, lines)) <= (columns or 80)
+
+
+@pytest.mark.parametrize(
+    ("budget", "state"),
+    [("950000", "good"), ("1000000", "good"), ("-1", "limited"), ("500000", "limited")],
+)
+def test_real_time_priority_that_the_kernel_does_not_bound_is_worth_less(
+    budget: str, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shrimpmx.native.cores.realtime_permitted", lambda: (True, "permitted"))
+    assert realtime_priority(tmp_path).state == "limited"  # the kernel does not tell
+    setting = tmp_path / "proc/sys/kernel/sched_rt_runtime_us"
+    setting.parent.mkdir(parents=True)
+    setting.write_text(budget + "\n")
+    found = realtime_priority(tmp_path)
+    assert found.state == state
+    assert bool(found.follows and found.enable) == (state == "limited")

@@ -33,7 +33,8 @@ cdef class Runner:
     cdef void drive(self) noexcept nogil
     cdef void idle(self) noexcept nogil
     cdef void work(self) noexcept nogil
+    cdef void rest(self) noexcept nogil
     cdef bint awake_too_long(self) noexcept nogil
     cdef int64_t awake_for(self) noexcept nogil
-    cdef void nap(self) noexcept nogil
+    cdef void nap(self, int64_t duration_ns) noexcept nogil
     cdef void heed_demotion(self) noexcept nogil
