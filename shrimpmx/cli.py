@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import gc
 import importlib
 import os
 import signal
 import sys
 import threading
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any, NamedTuple, NoReturn, TextIO
 
 from shrimpmx.cluster.engine.ending import FirstInterrupt, what_interrupted
@@ -93,7 +95,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     commands = line.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for other, command in COMMANDS.items():
         if other == name:
-            importlib.import_module(f"shrimpmx.commands.{command.module}").add_parser(commands)
+            _load(command).add_parser(commands)
         else:
             commands.add_parser(other, help=command.help)
     if name not in COMMANDS or arguments[0] != name:
@@ -104,6 +106,20 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     if COMMANDS[name].starts_program or "--" in arguments:
         return command_line.parse_args(arguments[1:])
     return command_line.parse_intermixed_args(arguments[1:])
+
+
+def _load(command: Command) -> ModuleType:
+    """The module of a command. What it loads stays: to look for garbage in it, again and again,
+    would take a tenth of the time.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return importlib.import_module(f"shrimpmx.commands.{command.module}")
+    finally:
+        gc.freeze()
+        if collects:
+            gc.enable()
 
 
 def _version() -> str:

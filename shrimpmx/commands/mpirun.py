@@ -19,7 +19,6 @@ from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
 from shrimpmx.commands import mpi_options
 from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
-from shrimpmx.commands.mpi_report import print_report
 from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError
 from shrimpmx.mpi.library import library_path
 from shrimpmx.results.result import ResultDirectory, write_json
@@ -82,6 +81,9 @@ def _run(options: argparse.Namespace) -> int:
             _keep(options, scenario, executor)
     executor.say_absent()
     if options.report and executor.spec is not None and executor.result is not None:
+        # Here, since the tables' library takes long to load.
+        from shrimpmx.commands.mpi_report import print_report
+
         print_report(executor.spec, executor.result)
     return 0
 
