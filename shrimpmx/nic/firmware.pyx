@@ -210,10 +210,16 @@ cdef class Firmware(Port):
         cdef int done = 0
         cdef uint32_t left = self.wishing
         cdef uint32_t number
+        cdef int64_t events_ns
+        if left == 0:
+            return 0
+        # Not beyond events that are due, and not before those that are over.
+        events_ns = min(self.ingress.arrival_ns, min(self.dma.due_ns, self.deadline_ns))
+        events_ns = max(self.event_ns, min(now_ns, events_ns))
         while left != 0:
             number = __builtin_ctz(left)
             left &= left - 1
-            done += (<RxQueue>self.queue_at[number]).line.settle(now_ns)
+            done += (<RxQueue>self.queue_at[number]).line.settle(now_ns, events_ns)
             self.note_line(<RxQueue>self.queue_at[number])
             self.note_policy(<RxQueue>self.queue_at[number])
         return done

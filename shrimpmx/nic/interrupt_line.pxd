@@ -35,10 +35,10 @@ cdef class InterruptLine:
     cdef uint64_t backlogs_on_nic_cpu  # those of them on that CPU
 
     cdef void request(self, int64_t now_ns, Cause cause) noexcept nogil
-    cdef int settle(self, int64_t now_ns) noexcept nogil
+    cdef int settle(self, int64_t now_ns, int64_t events_ns) noexcept nogil
     cdef bint take_token(self) noexcept nogil
     cdef bint handler_waits(self) noexcept nogil
     cdef void note_sharing(self, uint32_t runner) noexcept nogil
     cdef uint32_t next_core(self) noexcept nogil
-    cdef void deliver(self, int64_t now_ns, Cause cause) noexcept nogil
-    cdef void absorb(self, int64_t now_ns, Cause cause) noexcept nogil
+    cdef void deliver(self, int64_t now_ns, int64_t events_ns, Cause cause) noexcept nogil
+    cdef void absorb(self, int64_t now_ns, int64_t events_ns, Cause cause) noexcept nogil

@@ -67,10 +67,10 @@ cdef class InterruptLine:
         trace_record(self.trace, now_ns, TRACE_irq_wished, self.index, cause)
         if (load_acquire_u32(self.handled) == self.frames.reserved
                 and not (self.raise_if_empty and cause == CAUSE_TIMEOUT)):
-            self.absorb(now_ns, cause)
+            self.absorb(now_ns, now_ns, cause)
             return
         if self.take_token():
-            self.deliver(now_ns, cause)
+            self.deliver(now_ns, now_ns, cause)
             return
         self.wished = True
         self.wish_cause = cause
@@ -78,23 +78,27 @@ cdef class InterruptLine:
         store_relaxed_u32(&self.vector.wish, 1)
         full_fence()  # I1: the wish before the look at the token; pairs with the handler's I1'
         if self.take_token():
-            self.deliver(now_ns, cause)
+            self.deliver(now_ns, now_ns, cause)
         else:
             self.counters[COUNTER_irq_held_back] += 1
             trace_record(self.trace, now_ns, TRACE_irq_held_back, self.index, cause)
 
-    cdef int settle(self, int64_t now_ns) noexcept nogil:
-        """See what became of a remembered wish; 1 if that ended it. Call with all published."""
+    cdef int settle(self, int64_t now_ns, int64_t events_ns) noexcept nogil:
+        """See what became of a remembered wish; 1 if that ended it. Call with all published.
+
+        `events_ns` is how far the NIC has come with its events, which is what the policy is told:
+        after a pause of the NIC's process `now_ns` is beyond some that have yet to be handled.
+        """
         cdef uint32_t handled
         if not self.wished:
             return 0
         handled = load_acquire_u32(self.handled)
         if <int32_t>(handled - self.wish_index) >= 0:
-            self.absorb(now_ns, self.wish_cause)
+            self.absorb(now_ns, events_ns, self.wish_cause)
             return 1
         if not self.take_token():
             return 0
-        self.deliver(now_ns, self.wish_cause)
+        self.deliver(now_ns, events_ns, self.wish_cause)
         return 1
 
     cdef bint take_token(self) noexcept nogil:
@@ -136,7 +140,7 @@ cdef class InterruptLine:
         self.vector.next_core = (core + 1) & 63
         return core
 
-    cdef void deliver(self, int64_t now_ns, Cause cause) noexcept nogil:
+    cdef void deliver(self, int64_t now_ns, int64_t events_ns, Cause cause) noexcept nogil:
         """With the token in hand: count, tell the core, wake its irq agent."""
         cdef uint32_t core = self.next_core()
         cdef core_interrupts *interrupts
@@ -153,9 +157,9 @@ cdef class InterruptLine:
         fetch_or_u64(&interrupts.pending, <uint64_t>1 << self.index)
         self.note_sharing(interrupts.runner)
         wait_slot_wake(self.node.control.slot(interrupts.runner))
-        self.policy.on_raised(now_ns, cause)
+        self.policy.on_raised(events_ns, cause)
 
-    cdef void absorb(self, int64_t now_ns, Cause cause) noexcept nogil:
+    cdef void absorb(self, int64_t now_ns, int64_t events_ns, Cause cause) noexcept nogil:
         """The handler has taken the packets of this wish without an interrupt."""
         if self.wished:
             self.wished = False
@@ -164,4 +168,4 @@ cdef class InterruptLine:
         trace_record(self.trace, now_ns, TRACE_irq_absorbed, self.index, cause)
         # If later packets still lie in the ring the timer that covers them must go on.
         if load_acquire_u32(self.handled) == self.frames.reserved:
-            self.policy.on_raised(now_ns, cause)
+            self.policy.on_raised(events_ns, cause)

@@ -57,7 +57,7 @@ cdef class TimedPolicy(CoalescingPolicy):
         if self.deadline_ns != NEVER_NS:
             return
         self.deadline_ns = now_ns + self.delay_ns
-        # An interrupt is delivered in the NIC's time, which may be ahead of its packets'.
+        # An interrupt for an earlier wish may be ahead of a frame that is published late.
         if self.free_running and now_ns > self.reset_ns:
             self.deadline_ns -= (now_ns - self.reset_ns) % self.delay_ns
 

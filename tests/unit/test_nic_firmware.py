@@ -94,6 +94,32 @@ def test_a_late_step_decides_the_same(coalescing: str) -> None:
     assert wishes[0] == wishes[1]
 
 
+@pytest.mark.parametrize(
+    ("mark_ns", "deferred_ns"),
+    [
+        (30_000, 10),  # until the next packet ends the stream
+        (2050 + DELAY_NS - 57, 7),  # until the timer, which the held-back packet has started
+    ],
+)
+def test_a_pause_of_the_nics_process_is_no_deferral(mark_ns: int, deferred_ns: int) -> None:
+    nodes = Nodes()
+    nic, handler = make_firmware(nodes, coalescing="stream"), Handler(nodes)
+    arrive(nodes, 1000)
+    nic.step_at(1050)
+    assert handler.see_interrupt()
+    arrive(nodes, 2000)
+    nic.step_at(2050)
+    assert nodes.wish()  # its interrupt is held back, since the handler has the token
+    arrive(nodes, mark_ns)
+    arrive(nodes, mark_ns + 10)
+    nic.step_at(mark_ns + 50)
+    assert nodes.counters(0)["irq_deferred"] == 1
+    handler.end()
+    nic.step_at(10**8)  # it did not run meanwhile
+    assert handler.see_interrupt()
+    assert nodes.counters(0)["irq_deferred_longest_ns"] == deferred_ns
+
+
 def test_an_arrival_comes_before_a_completion_at_the_same_time() -> None:
     nodes = Nodes()
     nic = make_firmware(nodes, coalescing="stream")

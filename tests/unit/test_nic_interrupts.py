@@ -15,7 +15,7 @@ DELAY_NS = 5_000
 ACTIONS = st.lists(
     st.one_of(
         st.tuples(st.just("arrive"), st.integers(0, 300), st.booleans()),
-        st.tuples(st.just("step"), st.integers(0, 400), st.none()),
+        st.tuples(st.just("step"), st.integers(0, 400) | st.just(3 * DELAY_NS), st.none()),
         st.tuples(st.just("sleep"), st.none(), st.none()),
         st.tuples(st.just("handler"), st.integers(1, 4), st.none()),
     ),
