@@ -91,7 +91,11 @@ class NicParameters(Declared):
         description="event that starts the coalescing timer: the first packet that is not "
         "reported, or its own last expiry (the paper's pseudocode leaves it open)",
     )
-    rx_ring_entries: RingEntries = Field(1024, description="frames in an rx ring")
+    rx_ring_entries: RingEntries = Field(
+        1024,
+        description="frames in an rx ring; where a message's fragments or a "
+        "pull's block (32) come in a longer burst, each resend loses the same ones (Open-MX)",
+    )
     tx_ring_entries: RingEntries = Field(1024, description="frames in a tx ring")
     link_ring_entries: RingEntries = Field(1024, description="frames in flight on a link")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
-from shrimpmx.errors import SegmentError
+from shrimpmx.errors import DeadlineError, SegmentError
 from shrimpmx.native.segment import SEGMENT_NODE, Segment, list_segments
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
@@ -43,6 +44,14 @@ def test_a_full_rx_ring() -> None:
     assert result.counters["rank1"]["recv_messages"] == 600
     assert result.counters["node1.nic"]["rx_drop_ring_full"] > 0
     assert result.counters["rank0"]["resent_messages"] > 0
+
+
+def test_a_run_that_ends_late_tells_which_ring_lost_packets() -> None:
+    nic = NicParameters(coalescing="timeout", rx_ring_entries=16)
+    mx = MxParameters(resend_delay_ns=50_000_000)
+    spec = replace(stream_pair(20, 30_000, 4, wait=BLOCK, nic=nic, mx=mx), deadline_s=4)
+    with pytest.raises(DeadlineError, match=r"\d+ packets .*rx_ring_entries=16"):
+        run(spec)
 
 
 def _burst(context: MxRank) -> RankSamples:

@@ -156,6 +156,24 @@ def test_rx_ring(entries: int, long: int) -> None:
     assert flow.cluster.nic_counters(1)["rx_drop_ring_full"] > 0  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("length", [30_000, 60_000], ids=["medium", "block"])
+def test_a_burst_longer_than_the_rx_ring_never_comes_whole(length: int) -> None:
+    """As in Open-MX, which resends whole messages and blocks: the ring takes the same frames of
+    each burst, where a handler comes only when a timer says so."""
+    cluster = over_nics(rx_ring_entries=SMALL_RING)
+    one, other, partner = cluster.pair(MxParameters(resend_delay_ns=5 * MILLISECOND))
+    one.isend(data(0, length), partner, 0)
+    receive = other.irecv(bytearray(length), 0)
+    cluster.advance(100 * MILLISECOND)
+    assert other.test(receive) is None
+    again = (
+        one.counters()["resent_messages"]
+        if length < 32768
+        else (cluster.control.agent_counters(1)["pull_timeout_handler_first_block"])
+    )
+    assert again > 10
+
+
 @pytest.mark.parametrize("event_ring", ["lock-free", "reset"])
 @pytest.mark.parametrize("length", [0, 100, 1000, 40_000], ids=["tiny", "small", "medium", "rndv"])
 def test_unexpected_events_and_recvq(event_ring: str, length: int) -> None:

@@ -113,6 +113,22 @@ def unreported(parts: RunParts) -> str:
     )
 
 
+def overruns(parts: RunParts) -> str:
+    """What nodes dropped so far since a ring was full, and its parameter; '' if nothing."""
+    rings = {
+        "rx_drop_ring_full": f"rx_ring_entries={parts.spec.nic.rx_ring_entries}",
+        "unexp_eventq_full": f"event_ring_entries={parts.spec.host.event_ring_entries}",
+    }
+    counters = parts.memory.control.counters().values()
+    dropped = {name: sum(counts.get(name, 0) for counts in counters) for name in rings}
+    told = [
+        f"{count} packet{'s' * (count > 1)} found a ring full ({rings[name]})"
+        for name, count in dropped.items()
+        if count
+    ]
+    return f"; {' and '.join(told)} and must come again" if told else ""
+
+
 def _ask_for_stacks(parts: RunParts, pids: list[int], states: list[str]) -> None:
     asked = []
     plans = parts.placement.processes
