@@ -212,4 +212,5 @@ def run_file(path: str) -> int:
     if importlib.import_module("shrimpmx.cluster.rank.joining").refuse_scenario(path):
         return EXIT_BAD_INPUT
     with _listening(program=True):
-        return _main(["run", path, *sys.argv[1:]])
+        # Python has executed it: its path, which begins with a dot, is the user's word.
+        return _main(["run", os.path.join(".", path), *sys.argv[1:]])

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from shrimpmx.bench import host_costs
 from shrimpmx.bench.probe import probe, round_trips
 from shrimpmx.errors import InputError, MachineError
+from shrimpmx.native.files import cache_directory
 from shrimpmx.results.environment import environment, fingerprint, unavailable
 from shrimpmx.results.result import NewerSchemaError, check_schema, read_json, write_json
 from shrimpmx.results.soundness import is_number
@@ -81,8 +82,8 @@ HOST_COSTS = {
 
 def storage_path(root: Path | None = None) -> Path:
     """Where this machine's calibration lies: below XDG_CACHE_HOME, by machine fingerprint."""
-    cache = root or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "shrimpmx" / f"calibration-{fingerprint()}.json"
+    cache = root / "shrimpmx" if root else cache_directory()
+    return cache / f"calibration-{fingerprint()}.json"
 
 
 def metric(samples: Figures, meaning: str) -> dict[str, Any]:
@@ -164,7 +165,10 @@ def store(document: Mapping[str, Any], consequence: str, path: Path | None = Non
 
 def load(path: Path | None = None) -> Document | None:
     """This machine's stored calibration, or None; InputError if it cannot be used."""
-    place = path or storage_path()
+    try:
+        place = path or storage_path()
+    except MachineError:  # a user without a home
+        return None
     if not os.path.exists(place):  # False too without permission to look
         return None
     document = read_json(place, "calibration")

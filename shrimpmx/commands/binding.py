@@ -9,6 +9,7 @@ from typing import Any
 from shrimpmx.cluster.place.binding_file import prepare
 from shrimpmx.errors import InputError
 from shrimpmx.mx.binding import ENDPOINTS_MAX, default_file, parse_board
+from shrimpmx.native.files import write_whole
 
 
 def add_parser(commands: Any) -> None:
@@ -34,7 +35,9 @@ def add_parser(commands: Any) -> None:
         metavar="N",
         help="number of endpoints, 0 to N - 1; default: one per rx queue",
     )
-    parser.add_argument("--output", type=Path, metavar="FILE", help=f"default: {default_file()}")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="default: where process_binding=file looks"
+    )
     parser.set_defaults(function=run)
 
 
@@ -55,9 +58,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the file and say where it is; returns 0. InputError as `prepare` raises it."""
     lines = prepare(options.root, options.interface, options.mac, options.endpoints)
     path = options.output or default_file()
-    try:
-        path.write_text("".join(f"{line.text()}\n" for line in lines), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    text = "".join(f"{line.text()}\n" for line in lines)
+    write_whole(path, text, "give another place with --output")
     print(f"wrote the bindings of {len(lines)} endpoints of {options.interface} to {path}")
     return 0

@@ -8,18 +8,18 @@ is `board 02:5a:00:00:00:01 ep 3 irq 27 mask 0000000f`.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from shrimpmx.errors import InputError
+from shrimpmx.native.files import cache_directory
 from shrimpmx.settings.core_lists import format_core_list, format_core_mask, parse_core_mask
 from shrimpmx.shared.sizes import NODE_ENDPOINTS_MAX
 from shrimpmx.wire.names import node_address
 
-# Open-MX: /tmp/open-mx.bindings.dat.
+# Open-MX has it in /tmp.
 FILE_NAME = "open-mx.bindings.dat"
 # On the wire the number behind the last is that of raw packets.
 ENDPOINTS_MAX = NODE_ENDPOINTS_MAX
@@ -62,8 +62,8 @@ class Binding:
 
 
 def default_file() -> Path:
-    """The binding file if none is named: in the system's directory for temporary files."""
-    return Path(tempfile.gettempdir()) / FILE_NAME
+    """The binding file if none is named: the user's own, since /tmp is every user's."""
+    return cache_directory() / FILE_NAME
 
 
 def parse_binding(text: str) -> Binding:

@@ -18,7 +18,6 @@ import contextlib
 import errno
 import mmap
 import os
-import pwd
 import re
 import stat
 import struct
@@ -30,6 +29,7 @@ import posix_ipc
 
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
+from shrimpmx.native.files import user_name
 
 MAGIC = 0x584D504D49524853
 ABI_VERSION = 6
@@ -323,14 +323,6 @@ def _open_own(name: str, flags: int) -> int:
         return descriptor
     os.close(descriptor)
     raise SegmentError(f"segment {name} belongs to {user_name(status.st_uid)}, not to you")
-
-
-def user_name(user: int) -> str:
-    """The name of a user by number, as a sentence has it."""
-    try:
-        return f"user {pwd.getpwuid(user).pw_name}"
-    except KeyError:
-        return f"user {user}"
 
 
 def _check_size(size_bytes: int, name: str) -> None:

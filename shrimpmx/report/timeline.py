@@ -7,7 +7,6 @@ end. Times are us since the message was handed to the library.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from typing import Any
 from shrimpmx.cluster.engine.trace_text import MARK, SHORT_NAMES, cause, words
 from shrimpmx.errors import InputError
 from shrimpmx.native.trace import TraceRecord
+from shrimpmx.results.result import write_json
 from shrimpmx.wire.names import PACKET_NAMES
 from shrimpmx.wire.tables import PULL_REPLY_OVERHEAD_BYTES, WireGeometry, wire_geometry
 
@@ -330,6 +330,5 @@ def message_timeline(
 
 
 def write_chrome(timeline: Timeline, path: Path) -> None:
-    """Write the timeline where ui.perfetto.dev can open it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(timeline.chrome(), separators=(",", ":")), encoding="utf-8")
+    """Write the timeline where ui.perfetto.dev can open it. MachineError as write_json's."""
+    write_json(path, timeline.chrome())

@@ -9,7 +9,6 @@ the program leaves either the old file or the new one, and an interrupted sweep 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import InputError, MachineError
+from shrimpmx.native.files import is_stream, write_whole
 from shrimpmx.results.sameness import check_code, check_environment
 from shrimpmx.results.soundness import place_flaw, point_flaw, run_flaw, single_run_flaw
 
@@ -51,7 +51,7 @@ def json_place(text: str) -> Path:
             raise InputError(f"--json takes a file, and {path} is a directory")
         if not path.parent.is_dir():
             raise InputError(f"--json cannot write {path}: there is no directory {path.parent}")
-        if not _is_stream(path):
+        if not is_stream(path):
             with tempfile.TemporaryFile(dir=path.resolve().parent):
                 pass
     except OSError as error:
@@ -61,54 +61,22 @@ def json_place(text: str) -> Path:
     return path
 
 
-def _is_stream(path: Path) -> bool:
-    """Whether `path` is a device or a pipe: it takes what is written, and must not be replaced."""
-    return path.exists() and not path.is_file() and not path.is_dir()
-
-
 def write_json(path: Path, document: Any, advice: str = ANOTHER_PLACE) -> None:
-    """Write `document` to `path` atomically; MachineError if the disk does not take it.
+    """Write `document` to `path` atomically; MachineError if it is not to be written as JSON, or
+    the disk does not take it.
 
     The error ends with `advice` on what to do.
     """
-    temporary = ""
-    if path == STANDARD_OUTPUT:
-        sys.stdout.write(_as_json(document))
-        return
     try:
-        if _is_stream(path):
-            path.write_text(_as_json(document), encoding="utf-8")
-            return
-        place = path.resolve()  # a link stays one, to the new file
-        place.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(_as_json(document))
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, place)
-        _sync_directory(place.parent)
-    except OSError as error:
+        text = json.dumps(document, allow_nan=False, separators=(",", ":")) + "\n"
+    except ValueError as error:
         raise MachineError(
-            f"{path} cannot be written: {error.strerror or error}; {advice}"
+            f"{path} cannot be written: a figure of it is no number, or is infinite"
         ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            if temporary and os.path.exists(temporary):
-                os.unlink(temporary)
-
-
-def _as_json(document: Any) -> str:
-    return json.dumps(document, allow_nan=False, separators=(",", ":")) + "\n"
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    if path == STANDARD_OUTPUT:
+        sys.stdout.write(text)
+    else:
+        write_whole(path, text, advice)
 
 
 def read_json(path: Path, what: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rules import program_problems
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, check_workloads
 from shrimpmx.errors import AgentError, InputError, PlacementError
+from shrimpmx.native.files import write_whole
 from shrimpmx.nic.policy import Policy
 from shrimpmx.report.timeline import Timeline, message_timeline, write_chrome
 from shrimpmx.results.environment import unavailable
@@ -148,9 +149,8 @@ class ClusterExecutor:
 
     def _keep_trace(self, point: Point, seed: int, result: ClusterResult) -> None:
         assert self._traces is not None
-        self._traces.mkdir(parents=True, exist_ok=True)
         path = self._traces / f"point{point.index:04d}-seed{seed}.txt"
-        path.write_text(result.trace, encoding="utf-8")
+        write_whole(path, result.trace)
         last = result.records[-CHROME_RECORDS:]
         whole = Timeline(last, result.agents, _geometry(point), result.processes)
         write_chrome(whole, path.with_suffix(".json"))

@@ -14,6 +14,7 @@ from types import ModuleType
 from pydantic import ValidationError
 
 from shrimpmx.errors import InputError, ShrimpmxError
+from shrimpmx.native.files import distrust
 from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.study.own_code import digests_of
 from shrimpmx.study.scenario import Scenario
@@ -33,12 +34,15 @@ def scenario_directories() -> list[Path]:
 def find_scenario(given: str) -> Path:
     """The file that `given` names: a path, or a name such as smoke/pingpong.
 
-    Raises InputError if there is none.
+    Raises InputError if there is none, or another user could have put it there. A path that begins
+    with / or . is the word of the user, and is not questioned.
     """
     if not given.strip():
         raise InputError("the name of the scenario is empty (shrimpmx list shows those there are)")
     path = Path(given)
     if path.is_file():
+        if not given.startswith(("/", ".")):
+            _check_trust(path)
         return path
     if path.is_dir():
         raise InputError(f"{given} is a directory; give a scenario file (shrimpmx list shows them)")
@@ -46,10 +50,27 @@ def find_scenario(given: str) -> Path:
         for directory in scenario_directories():
             found = directory / (given if given.endswith(".py") else f"{given}.py")
             if found.is_file():
+                _check_trust(found)
                 return found
     raise InputError(
         f"scenario file {given} does not exist{_hint(given)} (shrimpmx list shows those there are)"
     )
+
+
+def _check_trust(path: Path) -> None:
+    """InputError if a file in the working directory could be another user's work: to run a
+    scenario is to execute it. What lies beside the package is as good as the package.
+    """
+    package, here = Path(__file__).resolve().parent.parent, Path.cwd()
+    whole = path.absolute()
+    if any(whole.is_relative_to(root / "scenarios") for root in (package, package.parent)):
+        return
+    for place in (whole, *whole.parents):
+        why = distrust(place) if place.is_relative_to(here) and place != here else ""
+        if why:
+            raise InputError(
+                f"scenario file {path} is not executed: {why}; read it, and give its path, {whole}"
+            )
 
 
 def _hint(given: str) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from shrimpmx.bench.probe import probe
 from shrimpmx.errors import InputError, PlacementError, PointFailedError
+from shrimpmx.native.files import write_whole
 from shrimpmx.report.timeline import Timeline, heading, write_chrome
 from shrimpmx.results.environment import environment, other_runs
 from shrimpmx.results.expectation import evaluate
@@ -288,7 +289,7 @@ class Sweep:
                 stem = self.output / TIMELINES / f"point{point.index:04d}"
                 write_chrome(timeline, stem.with_suffix(".json"))
                 full = f"{head}\n{timeline.text(full=True)}\n"
-                stem.with_suffix(".txt").write_text(full, "utf-8")
+                write_whole(stem.with_suffix(".txt"), full)
                 kept |= {"json": f"{stem}.json", "full": f"{stem}.txt"}
             self._timelines.append(kept)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,12 @@ from shrimpmx.native.perf import CACHE_EVENTS
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 @pytest.mark.timeout(180)
-def test_a_simulated_run_counts_handler_and_library_apart() -> None:
+def test_a_simulated_run_counts_handler_and_library_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A working directory such as /tmp is no place to load modules from.
+    (tmp_path / "json.py").write_text("raise SystemExit('planted')")
+    monkeypatch.chdir(tmp_path)
     figures = simulate([(128, 10, 40)], simulated_caches("clovertown-2007"), copy_offload=False)
     (found,) = figures.sizes
     assert (found.messages, found.packets) == (40, 40)

@@ -44,9 +44,9 @@ def test_it_writes_a_line_for_each_endpoint(root: Path, capsys: pytest.CaptureFi
 def test_by_default_it_writes_where_process_binding_looks(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(root))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(root))
     assert main(["binding", "--root", str(root), *ASK]) == 0
-    assert (root / "open-mx.bindings.dat").read_text().splitlines() == LINES[:2]
+    assert (root / "shrimpmx" / "open-mx.bindings.dat").read_text().splitlines() == LINES[:2]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_by_default_it_writes_where_process_binding_looks(
         (["--endpoints", "x"], "--endpoints 1 255 'x'"),
         (["--interface", "eth7"], "interrupt 'eth7'"),
         (["--root", "/absent"], "/absent/proc/interrupts"),
-        (["--output", "/absent/file"], "/absent/file No such file"),
+        (["--output", "/proc/absent/file"], "/proc/absent/file No such file"),
     ],
 )
 def test_bad_input_is_one_sentence(

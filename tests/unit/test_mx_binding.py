@@ -51,11 +51,10 @@ def test_every_form_is_understood(text: str, binding: Binding) -> None:
     assert parse_binding(text) == binding
 
 
-def test_the_default_file_is_a_temporary_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert parse_binding("file").path == default_file() == tmp_path / "open-mx.bindings.dat"
+def test_the_default_file_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    place = tmp_path / "shrimpmx" / "open-mx.bindings.dat"
+    assert parse_binding("file").path == default_file() == place
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from support.results import load_fonts
 
-from shrimpmx.errors import InputError, MachineError
+from shrimpmx.errors import MachineError
 from shrimpmx.report.plot.chart import (
     AnyPanel,
     Axis,
@@ -272,7 +272,7 @@ def test_files_are_written_and_stay_the_same(tmp_path: Path) -> None:
 
 def test_a_place_that_takes_no_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"cannot be written: .*; give another directory"):
+    with pytest.raises(MachineError, match=r"cannot be written: .*; give another directory"):
         save(chart(panel(BARS, BAR)), tmp_path / "file", ("png",))
 
 

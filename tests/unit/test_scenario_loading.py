@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from support.cli import assert_refused
+from support.users import ANOTHER, needs_two_users
 
+from shrimpmx.cli import main, run_file
 from shrimpmx.errors import InputError
 from shrimpmx.study.loading import docstring_of, find_scenario, list_scenarios, load_scenario
 
@@ -54,6 +58,66 @@ def test_missing_file_and_directory(tmp_path: Path) -> None:
 def test_scenarios_are_found_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert find_scenario("smoke/pingpong").name == "pingpong.py"
+
+
+PLANTED = "print('executed')\n" + IMPORT + "scenario = Scenario(name='x', title='t')\n"
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A scenario in the working directory."""
+    path = tmp_path / "scenarios" / "deep" / "x.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(PLANTED)
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+@needs_two_users
+@pytest.mark.parametrize("given", ["deep/x", "deep/x.py", "scenarios/deep/x.py"])
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize("command", ["run", "place"])
+def test_a_scenario_of_another_user_is_not_executed(
+    command: str, depth: int, given: str, planted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.chown([planted, *planted.parents][depth], ANOTHER, ANOTHER)
+    assert main([command, given]) == 2
+    assert_refused(capsys, f"not executed {ANOTHER} {planted}")
+
+
+def test_a_scenario_that_every_user_may_write_is_not_executed(
+    planted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planted.parent.chmod(0o777)
+    assert main(["run", "deep/x"]) == 2
+    assert_refused(capsys, f"every user {planted.parent}")
+
+
+@needs_two_users
+def test_a_file_in_the_way_of_a_name_is_not_executed(
+    planted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planted.rename(planted.parents[2] / "deep")
+    os.chown("deep", ANOTHER, ANOTHER)
+    assert main(["run", "deep"]) == 2
+    assert_refused(capsys, "not executed deep")
+
+
+@needs_two_users
+def test_a_path_is_the_users_word(planted: Path) -> None:
+    os.chown(planted, ANOTHER, ANOTHER)
+    for given in (str(planted), "./scenarios/deep/x.py"):
+        assert find_scenario(given).samefile(planted)
+
+
+@needs_two_users
+def test_a_scenario_that_python_has_executed_is_run(
+    planted: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.chown(planted, ANOTHER, ANOTHER)
+    monkeypatch.setattr("sys.argv", ["x.py", "--placement"])
+    run_file("scenarios/deep/x.py")
+    assert "not executed" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -133,13 +133,15 @@ def _run(
         "to_others": to_others,
         "rounds": rounds,
     }
-    program = [sys.executable, "-m", TARGET, json.dumps(wanted)]
+    # -P: a module of the working directory, which may be /tmp, is none of ours.
+    program = [sys.executable, "-P", "-m", TARGET, json.dumps(wanted)]
     process = subprocess.Popen(
         [*callgrind.command(caches, out, log), *program],
         pass_fds=(from_others, to_others),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     os.close(from_others)
     os.close(to_others)

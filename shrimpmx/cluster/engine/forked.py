@@ -54,6 +54,7 @@ from shrimpmx.errors import (
 )
 from shrimpmx.host.idle import cores_awake, pm_qos_works
 from shrimpmx.native.cores import realtime_permitted
+from shrimpmx.native.files import write_whole
 from shrimpmx.native.segment import RunIdentity
 
 LOGGER = logging.getLogger("shrimpmx.cluster")
@@ -378,7 +379,10 @@ class _Run:
         interrupts = diagnosis.interrupts_raised(self.parts)
         text = diagnosis.dump(self.parts, pids)
         if self.directory is not None:
-            (self.directory / DUMP_FILE).write_text(text)
+            try:
+                write_whole(self.directory / DUMP_FILE, text)
+            except MachineError as error:
+                LOGGER.error("%s", error)
         LOGGER.error("the run did not end in time\n%s", text)
         places = {name: diagnosis.place_in_program(self.parts, name) for name in blamed}
         causes = ", ".join(

@@ -31,15 +31,26 @@ def _check_locks() -> None:
         ) from None
 
 
+class _LogFile(logging.FileHandler):
+    """A log that a full disk cuts short: the run goes on, and the terminal stays the user's."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """Lose the record."""
+
+
 @contextmanager
 def run_log(directory: Path, level: int = logging.INFO) -> Iterator[Path]:
     """Write the log of all runs inside the block to `directory`/shrimpmx.log.
 
-    Open it once for a whole sweep: closing waits for records that are under way.
+    Open it once for a whole sweep: closing waits for records that are under way. MachineError if
+    it cannot be made.
     """
     _check_locks()
     path = directory / FILE_NAME
-    handler = logging.FileHandler(path, encoding="utf-8")
+    try:
+        handler = _LogFile(path, encoding="utf-8")
+    except OSError as error:
+        raise MachineError(f"{path} cannot be written: {error.strerror}") from None
     form = "%(asctime)s.%(msecs)03d %(levelname)-7s %(processName)s %(name)s: %(message)s"
     handler.setFormatter(logging.Formatter(form, "%Y-%m-%d %H:%M:%S"))
     before, propagated = LOGGER.level, LOGGER.propagate

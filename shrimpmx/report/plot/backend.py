@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import MachineError
+from shrimpmx.native.files import cache_directory
 
 
 def matplotlib_here() -> Any:
@@ -36,12 +37,11 @@ def matplotlib_here() -> Any:
 def _cache() -> Path:
     """A directory that can be written: beside the calibrations, else one that is gone at exit."""
     try:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        place = home / "shrimpmx" / "matplotlib"
+        place = cache_directory() / "matplotlib"
         place.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=place):
             pass
-    except (OSError, RuntimeError):  # the latter: a user without a home
+    except (OSError, MachineError):  # the latter: a user without a home
         place = Path(tempfile.mkdtemp(prefix="shrimpmx-"))
         atexit.register(shutil.rmtree, place, ignore_errors=True)
     return place

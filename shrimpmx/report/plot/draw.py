@@ -11,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shrimpmx.errors import InputError
+from shrimpmx.native.files import write_whole
 from shrimpmx.report.plot.backend import matplotlib_here
 from shrimpmx.report.plot.chart import Chart, GridPanel, MapPanel
 from shrimpmx.report.plot.draw_grid import draw_grid
@@ -54,7 +54,7 @@ def figure_of(chart: Chart) -> Figure:
 
 
 def save(chart: Chart, directory: Path, formats: Sequence[str]) -> list[Path]:
-    """Write the chart into `directory`; the files. InputError if they cannot be written."""
+    """Write the chart into `directory`; the files. MachineError if they cannot be written."""
     paths = []
     with _settings():
         figure = _figure(chart)
@@ -63,7 +63,8 @@ def save(chart: Chart, directory: Path, formats: Sequence[str]) -> list[Path]:
             # A date would make each file another one.
             metadata = {"Date": None} if name == "svg" else {}
             figure.savefig(picture, format=name, dpi=DPI, metadata=metadata)
-            paths.append(_write(directory / f"{chart.name}.{name}", picture.getvalue()))
+            paths.append(directory / f"{chart.name}.{name}")
+            write_whole(paths[-1], picture.getvalue(), "give another directory with --output")
     return paths
 
 
@@ -76,18 +77,6 @@ def _settings() -> Iterator[None]:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)
         yield
-
-
-def _write(path: Path, content: bytes) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be written: {error.strerror or error}; "
-            "give another directory with --output"
-        ) from error
-    return path
 
 
 def _figure(chart: Chart) -> Figure:

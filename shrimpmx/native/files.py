@@ -1,0 +1,98 @@
+"""Files that are written whole or not at all, and files that another user could have planted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import stat
+from pathlib import Path
+
+from shrimpmx.errors import MachineError
+
+
+def write_whole(path: Path, content: str | bytes, advice: str = "") -> None:
+    """Write a file under a temporary name in its directory, flush it to disk, and rename it.
+
+    Whatever ends the program, and a full disk, leaves the old file or the new one. The mode is
+    what the umask makes of 0666. Directories on the way are made. A device or a pipe takes the
+    content as it is. MachineError if it cannot be written; it ends with `advice` on what to do.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        if is_stream(path):
+            path.write_bytes(data)
+            return
+        place = _place_of(path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _write_and_rename(place, data)
+        _sync_directory(place.parent)
+    except OSError as error:
+        reason = f"{path} cannot be written: {error.strerror or error}"
+        raise MachineError(f"{reason}; {advice}" if advice else reason) from error
+
+
+def is_stream(path: Path) -> bool:
+    """Whether `path` is a device or a pipe: it takes what is written, and must not be replaced."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def cache_directory() -> Path:
+    """Where shrimpmx keeps what it may make again, for this user. MachineError without a home."""
+    home = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(home) if home else Path.home() / ".cache") / "shrimpmx"
+    except RuntimeError:
+        raise MachineError(
+            "this user has no home directory: set XDG_CACHE_HOME to one that you can write to"
+        ) from None
+
+
+def user_name(user: int) -> str:
+    """The name of a user by number, as a sentence has it."""
+    try:
+        return f"user {pwd.getpwuid(user).pw_name}"
+    except KeyError:
+        return f"user {user}"
+
+
+def distrust(path: Path) -> str:
+    """Why a file or a directory may be another user's work: one that is not root owns it, or every
+    user may write to it; "" if it is not. OSError if it cannot be seen.
+    """
+    found = path.stat()
+    if found.st_uid not in (os.geteuid(), 0):
+        return f"{path} belongs to {user_name(found.st_uid)}"
+    if found.st_mode & stat.S_IWOTH:
+        return f"every user may write to {path}"
+    return ""
+
+
+def _place_of(path: Path) -> Path:
+    """Where a file goes: a link stays one, to the new file, unless another user has set it."""
+    if path.is_symlink() and path.lstat().st_uid not in (os.geteuid(), 0):
+        return path.parent.resolve() / path.name
+    return path.resolve()
+
+
+def _write_and_rename(place: Path, data: bytes) -> None:
+    temporary = place.with_name(f".{place.name[:200]}.{os.urandom(4).hex()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, place)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,123 @@
+"""Files are written whole or not at all, and never through another user's link."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.users import ANOTHER, needs_namespaces, needs_two_users, with_own_mounts
+
+from shrimpmx.cli import main
+from shrimpmx.errors import MachineError
+from shrimpmx.native.files import write_whole
+from shrimpmx.native.trace import TraceRecord
+from shrimpmx.report.timeline import Timeline, write_chrome
+from shrimpmx.results.result import write_json
+from shrimpmx.wire.tables import wire_geometry
+
+LARGE = "x" * 300_000
+
+
+def timeline(records: int, time_ns: float = 1.0) -> Timeline:
+    made = [TraceRecord(time_ns, 0, "note", 1, 2) for _ in range(records)]  # type: ignore[arg-type]
+    return Timeline(made, ["rank0"], wire_geometry(), ["rank0"])
+
+
+WRITERS: dict[str, Callable[[Path], None]] = {
+    "text": lambda path: write_whole(path, LARGE, "make room"),
+    "result": lambda path: write_json(path, [LARGE]),
+    "timeline": lambda path: write_chrome(timeline(5_000), path),
+}
+
+
+@pytest.fixture(params=[0o022, 0o077])
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_the_umask_decides_who_reads_a_file(writer: str, umask: int, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "file"
+    for _ in range(2):
+        WRITERS[writer](path)
+        assert path.stat().st_mode & 0o777 == 0o666 & ~umask
+    assert os.listdir(path.parent) == ["file"]
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_write_that_fails_leaves_the_old_file(
+    writer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(MachineError, match="file cannot be written: No space left") as caught:
+        WRITERS[writer](path)
+    assert caught.value.exit_code == 2
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@needs_namespaces
+def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    def work() -> None:
+        for writer, write in WRITERS.items():
+            path = tmp_path / writer
+            path.write_text("old")
+            with pytest.raises(MachineError, match="No space left"):
+                write(path)
+            assert path.read_text() == "old"
+        assert (
+            main(["list", "--parameters", "--quiet", "--json", str(tmp_path / "parameters")]) == 2
+        )
+        assert sorted(os.listdir(tmp_path)) == sorted(WRITERS)
+
+    with_own_mounts(work, ("tmpfs", "size=16k", str(tmp_path)))
+
+
+def test_a_link_of_ones_own_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("file")
+    write_json(tmp_path / "link", [1])
+    assert (tmp_path / "link").is_symlink()
+    assert json.loads((tmp_path / "file").read_text()) == [1]
+
+
+@needs_two_users
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_link_of_another_user_is_not_followed(writer: str, tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("old")
+    link = tmp_path / "link"
+    link.symlink_to("precious")
+    os.lchown(link, ANOTHER, ANOTHER)
+    WRITERS[writer](link)
+    assert (tmp_path / "precious").read_text() == "old"
+    assert not link.is_symlink()
+
+
+def test_a_pipe_takes_what_is_written(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        write_json(pipe, {"a": 1})
+        assert reader.communicate()[0] == '{"a":1}\n'
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_figure_that_is_no_number_is_one_sentence(bad: float, tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match="is no number"):
+        write_json(tmp_path / "result", {"bad": bad})
+    with pytest.raises(MachineError, match="is no number"):
+        write_chrome(timeline(1, bad), tmp_path / "timeline")
+    assert not list(tmp_path.iterdir())
