@@ -57,6 +57,12 @@ class ProgramExecutor:
         if self.spec is not None and self.result is not None and self.result.absent:
             say(never_joined(self.spec))
 
+    def say_paused(self) -> None:
+        """That its times hold a pause, if there was one."""
+        if self.result is not None and self.result.pauses:
+            stood_s = self.result.paused_s
+            say(f"all of the run stood still for {stood_s:.1f} s, which its times hold")
+
 
 def exported(exports: list[str]) -> dict[str, str]:
     """The variables of -x; of one that is not set it says so, as other mpiruns do."""

@@ -80,6 +80,7 @@ def _run(options: argparse.Namespace) -> int:
         else:
             _keep(options, scenario, executor)
     executor.say_absent()
+    executor.say_paused()
     if options.report and executor.spec is not None and executor.result is not None:
         # Here, since the tables' library takes long to load.
         from shrimpmx.commands.mpi_report import print_report

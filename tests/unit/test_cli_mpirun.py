@@ -8,10 +8,17 @@ import pytest
 from support.cli import assert_refused
 
 from shrimpmx.cli import main, parse
-from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.cluster.engine.forked import Forked
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.place.placement import place
+from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.commands.mpi_executor import ProgramExecutor
 from shrimpmx.commands.mpi_options import scenario_of
 from shrimpmx.commands.mpirun import inputs_of, launch_of
-from shrimpmx.study.execute import cluster_spec
+from shrimpmx.study.execute import ClusterExecutor, cluster_spec
+
+TWO_CPUS = Topology.from_synthetic("core:2 pu:1")
 
 
 def spec_of(*words: str) -> ClusterSpec:
@@ -89,6 +96,19 @@ def test_words_behind_the_program_are_its_own() -> None:
     assert spec_of("-n", "2", "--", "prog", "-x").ranks[0].command == ("prog", "-x")
     # Several options of mpirun's begin so.
     assert spec_of("-n", "2", "prog", "-m", "-e").ranks[0].command == ("prog", "-m", "-e")
+
+
+@pytest.mark.parametrize(("pauses", "words"), [(0, ""), (1, "for 61.5 s")])
+def test_times_that_hold_a_pause_are_marked(
+    pauses: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    executor = ProgramExecutor(Forked(), ClusterExecutor(Forked()), [], 1.0, 1.0, "")
+    placement = place(ClusterSpec(ranks=(RankSpec(0, "idle"), RankSpec(1, "idle"))), TWO_CPUS)
+    executor.result = ClusterResult(placement, pauses=pauses, paused_s=61.5 * pauses)
+    executor.say_paused()
+    said = capsys.readouterr().err
+    assert words in said
+    assert bool(said) == bool(pauses)
 
 
 def test_what_the_program_is_given() -> None:

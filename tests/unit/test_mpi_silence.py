@@ -129,3 +129,13 @@ def test_unexpected_messages_are_said() -> None:
         f"has from rank 1, of a collective call, 0 B, in {WORLD}",
         "and 3 more messages",
     ]
+
+
+def test_a_pause_of_the_whole_run_is_no_silence() -> None:
+    shown, silence = watched()
+    shown.waits = [wait("MPI_Recv", message("receive"))] * 2
+    shown.time_ns = 60 * S
+    silence.begin()
+    assert not silent(shown, silence, 60)
+    assert not silent(shown, silence, 69)
+    assert silent(shown, silence, 70)

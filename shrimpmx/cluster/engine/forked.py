@@ -34,6 +34,7 @@ from shrimpmx.cluster.engine.leftovers import end_marked, find_leftovers, remove
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.mpi_ranks import MpiRanks
 from shrimpmx.cluster.engine.parts import RunParts
+from shrimpmx.cluster.engine.pauses import PULSE_S, Pauses
 from shrimpmx.cluster.engine.process import started
 from shrimpmx.cluster.engine.program import ProgramProcess
 from shrimpmx.cluster.engine.result import ClusterResult
@@ -64,8 +65,6 @@ END_LIMIT_S = 5.0
 ABORT_LIMIT_S = 0.1
 # A signal to a whole group reaches its processes one after the other, within so long.
 GROUP_SIGNAL_S = 0.1
-# A selector takes no longer time-out than some days.
-LONGEST_SLEEP_S = 3600.0
 DUMP_FILE = "deadline.txt"
 
 
@@ -174,6 +173,7 @@ class _Run:
         self.faults: list[tuple[float, AgentFault]] = []
         self.selector = selectors.DefaultSelector()
         self.tagged = TaggedOutput(self.selector)
+        self.pauses = Pauses()
 
     def run(self) -> ClusterResult:
         memory = channel = janitor = None
@@ -191,9 +191,11 @@ class _Run:
             )
             self.mpi = MpiRanks(self.parts)
             self.result.absent = self.mpi.absent
-            self._launch()
-            self._drive()
-            self._collect()
+            with self.pauses.watched():
+                self._launch()
+                self._drive()
+                self._collect()
+            self.result.pauses, self.result.paused_s = self.pauses.count, self.pauses.seconds
             return self.result
         finally:
             # A first Ctrl-C, now that the run is over, must not cut the clean-up short.
@@ -225,6 +227,7 @@ class _Run:
                 self.selector.register(pidfd, selectors.EVENT_READ, index)
             # The queue holds few messages, and those that are ready wait for room in it.
             self._read_messages("ready")
+            self._moment()
 
     def _drive(self) -> None:
         control = self.parts.memory.control
@@ -270,10 +273,10 @@ class _Run:
     def _wait(self, what: str) -> None:
         """Handle events until every process in `waiting_for` has reported `what`."""
         while self.waiting_for:
-            now = time.monotonic()
+            now = self._moment()
             self._apply_faults(now)
             times = [timed[0] for timed in [*self.faults, *self.resume]]
-            left = min([self.until, *times, now + LONGEST_SLEEP_S]) - now
+            left = min([self.until, *times, now + PULSE_S]) - now
             events = self.selector.select(max(0.0, min(left, self.mpi.look(self._pids()))))
             # Messages first: a process that reports and then exits has reported.
             self._read_messages(what)
@@ -286,6 +289,18 @@ class _Run:
             # What came before the deadline has been handled by now, however late it is.
             if now >= self.until and self.waiting_for:
                 self._give_up()
+
+    def _moment(self) -> float:
+        """What time it is; what was to come waits for as long as the run stood still."""
+        now = time.monotonic()
+        late_s = self.pauses.look(now)
+        if late_s:
+            LOGGER.info("the run stood still for %.1f s", late_s)
+            self.until += late_s
+            self.faults = [(moment + late_s, fault) for moment, fault in self.faults]
+            self.resume = [(moment + late_s, index) for moment, index in self.resume]
+            self.mpi.note_pause()
+        return now
 
     def _read_messages(self, what: str) -> None:
         for message in self.parts.channel.receive_all():

@@ -70,6 +70,10 @@ class MpiRanks:
             print(report, file=sys.stderr, flush=True)
         return min(self._silence_s / 4, LOOK_MAX_S)
 
+    def note_pause(self) -> None:
+        """The run stood still: that was no silence."""
+        self._silence.begin()
+
     def doing(self) -> dict[str, str]:
         """What each rank does, by name, once one has joined."""
         return self._silence.doing(self._ended) if self._joined else {}

@@ -32,6 +32,7 @@ class ClusterResult:
     in it, and `hardware_absent` why not, where asked for. `interrupts[node][core][vector]`,
     `handovers[node][endpoint]`: whole run. `steered`: nodes whose interrupts were sent to other
     cores while it ran. `lost[rank]`: why a rank did not end its work, in a run that survives that.
+    `pauses`: how often all of the run stood still, for `paused_s` in all, which its times hold.
     `absent`: ranks of an MPI program that ended without MPI_Init. `records`: the binary trace,
     whose `agents` are named by their numbers; `trace` is it in words.
     """
@@ -52,6 +53,8 @@ class ClusterResult:
     steered: list[int] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
     absent: list[str] = field(default_factory=list)
+    pauses: int = 0
+    paused_s: float = 0.0
     launch_s: float = 0.0
     stop_s: float = 0.0
     trace: str = ""

@@ -28,6 +28,10 @@ class Silence:
         self._control, self._ranks, self._silence_ns = control, ranks, round(silence_s * 1e9)
         self._received = self._quiet_since_ns = self._told_ns = 0
 
+    def begin(self) -> None:
+        """A silence begins now at the earliest."""
+        self._quiet_since_ns = self._control.now_ns()
+
     def look(self, ended: Collection[str]) -> str:
         """The report, once per silence; else "". `ended` ranks have no process any more."""
         waits = [

@@ -1,0 +1,57 @@
+"""A whole run is stopped and continued, as by Ctrl-Z and fg: its time is not the run's."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.conditions import wait_until
+from support.tree import ROOT
+
+SCRIPT = Path(__file__).with_name("paused.py")
+
+
+def line_of(process: subprocess.Popen[str], word: str) -> str:
+    """The next line that the supervisor prints with `word` in it."""
+    assert process.stdout is not None
+    return next((line for line in process.stdout if word in line), "")
+
+
+@pytest.mark.parametrize(("deadline_s", "passes"), [(1.5, True), (60.0, False)])
+def test_a_pause_is_counted_and_not_held_against_the_deadline(
+    deadline_s: float, passes: bool, tmp_path: Path
+) -> None:
+    end = tmp_path / "end"
+    process = subprocess.Popen(
+        [sys.executable, str(SCRIPT), str(end), str(deadline_s)],
+        stdout=subprocess.PIPE,
+        text=True,
+        process_group=0,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    try:
+        assert line_of(process, "running")
+        os.killpg(process.pid, signal.SIGSTOP)
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        stopped_s = time.monotonic()
+        if passes:
+            wait_until(lambda: time.monotonic() > stopped_s + deadline_s, "it has passed")
+        os.killpg(process.pid, signal.SIGCONT)
+        if passes:
+            assert line_of(process, "stood still"), "the deadline has not ended it"
+        end.touch()
+        pauses, paused_s = line_of(process, "pauses").split()[1:]
+        assert process.wait() == 0
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+    assert int(pauses) == 1
+    assert float(paused_s) < time.monotonic() - stopped_s
