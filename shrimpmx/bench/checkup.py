@@ -14,7 +14,7 @@ from typing import Literal
 from shrimpmx.bench.probe import probe
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.host.idle import pm_qos_works
-from shrimpmx.native import clock
+from shrimpmx.native import clock, cores
 from shrimpmx.native.perf import PerfCounters
 from shrimpmx.native.process_memory import process_memory_permitted
 from shrimpmx.results.environment import governor, read_text, realtime, virtualised
@@ -140,8 +140,8 @@ def realtime_priority(root: Path) -> CheckResult:
         return missing(
             str(state["reason"]),
             "Handlers do not preempt ranks: a spinning rank delays its own interrupts.",
-            "Run as root, or: setcap cap_sys_nice+ep PYTHON, or raise rtprio in "
-            "/etc/security/limits.conf and log in again; in a container --cap-add SYS_NICE.",
+            "Run as root, or raise rtprio in /etc/security/limits.conf and log in again; in a "
+            "container --cap-add SYS_NICE.",
         )
     budget = state["sched_rt_runtime_us"]
     if not isinstance(budget, int) or budget < 0:
@@ -280,6 +280,20 @@ def process_memory(_root: Path) -> CheckResult:
         "not permitted",
         "Large messages from ordinary memory will go through a bounce buffer.",
         "In a container: --cap-add SYS_PTRACE, or a seccomp profile that allows it.",
+    )
+
+
+@check("clean-up after a kill")
+def clean_up(_root: Path) -> CheckResult:
+    """Whether the janitor of a run sees the processes that it is to end."""
+    visible, why = cores.processes_visible()
+    if visible:
+        return good(why)
+    return limited(
+        why,
+        "If shrimpmx is killed, Python programs that its ranks have started may go on; py-spy "
+        "cannot attach.",
+        "setcap -r PYTHON; for real-time priority raise rtprio in /etc/security/limits.conf.",
     )
 
 

@@ -26,6 +26,7 @@ cdef extern from "<signal.h>":
 cdef extern from "<sys/prctl.h>":
     int prctl(int option, ...) noexcept
     enum:
+        PR_GET_DUMPABLE
         PR_SET_PDEATHSIG
         PR_SET_NAME
         PR_SET_TIMERSLACK
@@ -211,6 +212,18 @@ def die_with_parent(int parent_pid):
         PyErr_SetFromErrno(OSError)
     if os.getppid() != parent_pid:
         os.kill(os.getpid(), signals.SIGKILL)
+
+
+def processes_visible():
+    """Whether other processes of this user may look into this one and its forks, as the janitor
+    does, and one sentence why (not).
+    """
+    if os.geteuid() == 0 or prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1:
+        return True, "processes of a user can look into each other"
+    return False, (
+        "Python has capabilities of its own (setcap), so the kernel hides its processes from "
+        "others of their user"
+    )
 
 
 def set_process_name(str name):

@@ -4,6 +4,7 @@ and breaks nothing."""
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -244,5 +245,17 @@ def test_processes_that_cannot_be_seen(hidepid: int) -> None:
             assert mine.pid in supervisors()
         finally:
             segment.unlink()
+        # One of ours that may not be looked at, as Python with capabilities of its own, is not
+        # taken for dead.
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+        try:
+            assert start_ticks(child) is None
+            assert RunIdentity("x", child, 1).is_alive()
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        assert not RunIdentity("x", child, 1).is_alive()
 
     with_own_mounts(lambda: as_another_user(work), ("proc", f"hidepid={hidepid}", "/proc"))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 
 import pytest
+from support.users import as_another_user, needs_two_users
 
-from shrimpmx.bench.checkup import CHECKS, realtime_priority, valgrind
+from shrimpmx.bench.checkup import CHECKS, clean_up, realtime_priority, valgrind
 from shrimpmx.cli import main
+from shrimpmx.commands import engines
 
 
 def test_valgrind_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,3 +55,35 @@ def test_real_time_priority_that_the_kernel_does_not_bound_is_worth_less(
     found = realtime_priority(tmp_path)
     assert found.state == state
     assert bool(found.follows and found.enable) == (state == "limited")
+
+
+PR_SET_DUMPABLE = 4
+
+
+@needs_two_users
+def test_a_python_that_the_kernel_hides_is_told_of() -> None:
+    def work() -> None:
+        assert clean_up(Path("/")).state == "limited"  # root's program, now another user's
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+        assert clean_up(Path("/")).state == "good"
+        # As after the exec of a program with capabilities.
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+        found = clean_up(Path("/"))
+        assert found.state == "limited"
+        assert found.follows
+        assert found.enable
+
+    assert clean_up(Path("/")).state == "good"
+    as_another_user(work)
+
+
+def test_a_run_tells_of_it_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "processes_visible", lambda: (False, "hidden by the kernel"))
+    engines._tell_what_cannot_be_seen.cache_clear()
+    for _ in range(2):
+        engines.chosen_engine()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "hidden by the kernel" in line
+    engines._tell_what_cannot_be_seen.cache_clear()
