@@ -14,6 +14,7 @@ from shrimpmx.native.segment import Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.frames import put_frame
 
 PLAIN_MX = PLAIN.model_copy(update={"nic_kind": "mx"})
@@ -123,6 +124,30 @@ def test_exactly_once_and_in_order_under_link_faults(fault: str) -> None:
         assert cluster.wait(one, send).code == "success"
         assert received == data(150_000)
     assert_no_interrupt(cluster)
+
+
+@pytest.mark.parametrize("size_bytes", [64, 32_768, 300_000])
+@pytest.mark.parametrize("mtu", [1500, 9000])
+def test_a_lost_frame_costs_a_resend_delay_and_no_more(mtu: int, size_bytes: int) -> None:
+    wire_format = "compatible" if mtu == 9000 else "native"
+    parameters = NicParameters(nic_kind="mx", wire_format=wire_format, mtu=mtu)
+    for seed in range(1, 5):
+        faults = LinkFaults(loss=0.01, seed=seed)
+        cluster = MxCluster(parameters, faults, wire_format=wire_format, seed=seed)
+        one, other, partner = cluster.pair()
+        both = [(one, other, partner), (other, one, cluster.connect(other, 0))]
+        begin_ns = cluster.now_ns
+        for number in range(20):
+            sender, receiver, peer = both[number % 2]
+            received = bytearray(size_bytes)
+            receive = receiver.irecv(received, number)
+            send = sender.isend(pattern(size_bytes, number), peer, number)
+            assert cluster.wait(receiver, receive).code == "success"
+            assert cluster.wait(sender, send).code == "success"
+            assert received == pattern(size_bytes, number)
+        lost = sum(cluster.nic_counters(node).get("link_lost", 0) for node in (0, 1))
+        # The longest of the timers is that of pulls, a second, which ticks four times in it.
+        assert cluster.now_ns - begin_ns <= lost * 1250 * MILLISECOND + 100 * MILLISECOND
 
 
 def test_a_frame_is_handled_when_its_dma_is_over_and_not_before() -> None:
