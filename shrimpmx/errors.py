@@ -76,6 +76,10 @@ class PointFailedError(AgentError):
     """What one point of a sweep runs fails there; the sweep keeps the reason and goes on."""
 
 
+class RunCutError(AgentError):
+    """A run of a sweep was ended since time was up; the sweep keeps nothing of it and goes on."""
+
+
 class AbortedError(AgentError):
     """A wait ended because the run is being stopped."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import json
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shrimpmx.bench.probe import probe
-from shrimpmx.errors import InputError, PlacementError, PointFailedError
+from shrimpmx.errors import InputError, PlacementError, PointFailedError, RunCutError
 from shrimpmx.native.files import write_whole
 from shrimpmx.report.timeline import Timeline, heading, write_chrome
 from shrimpmx.results.environment import environment, other_runs
@@ -52,7 +53,8 @@ RunData = dict[str, Any]
 
 class Executor(Protocol):
     """Runs one point in fresh processes; raises AgentError if an agent fails, PlacementError if
-    this machine has no CPUs for it, PointFailedError if the sweep is to go on without it.
+    this machine has no CPUs for it, PointFailedError if the sweep is to go on without it, and
+    RunCutError without this run.
     """
 
     def __call__(self, point: Point, seed: int) -> Outcome: ...
@@ -99,8 +101,9 @@ class Sweep:
     """A scenario with its settings, ready to run. `output` None keeps nothing on disk.
 
     `changes` are the `--set` that made the scenario what it is: the result tells them, and what
-    it was `made_with` beside its parameters. With an `order` not all runs need be made. Programs
-    start in the `working_directory`.
+    it was `made_with` beside its parameters. With an `order` not all runs need be made;
+    `is_complete` tells, when it has ended, whether nothing is left to be resumed. Programs start in
+    the `working_directory`.
     """
 
     scenario: Scenario
@@ -117,6 +120,7 @@ class Sweep:
     made_with: Mapping[str, Any] = field(default_factory=dict)
     order: Order = every_run
     working_directory: str = ""
+    is_complete: Callable[[], bool] = lambda: True
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
@@ -186,10 +190,11 @@ class Sweep:
             for plan in self.order(self):
                 if plan.index not in self._runs:
                     progress.running(plan)
-                    self._keep(plan, self._measure(plan))
+                    with contextlib.suppress(RunCutError):
+                        self._keep(plan, self._measure(plan))
                     progress.finished(plan)
             self._trace_messages()
-            complete = True
+            complete = self.is_complete()
         finally:
             progress.end()
             document = self.document(head)

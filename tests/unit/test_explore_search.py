@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -15,17 +16,19 @@ from support.exploring import (
     exploration,
     failure_of,
     measured,
+    outcome,
     scenario_of,
 )
 
 from shrimpmx.errors import DeadlineError, InputError
 from shrimpmx.results.result import load_result
 from shrimpmx.study.explore.choice import OBJECTIVES, frontier, ranked
-from shrimpmx.study.explore.exploration import FIRST_S, PATIENCE
+from shrimpmx.study.explore.exploration import FIRST_S, GRACE_S, PATIENCE
 from shrimpmx.study.explore.findings import Findings
 from shrimpmx.study.explore.grid import PLACEMENTS, placement_of
 from shrimpmx.study.explore.halving import Halving
 from shrimpmx.study.explore.measured import Comparison
+from shrimpmx.study.explore.words import recommendation
 from shrimpmx.study.scenario import Point
 
 SPIN_COST, TIMER_COST = 0.5, 0.3
@@ -86,6 +89,48 @@ def test_a_settled_question_ends_before_the_budget() -> None:
     assert program.now < 60
 
 
+def alike_without_a_timer(shown: Mapping[str, Any]) -> Cost:
+    return 1.0 + 2.0 * (shown["coalescing"] == "timeout"), 1.0, 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_setting_is_dropped_after_one_run_that_may_have_been_noise(seed: int) -> None:
+    program = Program(alike_without_a_timer, noise=0.4, random=Random(seed))
+    explored = exploration(program, scenario_of(), 500.0, seed=seed)
+    explored.run()
+    found = explored.findings()
+    assert found is not None
+    single = {each.index for each in found.usable if each.measured.runs == 1}
+    assert {found.settings[index].point.shown["coalescing"] for index in single} == {"timeout"}
+    assert "only once" not in " ".join(recommendation(found))
+
+
+def test_the_best_is_found_although_its_first_run_was_disturbed() -> None:
+    def disturbed(point: Point, seed: int, limit_s: float) -> Any:
+        is_best = point.shown["coalescing"] == "stream" and point.shown["wait"] == "block"
+        run_s = (0.8 if is_best else 1.3) * (1.0 + 0.4 * program.random.random())
+        run_s = 1.7 if is_best and point.index not in program.ran else run_s
+        program.ran.append(point.index)
+        program.now += START_S + run_s
+        return outcome((run_s, 1.0, 1))
+
+    program = Program(cost)
+    explored = exploration(program, scenario_of(1), execute=disturbed)
+    explored.run()
+    best = best_of(explored.findings())
+    assert (best["coalescing"], best["wait"]) == ("stream", "block")
+
+
+def test_a_budget_too_short_for_a_second_run_is_kept_and_says_so() -> None:
+    program = Program(alike_without_a_timer, noise=0.4)
+    explored = exploration(program, scenario_of(), 160.0)
+    explored.run()
+    assert program.now <= 160.0 + START_S + 5
+    found = explored.findings()
+    assert found is not None
+    assert "ran only once: raise --budget" in " ".join(recommendation(found))
+
+
 def test_settings_that_are_alike_run_alternately_until_the_budget_is_spent() -> None:
     program = Program(lambda _: (1.0, 1.0, 1), noise=0.1)
     scenario = scenario_of(1, coalescing=["disabled", "stream"], wait=["block"])
@@ -140,6 +185,17 @@ def test_a_budget_too_short_for_one_pass_says_so_and_keeps_what_has_run() -> Non
     whole = exploration(Program(cost), scenario_of())
     whole.run()
     assert whole.shortage() == ""
+
+
+def test_an_exploration_whose_budget_was_too_short_can_be_resumed(tmp_path: Path) -> None:
+    program, again, place = Program(cost), Program(cost), tmp_path / "result"
+    exploration(program, scenario_of(), 20.0, output=place).run()
+    whole = exploration(again, scenario_of(), output=place, resume=True)
+    whole.run()
+    assert whole.shortage() == ""
+    assert set(again.ran[: 48 - len(program.ran)]) == set(range(48)) - set(program.ran)
+    with pytest.raises(InputError, match="nothing to resume"):
+        exploration(Program(cost), scenario_of(), output=place, resume=True).run()
 
 
 def test_an_exploration_goes_on_with_what_another_has_kept(tmp_path: Path) -> None:
@@ -236,10 +292,34 @@ def test_a_budget_in_which_no_run_ends_is_refused() -> None:
         program.now += limit_s
         raise DeadlineError("late")
 
-    program = Program(cost)
-    explored = exploration(program, scenario_of(), 60.0, execute=execute)
-    with pytest.raises(InputError, match="no run ended within 30 s"):
-        explored.run()
+    for budget_s, longest_s in ((60.0, 30), (45.0, 30), (5.0, 15)):
+        program = Program(cost)
+        explored = exploration(program, scenario_of(), budget_s, execute=execute)
+        with pytest.raises(InputError, match=f"no run ended within {longest_s} s"):
+            explored.run()
+        assert program.now <= budget_s + GRACE_S
+
+
+def test_a_run_that_hangs_ends_soon_after_the_budget_and_its_setting_is_not_out() -> None:
+    def execute(point: Point, seed: int, limit_s: float) -> Any:
+        if len(program.ran) == 6 and not hung:
+            hung.append(point.index)
+            program.now += limit_s
+            raise DeadlineError("late")
+        return program(point, seed, limit_s)
+
+    # The fastest run takes 12.5 s: patience alone would let one hang for 125.
+    hung: list[int] = []
+    program = Program(lambda _: (12.0, 1.0, 1))
+    scenario = scenario_of(1, coalescing=["disabled", "stream"], wait=["block"])
+    explored = exploration(program, scenario, 100.0, execute=execute)
+    explored.run()
+    assert 100.0 < program.now <= 100.0 + GRACE_S
+    found = explored.findings()
+    assert found is not None
+    assert hung
+    assert found.failed == []
+    assert len(found.usable) == 2
 
 
 def test_the_order_is_by_the_objective_and_then_by_what_is_left() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.errors import (
@@ -14,6 +14,7 @@ from shrimpmx.errors import (
     InputError,
     InterruptedRunError,
     PointFailedError,
+    RunCutError,
 )
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.runs import ANY
@@ -29,11 +30,22 @@ from shrimpmx.study.sweep import Progress, Sweep
 PATIENCE, PATIENCE_S = 10.0, 10.0
 # Until a run has ended one may take so many seconds, however short its share of the budget (ours).
 FIRST_S = 30.0
+# A run that is under way may go on for so long when the budget is spent (ours).
+GRACE_S = 10.0
 # A program that failed under so many settings, and ran under none, fails everywhere (ours).
 FAILURES = 2
 
 # Runs a point with a seed; gives up after so many seconds by a DeadlineError.
 Execute = Callable[[Point, int, float], Outcome]
+
+
+class Limit(NamedTuple):
+    """How long a run may take, and why a setting is out that takes longer; "" if it is not, since
+    the budget is spent.
+    """
+
+    seconds: float
+    reason: str
 
 
 class Exploration:
@@ -84,6 +96,7 @@ class Exploration:
             dilation_of=dilation_of,
             order=self._plans,
             working_directory=working_directory,
+            is_complete=lambda: not self.shortage(),
             clock=clock,
         )
         settings = [point.index for point in self.sweep.points]
@@ -92,8 +105,7 @@ class Exploration:
     def run(self) -> dict[str, Any]:
         """Run settings until the budget is spent or the best one is settled; the result.
 
-        Raises the error of a program that fails everywhere, and InputError if no run ends within
-        its share of the budget.
+        Raises the error of a program that fails everywhere, and InputError if no run ends.
         """
         return self.sweep.run()
 
@@ -157,42 +169,45 @@ class Exploration:
     def _check_any_ended(self) -> None:
         if self._given_up_s and self._failure is None and not self._any_usable():
             raise InputError(
-                f"no run ended within {max(self._given_up_s.values()):g} s, its share of a budget "
-                f"of {self._budget_s:g} s: raise --budget, explore fewer settings, or let the "
-                "program do less"
+                f"no run ended within {max(self._given_up_s.values()):.0f} s, with a budget of "
+                f"{self._budget_s:g} s: raise --budget, explore fewer settings, or let the program "
+                "do less"
             )
 
     def _any_usable(self) -> bool:
         return any(self.measured(index).usable for index in self.halving.settings)
 
     def _run(self, point: Point, seed: int) -> Outcome:
-        begin, limit_s = self._clock(), self._limit_s()
+        begin, limit = self._clock(), self._limit()
         try:
-            outcome = self._execute(point, seed, limit_s)
+            outcome = self._execute(point, seed, limit.seconds)
         except InterruptedRunError:
             raise
         except DeadlineError as error:
-            if limit_s == self._timeout_s:
+            if limit.seconds == self._timeout_s:
                 self._failure = error
             elif self._fastest_s is None:
-                self._given_up_s[point.index] = limit_s
-            raise PointFailedError(self._late(limit_s)) from error
+                self._given_up_s[point.index] = limit.seconds
+            if not limit.reason:
+                raise RunCutError(str(error)) from error
+            raise PointFailedError(limit.reason) from error
         except AgentError as error:
             self._failure = error
             raise PointFailedError(str(error)) from error
         self._learn(point.index, self._clock() - begin)
         return outcome
 
-    def _limit_s(self) -> float:
-        """How long the next run may take: its share of the budget until one has ended."""
-        if self._fastest_s is None:
-            share_s = self.halving.left_s / max(1, len(self.halving.pending()))
-            return min(self._timeout_s, max(share_s, FIRST_S))
-        return min(self._timeout_s, max(PATIENCE_S, PATIENCE * self._fastest_s))
-
-    def _late(self, limit_s: float) -> str:
-        if limit_s == self._timeout_s:
-            return f"did not end within {limit_s:g} s (--timeout)"
-        if self._fastest_s is None:
-            return f"given up after {limit_s:.1f} s, its share of the budget, before any had ended"
-        return f"given up after {limit_s:.1f} s, where the fastest run took {self._fastest_s:.1f}"
+    def _limit(self) -> Limit:
+        """How long the next run may take."""
+        left_s, fastest_s = self.halving.left_s, self._fastest_s
+        if fastest_s is None:
+            limit_s = max(left_s / max(1, len(self.halving.pending())), FIRST_S)
+            reason = "its share of the budget, before any had ended"
+        else:
+            limit_s = max(PATIENCE_S, PATIENCE * fastest_s)
+            reason = f"where the fastest run took {fastest_s:.1f}"
+        return min(
+            Limit(limit_s, f"given up after {limit_s:.1f} s, {reason}"),
+            Limit(left_s + GRACE_S, ""),
+            Limit(self._timeout_s, f"did not end within {self._timeout_s:g} s (--timeout)"),
+        )

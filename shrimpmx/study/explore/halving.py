@@ -22,13 +22,14 @@ class Halving:
     Every setting runs once. Then the better half goes on, in rounds that share the time that is
     left: the fewer settings, the more often each runs. The last few run in turn while they cannot
     be told apart. Those to be compared run alternately, each lap in another order. A setting that
-    has failed runs no more (Jamieson and Talwalkar 2016; the rules of its end are ours).
+    has failed runs no more, and none is left behind because of one run whose figure may be noise
+    (Jamieson and Talwalkar 2016; these two rules and those of the end are ours).
 
     Iteration gives the setting that is to run now; the caller runs it before it goes on, and
     says by `note` what that took; `measured` tells what all its runs gave, also those from before,
-    which the caller notes as well. No run begins that would
-    probably end behind `budget_s`, by the run of the same setting before it or the mean one; and
-    none of a setting that has run so often as the `most`.
+    which the caller notes as well. No run begins that would probably end behind `budget_s`, by the
+    run of the same setting before it or the mean one; and none of a setting that has run so often
+    as the `most`.
     """
 
     def __init__(
@@ -84,13 +85,16 @@ class Halving:
                 yield from self._lap(alive)
                 if self._runs(alive) == before:
                     return
-            alive = self._ranked(alive)
+            again = self._doubtful(alive)
+            yield from self._lap(again)
+            alive = self._ranked([*alive, *again])[: len(alive)]
         while not self.pending():
-            close = self._close(alive)
-            before = self._runs(alive)
-            yield from self._lap(close)
-            if self._runs(alive) == before:
+            again = self._doubtful(alive)
+            before = self._runs(self.settings)
+            yield from self._lap([*self._close(alive), *again])
+            if self._runs(self.settings) == before:
                 return
+            alive += again
 
     def _lap(self, settings: Sequence[int]) -> Iterator[int]:
         """Each of them that may run once more, in random order."""
@@ -125,6 +129,14 @@ class Halving:
         if least >= SETTLED and len(tied) == 1:
             return []
         return tied if least >= SETTLED else list(usable)
+
+    def _doubtful(self, alive: Sequence[int]) -> list[int]:
+        """Those left behind after a single run that, by the noise of all, could be the best."""
+        usable = self._usable(self.settings)
+        if not usable:
+            return []
+        tied = Comparison(usable, OBJECTIVES[self.objective][0]).tied()
+        return [index for index in tied if usable[index].runs == 1 and index not in alive]
 
     def _expected_s(self, index: int) -> float:
         took = self._took_s
