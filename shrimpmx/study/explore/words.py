@@ -54,9 +54,10 @@ def recommendation(findings: Findings) -> list[str]:
         lines.append(
             f"{count} other setting{'s' * (count > 1)} that ran less often may be as good."
         )
-    single = [i for i in (*findings.tied, *findings.early) if findings.settings[i].measured.runs == 1]
-    if single and findings.chance is not None:
-        lines.append(f"{len(single)} of all these ran only once: raise --budget.")
+    likely = [findings.settings[index].measured for index in (*findings.tied, *findings.early)]
+    once = sum(each.runs == 1 for each in likely)
+    if once and findings.chance is not None:
+        lines.append(f"{once} of all these ran only once: raise --budget.")
     lines.append(_surely(findings))
     ordinary = _ordinary_words(findings)
     return [*lines, ordinary] if ordinary else lines
