@@ -148,7 +148,7 @@ def _copy_of_input() -> str:
     with os.fdopen(os.dup(descriptor), "wb") as copy, open(0, "rb", closefd=False) as source:
         while data := source.read(1 << 20):
             copy.write(data)
-    return f"/proc/{os.getpid()}/fd/{descriptor}"
+    return f"/proc/self/fd/{descriptor}"  # of the fork that becomes the rank
 
 
 def _described(spec: ClusterSpec) -> str:

@@ -234,7 +234,7 @@ def set_process_name(str name):
         PyErr_SetFromErrno(OSError)
 
 
-def start_ticks(int pid):
+def start_ticks(pid):
     """When process `pid` started, clock ticks since boot (field 22 of /proc/<pid>/stat).
 
     None if there is no such process, or only its zombie; also for another user's process where

@@ -99,8 +99,8 @@ def usage():
 
 
 def usage_of(int pid):
-    """The same for another process, from /proc; None if it is gone. Its main thread only for
-    switches; user and system times in steps of the kernel's clock tick."""
+    """The same for another process, from /proc; None if it is gone or hidden. Its main thread only
+    for switches; user and system times in steps of the kernel's clock tick."""
     tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     try:
         with open(f"/proc/{pid}/stat") as file:
@@ -109,7 +109,7 @@ def usage_of(int pid):
             status = dict(line.split(":", 1) for line in file if ":" in line)
         with open(f"/proc/{pid}/schedstat") as file:
             task_clock_ns = int(file.read().split()[0])
-    except (FileNotFoundError, ProcessLookupError):
+    except (FileNotFoundError, PermissionError, ProcessLookupError):
         return None
     return {
         "user_ns": int(stat[11]) * tick_ns,

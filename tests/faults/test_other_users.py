@@ -213,8 +213,10 @@ def test_only_files_are_segments(kind: str, tmp_path: Path) -> None:
 def test_a_scribbled_state_is_no_obstacle(made: Segment, state: int) -> None:
     runner = word64(made, RUNNERS_OFFSET_AT).value
     word32(made, runner + STATE_AT).value = state
-    word32(made, runner + PID_AT).value = os.getpid()
+    word32(made, runner + PID_AT).value = 0xFFFFFFFF
+    assert processes_of(made.name, made.identity()) == []
     # This process maps the segment, as an agent of that run would.
+    word32(made, runner + PID_AT).value = os.getpid()
     assert processes_of(made.name, made.identity()) == [os.getpid()]
     assert str(state) in Control.attach(made).runner_info(0)["state"]
 
