@@ -22,20 +22,22 @@ _LIBRARIES = (
 )
 
 
-def code_of(scenario: Scenario, points: Iterable[Point], directory: str = "") -> dict[str, str]:
+def code_of(scenario: Scenario, points: Sequence[Point], directory: str = "") -> dict[str, str]:
     """The digests of the user's own code that the points run: policies, strategies, programs that
     start in `directory`.
     """
-    own, commands = False, set()
-    for point in points:
-        own = own or bool(point.policy or point.wait)
-        work = point.parameters.workload
-        if work.kind in PROGRAMS:
-            commands.add((work.program, *work.words))
-    found = scenario.code if own else {}
-    for words in commands:
-        found = {**found, **digests_of_command(words, directory)}
-    return dict(sorted(found.items()))
+    own = any(point.policy or point.wait for point in points)
+    return {**(scenario.code if own else {}), **code_of_programs(points, directory)}
+
+
+def code_of_programs(points: Iterable[Point], directory: str = "") -> dict[str, str]:
+    """The digests of the programs that the points run, as they are now."""
+    works = [point.parameters.workload for point in points]
+    commands = {(work.program, *work.words) for work in works if work.kind in PROGRAMS}
+    found: dict[str, str] = {}
+    for words in sorted(commands):
+        found |= digests_of_command(words, directory)
+    return found
 
 
 def digests_of(*files: Path, home: Path) -> dict[str, str]:

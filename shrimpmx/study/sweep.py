@@ -32,9 +32,10 @@ from shrimpmx.results.runs import (
     runs_of,
     steered_words,
 )
+from shrimpmx.results.sameness import check_code
 from shrimpmx.results.statistics import summarise_runs, tail_of
 from shrimpmx.shared.counter_texts import LONGEST
-from shrimpmx.study.own_code import code_of
+from shrimpmx.study.own_code import code_of, code_of_programs
 from shrimpmx.study.scenario import Point, RunPlan, Scenario, is_deadline, plan_runs
 
 # A sample whose probes disagree is taken again this often; a machine that flips faster than a
@@ -191,7 +192,9 @@ class Sweep:
                 if plan.index not in self._runs:
                     progress.running(plan)
                     with contextlib.suppress(RunCutError):
-                        self._keep(plan, self._measure(plan))
+                        run = self._measure(plan)
+                        self._check_program(plan.point)
+                        self._keep(plan, run)
                     progress.finished(plan)
             self._trace_messages()
             complete = self.is_complete()
@@ -297,6 +300,11 @@ class Sweep:
                 write_whole(stem.with_suffix(".txt"), full)
                 kept |= {"json": f"{stem}.json", "full": f"{stem}.txt"}
             self._timelines.append(kept)
+
+    def _check_program(self, point: Point) -> None:
+        """InputError if the program was edited since the sweep began: a run reads it anew."""
+        now = code_of_programs([point], self.working_directory)
+        check_code(self.output or self.scenario.name, self._code, {**self._code, **now})
 
     def _keep(self, plan: RunPlan, run: RunData) -> None:
         self._runs[plan.index] = run

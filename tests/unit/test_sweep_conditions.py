@@ -72,12 +72,14 @@ class Machine:
         self.environment = ENVIRONMENT
         self.runs = 0
         self.interrupted_at = 1
+        self.before: Callable[[], None] = lambda: None
 
     def change(self, **changes: Any) -> None:
         self.environment = {**ENVIRONMENT, "time": "later", **changes}
 
     def execute(self, _point: Point, _seed: int = 1, _limit_s: float = 0) -> Outcome:
         self.runs += 1
+        self.before()
         if self.runs == self.interrupted_at + 1:
             raise KeyboardInterrupt
         counters = {"node0.nic": {"irq_raised": 1000}, "rank0": {"recv_messages": 100}}
@@ -223,6 +225,20 @@ def test_a_program_that_was_edited_does_not_go_on(
     assert main([*command, "--output", "r"]) == 3
     append("rule.py")
     refused(capsys, machine, command, "rule.py code")
+
+
+def test_a_run_of_a_program_that_was_edited_meanwhile_is_not_kept(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_own("{}")
+    Path("prog.py").write_text("import rule\n")
+    machine.before = lambda: append("rule.py") if machine.runs == 2 else None
+    machine.interrupted_at = -1
+    command = ["run", "a.py", "repeats=3", "workload=program", "program=prog.py", "--output", "r"]
+    assert main(command) == 2
+    assert_refused(capsys, "rule.py code")
+    assert machine.runs == 2
+    assert [path.name for path in Path("r/points").iterdir()] == ["0000.json"]
 
 
 def test_adjusted_points_that_were_changed_do_not_go_on(
