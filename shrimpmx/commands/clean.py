@@ -13,7 +13,8 @@ def add_parser(commands: Any) -> None:
     """Declare the command's options."""
     parser = commands.add_parser(
         "clean",
-        description="Remove segments, queues and processes of runs whose supervisor is gone. "
+        description="Remove segments, queues, scratch directories and processes of runs whose "
+        "supervisor is gone. "
         "Live runs are not touched.",
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
@@ -28,7 +29,9 @@ def run(options: argparse.Namespace) -> int:
         remove_leftovers(found)
     verb = "would remove" if options.dry_run else "removed"
     print(f"{verb} {found.describe()}")
-    for name in (*found.segments, *found.queues, *(f"process {pid}" for pid in found.processes)):
+    pids = [pid for pid, _ in found.processes]
+    processes = (f"process {pid}" for pid in pids)
+    for name in (*found.segments, *found.queues, *found.directories, *processes):
         print(f"  {name}")
     if options.json:
         write_json(
@@ -36,7 +39,8 @@ def run(options: argparse.Namespace) -> int:
             {
                 "segments": found.segments,
                 "queues": found.queues,
-                "processes": found.processes,
+                "directories": found.directories,
+                "processes": pids,
                 "removed": not options.dry_run,
             },
         )

@@ -2,7 +2,7 @@ from typing import Any, Literal
 
 from shrimpmx.shared.node import Node
 
-def close_dead(node: Node, endpoint: int) -> None: ...
+def close_dead(node: Node, endpoint: int) -> bool: ...
 
 class DriverEndpoint:
     node: Node

@@ -12,10 +12,11 @@ from libc.string cimport memcpy
 
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.host.event_ring cimport (
-    endpoint_lock_take, event_fields, event_reader_open, event_ring_reset,
+    endpoint_lock_take, endpoint_lock_try, event_fields, event_reader_open, event_ring_reset,
 )
 from shrimpmx.host.local_events cimport local_open, local_post
 from shrimpmx.host.pull cimport endpoint_pulls_reset
+from shrimpmx.host.raw cimport node_raw_queue
 from shrimpmx.host.regions cimport endpoint_await_copies, endpoint_regions_reset
 from shrimpmx.host.send_commands cimport (
     Envelope, put_connect, put_liback, put_medium, put_message, put_notify, put_rndv,
@@ -23,9 +24,8 @@ from shrimpmx.host.send_commands cimport (
 from shrimpmx.host.token cimport tokens_of_dead
 from shrimpmx.host.transmit cimport transmit_commit, transmit_open, transmit_prepare
 from shrimpmx.native.atomics cimport (
-    load_acquire_u32, load_relaxed_u32, store_relaxed_u32, store_release_u32,
+    compare_exchange_u32, load_acquire_u32, load_relaxed_u32, store_relaxed_u32, store_release_u32,
 )
-from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.shared.layout cimport (
     COUNTER_send_connect_reply, COUNTER_send_connect_request, COUNTER_send_liback,
@@ -50,37 +50,36 @@ cdef union LocalPacket:
 
 
 cdef void _close(node_header *node, endpoint_descriptor *descriptor) noexcept nogil:
-    if not endpoint_lock_take(node, descriptor):
-        return
+    """With its lock, which is given back."""
     store_release_u32(&descriptor.state, ENDPOINT_CLOSED)
     endpoint_regions_reset(node, descriptor)
     endpoint_pulls_reset(node, descriptor)
     shared_lock_give(&descriptor.lock)
-    endpoint_await_copies(node, descriptor)
 
 
-cdef void _wake_others(Node node, uint32_t dead) noexcept nogil:
-    cdef endpoint_descriptor *descriptor
-    cdef uint32_t number
-    for number in range(node.header.endpoints_count):
-        descriptor = node_endpoint(node.header, number)
-        if load_acquire_u32(&descriptor.state) == ENDPOINT_OPEN and descriptor.runner != dead:
-            wait_slot_wake(node.control.slot(descriptor.runner))
+def close_dead(Node node not None, uint32_t endpoint) -> bool:
+    """Close an endpoint whose process has died; False if its lock is held: try again later.
 
-
-def close_dead(Node node not None, uint32_t endpoint) -> None:
-    """Close an endpoint whose process has died, as DriverEndpoint.close() does.
-
-    If the process was polling an rx ring, the irq agents are told to go on. The other ranks of
-    the node are woken: it may have told one of an event, and died before it woke it.
-    IndexError if there is no such endpoint.
+    Waits for nothing: the holder of the lock may be stopped, and copies into the dead process's
+    memory may still be under way, so its pid must stay its own while agents live. If the process
+    was polling an rx ring, the irq agents are told to go on. All sleepers are woken: the dead one
+    may have left work for them, and died before it woke them. IndexError if there is no such
+    endpoint.
     """
+    cdef endpoint_descriptor *descriptor
+    cdef bint closed
     if endpoint >= node.header.endpoints_count:
         raise IndexError(f"no endpoint {endpoint}; there are {node.header.endpoints_count}")
+    descriptor = node_endpoint(node.header, endpoint)
     with nogil:
-        tokens_of_dead(node, node_endpoint(node.header, endpoint).runner)
-        _close(node.header, node_endpoint(node.header, endpoint))
-        _wake_others(node, node_endpoint(node.header, endpoint).runner)
+        tokens_of_dead(node, descriptor.runner)
+        # It may have had the raw endpoint open, too.
+        compare_exchange_u32(&node_raw_queue(node.header).owner, descriptor.pid, 0)
+        closed = endpoint_lock_try(node.header, descriptor)
+        if closed:
+            _close(node.header, descriptor)
+    node.control.rouse_all()
+    return closed
 
 
 cdef class DriverEndpoint:
@@ -142,7 +141,9 @@ cdef class DriverEndpoint:
         Its pulls and regions are gone afterwards, and no agent copies from or to its memory.
         """
         with nogil:
-            _close(self.node.header, self.descriptor)
+            if endpoint_lock_take(self.node.header, self.descriptor):
+                _close(self.node.header, self.descriptor)
+                endpoint_await_copies(self.node.header, self.descriptor)
 
     @property
     def is_open(self):

@@ -110,17 +110,26 @@ static inline void event_rings_repair(struct node_header *node,
     event_writer_repair(&writer);
 }
 
-/* Takes the lock of `endpoint`: the one way to do so, since the notice that its last holder died
- * is given once, to its next holder. Returns 0 if it cannot be taken, see
- * SHARED_LOCK_BROKEN. */
-static inline int endpoint_lock_take(struct node_header *node,
-                                     struct endpoint_descriptor *endpoint) {
-    enum shared_lock_result taken = shared_lock_take(&endpoint->lock);
+/* What the holder of `endpoint`'s lock, just `taken`, does first, since the notice that the last
+ * one died is given once. Returns 0 if it was not taken, see SHARED_LOCK_BROKEN. */
+static inline int endpoint_lock_taken(struct node_header *node,
+                                      struct endpoint_descriptor *endpoint,
+                                      enum shared_lock_result taken) {
     if (taken == SHARED_LOCK_REPAIR) {
         event_rings_repair(node, endpoint);
         endpoint_pulls_repair(node, endpoint);
     }
     return taken != SHARED_LOCK_BROKEN;
+}
+/* Takes the lock of `endpoint`; this and endpoint_lock_try() are the only ways to do so. */
+static inline int endpoint_lock_take(struct node_header *node,
+                                     struct endpoint_descriptor *endpoint) {
+    return endpoint_lock_taken(node, endpoint, shared_lock_take(&endpoint->lock));
+}
+/* The same without waiting for another holder: 0 then. */
+static inline int endpoint_lock_try(struct node_header *node,
+                                    struct endpoint_descriptor *endpoint) {
+    return endpoint_lock_taken(node, endpoint, shared_lock_try(&endpoint->lock));
 }
 
 /* The event to fill next, or NULL when the ring is full. */

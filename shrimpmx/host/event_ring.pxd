@@ -28,6 +28,7 @@ cdef extern from "host/event_ring.h" nogil:
                                     endpoint_descriptor *endpoint) noexcept
     void event_writer_repair(event_writer *writer) noexcept
     bint endpoint_lock_take(node_header *node, endpoint_descriptor *endpoint) noexcept
+    bint endpoint_lock_try(node_header *node, endpoint_descriptor *endpoint) noexcept
     event *event_writer_prepare(event_writer *writer) noexcept
     uint32_t event_writer_recvq_offset(const event_writer *writer) noexcept
     void event_writer_commit(event_writer *writer, event *e, uint8_t type) noexcept

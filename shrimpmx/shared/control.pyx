@@ -160,10 +160,14 @@ cdef class Control:
         Sleepers are woken so that they see it.
         """
         store_release_u32(&self.header.stop, STOP_STATES[state])
-        full_fence()  # S1: the stop before the word; a sleeper reads the word, then the stop
+        self.rouse_all()
+        futex_wake(&self.header.started, 1 << 30)
+
+    def rouse_all(self) -> None:
+        """Wake every process that sleeps on its wait slot, armed or not; it looks again."""
+        full_fence()  # S1: what they are to see before the word, which a sleeper reads first
         for index in range(self.header.runners_count):
             wait_slot_rouse(self.slot(index))
-        futex_wake(&self.header.started, 1 << 30)
 
     def stop_state(self) -> str:
         """"no", "finish" or "abort"."""

@@ -17,6 +17,7 @@ cimport cython
 from cpython.buffer cimport (
     PyBUF_ANY_CONTIGUOUS, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer,
 )
+from libc.errno cimport ESRCH, errno
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memset
 from posix.mman cimport (
@@ -153,7 +154,8 @@ cdef class Heap:
         for i in range(count):
             part = (wanted + i) % count
             holder = load_acquire_u32(&claims[part])
-            if holder and kill(<int>holder, 0) == 0:
+            # One of another user lives, too: EPERM.
+            if holder and not (kill(<int>holder, 0) != 0 and errno == ESRCH):
                 continue
             # HC1 takes the part; pairs with HC1 of others and HC2. The part of a dead process
             # may be taken over.

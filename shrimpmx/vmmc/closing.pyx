@@ -24,12 +24,15 @@ cdef void begin_closing(Node node, uint32_t endpoint) noexcept nogil:
         compare_exchange_u32(&shared.state, VMMC_OPENING, VMMC_CLOSED)  # it died at once
 
 
-def close_dead(Node node not None, uint32_t endpoint) -> None:
+def close_dead(Node node not None, uint32_t endpoint) -> bool:
     """Close an endpoint whose process has died: its NIC tells its peers that it has gone.
 
-    IndexError if there is no such endpoint; harmless if it is closed.
+    All sleepers are woken, as the dead one may have left work for them. True: it needs no lock that
+    another process might hold. IndexError if there is no such endpoint; harmless if it is closed.
     """
     if endpoint >= node.header.endpoints_count:
         raise IndexError(f"no endpoint {endpoint}; there are {node.header.endpoints_count}")
     with nogil:
         begin_closing(node, endpoint)
+    node.control.rouse_all()
+    return True

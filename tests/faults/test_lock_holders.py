@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import random
 import signal
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support.deaths import die_holding_the_lock, in_child
-from support.host_node import SESSION, HostNode, frame
+from support import forked
+from support.deaths import (
+    die_holding_the_lock,
+    in_child,
+    lock_of,
+    stop_holding_the_lock,
+    take_lock,
+)
+from support.host_node import NIC, SESSION, HostNode, frame
 from support.virtual_cluster import VirtualCluster, pattern
 
 from shrimpmx.host import pull, regions
@@ -21,6 +31,7 @@ from shrimpmx.settings.mx import MxParameters
 UNEXPECTED_NEXT_AT = 104  # of layout.h
 MX = MxParameters(zombies_max=8)
 START_LIMIT_S = 10.0
+HANG_LIMIT_S = 5
 LENGTHS = (0, 30, 100, 1452, 4096)
 # Sent in turn.
 MESSAGES = [pattern(LENGTHS[number % len(LENGTHS)], number) for number in range(40)]
@@ -55,6 +66,69 @@ def test_the_owner_and_the_supervisor_can_close_it() -> None:
     die_holding_the_lock(host)
     close_dead(host.node, 0)
     assert not host.endpoint.is_open
+
+
+def test_a_lock_that_a_stopped_process_holds_is_not_waited_for() -> None:
+    host = HostNode.make()
+    pid = stop_holding_the_lock(host)
+    try:
+        assert not close_dead(host.node, 0)
+        assert host.endpoint.is_open
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    assert close_dead(host.node, 0)
+    assert not host.endpoint.is_open
+
+
+def test_a_thread_that_takes_it_twice_is_told() -> None:
+    host = HostNode.make()
+
+    def is_told() -> bool:
+        signal.alarm(HANG_LIMIT_S)
+        results = [take_lock(host.node, host.layout) for _ in range(2)]
+        return results == [0, errno.EDEADLK]
+
+    assert forked.in_child(is_told)
+
+
+def test_a_lock_that_a_stray_write_has_hit_is_refused() -> None:
+    host = HostNode.make()
+    # The number of a thread that no kernel gives.
+    ctypes.c_uint32.from_buffer(lock_of(host.node, host.layout)).value = 0x3FFFFFFE
+
+    def is_refused() -> bool:
+        signal.alarm(HANG_LIMIT_S)
+        host.receive(frame("tiny"))
+        return not host.events()
+
+    assert forked.in_child(is_refused)
+    assert not close_dead(host.node, 0)
+
+
+def test_sleepers_that_the_dead_left_asleep_are_woken() -> None:
+    """The dead one had disarmed their slots, and was killed before it woke them."""
+    host = HostNode.make()
+    slots = [host.wait_slot(runner) for runner in range(host.control.runners_count)]
+    words = [slot.arm() for slot in slots]
+    hears, tells = os.pipe()
+
+    def is_woken() -> bool:
+        seen = slots[NIC].arm()
+        os.write(tells, b"armed")
+        return slots[NIC].sleep(seen, HANG_LIMIT_S * 10**9) == 0
+
+    with ThreadPoolExecutor(1) as pool:
+        sleeper = pool.submit(forked.in_child, is_woken)
+        os.read(hears, 5)
+        for slot in slots:
+            slot.disarm()
+        close_dead(host.node, 0)
+        assert sleeper.result()
+    os.close(hears)
+    os.close(tells)
+    # A word that has changed ends a sleep, an unchanged one would be a time-out.
+    assert [slot.sleep(seen, 0) for slot, seen in zip(slots, words, strict=True)] == [0] * 4
 
 
 def count_of_events(host: HostNode) -> memoryview:

@@ -17,6 +17,7 @@ from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import AbortedError, InputError, MxError
+from shrimpmx.host.endpoint import close_dead
 from shrimpmx.host.raw import RawEndpoint
 from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.native.segment import RunIdentity
@@ -210,6 +211,17 @@ def test_the_raw_endpoint_of_a_dead_process_can_be_taken_over() -> None:
     assert endpoint.receive() is None
     host.receive(raw_frame(b"alive"))
     assert endpoint.receive() == (PEER, b"alive")
+
+
+def test_the_raw_endpoint_of_a_lost_rank_is_closed_with_its_endpoint() -> None:
+    """Its pid stays taken until the run ends."""
+    host = HostNode.make()
+    host.set_pid(os.getpid())
+    endpoint = raw_endpoint(host)
+    close_dead(host.node, 1)
+    assert endpoint.is_open
+    close_dead(host.node, 0)
+    assert not endpoint.is_open
 
 
 def test_bad_arguments_are_refused() -> None:

@@ -29,6 +29,8 @@ MIB = 1 << 20
 BLOCK_BYTES = 256
 PAGE_BYTES = mmap.PAGESIZE
 CHUNK_BYTES = 65536
+CLAIMS_AT = 1024  # in the segment
+NOBODY = 65534
 
 
 def make_node(heap_bytes: int = MIB, endpoints: int = 1, segment: Segment | None = None) -> Node:
@@ -258,6 +260,22 @@ def test_a_part_has_one_owner() -> None:
         Heap(node, 0)
     del first
     assert Heap(node, 0).endpoint == 1
+
+
+def test_a_part_of_another_users_process_is_not_taken(shared: Segment) -> None:
+    node = make_node(segment=shared)
+    memory.word32(shared, CLAIMS_AT).value = 1  # root's, which none but root may signal
+
+    def is_refused() -> bool:
+        if os.geteuid() == 0:
+            os.setuid(NOBODY)
+        try:
+            Heap(node, 0)
+        except MachineError:
+            return True
+        return False
+
+    assert in_child(is_refused)
 
 
 def test_parts_do_not_overlap() -> None:

@@ -14,12 +14,10 @@ import selectors
 import shlex
 import shutil
 import signal
-import tempfile
 import threading
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 from shrimpmx.cluster.engine import diagnosis
@@ -29,8 +27,15 @@ from shrimpmx.cluster.engine.ending import (
     signal_of,
     what_interrupted,
 )
+from shrimpmx.cluster.engine.exits import Member, exit_code_of, how_it_ended, reap
 from shrimpmx.cluster.engine.janitor import Janitor
-from shrimpmx.cluster.engine.leftovers import end_marked, find_leftovers, remove_leftovers
+from shrimpmx.cluster.engine.leftovers import (
+    end_marked,
+    find_leftovers,
+    make_scratch,
+    remove_leftovers,
+)
+from shrimpmx.cluster.engine.lost_ranks import LostRanks
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.mpi_ranks import MpiRanks
 from shrimpmx.cluster.engine.parts import RunParts
@@ -38,6 +43,7 @@ from shrimpmx.cluster.engine.pauses import PULSE_S, Pauses
 from shrimpmx.cluster.engine.process import started
 from shrimpmx.cluster.engine.program import ProgramProcess
 from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.engine.stopped import StoppedProcesses
 from shrimpmx.cluster.engine.tagged import TaggedOutput, TaggedPipe
 from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.place.placement import Placement, place
@@ -165,7 +171,7 @@ class _Run:
         self.advice = "; raise deadline_s if it needs longer"
         self.error: type[AgentError] = DeadlineError
         self.result = ClusterResult(placement)
-        self.processes: list[ForkProcess | ProgramProcess] = []
+        self.processes: list[Member] = []
         self.pidfds: list[int] = []
         self.waiting_for: set[str] = set()
         self.exited: set[int] = set()
@@ -176,11 +182,11 @@ class _Run:
         self.pauses = Pauses()
 
     def run(self) -> ClusterResult:
-        memory = channel = janitor = None
-        with interrupts_held():
-            self.scratch = Path(tempfile.mkdtemp(prefix="shrimpmx-"))
+        memory = channel = janitor = scratch = None
+        identity = RunIdentity.of_this_process()
         try:
-            identity = RunIdentity.of_this_process()
+            with interrupts_held():
+                scratch = self.scratch = make_scratch(identity)
             memory = RunMemory(self.spec, self.placement, identity, self.scratch)
             channel = ControlChannel.create(identity)
             names = [segment.name for segment in memory.segments]
@@ -190,6 +196,9 @@ class _Run:
                 self.spec, self.placement, memory, channel, self.scratch, os.getpid()
             )
             self.mpi = MpiRanks(self.parts)
+            self.stopped = StoppedProcesses(self.parts)
+            self.lost = LostRanks(self.parts)
+            self.result.lost = self.lost.why
             self.result.absent = self.mpi.absent
             with self.pauses.watched():
                 self._launch()
@@ -212,7 +221,8 @@ class _Run:
                 if janitor is not None:
                     janitor.dismiss()
                 self.selector.close()
-                shutil.rmtree(self.scratch, ignore_errors=True)
+                if scratch is not None:
+                    shutil.rmtree(scratch, ignore_errors=True)
 
     # -- phases ---------------------------------------------------------
 
@@ -246,7 +256,7 @@ class _Run:
             key=lambda timed: timed[0],
         )
         ranks = {plan.name for plan in self.placement.processes if plan.role == "rank"}
-        self.waiting_for = ranks - set(self.result.lost) - set(self.mpi.absent)
+        self.waiting_for = ranks - set(self.lost.why) - set(self.mpi.absent)
         self.began_ns = time.monotonic_ns()
         control.start()
         self._wait("done")
@@ -276,8 +286,10 @@ class _Run:
             now = self._moment()
             self._apply_faults(now)
             times = [timed[0] for timed in [*self.faults, *self.resume]]
+            times.append(self.stopped.look(now, self._pids(), self.pidfds))
             left = min([self.until, *times, now + PULSE_S]) - now
-            events = self.selector.select(max(0.0, min(left, self.mpi.look(self._pids()))))
+            left = min(left, self.lost.close(), self.mpi.look(self._pids()))
+            events = self.selector.select(max(0.0, left))
             # Messages first: a process that reports and then exits has reported.
             self._read_messages(what)
             for key, _ in events:
@@ -323,36 +335,35 @@ class _Run:
         self.selector.unregister(self.pidfds[index])
         self.exited.add(index)
         process, plan = self.processes[index], self.placement.processes[index]
-        process.join()
-        if what == "exit" and (process.exitcode == 0 or plan.name in self.result.lost):
+        exit_code = exit_code_of(process, self.pidfds[index])
+        if what == "exit" and (exit_code == 0 or plan.name in self.lost.why):
             self.waiting_for.discard(plan.name)
             return
-        if process.exitcode in (-signal.SIGTERM, -signal.SIGHUP):
+        if exit_code in (-signal.SIGTERM, -signal.SIGHUP):
             # Sent to the whole group it is on its way here too, and is then the reason.
             time.sleep(GROUP_SIGNAL_S)
         if plan.name in self.mpi:
-            self._note_mpi_exit(index)
+            self._note_mpi_exit(index, exit_code or 0)
             return
         agents = [agent.name for agent in plan.agents if agent.name != plan.name]
-        how = _how_it_ended(process.exitcode, worked=what == "exit")
+        how = how_it_ended(exit_code, worked=what == "exit")
         ended = f"{plan.name} ({', '.join([f'pid {process.pid}', *agents])}) {how}"
-        ended += self._never_joined(index)
+        ended += self._never_joined(index, exit_code)
         if not self._survives(plan.name, ended):
             raise AgentError(ended, plan.name)
+        self.lost.note_end(index)
 
-    def _note_mpi_exit(self, index: int) -> None:
+    def _note_mpi_exit(self, index: int, exit_code: int) -> None:
         """The end of an MPI rank's work is that of its process."""
-        process, name = self.processes[index], self.placement.processes[index].name
-        assert isinstance(process, ProgramProcess)
+        name = self.placement.processes[index].name
         self.result.elapsed_ns[name] = time.monotonic_ns() - self.began_ns
-        self.result.usage[name] = process.used
         control = self.parts.memory.control
         waited = {"waited_ns": control.runner_waited_ns(index)}
         self.result.accounts[name] = control.runner_account(index) | waited
-        self.mpi.note_exit(name, process.pid, process.exitcode or 0)
+        self.mpi.note_exit(name, self._pids()[index], exit_code)
         self.waiting_for.discard(name)
 
-    def _never_joined(self, index: int) -> str:
+    def _never_joined(self, index: int, exit_code: int | None) -> str:
         """A hint if the process was to become a rank's program that never joined the run."""
         plan = self.placement.processes[index]
         control = self.parts.memory.control
@@ -361,24 +372,16 @@ class _Run:
         command = self.spec.ranks[plan.agents[0].number].command
         if not command:
             return ""
-        failed = "failed before it joined" if self.processes[index].exitcode else "did not join"
+        failed = "failed before it joined" if exit_code else "did not join"
         return f": {shlex.join(command)} {failed} the run by shrimpmx.join()"
 
     def _survives(self, name: str, why: str) -> bool:
-        """Whether the run goes on without this process; a rank's endpoint is closed then."""
-        index = self.placement.process_index(name)
-        plan = self.placement.processes[index]
+        """Whether the run goes on without this process."""
+        plan = self.placement.processes[self.placement.process_index(name)]
         if not self.spec.survive or plan.role != "rank":
             return False
         self.waiting_for.discard(name)
-        if name in self.result.lost:
-            return True
-        LOGGER.info("the run goes on without %s: %s", name, why)
-        self.result.lost[name] = why
-        number = plan.agents[0].number
-        node = self.parts.memory.nodes[self.spec.ranks[number].node]
-        self.spec.kind.close_dead(node, self.spec.endpoints[number])
-        self.parts.memory.control.set_runner_state(index, "failed")
+        self.lost.note(name, why)
         return True
 
     def _give_up(self) -> None:
@@ -418,9 +421,9 @@ class _Run:
         plans = self.placement.processes
         ended = {
             plan.name
-            for plan, process in zip(plans, self.processes, strict=True)
-            if process.exitcode == 0
-        }
+            for plan, process, pidfd in zip(plans, self.processes, self.pidfds, strict=True)
+            if exit_code_of(process, pidfd) == 0
+        } | self.lost.why.keys()
         found = [name for name in diagnosis.suspects(self.parts, pids) if name not in ended]
         return found or [plan.name for plan in plans if plan.name in self.waiting_for]
 
@@ -474,21 +477,16 @@ class _Run:
             while left and time.monotonic() < until:
                 with contextlib.suppress(AgentError):
                     self._read_messages("exit")
-                left = [index for index in left if self.processes[index].exitcode is None]
+                left = [index for index in left if self._runs(index)]
                 time.sleep(0.002)
         for index in left:
             self._signal(index, signal.SIGKILL)
-        for process in self.processes:
-            process.join()
-            process.close()
+        reap(self.processes, self.pidfds)
+        for plan, process in zip(self.placement.processes, self.processes, strict=False):
+            if isinstance(process, ProgramProcess) and plan.name in self.mpi:
+                self.result.usage[plan.name] = process.used
         for pidfd in self.pidfds:
             os.close(pidfd)
 
-
-def _how_it_ended(exit_code: int | None, *, worked: bool) -> str:
-    if exit_code is not None and exit_code < 0:
-        try:
-            return f"was killed by {signal.Signals(-exit_code).name}"
-        except ValueError:
-            return f"was killed by signal {-exit_code}"
-    return f"ended {'after its work' if worked else 'early'} with exit code {exit_code}"
+    def _runs(self, index: int) -> bool:
+        return exit_code_of(self.processes[index], self.pidfds[index]) is None

@@ -17,7 +17,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from shrimpmx.cluster.engine.leftovers import end_marked, processes_of
+from shrimpmx.cluster.engine.leftovers import end_marked, kill_member, processes_of
 from shrimpmx.cluster.rank.channel import unlink_queue
 from shrimpmx.native.cores import set_process_name
 from shrimpmx.native.segment import RunIdentity, unlink_segment
@@ -66,9 +66,8 @@ def _watch(supervisor: int, identity: RunIdentity, segments: Sequence[str], queu
     pidfds = []
     for pid in left:
         with contextlib.suppress(ProcessLookupError):
-            pidfd = os.pidfd_open(pid)
-            pidfds.append(pidfd)
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            pidfds.append(os.pidfd_open(pid))
+        kill_member(pid, identity)
     end_marked(identity)
     for name in segments:
         unlink_segment(name)

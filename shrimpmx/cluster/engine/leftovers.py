@@ -1,4 +1,5 @@
-"""What dead runs left behind: segments and queues without an owner, processes without a run.
+"""What dead runs left behind: segments, queues and directories without an owner, processes
+without a run.
 
 A run is known by its id and by the pid and start time of its supervisor. Only what bears
 such a name, belongs to the user of this process, and whose supervisor is gone, is touched.
@@ -8,8 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
+import stat
+import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,33 +33,39 @@ from shrimpmx.shared.control import Control
 
 # Where a queue can be seen, if the file system of queues is mounted.
 MQUEUE = Path("/dev/mqueue")
+# Part of a scratch directory's name; what makes it unique follows.
+SCRATCH = "scratch-"
 # What a run's programs have started is killed for so long at most.
 END_LIMIT_S = 1.0
 
 
 @dataclass
 class Leftovers:
-    """Names of ownerless segments and queues, and pids of processes of dead runs."""
+    """Names of ownerless segments and queues, paths of scratch directories, and the processes of
+    dead runs: pids, each with its run.
+    """
 
     segments: list[str] = field(default_factory=list)
     queues: list[str] = field(default_factory=list)
-    processes: list[int] = field(default_factory=list)
+    directories: list[str] = field(default_factory=list)
+    processes: list[tuple[int, RunIdentity]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.segments or self.queues or self.processes)
+        return bool(self.segments or self.queues or self.directories or self.processes)
 
     def describe(self) -> str:
         """One line for a log or the terminal."""
         parts = [
-            f"{len(found)} {noun}{'' if len(found) == 1 else 's'}"
-            for found, noun in (
-                (self.segments, "segment"),
-                (self.queues, "queue"),
-                (self.processes, "process"),
+            f"{count} {one if count == 1 else several}"
+            for count, one, several in (
+                (len(self.segments), "segment", "segments"),
+                (len(self.queues), "queue", "queues"),
+                (len(self.directories), "directory", "directories"),
+                (len(self.processes), "process", "processes"),
             )
-            if found
+            if count
         ]
-        return ", ".join(parts).replace("processs", "processes") or "nothing"
+        return ", ".join(parts) or "nothing"
 
 
 def find_leftovers() -> Leftovers:
@@ -66,21 +77,48 @@ def find_leftovers() -> Leftovers:
             found.segments.append(name)
             dead[identity] = None
             if what == "control":
-                found.processes.extend(processes_of(name, identity))
-                found.processes.extend(marked_processes(identity))
+                pids = {*processes_of(name, identity), *marked_processes(identity)}
+                found.processes += [(pid, identity) for pid in sorted(pids)]
     found.queues = _ownerless_queues(dead)
+    found.directories = _ownerless_directories()
     return found
 
 
 def remove_leftovers(found: Leftovers) -> None:
     """End the processes and remove the names of `found`; what is gone meanwhile is fine."""
-    for pid in found.processes:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+    for pid, identity in found.processes:
+        kill_member(pid, identity)
     for name in found.segments:
         unlink_segment(name)
     for name in found.queues:
         unlink_queue(name)
+    for path in found.directories:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def kill_member(pid: int, identity: RunIdentity) -> None:
+    """Kill a process that was of a run when it was listed, if it still is.
+
+    Its pid may be another process's by now. A pidfd is of one process for ever, so that what is
+    seen of the pid while it is open, and the signal, go to the same one.
+    """
+    with contextlib.suppress(ProcessLookupError, PermissionError), _pidfd(pid) as pidfd:
+        if _maps(pid, identity.segment_name("")) or _is_marked(Path(f"/proc/{pid}"), identity):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def _pidfd(pid: int) -> Iterator[int]:
+    pidfd = os.pidfd_open(pid)
+    try:
+        yield pidfd
+    finally:
+        os.close(pidfd)
+
+
+def make_scratch(identity: RunIdentity) -> Path:
+    """A new directory for what the processes of a run leave for its supervisor."""
+    return Path(tempfile.mkdtemp(prefix=identity.segment_name(SCRATCH)))
 
 
 def processes_of(control_name: str, identity: RunIdentity) -> list[int]:
@@ -121,8 +159,7 @@ def end_marked(identity: RunIdentity) -> None:
         if not found:
             return
         for pid in found:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+            kill_member(pid, identity)
         time.sleep(0.001)
 
 
@@ -153,3 +190,17 @@ def _ownerless_queues(dead: dict[RunIdentity, None]) -> list[str]:
             if own and parsed is not None and not parsed[0].is_alive():
                 names.append(path.name)
     return sorted(names)
+
+
+def _ownerless_directories() -> list[str]:
+    """Scratch directories of this user's dead runs that had the same place for such files."""
+    found = []
+    for path in Path(tempfile.gettempdir()).glob("shrimpmx-*"):
+        parsed = parse_segment_name(path.name)
+        if parsed is None or not parsed[1].startswith(SCRATCH) or parsed[0].is_alive():
+            continue
+        with contextlib.suppress(FileNotFoundError):
+            status = path.lstat()
+            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+                found.append(str(path))
+    return sorted(found)

@@ -46,6 +46,6 @@ class Ethernet(NicKind):
             *(deferral if groups.nic.coalescing_row.defers else ()),
         )
 
-    def close_dead(self, node: Node, endpoint: int) -> None:
+    def close_dead(self, node: Node, endpoint: int) -> bool:
         """Close the endpoint of a rank that has died; its partners are told by nacks."""
-        driver.close_dead(node, endpoint)
+        return driver.close_dead(node, endpoint)

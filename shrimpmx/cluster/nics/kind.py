@@ -91,8 +91,11 @@ class NicKind(ABC):
         """The step machine that takes the interrupts of a core. `agent` is its record."""
 
     @abstractmethod
-    def close_dead(self, node: Node, endpoint: int) -> None:
-        """Close the endpoint of a rank that has died; its peers learn of it from the protocol."""
+    def close_dead(self, node: Node, endpoint: int) -> bool:
+        """Close the endpoint of a rank that has died; its peers learn of it from the protocol.
+
+        False if another process holds a lock that it needs: to be tried again, without waiting.
+        """
 
     def handler_name(self, node: int, core: int) -> str:
         """The agent that handles what comes for a core."""

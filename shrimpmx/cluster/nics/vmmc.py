@@ -31,9 +31,9 @@ class Vmmc(NicKind):
         """An interrupt handler that wakes the processes that wait for pages."""
         return VmmcInterruptAgent(node, core, agent, groups.host.interrupt_time_ns)
 
-    def close_dead(self, node: Node, endpoint: int) -> None:
+    def close_dead(self, node: Node, endpoint: int) -> bool:
         """Close the process of a rank that has died; its peers get letters."""
-        closing.close_dead(node, endpoint)
+        return closing.close_dead(node, endpoint)
 
     def problems(self, groups: Groups) -> Iterator[str]:
         """Also those about the network, which repairs nothing, and about the MX library."""

@@ -1,0 +1,52 @@
+"""The ends of a run's processes: seen at once, reaped last.
+
+A process that has ended stays a zombie until all of its run have ended. Handlers and NICs know
+processes by their pids: they signal them and copy into their memory. As long as the zombie is
+there, its pid is no other process's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterable
+from multiprocessing.context import ForkProcess
+
+from shrimpmx.cluster.engine.program import ProgramProcess
+
+Member = ForkProcess | ProgramProcess
+
+
+def exit_code_of(process: Member, pidfd: int) -> int | None:
+    """Its exit code, the negative number of the signal that killed it, or None: it runs.
+
+    As its attribute `exitcode`, but without reaping it.
+    """
+    try:
+        end = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:  # multiprocessing has reaped it, when another one was started
+        return process.exitcode
+    if end is None:
+        return None
+    return end.si_status if end.si_code == os.CLD_EXITED else -end.si_status
+
+
+def reap(processes: Iterable[Member], pidfds: Iterable[int]) -> None:
+    """Wait until all have ended, then let their pids go."""
+    for pidfd in pidfds:
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
+    for process in processes:
+        process.join()
+        process.close()
+
+
+def how_it_ended(exit_code: int | None, *, worked: bool) -> str:
+    """For a sentence that begins with the process's name."""
+    if exit_code is not None and exit_code < 0:
+        try:
+            return f"was killed by {signal.Signals(-exit_code).name}"
+        except ValueError:
+            return f"was killed by signal {-exit_code}"
+    return f"ended {'after its work' if worked else 'early'} with exit code {exit_code}"

@@ -1,0 +1,69 @@
+"""Processes of a run that are stopped, as by SIGSTOP: what they should do is left undone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from shrimpmx.cluster.engine.diagnosis import process_state
+from shrimpmx.cluster.engine.parts import RunParts
+
+# Between two looks. A process is named when two of them have found it stopped: one alone may fall
+# between the SIGCONTs of a group that is continued.
+LOOK_S = 0.5
+
+
+class StoppedProcesses:
+    """Says on standard error, once per stop, which process of a run is stopped. The run goes on."""
+
+    def __init__(self, parts: RunParts) -> None:
+        self._parts = parts
+        self._stopped: dict[str, int] = {}
+        self._told: dict[str, int] = {}
+        self._due_s = 0.0
+
+    def look(self, now_s: float, pids: Sequence[int], pidfds: Sequence[int]) -> float:
+        """See which processes are stopped, if it is time to; returns the time of the next look.
+
+        `pids` and `pidfds`: of the processes that the supervisor started, in the placement's order.
+        """
+        if now_s >= self._due_s:
+            self._due_s = now_s + LOOK_S
+            before, self._stopped = self._stopped, self._find(pids, pidfds)
+            lasting = {name: pid for name, pid in self._stopped.items() if before.get(name) == pid}
+            for name in lasting.keys() - self._told.keys():
+                _tell(name, lasting[name])
+            self._told = lasting
+        return self._due_s
+
+    def _find(self, pids: Sequence[int], pidfds: Sequence[int]) -> dict[str, int]:
+        """The pids of those that are stopped, by name."""
+        found = {}
+        control = self._parts.memory.control
+        plans = self._parts.placement.processes[: len(pids)]
+        for index, (plan, pid, pidfd) in enumerate(zip(plans, pids, pidfds, strict=True)):
+            # A rank's program may be a child of the process that was started, as of a shell.
+            member = control.runner_info(index)["pid"] or pid
+            if member == pid and _child_is_stopped(pidfd):
+                found[plan.name] = pid
+            elif member != pid and process_state(member) == "stopped":
+                found[plan.name] = member
+        return found
+
+
+def _child_is_stopped(pidfd: int) -> bool:
+    # Hundreds of times quicker than a look at /proc, which would take its time from the run.
+    try:
+        return os.waitid(os.P_PIDFD, pidfd, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # it has ended
+        return False
+
+
+def _tell(name: str, pid: int) -> None:
+    print(
+        f"shrimpmx: {name} (pid {pid}) is stopped, and what it should do waits; "
+        f"`kill -CONT {pid}` continues it",
+        file=sys.stderr,
+        flush=True,
+    )

@@ -1,0 +1,178 @@
+"""What the supervisor does for a lost rank: when it closes for it, and what it waits for."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.clusters import run
+from support.conditions import wait_until
+from support.deaths import give_lock, take_lock
+
+from shrimpmx.cluster.engine.diagnosis import process_state
+from shrimpmx.cluster.engine.forked import LOGGER
+from shrimpmx.cluster.engine.memory import node_layout
+from shrimpmx.cluster.nics.ethernet import Ethernet
+from shrimpmx.cluster.place.placement import place
+from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.errors import DeadlineError, InterruptedRunError
+from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.shared.geometry import NodeLayout
+from shrimpmx.shared.node import Node
+
+BLOCK = WaitParameters(strategy="block")
+Close = Callable[[Ethernet, Node, int], bool]
+
+
+def surviving(*functions: Callable[[Any], Any]) -> ClusterSpec:
+    """Ranks of one node that do this, in a run that goes on without those that die."""
+    ranks = tuple(RankSpec(0, "function", function=function) for function in functions)
+    return ClusterSpec(ranks=ranks, wait=BLOCK, survive=True)
+
+
+def pid_of(node: Node, name: str) -> int:
+    infos = (node.control.runner_info(index) for index in range(node.control.runners_count))
+    return next(int(info["pid"]) for info in infos if info["name"] == name)
+
+
+def letter_of(pid: int) -> str:
+    """The kernel's letter for a process's state; "" if there is none with this pid."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def when_closed(monkeypatch: pytest.MonkeyPatch, then: Callable[[Node, bool], object]) -> None:
+    """Call `then` when the supervisor has tried to close an endpoint, with the outcome."""
+    close: Close = Ethernet.close_dead
+
+    def watched(kind: Ethernet, node: Node, endpoint: int) -> bool:
+        closed = close(kind, node, endpoint)
+        then(node, closed)
+        return closed
+
+    monkeypatch.setattr(Ethernet, "close_dead", watched)
+
+
+def die(_rank: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def rest(_rank: Any) -> None:
+    """Nothing to do."""
+
+
+def test_an_endpoint_is_closed_while_the_dead_process_keeps_its_pid(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Handlers know the process by its pid: they signal it, and write into its memory."""
+    letters: list[str] = []
+    when_closed(monkeypatch, lambda node, _: letters.append(letter_of(pid_of(node, "rank0"))))
+    result = run(surviving(die, rest))
+    assert set(result.lost) == {"rank0"}
+    assert letters == ["Z"]
+
+
+@pytest.fixture
+def reported() -> Iterator[int]:
+    """A descriptor that can be read when the supervisor has heard that a rank failed."""
+    hears, tells = os.pipe()
+
+    class Heard(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.getMessage().startswith("the run goes on without"):
+                os.write(tells, b"x")
+
+    handler, level = Heard(), LOGGER.level
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    yield hears
+    LOGGER.removeHandler(handler)
+    LOGGER.setLevel(level)
+    os.close(hears)
+    os.close(tells)
+
+
+def test_a_rank_that_failed_is_closed_when_its_last_thread_has_ended(
+    monkeypatch: pytest.MonkeyPatch, reported: int
+) -> None:
+    """The thread may poll a ring, of which an irq agent must not take the token meanwhile."""
+    letters: list[str] = []
+    hears, tells = os.pipe()
+
+    def closed(node: Node, _closed: bool) -> None:
+        letters.append(letter_of(pid_of(node, "rank0")))
+        os.write(tells, b"x")
+
+    def fail_with_a_thread(_rank: Any) -> None:
+        threading.Thread(target=os.read, args=(reported, 1)).start()
+        raise ValueError("no more")
+
+    when_closed(monkeypatch, closed)
+    result = run(surviving(fail_with_a_thread, lambda _rank: os.read(hears, 1) and None))
+    os.close(hears)
+    os.close(tells)
+    assert result.lost["rank0"] == "ValueError: no more"
+    assert letters == ["Z"]
+
+
+def held_by_a_stopped_rank() -> ClusterSpec:
+    """Rank 0 dies while rank 1, which is stopped, holds the lock of its endpoint."""
+    layouts: list[NodeLayout] = []
+
+    def die_when_it_is_held(rank: Any) -> None:
+        pid = pid_of(rank.seat.nodes[0], "rank1")
+        wait_until(lambda: process_state(pid) == "stopped", "rank 1 is stopped")
+        die(rank)
+
+    def hold_it(rank: Any) -> None:
+        assert take_lock(rank.seat.nodes[0], layouts[0], endpoint=0) == 0
+        os.kill(os.getpid(), signal.SIGSTOP)
+        give_lock(rank.seat.nodes[0], layouts[0], endpoint=0)
+
+    spec = surviving(die_when_it_is_held, hold_it)
+    layouts.append(node_layout(spec, place(spec, Topology.of_this_machine()), 0).place())
+    return spec
+
+
+def test_a_deadline_comes_though_a_stopped_process_holds_a_lock() -> None:
+    with pytest.raises(DeadlineError, match=r"because of rank1 \(stopped\)"):
+        run(held_by_a_stopped_rank(), deadline_s=1.5)
+
+
+def test_ctrl_c_comes_though_a_stopped_process_holds_a_lock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outcomes: list[bool] = []
+
+    def interrupt(_node: Node, closed: bool) -> None:
+        outcomes.append(closed)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    when_closed(monkeypatch, interrupt)
+    with pytest.raises(InterruptedRunError):
+        run(held_by_a_stopped_rank())
+    assert outcomes == [False]
+
+
+def test_a_lock_that_is_given_back_is_taken_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The holder goes on as soon as the supervisor has found the lock held."""
+    outcomes: list[bool] = []
+
+    def note(node: Node, closed: bool) -> None:
+        outcomes.append(closed)
+        os.kill(pid_of(node, "rank1"), signal.SIGCONT)
+
+    when_closed(monkeypatch, note)
+    result = run(held_by_a_stopped_rank())
+    assert set(result.lost) == {"rank0"}
+    assert outcomes[0] is False
+    assert outcomes[-1] is True

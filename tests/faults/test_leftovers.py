@@ -1,0 +1,126 @@
+"""What dead runs left behind, and what only looks so: pids that came round, own directories."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.clusters import pingpong_pair, run
+from support.forked import in_child
+
+from shrimpmx.cluster.engine import forked, janitor, leftovers
+from shrimpmx.cluster.engine.leftovers import (
+    Leftovers,
+    end_marked,
+    find_leftovers,
+    make_scratch,
+    mark_of,
+    remove_leftovers,
+)
+from shrimpmx.errors import InterruptedRunError
+from shrimpmx.native.segment import RunIdentity
+
+
+def dead_run() -> RunIdentity:
+    """A run whose supervisor had this process's pid, before."""
+    own = RunIdentity.of_this_process()
+    return RunIdentity(own.run_id, own.pid, own.start_ticks - 1)
+
+
+@pytest.fixture
+def innocent() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has nothing to do with any run, but a pid that one of its processes had."""
+    process = subprocess.Popen(["sleep", "60"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def assert_unharmed(process: subprocess.Popen[bytes]) -> None:
+    """No signal was sent before this one, by which it ends."""
+    process.terminate()
+    assert process.wait() == -signal.SIGTERM
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where directories of runs lie."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_a_pid_that_has_come_round_is_not_killed(innocent: subprocess.Popen[bytes]) -> None:
+    remove_leftovers(Leftovers(processes=[(innocent.pid, dead_run())]))
+    assert_unharmed(innocent)
+
+
+def test_nor_is_it_when_marked_processes_are_ended(
+    innocent: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [[innocent.pid], []]
+    monkeypatch.setattr(leftovers, "marked_processes", lambda _run: found.pop(0))
+    end_marked(dead_run())
+    assert found == []
+    assert_unharmed(innocent)
+
+
+def test_nor_is_it_by_the_janitor(
+    innocent: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(janitor, "processes_of", lambda _name, _run: [innocent.pid])
+    dead = dead_run()
+
+    def watch() -> bool:
+        supervisor = subprocess.Popen(["true"])
+        gone = os.pidfd_open(supervisor.pid)
+        janitor._watch(gone, dead, [dead.segment_name("control")], dead.segment_name("queue"))
+        supervisor.wait()
+        return True
+
+    assert in_child(watch)
+    assert_unharmed(innocent)
+
+
+def test_a_process_of_the_run_is_killed() -> None:
+    dead = dead_run()
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, **mark_of(dead)}) as process:
+        remove_leftovers(Leftovers(processes=[(process.pid, dead)]))
+        assert process.wait() == -signal.SIGKILL
+
+
+def test_scratch_directories_of_dead_runs_are_found_and_removed(scratch: Path) -> None:
+    dead, alive = make_scratch(dead_run()), make_scratch(RunIdentity.of_this_process())
+    (dead / "rank0.npz").write_bytes(b"samples")
+    others = scratch / "others"
+    others.mkdir()
+    (scratch / dead_run().segment_name("scratch-link")).symlink_to(others)
+    (scratch / "shrimpmx-notes").mkdir()
+    found = find_leftovers()
+    assert found.directories == [str(dead)]
+    assert "1 directory" in found.describe()
+    remove_leftovers(found)
+    assert not dead.exists()
+    assert alive.exists()
+    assert others.exists()
+    assert not find_leftovers().directories
+    shutil.rmtree(alive)
+
+
+def test_ctrl_c_while_the_directory_is_made_leaves_none(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(run: RunIdentity) -> Path:
+        made = make_scratch(run)
+        signal.raise_signal(signal.SIGINT)
+        return made
+
+    monkeypatch.setattr(forked, "make_scratch", interrupted)
+    with pytest.raises(InterruptedRunError):
+        run(pingpong_pair())
+    assert list(scratch.iterdir()) == []
