@@ -120,6 +120,7 @@ def _keep(options: argparse.Namespace, scenario: Scenario, executor: ProgramExec
         executor,
         output=options.output,
         prober=lambda _cpus: (ANY, None),  # two processes that would delay the program's start
+        retries=0,  # what it did beside its messages would be done twice
         changes=options.settings,
     )
     try:

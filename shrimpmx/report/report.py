@@ -26,6 +26,7 @@ from shrimpmx.report.sections import SECTIONS
 from shrimpmx.results.expectation import matching
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
 from shrimpmx.results.metrics import METRICS, shown_figures
+from shrimpmx.results.outside import disturbance_words
 from shrimpmx.results.runs import ANY, steered_words
 from shrimpmx.results.statistics import SAMPLES_WISHED, instability
 from shrimpmx.results.words import (
@@ -254,7 +255,6 @@ def notes(document: Document) -> list[str]:
     found: dict[str, None] = {}
     unstable: list[tuple[float, str, str]] = []
     states: dict[str, int] = {}
-    runs = 0
     for point in document["points"]:
         if "impossible" in point:
             found[f"not measurable here: {point['impossible']}"] = None
@@ -265,7 +265,6 @@ def notes(document: Document) -> list[str]:
             found[f"{words}, so nothing is judged there: {where or 'the only point'}"] = None
         found.update(dict.fromkeys(point.get("binding_notes", ())))
         for state in point.get("states", ()):
-            runs += 1
             if state != ANY:
                 states[state] = states.get(state, 0) + 1
         for name, metric in point["metrics"].items():
@@ -289,12 +288,8 @@ def notes(document: Document) -> list[str]:
             f"the CPUs changed distance during the sweep (runs: {counted}); times come from runs "
             f"of one state, {usual} unless starred (*), and verdicts compare within one state"
         ] = None
-    disturbed = sum(point.get("disturbed", 0) for point in document["points"])
-    if disturbed:
-        found[
-            f"other runs of shrimpmx went on beside {disturbed} of {runs} runs and "
-            "took CPU time from them; run one at a time for figures to keep"
-        ] = None
+    if disturbed := disturbance_words(document["points"]):
+        found[f"{disturbed}; a quieter machine gives better figures"] = None
     realtime = document.get("environment", {}).get("realtime", {})
     if realtime and not realtime.get("permitted", True):
         found[

@@ -22,6 +22,9 @@ from shrimpmx.native.segment import supervisors
 
 PACKAGES = ("shrimpmx", "numpy", "posix-ipc", "multiprocessing-logging", "pydantic", "rich")
 
+# Of a CPU's line in /proc/stat (proc(5)).
+STEAL_FIELD = 7
+
 
 def unavailable(reason: str) -> dict[str, str]:
     """A figure that this machine cannot give, with the reason."""
@@ -129,6 +132,18 @@ def other_runs() -> list[int]:
     Seen by their segments, so that one that is between two of its runs is not.
     """
     return sorted(supervisors() - {os.getpid()})
+
+
+def stolen_ns(root: Path = Path("/")) -> dict[int, int]:
+    """Time in which the hypervisor let each CPU wait, ns since the machine's start, by CPU."""
+    tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    found = {}
+    for line in (read_text(root / "proc/stat") or "").splitlines():
+        name, *ticks = line.split()
+        number = name.removeprefix("cpu")
+        if name != number and number.isdigit() and len(ticks) > STEAL_FIELD:
+            found[int(number)] = int(ticks[STEAL_FIELD]) * tick_ns
+    return found
 
 
 def fingerprint(root: Path = Path("/")) -> str:

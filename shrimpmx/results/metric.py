@@ -38,9 +38,10 @@ class Outcome:
     threads), and took `elapsed_ns` for them. `figures` are what workloads give beside samples, of
     all ranks, by name; `t_block_ns` is what blocking costs all in all there, None: not known.
     `message_bytes` are those of each message. `steered`: nodes whose interrupts an onlooker sent to
-    other cores meanwhile. `program`: what the ranks' own programs gave back, arrays by rank and
-    name. `in_sections`: a program marks sections, so that `counters`, `elapsed_ns` and the ranks'
-    `usage` are of these, while `accounts`, `hardware` and other `usage` are of the whole run.
+    other cores meanwhile; `pauses`: how often all of the run stood still. `program`: what the
+    ranks' own programs gave back, arrays by rank and name. `in_sections`: a program marks sections,
+    so that `counters`, `elapsed_ns` and the ranks' `usage` are of these, while `accounts`,
+    `hardware` and other `usage` are of the whole run.
     """
 
     samples: Samples
@@ -61,6 +62,7 @@ class Outcome:
     t_block_ns: float | None = None
     message_bytes: int = 0
     steered: tuple[int, ...] = ()
+    pauses: int = 0
     program: Mapping[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
     in_sections: bool = False
 

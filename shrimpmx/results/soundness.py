@@ -99,6 +99,8 @@ class _Point(_Part):
     states: list[State] = Field([], description="a list of states of the CPUs")
     limits: list[str] = Field([], description="a list of reasons")
     disturbed: bool | Count = Field(0, description="a count, or of one run a yes or no")
+    retaken: Count = Field(0, description="a count")
+    disturbances: dict[str, Count] = Field({}, description="an object of counts by cause")
     steered: list[Count] = Field([], description="a list of nodes")
     time_dilation: Positive = Field(1.0, description="a number above 0")
     impossible: str = Field("", description="a reason")

@@ -302,6 +302,7 @@ def outcome_of(
         t_block_ns=t_block_ns,
         message_bytes=work["size_bytes"],
         steered=tuple(result.steered),
+        pauses=result.pauses,
         in_sections=bool(result.sections),
         dilation=spec.dilation,
         host_costs_ns={

@@ -8,7 +8,7 @@ import datetime
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,9 +20,10 @@ from shrimpmx.bench.probe import probe
 from shrimpmx.errors import InputError, PlacementError, PointFailedError, RunCutError
 from shrimpmx.native.files import write_whole
 from shrimpmx.report.timeline import Timeline, heading, write_chrome
-from shrimpmx.results.environment import environment, other_runs
+from shrimpmx.results.environment import environment, other_runs, stolen_ns
 from shrimpmx.results.expectation import evaluate
 from shrimpmx.results.metrics import METRICS, Outcome
+from shrimpmx.results.outside import Neighbours, Outside, Stolen, disturbance, disturbances
 from shrimpmx.results.result import ResultDirectory
 from shrimpmx.results.runs import (
     ANY,
@@ -38,9 +39,10 @@ from shrimpmx.shared.counter_texts import LONGEST
 from shrimpmx.study.own_code import code_of, code_of_programs
 from shrimpmx.study.scenario import Point, RunPlan, Scenario, is_deadline, plan_runs
 
-# A sample whose probes disagree is taken again this often; a machine that flips faster than a
-# run takes will not give a pure sample, and "mixed" is then what is recorded.
-MIXED_RETRIES = 2
+# A run whose probes disagree, or that was disturbed from outside, is taken again this often; a
+# machine that flips faster than a run takes will not give a pure sample, and "mixed" is then what
+# is recorded.
+RETRIES = 2
 
 # Where timelines lie in a result, and how many lines of one a report prints.
 TIMELINES = "timelines"
@@ -88,8 +90,6 @@ class Tracer(Protocol):
 Prober = Callable[[Sequence[int]], tuple[str, float | None]]
 # Chooses a sweep's next run each time that it is asked, by those that it has.
 Order = Callable[["Sweep"], Iterable[RunPlan]]
-# Finds the runs that go on beside one's own: the pids of their supervisors.
-Neighbours = Callable[[], list[int]]
 
 
 def every_run(sweep: Sweep) -> Iterable[RunPlan]:
@@ -104,7 +104,7 @@ class Sweep:
     `changes` are the `--set` that made the scenario what it is: the result tells them, and what
     it was `made_with` beside its parameters. With an `order` not all runs need be made;
     `is_complete` tells, when it has ended, whether nothing is left to be resumed. Programs start in
-    the `working_directory`.
+    the `working_directory`. `retries`: how often a run is taken again at most.
     """
 
     scenario: Scenario
@@ -115,6 +115,8 @@ class Sweep:
     progress: Progress | None = None
     prober: Prober = probe
     neighbours: Neighbours = other_runs
+    stolen: Stolen = stolen_ns
+    retries: int = RETRIES
     tracer: Tracer | None = None
     dilation_of: Callable[[Point], float] = lambda point: 1.0
     changes: Sequence[str] = ()
@@ -130,6 +132,7 @@ class Sweep:
         # Now: a machine that cannot stand for a platform says so before anything is kept.
         self._dilations = [self.dilation_of(point) for point in self.points]
         self._code = code_of(self.scenario, self.points, self.working_directory)
+        self._outside = Outside(self.neighbours, self.stolen, self.clock)
         self._runs: dict[int, RunData] = {}
         self._timelines: list[dict[str, Any]] = []
         self._directory = ResultDirectory(self.output) if self.output else None
@@ -312,15 +315,17 @@ class Sweep:
             self._directory.add_point(plan.index, run)
 
     def _measure(self, plan: RunPlan) -> RunData:
-        """One run between two cache-line probes; taken again if they disagree.
+        """One run between two cache-line probes; taken again if they disagree, or if it was
+        disturbed from outside by what may pass.
 
         Not if its interrupts were steered: the user did that to this run, and no verdict
         is taken from it whatever its state.
         """
         cpus = probed_cpus(plan.point)
-        disturbed = bool(self.neighbours())
-        for attempt in range(MIXED_RETRIES + 1):
+        causes: list[Set[str]] = []
+        for attempt in range(self.retries + 1):
             before, before_ns = self.prober(cpus)
+            self._outside.begin()
             begin = self.clock()
             try:
                 outcome = self.executor(plan.point, self.seed + plan.index)
@@ -329,15 +334,17 @@ class Sweep:
             except PointFailedError as error:
                 return failed_run(plan.point, self.scenario.metrics, str(error))
             took_s = self.clock() - begin
+            causes.append(self._outside.end(outcome))
             after, after_ns = self.prober(cpus)
             state = before if before == after else "mixed"
             if outcome.dilation >= DISTANCE_DILATION:
                 state = ANY
-            if state != "mixed" or outcome.steered or attempt == MIXED_RETRIES:
+            again = state == "mixed" or self._outside.may_pass(causes[-1])
+            if not again or outcome.steered or attempt == self.retries:
                 break
+        self._outside.kept(causes[-1])
         run = run_data(plan.point, outcome, self.scenario.metrics, state, [before_ns, after_ns])
-        disturbed = disturbed or bool(self.neighbours())
-        return {**run, "took_s": took_s, "disturbed": disturbed}
+        return {**run, "took_s": took_s, **disturbance(causes)}
 
 
 def probed_cpus(point: Point) -> list[int]:
@@ -405,7 +412,8 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
     """One point of the result from its repeats: samples joined, counters summed.
 
     `state` is the one that its times are summarised from, that of most runs; `limits` say why
-    times of such a placement cannot be judged; `disturbed` runs had others beside them. Of the
+    times of such a placement cannot be judged; `disturbed` runs are kept although they were, and
+    `retaken` ones were not; `disturbances` counts both by their causes. Of the
     nodes `steered` interrupts went elsewhere in one of the runs: nothing is judged by them.
     `binding_notes` say that a binding file moved nothing. `program`: of a user's program, the
     samples of each run by rank and name. `failed`: why the program failed in one of the runs.
@@ -435,7 +443,7 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
         "steered": steered,
         "binding_notes": sorted({run["placement"].get("binding_note", "") for run in runs} - {""}),
         "cache_line_round_trip_ns": [run["cache_line_round_trip_ns"] for run in runs],
-        "disturbed": sum(bool(run.get("disturbed")) for run in runs),
+        **disturbances(runs),
         **own,
     }
 

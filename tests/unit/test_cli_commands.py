@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,8 +24,8 @@ from shrimpmx.commands import sweeping
 from shrimpmx.commands.progress import Bar, point_words
 from shrimpmx.errors import AgentError, DeadlineError, MachineError, NeverReportedError
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.study import sweep
 from shrimpmx.study.scenario import Point, Scenario, plan_runs
+from shrimpmx.study.sweep import Sweep
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -69,8 +70,8 @@ def fake_executor(monkeypatch: pytest.MonkeyPatch, behave: Behaviour) -> None:
         def timeline(self, *_arguments: Any) -> None: ...
 
     monkeypatch.setattr(sweeping, "ClusterExecutor", Fake)
-    # CPUs that change their distance meanwhile would have a run measured again.
-    monkeypatch.setattr(sweep, "MIXED_RETRIES", 0)
+    # A machine that is disturbed meanwhile would have a run measured again.
+    monkeypatch.setattr(sweeping, "Sweep", partial(Sweep, retries=0))
 
 
 def good(_point: Point) -> Outcome:

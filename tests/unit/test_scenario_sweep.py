@@ -21,7 +21,7 @@ from shrimpmx.results.result import load_result
 from shrimpmx.results.runs import DISTANCE_DILATION, ONE_CPU
 from shrimpmx.study.execute import per_message_ns
 from shrimpmx.study.scenario import Point, Ratio, Scenario
-from shrimpmx.study.sweep import MIXED_RETRIES, Sweep, merged, run_data
+from shrimpmx.study.sweep import RETRIES, Sweep, merged, run_data
 
 SCENARIO = Scenario(
     name="x",
@@ -169,9 +169,9 @@ def test_a_run_beyond_the_sweep_is_damage(tmp_path: Path) -> None:
 def test_a_mixed_sample_is_taken_again() -> None:
     states = iter(["near", "far"] * 1000)
     fake = Fake()
-    flipping = Sweep(SCENARIO, fake, prober=lambda _cpus: (next(states), 100.0))
+    flipping = Sweep(SCENARIO, fake, prober=lambda _cpus: (next(states), 100.0), neighbours=list)
     document = flipping.run()
-    assert len(fake.calls) == 8 * (MIXED_RETRIES + 1)
+    assert len(fake.calls) == 8 * (RETRIES + 1)
     assert all(set(point["states"]) == {"mixed"} for point in document["points"])
 
 
@@ -239,7 +239,7 @@ def test_a_figure_of_another_state_is_starred_and_no_rival() -> None:
 
 
 def test_a_single_row_keeps_its_name() -> None:
-    document = Sweep(SCENARIO.changed(["size_bytes=0"]), Fake(), prober=near).run()
+    document = Sweep(SCENARIO.changed(["size_bytes=0"]), Fake(), prober=near, neighbours=list).run()
     console = Console(width=80)
     with console.capture() as capture:
         print_report(document, console)
@@ -278,15 +278,6 @@ def test_a_verdict_says_what_it_covers() -> None:
     assert "as expected: the timeout is slow (all sizes)" in printed(document)
     one = Sweep(SCENARIO.changed(["size_bytes=0"]), Fake(), prober=near, neighbours=list).run()
     assert one["expectations"][0]["scope"] == "messages of 0 B"
-
-
-def test_runs_beside_others_are_counted_and_noted() -> None:
-    seen = iter([[], [], [4711]])
-    document = sweep(Fake(), neighbours=lambda: next(seen, [])).run()
-    assert sum(point["disturbed"] for point in document["points"]) == 1
-    text = "\n".join(notes(document))
-    assert "other runs of shrimpmx went on beside 1 of 8 runs" in text
-    assert "other runs" not in "\n".join(notes(sweep(Fake()).run()))
 
 
 def test_placement_limits_reach_point_and_verdict() -> None:
@@ -340,8 +331,10 @@ def test_a_steered_run_is_kept_although_its_sample_is_mixed() -> None:
             return dataclasses.replace(outcome, steered=(1,) if len(self.calls) == 2 else ())
 
     states, fake = iter(["near", "far"] * 1000), Steered()
-    document = Sweep(SCENARIO, fake, prober=lambda _cpus: (next(states), 100.0)).run()
-    assert len(fake.calls) == 2 + 7 * (MIXED_RETRIES + 1), "not measured again once it was steered"
+    document = Sweep(
+        SCENARIO, fake, prober=lambda _cpus: (next(states), 100.0), neighbours=list
+    ).run()
+    assert len(fake.calls) == 2 + 7 * (RETRIES + 1), "not measured again once it was steered"
     assert sorted(point["steered"] for point in document["points"]) == [[], [], [], [1]]
     [point] = [point for point in document["points"] if point["steered"]]
     assert point["limits"] == [

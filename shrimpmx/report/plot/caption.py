@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shrimpmx.report.plot.reading import PointData, Result
+from shrimpmx.results.outside import disturbance_words
 from shrimpmx.results.runs import ANY
 
 
@@ -82,9 +83,8 @@ def _troubles(result: Result) -> list[str]:
     for point in result.points:
         for limit in point.get("limits", ()):
             found[limit] = None
-    disturbed = sum(point.get("disturbed", 0) for point in result.points)
-    if disturbed:
-        found[f"other runs of shrimpmx went on beside {disturbed} runs"] = None
+    if disturbed := disturbance_words(result.points):
+        found[disturbed] = None
     if result.document.get("complete") is False:
         found["the sweep was interrupted: some points are missing"] = None
     return list(found)

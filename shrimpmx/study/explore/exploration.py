@@ -91,6 +91,7 @@ class Exploration:
             resume=resume,
             progress=progress,
             prober=lambda _cpus: (ANY, None),  # two processes that would cost time of the budget
+            retries=0,  # so would these, and each setting runs several times
             changes=changes,
             made_with=made_with or {},
             dilation_of=dilation_of,

@@ -1,0 +1,132 @@
+"""What disturbs a run from outside: seen by figures before and after it, and told in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shrimpmx.results.environment import stolen_ns
+from shrimpmx.results.metrics import Outcome
+from shrimpmx.results.outside import (
+    OTHER_RUNS,
+    PAUSE,
+    STOLEN,
+    Outside,
+    disturbance,
+    disturbance_words,
+    disturbances,
+)
+
+MS = 1_000_000
+OUTCOME = Outcome(np.ones(1), {}, placement={"processes": [{"cpu": 0}, {"cpu": 2}]})
+
+
+class Machine:
+    """A machine whose figures a test sets, and which a run of a second changes."""
+
+    def __init__(self) -> None:
+        self.beside: list[int] = []
+        self.stolen = {0: 500 * MS, 1: 0, 2: 0}
+        self.now_s = 10.0
+        self.outside = Outside(lambda: self.beside, lambda: dict(self.stolen), lambda: self.now_s)
+
+    def run(
+        self, stolen: Mapping[int, int] | None = None, outcome: Outcome = OUTCOME, took_s: float = 1
+    ) -> set[str]:
+        self.outside.begin()
+        self.now_s += took_s
+        for cpu, ns in (stolen or {}).items():
+            self.stolen[cpu] += ns
+        return set(self.outside.end(outcome))
+
+
+def test_a_quiet_machine_disturbs_no_run() -> None:
+    assert Machine().run() == set()
+
+
+def test_a_run_beside_others_at_its_begin_or_end_is_disturbed() -> None:
+    machine = Machine()
+    machine.beside = [4711]
+    assert machine.run() == {OTHER_RUNS}
+    machine.outside.begin()
+    machine.beside = []
+    assert set(machine.outside.end(OUTCOME)) == {OTHER_RUNS}
+    assert machine.run() == set()
+    machine.outside.begin()
+    machine.beside = [4711]
+    assert set(machine.outside.end(OUTCOME)) == {OTHER_RUNS}
+
+
+@pytest.mark.parametrize(
+    ("stolen", "took_s", "disturbed"),
+    [
+        ({0: 20 * MS}, 1, True),
+        ({2: 20 * MS}, 2, True),
+        ({0: 20 * MS}, 3, False),  # a smaller share
+        ({0: 10 * MS}, 0.1, False),  # a tick may be of what was before
+        ({1: 500 * MS}, 1, False),  # no process of the run was there
+        ({0: 10 * MS, 2: 10 * MS}, 1, False),
+    ],
+)
+def test_stolen_time_counts_where_the_run_was(
+    stolen: Mapping[int, int], took_s: float, disturbed: bool
+) -> None:
+    assert Machine().run(stolen, took_s=took_s) == ({STOLEN} if disturbed else set())
+
+
+def test_of_a_run_without_places_every_cpu_counts() -> None:
+    assert Machine().run({1: 20 * MS}, replace(OUTCOME, placement={})) == {STOLEN}
+
+
+def test_a_pause_is_told_by_the_run() -> None:
+    assert Machine().run(outcome=replace(OUTCOME, pauses=2)) == {PAUSE}
+
+
+def test_what_lasts_is_no_reason_to_try_again_until_it_was_away() -> None:
+    outside = Machine().outside
+    assert not outside.may_pass(set())
+    assert outside.may_pass({STOLEN})
+    outside.kept({STOLEN})
+    assert not outside.may_pass({STOLEN})
+    assert outside.may_pass({STOLEN, PAUSE})
+    outside.kept(set())
+    assert outside.may_pass({STOLEN})
+
+
+def test_steal_is_read_from_the_kernels_table(tmp_path: Path) -> None:
+    assert stolen_ns(tmp_path) == {}
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/stat").write_text(
+        "cpu  1 1 1 1 1 1 1 30 0 0\ncpu0 1 1 1 1 1 1 1 10 0 0\ncpu12 1 1 1 1 1 1 1 20 0 0\n"
+        "intr 5 6\nctxt 7\ncpufreq 1 1 1 1 1 1 1 1 1\n"
+    )
+    found = stolen_ns(tmp_path)
+    assert found.keys() == {0, 12}
+    assert found[12] == 2 * found[0] > 0
+    assert stolen_ns().keys() >= {0}
+
+
+def test_attempts_and_points_add_up_and_are_said_in_a_line() -> None:
+    quiet, kept = disturbance([set()]), disturbance([{STOLEN}, {STOLEN, PAUSE}])
+    passed = disturbance([{PAUSE}, {OTHER_RUNS}, set()])
+    total = disturbances([quiet, kept, passed])
+    assert total == {
+        "disturbed": 1,
+        "retaken": 3,
+        "disturbances": {STOLEN: 2, PAUSE: 2, OTHER_RUNS: 1},
+    }
+    points = [
+        {**disturbances([quiet, kept]), "states": ["near"] * 2},
+        {**passed, "states": ["any"]},
+    ]
+    line = disturbance_words(points)
+    assert f"{STOLEN} 2" in line
+    assert "1 of 3" in line
+    assert "3 were taken again" in line
+    assert disturbance_words([{**disturbances([quiet]), "states": ["near"]}]) == ""
+    # A result of a version that kept no causes.
+    assert "2 of 4" in disturbance_words([{"disturbed": 2, "states": ["near"] * 4}])
