@@ -20,8 +20,9 @@ from shrimpmx.results.metrics import METRICS, Outcome, shown_figures
 from shrimpmx.results.result import load_result
 from shrimpmx.results.runs import DISTANCE_DILATION, ONE_CPU
 from shrimpmx.study.execute import per_message_ns
+from shrimpmx.study.run_data import merged, run_data
 from shrimpmx.study.scenario import Point, Ratio, Scenario
-from shrimpmx.study.sweep import RETRIES, Sweep, merged, run_data
+from shrimpmx.study.sweep import RETRIES, Sweep
 
 SCENARIO = Scenario(
     name="x",
