@@ -260,7 +260,14 @@ def check_options(options: argparse.Namespace, command: str, others: Mapping[str
 
 
 def _wait(ranks: int, given: Scenario) -> str:
-    """Ranks that share a CPU with others give it up to them."""
+    """Ranks that share a CPU with others give it up to them: by a yield on one node, where they
+    need nothing but each other, else by sleeping, so that NICs and handlers get it at once.
+    """
     cpus = given.parameters.get("cpus") or os.sched_getaffinity(0)
     count = len(cpus) if isinstance(cpus, tuple | set) else 1
+    nodes = given.parameters["nodes"]
+    # A handler preempts the rank of its core, so it needs no CPU of its own.
+    nics = min(nodes, ranks) if isinstance(nodes, int) else 1
+    if nics > 1:
+        return "block" if ranks + nics > count else "spin-block"
     return "sched" if ranks > count else "spin-block"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from rich.table import Table
 
 from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.engine.silence import repeated
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.commands.terminal import console
 
@@ -19,7 +20,7 @@ CLASSES: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 NOTE = (
     "messages sent to ranks of the same node + of others; medium ones by their fragments; "
-    "those that were lost and sent again count twice"
+    "those that were lost and sent again, `again` of them, count twice"
 )
 
 
@@ -28,13 +29,14 @@ def print_report(spec: ClusterSpec, result: ClusterResult) -> None:
     terminal = console(stderr=True, soft_wrap=True)
     terminal.print(rank_table(spec, result))
     terminal.print(NOTE)
+    terminal.print(repeated(result.counters.values()) or "nothing was sent again")
     if spec.kind.interrupts:
         terminal.print(core_table(spec, result))
 
 
 def rank_table(spec: ClusterSpec, result: ClusterResult) -> Table:
     """What each rank sent, how long it waited, and its CPU time."""
-    table = _table("rank", "node", "core", *CLASSES, "self", "waited, s", "CPU, s")
+    table = _table("rank", "node", "core", *CLASSES, "self", "again", "waited, s", "CPU, s")
     for number, rank in enumerate(spec.ranks):
         name = f"rank{number}"
         counted = result.counters.get(name, {})
@@ -42,6 +44,7 @@ def rank_table(spec: ClusterSpec, result: ClusterResult) -> Table:
             *(str(number), str(rank.node), str(rank.core) if rank.bound else "any"),
             *(_near_and_far(counted, *names) for names in CLASSES.values()),
             str(counted.get("sent_self", 0)),
+            str(counted.get("resent_messages", 0)),
             _seconds(result.accounts.get(name, {}), "waited_ns"),
             _seconds(result.usage.get(name, {}), "task_clock_ns"),
         )

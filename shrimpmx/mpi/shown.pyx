@@ -58,6 +58,7 @@ cdef void shown_write(awaited_function awaiting, const void *context, bint first
         snprintf(shown.call, SHOWN_CALL_BYTES, "%s", name)
     write_awaited(&awaited)
     write_unexpected((<EndpointCore>world.core).library)
+    write_unacked((<EndpointCore>world.core).library)
     change()
 
 
@@ -145,6 +146,17 @@ cdef void write_unexpected(Library library) noexcept nogil:
                 shown.oldest[shown.unexpected].length = kept.length
             shown.unexpected += 1
             link = link.next
+
+
+cdef void write_unacked(Library library) noexcept nogil:
+    """How many messages may have to be sent again, and how often they have been."""
+    cdef ListLink *link = library.send.resend.next
+    shown.unacked = 0
+    shown.resends = 0
+    while link != &library.send.resend:
+        shown.unacked += 1
+        shown.resends += request_of_queue(link).resends
+        link = link.next
 
 
 cdef void awaited_message(const MxRequest *mx, Awaited *awaited) noexcept nogil:

@@ -28,9 +28,7 @@ from shrimpmx.mx.types cimport (
     request_of_queue,
 )
 from shrimpmx.native.trace cimport TRACE_notified, TRACE_resend
-from shrimpmx.shared.layout cimport (
-    COUNTER_recv_bad_notify, COUNTER_resent_messages, ENDPOINT_REGIONS,
-)
+from shrimpmx.shared.layout cimport COUNTER_recv_bad_notify, ENDPOINT_REGIONS
 
 
 cdef LargeReady large_prepare(Library library, MxRequest *request) noexcept nogil:
@@ -193,7 +191,6 @@ cdef void large_keep_alive(Library library) noexcept nogil:
                 partner_refused(library, partner, -sent)
             elif sent > 0:
                 request.resends += 1
-                count(library, COUNTER_resent_messages)
                 trace_message(library, TRACE_resend, partner, request.seqnum, request.length)
         request.sent_ns = library.now_ns
         list_remove(&request.queue)

@@ -266,6 +266,8 @@ cdef class Control:
             "since_ns": copy.since_ns,
             "awaited": _message(&copy.awaited),
             "unexpected": copy.unexpected,
+            "unacked": copy.unacked,
+            "resends": copy.resends,
             "oldest": [_message(&copy.oldest[index]) for index in range(count)],
         }
 

@@ -5,7 +5,7 @@
 
 #include "shared/layout.h"
 
-#define SHOWN_CALL_BYTES 40
+#define SHOWN_CALL_BYTES 32
 #define SHOWN_COMM_BYTES 40
 #define SHOWN_MESSAGES 4
 
@@ -32,6 +32,8 @@ struct shown_wait {                /* offset; writer: the rank */
     uint32_t unexpected;           /*  4  messages that no receive was posted for */
     int64_t since_ns;              /*  8  0: it is in no call, or not for long */
     char call[SHOWN_CALL_BYTES];   /* 16  "MPI_Recv" */
+    uint32_t unacked;              /* 48  messages that were sent and are not acknowledged */
+    uint32_t resends;              /* 52  how often these were sent again */
     int64_t waited_ns;             /* 56  in all calls so far, of all threads */
     struct shown_message awaited;  /* 64  the first that the call waits for */
     struct shown_message oldest[SHOWN_MESSAGES]; /* 128  of the unexpected ones */

@@ -27,6 +27,8 @@ cdef extern from "shared/shown.h" nogil:
         int64_t since_ns
         int64_t waited_ns
         char call[SHOWN_CALL_BYTES]
+        uint32_t unacked
+        uint32_t resends
         shown_message awaited
         shown_message *oldest
     shown_wait *control_shown(control_header *control, uint32_t runner) noexcept

@@ -11,6 +11,7 @@ import pytest
 from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
+from shrimpmx.commands.mpi_report import CLASSES
 
 pytest.importorskip("mpi4py")
 GOES_ON = "shrimpmx: the run goes on\n"
@@ -89,6 +90,52 @@ def test_a_timeout_names_what_ranks_do(tmp_path: Path, capfd: Captured) -> None:
     late = said.splitlines()[-1]
     assert "because of rank0 (MPI_Recv from rank 1, tag 5, in MPI_COMM_WORLD at program.py:" in late
     assert "world.Recv(np.zeros(8), source=1, tag=5)), rank1 (MPI_Finalize, for rank 0); " in late
+
+
+# Rank 1 is in no call, and so acknowledges nothing, until rank 0 shows that it has sent again.
+UNACKNOWLEDGED = """
+    import os, pathlib, threading, time
+    from shrimpmx.cluster.live.attach import AttachedRun
+    from shrimpmx.cluster.live.runs import live_runs
+
+    done = pathlib.Path("done")
+
+    def watch():
+        (run,) = [run for run in live_runs() if run.pid == os.getppid()]
+        with AttachedRun(run) as live:
+            infos = [live.control.runner_info(n) for n in range(live.control.runners_count)]
+            me = next(n for n, info in enumerate(infos) if info["pid"] == os.getpid())
+            while not ((wait := live.control.runner_wait(me)) and wait["resends"] > 2):
+                time.sleep(0.01)
+        print(wait["call"], wait["unacked"] > 0)
+        done.touch()
+
+    world.Barrier()
+    if rank == 0:
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        world.Send(np.zeros(1), dest=1)
+        world.Recv(np.zeros(1), source=1)
+        watcher.join()
+    else:
+        while not done.exists():
+            time.sleep(0.01)
+        world.Recv(np.zeros(1), source=0)
+        world.Send(np.zeros(1), dest=0)
+    """
+
+
+def test_ranks_show_what_they_send_again(tmp_path: Path, capfd: Captured) -> None:
+    program = mpi_program(tmp_path, UNACKNOWLEDGED, MPI4PY)
+    words = ("--wdir", str(tmp_path), "--set", "resend-delay-ns=20000000", "--report")
+    assert main(["mpirun", "-n", "2", *words, *program]) == 0
+    said = capfd.readouterr()
+    assert said.out == "MPI_Recv True\n"
+    head, *ranks = (line.split() for line in said.err.splitlines()[1:4])
+    # Each class of messages takes three words: near + far.
+    again = [int(rank[head.index("again") + 2 * len(CLASSES)]) for rank in ranks]
+    assert again[0] > 2
+    assert f"sent again: {sum(again)} messages of ranks" in said.err
 
 
 def test_a_run_goes_on_after_a_silence(tmp_path: Path, capfd: Captured) -> None:

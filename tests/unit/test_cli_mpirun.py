@@ -83,10 +83,24 @@ def test_settings_are_those_of_run() -> None:
     assert spec.wait.strategy == "block"
 
 
-def test_ranks_that_share_cpus_yield() -> None:
+def test_ranks_that_share_cpus_give_them_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(cpus: int, *words: str) -> str:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(cpus)))
+        return spec_of("-n", *words, "prog").wait.strategy
+
+    # On one node ranks count alone, on several their NICs too.
+    assert [wait(cpus, "3", "--nodes", "1") for cpus in (2, 3)] == ["sched", "spin-block"]
+    assert [wait(cpus, "3") for cpus in (2, 4, 5)] == ["block", "block", "spin-block"]
+    assert [wait(cpus, "3", "--nodes", "3") for cpus in (5, 6)] == ["block", "spin-block"]
+    assert [wait(cpus, "1", "--nodes", "2") for cpus in (1, 2)] == ["spin-block"] * 2
+
+
+def test_ranks_have_the_cpus_that_were_named() -> None:
     cpu = min(os.sched_getaffinity(0))
     assert spec_of("-n", "1", "--set", f"cpus={cpu}", "prog").wait.strategy == "spin-block"
-    assert spec_of("-n", "2", "--set", f"cpus={cpu}", "prog").wait.strategy == "sched"
+    assert spec_of("-n", "2", "--set", f"cpus={cpu}", "prog").wait.strategy == "block"
+    chosen = spec_of("-n", "2", "--set", f"cpus={cpu}", "--set", "wait=spin", "prog")
+    assert chosen.wait.strategy == "spin"
 
 
 def test_words_behind_the_program_are_its_own() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from shrimpmx.cluster.engine.silence import Silence, described, unexpected
+from shrimpmx.cluster.engine.silence import Silence, described, repeated, unexpected
 from shrimpmx.shared.control import Control
 
 S = 1_000_000_000
@@ -21,6 +21,8 @@ def wait(call: str, awaited: dict[str, Any], since_ns: int = S, *oldest: Any) ->
         "since_ns": since_ns,
         "awaited": awaited,
         "unexpected": len(oldest),
+        "unacked": 0,
+        "resends": 0,
         "oldest": list(oldest),
     }
 
@@ -30,7 +32,7 @@ class Shown:
 
     def __init__(self) -> None:
         self.time_ns = 0
-        self.received = 0
+        self.received = self.resent = 0
         self.states = ["running", "running"]
         self.waits: list[dict[str, Any] | None] = [None, None]
 
@@ -46,7 +48,7 @@ class Shown:
     def counters(self) -> dict[str, dict[str, int]]:
         return {
             "node0.irq0": {"recv_liback": self.time_ns, "polls": self.time_ns},
-            "rank0": {"recv_messages": self.received},
+            "rank0": {"recv_messages": self.received, "resent_messages": self.resent},
         }
 
 
@@ -118,6 +120,27 @@ def test_what_a_call_waits_for_is_said() -> None:
     ):
         assert described(wait("MPI_X", awaited)) == words
     assert described(wait("MPI_Finalize", message("collective"))) == "MPI_Finalize, for rank 1"
+
+
+def test_messages_that_are_sent_again_are_said() -> None:
+    shown, silence = watched()
+    shown.waits = [wait("MPI_Recv", message("receive")) | {"unacked": 2, "resends": 7}] * 2
+    shown.resent = 9
+    shown.time_ns = 60 * S
+    call = f"MPI_Recv from rank 1, tag 0, in {WORLD}"
+    words = "with 2 messages to be acknowledged, sent again 7 times"
+    assert silence.doing(set())["rank1"] == f"{call}, {words}"
+    report = silence.look(set())
+    assert f"rank0: {call}, {words}\n" in report
+    assert "sent again: 9 messages of ranks\n" in report
+
+
+def test_what_is_sent_again_is_summed_by_kind() -> None:
+    assert repeated([{"resent_messages": 0, "polls": 4}]) == ""
+    blocks = ("pull_timeout_handler_first_block", "pull_timeout_handler_nonfirst_block")
+    handler = dict.fromkeys(blocks, 2)
+    words = repeated([{"resent_messages": 3}, handler, handler])
+    assert words == "sent again: 3 messages of ranks and 8 requests for parts of large ones"
 
 
 def test_unexpected_messages_are_said() -> None:

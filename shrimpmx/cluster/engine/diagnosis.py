@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from shrimpmx.cluster.engine.parts import RunParts
-from shrimpmx.cluster.engine.silence import is_finalizing
+from shrimpmx.cluster.engine.silence import is_finalizing, repeated
 from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.cluster.rank.settle import DUMP_SIGNAL, stack_file
 
@@ -127,6 +127,12 @@ def overruns(parts: RunParts) -> str:
         if count
     ]
     return f"; {' and '.join(told)} and must come again" if told else ""
+
+
+def repeats(parts: RunParts) -> str:
+    """What was sent again so far, since packets were lost or dropped; '' if nothing was."""
+    told = repeated(parts.memory.control.counters().values())
+    return f"; {told}" if told else ""
 
 
 def _ask_for_stacks(parts: RunParts, pids: list[int], states: list[str]) -> None:

@@ -413,7 +413,7 @@ class _Run:
             words = diagnosis.unreported(self.parts)
             if words:
                 raise NeverReportedError(told + words, blamed[0], text)
-        told += diagnosis.overruns(self.parts)
+        told += diagnosis.overruns(self.parts) + diagnosis.repeats(self.parts)
         raise self.error(told + self.advice, blamed[0], text)
 
     def _blamed(self, pids: list[int]) -> list[str]:

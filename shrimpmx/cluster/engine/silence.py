@@ -10,6 +10,14 @@ from shrimpmx.shared.control import Control
 FINALIZE = "MPI_Finalize"
 # What ranks count of messages, and handlers of the data of large ones.
 MOVES = ("recv_messages", "recv_unexpected", "recv_pull_reply", "dmarecv_pull_reply")
+# What is sent again: by ranks, and by the handlers of those who receive large messages.
+REPEATS = {
+    "messages of ranks": ("resent_messages",),
+    "requests for parts of large ones": (
+        "pull_timeout_handler_first_block",
+        "pull_timeout_handler_nonfirst_block",
+    ),
+}
 # Lines of a report: one per rank.
 LINES_MAX = 32
 # As in mpi/abi.h.
@@ -66,6 +74,8 @@ class Silence:
             lines += [f"  {name}: {words}", *(unexpected(wait) if wait is not None else ())]
         if len(doing) > LINES_MAX:
             lines.append(f"  and {len(doing) - LINES_MAX} more ranks")
+        again = repeated(self._control.counters().values())
+        lines += [f"  {again}"] if again else []
         return "\n".join([*lines, "shrimpmx: the run goes on"])
 
     def _doing(self, index: int) -> str:
@@ -73,7 +83,7 @@ class Silence:
         if state == "done":
             return FINALIZE
         if wait is not None:
-            return described(wait)
+            return described(wait) + unacknowledged(wait)
         return "in no call of MPI" if state == "running" else "has not left MPI_Init"
 
     def _state(self, index: int) -> str:
@@ -101,6 +111,25 @@ def described(wait: Mapping[str, Any]) -> str:
         toward = "to" if awaited["kind"] == "send" else "from"
         words += f" {toward} {_peer(awaited)}, {_tag(awaited)}, in {awaited['comm']}"
     return words
+
+
+def unacknowledged(wait: Mapping[str, Any]) -> str:
+    """Behind a call: the messages that a rank may have to send again; "" if there are none."""
+    count, resends = wait["unacked"], wait["resends"]
+    if not count:
+        return ""
+    again = f", sent again {resends} time{'s' * (resends > 1)}" if resends else ""
+    return f", with {count} message{'s' * (count > 1)} to be acknowledged{again}"
+
+
+def repeated(counters: Collection[Mapping[str, int]]) -> str:
+    """What the agents that have these counters sent again, as packets were lost; "" if nothing."""
+    sums = {
+        words: sum(counted.get(name, 0) for counted in counters for name in names)
+        for words, names in REPEATS.items()
+    }
+    told = [f"{count} {words}" for words, count in sums.items() if count]
+    return f"sent again: {' and '.join(told)}" if told else ""
 
 
 def unexpected(wait: Mapping[str, Any]) -> Iterator[str]:
