@@ -91,7 +91,8 @@ cdef const char *text_of(int error_class) noexcept nogil:
     if error_class == MPI_ERR_INFO_NOKEY:
         return "MPI_ERR_INFO_NOKEY: the info object has no such key"
     if error_class == MPI_ERR_NO_MEM:
-        return "MPI_ERR_NO_MEM: no memory"
+        return ("MPI_ERR_NO_MEM: no memory, or a message that does not fit into the rank's heap, "
+                "whose size is heap_bytes")
     if error_class == MPI_ERR_FILE:
         return "MPI_ERR_FILE: there is no such file"
     if error_class == MPI_ERR_KEYVAL:

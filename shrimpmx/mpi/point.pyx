@@ -9,7 +9,7 @@ from libc.stdlib cimport free, malloc
 
 from shrimpmx.mpi.abi cimport (
     MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE, MPI_Comm, MPI_Datatype, MPI_ERR_COMM, MPI_ERR_COUNT,
-    MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_TAG, MPI_ERR_TYPE,
+    MPI_ERR_NO_MEM, MPI_ERR_RANK, MPI_ERR_REQUEST, MPI_ERR_TAG, MPI_ERR_TYPE,
     MPI_MESSAGE_NO_PROC, MPI_MESSAGE_NULL, MPI_Message, MPI_PROC_NULL, MPI_Request,
     MPI_REQUEST_NULL, MPI_Status, MPI_SUCCESS, no_status,
 )
@@ -17,6 +17,7 @@ from shrimpmx.mpi.communicator cimport Comm, comm_of, comm_world
 from shrimpmx.mpi.datatype cimport Datatype, datatype_of, fits_in_message
 from shrimpmx.mpi.error cimport error_raise
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits, match_mask
+from shrimpmx.mpi.outcome cimport error_class_of
 from shrimpmx.mpi.pack cimport pack
 from shrimpmx.mpi.request cimport (
     KIND_MESSAGE, KIND_NOTHING, KIND_RECEIVE, KIND_SEND, Request, RequestKind, request_free,
@@ -154,7 +155,7 @@ cdef int finish(MxRequest *request, Staged *staged, MPI_Status *status,
     if not is_send:
         code = status_of_message(request, status)
     elif request.status > STATUS_TRUNCATED:
-        code = MPI_ERR_OTHER
+        code = error_class_of(request.status)
     staged_end(staged, 0 if is_send else received_bytes(request))
     call_release(<EndpointCore>world.core, request)
     return code

@@ -7,18 +7,19 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memmove
 
 from shrimpmx.mpi.abi cimport (
-    MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_OTHER, MPI_ERR_TRUNCATE, MPI_SUCCESS,
+    MPI_ERR_COUNT, MPI_ERR_NO_MEM, MPI_ERR_TRUNCATE, MPI_SUCCESS,
 )
 from shrimpmx.mpi.communicator cimport CONTEXT_COLLECTIVES, CONTEXT_TAGGED, Comm, comm_drop
 from shrimpmx.mpi.datatype cimport Datatype, datatype_drop, datatype_forget, datatype_keep
 from shrimpmx.mpi.matching cimport TAG_MAX, match_bits
 from shrimpmx.mpi.operation cimport operation_apply, operation_is_foreign
+from shrimpmx.mpi.outcome cimport error_class_of
 from shrimpmx.mpi.pack cimport pack, unpack
 from shrimpmx.mpi.world cimport world
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_receive, call_release, call_send
 from shrimpmx.mx.core cimport EndpointCore
 from shrimpmx.mx.lock cimport lock_wake_all
-from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES, REQUEST_DONE, STATUS_SUCCESS, STATUS_TRUNCATED
+from shrimpmx.mx.types cimport MESSAGE_MAX_BYTES, REQUEST_DONE
 
 cdef enum:
     STEPS_MIN = 16
@@ -242,9 +243,8 @@ cdef bint round_over(Schedule *schedule) noexcept nogil:
         if step.mx != NULL:
             if not step.mx.flags & REQUEST_DONE:
                 return False
-            if step.mx.status != STATUS_SUCCESS and schedule.code == MPI_SUCCESS:
-                schedule.code = (MPI_ERR_TRUNCATE if step.mx.status == STATUS_TRUNCATED
-                                 else MPI_ERR_OTHER)
+            if schedule.code == MPI_SUCCESS:
+                schedule.code = error_class_of(step.mx.status)
             call_release(<EndpointCore>world.core, step.mx)
             step.mx = NULL
         index += 1

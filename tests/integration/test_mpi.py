@@ -444,3 +444,18 @@ world.recv(source=left)
     command = mpi_program(tmp_path, text, MPI4PY)
     words = [command[0], "-m", "mpi4py", command[1]]
     assert main(["mpirun", "-n", "2", *words]) == 1
+
+
+def test_a_message_that_does_not_fit_into_the_heap_is_told_by_its_class(tmp_path: Path) -> None:
+    text = """
+message = bytearray(4_000_000)
+request = world.Isend(message, right) if rank == 0 else world.Irecv(message, left)
+try:
+    if rank == 0:
+        request.Wait()
+except MPI.Exception as error:
+    assert error.Get_error_class() == MPI.ERR_NO_MEM and "heap_bytes" in str(error), error
+    world.Abort(7)
+"""
+    small = ["--set", "memory=bounce", "--set", "heap_bytes=1048576"]
+    assert main(["mpirun", "-n", "2", *small, *mpi_program(tmp_path, text, MPI4PY)]) == 7
