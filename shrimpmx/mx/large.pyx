@@ -70,7 +70,7 @@ cdef LargeReady reach_data(Library library, MxRequest *request) noexcept nogil:
     if library.large.bounced_bytes <= library.heap.size_bytes // 2:
         return LARGE_READY
     give_data(library, request)
-    return LARGE_NEVER if request.length > library.heap.size_bytes // 2 else LARGE_WAITS
+    return LARGE_WAITS
 
 
 cdef inline void give_data(Library library, MxRequest *request) noexcept nogil:

@@ -32,7 +32,7 @@ cdef int memory_reach(Library library, void *data, uint64_t length, Reach *reach
         count(library, COUNTER_memory_process)
         return 0
     reach.start = NULL
-    if library.heap is None or length > library.heap.size_bytes:
+    if library.heap is None or length > library.heap.size_bytes // 2:
         return REACH_NEVER
     reach.start = library.heap.take(length)
     if reach.start == NULL:

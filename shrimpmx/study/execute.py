@@ -15,12 +15,14 @@ from shrimpmx.bench import calibration
 from shrimpmx.bench.calibration import metric
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rules import program_problems
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, check_workloads
 from shrimpmx.errors import AgentError, InputError, PlacementError
 from shrimpmx.native.files import write_whole
+from shrimpmx.native.process_memory import process_memory_permitted
 from shrimpmx.nic.policy import Policy
 from shrimpmx.report.timeline import Timeline, message_timeline, write_chrome
 from shrimpmx.results.environment import unavailable
@@ -231,8 +233,15 @@ def cluster_spec(
 
 
 def check_points(points: Iterable[Point], costs: Costs) -> None:
-    """InputError if a point's cluster could be run nowhere, or its binding file cannot be used."""
+    """InputError if a point's cluster could be run nowhere, its binding file cannot be used, or
+    its messages do not fit into heaps, where this system leaves no other way to their data.
+    """
     for point in points:
+        parameters = point.parameters
+        by_heap = parameters.mx.memory == "auto" and not kind_of(parameters.nic).vmmc
+        problem = parameters.heap_problem() if by_heap else ""
+        if problem and not process_memory_permitted():
+            raise InputError(f"{problem}; this system forbids process_vm_readv and writev")
         if point.parameters.workload.kind == "program":
             for problem in program_problems(point.wait):
                 raise InputError(problem)

@@ -75,14 +75,21 @@ class PointParameters(Declared):
             raise ValueError(
                 f"mode 'two-node' pairs nodes: nodes must be even, not {self.cluster.nodes}"
             )
-        least = HEAP_BLOCKS << (self.workload.size_bytes - 1).bit_length()
-        if self.mx.memory in ("heap", "bounce") and self.mx.heap_bytes < least:
-            raise ValueError(
-                f"memory {self.mx.memory!r} has messages in the rank's heap: with size_bytes "
-                f"{self.workload.size_bytes} heap_bytes must be at least {least}, "
-                f"not {self.mx.heap_bytes}"
-            )
+        problem = self.heap_problem()
+        if self.mx.memory in ("heap", "bounce") and problem:
+            raise ValueError(problem)
         return self
+
+    def heap_problem(self) -> str:
+        """One sentence if messages that lie in the rank's heap do not fit there; else ""."""
+        least = HEAP_BLOCKS << (self.workload.size_bytes - 1).bit_length()
+        if self.mx.heap_bytes >= least:
+            return ""
+        return (
+            f"memory {self.mx.memory!r} has messages in the rank's heap: with size_bytes "
+            f"{self.workload.size_bytes} heap_bytes must be at least {least}, "
+            f"not {self.mx.heap_bytes}"
+        )
 
     def _problems(self) -> Iterator[str]:
         """What any run refuses, asked before anything runs."""

@@ -150,6 +150,15 @@ def test_bad_input_is_one_sentence_and_exit_2(
     assert_refused(capsys, words)
 
 
+def test_a_heap_that_is_too_small_where_nothing_else_can_be(
+    scenario: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shrimpmx.study.execute.process_memory_permitted", lambda: False)
+    small = [f"--set={word}" for word in ("memory=auto", *SMALL_HEAP[1:])]
+    assert main(["run", scenario, *small]) == 2
+    assert_refused(capsys, "'auto' 1048577 8388608 process_vm_readv")
+
+
 def test_run_prints_keeps_and_writes_json(
     scenario: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
