@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import InputError, MachineError
-from shrimpmx.native.files import is_stream, write_whole
+from shrimpmx.native.files import is_stream, user_name, write_whole
 from shrimpmx.results.sameness import check_code, check_environment
 from shrimpmx.results.soundness import place_flaw, point_flaw, run_flaw, single_run_flaw
 
@@ -147,11 +147,13 @@ class ResultDirectory:
         return self.path / POINTS_DIRECTORY / f"{index:04d}.json"
 
     def prepare(self, resume: bool, advice: str = RESUME_OR_ANOTHER) -> None:
-        """Make the directory. InputError unless it is new, empty, or to be resumed, and writable.
+        """Make the directory. InputError unless it is new, empty, or to be resumed, and writable;
+        also if it is another user's, whose links lie there, or may.
 
         What lies there is looked at before anything is written; `advice` on a result that does.
         """
         try:
+            self._check_owner()
             if resume:
                 self._check_resumable()
             else:
@@ -164,6 +166,14 @@ class ResultDirectory:
                 f"the result cannot be written to {self.path}: {error.strerror or error}; "
                 "give another directory with --output"
             ) from error
+
+    def _check_owner(self) -> None:
+        owner = self.path.stat().st_uid if self.path.exists() else 0
+        if owner not in (os.geteuid(), 0):
+            raise InputError(
+                f"{self.path} belongs to {user_name(owner)}; give a directory of your own, or a "
+                "new one in it, with --output"
+            )
 
     def _check_free(self, advice: str) -> None:
         if self.path.exists() and not self.path.is_dir():

@@ -89,7 +89,7 @@ def test_a_segment_of_another_user_is_not_mapped_nor_removed(
     foreign: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert foreign not in [name for name, _, _ in list_segments()]
-    assert main(["clean"]) == 0
+    assert main(["clean", "--dry-run"]) == 0
     assert foreign not in capsys.readouterr().out
     for writable in (True, False):
         with pytest.raises(SegmentError, match="belongs to user"):

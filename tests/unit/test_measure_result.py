@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.users import ANOTHER, needs_two_users
 
 from shrimpmx.errors import InputError, MachineError
 from shrimpmx.results.result import ResultDirectory, json_place, load_result, read_json, write_json
@@ -141,6 +143,15 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
         write_json(path, {"bad": float("nan")})
     assert read_json(path, "result") == {"schema": 1}
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
+
+
+@needs_two_users
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_directory_of_another_user_takes_no_result(resume: bool, tmp_path: Path) -> None:
+    directory = begun(tmp_path / "r") if resume else ResultDirectory(tmp_path)
+    os.chown(directory.path, ANOTHER, ANOTHER)
+    with pytest.raises(InputError, match=f"belongs to user {ANOTHER}"):
+        directory.prepare(resume)
 
 
 def test_unwritable_place_is_one_sentence(tmp_path: Path) -> None:

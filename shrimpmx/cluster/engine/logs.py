@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 
 from multiprocessing_logging import install_mp_handler, uninstall_mp_handler
@@ -32,10 +34,23 @@ def _check_locks() -> None:
 
 
 class _LogFile(logging.FileHandler):
-    """A log that a full disk cuts short: the run goes on, and the terminal stays the user's."""
+    """A log that a full disk cuts short: the run goes on, and the terminal stays the user's. It is
+    not written through a link.
+    """
+
+    def _open(self) -> TextIOWrapper:
+        descriptor = os.open(
+            self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666
+        )
+        return open(descriptor, "a", encoding=self.encoding)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         """Lose the record."""
+
+    def close(self) -> None:
+        """Close it, with what it could not take."""
+        with suppress(OSError):
+            super().close()
 
 
 @contextmanager
