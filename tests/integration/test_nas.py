@@ -32,13 +32,16 @@ VERIFIED = """
 assert size > 1 or runnable == list(nas.KERNELS)
 assert set(codes(runnable).values()) == {0}
 """
-# Random numbers of another generator: the problem is not the official one.
+# Another generator of random numbers, and a flow that differs by a millionth: the problems are not
+# the official ones.
 CORRUPTED = """
-from shrimpmx.applications.nas import random_numbers
+from shrimpmx.applications.nas import exact_solution, random_numbers
 
+exact_solution.COEFFICIENTS *= 1 + 1e-6
 for function in (random_numbers.seed_after, random_numbers.states, random_numbers.uniform):
     function.__defaults__ = (*function.__defaults__[:-1], 5**11)
-assert codes(["CG", "IS", "MG"]) == {"CG": 1, "IS": 1, "MG": 1}
+assert runnable == list(nas.KERNELS)
+assert set(codes(runnable).values()) == {1}
 """
 LITTLE_MEMORY = """
 nas.free_memory_bytes = lambda: 1000
@@ -85,6 +88,11 @@ def test_each_is_verified_although_packets_are_lost(tmp_path: Path) -> None:
     assert run(tmp_path, VERIFIED, 4, *LOSSY) == 0
 
 
+@pytest.mark.timeout(180)
+def test_sixteen_ranks_are_verified_although_packets_are_lost(tmp_path: Path) -> None:
+    assert run(tmp_path, 'assert codes(["IS"]) == {"IS": 0}', 16, *LOSSY) == 0
+
+
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_ghosts_are_the_points_of_neighbours(ranks: int, tmp_path: Path) -> None:
     assert run(tmp_path, GHOSTS, ranks) == 0
@@ -95,10 +103,10 @@ def test_a_coarse_grid_may_leave_ranks_out(tmp_path: Path) -> None:
 
 
 def test_a_wrong_result_fails(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(tmp_path, CORRUPTED, 2) == 0
+    assert run(tmp_path, CORRUPTED, 4) == 0
     said = capfd.readouterr().out
+    assert said.count("FAILED") == 8
     assert "WRONG" in said
-    assert "FAILED" in said
     assert "successful" not in said
 
 
