@@ -136,7 +136,7 @@ def test_a_stopped_handler_is_not_the_policys_fault() -> None:
 
     stop = AgentFault("node1.irq0", "stop", after_s=0.05)
     spec = pingpong_pair(ENDLESS, wait=BLOCK, policy=lambda _node: Each(), agent_faults=(stop,))
-    with pytest.raises(DeadlineError, match=r"node1\.irq0 \(stopped\); raise deadline_s") as caught:
+    with pytest.raises(DeadlineError, match=r"node1\.irq0 \(stopped\)") as caught:
         run(spec, deadline_s=1.0)
     assert not isinstance(caught.value, NeverReportedError)
 

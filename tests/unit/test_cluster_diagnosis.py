@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.conditions import wait_until
 
 import shrimpmx
-from shrimpmx.cluster.engine.diagnosis import place_in_program
+from shrimpmx.cluster.engine.diagnosis import member_pids, place_in_program, process_state
 from shrimpmx.cluster.rank.settle import stack_file
 
 HERE, PACKAGE = Path(__file__), Path(shrimpmx.__file__).parent
@@ -36,3 +39,18 @@ def test_the_innermost_line_of_a_program_is_named(
     found = place_in_program(parts, "rank0")
     assert found.startswith(place)
     assert bool(found) == bool(place)
+
+
+def test_a_program_is_the_process_that_joined_not_the_shell_that_started_it() -> None:
+    shell, program = (subprocess.Popen(["sleep", "60"]) for _ in range(2))
+    joined = [0, shell.pid, program.pid]
+    control = SimpleNamespace(runner_info=lambda index: {"pid": joined[index]})
+    parts: Any = SimpleNamespace(memory=SimpleNamespace(control=control))
+    program.send_signal(signal.SIGSTOP)
+    wait_until(lambda: process_state(program.pid) == "stopped", "it is stopped")
+    assert member_pids(parts, [shell.pid] * 3) == [shell.pid, shell.pid, program.pid]
+    program.kill()
+    program.wait()
+    assert member_pids(parts, [shell.pid] * 3) == [shell.pid] * 3
+    shell.kill()
+    shell.wait()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import linecache
-import os
 import re
 import sysconfig
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+from shrimpmx.cluster.engine.leftovers import signal_member
 from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.silence import is_finalizing, repeated
 from shrimpmx.cluster.engine.trace_text import trace_text
@@ -41,10 +41,24 @@ def process_state(pid: int) -> str:
     return words.get(letter, "gone" if letter in "ZX" else letter)
 
 
-def dump(parts: RunParts, pids: list[int]) -> str:
+def member_pids(parts: RunParts, pids: Sequence[int]) -> list[int]:
+    """The pids of a run's processes; `pids`: those that the supervisor started, in the same order.
+
+    A rank's program may be a child of the process that was started, as of a shell.
+    """
+    control = parts.memory.control
+    found = []
+    for index, started in enumerate(pids):
+        joined = int(control.runner_info(index)["pid"])
+        elsewhere = joined not in (0, started) and process_state(joined) != "gone"
+        found.append(joined if elsewhere else started)
+    return found
+
+
+def dump(parts: RunParts, pids: Sequence[int]) -> str:
     """Everything about the run at this moment, as text. Asks every process for its stack.
 
-    `pids`: of the processes that the supervisor started, in the placement's order.
+    `pids`: of the run's processes, in the placement's order.
     """
     states = [process_state(pid) for pid in pids]
     _ask_for_stacks(parts, pids, states)
@@ -55,7 +69,7 @@ def dump(parts: RunParts, pids: list[int]) -> str:
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def suspects(parts: RunParts, pids: list[int]) -> list[str]:
+def suspects(parts: RunParts, pids: Sequence[int]) -> list[str]:
     """Names of the processes to blame: stopped ones, else ranks that are not done, else all."""
     control = parts.memory.control
     infos = [control.runner_info(index) for index in range(control.runners_count)]
@@ -135,7 +149,7 @@ def repeats(parts: RunParts) -> str:
     return f"; {told}" if told else ""
 
 
-def _ask_for_stacks(parts: RunParts, pids: list[int], states: list[str]) -> None:
+def _ask_for_stacks(parts: RunParts, pids: Sequence[int], states: list[str]) -> None:
     asked = []
     plans = parts.placement.processes
     for index, (plan, pid, state) in enumerate(zip(plans, pids, states, strict=True)):
@@ -144,9 +158,8 @@ def _ask_for_stacks(parts: RunParts, pids: list[int], states: list[str]) -> None
         if plan.role == "rank" and parts.spec.ranks[plan.agents[0].number].launch is not None:
             can_write = can_write and not is_finalizing(parts.memory.control, index)
         if state not in ("gone", "stopped") and can_write:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, DUMP_SIGNAL)
-                asked.append(plan.name)
+            signal_member(pid, parts.memory.identity, DUMP_SIGNAL)
+            asked.append(plan.name)
     until = time.monotonic() + STACK_LIMIT_S
     while time.monotonic() < until and not all(_stack(parts, name) for name in asked):
         time.sleep(0.01)
@@ -162,7 +175,7 @@ def _stack(parts: RunParts, name: str) -> str:
     return start + marker if rest else text
 
 
-def _processes(parts: RunParts, pids: list[int], states: list[str]) -> str:
+def _processes(parts: RunParts, pids: Sequence[int], states: list[str]) -> str:
     control = parts.memory.control
     lines = [f"processes (stop word: {control.stop_state()}):"]
     for index, (plan, pid, state) in enumerate(

@@ -385,7 +385,7 @@ class _Run:
         return True
 
     def _give_up(self) -> None:
-        pids = self._pids()
+        pids = diagnosis.member_pids(self.parts, self._pids())
         blamed = self._blamed(pids)
         states = {
             plan.name: diagnosis.process_state(pid)

@@ -17,7 +17,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from shrimpmx.cluster.engine.leftovers import end_marked, kill_member, processes_of
+from shrimpmx.cluster.engine.leftovers import end_marked, processes_of, signal_member
 from shrimpmx.cluster.rank.channel import unlink_queue
 from shrimpmx.native.cores import set_process_name
 from shrimpmx.native.segment import RunIdentity, unlink_segment
@@ -67,7 +67,7 @@ def _watch(supervisor: int, identity: RunIdentity, segments: Sequence[str], queu
     for pid in left:
         with contextlib.suppress(ProcessLookupError):
             pidfds.append(os.pidfd_open(pid))
-        kill_member(pid, identity)
+        signal_member(pid, identity)
     end_marked(identity)
     for name in segments:
         unlink_segment(name)

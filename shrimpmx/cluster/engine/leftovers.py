@@ -87,7 +87,7 @@ def find_leftovers() -> Leftovers:
 def remove_leftovers(found: Leftovers) -> None:
     """End the processes and remove the names of `found`; what is gone meanwhile is fine."""
     for pid, identity in found.processes:
-        kill_member(pid, identity)
+        signal_member(pid, identity)
     for name in found.segments:
         unlink_segment(name)
     for name in found.queues:
@@ -96,15 +96,15 @@ def remove_leftovers(found: Leftovers) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def kill_member(pid: int, identity: RunIdentity) -> None:
-    """Kill a process that was of a run when it was listed, if it still is.
+def signal_member(pid: int, identity: RunIdentity, number: int = signal.SIGKILL) -> None:
+    """Send a signal to a process that was of a run when it was listed, if it still is.
 
     Its pid may be another process's by now. A pidfd is of one process for ever, so that what is
     seen of the pid while it is open, and the signal, go to the same one.
     """
     with contextlib.suppress(ProcessLookupError, PermissionError), _pidfd(pid) as pidfd:
         if _maps(pid, identity.segment_name("")) or _is_marked(Path(f"/proc/{pid}"), identity):
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            signal.pidfd_send_signal(pidfd, number)
 
 
 @contextlib.contextmanager
@@ -159,7 +159,7 @@ def end_marked(identity: RunIdentity) -> None:
         if not found:
             return
         for pid in found:
-            kill_member(pid, identity)
+            signal_member(pid, identity)
         time.sleep(0.001)
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from shrimpmx.cluster.engine.diagnosis import process_state
+from shrimpmx.cluster.engine.diagnosis import member_pids, process_state
 from shrimpmx.cluster.engine.parts import RunParts
 
 # Between two looks. A process is named when two of them have found it stopped: one alone may fall
@@ -40,19 +40,16 @@ class StoppedProcesses:
     def _find(self, pids: Sequence[int], pidfds: Sequence[int]) -> dict[str, int]:
         """The pids of those that are stopped, by name."""
         found = {}
-        control = self._parts.memory.control
-        plans = self._parts.placement.processes[: len(pids)]
-        for index, (plan, pid, pidfd) in enumerate(zip(plans, pids, pidfds, strict=True)):
-            # A rank's program may be a child of the process that was started, as of a shell.
-            member = control.runner_info(index)["pid"] or pid
-            if member == pid and _child_is_stopped(pidfd):
-                found[plan.name] = pid
-            elif member != pid and process_state(member) == "stopped":
+        members = member_pids(self._parts, pids)
+        plans = self._parts.placement.processes
+        for plan, pid, member, pidfd in zip(plans, pids, members, pidfds, strict=True):
+            stopped = process_state(member) == "stopped" if member != pid else _is_stopped(pidfd)
+            if stopped:
                 found[plan.name] = member
         return found
 
 
-def _child_is_stopped(pidfd: int) -> bool:
+def _is_stopped(pidfd: int) -> bool:
     # Hundreds of times quicker than a look at /proc, which would take its time from the run.
     try:
         return os.waitid(os.P_PIDFD, pidfd, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
