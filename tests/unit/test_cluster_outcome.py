@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.place.placement import place
+from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.study.execute import outcome_of
 
 NOWHERE: Any = None
 
@@ -27,3 +31,10 @@ def test_the_longest_of_times_is_not_subtracted() -> None:
         counters_before={"node0.nic": {"irq_deferred_longest_ns": 600}},
     )
     assert result.worked("node0.nic") == longest
+
+
+def test_an_outcome_tells_of_pauses() -> None:
+    spec = ClusterSpec(ranks=(RankSpec(0, "pingpong"), RankSpec(1, "pingpong")))
+    placement = place(spec, Topology.from_synthetic("core:4 pu:1"))
+    assert outcome_of(spec, ClusterResult(placement)).pauses == 0
+    assert outcome_of(spec, ClusterResult(placement, pauses=2, paused_s=1.5)).pauses == 2
