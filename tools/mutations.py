@@ -55,6 +55,13 @@ MUTATIONS = (
         ("test_native_orderings.py",),
     ),
     Mutation(
+        "trace-overwrites-before-it-counts",
+        "shrimpmx/native/trace.h",
+        "release_fence(); /* T2",
+        "/* T2",
+        ("test_native_orderings.py",),
+    ),
+    Mutation(
         "futex-without-compare",
         "shrimpmx/native/futex.h",
         "FUTEX_WAIT, seen,",
@@ -175,6 +182,13 @@ MUTATIONS = (
         ("test_host_regions.py",),
     ),
     Mutation(
+        "copy-believed-without-a-second-look",
+        "shrimpmx/host/local.pyx",
+        "if not region_copy_holds(driver.node.header, source.descriptor, source.region):",
+        "if source.region == NULL:",
+        ("test_host_local.py",),
+    ),
+    Mutation(
         "event-ring-overwrites",
         "shrimpmx/host/event_ring.h",
         "        if (writer->next - writer->released_seen >= writer->entries)\n"
@@ -202,6 +216,13 @@ MUTATIONS = (
         "request.number < oldest.number)",
         "request.number > oldest.number)",
         ("test_mx_match.py",),
+    ),
+    Mutation(
+        "handler-never-rests",
+        "shrimpmx/cluster/engine/runner.pyx",
+        "self.nap(awake_ns // WORK_PER_REST + 1)",
+        "self.nap(NAP_NS)",
+        ("test_cluster_runner.py",),
     ),
 )
 
