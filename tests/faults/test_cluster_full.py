@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from support.clusters import generator_stream, run, stream_pair
+from support.clusters import generator_stream, pingpong_pair, run, stream_pair
+from support.users import needs_namespaces, with_own_mounts
 
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
-from shrimpmx.errors import DeadlineError, SegmentError
+from shrimpmx.errors import AgentError, DeadlineError, SegmentError
 from shrimpmx.native.segment import SEGMENT_NODE, Segment, list_segments
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
@@ -52,6 +55,20 @@ def test_a_run_that_ends_late_tells_which_ring_lost_packets() -> None:
     spec = replace(stream_pair(20, 30_000, 4, wait=BLOCK, nic=nic, mx=mx), deadline_s=4)
     with pytest.raises(DeadlineError, match=r"\d+ packets .*rx_ring_entries=16"):
         run(spec)
+
+
+@needs_namespaces
+def test_a_full_scratch_directory_is_one_sentence(tmp_path: Path) -> None:
+    def work() -> None:
+        tempfile.tempdir = str(tmp_path)
+        with pytest.raises(AgentError, match="No space left on device; set TMPDIR") as caught:
+            run(pingpong_pair(200, wait=BLOCK))
+        assert caught.value.traceback.rstrip().rpartition("\n")[2].startswith("shrimpmx.errors.")
+        assert not list(tmp_path.iterdir())
+
+    # Processes of another namespace of pids would take the run for dead by its names.
+    shm = ("tmpfs", "size=512m", "/dev/shm")
+    with_own_mounts(work, ("tmpfs", "size=4k", str(tmp_path)), shm)
 
 
 def _burst(context: MxRank) -> RankSamples:

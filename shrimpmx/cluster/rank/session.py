@@ -24,7 +24,7 @@ from shrimpmx.cluster.rank.memory import RankMemory
 from shrimpmx.cluster.rank.meter import Meter
 from shrimpmx.cluster.rank.samples import save_samples
 from shrimpmx.cluster.rank.settle import settle
-from shrimpmx.errors import AbortedError, AgentError, InputError, ShrimpmxError
+from shrimpmx.errors import AbortedError, AgentError, InputError, MachineError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.wait.names import make_strategy
@@ -196,9 +196,15 @@ class RankSession:
 
     def _save(self) -> None:
         directory = Path(self._plan.directory)
-        if self._meter.counters:
-            (directory / COUNTERS_BEFORE).write_text(json.dumps(self._meter.counters))
-        save_samples(directory / f"{self._me.name}.npz", self.rank.samples)
+        try:
+            if self._meter.counters:
+                (directory / COUNTERS_BEFORE).write_text(json.dumps(self._meter.counters))
+            save_samples(directory / f"{self._me.name}.npz", self.rank.samples)
+        except OSError as error:
+            raise MachineError(
+                f"what it measured cannot be kept in {directory}: {error.strerror}; set TMPDIR to "
+                "a directory with room"
+            ) from None
 
     def _linger(self) -> None:
         look_ns = LINGER_LOOK_NS
