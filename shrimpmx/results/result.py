@@ -148,7 +148,7 @@ class ResultDirectory:
 
     def prepare(self, resume: bool, advice: str = RESUME_OR_ANOTHER) -> None:
         """Make the directory. InputError unless it is new, empty, or to be resumed, and writable;
-        also if it is another user's, whose links lie there, or may.
+        another user's is refused, who may set links in it.
 
         What lies there is looked at before anything is written; `advice` on a result that does.
         """
