@@ -265,9 +265,17 @@ def _wait(ranks: int, given: Scenario) -> str:
     """
     cpus = given.parameters.get("cpus") or os.sched_getaffinity(0)
     count = len(cpus) if isinstance(cpus, tuple | set) else 1
-    nodes = given.parameters["nodes"]
     # A handler preempts the rank of its core, so it needs no CPU of its own.
-    nics = min(nodes, ranks) if isinstance(nodes, int) else 1
+    nics = _nodes_in_use(ranks, given)
     if nics > 1:
         return "block" if ranks + nics > count else "spin-block"
     return "sched" if ranks > count else "spin-block"
+
+
+def _nodes_in_use(ranks: int, given: Scenario) -> int:
+    """The nodes that get ranks; 1 where their number is none, which is refused later."""
+    nodes, cores = given.parameters["nodes"], given.parameters.get("cores")
+    if not isinstance(nodes, int):
+        return 1
+    fills = given.parameters["map_by"] == "core" and isinstance(cores, int) and cores > 0
+    return min(nodes, -(-ranks // cores) if fills else ranks)

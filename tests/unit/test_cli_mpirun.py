@@ -93,6 +93,9 @@ def test_ranks_that_share_cpus_give_them_up(monkeypatch: pytest.MonkeyPatch) -> 
     assert [wait(cpus, "3") for cpus in (2, 4, 5)] == ["block", "block", "spin-block"]
     assert [wait(cpus, "3", "--nodes", "3") for cpus in (5, 6)] == ["block", "spin-block"]
     assert [wait(cpus, "1", "--nodes", "2") for cpus in (1, 2)] == ["spin-block"] * 2
+    one_node = ("--map-by", "core", "--set", "cores=3")
+    assert [wait(cpus, "3", *one_node) for cpus in (2, 3)] == ["sched", "spin-block"]
+    assert wait(5, "4", *one_node) == "block"
 
 
 def test_ranks_have_the_cpus_that_were_named() -> None:
