@@ -139,8 +139,8 @@ def test_what_is_sent_again_is_summed_by_kind() -> None:
     assert repeated([{"resent_messages": 0, "polls": 4}]) == ""
     blocks = ("pull_timeout_handler_first_block", "pull_timeout_handler_nonfirst_block")
     handler = dict.fromkeys(blocks, 2)
-    words = repeated([{"resent_messages": 3}, handler, handler])
-    assert words == "sent again: 3 messages of ranks and 8 requests for parts of large ones"
+    words = repeated([{"resent_messages": 1}, handler, handler])
+    assert words == "sent again: 1 message of ranks and 8 requests for parts of large ones"
 
 
 def test_unexpected_messages_are_said() -> None:

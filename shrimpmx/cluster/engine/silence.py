@@ -12,8 +12,8 @@ FINALIZE = "MPI_Finalize"
 MOVES = ("recv_messages", "recv_unexpected", "recv_pull_reply", "dmarecv_pull_reply")
 # What is sent again: by ranks, and by the handlers of those who receive large messages.
 REPEATS = {
-    "messages of ranks": ("resent_messages",),
-    "requests for parts of large ones": (
+    "message{s} of ranks": ("resent_messages",),
+    "request{s} for parts of large ones": (
         "pull_timeout_handler_first_block",
         "pull_timeout_handler_nonfirst_block",
     ),
@@ -128,7 +128,9 @@ def repeated(counters: Collection[Mapping[str, int]]) -> str:
         words: sum(counted.get(name, 0) for counted in counters for name in names)
         for words, names in REPEATS.items()
     }
-    told = [f"{count} {words}" for words, count in sums.items() if count]
+    told = [
+        f"{count} {words.format(s='s' * (count > 1))}" for words, count in sums.items() if count
+    ]
     return f"sent again: {' and '.join(told)}" if told else ""
 
 
