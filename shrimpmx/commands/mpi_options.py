@@ -277,5 +277,6 @@ def _nodes_in_use(ranks: int, given: Scenario) -> int:
     nodes, cores = given.parameters["nodes"], given.parameters.get("cores")
     if not isinstance(nodes, int):
         return 1
-    fills = given.parameters["map_by"] == "core" and isinstance(cores, int) and cores > 0
-    return min(nodes, -(-ranks // cores) if fills else ranks)
+    if given.parameters["map_by"] == "core" and isinstance(cores, int) and cores > 0:
+        return min(nodes, -(-ranks // cores))
+    return min(nodes, ranks)
