@@ -189,6 +189,13 @@ MUTATIONS = (
         ("test_host_local.py",),
     ),
     Mutation(
+        "sleepers-left-by-the-dead",
+        "shrimpmx/host/endpoint.pyx",
+        "    node.control.rouse_all()\n",
+        "",
+        ("test_host_busy_poll.py",),
+    ),
+    Mutation(
         "event-ring-overwrites",
         "shrimpmx/host/event_ring.h",
         "        if (writer->next - writer->released_seen >= writer->entries)\n"

@@ -15,9 +15,11 @@ from support.clusters import run
 from support.conditions import wait_until
 from support.deaths import give_lock, take_lock
 
+from shrimpmx.cluster.engine import forked
 from shrimpmx.cluster.engine.diagnosis import process_state
 from shrimpmx.cluster.engine.forked import LOGGER
 from shrimpmx.cluster.engine.memory import node_layout
+from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.nics.ethernet import Ethernet
 from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
@@ -143,9 +145,23 @@ def held_by_a_stopped_rank() -> ClusterSpec:
     return spec
 
 
-def test_a_deadline_comes_though_a_stopped_process_holds_a_lock() -> None:
+def test_a_deadline_comes_though_a_stopped_process_holds_a_lock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs: list[forked._Run] = []
+    begin = forked._Run.run
+
+    def noted(this: forked._Run) -> ClusterResult:
+        runs.append(this)
+        return begin(this)
+
+    def be_late(_node: Node, _closed: bool) -> None:
+        runs[0].until = 0.0
+
+    monkeypatch.setattr(forked._Run, "run", noted)
+    when_closed(monkeypatch, be_late)
     with pytest.raises(DeadlineError, match=r"because of rank1 \(stopped\)"):
-        run(held_by_a_stopped_rank(), deadline_s=1.5)
+        run(held_by_a_stopped_rank())
 
 
 def test_ctrl_c_comes_though_a_stopped_process_holds_a_lock(
