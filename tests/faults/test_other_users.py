@@ -23,6 +23,7 @@ from support.users import (
 )
 
 from shrimpmx.cli import main
+from shrimpmx.cluster.engine import leftovers
 from shrimpmx.cluster.engine.leftovers import find_leftovers, processes_of, remove_leftovers
 from shrimpmx.cluster.live.attach import AttachedRun
 from shrimpmx.cluster.live.runs import counters_now, live_runs
@@ -157,6 +158,27 @@ def test_a_queue_of_another_user_is_not_joined(dead: RunIdentity) -> None:
             ControlChannel.join(dead)
     finally:
         posix_ipc.unlink_message_queue(name)
+
+
+@needs_namespaces
+def test_only_own_queues_are_left_over(dead: RunIdentity, tmp_path: Path) -> None:
+    own = dead.segment_name(QUEUE)
+    theirs = RunIdentity("theirs", dead.pid, dead.start_ticks).segment_name(QUEUE)
+
+    def work() -> None:
+        leftovers.MQUEUE = tmp_path
+        for name in (own, theirs):
+            posix_ipc.MessageQueue("/" + name, posix_ipc.O_CREX).close()
+        os.chown(tmp_path / theirs, ANOTHER, ANOTHER)
+        try:
+            found = find_leftovers().queues
+            assert own in found
+            assert theirs not in found
+        finally:
+            for name in (own, theirs):
+                posix_ipc.unlink_message_queue("/" + name)
+
+    with_own_mounts(work, ("mqueue", "rw", str(tmp_path)))
 
 
 @needs_two_users
