@@ -118,6 +118,8 @@ class Forked:
                 f"interrupted by {what_interrupted(interrupt)}; points already measured are kept",
                 signal_of(interrupt),
             ) from None
+        except BrokenPipeError:  # the reader of its output has gone
+            raise
         except OSError as error:
             raise MachineError(
                 f"the run could not be set up: {error.strerror or error}; `ulimit -a` shows the "
@@ -206,6 +208,9 @@ class _Run:
                 self._collect()
             self.result.pauses, self.result.paused_s = self.pauses.count, self.pauses.seconds
             return self.result
+        except KeyboardInterrupt:
+            self.tagged.hurry()
+            raise
         finally:
             # A first Ctrl-C, now that the run is over, must not cut the clean-up short.
             with interrupts_held():
@@ -215,7 +220,6 @@ class _Run:
                         end_marked(identity)
                         self.mpi.finish()
                     memory.close()
-                self.tagged.finish()
                 if channel is not None:
                     channel.close()
                 if janitor is not None:
@@ -223,6 +227,7 @@ class _Run:
                 self.selector.close()
                 if scratch is not None:
                     shutil.rmtree(scratch, ignore_errors=True)
+            self.tagged.finish()
 
     # -- phases ---------------------------------------------------------
 
@@ -288,7 +293,7 @@ class _Run:
             times = [timed[0] for timed in [*self.faults, *self.resume]]
             times.append(self.stopped.look(now, self._pids(), self.pidfds))
             left = min([self.until, *times, now + PULSE_S]) - now
-            left = min(left, self.lost.close(), self.mpi.look(self._pids()))
+            left = min(left, self.lost.close(), self.tagged.look(), self.mpi.look(self._pids()))
             events = self.selector.select(max(0.0, left))
             # Messages first: a process that reports and then exits has reported.
             self._read_messages(what)
