@@ -1,5 +1,6 @@
 # make demo    a first run: ping-pong under four coalescing strategies, as a table
 # make test    the test suite (make test TESTS=tests/unit for a part of it)
+# make schedules  small clusters under drawn orders of steps, with deaths (SEEDS=1-200)
 # make bench   the figures of docs/performance.md on this machine
 # make lint    all style and type checks
 # make clean   forget everything that was built
@@ -11,6 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS := $(shell nproc)
 TESTS ?= tests/unit tests/integration tests/faults tests/tidy
+SEEDS ?= 1-200
 
 COMPILED := $(shell find shrimpmx -name '*.pyx' -o -name '*.pxd' -o -name '*.h') \
 	$(addprefix shrimpmx/mpi/,front.c functions.py generate.py)
@@ -19,7 +21,7 @@ PACKAGE := setup.cfg setup.py pyproject.toml
 # Where this is set, each of the many commands that the tests start would compile all Python again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test schedules bench lint clean
 
 demo: $(VENV)/built
 	$(BIN)/shrimpmx run scenarios/smoke/pingpong.py
@@ -31,6 +33,9 @@ ALONE := $(filter-out $(BESIDE),$(TESTS))
 test: $(VENV)/built $(VENV)/tools
 	$(if $(BESIDE),$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(BESIDE))
 	$(if $(ALONE),$(BIN)/python -m pytest $(ALONE))
+
+schedules: $(VENV)/built
+	$(BIN)/python tools/schedules.py --seeds $(SEEDS)
 
 bench: $(VENV)/built
 	$(BIN)/shrimpmx bench
