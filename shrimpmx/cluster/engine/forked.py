@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from shrimpmx.cluster.engine import diagnosis
+from shrimpmx.cluster.engine.agent_faults import AgentFaults
 from shrimpmx.cluster.engine.ending import (
     FirstInterrupt,
     interrupts_held,
@@ -50,7 +51,7 @@ from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.rules import program_problems
-from shrimpmx.cluster.spec import AgentFault, ClusterSpec, check_workloads
+from shrimpmx.cluster.spec import ClusterSpec, check_workloads
 from shrimpmx.errors import (
     AgentError,
     DeadlineError,
@@ -177,8 +178,7 @@ class _Run:
         self.pidfds: list[int] = []
         self.waiting_for: set[str] = set()
         self.exited: set[int] = set()
-        self.resume: list[tuple[float, int]] = []
-        self.faults: list[tuple[float, AgentFault]] = []
+        self.faults = AgentFaults(spec.agent_faults, placement)
         self.selector = selectors.DefaultSelector()
         self.tagged = TaggedOutput(self.selector)
         self.pauses = Pauses()
@@ -255,11 +255,7 @@ class _Run:
             len(self.placement.topology.cpus),
             self.result.launch_s * 1e3,
         )
-        now = time.monotonic()
-        self.faults = sorted(
-            ((now + fault.after_s, fault) for fault in self.spec.agent_faults),
-            key=lambda timed: timed[0],
-        )
+        self.faults.begin(time.monotonic())
         ranks = {plan.name for plan in self.placement.processes if plan.role == "rank"}
         self.waiting_for = ranks - set(self.lost.why) - set(self.mpi.absent)
         self.began_ns = time.monotonic_ns()
@@ -289,10 +285,9 @@ class _Run:
         """Handle events until every process in `waiting_for` has reported `what`."""
         while self.waiting_for:
             now = self._moment()
-            self._apply_faults(now)
-            times = [timed[0] for timed in [*self.faults, *self.resume]]
-            times.append(self.stopped.look(now, self._pids(), self.pidfds))
-            left = min([self.until, *times, now + PULSE_S]) - now
+            due = self.faults.apply(now, self._signal)
+            due = min(due, self.stopped.look(now, self._pids(), self.pidfds))
+            left = min(self.until, due, now + PULSE_S) - now
             left = min(left, self.lost.close(), self.tagged.look(), self.mpi.look(self._pids()))
             events = self.selector.select(max(0.0, left))
             # Messages first: a process that reports and then exits has reported.
@@ -314,8 +309,7 @@ class _Run:
         if late_s:
             LOGGER.info("the run stood still for %.1f s", late_s)
             self.until += late_s
-            self.faults = [(moment + late_s, fault) for moment, fault in self.faults]
-            self.resume = [(moment + late_s, index) for moment, index in self.resume]
+            self.faults.postpone(late_s)
             self.mpi.note_pause()
         return now
 
@@ -432,28 +426,14 @@ class _Run:
         found = [name for name in diagnosis.suspects(self.parts, pids) if name not in ended]
         return found or [plan.name for plan in plans if plan.name in self.waiting_for]
 
-    def _apply_faults(self, now: float) -> None:
-        while self.faults and self.faults[0][0] <= now:
-            _, fault = self.faults.pop(0)
-            index = self.placement.process_index(fault.process)
-            LOGGER.info("fault: %s %s", fault.action, fault.process)
-            if fault.action == "kill":
-                self._hurry(index)
-                self._signal(index, signal.SIGKILL)
-            else:
-                self._signal(index, signal.SIGSTOP)
-                if fault.stop_for_s > 0:
-                    self.resume.append((now + fault.stop_for_s, index))
-        for moment, index in [timed for timed in self.resume if timed[0] <= now]:
-            self.resume.remove((moment, index))
-            self._signal(index, signal.SIGCONT)
-
     # -- the end --------------------------------------------------------
 
     def _pids(self) -> list[int]:
         return [process.pid or 0 for process in self.processes]
 
-    def _signal(self, index: int, number: int) -> None:
+    def _signal(self, index: int, number: signal.Signals) -> None:
+        if number == signal.SIGKILL:
+            self._hurry(index)
         # By pidfd: a pid that came round again can never be hit.
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfds[index], number)
