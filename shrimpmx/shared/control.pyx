@@ -53,7 +53,7 @@ def counter_names(kind: str) -> list:
 
 cdef dict _message(const shown_message *message):
     return {
-        "kind": SHOWN_KINDS[message.kind],
+        "kind": SHOWN_KINDS[message.kind] if message.kind < len(SHOWN_KINDS) else "nothing",
         "peer": message.peer,
         "world_peer": message.world_peer,
         "tag": message.tag,

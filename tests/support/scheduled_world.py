@@ -93,9 +93,9 @@ class Scene:
             messages=rng.randint(1, 12),
             entries=rng.choice((32, 256)),
             local=rng.random() < 0.4,
-            victim=rng.choice((None, 0, 2, 3)),
+            victim=rng.choice((None, None, None, 0, 2, 3)),
             dies_at=some_point(rng),
-            stalled=rng.choice((None, *range(SUPERVISOR))),
+            stalled=rng.choice((None, rng.randrange(SUPERVISOR))),
             stalls_at=some_point(rng),
         )
 
@@ -175,6 +175,7 @@ class World:
             connected = self.end_of(rank, endpoint, endpoint.iconnect(*self.seats[rank ^ 1]))
             if connected is not None and connected.code == "success":
                 return connected.source
+            SCHEDULER.schedule_pause()
         return None
 
     def exchange(self, rank: int, endpoint: Endpoint, partner: Any) -> None:
