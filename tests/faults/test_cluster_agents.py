@@ -80,8 +80,8 @@ def test_a_stopped_agent_is_named_at_the_deadline(process: str, tmp_path: Path) 
     company = COMPANY if re.match("hog|nice|spinner", process) else ()
     spec = endless("stop", process, company)
     name = spec.agent_faults[0].process
-    with pytest.raises(AgentError, match=rf"did not end within 1 s because of {name} \(stopped\)"):
-        run(spec, deadline_s=1.0, directory=tmp_path)
+    with pytest.raises(AgentError, match=rf"did not end within 2 s because of {name} \(stopped\)"):
+        run(spec, deadline_s=2.0, directory=tmp_path)
     dump = (tmp_path / "deadline.txt").read_text()
     assert f"stack of {name}:\n  (none: the process is stopped)" in dump
     for part in ("processes (stop word: no)", "counters that are not zero", "rings that are not"):
