@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from shrimpmx.errors import InputError, MxError
 from shrimpmx.mx.endpoint import Endpoint
-from shrimpmx.mx.handles import Partner, Request, Status
+from shrimpmx.mx.handles import Partner, Status
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.counter_texts import LONGEST
+from shrimpmx.workloads.silence import PATIENCE_NS, ask
 
 MATCH = 0x616E6174
 # Between two looks at an agent's work while the network is quiet, ns (ours).
@@ -78,7 +79,7 @@ def send_messages(
     for number in range(messages.count):
         stamp(data, number)
         sent[number] = endpoint.host.now_ns()
-        _finish(endpoint, endpoint.isend(data, partner, MATCH), number)
+        _check(endpoint.wait(endpoint.isend(data, partner, MATCH)), number)
         done[number] = endpoint.host.now_ns()
         keep_quiet(endpoint, round(messages.quiet_ns * draw.uniform(1.0, 1.5)))
         after = control.counters()
@@ -88,17 +89,22 @@ def send_messages(
     return {"sent_ns": sent[skip:], "acknowledged_ns": done[skip:], **counted(tables[skip:])}
 
 
-def receive_messages(endpoint: Endpoint, messages: Messages) -> Arrays:
+def receive_messages(endpoint: Endpoint, partner: Partner, messages: Messages) -> Arrays:
     """Receive them, each posted before it is sent, and check every byte.
 
-    Returns "received_ns": when each receive was done (int64, run clock).
+    Returns "received_ns": when each receive was done (int64, run clock). MxError if `partner`,
+    which sends them, dies.
     """
     expected = pattern(messages.size_bytes)
     buffers = [np.zeros(max(1, messages.size_bytes), dtype=np.uint8) for _ in range(2)]
     received = np.zeros(messages.count, dtype=np.int64)
     request = endpoint.irecv(_part(buffers[0], messages), MATCH)
     for number in range(messages.count):
-        status = _finish(endpoint, request, number)
+        status = endpoint.wait(request, PATIENCE_NS + messages.quiet_ns)
+        while status is None:
+            ask(endpoint, partner)
+            status = endpoint.wait(request, PATIENCE_NS)
+        _check(status, number)
         received[number] = endpoint.host.now_ns()
         if number + 1 < messages.count:
             request = endpoint.irecv(_part(buffers[(number + 1) % 2], messages), MATCH)
@@ -113,11 +119,9 @@ def _part(buffer: NDArray[np.uint8], messages: Messages) -> NDArray[np.uint8]:
     return buffer[: messages.size_bytes]
 
 
-def _finish(endpoint: Endpoint, request: Request, number: int) -> Status:
-    status = endpoint.wait(request)
+def _check(status: Status | None, number: int) -> None:
     if status is None or status.code != "success":
         raise MxError(f"message {number} ended with {status}", "failed")
-    return status
 
 
 def pattern(size_bytes: int) -> NDArray[np.uint8]:

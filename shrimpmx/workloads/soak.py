@@ -17,6 +17,7 @@ from shrimpmx.errors import MxError
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request, Status
 from shrimpmx.shared.host import Host
+from shrimpmx.workloads.silence import PATIENCE_NS, ask
 
 SIZE_MAX_BYTES = 1 << 20
 # (share, longest): mostly small, as applications send; some of every class (ours).
@@ -81,14 +82,22 @@ class Soak:
         self.bytes_received = 0
 
     def run(self, report: Callable[[], None] | None = None) -> None:
-        """Exchange everything; MxError at the first message that is not as it must be."""
+        """Exchange everything; MxError at the first message that is not as it must be, or if the
+        partner dies.
+        """
         for slot in range(min(self.plan.window, self.plan.messages)):
             self._post(slot)
+        looks = 0  # in a row that found nothing
         while self.received < self.plan.messages or self.sends_done < self.plan.messages:
             self._fill()
             status = self.endpoint.wait_any(timeout_ns=LOOK_NS)
+            looks += 1
             if status is not None:
                 self._take(status)
+                looks = 0
+            elif looks * LOOK_NS >= PATIENCE_NS:
+                ask(self.endpoint, self.partner)
+                looks = 0
             if report is not None:
                 report()
         self.endpoint.drain()

@@ -6,16 +6,21 @@ import numpy as np
 import pytest
 from support.virtual_world import FLIGHT_NS, Ranks
 
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, MxError
+from shrimpmx.mx.endpoint import Endpoint
+from shrimpmx.mx.handles import Partner
 from shrimpmx.workloads.anatomy import (
     Messages,
     counted,
+    keep_quiet,
     moved,
     pattern,
     receive_messages,
     send_messages,
     stamp,
 )
+from shrimpmx.workloads.silence import PATIENCE_NS
+from shrimpmx.workloads.soak import Plan, Soak
 
 QUIET_NS = 2_000_000
 
@@ -26,7 +31,7 @@ def test_each_message_is_timed_and_counted(size_bytes: int, packets: int) -> Non
     messages = Messages(size_bytes, iterations=3, warmup=1, quiet_ns=QUIET_NS)
     sent, received = ranks.run(
         lambda one, partner: send_messages(one, partner, messages, one.control),
-        lambda other, _partner: receive_messages(other, messages),
+        lambda other, partner: receive_messages(other, partner, messages),
     )
     took_ns = received["received_ns"] - sent["sent_ns"]
     assert took_ns.shape == (3,)
@@ -36,6 +41,42 @@ def test_each_message_is_timed_and_counted(size_bytes: int, packets: int) -> Non
     kinds = ("recv_tiny", "recv_small", "recv_medium_frag")
     arrived = sum(sent[name] for name in recv if name.endswith(kinds))
     assert np.array_equal(arrived, [packets] * 3)
+
+
+def test_a_receiver_hears_that_the_sender_has_gone() -> None:
+    messages = Messages(0, iterations=3, warmup=0, quiet_ns=QUIET_NS)
+    with pytest.raises(MxError, match="closed"):
+        Ranks().run(
+            lambda one, _partner: one.close(),
+            lambda other, partner: receive_messages(other, partner, messages),
+        )
+
+
+def test_a_receiver_waits_on_for_a_sender_that_is_only_slow() -> None:
+    messages = Messages(0, iterations=2, warmup=0, quiet_ns=QUIET_NS)
+
+    def send_late(one: Endpoint, partner: Partner) -> None:
+        keep_quiet(one, 3 * PATIENCE_NS)
+        send_messages(one, partner, messages, one.control)
+
+    _, received = Ranks().run(
+        send_late, lambda other, partner: receive_messages(other, partner, messages)
+    )
+    assert len(received["received_ns"]) == 2
+
+
+def test_a_soak_hears_that_its_partner_has_gone() -> None:
+    """All that it sent has arrived; what it is to receive never comes."""
+    plan = Plan(seed=1, messages=1, window=1)
+
+    def take_and_go(one: Endpoint, partner: Partner) -> None:
+        soak = Soak(one, partner, 0, plan)
+        one.recv(soak.buffers[0])
+        keep_quiet(one, QUIET_NS)
+        one.close()
+
+    with pytest.raises(MxError, match="closed"):
+        Ranks().run(take_and_go, lambda other, partner: Soak(other, partner, 1, plan).run())
 
 
 def test_only_counters_that_went_on_are_kept() -> None:

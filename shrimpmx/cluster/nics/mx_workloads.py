@@ -75,7 +75,7 @@ def _anatomy(rank: MxRank) -> RankSamples:
     )
     if rank.number < rank.peer:
         return send_messages(rank.endpoint, rank.partner, messages, rank.control)
-    return receive_messages(rank.endpoint, messages)
+    return receive_messages(rank.endpoint, rank.partner, messages)
 
 
 def _soak(rank: MxRank) -> RankSamples:
