@@ -1,6 +1,7 @@
 # make demo    a first run: ping-pong under four coalescing strategies, as a table
 # make test    the test suite (make test TESTS=tests/unit for a part of it)
 # make schedules  small clusters under drawn orders of steps, with deaths (SEEDS=1-200)
+# make chaos   random runs whose processes are killed, stopped and throttled (MINUTES=1)
 # make bench   the figures of docs/performance.md on this machine
 # make lint    all style and type checks
 # make clean   forget everything that was built
@@ -13,6 +14,7 @@ BIN := $(VENV)/bin
 JOBS := $(shell nproc)
 TESTS ?= tests/unit tests/integration tests/faults tests/tidy
 SEEDS ?= 1-200
+MINUTES ?= 1
 
 COMPILED := $(shell find shrimpmx -name '*.pyx' -o -name '*.pxd' -o -name '*.h') \
 	$(addprefix shrimpmx/mpi/,front.c functions.py generate.py)
@@ -21,7 +23,7 @@ PACKAGE := setup.cfg setup.py pyproject.toml
 # Where this is set, each of the many commands that the tests start would compile all Python again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test schedules bench lint clean
+.PHONY: demo test schedules chaos bench lint clean
 
 demo: $(VENV)/built
 	$(BIN)/shrimpmx run scenarios/smoke/pingpong.py
@@ -36,6 +38,9 @@ test: $(VENV)/built $(VENV)/tools
 
 schedules: $(VENV)/built
 	$(BIN)/python tools/schedules.py --seeds $(SEEDS)
+
+chaos: $(VENV)/built $(VENV)/tools
+	$(BIN)/python tools/chaos.py --minutes $(MINUTES)
 
 bench: $(VENV)/built
 	$(BIN)/shrimpmx bench

@@ -1,0 +1,22 @@
+"""Some scenes of chaos: processes of random runs are killed, stopped and throttled."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from support.tree import ROOT
+
+SEEDS = "1-6"
+
+
+def test_some_scenes_have_no_finding() -> None:
+    program = [sys.executable, "tools/chaos.py", "--seeds", SEEDS]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        program, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].startswith("6 runs, ")
+    assert " 0 deaths" not in done.stdout

@@ -1,0 +1,347 @@
+"""Plays a scene of chaos: runs it in a process of its own, torments its processes, and looks what
+it has left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import posix_ipc
+
+from shrimpmx import cli
+from shrimpmx.cluster.engine.forked import Forked
+from shrimpmx.cluster.engine.leftovers import marked_processes, signal_member
+from shrimpmx.cluster.live.attach import AttachedRun
+from shrimpmx.cluster.rank.channel import QUEUE
+from shrimpmx.errors import AgentError, InterruptedRunError, SegmentError, ShrimpmxError
+from shrimpmx.native.cores import start_ticks
+from shrimpmx.native.segment import SEGMENT_TRACE, RunIdentity, Segment, list_segments
+from shrimpmx.native.trace import Trace
+from support.chaos_scenes import SUPERVISOR, Scene, Torment
+from support.chaos_verdicts import Deed, Outcome, Played, findings_of
+
+# Behind its deadline, or a death that ends it, a run ends within so long on a loaded machine.
+BOUND_S = 20.0
+# What is dying may finish to.
+SETTLE_S = 5.0
+# Between two looks: while a trace is followed or the run not yet found, and else.
+NEAR_S, FAR_S = 0.0001, 0.001
+FLUTTER_S = 0.002
+# Files of a scene, and the directory that its run has for files.
+OUTPUT, OUTCOME, STUCK, FILES = "output.txt", "outcome.json", "stuck.txt", "tmp"
+SIGNALS = {
+    "kill": signal.SIGKILL,
+    "stop": signal.SIGSTOP,
+    "hold": signal.SIGSTOP,
+    "flutter": signal.SIGSTOP,
+    "continue": signal.SIGCONT,
+    "interrupt": signal.SIGINT,
+}
+
+
+def play(scene: Scene, directory: Path) -> tuple[Played, list[str]]:
+    """Play a scene, with the new `directory` for its files; what came of it, and its findings."""
+    (directory / FILES).mkdir(parents=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        _supervise(scene, directory)
+    stage = Stage(scene, directory, pid)
+    try:
+        findings = stage.watch()
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+    finally:
+        stage.close()
+    return stage.played, findings
+
+
+def _supervise(scene: Scene, directory: Path) -> None:
+    """Be the supervisor of the scene's run, write down how it ended, and exit."""
+    try:
+        output = os.open(directory / OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        tempfile.tempdir = str(directory / FILES)
+        outcome = _run(scene, directory)
+        (directory / OUTCOME).write_text(json.dumps(asdict(outcome)))
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _run(scene: Scene, directory: Path) -> Outcome:
+    try:
+        if scene.spec is None:
+            return Outcome(cli.main(["mpirun", *scene.words]))
+        result = Forked(directory).run(scene.spec)
+    except ShrimpmxError as error:
+        print(f"shrimpmx: {error}", file=sys.stderr)
+        if isinstance(error, AgentError):
+            (directory / STUCK).write_text(error.traceback)
+        return Outcome(error.exit_code, str(error), isinstance(error, InterruptedRunError))
+    except KeyboardInterrupt:  # before the run, or behind it
+        return Outcome(128 + signal.SIGINT, interrupted=True)
+    return Outcome(0, lost=result.lost, samples=list(result.samples))
+
+
+@dataclass(frozen=True)
+class Scheduling:
+    """How the kernel schedules a process."""
+
+    policy: int
+    priority: int
+    nice: int
+
+    @classmethod
+    def of(cls, pid: int) -> Scheduling:
+        """That of a process now."""
+        policy, parameters = os.sched_getscheduler(pid), os.sched_getparam(pid)
+        return cls(policy, parameters.sched_priority, os.getpriority(os.PRIO_PROCESS, pid))
+
+    def give(self, pid: int) -> None:
+        """Have a process scheduled so."""
+        os.sched_setscheduler(pid, self.policy, os.sched_param(self.priority))
+        os.setpriority(os.PRIO_PROCESS, pid, self.nice)
+
+
+THROTTLED = {
+    "nice": Scheduling(os.SCHED_OTHER, 0, 19),
+    "idle": Scheduling(os.SCHED_IDLE, 0, 0),
+}
+
+
+class Stage:
+    """One run from outside: seen by its memory, tormented by signals to its processes."""
+
+    def __init__(self, scene: Scene, directory: Path, supervisor: int) -> None:
+        self.played = Played(scene)
+        self._scene, self._directory, self._supervisor = scene, directory, supervisor
+        self._owner = supervisor, start_ticks(supervisor)
+        self._began = time.monotonic()
+        self._run: AttachedRun | None = None
+        self._trace: tuple[Segment, Trace] | None = None
+        self._left = list(scene.torments)
+        self._reached: dict[Torment, float] = {}
+        self._later: list[tuple[float, str, int]] = []
+        self._before: dict[int, Scheduling] = {}
+        self._held: set[int] = set()
+
+    def watch(self) -> list[str]:
+        """Torment the run until it has ended; what must not be."""
+        limit = self._began + self._scene.deadline_s + BOUND_S
+        findings = []
+        while os.waitid(os.P_PID, self._supervisor, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            if time.monotonic() > min([limit, *self._ends()]):
+                findings.append("the run did not end in time")
+                self._end_it()
+                break
+            if self._run is None:
+                self._attach()
+            else:
+                self._torment(self._run)
+            near = self._run is None or any(torment.record for torment in self._left)
+            time.sleep(NEAR_S if near else FAR_S)
+        _, status = os.waitpid(self._supervisor, 0)
+        self._read(os.waitstatus_to_exitcode(status))
+        left = self._see_what_is_left()
+        return findings or [*findings_of(self.played), *left]
+
+    def close(self) -> None:
+        """Unmap the run's memory."""
+        if self._trace is not None:
+            segment, _ = self._trace
+            self._trace = None
+            segment.close()
+        if self._run is not None:
+            self._run.close()
+
+    # -- what the run does ------------------------------------------------
+
+    def _attach(self) -> None:
+        for _, identity, what in list_segments():
+            if identity.pid == self._supervisor and what == "control":
+                with contextlib.suppress(SegmentError):
+                    run = AttachedRun(identity)
+                    if self._scene.spec is not None and self._scene.spec.trace_entries:
+                        name = identity.segment_name("trace")
+                        segment = Segment.attach(name, SEGMENT_TRACE, writable=False)
+                        self._trace = segment, Trace.attach(segment)
+                    self._run = run
+
+    def _is_due(self, run: AttachedRun, torment: Torment) -> bool:
+        now = time.monotonic()
+        if torment not in self._reached and self._has_come(run, torment):
+            self._reached[torment] = now
+        return now >= self._reached.get(torment, now + 1) + torment.after_s
+
+    def _has_come(self, run: AttachedRun, torment: Torment) -> bool:
+        """Whether that has come behind which a torment comes."""
+        control = run.control
+        if torment.record and self._trace is not None:
+            agent = int(torment.pick * control.agents_count)
+            return self._trace[1].written(agent) >= torment.record
+        infos = (control.runner_info(index) for index in range(control.runners_count))
+        return torment.early or any(info["state"] not in ("starting", "ready") for info in infos)
+
+    # -- what is done to it -----------------------------------------------
+
+    def _torment(self, run: AttachedRun) -> None:
+        for torment in list(self._left):
+            name, pid = self._victim(run, torment)
+            if pid and self._is_due(run, torment):
+                self._left.remove(torment)
+                self._begin(run, torment, name, pid)
+        for step in [step for step in self._later if step[0] <= time.monotonic()]:
+            self._later.remove(step)
+            self._do(run, *step[1:])
+
+    def _victim(self, run: AttachedRun, torment: Torment) -> tuple[str, int]:
+        """Name and pid of the process that a torment is for; pid 0 until it has joined the run."""
+        if torment.role == SUPERVISOR:
+            return SUPERVISOR, self._supervisor
+        infos = [run.control.runner_info(index) for index in range(run.control.runners_count)]
+        fitting = [info for info in infos if torment.role in info["name"]] or infos
+        info = fitting[int(torment.pick * len(fitting))]
+        return info["name"], info["pid"]
+
+    def _begin(self, run: AttachedRun, torment: Torment, name: str, pid: int) -> None:
+        now = time.monotonic()
+        if not self._do(run, torment.action, pid):
+            return
+        at_work = run.control.stop_state() == "no"
+        self.played.deeds.append(Deed(torment.action, name, pid, now - self._began, at_work))
+        if torment.action == "flutter":
+            turns = int(torment.lasts_s / FLUTTER_S)
+            for turn in range(1, turns):
+                action = "continue" if turn % 2 else "stop"
+                self._later.append((now + turn * FLUTTER_S, action, pid))
+        if torment.action in ("stop", "flutter"):
+            self._later.append((now + torment.lasts_s, "continue", pid))
+        elif torment.action in THROTTLED:
+            self._later.append((now + torment.lasts_s, "as before", pid))
+
+    def _do(self, run: AttachedRun, action: str, pid: int) -> bool:
+        """Do something to a process of the run; False if that has ended."""
+        with contextlib.suppress(ProcessLookupError), _pidfd(pid) as pidfd:
+            if pid != self._supervisor and not _maps(pid, run.run):
+                return False
+            if action == "hold":
+                self._held.add(pid)
+            if action in SIGNALS and not (action == "continue" and pid in self._held):
+                signal.pidfd_send_signal(pidfd, SIGNALS[action])
+            elif action not in SIGNALS:
+                before = self._before.setdefault(pid, Scheduling.of(pid))
+                THROTTLED.get(action, before).give(pid)
+            return True
+        return False
+
+    # -- the end ----------------------------------------------------------
+
+    def _ends(self) -> list[float]:
+        """When a run must have ended at last in which a death was decisive, or Ctrl-C came."""
+        deeds = [*self.played.decisive(), *self.played.done("interrupt")]
+        return [self._began + deed.at_s + BOUND_S for deed in deeds]
+
+    def _end_it(self) -> None:
+        """Write down where each process is, and kill the supervisor."""
+        lines = _kernel_view(SUPERVISOR, self._supervisor)
+        if self._run is not None:
+            control = self._run.control
+            for info in (control.runner_info(index) for index in range(control.runners_count)):
+                lines += _kernel_view(f"{info['name']} {info['state']}", info["pid"])
+            lines += [f"node {n}: {node.ring_depths()}" for n, node in self._run.nodes.items()]
+            lines.append(json.dumps(control.counters()))
+        (self._directory / STUCK).write_text("\n".join(lines))
+        os.kill(self._supervisor, signal.SIGKILL)
+
+    def _read(self, exit_code: int) -> None:
+        """Take over how the run has ended."""
+        played, path = self.played, self._directory / OUTCOME
+        played.heard = (self._directory / OUTPUT).read_text(errors="replace")
+        if exit_code < 0:
+            played.outcome = Outcome(killed_by=-exit_code)
+        elif path.exists():
+            played.outcome = outcome = Outcome(**json.loads(path.read_text()))
+            if outcome.code and not outcome.sentence:
+                said = [line for line in played.heard.splitlines() if "shrimpmx: " in line]
+                outcome.sentence = said[-1].partition("shrimpmx: ")[2] if said else ""
+                outcome.interrupted |= outcome.sentence.startswith("interrupted by")
+        if self._run is not None:
+            played.counters = self._run.control.counters()
+            played.waiting = {n: node.ring_depths() for n, node in self._run.nodes.items()}
+
+    def _see_what_is_left(self) -> list[str]:
+        limit = time.monotonic() + SETTLE_S
+        while (left := list(self._left_behind())) and time.monotonic() < limit:
+            time.sleep(0.02)
+        for pid in self._processes_left():
+            assert self._run is not None
+            signal_member(pid, self._run.run)
+        return [f"left behind: {what}" for what in left]
+
+    def _left_behind(self) -> Iterator[str]:
+        for name, identity, _ in list_segments():
+            if (identity.pid, identity.start_ticks) == self._owner:
+                yield f"segment {name}"
+        for path in (self._directory / FILES).iterdir():
+            yield str(path)
+        for pid in self._processes_left():
+            yield " ".join(_kernel_view("process", pid))
+        if self._run is not None:
+            name = self._run.run.segment_name(QUEUE)
+            with contextlib.suppress(posix_ipc.ExistentialError):
+                posix_ipc.MessageQueue("/" + name).close()
+                yield f"queue {name}"
+
+    def _processes_left(self) -> list[int]:
+        """Living processes of the run: those that map its memory, and what its programs started."""
+        if self._run is None:
+            return []
+        run, pids = self._run.run, {int(path.name) for path in Path("/proc").glob("[0-9]*")}
+        found = {pid for pid in pids - {os.getpid()} if _maps(pid, run)}
+        return sorted(found.union(marked_processes(run)))
+
+
+@contextlib.contextmanager
+def _pidfd(pid: int) -> Iterator[int]:
+    pidfd = os.pidfd_open(pid)
+    try:
+        yield pidfd
+    finally:
+        os.close(pidfd)
+
+
+def _maps(pid: int, run: RunIdentity) -> bool:
+    """Whether a living process maps a run's memory."""
+    try:
+        return run.segment_name("") in Path(f"/proc/{pid}/maps").read_text()
+    except OSError:
+        return False
+
+
+def _kernel_view(name: str, pid: int) -> list[str]:
+    """What the kernel says of a process: its name and state, and where it sleeps."""
+    lines = [f"{name} (pid {pid})"]
+    for file in ("comm", "wchan", "stack", "status"):
+        with contextlib.suppress(OSError):
+            lines.append(f"{file}: {Path(f'/proc/{pid}/{file}').read_text()[:400].strip()}")
+    return lines

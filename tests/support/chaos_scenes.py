@@ -1,0 +1,240 @@
+"""Scenes of chaos: a run, and what is done to its processes, all drawn from one seed."""
+
+from __future__ import annotations
+
+import random
+import sys
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from shrimpmx.cluster.nics.kinds import KINDS
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.errors import InputError
+from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
+from shrimpmx.study.execute import cluster_spec
+from shrimpmx.study.point import PointParameters
+from support.tree import ROOT
+
+# A run without a process that stays stopped ends long before: its work takes a second or so.
+DEADLINE_S = 40.0
+# Of a run with such a process, which only the deadline ends: a stop is told within two seconds.
+HELD_DEADLINE_S = 5.0
+SUPERVISOR = "supervisor"
+# Moments of the work, and of the launch of a process, at which something happens.
+WORK_S, LAUNCH_S = 0.4, 0.05
+TRACE_ENTRIES = 256
+# Records of an agent, among which its trace points are drawn.
+TRACE_POINTS = 600
+MX_WORK = ("pingpong", "stream", "anatomy", "soak", "soak", "soak")
+VMMC_WORK = ("pingpong", "flags", "arrivals", "ttcp", "file-service")
+SIZES = (0, 32, 128, 1453, 4096, 32_768, 100_000)
+ROLES = ("rank", "rank", "rank", "rank", "nic", "irq", "irq", "dma", "mx", "")
+# Short, so that a lost packet, and a partner that is gone, cost milliseconds.
+MX = {"resend_delay_ns": 20_000_000, "ack_delay_ns": 1_000_000, "resends_max": 500}
+RING = ROOT / "scenarios" / "programs" / "ring.py"
+
+
+@dataclass(frozen=True)
+class Torment:
+    """What is done to a process, once.
+
+    `action`: "kill"; "stop" for `lasts_s` seconds; "hold", a stop for ever; "flutter", `lasts_s`
+    seconds of stops and continuations in quick turns; "nice", 19 for so long; "idle", the idle
+    class; "interrupt", Ctrl-C. `role` is a part of the process's name, "supervisor" is it itself;
+    `pick`, 0 to 1, chooses one of those that fit.
+
+    It comes `after_s` from the moment when the ranks begin, or, `early`, from the moment when the
+    process has joined the run; or, if `record` is one, behind that record of the trace of the agent
+    that `pick` chooses.
+    """
+
+    action: str
+    role: str
+    pick: float
+    after_s: float
+    lasts_s: float = 0.0
+    early: bool = False
+    record: int = 0
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A run and its torments. `spec` is the cluster; without it `words` are those of mpirun."""
+
+    seed: int
+    torments: tuple[Torment, ...]
+    deadline_s: float
+    spec: ClusterSpec | None = None
+    words: tuple[str, ...] = ()
+
+    @property
+    def survives(self) -> bool:
+        """Whether the run goes on without ranks that die."""
+        return self.spec is not None and self.spec.survive
+
+    def __str__(self) -> str:
+        doing = "; ".join(map(_torment_words, self.torments))
+        return f"{self._run_words()}\n  torments: {doing or 'none'}"
+
+    def _run_words(self) -> str:
+        if self.spec is None:
+            return " ".join(("mpirun", *self.words))
+        spec, work = self.spec, self.spec.ranks[0]
+        options = {name: work.options[name] for name in ("size_bytes", "iterations", "window")}
+        faults = spec.link_faults
+        return (
+            f"nic {spec.nic.nic_kind} {spec.mode} {spec.nic.coalescing} queues "
+            f"{spec.nic.rx_queues} {spec.nic.steering} mtu {spec.nic.mtu}, {len(spec.ranks)} ranks "
+            f"{work.workload} {options}, cores {spec.host.cores}, copy offload "
+            f"{spec.host.copy_offload}, wait {spec.wait.strategy}, event ring "
+            f"{spec.host.event_ring}, memory {spec.mx.memory}, loss {faults.loss if faults else 0},"
+            f" company {[each.kind for each in spec.companions]}, trace {spec.trace_entries}, "
+            f"{'survives' if spec.survive else 'ends with any'}, deadline {self.deadline_s:g} s"
+        )
+
+
+def draw_scene(seed: int) -> Scene:
+    """The scene of this seed: the same on each machine, but for where its processes run."""
+    draw = random.Random(seed)
+    mpi = draw.random() < 0.08
+    survive = not mpi and draw.random() < 0.5
+    torments = _torments(draw, survive=survive, traced=not mpi)
+    held = any(torment.action == "hold" for torment in torments)
+    deadline_s = HELD_DEADLINE_S if held else DEADLINE_S
+    if mpi:
+        return Scene(seed, torments, deadline_s, words=_mpi_words(draw, deadline_s))
+    spec = _cluster(draw, seed)
+    traced = any(torment.record for torment in torments)
+    spec = replace(
+        spec,
+        survive=survive,
+        deadline_s=deadline_s,
+        trace_entries=TRACE_ENTRIES if traced else 0,
+    )
+    return Scene(seed, torments, deadline_s, spec)
+
+
+def _torments(draw: random.Random, *, survive: bool, traced: bool) -> tuple[Torment, ...]:
+    fate = draw.random()
+    if fate < 0.04:
+        return (_torment(draw, "kill", SUPERVISOR, traced),)
+    if fate < 0.08:
+        return (_torment(draw, "interrupt", SUPERVISOR, traced),)
+    actions = draw.choices(("stop", "flutter", "nice", "idle"), k=draw.choice((0, 0, 1, 2)))
+    torments = [_torment(draw, action, draw.choice(ROLES), traced) for action in actions]
+    if fate < 0.12:
+        torments.append(_torment(draw, "hold", draw.choice(ROLES), traced))
+    elif fate < 0.85:
+        deaths = draw.choice((1, 1, 2, 3)) if survive else 1
+        # Ranks, mostly: others end a run that survives too.
+        victim = "rank" if survive and draw.random() < 0.9 else draw.choice(ROLES)
+        torments += [_torment(draw, "kill", victim, traced) for _ in range(deaths)]
+    return tuple(torments)
+
+
+def _torment(draw: random.Random, action: str, role: str, traced: bool) -> Torment:
+    when = draw.random()
+    record = round(TRACE_POINTS ** draw.random()) if traced and when < 0.4 else 0
+    early = when > 0.85
+    longest = LAUNCH_S if early else 0.001 if record else WORK_S
+    return Torment(
+        action,
+        role,
+        draw.random(),
+        longest * draw.random() ** 3,  # mostly soon: small runs end soon
+        draw.choice((0.002, 0.05, 0.3)),
+        early,
+        record,
+    )
+
+
+def _mpi_words(draw: random.Random, deadline_s: float) -> tuple[str, ...]:
+    settings = {
+        "nic": draw.choice(("ethernet", "mx")),
+        "wait": draw.choice(("block", "spin-block", "notify", "sched", "adaptive")),
+        "loss": draw.choice((0, 0, 0.01)),
+        "resend_delay_ns": MX["resend_delay_ns"],
+    }
+    if settings["nic"] == "ethernet":
+        settings["coalescing"] = draw.choice(COALESCING_NAMES)
+    given = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    ranks = str(draw.choice((2, 3, 4)))
+    program = (sys.executable, str(RING), str(draw.choice((100, 1000))))
+    nodes = draw.choice(("1", "2"))
+    return ("-n", ranks, "--nodes", nodes, "--timeout", f"{deadline_s:g}", *given, *program)
+
+
+def _cluster(draw: random.Random, seed: int) -> ClusterSpec:
+    """A cluster whose parameters go together: drawn until they do."""
+    while True:
+        groups = _groups(draw)
+        soak = groups["workload"].get("kind") == "soak"
+        if soak:
+            del groups["workload"]["kind"]
+        try:
+            spec = cluster_spec(PointParameters.model_validate(groups), seed)
+            return _soaking(spec) if soak else spec
+        except (ValidationError, InputError):
+            continue
+
+
+def _soaking(spec: ClusterSpec) -> ClusterSpec:
+    """The same cluster, whose ranks check every byte."""
+    return replace(spec, ranks=tuple(replace(rank, workload="soak") for rank in spec.ranks))
+
+
+def _groups(draw: random.Random) -> dict[str, dict[str, Any]]:
+    """Parameters of a small cluster, by group; they need not go together."""
+    kind = draw.choice(("ethernet", "ethernet", "ethernet", *KINDS))
+    vmmc = kind == "vmmc"
+    mode = draw.choice(("two-node",) * 7 + ("generator",))
+    generated = mode == "generator"
+    work = draw.choice(VMMC_WORK if vmmc else MX_WORK)
+    plain = vmmc and work != "ttcp"
+    rate = 0.0 if vmmc else draw.choice((0.0, 0.0, 0.01))
+    wait = draw.choice(WAIT_NAMES)
+    return {
+        "cluster": {
+            "mode": mode,
+            "pairs": 1 if generated or work == "anatomy" else draw.choice((1, 1, 2, 3)),
+            "company": draw.choice(("alone",) * 5 + ("nice", "hog")),
+        },
+        "workload": {
+            "kind": "stream" if generated else work,
+            "size_bytes": 0 if plain else draw.choice(SIZES),
+            # Ranks that spin on one CPU hand a message over once a time slice.
+            "iterations": 300 if wait == "spin" else draw.choice((300, 1000, 3000)),
+            "warmup": 5,
+            "window": draw.choice((1, 16, 64)),
+            "delay_us": draw.choice((0, 0, 50)),
+            "flags": 16,
+        },
+        "nic": {
+            "nic_kind": kind,
+            "coalescing": draw.choice(COALESCING_NAMES),
+            "rx_usecs": draw.choice((5, 75)),
+            "mtu": draw.choice((1500, 9000)),
+            "rx_queues": draw.choice((1, 1, 2)),
+            "steering": draw.choice(("endpoint", "endpoint", "rss", "rps", "arfs")),
+        },
+        "host": {
+            "cores": draw.choice((1, 2)),
+            "event_ring": draw.choice(("lock-free", "reset")),
+            "copy_offload": draw.random() < 0.2,
+            "pull_resend_delay_ns": MX["resend_delay_ns"],
+        },
+        "mx": {**MX, "memory": draw.choice(("auto", "heap", "process-vm", "bounce"))},
+        "wait": {"strategy": wait, "spin_ns": draw.choice((20_000, 300_000))},
+        "faults": {"loss": rate, "duplicate": rate, "reorder": rate, "seed": draw.randrange(1000)},
+    }
+
+
+def _torment_words(torment: Torment) -> str:
+    behind = f"record {torment.record}" if torment.record else "the start"
+    if torment.early:
+        behind = "its joining"
+    victim = f"{torment.role or 'any'} [{torment.pick:.2f}]"
+    when = f"{torment.after_s * 1e3:.3f} ms behind {behind}"
+    return f"{torment.action} {victim} {when}, {torment.lasts_s:g} s"
