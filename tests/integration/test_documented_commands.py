@@ -36,7 +36,7 @@ BUILD_FILES = ("setup.py", "setup.cfg", "pyproject.toml")
 # Commands that are not run here, and why.
 ELSEWHERE = {
     ".venv/bin/python -m pytest": "is the suite itself",
-    ".venv/bin/python tools/chaos.py": "takes minutes; tests/faults/test_chaos.py plays some scenes",
+    ".venv/bin/python tools/chaos.py": "takes minutes; tests/faults/test_chaos.py plays a few",
     ".venv/bin/python tools/collectives.py": "takes minutes; is run by hand",
     ".venv/bin/python tools/compare_mpi.py": "takes ten minutes and other MPIs; is run by hand",
     ".venv/bin/python tools/explore_known.py": "takes ten minutes; is run by hand",
