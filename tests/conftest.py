@@ -14,12 +14,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import hypothesis
 import pytest
+from support.conditions import patient
 from support.leaks import ProcessState, adopt_orphans, end_children, settled_changes
 
 # pytest-timeout ends a test that hangs in Python (setup.cfg). Compiled code that holds on
 # without the interpreter never sees its signal: this much later the whole run is ended, with
 # the stacks of all threads.
-LAST_DEADLINE_S = 120.0
+LAST_DEADLINE_S = patient(120.0)
 NOTIFICATIONS = range(signal.SIGRTMIN, signal.SIGRTMAX + 1)
 
 hypothesis.settings.register_profile("exact", derandomize=True, deadline=None, database=None)
@@ -37,6 +38,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.timeout is None:
+        config.option.timeout = patient(float(config.getini("timeout")))
     gc.disable()
     config.stash[_stderr] = os.dup(2)  # the real one; tests run with it captured
     adopt_orphans()

@@ -65,8 +65,13 @@ def built(tree: Path) -> Path:
     )  # fmt: skip
     for name in listed.stdout.split():
         copy_newer(ROOT / name, tree / name)
-    for path in SCHEDULED.rglob("*.[ch]"):
-        copy_newer(path, tree / path.relative_to(ROOT))
+    changed = [
+        copy_newer(path, tree / path.relative_to(ROOT)) for path in SCHEDULED.rglob("*.[ch]")
+    ]
+    if any(changed):  # setup.py does not know that the modules depend on these
+        shutil.rmtree(tree / "build", ignore_errors=True)
+        for path in (tree / "shrimpmx").rglob("*.so"):
+            path.unlink()
     environment = os.environ | {
         "CFLAGS": f"-I{tree / SCHEDULED.relative_to(ROOT)}",
         "SHRIMPMX_BUILD": PACKAGES,
@@ -82,11 +87,15 @@ def built(tree: Path) -> Path:
     return tree
 
 
-def copy_newer(source: Path, target: Path) -> None:
-    """Copy a file unless the copy is as it is; a build then takes only what has changed."""
-    if not target.exists() or source.read_bytes() != target.read_bytes():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, target)
+def copy_newer(source: Path, target: Path) -> bool:
+    """Copy a file unless the copy is as it is; a build then takes only what has changed. Whether it
+    was copied.
+    """
+    if target.exists() and source.read_bytes() == target.read_bytes():
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, target)
+    return True
 
 
 def results(tree: Path, seeds: range, jobs: int) -> Iterator[tuple[int, dict[str, Any], str]]:

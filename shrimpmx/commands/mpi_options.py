@@ -215,22 +215,23 @@ def cores_of(options: argparse.Namespace, given: Scenario) -> Any:
 
 
 def limits_of(ranks: int, given: Scenario) -> dict[str, int]:
-    """How much may be in flight to an endpoint, so that a burst of messages fits into its rings:
-    half of them for eager messages, and half of the rx ring for pulls.
+    """How much a rank may have in flight to another, so that the bursts of all fit into half of an
+    endpoint's event ring, and half of a node's rx ring.
 
-    Open-MX has no such limits: what overruns a ring comes again after 0.5 or 1 s.
+    A few messages may always go (`notacked_max`), so that with more than some ten ranks on two
+    nodes full rings are possible again. Open-MX has no such limits.
     """
 
     def value(name: str, model: type[BaseModel]) -> int:
         entries = given.parameters.get(name)
         return entries if isinstance(entries, int) else model.model_fields[name].default
 
-    nodes = given.parameters["nodes"]
-    local = -(-ranks // nodes) if isinstance(nodes, int) and nodes > 0 else ranks
+    local = -(-ranks // _nodes_in_use(ranks, given))
+    remote = max(1, ranks - local)
     frames = value("rx_ring_entries", NicParameters) // 2
-    events = min(frames, value("event_ring_entries", HostParameters) // 2)
+    events = value("event_ring_entries", HostParameters) // 2
     return {
-        "send_window": max(1, events // max(1, ranks - local)),
+        "send_window": max(1, min(events // remote, frames // (remote * local))),
         "pulls_max": max(1, frames // (PULL_FRAMES * local)),
     }
 
@@ -279,4 +280,4 @@ def _nodes_in_use(ranks: int, given: Scenario) -> int:
         return 1
     if given.parameters["map_by"] == "core" and isinstance(cores, int) and cores > 0:
         return min(nodes, -(-ranks // cores))
-    return min(nodes, ranks)
+    return max(1, min(nodes, ranks))

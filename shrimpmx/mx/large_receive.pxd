@@ -9,6 +9,7 @@ cdef void large_receive(Library library, MxRequest *receive) noexcept nogil
 # The same of one that was kept; `kept` is gone.
 cdef void large_adopt(Library library, MxRequest *receive, MxRequest *kept) noexcept nogil
 # Receives that found no region, memory, pull handle or room in the tx ring.
+cdef void large_admit_receives(Library library) noexcept nogil
 cdef void large_retry_receives(Library library) noexcept nogil
 # An event of the expected ring.
 cdef void large_pull_done(Library library, const event *incoming) noexcept nogil

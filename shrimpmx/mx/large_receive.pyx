@@ -3,7 +3,8 @@
 A receive that matches a rndv registers its buffer and starts a pull, which the driver carries
 on alone. When that has ended the receive is done, and a notify, numbered and resent like a
 message, tells the sender how much was pulled. Whatever a pull needs and cannot get, it waits
-for in the list of the delayed, in order.
+for in the list of the delayed, in order. What would be one pull too many over
+the network (`pulls_max`, ours) waits in a list of its own, and holds up nothing else.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -37,6 +38,22 @@ cdef void large_receive(Library library, MxRequest *receive) noexcept nogil:
     receive.flags |= REQUEST_LARGE
     list_append(&receive.partner.incoming, &receive.chain)
     trace_message(library, TRACE_rndv_matched, receive.partner, receive.seqnum, receive.length)
+    if receive.partner.local:
+        begin(library, receive)
+    elif library.large_receive.running < library.settings.pulls_max:
+        admit(library, receive)
+    else:
+        count(library, COUNTER_pulls_waited)
+        list_append(&library.large_receive.held_back, &receive.queue)
+
+
+cdef inline void admit(Library library, MxRequest *receive) noexcept nogil:
+    receive.flags |= REQUEST_PULLING
+    library.large_receive.running += 1
+    begin(library, receive)
+
+
+cdef void begin(Library library, MxRequest *receive) noexcept nogil:
     if not list_empty(&library.large_receive.delayed) or not pull(library, receive):
         count(library, COUNTER_pulls_waited)
         list_append(&library.large_receive.delayed, &receive.queue)
@@ -67,6 +84,17 @@ cdef void large_retry_receives(Library library) noexcept nogil:
             return
 
 
+cdef void large_admit_receives(Library library) noexcept nogil:
+    cdef MxRequest *receive
+    while (
+        library.large_receive.running < library.settings.pulls_max
+        and not list_empty(&library.large_receive.held_back)
+    ):
+        receive = request_of_queue(library.large_receive.held_back.next)
+        list_remove(&receive.queue)
+        admit(library, receive)
+
+
 cdef bint pull(Library library, MxRequest *receive) noexcept nogil:
     """Starts to pull what the receive has room for; False: not now."""
     cdef MxPartner *partner = receive.partner
@@ -80,8 +108,6 @@ cdef bint pull(Library library, MxRequest *receive) noexcept nogil:
     if wanted == 0:
         finish(library, receive, 0, STATUS_SUCCESS)
         return True
-    if not partner.local and library.large_receive.running >= library.settings.pulls_max:
-        return False
     if receive.region < 0:
         started = register_buffer(library, receive, wanted)
         if started <= 0:
@@ -99,9 +125,6 @@ cdef bint pull(Library library, MxRequest *receive) noexcept nogil:
         finish(library, receive, 0, pull_status_of(<uint32_t>-started))
         return True
     count(library, COUNTER_pulls_started)
-    if not partner.local:
-        receive.flags |= REQUEST_PULLING
-        library.large_receive.running += 1
     if library.trace != NULL:
         trace_record(library.trace, library.host.now_c(), TRACE_pull_start, receive.cookie,
                      wanted)

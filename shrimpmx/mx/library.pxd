@@ -62,8 +62,9 @@ cdef struct LargeState:      # large.pyx
 cdef struct LargeReceiveState:  # large_receive.pyx
     ListLink delayed         # large receives that could not be pulled yet (queue)
     bint found_no_room       # a delayed one waits for the tx ring
+    ListLink held_back       # over the network, and `pulls_max` others are not done (queue)
+    uint32_t running         # so many are not done
     uint64_t pulls           # started so far
-    uint32_t running         # ... over the network, and not done yet
 
 cdef struct PartnerState:    # partner.pyx
     MxPartner **table        # [peer_index * 256 + endpoint]; NULL: never heard of

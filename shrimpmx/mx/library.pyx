@@ -125,6 +125,7 @@ cdef class Library:
         list_clear(&self.partner.refused)
         list_clear(&self.large.waiting_partners)
         list_clear(&self.large_receive.delayed)
+        list_clear(&self.large_receive.held_back)
         list_clear(&self.large.unnotified)
         list_clear(&self.ack.now)
         list_clear(&self.ack.later)

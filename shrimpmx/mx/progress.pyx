@@ -10,7 +10,9 @@ from libc.stdint cimport int64_t
 
 from shrimpmx.mx.ack cimport ack_flush
 from shrimpmx.mx.large cimport large_keep_alive, large_retry_sends
-from shrimpmx.mx.large_receive cimport large_pull_done, large_retry_receives
+from shrimpmx.mx.large_receive cimport (
+    large_admit_receives, large_pull_done, large_retry_receives,
+)
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.partner cimport partners_end_refused
 from shrimpmx.mx.recv cimport receive_event
@@ -61,6 +63,8 @@ cdef int progress(Library library) noexcept nogil:
         send_starved(library)
     if not list_empty(&library.large_receive.delayed):
         large_retry_receives(library)
+    if not list_empty(&library.large_receive.held_back):
+        large_admit_receives(library)
     if not list_empty(&library.large.waiting_partners):
         large_retry_sends(library)
     ack_flush(library)

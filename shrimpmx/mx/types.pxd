@@ -44,7 +44,7 @@ cdef enum RequestFlag:
     REQUEST_POSTING = 128    # waits for its turn to send: throttled, or tx ring full
     REQUEST_LARGE = 256      # its data does not come with it but is pulled
     REQUEST_ACKED = 512      # a large send that awaits its notify, in MxPartner.large
-    REQUEST_PULLING = 1024   # a large receive whose pull counts in large_receive.running
+    REQUEST_PULLING = 1024   # a large receive that counts in large_receive.running
     REQUEST_FORGOTTEN = 65536  # never tested: it goes to request.forgotten when done
     REQUEST_BOUND = 131072   # a Python Request owns it: it goes to request.completed when done
     REQUEST_TAKEN = 262144   # a kept message that a call has taken, and will give back

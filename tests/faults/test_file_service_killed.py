@@ -6,6 +6,7 @@ import time
 
 import pytest
 from support.clusters import run, run_until_killed
+from support.conditions import patient
 from support.file_service import file_service_pair
 
 from shrimpmx.cluster.spec import AgentFault
@@ -14,7 +15,7 @@ from shrimpmx.settings.wait import WaitParameters
 # Longer than any test, and no large file.
 LONG = {"iterations": 60_000, "warmup": 0, "size_bytes": 64, "delay_ns": 1_000_000}
 # To hear of it, and to launch and to end.
-LIMIT_S = 1.0 + 3.0
+LIMIT_S = patient(1.0 + 3.0)
 
 
 @pytest.mark.parametrize("killed", [0, 1], ids=["client", "holder"])

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support import forked
+from support.conditions import patient
 from support.deaths import (
     die_holding_the_lock,
     in_child,
@@ -30,8 +31,8 @@ from shrimpmx.settings.mx import MxParameters
 
 UNEXPECTED_NEXT_AT = 104  # of layout.h
 MX = MxParameters(zombies_max=8)
-START_LIMIT_S = 10.0
-HANG_LIMIT_S = 5
+START_LIMIT_S = patient(10.0)
+HANG_LIMIT_S = round(patient(5))
 LENGTHS = (0, 30, 100, 1452, 4096)
 # Sent in turn.
 MESSAGES = [pattern(LENGTHS[number % len(LENGTHS)], number) for number in range(40)]

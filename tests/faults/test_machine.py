@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.conditions import patient
 
 REPOSITORY = Path(__file__).parents[2]
 PR_CAPBSET_DROP, CAP_SYS_NICE = 24, 23
@@ -35,7 +36,7 @@ def ping_pong(
         [*arguments, "--output", str(directory / "r")],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=patient(50),
         check=False,
         cwd=REPOSITORY,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "1000"},

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.conditions import patient
 
 REPOSITORY = Path(__file__).parents[2]
 MOUNT = 'mount -t tmpfs -o "$0" none /dev/shm && exec "$@"'
@@ -37,7 +38,7 @@ def run(options: str, *command: str) -> subprocess.CompletedProcess[str]:
         [*namespace(options), sys.executable, *command],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=patient(50),
         check=False,
         cwd=REPOSITORY,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "1000"},
@@ -65,6 +66,7 @@ def test_a_run_without_room_says_why(options: str, reason: str, tmp_path: Path) 
 RANK = """
 import os
 import numpy as np
+from support.conditions import patient
 from shrimpmx.native.segment import RunIdentity, Segment
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout

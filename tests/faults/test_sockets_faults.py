@@ -7,6 +7,7 @@ import signal
 import time
 
 import pytest
+from support.conditions import patient
 from support.socket_programs import PORT, reach, recv_exactly, run_programs
 
 from shrimpmx.sockets.api import create_server
@@ -14,7 +15,7 @@ from shrimpmx.sockets.network import Network
 from shrimpmx.sockets.selector import select
 from shrimpmx.sockets.socket import Socket
 
-LIMIT_S = 1.0
+LIMIT_S = patient(1.0)
 STRATEGIES = ["spin", "block", "notify", "spin-block"]
 
 

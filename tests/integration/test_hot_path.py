@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.conditions import patient
 from support.tree import ROOT
 
 from shrimpmx.settings.strategies import PAPER_COALESCING_NAMES
@@ -52,7 +53,12 @@ def environment(counter: Path) -> dict[str, str]:
 def printed(command: list[str], variables: dict[str, str]) -> list[list[list[int]]]:
     """What each line of a program's output has."""
     done = subprocess.run(
-        command, env=os.environ | variables, capture_output=True, text=True, timeout=50, check=False
+        command,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        timeout=patient(50),
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.conditions import patient
 from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
@@ -154,7 +155,7 @@ def test_a_look_up_beside_changes_of_other_attributes(tmp_path: Path) -> None:
     subprocess.run(
         ["gcc", "-O2", "-shared", "-fPIC", RACE, "-o", binary, path, f"-Wl,-rpath,{path.parent}"],
         check=True,
-        timeout=30,
+        timeout=patient(30),
     )
     text = f"""
         race = ctypes.CDLL({str(binary)!r}).race

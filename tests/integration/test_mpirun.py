@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.conditions import wait_until
+from support.conditions import patient, wait_until
 from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
@@ -240,7 +240,9 @@ def test_tagged_output_of_a_failed_rank_is_kept(capfd: Captured) -> None:
 
 def test_a_rank_may_lose_its_reader() -> None:
     shell = f"{sys.executable} -m shrimpmx mpirun -n 1 yes | head -1; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", shell], capture_output=True, check=False, timeout=50)
+    done = subprocess.run(
+        ["bash", "-c", shell], capture_output=True, check=False, timeout=patient(50)
+    )
     assert (done.stdout, done.returncode) == (b"y\n", 128 + signal.SIGPIPE)
 
 
@@ -252,7 +254,9 @@ def test_a_rank_may_lose_its_reader() -> None:
 def test_standard_input_goes_to_rank_0(options: tuple[str, ...], counts: str) -> None:
     script = "sleep $PMI_RANK; wc -c"
     command = [sys.executable, "-m", "shrimpmx", "mpirun", "-n", "2", *options, "sh", "-c", script]
-    done = subprocess.run(command, input=b"letters", capture_output=True, check=True, timeout=50)
+    done = subprocess.run(
+        command, input=b"letters", capture_output=True, check=True, timeout=patient(50)
+    )
     assert done.stdout.decode().split() == counts.split()
 
 

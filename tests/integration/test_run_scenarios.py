@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.conditions import patient
 
 from shrimpmx.cli import main
 
@@ -41,6 +42,8 @@ scenario = Scenario(
 OWN_WAIT = """
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
+
+from support.conditions import patient
 
 class Mine(WaitingStrategy):
     def idle(self, waited_ns):
@@ -197,7 +200,7 @@ def test_a_scenario_file_is_a_program(tmp_path: Path) -> None:
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patient(60),
         check=False,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
     )
@@ -226,7 +229,7 @@ def test_an_interrupt_keeps_points_and_leaves_nothing(
         while not list(output.glob("points/*.json")) and time.monotonic() < until:
             time.sleep(0.02)
         process.send_signal(number)
-        _, err = process.communicate(timeout=10)
+        _, err = process.communicate(timeout=patient(10))
     finally:
         process.kill()
         process.wait()

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Callable
 
+from support.conditions import patient
 from support.socket_link import Side, socket_pair
 from support.virtual_cluster import pattern
 
@@ -15,7 +16,7 @@ from shrimpmx.mx.handles import Request, Status
 from shrimpmx.settings.nic import NicParameters
 
 SIZES = (0, 32, 100, 1000, 30_000, 400_000)
-LIMIT_S = 60.0
+LIMIT_S = patient(60.0)
 POLL_NS = 20_000
 
 

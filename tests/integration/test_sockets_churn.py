@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass, field
 
 import pytest
+from support.conditions import patient
 from support.socket_programs import run_programs
 
 from shrimpmx.sockets.api import create_server
@@ -22,7 +23,7 @@ CONNECTIONS = 300  # of each side
 AT_ONCE = 30
 PATTERN = bytes(range(251)) * 200
 BOTH = selectors.EVENT_READ | selectors.EVENT_WRITE
-LIMIT_S = 20.0
+LIMIT_S = patient(20.0)
 
 
 @dataclass(eq=False)

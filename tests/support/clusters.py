@@ -13,6 +13,7 @@ from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
 from shrimpmx.errors import AgentError
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.wait import WaitParameters
+from support.conditions import patient
 
 # Longer than any test lives: for runs that something else ends.
 ENDLESS = 100_000_000
@@ -56,7 +57,7 @@ def sixteen_agents() -> ClusterSpec:
 
 def run(spec: ClusterSpec, deadline_s: float = DEADLINE_S, **more: Any) -> ClusterResult:
     """Run it once."""
-    return Forked(**more).run(replace(spec, deadline_s=deadline_s))
+    return Forked(**more).run(replace(spec, deadline_s=patient(deadline_s)))
 
 
 def run_until_killed(spec: ClusterSpec) -> tuple[AgentError, float]:

@@ -15,10 +15,11 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.host import Host
 from shrimpmx.vmmc.buffers import Export, Import
 from shrimpmx.vmmc.process import VmmcProcess
+from support.conditions import patient
 from support.vmmc import PLAIN_VMMC, VmmcNodes
 
 LOCK_AT, LOCK_BYTES = 128, 40  # in struct vmmc_node
-SETTLE_LIMIT_S = 10.0
+SETTLE_LIMIT_S = patient(10.0)
 PAGE = 4096
 LIBC = ctypes.CDLL(None)
 

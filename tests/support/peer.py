@@ -15,6 +15,7 @@ from typing import Any
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner, Request
 from shrimpmx.settings.mx import MxParameters
+from support.conditions import patient
 from support.virtual_cluster import VirtualCluster
 
 PATHS = ("native", "shared", "self")
@@ -26,7 +27,7 @@ SWITCHES = {
 ALL_BITS = 0xFFFF_FFFF_FFFF_FFFF
 # A prime, so that no two fragments of a message begin alike.
 PERIOD = 251
-LIMIT_S = 30
+LIMIT_S = round(patient(30))
 LIMIT_NS = LIMIT_S * 1_000_000_000
 
 

@@ -56,6 +56,8 @@ NIC, IRQ, RANK, SUPERVISOR = 0, 1, 1 + NODES, 1 + NODES + RANKS
 AGENTS = SUPERVISOR + 1
 STALL_NS = 5 * MILLISECOND
 BEGAN_NS = 1_000_000_000
+# A calm scene takes a few milliseconds; its first timer is at 250.
+LATE_MS = 200
 KINDS, CHANGE = 4, 2  # of points: enum schedule_kind
 
 
@@ -78,6 +80,17 @@ class Scene:
     stalled: int | None
     stalls_at: tuple[int, int]
 
+    @property
+    def calm(self) -> bool:
+        """Whether nothing is lost, dies or stands still: no timer has to repair anything, so timers
+        are far away, and a process that misses a wake-up is late."""
+        return self.victim is None and self.stalled is None and not self.loss and self.entries > 100
+
+    @property
+    def millisecond(self) -> int:
+        """What the protocol's timers count."""
+        return 1000 * MILLISECOND if self.calm else MILLISECOND
+
     @classmethod
     def of(cls, seed: int) -> Scene:
         """The scene of this seed."""
@@ -93,7 +106,7 @@ class Scene:
             messages=rng.randint(1, 12),
             entries=rng.choice((32, 256)),
             local=rng.random() < 0.4,
-            victim=rng.choice((None, None, None, 0, 2, 3)),
+            victim=rng.choice((None, None, None, None, 0, 2, 3)),
             dies_at=some_point(rng),
             stalled=rng.choice((None, rng.randrange(SUPERVISOR))),
             stalls_at=some_point(rng),
@@ -122,7 +135,7 @@ class World:
             index=node, nodes_count=NODES, endpoints=ENDPOINTS, heap_bytes=1 << 20,
             event_ring_entries=self.scene.entries, rx_ring_entries=64, tx_ring_entries=64,
             link_ring_entries=32, cores=1, core_runners=[IRQ + node], core_agents=[node],
-            nic_runner=NIC, nic_agent=NODES + node, pull_resend_delay_ns=2 * MILLISECOND,
+            nic_runner=NIC, nic_agent=NODES + node, pull_resend_delay_ns=2 * self.scene.millisecond,
             resends_max=50,
         )  # fmt: skip
 
@@ -153,8 +166,9 @@ class World:
     def rank(self, rank: int) -> None:
         """It sends all its messages at once, receives those of the other, and looks at them."""
         node, index = self.seats[rank]
+        unit_ns = self.scene.millisecond
         mx = MxParameters(
-            resend_delay_ns=MILLISECOND, ack_delay_ns=MILLISECOND // 4, resends_max=200, requests=16
+            resend_delay_ns=unit_ns, ack_delay_ns=unit_ns // 4, resends_max=200, requests=16
         )
         with self.waiter(RANK + rank) as waiter:
             endpoint = Endpoint(
@@ -200,7 +214,7 @@ class World:
         """The status of a request; None if the other rank has died."""
         status = None
         while status is None and rank ^ 1 not in self.lost:
-            status = endpoint.wait(request, MILLISECOND)
+            status = endpoint.wait(request, self.scene.millisecond)
         return status
 
     def supervisor(self) -> None:
@@ -226,7 +240,8 @@ class World:
             pass
         except BaseException as error:
             self.problems.append(f"agent {agent}: {type(error).__name__}: {error}")
-            self.ended.add(agent - RANK)
+            if RANK <= agent < SUPERVISOR:
+                self.ended.add(agent - RANK)
         while RANK <= agent < SUPERVISOR and self.control.stop_state() == "no":
             SCHEDULER.schedule_pause()
         SCHEDULER.schedule_leave()
@@ -276,13 +291,12 @@ class World:
                 broken.append(f"node {node}: {came['rx_packets']} came, {handled} were handled")
             if came["rx_packets"] + dropped > went["tx_packets"]:
                 broken.append(f"node {node}: more packets came than were sent")
-        full = sum(
-            c.get("unexp_eventq_full", 0) + c.get("rx_drop_ring_full", 0) for c in counters.values()
-        )
-        excused = self.lost or self.scene.loss or self.scene.stalled is not None or full
-        resent = sum(c.get("resent_messages", 0) for c in counters.values())
-        if resent and not excused:
-            broken.append(f"{resent} messages were sent again though none was lost")
+        if self.scene.calm:
+            resent = sum(c.get("resent_messages", 0) for c in counters.values())
+            full = sum(c.get("rx_drop_ring_full", 0) for c in counters.values())
+            took_ms = (SCHEDULER.schedule_now() - BEGAN_NS) / MILLISECOND
+            if not full and (resent or took_ms > LATE_MS):
+                broken.append(f"a wake-up was lost: {took_ms:.0f} ms, {resent} messages sent again")
         return broken
 
 

@@ -15,9 +15,10 @@ from shrimpmx.sockets.api import create_connection
 from shrimpmx.sockets.network import Network
 from shrimpmx.sockets.socket import Socket
 from support.clusters import DEADLINE_S, run
+from support.conditions import patient
 
 PORT = 7
-CONNECT_LIMIT_S = 10.0
+CONNECT_LIMIT_S = patient(10.0)
 Program = Callable[[Network], Any]
 
 

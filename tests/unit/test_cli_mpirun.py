@@ -67,7 +67,7 @@ def test_a_burst_of_all_ranks_fits_into_half_of_the_rings() -> None:
         return spec.mx.send_window, spec.mx.pulls_max
 
     assert limits("-n", "2") == (512, 4)
-    assert limits("-n", "8") == (128, 1)
+    assert limits("-n", "8") == (32, 1)
     assert limits("-n", "2", "--set", "event_ring_entries=64") == (32, 4)
     assert limits("-n", "2", "--set", "rx_ring_entries=256") == (128, 1)
     assert limits("-n", "1") == (512, 4)

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from support.virtual_cluster import MILLISECOND, VirtualCluster, pattern
+from support.virtual_cluster import (
+    MILLISECOND,
+    VirtualCluster,
+    frame_type,
+    pattern,
+    perfect_wire,
+)
 
 from shrimpmx.settings.mx import MxParameters
 
@@ -61,7 +67,7 @@ def test_the_window_is_open_again_for_a_partner_that_was_given_up() -> None:
     cluster.wire = lambda frame: []
     lost = [one.isend(bytes(LENGTH), partner, number) for number in range(3)]
     assert [cluster.wait(one, send).code for send in lost[1:]] == [UNREACHABLE] * 2
-    cluster.wire = VirtualCluster().wire
+    cluster.wire = perfect_wire
     partner = cluster.connect(one, 1)
     buffer = bytearray(LENGTH)
     one.isend(pattern(LENGTH), partner, 7)
@@ -85,3 +91,23 @@ def test_so_many_pulls_run_at_once() -> None:
         assert other.counters()["pulls_started"] - ended <= 2
     assert other.counters()["pulls_waited"] == 5
     assert buffers == contents
+
+
+def test_what_the_limit_of_pulls_holds_back_holds_up_no_local_message() -> None:
+    parameters = MxParameters(pulls_max=1)
+    cluster = VirtualCluster(endpoints=2)
+    one, other, partner = cluster.pair(parameters)
+    beside = cluster.open(1, 1, parameters=parameters)
+    local = cluster.connect(beside, 1, 0)
+    cluster.wire = lambda frame: [] if frame_type(frame) == "pull_reply" else perfect_wire(frame)
+    content = pattern(4096) * 74
+    for number in range(3):
+        one.isend(content, partner, number)
+    remote = [other.irecv(bytearray(len(content)), number) for number in range(3)]
+    cluster.settle()
+    assert other.counters()["pulls_started"] == 1
+    beside.isend(content, local, 7)
+    buffer = bytearray(len(content))
+    assert cluster.wait(other, other.irecv(buffer, 7)).code == "success"
+    assert buffer == content
+    assert [other.test(receive) for receive in remote] == [None] * 3

@@ -267,7 +267,7 @@ void schedule_setup(uint64_t seed, int wanted, int agents_count, int64_t tick_ns
     for (int i = 0; i < count; i++)
         agents[i].priority = (1ull << 31) + draw() % (1u << 31);
     for (unsigned i = 0; i < sizeof changes / sizeof *changes; i++)
-        changes[i] = draw() % (most / 8 + 1);
+        changes[i] = draw() % (16ull << draw() % 16); /* early ones are as likely as late ones */
 }
 
 void schedule_death(int agent, int kind, uint64_t point) {
