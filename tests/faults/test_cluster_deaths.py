@@ -192,3 +192,24 @@ def test_a_lock_that_is_given_back_is_taken_at_last(monkeypatch: pytest.MonkeyPa
     assert set(result.lost) == {"rank0"}
     assert outcomes[0] is False
     assert outcomes[-1] is True
+
+
+@pytest.mark.parametrize("file", ["rank0", "counters-before"])
+def test_a_rank_that_dies_while_it_writes_what_it_measured_leaves_none_of_it(
+    file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = Path.open
+
+    def die_on_the_way(path: Path, mode: str = "r", *more: Any, **options: Any) -> Any:
+        opened = begin(path, mode, *more, **options)
+        if path.stem == file and mode == "wb":
+            opened.write(b"{")
+            opened.flush()
+            die(None)
+        return opened
+
+    monkeypatch.setattr(Path, "open", die_on_the_way)
+    result = run(surviving(rest, rest))
+    assert set(result.lost) == {"rank0"}
+    assert "rank0" not in result.samples
+    assert bool(result.counters_before) == (file == "rank0")  # which comes behind the counters

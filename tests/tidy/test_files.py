@@ -9,7 +9,7 @@ from support.tree import files, name
 ALLOWED = {
     "shrimpmx/native/files.py",  # the writer
     "shrimpmx/cluster/engine/logs.py",  # a log grows
-    "shrimpmx/cluster/rank/session.py",  # for the supervisor, in the run's scratch directory
+    "shrimpmx/cluster/rank/samples.py",  # for the supervisor, in the run's scratch directory
     "shrimpmx/mpi/generate.py",  # when shrimpmx is built
 }
 WRITES = re.compile(r"""\.write_(?:text|bytes)\(|\bopen\([^)]*["'][wax]b?\+?["']""")

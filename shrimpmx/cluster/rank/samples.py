@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,17 @@ PREFIX = "samples."
 def save_samples(path: Path, samples: Mapping[Any, Any]) -> None:
     """Write the samples. InputError naming one that is neither finite numbers nor texts."""
     arrays = {PREFIX + _name(name): _array(name, values) for name, values in samples.items()}
-    np.savez(path, allow_pickle=False, **arrays)
+    with whole(path) as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+@contextlib.contextmanager
+def whole(path: Path) -> Iterator[BinaryIO]:
+    """A file that has its name when all of it is written: the rank may die on the way."""
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        yield file
+    part.replace(path)
 
 
 def load_samples(path: Path) -> dict[str, NDArray[Any]]:

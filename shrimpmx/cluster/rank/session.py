@@ -22,7 +22,7 @@ from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.rank.hardware import HardwareMeter
 from shrimpmx.cluster.rank.memory import RankMemory
 from shrimpmx.cluster.rank.meter import Meter
-from shrimpmx.cluster.rank.samples import save_samples
+from shrimpmx.cluster.rank.samples import save_samples, whole
 from shrimpmx.cluster.rank.settle import settle
 from shrimpmx.errors import AbortedError, AgentError, InputError, MachineError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent
@@ -198,7 +198,8 @@ class RankSession:
         directory = Path(self._plan.directory)
         try:
             if self._meter.counters:
-                (directory / COUNTERS_BEFORE).write_text(json.dumps(self._meter.counters))
+                with whole(directory / COUNTERS_BEFORE) as file:
+                    file.write(json.dumps(self._meter.counters).encode())
             save_samples(directory / f"{self._me.name}.npz", self.rank.samples)
         except OSError as error:
             raise MachineError(
