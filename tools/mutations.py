@@ -227,7 +227,7 @@ MUTATIONS = (
     Mutation(
         "handler-never-rests",
         "shrimpmx/cluster/engine/runner.pyx",
-        "self.nap(awake_ns // WORK_PER_REST + 1)",
+        "self.nap(min(awake_ns, 2 * WORK_MAX_NS) // WORK_PER_REST + 1)",
         "self.nap(NAP_NS)",
         ("test_cluster_runner.py",),
     ),

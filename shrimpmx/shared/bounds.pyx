@@ -6,6 +6,7 @@ process has overwritten, must not lead it out of its memory.
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.native.ring cimport RING_HEADER_BYTES, ring
 from shrimpmx.shared.layout cimport (
     AGENT_DMA, COUNTERS_MAX, ENDPOINT_PULLS, ENDPOINT_REGIONS, HEAP_START_BYTES,
@@ -30,11 +31,15 @@ cdef bint inside(uint64_t size_bytes, uint64_t offset, uint64_t stride,
     return offset <= size_bytes and stride != 0 and (size_bytes - offset) / stride >= count
 
 
+cdef bint power_of_two(uint64_t number) noexcept:
+    return number != 0 and number & (number - 1) == 0
+
+
 cdef bint ring_fits(void *base, uint64_t size_bytes, uint64_t offset) noexcept:
     cdef ring *r = <ring *>(<char *>base + offset)
     if not inside(size_bytes, offset, RING_HEADER_BYTES, 1):
         return False
-    if r.entries == 0 or r.entries & (r.entries - 1):
+    if not power_of_two(r.entries):
         return False
     return inside(size_bytes - offset, r.slots_offset, r.slot_bytes, r.entries)
 
@@ -58,7 +63,8 @@ cdef bint control_fits(control_header *control, uint64_t size_bytes) noexcept:
     cdef uint32_t index
     if size_bytes < sizeof(control_header):
         return False
-    runners, agents = control.runners_count, control.agents_count
+    agents = load_acquire_u32(&control.agents_count)  # first: its creator writes it last
+    runners = load_acquire_u32(&control.runners_count)
     if runners == 0 and agents == 0:  # it is made just now
         return True
     # Behind the agents lie parts that have no offsets of their own: shown.h, section.h.
@@ -74,7 +80,7 @@ cdef bint control_fits(control_header *control, uint64_t size_bytes) noexcept:
     if not inside(size_bytes, sizeof(run_section) + runners,
                   sizeof(agent_record) + COUNTERS_MAX * sizeof(uint64_t), agents):
         return False
-    for index in range(control.agents_count):
+    for index in range(<uint32_t>agents):
         agent = control_agent(control, index)
         if agent.runner >= control.runners_count or agent.kind > AGENT_DMA:  # the last kind
             return False
@@ -132,7 +138,8 @@ cdef bint vector_fits(node_header *node, interrupt_vector *vector,
 cdef bint endpoint_fits(node_header *node, endpoint_descriptor *endpoint,
                         uint64_t size_bytes) noexcept:
     cdef uint64_t entries = endpoint.entries
-    return (inside(size_bytes, endpoint.unexpected_offset, sizeof(event), entries)
+    return (power_of_two(entries)
+            and inside(size_bytes, endpoint.unexpected_offset, sizeof(event), entries)
             and inside(size_bytes, endpoint.expected_offset, sizeof(event), entries)
             and inside(size_bytes, endpoint.recvq_offset, endpoint.recvq_slot_bytes, entries)
             and inside(size_bytes, endpoint.regions_offset, MEMORY_REGION_BYTES, ENDPOINT_REGIONS)

@@ -109,7 +109,7 @@ cdef class Control:
             agent.kind = AGENT_KINDS[kind]
             agent.runner = runner_index
         # Last: an onlooker that comes earlier finds a segment without records.
-        header.runners_count = len(runners)
+        store_release_u32(&header.runners_count, len(runners))
         store_release_u32(&header.agents_count, len(agents))
         if shared_lock_initialise(&control_run_section(header).lock) != 0:
             raise MachineError("this system has no robust process-shared mutexes")

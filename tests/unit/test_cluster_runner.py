@@ -6,6 +6,7 @@ after each pass, so that every figure of its account is known exactly.
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Callable
@@ -302,25 +303,29 @@ def sleeping_host(control: Control, runner: int, slept: Sleeps) -> VirtualHost:
     return VirtualHost(control, world)
 
 
-def busy_for_ever(realtime: int, stop_ns: int, frames: bool) -> tuple[Sleeps, int]:
+def busy_for_ever(
+    realtime: int, stop_ns: int, frames: bool, begin_ns: int = 0, pause_ns: int = 0
+) -> tuple[Sleeps, int]:
     """A handler has more to do than the run lasts: its sleeps, and when the run ended, ns.
 
-    It finds work in each pass as with `frames` without end, or its host takes so long for one.
+    It finds work in each pass as with `frames` without end, or its host takes so long for one. The
+    clock shows `begin_ns` at the beginning, and the run stands still for `pause_ns` in a step.
     """
-    step_ns = 1_000_000
+    steps_ns = itertools.chain([1_000_000] * 9, [pause_ns], itertools.repeat(1_000_000))
     host = HostNode.make()
-    host.raise_interrupt()
+    host.control.set_virtual_ns(begin_ns)
+    host.raise_interrupt(now_ns=begin_ns)
     slept: Sleeps = []
 
     def move(now_ns: int) -> Answer:
-        host.control.set_virtual_ns(now_ns + step_ns)
+        host.control.set_virtual_ns(now_ns + next(steps_ns))
         if now_ns >= stop_ns:
             host.control.set_stop("finish")
         return int(frames), None
 
     own = sleeping_host(host.control, CORE0, slept)
     waiter = Waiter(host.control, CORE0, make_strategy("block", 0), host=own)
-    irq = host.irq(interrupt_time_ns=60_000_000_000)
+    irq = host.irq(interrupt_time_ns=60_000_000_000 + pause_ns)
     Runner([irq, PythonAgent("clock", move)], waiter, realtime=realtime).run()
     return slept, host.control.now_ns()
 
@@ -334,14 +339,26 @@ def test_a_saturated_handler_leaves_others_a_twentieth_of_the_cpu(frames: bool) 
 
 
 @pytest.mark.parametrize("frames", [False, True])
-def test_who_preempts_no_process_need_not_rest(frames: bool) -> None:
+@pytest.mark.parametrize(("begin_ns", "pause_ns"), [(10**15, 0), (0, 3_600_000_000_000)])
+def test_a_rest_is_short_whatever_the_clock_shows_and_however_long_a_pause(
+    frames: bool, begin_ns: int, pause_ns: int
+) -> None:
+    stop_ns = begin_ns + pause_ns + 400_000_000
+    slept, end_ns = busy_for_ever(1, stop_ns, frames, begin_ns, pause_ns)
+    assert 4 <= len(slept) <= 9
+    assert max(end - begin for begin, end in slept) < 10_000_000
+    assert end_ns < stop_ns + 20_000_000
+
+
+@pytest.mark.parametrize("frames", [False, True])
+def test_a_handler_that_preempts_no_process_need_not_rest(frames: bool) -> None:
     slept, end_ns = busy_for_ever(0, 400_000_000, frames)
     assert slept == []
     assert end_ns < 420_000_000
 
 
 @pytest.mark.parametrize(("realtime", "naps"), [(1, (3, 5)), (0, (0, 0))])
-def test_who_preempts_others_naps_when_always_busy(
+def test_a_nic_that_preempts_others_naps_when_always_busy(
     scene: Scene, realtime: int, naps: tuple[int, int]
 ) -> None:
     def work(now_ns: int) -> Answer:

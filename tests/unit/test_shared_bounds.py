@@ -44,6 +44,7 @@ ENDPOINT_AT = {
     "regions": 56,
     "pulls": 136,
 }
+ENDPOINT_ENTRIES_AT = 16
 RING_ENTRIES_AT, RING_SLOTS_AT = 256, 264
 VMMC_AT, VMMC_PARTS_AT, VMMC_TABLES_AT = 256, (64, 72, 80), (32, 40, 48, 56)
 
@@ -109,6 +110,22 @@ def test_offsets_and_counts_of_a_node(control: Control) -> None:
             damaged(Node.attach, node.segment, control)
         word.value = before
     assert Node.attach(node.segment, control).index == 0
+
+
+@pytest.mark.parametrize("vmmc", [False, True])
+@pytest.mark.parametrize("entries", [0, 3, 1000])
+def test_an_event_ring_has_a_power_of_two_of_entries(
+    control: Control, entries: int, vmmc: bool
+) -> None:
+    node = node_of(control, vmmc=vmmc)
+    endpoint = word64(node.segment, OFFSETS_AT["endpoints"]).value
+    word32(node.segment, endpoint + ENDPOINT_ENTRIES_AT).value = entries
+    damaged(Node.attach, node.segment, control)
+
+
+def test_a_control_segment_whose_agents_are_written_just_now(control: Control) -> None:
+    word32(control.segment, AGENTS_COUNT_AT).value = 0
+    assert Control.attach(control.segment).runners_count == 3
 
 
 def test_tables_of_vmmc(control: Control) -> None:

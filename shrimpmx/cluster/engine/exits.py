@@ -1,8 +1,9 @@
 """The ends of a run's processes: seen at once, reaped last.
 
-A process that has ended stays a zombie until all of its run have ended. Handlers and NICs know
-processes by their pids: they signal them and copy into their memory. As long as the zombie is
-there, its pid is no other process's.
+A process that has ended stays a zombie until all of its run have ended; but multiprocessing reaps
+one that dies while others are still being started. Handlers and NICs know processes by their pids:
+they signal them and copy into their memory. As long as the zombie is there, its pid is no other
+process's.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ cdef class Runner:
     cdef readonly int64_t early_wake_ns
     cdef readonly int realtime
     cdef bint demoted
-    cdef int64_t awake_ns        # when it was first seen awake after its last sleep
+    cdef int64_t awake_ns        # when it was first seen awake after its last sleep, or began
     cdef uint64_t blocks_seen    # its account's sleeps then
 
     cdef int _add(self, Agent agent) except -1

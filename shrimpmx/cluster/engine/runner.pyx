@@ -117,6 +117,7 @@ cdef class Runner:
                 raise agent.failure
 
     cdef void drive(self) noexcept nogil:
+        self.awake_ns = self.waiter.host.now_c()
         while (not self.state.failed and not self.waiter.strategy.failed
                and not self.waiter.host.failed
                and load_relaxed_u32(self.waiter.environment.stop) == 0):
@@ -164,17 +165,20 @@ cdef class Runner:
                    min(self.state.busy_until_ns, until_ns))
 
     cdef void rest(self) noexcept nogil:
-        """Leave the CPU to others in between, however much there is to do."""
+        """Leave the CPU to others in between, however much there is to do.
+
+        Work comes in pieces of WORK_MAX_NS; in much longer times the whole run stood still.
+        """
         cdef int64_t awake_ns = self.awake_for()
         if awake_ns >= WORK_MAX_NS and not self.demoted:
-            self.nap(awake_ns // WORK_PER_REST + 1)
+            self.nap(min(awake_ns, 2 * WORK_MAX_NS) // WORK_PER_REST + 1)
 
     cdef bint awake_too_long(self) noexcept nogil:
         return self.awake_for() > (
             AWAKE_SHARED_CPU_NS if self.state.keeps_waiting else AWAKE_MAX_NS)
 
     cdef int64_t awake_for(self) noexcept nogil:
-        """ns since it was first seen awake after its last sleep."""
+        """ns since it was first seen awake after its last sleep, or has begun."""
         cdef int64_t now_ns = self.waiter.host.now_c()
         if self.waiter.environment.account.blocks != self.blocks_seen:
             self.blocks_seen = self.waiter.environment.account.blocks
