@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 
 import pytest
 from support.clusters import pingpong_pair, run
 
-from shrimpmx.cluster.engine import stopped
 from shrimpmx.cluster.engine.stopped import LOOK_S, StoppedProcesses
+from shrimpmx.cluster.engine.tagged import TaggedOutput
 from shrimpmx.cluster.spec import AgentFault
 from shrimpmx.settings.wait import WaitParameters
 
@@ -22,11 +23,12 @@ def test_a_stopped_process_is_named_and_the_run_goes_on_when_it_is_continued(
 ) -> None:
     told: list[str] = []
 
-    def tell(name: str, pid: int) -> None:
+    def say(_output: TaggedOutput, text: str) -> None:
+        name, pid = re.findall(r"(\S+) \(pid (\d+)\) is stopped", text)[0]
         told.append(name)
-        os.kill(pid, signal.SIGCONT)
+        os.kill(int(pid), signal.SIGCONT)
 
-    monkeypatch.setattr(stopped, "_tell", tell)
+    monkeypatch.setattr(TaggedOutput, "say", say)
     # It stops before the first message, for ever.
     result = run(pingpong_pair(50, wait=BLOCK, agent_faults=(AgentFault(process, "stop", 0.0),)))
     assert told == [process]
@@ -37,7 +39,8 @@ class Looks(StoppedProcesses):
     """Looks, each at its time, that find what a test says."""
 
     def __init__(self) -> None:
-        super().__init__(None)  # type: ignore[arg-type]
+        self.said: list[str] = []
+        super().__init__(None, self.said.append)  # type: ignore[arg-type]
         self.now_s = 0.0
         self.found: dict[str, int] = {}
 
@@ -49,24 +52,23 @@ class Looks(StoppedProcesses):
         self.now_s = self.look(self.now_s, [], [])
 
 
-def test_each_stop_is_told_once_at_its_second_look(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_stop_is_told_once_at_its_second_look() -> None:
     looks = Looks()
     looks.find(rank0=7)
     looks.find()
     looks.find(rank0=7)
-    assert capsys.readouterr().err == ""
+    assert not looks.said
     looks.find(rank0=7, rank1=8)
-    said = capsys.readouterr().err
-    assert "rank0 (pid 7) is stopped" in said
-    assert said.count("\n") == 1
+    assert len(looks.said) == 1
+    assert "rank0 (pid 7) is stopped" in looks.said.pop()
     looks.find(rank0=7, rank1=8)
-    assert "rank1 (pid 8) is stopped" in capsys.readouterr().err
+    assert "rank1 (pid 8) is stopped" in looks.said.pop()
     looks.find(rank0=7, rank1=8)
     looks.find(rank1=8)
     looks.find(rank0=7, rank1=8)
-    assert capsys.readouterr().err == ""
+    assert not looks.said
     looks.find(rank0=7)
-    assert "rank0" in capsys.readouterr().err
+    assert "rank0" in looks.said.pop()
 
 
 def test_there_is_one_look_at_a_time_and_two_within_two_seconds() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import pty
 import selectors
 import signal
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from shrimpmx.cluster.engine.tagged import LOOK_S, TaggedOutput, TaggedPipe, Target
 
 HANG_LIMIT_S = 5
+LINES = b"".join(b"%d\n" % number for number in range(20_000))
 
 
 class Passing:
@@ -72,7 +75,7 @@ def test_a_reader_that_does_not_read_is_not_waited_for(passing: Passing) -> None
     assert passing.pass_on() == math.inf
     assert passing.pass_on() == math.inf
     assert sorted(passing.read(1000).splitlines()) == [b"[0] one", b"[0] two", b"[1] three"]
-    passing.output.hurry()
+    passing.output.hurry(0.0)
     passing.output.finish()
 
 
@@ -98,6 +101,55 @@ def test_at_the_end_all_is_written(passing: Passing) -> None:
 def test_what_a_reader_does_not_take_keeps_no_interrupted_run(passing: Passing) -> None:
     passing.say(0, b"lost\n")
     count = passing.fill()
-    passing.output.hurry()
+    passing.output.hurry(0.0)
     passing.output.finish()
     assert len(passing.read(2 * count)) == count
+
+
+def test_a_terminal_that_is_not_read_is_not_waited_for() -> None:
+    master, slave = pty.openpty()
+    target = Target(slave)
+    target.text = LINES
+    signal.alarm(HANG_LIMIT_S)
+    assert not target.write()
+    target.write_all(0.0)
+    found = b""
+    while target.text or len(found.splitlines()) < len(LINES.splitlines()):
+        found += os.read(master, 4096)
+        target.write()
+    signal.alarm(0)
+    assert found.splitlines() == LINES.splitlines()
+    for descriptor in (master, slave):
+        os.close(descriptor)
+
+
+def test_an_output_that_does_not_block_gets_all(passing: Passing) -> None:
+    os.set_blocking(passing.writer, False)
+    passing.output._targets[1].text = LINES
+    command = ["head", "-c", str(len(LINES))]
+    with subprocess.Popen(command, stdin=passing.reader, stdout=subprocess.PIPE) as reader:
+        passing.output.finish()
+        assert reader.communicate()[0] == LINES
+
+
+def test_a_word_of_the_supervisor_waits_for_no_reader(passing: Passing) -> None:
+    count = passing.fill()
+    passing.output._targets[2] = Target(passing.writer)
+    passing.output.say("word")
+    assert passing.output.look() == LOOK_S
+    while count:
+        count -= len(passing.read(count))
+    assert passing.output.look() == math.inf
+    assert passing.read(1000) == b"word\n"
+    passing.output.finish()
+
+
+def test_a_word_that_has_no_reader_is_lost() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with selectors.DefaultSelector() as selector:
+        output = TaggedOutput(selector)
+        output._targets = {2: Target(writer)}
+        output.say("word")
+        assert output.look() == math.inf
+    os.close(writer)

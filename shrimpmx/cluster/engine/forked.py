@@ -45,7 +45,7 @@ from shrimpmx.cluster.engine.process import started
 from shrimpmx.cluster.engine.program import ProgramProcess
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.engine.stopped import StoppedProcesses
-from shrimpmx.cluster.engine.tagged import TaggedOutput, TaggedPipe
+from shrimpmx.cluster.engine.tagged import PATIENCE_S, TaggedOutput, TaggedPipe
 from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
@@ -197,8 +197,8 @@ class _Run:
             self.parts = RunParts(
                 self.spec, self.placement, memory, channel, self.scratch, os.getpid()
             )
-            self.mpi = MpiRanks(self.parts)
-            self.stopped = StoppedProcesses(self.parts)
+            self.mpi = MpiRanks(self.parts, self.tagged.say)
+            self.stopped = StoppedProcesses(self.parts, self.tagged.say)
             self.lost = LostRanks(self.parts)
             self.result.lost = self.lost.why
             self.result.absent = self.mpi.absent
@@ -208,8 +208,10 @@ class _Run:
                 self._collect()
             self.result.pauses, self.result.paused_s = self.pauses.count, self.pauses.seconds
             return self.result
-        except KeyboardInterrupt:
-            self.tagged.hurry()
+        except BaseException as error:
+            # The user wants an end now; a failure or the deadline wants one soon.
+            interrupted = isinstance(error, KeyboardInterrupt)
+            self.tagged.hurry(0.0 if interrupted else PATIENCE_S)
             raise
         finally:
             # A first Ctrl-C, now that the run is over, must not cut the clean-up short.
@@ -288,7 +290,7 @@ class _Run:
             due = self.faults.apply(now, self._signal)
             due = min(due, self.stopped.look(now, self._pids(), self.pidfds))
             left = min(self.until, due, now + PULSE_S) - now
-            left = min(left, self.lost.close(), self.tagged.look(), self.mpi.look(self._pids()))
+            left = min(left, self.lost.close(), self.mpi.look(self._pids()), self.tagged.look())
             events = self.selector.select(max(0.0, left))
             # Messages first: a process that reports and then exits has reported.
             self._read_messages(what)

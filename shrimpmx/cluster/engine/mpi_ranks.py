@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 import signal
-import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from shrimpmx.cluster.engine.parts import RunParts
@@ -30,10 +30,12 @@ class MpiRanks:
     """They report ready in MPI_Init, and end as their processes do.
 
     `absent`: those that ended without MPI_Init, by name. Either all ranks join or none; those of
-    another MPI library, each of which would be a world of its own, are ended.
+    another MPI library, each of which would be a world of its own, are ended. `say` gets the lines
+    for the user.
     """
 
-    def __init__(self, parts: RunParts) -> None:
+    def __init__(self, parts: RunParts, say: Callable[[str], None]) -> None:
+        self._say = say
         self._control = parts.memory.control
         ranks = parts.spec.ranks
         self._indices: dict[str, int] = {}
@@ -67,7 +69,7 @@ class MpiRanks:
             return math.inf
         report = self._silence.look(self._ended)
         if report:
-            print(report, file=sys.stderr, flush=True)
+            self._say(report)
         return min(self._silence_s / 4, LOOK_MAX_S)
 
     def note_pause(self) -> None:
@@ -115,7 +117,7 @@ class MpiRanks:
     def finish(self) -> None:
         """Wait for what goes on beside the ranks, all of which have ended."""
         for problem in self._profiles.finish() if self._profiles is not None else ():
-            print(f"shrimpmx: {problem}", file=sys.stderr, flush=True)
+            self._say(f"shrimpmx: {problem}")
 
     def _fail(self, name: str, pid: int, how: str, exit_code: int) -> None:
         others = "" if self._alone else ", and the others were ended"

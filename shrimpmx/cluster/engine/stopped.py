@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from shrimpmx.cluster.engine.diagnosis import member_pids, process_state
 from shrimpmx.cluster.engine.parts import RunParts
@@ -15,10 +14,11 @@ LOOK_S = 0.5
 
 
 class StoppedProcesses:
-    """Says on standard error, once per stop, which process of a run is stopped. The run goes on."""
+    """Says by `say`, once per stop, which process of a run is stopped. The run goes on."""
 
-    def __init__(self, parts: RunParts) -> None:
+    def __init__(self, parts: RunParts, say: Callable[[str], None]) -> None:
         self._parts = parts
+        self._say = say
         self._stopped: dict[str, int] = {}
         self._told: dict[str, int] = {}
         self._due_s = 0.0
@@ -33,7 +33,11 @@ class StoppedProcesses:
             before, self._stopped = self._stopped, self._find(pids, pidfds)
             lasting = {name: pid for name, pid in self._stopped.items() if before.get(name) == pid}
             for name in lasting.keys() - self._told.keys():
-                _tell(name, lasting[name])
+                pid = lasting[name]
+                self._say(
+                    f"shrimpmx: {name} (pid {pid}) is stopped, and what it should do waits; "
+                    f"`kill -CONT {pid}` continues it"
+                )
             self._told = lasting
         return self._due_s
 
@@ -55,12 +59,3 @@ def _is_stopped(pidfd: int) -> bool:
         return os.waitid(os.P_PIDFD, pidfd, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:  # it has ended
         return False
-
-
-def _tell(name: str, pid: int) -> None:
-    print(
-        f"shrimpmx: {name} (pid {pid}) is stopped, and what it should do waits; "
-        f"`kill -CONT {pid}` continues it",
-        file=sys.stderr,
-        flush=True,
-    )

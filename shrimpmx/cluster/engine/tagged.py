@@ -1,4 +1,4 @@
-"""What ranks print, each line with its rank in front."""
+"""What ranks print, each line with its rank in front, and what the supervisor says of a run."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ import math
 import os
 import select
 import selectors
+import stat
+import sys
+import time
+from collections.abc import Iterator
 
 READ_BYTES = 65536
 # Between two looks at whether a reader that was slow takes more.
 LOOK_S = 0.02
+# A run that failed, or took too long, waits so long for a reader that takes nothing (ours).
+PATIENCE_S = 2.0
 
 
 class Target:
@@ -18,23 +24,51 @@ class Target:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLOUT)
         self.text = b""
 
     def write(self) -> bool:
         """Write what is taken at once; whether that is all. A reader may have stopped reading."""
-        poll = select.poll()
-        poll.register(self._descriptor, select.POLLOUT)
-        while self.text and poll.poll(0):
-            # So much a pipe takes without waiting, if it takes anything.
-            written = os.write(self._descriptor, self.text[: select.PIPE_BUF])
-            self.text = self.text[written:]
+        if not self.text:
+            return True
+        with contextlib.suppress(BlockingIOError), _not_waiting(self._descriptor) as descriptor:
+            while self.text and self._poll.poll(0):
+                # So much a pipe takes without waiting, if it takes anything.
+                written = os.write(descriptor, self.text[: select.PIPE_BUF])
+                self.text = self.text[written:]
         return not self.text
 
-    def write_all(self) -> None:
-        """Wait until all is taken, or its reader has gone."""
+    def write_all(self, patience_s: float) -> None:
+        """Wait until all is taken, or its reader has gone, or has taken nothing for so long."""
         with contextlib.suppress(BrokenPipeError):
-            while self.text:
-                self.text = self.text[os.write(self._descriptor, self.text) :]
+            left, until = len(self.text), time.monotonic() + patience_s
+            while not self.write():
+                now = time.monotonic()
+                if len(self.text) < left:
+                    left, until = len(self.text), now + patience_s
+                if now >= until:
+                    return
+                time.sleep(LOOK_S)
+
+
+@contextlib.contextmanager
+def _not_waiting(descriptor: int) -> Iterator[int]:
+    """Another descriptor of a terminal or a pipe, in which no write waits; of all else the same.
+
+    A terminal with room for one byte is ready, and lets a longer write wait. O_NONBLOCK on
+    `descriptor` would be that of all processes that have it.
+    """
+    flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    opened = None
+    if os.isatty(descriptor) or stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        with contextlib.suppress(OSError):  # another user's, or its reader has gone
+            opened = os.open(f"/proc/self/fd/{descriptor}", flags)
+    try:
+        yield descriptor if opened is None else opened
+    finally:
+        if opened is not None:
+            os.close(opened)
 
 
 class TaggedPipe:
@@ -87,7 +121,8 @@ class TaggedPipe:
 
 
 class TaggedOutput:
-    """The output of all ranks of a run that is to be tagged; `selector` is the run's.
+    """The output of all ranks of a run that is to be tagged, and what the supervisor says beside
+    it; `selector` is the run's.
 
     The supervisor has other duties than to wait for a reader: while one takes nothing, ranks that
     print wait.
@@ -98,7 +133,7 @@ class TaggedOutput:
         self._targets = {number: Target(number) for number in (1, 2)}
         self._pipes: list[TaggedPipe] = []
         self._held: list[TaggedPipe] = []
-        self._patient = True
+        self._patience_s = math.inf
 
     def pipes(self, rank: int) -> tuple[TaggedPipe, ...]:
         """New ones for the output and the errors of a rank."""
@@ -123,15 +158,20 @@ class TaggedOutput:
 
     def look(self) -> float:
         """Write what targets take by now; for how long there is nothing else to do for them, s."""
-        waiting = [target for target in self._targets.values() if not target.write()]
+        waiting = [target for target in self._targets.values() if not self._write(target)]
         for pipe in [pipe for pipe in self._held if pipe.target not in waiting]:
             self._held.remove(pipe)
             self._selector.register(pipe, selectors.EVENT_READ, pipe)
         return LOOK_S if waiting else math.inf
 
-    def hurry(self) -> None:
-        """What readers do not take at once at the end is lost: the user wants an end."""
-        self._patient = False
+    def say(self, text: str) -> None:
+        """A line of the supervisor's own for standard error, for `look` to write."""
+        if sys.stderr is not None:  # closed: its number may be another file's
+            self._targets[2].text += f"{text}\n".encode()
+
+    def hurry(self, patience_s: float) -> None:
+        """At the end, what a reader does not take is lost when it has taken nothing for so long."""
+        self._patience_s = patience_s
 
     def finish(self) -> None:
         """Write what is left, once nothing writes any more."""
@@ -141,8 +181,14 @@ class TaggedOutput:
             pipe.close()
         self._pipes.clear()
         for target in self._targets.values():
-            if self._patient:
-                target.write_all()
-            else:
-                with contextlib.suppress(BrokenPipeError):
-                    target.write()
+            target.write_all(self._patience_s)
+
+    def _write(self, target: Target) -> bool:
+        """As `Target.write`. A reader that has gone ends ranks that write to it, no other run."""
+        try:
+            return target.write()
+        except BrokenPipeError:
+            if self._pipes:
+                raise
+            target.text = b""
+            return True

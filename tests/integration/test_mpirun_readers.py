@@ -1,0 +1,53 @@
+"""`shrimpmx mpirun`, where a reader of its output takes nothing: it ends all the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from shrimpmx.cli import main
+from shrimpmx.cluster.engine import forked
+
+Captured = pytest.CaptureFixture[str]
+
+
+@contextmanager
+def unread(number: int) -> Iterator[int]:
+    """Standard output or error goes to a pipe that is not read while the block runs."""
+    before = os.dup(number)
+    reader, writer = os.pipe()
+    os.dup2(writer, number)
+    os.close(writer)
+    try:
+        yield reader
+    finally:
+        os.dup2(before, number)
+        os.close(before)
+        os.close(reader)
+
+
+@pytest.mark.parametrize(
+    ("script", "timeout", "code", "words"),
+    [
+        ("yes", "1", 124, "the run did not end within 1 s"),
+        ("yes & sleep 0.3; exit 5", "30", 5, "ended with exit code 5"),
+    ],
+    ids=["deadline", "failed rank"],
+)
+def test_tagged_output_that_is_not_read_keeps_no_run_from_its_end(
+    script: str,
+    timeout: str,
+    code: int,
+    words: str,
+    capfd: Captured,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(forked, "PATIENCE_S", 0.1)
+    command = ["-n", "1", "--timeout", timeout, "--tag-output", "sh", "-c", script]
+    with unread(1) as reader:
+        assert main(["mpirun", *command]) == code
+        assert os.read(reader, 6) == b"[0] y\n"
+    assert words in capfd.readouterr().err
