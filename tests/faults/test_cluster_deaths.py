@@ -126,6 +126,28 @@ def test_a_rank_that_failed_is_closed_when_its_last_thread_has_ended(
     assert letters == ["Z"]
 
 
+def test_a_deadline_names_a_rank_that_failed_but_does_not_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    survives = forked._Run._survives
+    never, tells = os.pipe()
+
+    def be_late(this: forked._Run, name: str, why: str) -> bool:
+        this.until = 0.0
+        return survives(this, name, why)
+
+    def fail_with_a_thread(_rank: Any) -> None:
+        threading.Thread(target=os.read, args=(never, 1)).start()
+        raise ValueError("no more")
+
+    monkeypatch.setattr(forked._Run, "_survives", be_late)
+    with pytest.raises(DeadlineError, match=r"because of rank0 \(failed, .*rank1 \(") as caught:
+        run(surviving(fail_with_a_thread, lambda _rank: os.read(never, 1) and None))
+    assert caught.value.agent == "rank0"
+    os.close(never)
+    os.close(tells)
+
+
 def held_by_a_stopped_rank() -> ClusterSpec:
     """Rank 0 dies while rank 1, which is stopped, holds the lock of its endpoint."""
     layouts: list[NodeLayout] = []

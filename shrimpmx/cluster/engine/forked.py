@@ -395,6 +395,7 @@ class _Run:
         doing = states | {
             name: words for name, words in self.mpi.doing().items() if states[name] != "stopped"
         }
+        doing |= {name: f"failed, but is {states[name]}" for name in self.lost.why}
         interrupts = diagnosis.interrupts_raised(self.parts)
         text = diagnosis.dump(self.parts, pids)
         if self.directory is not None:
@@ -418,15 +419,22 @@ class _Run:
         raise self.error(told + self.advice, blamed[0], text)
 
     def _blamed(self, pids: list[int]) -> list[str]:
-        """The processes that keep the run from ending; never one that has ended as it should."""
-        plans = self.placement.processes
-        ended = {
-            plan.name
+        """The processes that keep the run from ending; never one that has ended as it should.
+
+        A lost rank that has not ended comes first: its partners wait until its endpoint is closed.
+        """
+        plans, lost = self.placement.processes, self.lost.why
+        codes = {
+            plan.name: exit_code_of(process, pidfd)
             for plan, process, pidfd in zip(plans, self.processes, self.pidfds, strict=True)
-            if exit_code_of(process, pidfd) == 0
-        } | self.lost.why.keys()
-        found = [name for name in diagnosis.suspects(self.parts, pids) if name not in ended]
-        return found or [plan.name for plan in plans if plan.name in self.waiting_for]
+        }
+        running = [name for name in lost if codes[name] is None]
+        found = [
+            name
+            for name in diagnosis.suspects(self.parts, pids)
+            if codes[name] != 0 and name not in lost
+        ]
+        return running + found or [plan.name for plan in plans if plan.name in self.waiting_for]
 
     # -- the end --------------------------------------------------------
 
