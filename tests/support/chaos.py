@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import posix_ipc
 
@@ -29,6 +30,7 @@ from shrimpmx.native.segment import SEGMENT_TRACE, RunIdentity, Segment, list_se
 from shrimpmx.native.trace import Trace
 from support.chaos_scenes import SUPERVISOR, Scene, Torment
 from support.chaos_verdicts import Deed, Outcome, Played, findings_of
+from support.conditions import patient
 
 # Behind its deadline, or a death that ends it, a run ends within so long on a loaded machine.
 BOUND_S = 20.0
@@ -60,10 +62,6 @@ def play(scene: Scene, directory: Path) -> tuple[Played, list[str]]:
     stage = Stage(scene, directory, pid)
     try:
         findings = stage.watch()
-    except BaseException:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        raise
     finally:
         stage.close()
     return stage.played, findings
@@ -147,23 +145,32 @@ class Stage:
 
     def watch(self) -> list[str]:
         """Torment the run until it has ended; what must not be."""
-        limit = self._began + self._scene.deadline_s + BOUND_S
         findings = []
+        try:
+            if not self._is_over():
+                findings.append("the run did not end in time")
+                self._write_down()
+        finally:
+            # It is not reaped yet, so that its pid is its own; if it has ended this does nothing.
+            os.kill(self._supervisor, signal.SIGKILL)
+            _, status = os.waitpid(self._supervisor, 0)
+        self._read(os.waitstatus_to_exitcode(status))
+        left = self._see_what_is_left()
+        return findings or [*findings_of(self.played), *left]
+
+    def _is_over(self) -> bool:
+        """Torment the run; whether it ends in time."""
+        limit = self._began + self._scene.deadline_s + patient(BOUND_S)
         while os.waitid(os.P_PID, self._supervisor, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             if time.monotonic() > min([limit, *self._ends()]):
-                findings.append("the run did not end in time")
-                self._end_it()
-                break
+                return False
             if self._run is None:
                 self._attach()
             else:
                 self._torment(self._run)
             near = self._run is None or any(torment.record for torment in self._left)
             time.sleep(NEAR_S if near else FAR_S)
-        _, status = os.waitpid(self._supervisor, 0)
-        self._read(os.waitstatus_to_exitcode(status))
-        left = self._see_what_is_left()
-        return findings or [*findings_of(self.played), *left]
+        return True
 
     def close(self) -> None:
         """Unmap the run's memory."""
@@ -206,29 +213,32 @@ class Stage:
 
     def _torment(self, run: AttachedRun) -> None:
         for torment in list(self._left):
-            name, pid = self._victim(run, torment)
-            if pid and self._is_due(run, torment):
+            victim = self._victim(run, torment)
+            if victim["pid"] and self._is_due(run, torment):
                 self._left.remove(torment)
-                self._begin(run, torment, name, pid)
+                self._begin(run, torment, victim)
         for step in [step for step in self._later if step[0] <= time.monotonic()]:
             self._later.remove(step)
             self._do(run, *step[1:])
 
-    def _victim(self, run: AttachedRun, torment: Torment) -> tuple[str, int]:
-        """Name and pid of the process that a torment is for; pid 0 until it has joined the run."""
+    def _victim(self, run: AttachedRun, torment: Torment) -> dict[str, Any]:
+        """Name, pid and state of the process that a torment is for; its pid is 0 until it has
+        joined the run.
+        """
         if torment.role == SUPERVISOR:
-            return SUPERVISOR, self._supervisor
+            return {"name": SUPERVISOR, "pid": self._supervisor, "state": "running"}
         infos = [run.control.runner_info(index) for index in range(run.control.runners_count)]
         fitting = [info for info in infos if torment.role in info["name"]] or infos
-        info = fitting[int(torment.pick * len(fitting))]
-        return info["name"], info["pid"]
+        return fitting[int(torment.pick * len(fitting))]
 
-    def _begin(self, run: AttachedRun, torment: Torment, name: str, pid: int) -> None:
-        now = time.monotonic()
+    def _begin(self, run: AttachedRun, torment: Torment, victim: dict[str, Any]) -> None:
+        now, pid = time.monotonic(), victim["pid"]
         if not self._do(run, torment.action, pid):
             return
-        at_work = run.control.stop_state() == "no"
-        self.played.deeds.append(Deed(torment.action, name, pid, now - self._began, at_work))
+        # A program's process that has done its work may have begun to exit.
+        at_work = run.control.stop_state() == "no" and victim["state"] != "done"
+        deed = Deed(torment.action, victim["name"], pid, now - self._began, at_work)
+        self.played.deeds.append(deed)
         if torment.action == "flutter":
             turns = int(torment.lasts_s / FLUTTER_S)
             for turn in range(1, turns):
@@ -259,10 +269,10 @@ class Stage:
     def _ends(self) -> list[float]:
         """When a run must have ended at last in which a death was decisive, or Ctrl-C came."""
         deeds = [*self.played.decisive(), *self.played.done("interrupt")]
-        return [self._began + deed.at_s + BOUND_S for deed in deeds]
+        return [self._began + deed.at_s + patient(BOUND_S) for deed in deeds]
 
-    def _end_it(self) -> None:
-        """Write down where each process is, and kill the supervisor."""
+    def _write_down(self) -> None:
+        """Keep where each process is, and what the memory holds."""
         lines = _kernel_view(SUPERVISOR, self._supervisor)
         if self._run is not None:
             control = self._run.control
@@ -271,7 +281,6 @@ class Stage:
             lines += [f"node {n}: {node.ring_depths()}" for n, node in self._run.nodes.items()]
             lines.append(json.dumps(control.counters()))
         (self._directory / STUCK).write_text("\n".join(lines))
-        os.kill(self._supervisor, signal.SIGKILL)
 
     def _read(self, exit_code: int) -> None:
         """Take over how the run has ended."""
@@ -290,7 +299,7 @@ class Stage:
             played.waiting = {n: node.ring_depths() for n, node in self._run.nodes.items()}
 
     def _see_what_is_left(self) -> list[str]:
-        limit = time.monotonic() + SETTLE_S
+        limit = time.monotonic() + patient(SETTLE_S)
         while (left := list(self._left_behind())) and time.monotonic() < limit:
             time.sleep(0.02)
         for pid in self._processes_left():

@@ -15,6 +15,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
 from shrimpmx.study.execute import cluster_spec
 from shrimpmx.study.point import PointParameters
+from support.conditions import patient
 from support.tree import ROOT
 
 # A run without a process that stays stopped ends long before: its work takes a second or so.
@@ -102,7 +103,7 @@ def draw_scene(seed: int) -> Scene:
     survive = not mpi and draw.random() < 0.5
     torments = _torments(draw, survive=survive, traced=not mpi)
     held = any(torment.action == "hold" for torment in torments)
-    deadline_s = HELD_DEADLINE_S if held else DEADLINE_S
+    deadline_s = patient(HELD_DEADLINE_S if held else DEADLINE_S)
     if mpi:
         return Scene(seed, torments, deadline_s, words=_mpi_words(draw, deadline_s))
     spec = _cluster(draw, seed)

@@ -185,6 +185,8 @@ def _of_packets(played: Played) -> Iterator[str]:
             for name, counters in played.counters.items()
             if re.match(rf"node{node}\.(irq|mx)", name)
         ]
+        if not handlers:  # the generator's node
+            continue
         came, handled = played.counters[f"node{node}.nic"]["rx_packets"], sum(handlers)
         left = sum(depth for (ring, _), depth in depths.items() if ring in ("rx", "backlog"))
         if abs(came - handled - left) > dead * spec.host.irq_budget:

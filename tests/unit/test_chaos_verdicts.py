@@ -13,7 +13,7 @@ import pytest
 from support import chaos
 from support.chaos_scenes import SUPERVISOR, Scene, draw_scene
 from support.chaos_verdicts import Deed, Outcome, Played, findings_of
-from support.clusters import pingpong_pair
+from support.clusters import generator_stream, pingpong_pair
 from support.tree import ROOT
 
 from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
@@ -93,6 +93,15 @@ def test_packets_from_nowhere_and_packets_that_vanish_are_findings() -> None:
     vanished.counters["node1.irq0"]["recv_packets"] = 58
     assert findings_of(too_many) == ["120 packets came and 0 were dropped, of 119"]
     assert findings_of(vanished) == ["node 1: 60 packets came, 58 were handled, 1 are left"]
+
+
+def test_of_a_generator_only_the_node_under_test_handles_packets() -> None:
+    spec = generator_stream(50)
+    counters = {"node0.nic": {"rx_packets": 60}, "node0.irq0": {"recv_packets": 60}}
+    counters |= {"node1.generator": {"generated_packets": 60}, "rank0": {}}
+    waiting = {0: {("rx", 0): 0}, 1: {("link", 0): 0}}
+    outcome = Outcome(0, samples=["rank0"])
+    assert findings_of(Played(Scene(1, (), 5.0, spec), [], outcome, "", counters, waiting)) == []
 
 
 def test_an_mpi_program_has_exit_codes_of_its_own() -> None:
