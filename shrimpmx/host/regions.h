@@ -58,6 +58,7 @@ static inline void endpoint_regions_reset(struct node_header *node,
         if (endpoint_region(node, endpoint, id)->kind != REGION_LOST)
             endpoint_region(node, endpoint, id)->kind = REGION_FREE;
 }
+static inline int64_t region_clock_ns(void) { return monotonic_now_ns(); }
 /* A copy begins that will be done without the lock: by its holder now. */
 static inline void region_copy_begin(struct memory_region *region) {
     fetch_add_u32(&region->copies, 1); /* G1: before the lock is given back */
@@ -93,7 +94,7 @@ static inline void region_await_copies(struct node_header *node,
     if (region->kind == REGION_LOST)
         return;
     while (load_acquire_u32(&region->copies) != 0) { /* G2': the last look pairs with G2 */
-        if (monotonic_now_ns() < end_ns) {
+        if (region_clock_ns() < end_ns) {
             sched_yield();
             continue;
         }
@@ -108,7 +109,7 @@ static inline void region_await_copies(struct node_header *node,
 /* The same for all regions of `endpoint`, together within one patience. */
 static inline void endpoint_await_copies(struct node_header *node,
                                          struct endpoint_descriptor *endpoint) {
-    int64_t end_ns = monotonic_now_ns() + COPIES_PATIENCE_NS;
+    int64_t end_ns = region_clock_ns() + COPIES_PATIENCE_NS;
     for (uint32_t id = 0; id < ENDPOINT_REGIONS; id++)
         region_await_copies(node, endpoint, endpoint_region(node, endpoint, id), end_ns);
 }

@@ -28,6 +28,7 @@ cdef extern from "host/regions.h" nogil:
     bint region_copy_holds(node_header *node, endpoint_descriptor *endpoint,
                            const memory_region *region) noexcept
     const int64_t COPIES_PATIENCE_NS
+    int64_t region_clock_ns() noexcept
     bint region_is_free(const memory_region *region) noexcept
     void region_await_copies(node_header *node, endpoint_descriptor *endpoint,
                              memory_region *region, int64_t end_ns) noexcept

@@ -10,7 +10,6 @@ from libc.string cimport memcpy
 
 from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.host.event_ring cimport endpoint_lock_take
-from shrimpmx.native.clock cimport monotonic_now_ns
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.process_memory cimport process_read, process_write
 from shrimpmx.shared.layout cimport (
@@ -69,7 +68,7 @@ cdef void region_destroy(DriverEndpoint driver, int id) noexcept nogil:
         region.kind = REGION_FREE
     shared_lock_give(&endpoint.lock)
     # No copy can begin any more; those that are under way without the lock are waited for.
-    region_await_copies(node, endpoint, region, monotonic_now_ns() + COPIES_PATIENCE_NS)
+    region_await_copies(node, endpoint, region, region_clock_ns() + COPIES_PATIENCE_NS)
 
 
 cdef int region_write(Node node, endpoint_descriptor *d, uint32_t id, uint64_t offset,

@@ -1,11 +1,12 @@
 """Sending (Open-MX: omx_send.c).
 
 A message gets its sequence number when it may go: not more than `throttle` of a
-partner are in flight (Open-MX), and none goes while those make `send_window` events in its ring or more,
-unless they are too few to be acknowledged at once (ours). It completes when its last packet is in the tx ring, before it
-is acknowledged, as long as there are few of these "zombies" and room to retain its
-data for a resend; else it completes when acknowledged. A resend repeats all of a
-message's packets. Of a large message only the rndv is sent here; large.pyx has the rest.
+partner are in flight (Open-MX), and none goes while those make `send_window` events in
+its ring or more, unless they are too few to be acknowledged at once (ours). It completes
+when its last packet is in the tx ring, before it is acknowledged, as long as there are
+few of these "zombies" and room to retain its data for a resend; else it completes when
+acknowledged. A resend repeats all of a message's packets. Of a large message only the
+rndv is sent here; large.pyx has the rest.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t

@@ -133,10 +133,10 @@ class World:
         """Of a node with one core and short rings."""
         return NodeLayout(
             index=node, nodes_count=NODES, endpoints=ENDPOINTS, heap_bytes=1 << 20,
-            event_ring_entries=self.scene.entries, rx_ring_entries=64, tx_ring_entries=64,
-            link_ring_entries=32, cores=1, core_runners=[IRQ + node], core_agents=[node],
-            nic_runner=NIC, nic_agent=NODES + node, pull_resend_delay_ns=2 * self.scene.millisecond,
-            resends_max=50,
+            event_ring_entries=self.scene.entries, tx_ring_entries=64,
+            rx_ring_entries=1024 if self.scene.calm else 64, link_ring_entries=32, cores=1,
+            core_runners=[IRQ + node], core_agents=[node], nic_runner=NIC, nic_agent=NODES + node,
+            pull_resend_delay_ns=2 * self.scene.millisecond, resends_max=50,
         )  # fmt: skip
 
     # -- agents -----------------------------------------------------------------------
@@ -293,9 +293,8 @@ class World:
                 broken.append(f"node {node}: more packets came than were sent")
         if self.scene.calm:
             resent = sum(c.get("resent_messages", 0) for c in counters.values())
-            full = sum(c.get("rx_drop_ring_full", 0) for c in counters.values())
             took_ms = (SCHEDULER.schedule_now() - BEGAN_NS) / MILLISECOND
-            if not full and (resent or took_ms > LATE_MS):
+            if resent or took_ms > LATE_MS:
                 broken.append(f"a wake-up was lost: {took_ms:.0f} ms, {resent} messages sent again")
         return broken
 
