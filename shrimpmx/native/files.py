@@ -23,7 +23,7 @@ def write_whole(path: Path, content: str | bytes, advice: str = "") -> None:
         if is_stream(path):
             path.write_bytes(data)
             return
-        place = _place_of(path)
+        place = place_of(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         _write_and_rename(place, data)
         _sync_directory(place.parent)
@@ -33,8 +33,16 @@ def write_whole(path: Path, content: str | bytes, advice: str = "") -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether `path` is a device or a pipe: it takes what is written, and must not be replaced."""
-    return path.exists() and not path.is_file() and not path.is_dir()
+    """Whether `path` is a device or a pipe, or a trusted link to one: it takes what is written, and
+    must not be replaced.
+    """
+    there = path.exists() and not _is_foreign_link(path)
+    return there and not path.is_file() and not path.is_dir()
+
+
+def place_of(path: Path) -> Path:
+    """Where a file goes: a link stays one, to the new file, unless another user has set it."""
+    return path.parent.resolve() / path.name if _is_foreign_link(path) else path.resolve()
 
 
 def cache_directory() -> Path:
@@ -68,15 +76,12 @@ def distrust(path: Path) -> str:
     return ""
 
 
-def _place_of(path: Path) -> Path:
-    """Where a file goes: a link stays one, to the new file, unless another user has set it."""
-    if path.is_symlink() and path.lstat().st_uid not in (os.geteuid(), 0):
-        return path.parent.resolve() / path.name
-    return path.resolve()
+def _is_foreign_link(path: Path) -> bool:
+    return path.is_symlink() and path.lstat().st_uid not in (os.geteuid(), 0)
 
 
 def _write_and_rename(place: Path, data: bytes) -> None:
-    temporary = place.with_name(f".{place.name[:200]}.{os.urandom(4).hex()}")
+    temporary = place.with_name(f".shrimpmx-{os.urandom(8).hex()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:

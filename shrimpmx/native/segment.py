@@ -307,7 +307,8 @@ def _owner_of(pid: int) -> int | None:
 
 
 def _open_own(name: str, flags: int) -> int:
-    """A descriptor of the segment `name`; SegmentError without one, or if it is not this user's.
+    """A descriptor of the segment `name`; SegmentError without one, or if it is not this user's,
+    or no file.
 
     The descriptor is what is looked at: names may change hands meanwhile.
     """
@@ -322,6 +323,8 @@ def _open_own(name: str, flags: int) -> int:
     if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
         return descriptor
     os.close(descriptor)
+    if status.st_uid == os.geteuid():
+        raise SegmentError(f"{_SHM}/{name} is no segment: it is a directory, a pipe or a device")
     raise SegmentError(f"segment {name} belongs to {user_name(status.st_uid)}, not to you")
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import InputError, MachineError
-from shrimpmx.native.files import is_stream, user_name, write_whole
+from shrimpmx.native.files import is_stream, place_of, user_name, write_whole
 from shrimpmx.results.sameness import check_code, check_environment
 from shrimpmx.results.soundness import place_flaw, point_flaw, run_flaw, single_run_flaw
 
@@ -52,7 +52,7 @@ def json_place(text: str) -> Path:
         if not path.parent.is_dir():
             raise InputError(f"--json cannot write {path}: there is no directory {path.parent}")
         if not is_stream(path):
-            with tempfile.TemporaryFile(dir=path.resolve().parent):
+            with tempfile.TemporaryFile(dir=place_of(path).parent):
                 pass
     except OSError as error:
         raise InputError(

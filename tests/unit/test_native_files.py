@@ -17,7 +17,7 @@ from shrimpmx.errors import MachineError
 from shrimpmx.native.files import write_whole
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.timeline import Timeline, write_chrome
-from shrimpmx.results.result import write_json
+from shrimpmx.results.result import json_place, write_json
 from shrimpmx.wire.tables import wire_geometry
 
 LARGE = "x" * 300_000
@@ -103,6 +103,31 @@ def test_a_link_of_another_user_is_not_followed(writer: str, tmp_path: Path) -> 
     WRITERS[writer](link)
     assert (tmp_path / "precious").read_text() == "old"
     assert not link.is_symlink()
+
+
+@needs_two_users
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_link_of_another_user_leads_to_no_device(writer: str, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to("/dev/null")
+    os.lchown(link, ANOTHER, ANOTHER)
+    WRITERS[writer](link)
+    assert link.is_file()
+    assert not link.is_symlink()
+
+
+@needs_two_users
+def test_a_place_behind_a_link_of_another_user_is_not_tried(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to("absent/file")
+    os.lchown(link, ANOTHER, ANOTHER)
+    assert json_place(str(link)) == link
+
+
+def test_a_name_may_be_as_long_as_names_may_be(tmp_path: Path) -> None:
+    path = tmp_path / ("\N{CJK UNIFIED IDEOGRAPH-5B57}" * 84)
+    write_whole(path, "x")
+    assert path.read_text() == "x"
 
 
 def test_a_pipe_takes_what_is_written(tmp_path: Path) -> None:

@@ -118,6 +118,13 @@ def test_an_onlooker_sees_what_is_written_and_cannot_write(segment: Segment) -> 
     other.close()
 
 
+def test_attaching_a_pipe_of_ones_own_says_so(segment: Segment) -> None:
+    segment.unlink()
+    os.mkfifo(f"/dev/shm/{segment.name}")
+    with pytest.raises(SegmentError, match="is no segment"):
+        Segment.attach(segment.name, NODE, writable=False)
+
+
 def test_attaching_nothing_says_so() -> None:
     with pytest.raises(SegmentError, match="there is no segment shrimpmx-run-1-2-x"):
         Segment.attach("shrimpmx-run-1-2-x", NODE)
