@@ -81,13 +81,13 @@ def _imported(path: Path, content: bytes) -> Iterator[Path]:
     """The files of the modules that a Python file imports, wherever in it."""
     try:
         tree = ast.parse(content)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # too deep, the last two
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield from _files_of(alias.name, [str(path.parent), *sys.path])
-        elif isinstance(node, ast.ImportFrom):
+        elif isinstance(node, ast.ImportFrom) and node.level <= len(path.parents):
             places = [str(path.parents[node.level - 1])] if node.level else []
             for alias in node.names:
                 name = ".".join(filter(None, (node.module, alias.name)))

@@ -291,6 +291,16 @@ def test_of_a_command_what_is_the_users_own_counts(tmp_path: Path) -> None:
     assert digests_of_command(["python", "-m", "shrimpmx.applications.imb", "PingPong"]) == {}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [f"from {'.' * 99} import x", f"x = {'-' * 100_000}1"],
+    ids=["import from above everything", "deep"],
+)
+def test_a_file_that_python_does_not_run_has_a_digest_too(text: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    assert list(digests_of_command(["python", "mine.py"], str(tmp_path))) == ["mine.py"]
+
+
 def test_what_a_file_is_made_of_is_known_once_it_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(SCENARIO)
     scenario = load_scenario(tmp_path / "a.py")
