@@ -75,11 +75,11 @@ class Outside:
         """Whether a run that these disturbed is worth being taken again."""
         return bool(causes - self._lasting)
 
-    def kept(self, causes: Set[str]) -> None:
-        """A run is kept that these disturbed: they last, as far as can be seen, until one is kept
-        without them.
+    def kept(self, attempts: Sequence[Set[str]]) -> None:
+        """A run is kept. The causes that disturbed each of its attempts last, as far as can be
+        seen, until one is kept without them.
         """
-        self._lasting = causes
+        self._lasting = frozenset.intersection(*map(frozenset, attempts))
 
 
 def disturbance(attempts: Sequence[Set[str]]) -> dict[str, Any]:

@@ -322,7 +322,8 @@ class Sweep:
             except PlacementError as error:
                 return impossible_run(plan.point, self.scenario.metrics, str(error))
             except PointFailedError as error:
-                return failed_run(plan.point, self.scenario.metrics, str(error))
+                failed = failed_run(plan.point, self.scenario.metrics, str(error))
+                return {**failed, **disturbance([*causes, set()])}
             took_s = self.clock() - begin
             causes.append(self._outside.end(outcome))
             after, after_ns = self.prober(cpus)
@@ -332,7 +333,7 @@ class Sweep:
             again = state == "mixed" or self._outside.may_pass(causes[-1])
             if not again or outcome.steered or attempt == self.retries:
                 break
-        self._outside.kept(causes[-1])
+        self._outside.kept(causes)
         run = run_data(plan.point, outcome, self.scenario.metrics, state, [before_ns, after_ns])
         return {**run, "took_s": took_s, **disturbance(causes)}
 

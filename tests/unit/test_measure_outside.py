@@ -90,10 +90,12 @@ def test_what_lasts_is_no_reason_to_try_again_until_it_was_away() -> None:
     outside = Machine().outside
     assert not outside.may_pass(set())
     assert outside.may_pass({STOLEN})
-    outside.kept({STOLEN})
+    outside.kept([{STOLEN}, {STOLEN, OTHER_RUNS}, {STOLEN, PAUSE}])
     assert not outside.may_pass({STOLEN})
     assert outside.may_pass({STOLEN, PAUSE})
-    outside.kept(set())
+    outside.kept([{STOLEN}])
+    assert not outside.may_pass({STOLEN})
+    outside.kept([{STOLEN}, set()])
     assert outside.may_pass({STOLEN})
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from shrimpmx.errors import PointFailedError
 from shrimpmx.report.report import notes
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.outside import OTHER_RUNS, PAUSE, STOLEN, disturbances
@@ -86,6 +87,19 @@ def test_a_paused_run_and_one_of_stolen_time_are_taken_again() -> None:
         "retaken": 3,
         "disturbances": {PAUSE: 2, STOLEN: 1},
     }
+
+
+def test_of_a_run_that_fails_when_it_is_taken_again_the_first_is_counted() -> None:
+    class Failing(Fake):
+        def __call__(self, point: Point, seed: int) -> Outcome:
+            outcome = super().__call__(point, seed)
+            if len(self.calls) == 2:
+                raise PointFailedError("rank0 ended")
+            return dataclasses.replace(outcome, pauses=int(len(self.calls) == 1))
+
+    document = sweep(Failing()).run()
+    assert sum("failed" in point for point in document["points"]) == 1
+    assert disturbed_in(document) == {"disturbed": 0, "retaken": 1, "disturbances": {PAUSE: 1}}
 
 
 def test_a_sweep_may_forbid_to_take_runs_again() -> None:
