@@ -106,7 +106,9 @@ def _of_failure(played: Played) -> Iterator[str]:
         of_program = program and dead.process.startswith("rank")
         wanted = 128 + signal.SIGKILL if of_program else EXIT_AGENT_FAILED
     elif stopped:
-        wanted = EXIT_LATE if program else EXIT_AGENT_FAILED
+        # Behind the work the deadline does not count any more.
+        in_time = sentence.startswith("the run was done")
+        wanted = EXIT_LATE if program and not in_time else EXIT_AGENT_FAILED
         for deed in stopped:
             told = f"{deed.process} (pid {deed.pid}) is stopped"
             if deed.at_s + TOLD_S < played.scene.deadline_s and told not in played.heard:

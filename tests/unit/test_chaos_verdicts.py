@@ -109,6 +109,8 @@ def test_an_mpi_program_has_exit_codes_of_its_own() -> None:
     by_signal = Outcome(128 + signal.SIGKILL, f"{KILLED}, and the others were ended")
     assert findings_of(Played(scene, [KILL], by_signal)) == []
     assert findings_of(Played(scene, [HOLD], Outcome(124, STOPPED), TOLD)) == []
+    done = Outcome(3, "the run was done, but did not end because of node0.irq0 (stopped)")
+    assert findings_of(Played(scene, [HOLD], done, TOLD)) == []
     assert findings_of(Played(scene, outcome=Outcome(0), heard="25.0 µs a hop\n")) == []
     assert findings_of(Played(scene, outcome=Outcome(0))) != []
 
