@@ -61,7 +61,7 @@ class ProgramExecutor:
         """That its times hold a pause, if there was one."""
         if self.result is not None and self.result.pauses:
             stood_s = self.result.paused_s
-            say(f"all of the run stood still for {stood_s:.1f} s, which its times hold")
+            say(f"the run stood still or got no CPU for {stood_s:.1f} s, which its times hold")
 
 
 def exported(exports: list[str]) -> dict[str, str]:
