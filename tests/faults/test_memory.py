@@ -66,7 +66,6 @@ def test_a_run_without_room_says_why(options: str, reason: str, tmp_path: Path) 
 RANK = """
 import os
 import numpy as np
-from support.conditions import patient
 from shrimpmx.native.segment import RunIdentity, Segment
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
