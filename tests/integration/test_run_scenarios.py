@@ -43,8 +43,6 @@ OWN_WAIT = """
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
-from support.conditions import patient
-
 class Mine(WaitingStrategy):
     def idle(self, waited_ns):
         {body}
