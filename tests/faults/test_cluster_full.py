@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import posix_ipc
 import pytest
 from support.clusters import generator_stream, pingpong_pair, run, stream_pair
 from support.users import needs_namespaces, with_own_mounts
 
+from shrimpmx.cluster.engine.ending import FirstInterrupt
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
-from shrimpmx.errors import AgentError, DeadlineError, SegmentError
+from shrimpmx.errors import AgentError, DeadlineError, InterruptedRunError, SegmentError
 from shrimpmx.native.segment import SEGMENT_NODE, Segment, list_segments
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
@@ -133,3 +137,24 @@ def test_a_full_dev_shm_is_told_and_leaves_nothing() -> None:
     spec = stream_pair(nodes=1024, nic=nic)
     with pytest.raises(SegmentError, match=r"not enough room in /dev/shm: .* MB needed"):
         Forked().run(spec)
+
+
+@pytest.mark.parametrize("which", [1, 2, 4])
+def test_an_interrupt_while_segments_are_made_leaves_none(
+    which: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signal comes when the segment exists and nothing knows of it yet."""
+    make, made = posix_ipc.SharedMemory, list[str]()
+
+    def interrupted(*arguments: Any, **more: Any) -> posix_ipc.SharedMemory:
+        shared = make(*arguments, **more)
+        made.append(shared.name)
+        if len(made) == which:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return shared
+
+    monkeypatch.setattr(posix_ipc, "SharedMemory", interrupted)
+    with pytest.raises(InterruptedRunError), FirstInterrupt((signal.SIGTERM,)):
+        run(stream_pair(1, 8, 1, wait=BLOCK))
+    assert len(made) >= which
+    assert [name for name, identity, _ in list_segments() if identity.pid == os.getpid()] == []

@@ -189,8 +189,11 @@ class _Run:
         try:
             with interrupts_held():
                 scratch = self.scratch = make_scratch(identity)
-            memory = RunMemory(self.spec, self.placement, identity, self.scratch)
-            channel = ControlChannel.create(identity)
+            # A segment or queue that exists must be known to what removes it.
+            with interrupts_held():
+                memory = RunMemory(self.spec, self.placement, identity, self.scratch)
+            with interrupts_held():
+                channel = ControlChannel.create(identity)
             names = [segment.name for segment in memory.segments]
             with interrupts_held():
                 janitor = Janitor(identity, names, channel.name, self.scratch)
