@@ -63,13 +63,13 @@ cdef int progress(Library library) noexcept nogil:
         send_starved(library)
     if not list_empty(&library.large_receive.delayed):
         large_retry_receives(library)
-    if not list_empty(&library.large_receive.held_back):
-        large_admit_receives(library)
     if not list_empty(&library.large.waiting_partners):
         large_retry_sends(library)
     ack_flush(library)
     if not list_empty(&library.partner.refused):
         partners_end_refused(library)
+    if not list_empty(&library.large_receive.held_back):  # last, when all that ends has ended
+        large_admit_receives(library)
     if taken != 0 and library.busy_poll is not None:
         library.busy_poll.keep_off(library.now_ns)
     library.in_pass = False

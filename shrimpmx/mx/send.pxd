@@ -19,8 +19,9 @@ cdef MxRequest *send_start(Library library, MxPartner *partner, const void *data
 cdef void send_notify(Library library, MxRequest *notify) noexcept nogil
 # Puts a request's packets (or what is left of them) into the tx ring.
 cdef void send_post(Library library, MxRequest *request) noexcept nogil
-# Sends of a partner that were held back, as far as they may go now.
+# How many events a message makes in its partner's ring.
 cdef uint32_t events_of(Library library, const MxRequest *request) noexcept nogil
+# Sends of a partner that were held back, as far as they may go now.
 cdef void send_throttled(Library library, MxPartner *partner) noexcept nogil
 # Requests that had found the tx ring full.
 cdef void send_starved(Library library) noexcept nogil

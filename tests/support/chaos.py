@@ -21,12 +21,17 @@ import posix_ipc
 
 from shrimpmx import cli
 from shrimpmx.cluster.engine.forked import Forked
-from shrimpmx.cluster.engine.leftovers import marked_processes, signal_member
+from shrimpmx.cluster.engine.leftovers import (
+    maps,
+    marked_processes,
+    opened_pidfd,
+    signal_member,
+)
 from shrimpmx.cluster.live.attach import AttachedRun
 from shrimpmx.cluster.rank.channel import QUEUE
 from shrimpmx.errors import AgentError, InterruptedRunError, SegmentError, ShrimpmxError
 from shrimpmx.native.cores import start_ticks
-from shrimpmx.native.segment import SEGMENT_TRACE, RunIdentity, Segment, list_segments
+from shrimpmx.native.segment import SEGMENT_TRACE, Segment, list_segments
 from shrimpmx.native.trace import Trace
 from support.chaos_scenes import SUPERVISOR, Scene, Torment
 from support.chaos_verdicts import Deed, Outcome, Played, findings_of
@@ -251,8 +256,8 @@ class Stage:
 
     def _do(self, run: AttachedRun, action: str, pid: int) -> bool:
         """Do something to a process of the run; False if that has ended."""
-        with contextlib.suppress(ProcessLookupError), _pidfd(pid) as pidfd:
-            if pid != self._supervisor and not _maps(pid, run.run):
+        with contextlib.suppress(ProcessLookupError), opened_pidfd(pid) as pidfd:
+            if pid != self._supervisor and not maps(pid, run.run.segment_name("")):
                 return False
             if action == "hold":
                 self._held.add(pid)
@@ -326,25 +331,8 @@ class Stage:
         if self._run is None:
             return []
         run, pids = self._run.run, {int(path.name) for path in Path("/proc").glob("[0-9]*")}
-        found = {pid for pid in pids - {os.getpid()} if _maps(pid, run)}
+        found = {pid for pid in pids - {os.getpid()} if maps(pid, run.segment_name(""))}
         return sorted(found.union(marked_processes(run)))
-
-
-@contextlib.contextmanager
-def _pidfd(pid: int) -> Iterator[int]:
-    pidfd = os.pidfd_open(pid)
-    try:
-        yield pidfd
-    finally:
-        os.close(pidfd)
-
-
-def _maps(pid: int, run: RunIdentity) -> bool:
-    """Whether a living process maps a run's memory."""
-    try:
-        return run.segment_name("") in Path(f"/proc/{pid}/maps").read_text()
-    except OSError:
-        return False
 
 
 def _kernel_view(name: str, pid: int) -> list[str]:

@@ -102,13 +102,14 @@ def signal_member(pid: int, identity: RunIdentity, number: int = signal.SIGKILL)
     Its pid may be another process's by now. A pidfd is of one process for ever, so that what is
     seen of the pid while it is open, and the signal, go to the same one.
     """
-    with contextlib.suppress(ProcessLookupError, PermissionError), _pidfd(pid) as pidfd:
-        if _maps(pid, identity.segment_name("")) or _is_marked(Path(f"/proc/{pid}"), identity):
+    with contextlib.suppress(ProcessLookupError, PermissionError), opened_pidfd(pid) as pidfd:
+        if maps(pid, identity.segment_name("")) or _is_marked(Path(f"/proc/{pid}"), identity):
             signal.pidfd_send_signal(pidfd, number)
 
 
 @contextlib.contextmanager
-def _pidfd(pid: int) -> Iterator[int]:
+def opened_pidfd(pid: int) -> Iterator[int]:
+    """A pidfd of the process, for as long as the context lasts."""
     pidfd = os.pidfd_open(pid)
     try:
         yield pidfd
@@ -137,7 +138,7 @@ def processes_of(control_name: str, identity: RunIdentity) -> list[int]:
     finally:
         segment.close()
     prefix = identity.segment_name("")
-    return [pid for pid in pids if pid and start_ticks(pid) is not None and _maps(pid, prefix)]
+    return [pid for pid in pids if pid and start_ticks(pid) is not None and maps(pid, prefix)]
 
 
 def mark_of(identity: RunIdentity) -> dict[str, str]:
@@ -171,7 +172,8 @@ def _is_marked(process: Path, identity: RunIdentity) -> bool:
         return False
 
 
-def _maps(pid: int, prefix: str) -> bool:
+def maps(pid: int, prefix: str) -> bool:
+    """Whether a living process maps a file whose name contains this."""
     try:
         return prefix in Path(f"/proc/{pid}/maps").read_text()
     except OSError:
