@@ -21,7 +21,8 @@ from shrimpmx.bench.probe import probe, round_trips
 from shrimpmx.errors import InputError, MachineError
 from shrimpmx.native.files import cache_directory
 from shrimpmx.results.environment import environment, fingerprint, unavailable
-from shrimpmx.results.result import NewerSchemaError, check_schema, read_json, write_json
+from shrimpmx.results.json_file import read_json, write_json
+from shrimpmx.results.result import NewerSchemaError, check_schema
 from shrimpmx.results.soundness import is_number
 from shrimpmx.results.statistics import summarise
 

@@ -14,7 +14,7 @@ from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
 from shrimpmx.report.cells import cell_words, legend
-from shrimpmx.results.result import json_place, write_json
+from shrimpmx.results.json_file import json_place, write_json
 
 SECONDS = 0.5
 TABLE_WIDTH = 100

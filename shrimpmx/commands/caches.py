@@ -11,7 +11,7 @@ from rich.table import Table
 
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
-from shrimpmx.results.result import json_place, write_json
+from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.settings.workload import MESSAGE_MAX_BYTES
 
 SIZES = (0, 128, 32768)

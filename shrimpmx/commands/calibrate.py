@@ -16,9 +16,9 @@ from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
 from shrimpmx.results.environment import unavailable
-from shrimpmx.results.result import json_place, write_json
+from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
-from shrimpmx.study.execute import handler_cost
+from shrimpmx.study.machine_costs import handler_cost
 from shrimpmx.study.platform import (
     CHARGES,
     PLATFORMS,

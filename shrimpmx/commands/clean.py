@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from shrimpmx.cluster.engine.leftovers import find_leftovers, remove_leftovers
-from shrimpmx.results.result import json_place, write_json
+from shrimpmx.results.json_file import json_place, write_json
 
 
 def add_parser(commands: Any) -> None:

@@ -19,7 +19,8 @@ from shrimpmx.cluster.live.view import is_drop
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError, SegmentError
 from shrimpmx.native.segment import RunIdentity
-from shrimpmx.results.result import RUN_FILE, json_place, load_result, write_json
+from shrimpmx.results.json_file import json_place, write_json
+from shrimpmx.results.result import RUN_FILE, load_result
 from shrimpmx.results.words import place_words
 from shrimpmx.shared.counter_texts import TEXTS
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from shrimpmx.bench.checkup import CheckResult, checkup
 from shrimpmx.commands.terminal import console
-from shrimpmx.results.result import json_place, write_json
+from shrimpmx.results.json_file import json_place, write_json
 
 _STYLE = {"good": "green", "limited": "yellow", "missing": "red"}
 

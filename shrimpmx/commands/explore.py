@@ -18,6 +18,7 @@ from shrimpmx.commands import mpi_options
 from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.explore_report import print_findings, print_unfinished
 from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
+from shrimpmx.commands.mpi_scenario import program_scenario
 from shrimpmx.commands.mpirun import EXIT_LATE
 from shrimpmx.commands.progress import BudgetBar
 from shrimpmx.commands.sweeping import (
@@ -35,15 +36,18 @@ from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, DeadlineError, InputError, InterruptedRunError
 from shrimpmx.mpi.library import library_path
 from shrimpmx.report.plot.draw import FORMATS, save
+from shrimpmx.results.json_file import write_json
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.result import ResultDirectory, write_json
-from shrimpmx.study.execute import ClusterExecutor, never_joined
+from shrimpmx.results.result import ResultDirectory
+from shrimpmx.study.clusters import never_joined
+from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.explore import grid
 from shrimpmx.study.explore.choice import OBJECTIVES
 from shrimpmx.study.explore.exploration import Exploration
 from shrimpmx.study.explore.halving import RUNS_MOST
 from shrimpmx.study.explore.picture import chart_of
-from shrimpmx.study.scenario import Point, Scenario
+from shrimpmx.study.point import Point
+from shrimpmx.study.scenario import Scenario
 
 BUDGET_S = 300.0
 # Where what the program prints is kept, within the result.
@@ -192,15 +196,15 @@ def scenario_of(options: argparse.Namespace) -> Scenario:
         raise InputError(f"--runs must be 1 to {RUNS_MOST}, not {options.runs}")
     names = {name: _names(options, name) for name in ("coalescing", "placement", "wait")}
     grid.check_placements(names["placement"])
-    given = mpi_options.program_scenario(options, "explore")
+    given = program_scenario(options, "explore")
     if "cores" in given.sweep:
         raise InputError("cores takes one value here: placements are made for it")
-    cores = mpi_options.cores_of(options, given)
+    cores = mpi_options.cores_of(options, given.parameters)
     axes = grid.axes_of(names["coalescing"], names["placement"], names["wait"], cores)
-    scenario = mpi_options.program_scenario(
+    scenario = program_scenario(
         options,
         "explore",
-        {"cores": cores, **mpi_options.limits_of(options.n, given)},
+        {"cores": cores, **mpi_options.limits_of(options.n, given.parameters)},
         repeats=RUNS_MOST,
         **axes,
     )

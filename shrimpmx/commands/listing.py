@@ -11,8 +11,8 @@ from rich.table import Table
 
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
+from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.metrics import METRICS
-from shrimpmx.results.result import json_place, write_json
 from shrimpmx.settings.names import GROUPS
 from shrimpmx.settings.strategies import COALESCING, WAITING
 from shrimpmx.study.loading import docstring_of, list_scenarios, scenario_directories

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import InputError
-from shrimpmx.results.metrics import Outcome
-from shrimpmx.study.execute import ClusterExecutor, never_joined, outcome_of
-from shrimpmx.study.scenario import Point
+from shrimpmx.study.clusters import Clusters, never_joined
+from shrimpmx.study.point import Point
+
+if TYPE_CHECKING:
+    from shrimpmx.results.metrics import Outcome
 
 
 @dataclass
@@ -21,7 +24,7 @@ class ProgramExecutor:
     """Runs points of an MPI program: an Executor of a sweep."""
 
     engine: Engine
-    points: ClusterExecutor
+    points: Clusters
     launches: list[Launch]
     deadline_s: float
     silence_s: float
@@ -50,6 +53,8 @@ class ProgramExecutor:
     def __call__(self, point: Point, seed: int) -> Outcome:
         result = self.run(point, seed)
         assert self.spec is not None
+        from shrimpmx.study.outcome import outcome_of
+
         return outcome_of(self.spec, result)
 
     def say_absent(self) -> None:

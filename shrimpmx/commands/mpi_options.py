@@ -13,17 +13,17 @@ from pydantic import BaseModel
 
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.errors import InputError
-from shrimpmx.results.result import json_place
+from shrimpmx.results.json_file import json_place
+from shrimpmx.settings.assignments import assigned, split_setting
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.names import parameter_name
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.study.scenario import Scenario, split_setting
+from shrimpmx.study.point import Point, parameters_of
 
 NODES = 2
 CORES_MAX = 64
 SILENCE_S = 10.0
 PULL_FRAMES = 4 * 32  # frames of one pull in flight: blocks times frames of a block (Open-MX)
-METRICS = ("run_time", "run_cpu_time", "run_interrupts")
 # Settings that options stand for.
 OPTIONS = {
     "workload": "PROGRAM",
@@ -160,33 +160,28 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def scenario_of(options: argparse.Namespace) -> Scenario:
-    """The program as a scenario of one point. InputError if the options cannot be used."""
+def point_of(options: argparse.Namespace) -> Point:
+    """The program's cluster. InputError if the options cannot be used."""
     check_options(options, "mpirun", OPTIONS)
     if not 0 <= options.silence <= FOREVER_S:
         raise InputError(f"--silence must be 0 seconds or more, not {options.silence:g}")
-    given = program_scenario(options, "mpirun")
-    if given.sweep or given.repeats > 1:
+    made = assigned(options.settings, program_parameters(options))
+    if made.sweep or made.others.get("repeats", 1) != 1:
         raise InputError("mpirun runs a program once: give each parameter one value")
-    defaults = {
+    given = made.parameters
+    chosen = {
         "cores": cores_of(options, given),
         "wait": _wait(options.n, given),
         **limits_of(options.n, given),
+        **given,
     }
-    return program_scenario(options, "mpirun", defaults)
+    return Point(0, chosen, *parameters_of(chosen))
 
 
-def program_scenario(
-    options: argparse.Namespace,
-    name: str,
-    defaults: Mapping[str, Any] | None = None,
-    **fields: Any,
-) -> Scenario:
-    """A scenario of the program; its `fields` are those of Scenario. What --set sets comes before
-    `defaults`. InputError if it cannot be used.
-    """
+def program_parameters(options: argparse.Namespace) -> dict[str, Any]:
+    """The parameters that options and words stand for, by name."""
     program, *arguments = options.words
-    parameters = {
+    return {
         "workload": "mpi",
         "program": program,
         "arguments": shlex.join(arguments),
@@ -195,26 +190,18 @@ def program_scenario(
         "bind_to": options.bind_to,
         "nodes": min(NODES, options.n) if options.nodes is None else options.nodes,
     }
-    scenario = Scenario(
-        name=name,
-        title="An MPI program",
-        parameters={**(defaults or {}), **parameters},
-        metrics=METRICS,
-        **fields,
-    )
-    return scenario.changed(options.settings)
 
 
-def cores_of(options: argparse.Namespace, given: Scenario) -> Any:
+def cores_of(options: argparse.Namespace, given: Mapping[str, Any]) -> Any:
     """The cores of a node: as many as it has ranks, unless they are `given`; where the number of
     nodes is none, it is refused later.
     """
-    nodes = given.parameters["nodes"]
+    nodes = given["nodes"]
     least = -(-options.n // nodes) if isinstance(nodes, int) and nodes > 0 else 1
-    return given.parameters.get("cores", min(CORES_MAX, least))
+    return given.get("cores", min(CORES_MAX, least))
 
 
-def limits_of(ranks: int, given: Scenario) -> dict[str, int]:
+def limits_of(ranks: int, given: Mapping[str, Any]) -> dict[str, int]:
     """How much a rank may have in flight to another, so that the bursts of all fit into half of an
     endpoint's event ring, and half of a node's rx ring.
 
@@ -223,7 +210,7 @@ def limits_of(ranks: int, given: Scenario) -> dict[str, int]:
     """
 
     def value(name: str, model: type[BaseModel]) -> int:
-        entries = given.parameters.get(name)
+        entries = given.get(name)
         return entries if isinstance(entries, int) else model.model_fields[name].default
 
     local = -(-ranks // _nodes_in_use(ranks, given))
@@ -260,11 +247,11 @@ def check_options(options: argparse.Namespace, command: str, others: Mapping[str
             raise InputError(f"{name} is not set by --set here, but by {option}")
 
 
-def _wait(ranks: int, given: Scenario) -> str:
+def _wait(ranks: int, given: Mapping[str, Any]) -> str:
     """Ranks that share a CPU with others give it up to them: by a yield on one node, where they
     need nothing but each other, else by sleeping, so that NICs and handlers get it at once.
     """
-    cpus = given.parameters.get("cpus") or os.sched_getaffinity(0)
+    cpus = given.get("cpus") or os.sched_getaffinity(0)
     count = len(cpus) if isinstance(cpus, tuple | set) else 1
     # A handler preempts the rank of its core, so it needs no CPU of its own.
     nics = _nodes_in_use(ranks, given)
@@ -273,11 +260,11 @@ def _wait(ranks: int, given: Scenario) -> str:
     return "sched" if ranks > count else "spin-block"
 
 
-def _nodes_in_use(ranks: int, given: Scenario) -> int:
+def _nodes_in_use(ranks: int, given: Mapping[str, Any]) -> int:
     """The nodes that get ranks; 1 where their number is none, which is refused later."""
-    nodes, cores = given.parameters["nodes"], given.parameters.get("cores")
+    nodes, cores = given["nodes"], given.get("cores")
     if not isinstance(nodes, int):
         return 1
-    if given.parameters["map_by"] == "core" and isinstance(cores, int) and cores > 0:
+    if given["map_by"] == "core" and isinstance(cores, int) and cores > 0:
         return min(nodes, -(-ranks // cores))
     return max(1, min(nodes, ranks))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.cluster.engine.ending import NAMES, signal_of
+from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.cluster.engine.profiling import py_spy
 from shrimpmx.cluster.launch import Launch, check_command
@@ -21,11 +22,9 @@ from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
 from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError
 from shrimpmx.mpi.library import library_path
-from shrimpmx.results.result import ResultDirectory, write_json
-from shrimpmx.results.runs import ANY
-from shrimpmx.study.execute import ClusterExecutor, machine_costs
-from shrimpmx.study.scenario import Scenario
-from shrimpmx.study.sweep import Sweep
+from shrimpmx.study.clusters import Clusters, needed_costs
+from shrimpmx.study.platform import Costs
+from shrimpmx.study.point import Point
 
 # As `timeout` exits.
 EXIT_LATE = 124
@@ -53,15 +52,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    scenario = mpi_options.scenario_of(options)
-    (point,) = scenario.points()
+    point = mpi_options.point_of(options)
     launch = launch_of(options)
     check_command(options.words, launch)
     library_path()
     engine = chosen_engine()
     executor = ProgramExecutor(
         engine,
-        ClusterExecutor(engine, costs=machine_costs([point], engine)),
+        Clusters(engine, costs=_costs(point, engine)),
         [replace(launch, stdin=each) for each in inputs_of(options)],
         FOREVER_S if options.timeout is None else options.timeout,
         options.silence,
@@ -71,22 +69,35 @@ def _run(options: argparse.Namespace) -> int:
     engine.place(spec)
     if options.profile is not None:
         _make_profiles(options.profile)
+    # What is loaded here and below would delay the start of a program that does not need it.
     if options.output is not None:
+        from shrimpmx.results.result import ResultDirectory
+
         ResultDirectory(options.output).prepare(resume=False, advice="give another --output")
     say(_described(spec))
     with run_log(options.output) if options.output is not None else _no_log():
         if options.output is None and options.json is None:
             executor.run(point, 1)
         else:
-            _keep(options, scenario, executor)
+            from shrimpmx.commands.mpi_scenario import run_and_keep
+
+            run_and_keep(options, point, executor)
     executor.say_absent()
     executor.say_paused()
     if options.report and executor.spec is not None and executor.result is not None:
-        # Here, since the tables' library takes long to load.
         from shrimpmx.commands.mpi_report import print_report
 
         print_report(executor.spec, executor.result)
     return 0
+
+
+def _costs(point: Point, engine: Engine) -> Costs | None:
+    """This machine's costs, if the program's cluster depends on them."""
+    if not needed_costs([point]):
+        return None
+    from shrimpmx.study.machine_costs import machine_costs
+
+    return machine_costs([point], engine)
 
 
 def _make_profiles(directory: Path) -> None:
@@ -111,23 +122,6 @@ def _no_log() -> Iterator[None]:
         yield
     finally:
         logger.removeHandler(nowhere)
-
-
-def _keep(options: argparse.Namespace, scenario: Scenario, executor: ProgramExecutor) -> None:
-    """Run it as the sweep of one run, and keep its result."""
-    sweep = Sweep(
-        scenario,
-        executor,
-        output=options.output,
-        prober=lambda _cpus: (ANY, None),  # two processes that would delay the program's start
-        retries=0,  # what it did beside its messages would be done twice
-        changes=options.settings,
-    )
-    try:
-        sweep.run()
-    finally:
-        if options.json and sweep.last_document is not None:
-            write_json(options.json, sweep.last_document)
 
 
 def launch_of(options: argparse.Namespace) -> Launch:

@@ -18,11 +18,11 @@ from shrimpmx.commands.sweeping import (
     take_scenario,
 )
 from shrimpmx.errors import PlacementError
-from shrimpmx.results.result import json_place, write_json
+from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.settings.core_lists import format_core_list
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.loading import find_scenario, load_scenario
-from shrimpmx.study.scenario import Point
+from shrimpmx.study.point import Point
 
 
 def add_parser(commands: Any) -> None:

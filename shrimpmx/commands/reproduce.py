@@ -36,18 +36,14 @@ from shrimpmx.papers.claim import Claim, Finding, judge, scenarios_of
 from shrimpmx.papers.claims_report import print_claims, print_findings
 from shrimpmx.papers.known import PAPERS, chosen, is_whole, narrowed, papers_of
 from shrimpmx.results.environment import environment
-from shrimpmx.results.result import (
-    SCHEMA,
-    ResultDirectory,
-    check_schema,
-    read_json,
-    write_json,
-)
+from shrimpmx.results.json_file import read_json, write_json
+from shrimpmx.results.result import SCHEMA, ResultDirectory, check_schema
 from shrimpmx.results.sameness import SOFTWARE, check_environment
 from shrimpmx.results.soundness import COSTS_WORDS, are_costs
 from shrimpmx.study.loading import find_scenario, load_scenario
 from shrimpmx.study.platform import Costs
-from shrimpmx.study.scenario import Point, Scenario
+from shrimpmx.study.point import Point
+from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Sweep
 
 # What lies beside the results of the scenarios: which claims they are for, and the findings.

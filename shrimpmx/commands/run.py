@@ -26,7 +26,8 @@ from shrimpmx.commands.sweeping import (
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError
 from shrimpmx.report.report import print_report
-from shrimpmx.results.result import ResultDirectory, write_json
+from shrimpmx.results.json_file import write_json
+from shrimpmx.results.result import ResultDirectory
 from shrimpmx.study.loading import find_scenario, load_scenario
 
 

@@ -17,12 +17,16 @@ from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
 from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.progress import Bar
 from shrimpmx.errors import DeadlineError, InputError, NeverReportedError, PlacementError
-from shrimpmx.results.result import json_place
+from shrimpmx.results.json_file import json_place
+from shrimpmx.settings.assignments import is_deadline
 from shrimpmx.settings.cluster import DEADLINE_MAX_S
-from shrimpmx.study.execute import ClusterExecutor, check_points, machine_costs
+from shrimpmx.study.clusters import check_points
+from shrimpmx.study.execute import ClusterExecutor
+from shrimpmx.study.machine_costs import machine_costs
 from shrimpmx.study.platform import PLATFORMS, Costs
+from shrimpmx.study.point import Point
 from shrimpmx.study.ranks import INTERRUPT, T_BLOCK
-from shrimpmx.study.scenario import Point, Scenario, is_deadline
+from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Progress, Sweep
 
 RESULTS = Path("results")

@@ -26,7 +26,7 @@ from shrimpmx.commands.live_tables import Look, live_tables
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError, SegmentError
 from shrimpmx.native.segment import RunIdentity
-from shrimpmx.results.result import json_place, write_json
+from shrimpmx.results.json_file import json_place, write_json
 
 # How often a run is read within a long interval: its end is seen this soon.
 LOOK_S = 0.25

@@ -7,7 +7,7 @@ security module restricts it, the consent of the process whose memory it is
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint64_t, uintptr_t
 from posix.unistd cimport getpid
 
 cdef extern from *:
@@ -117,6 +117,11 @@ def allow_process_memory():
     nothing. Forked children do not inherit it.
     """
     allow_all()
+
+
+def address_of(const unsigned char[::1] memory not None):
+    """Where these bytes, one at least, lie in this process; valid as long as they do."""
+    return <uintptr_t>&memory[0]
 
 
 def read_process(int pid, uint64_t remote, Py_ssize_t size_bytes):

@@ -24,12 +24,12 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy
 import posix_ipc
 
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.files import user_name
+from shrimpmx.native.process_memory import address_of
 
 MAGIC = 0x584D504D49524853
 ABI_VERSION = 6
@@ -108,7 +108,7 @@ class Segment:
         self.size_bytes = len(memory)
         self._memory: mmap.mmap | None = memory
         # The export ends with the temporary object; a mapping never moves.
-        self.address: int = numpy.frombuffer(memory, numpy.uint8).ctypes.data
+        self.address: int = address_of(memory)
 
     def __repr__(self) -> str:
         return f"<Segment {self.name or 'anonymous'} {self.size_bytes} bytes>"

@@ -16,7 +16,7 @@ from typing import Any
 from shrimpmx.cluster.engine.trace_text import MARK, SHORT_NAMES, cause, words
 from shrimpmx.errors import InputError
 from shrimpmx.native.trace import TraceRecord
-from shrimpmx.results.result import write_json
+from shrimpmx.results.json_file import write_json
 from shrimpmx.wire.names import PACKET_NAMES
 from shrimpmx.wire.tables import PULL_REPLY_OVERHEAD_BYTES, WireGeometry, wire_geometry
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import difflib
-import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -151,13 +150,6 @@ def _declared(module: ModuleType, path: Path) -> Scenario:
             f"not {type(found).__name__}"
         )
     return found
-
-
-def declares_scenario(path: Path) -> bool:
-    """Whether a readable Python file, which is not run, makes a `scenario` of shrimpmx.study."""
-    source = path.read_bytes()
-    made = re.search(rb"^scenario\s*[:=]", source, re.MULTILINE)
-    return made is not None and b"shrimpmx.study" in source
 
 
 def docstring_of(path: Path) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from shrimpmx.study.point import PROGRAMS
-from shrimpmx.study.scenario import Point, Scenario
+from shrimpmx.study.point import PROGRAMS, Point
+from shrimpmx.study.scenario import Scenario
 
 # Folders of what is installed, whose versions a result tells beside its machine; and shrimpmx.
 _INSTALLED = ("site-packages", "dist-packages")

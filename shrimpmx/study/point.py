@@ -1,23 +1,27 @@
-"""The parameters of one point of a sweep, by group."""
+"""A point of a sweep and its parameters, by group."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Self
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
 
-from pydantic import model_validator
+from pydantic import ValidationError, model_validator
 
 from shrimpmx.cluster import rules
 from shrimpmx.cluster.nics.kind import Groups
 from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.errors import InputError
 from shrimpmx.mx.binding import bound_cores, parse_binding
 from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.declared import Declared
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.names import GROUPS, PARAMETER_NAMES, SHOWN_NAMES
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import PlatformParameters
+from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import SIZE_IN_ARGUMENTS, WorkloadParameters
 from shrimpmx.wire.tables import SMALL_MAX_BYTES
@@ -189,3 +193,45 @@ class PointParameters(Declared):
                 f"delay_max_us must be 0 or at least delay_us, {work.delay_us}, not "
                 f"{work.delay_max_us}"
             )
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a sweep: `shown` are the parameters that the scenario names; `policy` and `wait`
+    are names of the user's own.
+    """
+
+    index: int
+    shown: dict[str, Any]
+    parameters: PointParameters
+    policy: str = ""
+    wait: str = ""
+
+
+def parameters_of(
+    chosen: Mapping[str, Any], policies: Collection[str] = (), waits: Collection[str] = ()
+) -> tuple[PointParameters, str, str]:
+    """The parameters that names and values give, and the names of a user's own policy and strategy
+    among them. InputError, in one sentence, at the first value that cannot be used.
+    """
+    grouped: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
+    policy = wait = ""
+    for name, value in chosen.items():
+        group, field = PARAMETER_NAMES[name]
+        if field == "coalescing" and isinstance(value, str) and value in policies:
+            policy = value
+            continue
+        if field == "strategy" and isinstance(value, str) and value in waits:
+            wait = value
+            continue
+        grouped[group][field] = value
+    try:
+        models = {group: GROUPS[group](**values) for group, values in grouped.items()}
+        return PointParameters.model_validate(models), policy, wait
+    except ValidationError as error:
+        extra = {"coalescing": tuple(policies), "strategy": tuple(waits)}
+        sentence = validation_sentence(error, extra, SHOWN_NAMES)
+        own = {"coalescing": "policies", "wait": "waits"}.get(sentence.partition(" must be ")[0])
+        if own and "did you mean" not in sentence:
+            sentence += f"; one of your own needs its name in {own}"
+        raise InputError(sentence) from error

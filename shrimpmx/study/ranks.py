@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections import Counter
@@ -16,7 +17,6 @@ from shrimpmx.errors import InputError
 from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import WorkloadParameters
-from shrimpmx.study.loading import declares_scenario
 from shrimpmx.study.platform import Costs, Emulated
 from shrimpmx.study.point import PointParameters
 
@@ -86,7 +86,7 @@ def _command(work: WorkloadParameters) -> tuple[str, ...]:
         raise InputError(
             f"there is no file {work.program!r} that can be read: set program to a Python file"
         )
-    if declares_scenario(Path(work.program)):
+    if _declares_scenario(Path(work.program)):
         quoted = shlex.quote(work.program)
         raise InputError(f"{work.program} is a scenario, not a program: shrimpmx run {quoted}")
     return (sys.executable, str(Path(work.program).resolve()), *work.words)
@@ -147,3 +147,10 @@ def resolved_wait(made: Emulated, costs: Costs | None) -> WaitParameters:
             "spin limit in ns with --set spin_ns=300000 --set spin_t_block=0"
         )
     return wait.model_copy(update={"spin_ns": round(wait.spin_t_block * block_ns)})
+
+
+def _declares_scenario(path: Path) -> bool:
+    """Whether a readable Python file, which is not run, makes a `scenario` of shrimpmx.study."""
+    source = path.read_bytes()
+    made = re.search(rb"^scenario\s*[:=]", source, re.MULTILINE)
+    return made is not None and b"shrimpmx.study" in source

@@ -13,7 +13,7 @@ from shrimpmx.results.outside import disturbances
 from shrimpmx.results.runs import ANY, limits_of, main_state, runs_of, steered_words
 from shrimpmx.results.statistics import summarise_runs, tail_of
 from shrimpmx.shared.counter_texts import LONGEST
-from shrimpmx.study.scenario import Point
+from shrimpmx.study.point import Point
 
 RunData = dict[str, Any]
 

@@ -39,11 +39,9 @@ from shrimpmx.results.expectation_kinds import (
     Within,
 )
 from shrimpmx.results.metrics import METRICS
-from shrimpmx.settings.declared import WITH_COMMAS, Declared
+from shrimpmx.settings.assignments import assigned, is_deadline
+from shrimpmx.settings.declared import Declared
 from shrimpmx.settings.names import (
-    GROUPS,
-    PARAMETER_NAMES,
-    SHOWN_NAMES,
     by_own_names,
     own_name,
     parameter_name,
@@ -55,7 +53,7 @@ from shrimpmx.settings.strategies import (
     PAPER_WAIT_NAMES,
     WAIT_NAMES,
 )
-from shrimpmx.study.point import PointParameters
+from shrimpmx.study.point import Point, PointParameters, parameters_of
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 __all__ = [
@@ -212,34 +210,20 @@ class Scenario(Declared):
 
     def changed(self, settings: Iterable[str]) -> Scenario:
         """This scenario with `key=value` settings of the command line applied."""
-        parameters, sweep = dict(self.parameters), dict(self.sweep)
-        fields: dict[str, Any] = {}
-        names: list[str] = []
-        for setting in settings:
-            key, value = split_setting(setting)
-            name = key if key == "repeats" else parameter_name(key)
-            if name in fields or name in names:
-                raise InputError(
-                    f"{key} is set twice; several values stand between commas, as {key}=a,b"
-                )
-            if key == "repeats":
-                fields[key] = _literal(value)
-                continue
-            names.append(name)
-            values = _values(value, name)
-            parameters.pop(name, None)
-            if name in sweep or len(values) > 1:
-                sweep[name] = values
-            else:
-                parameters[name] = values[0]
+        given = assigned(settings, self.parameters, self.sweep)
         keep = {name: getattr(self, name) for name in Scenario.model_fields}
         # What the user sets holds for every point.
         keep["adjusted"] = tuple(
-            (place, {n: v for n, v in changes.items() if n not in names})
+            (place, {n: v for n, v in changes.items() if n not in given.names})
             for place, changes in self.adjusted
         )
         try:
-            changed = {**keep, "parameters": parameters, "sweep": sweep, **fields}
+            changed = {
+                **keep,
+                "parameters": given.parameters,
+                "sweep": given.sweep,
+                **given.others,
+            }
             return Scenario.model_validate(changed, context=BY_SETTINGS)
         except ValidationError as error:
             raise InputError(validation_sentence(error)) from error
@@ -266,7 +250,7 @@ class Scenario(Declared):
                 Point(
                     len(points),
                     {n: _plain(value) for n, value in shown.items() if n not in self._unshown},
-                    *self._parameters_of(chosen),
+                    *parameters_of(chosen, self.policies, self.waits),
                 )
             )
         if not points:
@@ -293,44 +277,6 @@ class Scenario(Declared):
         return [
             point for place in self.timelines for point in points if _lies_at(point.shown, place)
         ]
-
-    def _parameters_of(self, chosen: Mapping[str, Any]) -> tuple[PointParameters, str, str]:
-        grouped: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
-        policy = wait = ""
-        for name, value in chosen.items():
-            group, field = PARAMETER_NAMES[name]
-            if field == "coalescing" and isinstance(value, str) and value in self.policies:
-                policy = value
-                continue
-            if field == "strategy" and isinstance(value, str) and value in self.waits:
-                wait = value
-                continue
-            grouped[group][field] = value
-        try:
-            models = {group: GROUPS[group](**values) for group, values in grouped.items()}
-            return PointParameters.model_validate(models), policy, wait
-        except ValidationError as error:
-            extra = {"coalescing": tuple(self.policies), "strategy": tuple(self.waits)}
-            sentence = validation_sentence(error, extra, SHOWN_NAMES)
-            own = {"coalescing": "policies", "wait": "waits"}.get(
-                sentence.partition(" must be ")[0]
-            )
-            if own and "did you mean" not in sentence:
-                sentence += f"; one of your own needs its name in {own}"
-            raise InputError(sentence) from error
-
-
-@dataclass(frozen=True)
-class Point:
-    """One point of a sweep: `shown` are the parameters that the scenario names; `policy` and `wait`
-    are names of the user's own.
-    """
-
-    index: int
-    shown: dict[str, Any]
-    parameters: PointParameters
-    policy: str = ""
-    wait: str = ""
 
 
 @dataclass(frozen=True)
@@ -407,42 +353,6 @@ def _each_once(axis: str, values: Sequence[Any]) -> None:
         if key in seen:
             raise ValueError(f"sweep axis {axis!r} has the value {value!r} twice")
         seen.add(key)
-
-
-def is_deadline(name: str) -> bool:
-    """Whether a parameter is the deadline: a sweep may go on with another one."""
-    return own_name(name) == "deadline_s"
-
-
-def split_setting(setting: str) -> tuple[str, str]:
-    """The key and the value of `key=value`; InputError if it is not of that form."""
-    key, sign, value = setting.partition("=")
-    if not sign or not key.strip():
-        raise InputError(f"--set takes key=value, not {setting!r}")
-    return key.strip(), value.strip()
-
-
-def _literal(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
-
-
-def _values(text: str, name: str) -> tuple[Any, ...]:
-    """The values of a setting: one, or several between commas; a list field takes them all."""
-    group, field = PARAMETER_NAMES[name]
-    declared = GROUPS[group].model_fields[field]
-    if WITH_COMMAS in declared.metadata:
-        return (text,)
-    parts = tuple(part.strip() for part in text.split(",") if part.strip())
-    if parts and len(parts) <= text.count(","):
-        raise InputError(f"{name} has an empty value beside a comma: {text!r}")
-    if str(declared.annotation).startswith("tuple"):
-        return (tuple(map(_literal, parts)),)
-    if not parts and (text or declared.default != ""):
-        raise InputError(f"{name} needs a value, not {text!r}")
-    return (parts or ("",)) if declared.annotation is str else tuple(map(_literal, parts))
 
 
 def plan_runs(scenario: Scenario, points: Sequence[Point], seed: int) -> list[RunPlan]:

@@ -27,9 +27,11 @@ from shrimpmx.results.runs import (
     DISTANCE_DILATION,
 )
 from shrimpmx.results.sameness import check_code
+from shrimpmx.settings.assignments import is_deadline
 from shrimpmx.study.own_code import code_of, code_of_programs
+from shrimpmx.study.point import Point
 from shrimpmx.study.run_data import RunData, failed_run, impossible_run, merged, run_data
-from shrimpmx.study.scenario import Point, RunPlan, Scenario, is_deadline, plan_runs
+from shrimpmx.study.scenario import RunPlan, Scenario, plan_runs
 
 # A run whose probes disagree, or that was disturbed from outside, is taken again this often; a
 # machine that flips faster than a run takes will not give a pure sample, and "mixed" is then what

@@ -10,7 +10,7 @@ import pytest
 from support.clusters import run
 
 from shrimpmx.cluster.spec import AgentFault
-from shrimpmx.study.execute import cluster_spec
+from shrimpmx.study.clusters import cluster_spec
 from shrimpmx.study.point import PointParameters
 
 ENDLESS = 10_000_000

@@ -25,8 +25,8 @@ from shrimpmx.cli import main, parse
 from shrimpmx.cluster.live.runs import live_runs
 from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.sweeping import take_scenario
+from shrimpmx.settings.assignments import split_setting
 from shrimpmx.study.loading import find_scenario, load_scenario
-from shrimpmx.study.scenario import split_setting
 
 # What every run of a scenario is shortened by; the axes that a command does not set have one value.
 SHORT = {"repeats": "1", "iterations": "3", "warmup": "1"}

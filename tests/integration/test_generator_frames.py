@@ -9,7 +9,8 @@ from support.clusters import run
 
 from shrimpmx.results.metrics import METRICS, Outcome
 from shrimpmx.settings.sentences import validation_sentence
-from shrimpmx.study.execute import cluster_spec, outcome_of
+from shrimpmx.study.clusters import cluster_spec
+from shrimpmx.study.outcome import outcome_of
 from shrimpmx.study.point import PointParameters
 
 

@@ -21,7 +21,8 @@ from shrimpmx.mx.binding import board_of
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.study.execute import cluster_spec, outcome_of
+from shrimpmx.study.clusters import cluster_spec
+from shrimpmx.study.outcome import outcome_of
 from shrimpmx.study.point import PointParameters
 
 CORES, ITERATIONS, WARMUP = 4, 40, 10

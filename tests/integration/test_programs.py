@@ -28,7 +28,8 @@ from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
-from shrimpmx.study.execute import check_points, outcome_of
+from shrimpmx.study.clusters import check_points
+from shrimpmx.study.outcome import outcome_of
 from shrimpmx.study.point import PointParameters
 from shrimpmx.study.ranks import ranks_of
 from shrimpmx.study.scenario import Scenario

@@ -13,7 +13,8 @@ from support.clusters import run
 from shrimpmx.cli import main
 from shrimpmx.results.metrics import METRICS, Outcome
 from shrimpmx.settings.strategies import PAPER_WAIT_NAMES
-from shrimpmx.study.execute import cluster_spec, outcome_of
+from shrimpmx.study.clusters import cluster_spec
+from shrimpmx.study.outcome import outcome_of
 from shrimpmx.study.point import PointParameters
 
 ITERATIONS, WARMUP = 50, 5

@@ -13,7 +13,7 @@ from shrimpmx.cluster.nics.kinds import KINDS
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import InputError
 from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
-from shrimpmx.study.execute import cluster_spec
+from shrimpmx.study.clusters import cluster_spec
 from shrimpmx.study.point import PointParameters
 from support.conditions import patient
 from support.tree import ROOT

@@ -16,7 +16,8 @@ from shrimpmx.study.explore.exploration import Exploration
 from shrimpmx.study.explore.grid import axes_of
 from shrimpmx.study.explore.halving import RUNS_MOST
 from shrimpmx.study.explore.measured import Measured
-from shrimpmx.study.scenario import Point, Scenario
+from shrimpmx.study.point import Point
+from shrimpmx.study.scenario import Scenario
 
 # What a program takes under a setting: run time and CPU time, s, and interrupts.
 Cost = tuple[float, float, int]

@@ -24,7 +24,8 @@ from shrimpmx.commands import sweeping
 from shrimpmx.commands.progress import Bar, point_words
 from shrimpmx.errors import AgentError, DeadlineError, MachineError, NeverReportedError
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.study.scenario import Point, Scenario, plan_runs
+from shrimpmx.study.point import Point
+from shrimpmx.study.scenario import Scenario, plan_runs
 from shrimpmx.study.sweep import Sweep
 
 REPOSITORY = Path(__file__).parents[2]
@@ -35,8 +36,6 @@ scenario = Scenario(
     name="tiny", title="Tiny", metrics=("half_round_trip",), sweep={"size_bytes": (0, 32)},
 )
 """
-
-
 BLOCKS = ("--set=nic=vmmc", "--set=workload=file-service")
 SMALL_HEAP = ("memory=bounce", "size_bytes=1048577", "heap_bytes=8388607")
 
@@ -153,7 +152,7 @@ def test_bad_input_is_one_sentence_and_exit_2(
 def test_a_heap_that_is_too_small_where_nothing_else_can_be(
     scenario: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shrimpmx.study.execute.process_memory_permitted", lambda: False)
+    monkeypatch.setattr("shrimpmx.study.clusters.process_memory_permitted", lambda: False)
     small = [f"--set={word}" for word in ("memory=auto", *SMALL_HEAP[1:])]
     assert main(["run", scenario, *small]) == 2
     assert_refused(capsys, "'auto' 1048577 8388608 process_vm_readv")

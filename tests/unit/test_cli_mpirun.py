@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 from support.cli import assert_refused
@@ -14,16 +16,16 @@ from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.commands.mpi_executor import ProgramExecutor
-from shrimpmx.commands.mpi_options import scenario_of
+from shrimpmx.commands.mpi_options import point_of
 from shrimpmx.commands.mpirun import inputs_of, launch_of
-from shrimpmx.study.execute import ClusterExecutor, cluster_spec
+from shrimpmx.study.clusters import cluster_spec
+from shrimpmx.study.execute import ClusterExecutor
 
 TWO_CPUS = Topology.from_synthetic("core:2 pu:1")
 
 
 def spec_of(*words: str) -> ClusterSpec:
-    (point,) = scenario_of(parse(["mpirun", *words])).points()
-    return cluster_spec(point.parameters, 1)
+    return cluster_spec(point_of(parse(["mpirun", *words])).parameters, 1)
 
 
 def places(*words: str) -> list[tuple[int, int]]:
@@ -52,6 +54,15 @@ def test_ranks_are_mapped_as_was_asked_for() -> None:
         *((0, 0), (0, 1), (0, 0)),
         *((1, 0), (1, 1), (1, 0)),
     ]
+
+
+def test_nothing_that_only_a_result_needs_delays_the_start() -> None:
+    text = (
+        "import sys; from shrimpmx.cli import parse; parse(['mpirun', '-n', '1', 'prog']); "
+        "print(*sorted({'numpy', 'rich', 'shrimpmx.study.sweep'} & {*sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
 
 
 def test_a_rank_is_bound_to_one_core_or_to_none() -> None:

@@ -19,7 +19,7 @@ from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results.expectation_kinds import Near
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.study.execute import ClusterExecutor
-from shrimpmx.study.scenario import Point
+from shrimpmx.study.point import Point
 from shrimpmx.study.sweep import Sweep
 
 SCENARIO = """\

@@ -21,7 +21,7 @@ from shrimpmx.errors import AgentError, DeadlineError
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results.expectation_kinds import Near, Ratio
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.study.scenario import Point
+from shrimpmx.study.point import Point
 from shrimpmx.study.sweep import Sweep
 
 SCENARIO = """\

@@ -12,11 +12,14 @@ from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import InputError
-from shrimpmx.study.execute import ClusterExecutor, cluster_spec, machine_costs, outcome_of
+from shrimpmx.study.clusters import cluster_spec
+from shrimpmx.study.execute import ClusterExecutor
+from shrimpmx.study.machine_costs import machine_costs
+from shrimpmx.study.outcome import outcome_of
 from shrimpmx.study.platform import emulated
-from shrimpmx.study.point import PointParameters
+from shrimpmx.study.point import Point, PointParameters
 from shrimpmx.study.ranks import companions_of, needs_t_block, resolved_wait, t_block_ns
-from shrimpmx.study.scenario import Point, Scenario
+from shrimpmx.study.scenario import Scenario
 
 NO_ENGINE: Any = None
 # Two context switches of 500 ns and an interrupt.

@@ -29,7 +29,7 @@ from shrimpmx.study.explore.grid import PLACEMENTS, placement_of
 from shrimpmx.study.explore.halving import Halving
 from shrimpmx.study.explore.measured import Comparison
 from shrimpmx.study.explore.words import recommendation
-from shrimpmx.study.scenario import Point
+from shrimpmx.study.point import Point
 
 SPIN_COST, TIMER_COST = 0.5, 0.3
 

@@ -10,7 +10,8 @@ import pytest
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.results.metrics import METRICS, Outcome
-from shrimpmx.study.execute import cluster_spec, outcome_of
+from shrimpmx.study.clusters import cluster_spec
+from shrimpmx.study.outcome import outcome_of
 from shrimpmx.study.point import PointParameters
 
 HARDWARE = {"cache_references_user": 50, "cache_misses_user": 10, "l1d_read_misses_user": 20}

@@ -11,7 +11,8 @@ import pytest
 from support.users import ANOTHER, needs_two_users
 
 from shrimpmx.errors import InputError, MachineError
-from shrimpmx.results.result import ResultDirectory, json_place, load_result, read_json, write_json
+from shrimpmx.results.json_file import json_place, read_json, write_json
+from shrimpmx.results.result import ResultDirectory, load_result
 
 POINT: dict[str, Any] = {
     "params": {"size_bytes": 0},

@@ -17,7 +17,7 @@ from shrimpmx.errors import MachineError
 from shrimpmx.native.files import write_whole
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.timeline import Timeline, write_chrome
-from shrimpmx.results.result import json_place, write_json
+from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.wire.tables import wire_geometry
 
 LARGE = "x" * 300_000

@@ -11,7 +11,8 @@ from support.machines import described
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.study.execute import cluster_spec, outcome_of
+from shrimpmx.study.clusters import cluster_spec
+from shrimpmx.study.outcome import outcome_of
 from shrimpmx.study.point import PointParameters
 
 ONE_CPU = described({"packages": [[[0]]]})

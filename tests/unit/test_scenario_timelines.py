@@ -16,7 +16,8 @@ from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.report import print_report
 from shrimpmx.report.timeline import Timeline
 from shrimpmx.results.metrics import METRICS, Outcome
-from shrimpmx.study.scenario import Equals, Point, Scenario
+from shrimpmx.study.point import Point
+from shrimpmx.study.scenario import Equals, Scenario
 from shrimpmx.study.sweep import Sweep
 
 DECLARED: dict[str, Any] = {

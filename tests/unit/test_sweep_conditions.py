@@ -23,7 +23,7 @@ from shrimpmx.results.metrics import Outcome
 from shrimpmx.study import sweep as sweeps
 from shrimpmx.study.loading import load_scenario
 from shrimpmx.study.own_code import digests_of_command
-from shrimpmx.study.scenario import Point
+from shrimpmx.study.point import Point
 from shrimpmx.study.sweep import Sweep
 
 ENVIRONMENT: dict[str, Any] = environments.environment()

@@ -17,7 +17,8 @@ from shrimpmx.errors import AgentError, PlacementError
 from shrimpmx.report.report import notes, print_report
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.result import load_result
-from shrimpmx.study.scenario import Point, Ratio, Scenario
+from shrimpmx.study.point import Point
+from shrimpmx.study.scenario import Ratio, Scenario
 from shrimpmx.study.sweep import Sweep
 
 REASON = "distance OP needs CPUs of two packages; CPUs 0-1 have only SC, S$"

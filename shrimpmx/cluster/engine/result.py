@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.trace_text import trace_text
@@ -18,6 +15,10 @@ from shrimpmx.cluster.rank.session import COUNTERS_BEFORE
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.counter_texts import LONGEST
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass

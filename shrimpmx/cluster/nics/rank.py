@@ -5,10 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
 from shrimpmx.errors import InputError
@@ -19,7 +16,11 @@ from shrimpmx.shared.heap import Heap
 from shrimpmx.shared.node import Node
 from shrimpmx.wait.waiter import Waiter
 
-RankSamples = dict[str, NDArray[np.int64]]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+RankSamples: TypeAlias = "dict[str, NDArray[np.int64]]"
 
 CONNECT_LIMIT_NS = 20_000_000_000
 

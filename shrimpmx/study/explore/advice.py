@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.study.explore.grid import ONE_CORE, PER_QUEUE, PLACEMENTS, placement_of
-from shrimpmx.study.scenario import Point
+from shrimpmx.study.point import Point
 
 # What Linux's documentation recommends for a few sockets, us.
 BUSY_POLL_US = 50

@@ -22,7 +22,8 @@ from shrimpmx.study.explore.findings import Findings, findings_of
 from shrimpmx.study.explore.grid import setting_name
 from shrimpmx.study.explore.halving import RUNS_MOST, Halving
 from shrimpmx.study.explore.measured import Measured, measured_of
-from shrimpmx.study.scenario import Point, RunPlan, Scenario
+from shrimpmx.study.point import Point
+from shrimpmx.study.scenario import RunPlan, Scenario
 from shrimpmx.study.sweep import Progress, Sweep
 
 # A run may take so many times as long as the fastest one, and as many seconds at least; what is

@@ -10,7 +10,7 @@ from shrimpmx.results.statistics import Summary, summarise
 from shrimpmx.study.explore.advice import ORDINARY, Advice, advice_of, advice_on_marks
 from shrimpmx.study.explore.choice import OBJECTIVES, frontier, ranked
 from shrimpmx.study.explore.measured import FIGURES, Comparison, Measured
-from shrimpmx.study.scenario import Point
+from shrimpmx.study.point import Point
 
 # "As good as" in words on how sure a choice is: within 5 % of the best (ours).
 NEAR = 1.05

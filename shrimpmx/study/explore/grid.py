@@ -8,7 +8,8 @@ from typing import Any
 from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.results.words import place_words
 from shrimpmx.settings.strategies import PAPER_COALESCING_NAMES
-from shrimpmx.study.scenario import Point, Scenario
+from shrimpmx.study.point import Point
+from shrimpmx.study.scenario import Scenario
 
 ROUND_ROBIN, ONE_CORE, PER_QUEUE = "round-robin", "one-core", "per-queue"
 # What each placement is, in a few words.

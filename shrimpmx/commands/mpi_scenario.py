@@ -1,0 +1,53 @@
+"""An MPI program as a scenario, whose runs are kept."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from shrimpmx.commands.mpi_executor import ProgramExecutor
+from shrimpmx.commands.mpi_options import program_parameters
+from shrimpmx.results.json_file import write_json
+from shrimpmx.results.runs import ANY
+from shrimpmx.study.point import Point
+from shrimpmx.study.scenario import Scenario
+from shrimpmx.study.sweep import Sweep
+
+METRICS = ("run_time", "run_cpu_time", "run_interrupts")
+
+
+def program_scenario(
+    options: argparse.Namespace,
+    name: str,
+    defaults: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Scenario:
+    """A scenario of the program; its `fields` are those of Scenario. What --set sets comes before
+    `defaults`. InputError if it cannot be used.
+    """
+    scenario = Scenario(
+        name=name,
+        title="An MPI program",
+        parameters={**(defaults or {}), **program_parameters(options)},
+        metrics=METRICS,
+        **fields,
+    )
+    return scenario.changed(options.settings)
+
+
+def run_and_keep(options: argparse.Namespace, point: Point, executor: ProgramExecutor) -> None:
+    """Run the program at the point as the sweep of one run, and keep its result."""
+    sweep = Sweep(
+        Scenario(name="mpirun", title="An MPI program", parameters=point.shown, metrics=METRICS),
+        executor,
+        output=options.output,
+        prober=lambda _cpus: (ANY, None),  # two processes that would delay the program's start
+        retries=0,  # what it did beside its messages would be done twice
+        changes=options.settings,
+    )
+    try:
+        sweep.run()
+    finally:
+        if options.json and sweep.last_document is not None:
+            write_json(options.json, sweep.last_document)

@@ -1,0 +1,76 @@
+"""Documents as JSON: in a file that a user names, or to standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.errors import InputError, MachineError
+from shrimpmx.native.files import is_stream, place_of, write_whole
+
+ANOTHER_PLACE = "give another place with --output or --json"
+STANDARD_OUTPUT = Path("-")
+
+
+def json_place(text: str) -> Path:
+    """Where a user wants a file; InputError at once if it cannot be written there later.
+
+    "-" is the standard output.
+    """
+    path = Path(text)
+    if path == STANDARD_OUTPUT:
+        return path
+    try:
+        if path.is_dir():
+            raise InputError(f"--json takes a file, and {path} is a directory")
+        if not path.parent.is_dir():
+            raise InputError(f"--json cannot write {path}: there is no directory {path.parent}")
+        if not is_stream(path):
+            with tempfile.TemporaryFile(dir=place_of(path).parent):
+                pass
+    except OSError as error:
+        raise InputError(
+            f"--json cannot write {path}: {error.strerror or error}; give another place"
+        ) from error
+    return path
+
+
+def write_json(path: Path, document: Any, advice: str = ANOTHER_PLACE) -> None:
+    """Write `document` to `path` atomically; MachineError if it is not to be written as JSON, or
+    the disk does not take it.
+
+    The error ends with `advice` on what to do.
+    """
+    try:
+        text = json.dumps(document, allow_nan=False, separators=(",", ":")) + "\n"
+    except ValueError as error:
+        raise MachineError(
+            f"{path} cannot be written: a figure of it is no number, or is infinite"
+        ) from error
+    if path == STANDARD_OUTPUT:
+        sys.stdout.write(text)
+    else:
+        write_whole(path, text, advice)
+
+
+def read_json(path: Path, what: str) -> dict[str, Any]:
+    """The JSON object in `path`; InputError in one sentence if there is none."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"{what} {path} does not exist") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{what} {path} cannot be read: {error}") from error
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{what} {path} is damaged: no JSON at line {error.lineno}, column {error.colno}"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        # JSON, but a number of thousands of digits, or brackets thousands deep.
+        raise InputError(f"{what} {path} is damaged: no result looks like this") from error
+    if not isinstance(document, dict):
+        raise InputError(f"{what} {path} is damaged: it holds no JSON object")
+    return document

@@ -1,0 +1,59 @@
+"""What this machine's own work costs, for points that emulate a platform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from shrimpmx.bench import calibration
+from shrimpmx.bench.calibration import metric
+from shrimpmx.cluster.engine.engine import Engine
+from shrimpmx.results.environment import unavailable
+from shrimpmx.results.metrics import total
+from shrimpmx.study.clusters import cluster_spec, needed_costs
+from shrimpmx.study.platform import Costs
+from shrimpmx.study.point import Point, PointParameters
+
+# Messages that a handler's cost is taken over: many polls, well below a second.
+HANDLER_MESSAGES = 100_000
+
+
+def machine_costs(points: Iterable[Point], engine: Engine) -> Costs | None:
+    """The costs that points need; None if they need none.
+
+    They come from the calibration; this takes one if there is none.
+    """
+    used = needed_costs(points)
+    if not used:
+        return None
+    known = calibration.for_platforms(partial(handler_cost, engine))
+    return {name: known[name] for name in sorted(used & known.keys())}
+
+
+def handler_cost(engine: Engine, seconds: float) -> dict[str, Any]:
+    """CPU time of the interrupt handler per packet of a stream of 128 B messages, ns.
+
+    One node under test, the traffic generator as its peer, no link limit, Stream coalescing.
+    """
+    meaning = "CPU time of the receive handler per packet, in a stream"
+    parameters = PointParameters.model_validate(
+        {
+            "cluster": {"mode": "generator", "deadline_s": 20 + 100 * seconds},
+            "workload": {"kind": "stream", "size_bytes": 128, "iterations": HANDLER_MESSAGES},
+            "nic": {"coalescing": "stream", "link_bits_per_second": 0},
+            "wait": {"strategy": "block"},
+        }
+    )
+    costs = []
+    for seed in range(1, 6):
+        spec = cluster_spec(parameters, seed)
+        result = engine.run(spec)
+        packets = total({"irq": result.counters["node0.irq0"]}, "recv_packets")
+        used_ns = result.usage.get("node0.irq0", {}).get("task_clock_ns")
+        if not packets or used_ns is None:
+            return {**unavailable("the kernel gave no CPU time of the handler"), "meaning": meaning}
+        costs.append(used_ns / packets)
+    return metric(np.array(costs), meaning)
