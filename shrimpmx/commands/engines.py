@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import functools
 import sys
 
@@ -9,9 +10,25 @@ from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.native.cores import processes_visible
 
+ENGINES = ("forked", "simulated")
 
-def chosen_engine() -> Engine:
-    """Real processes on this machine."""
+
+def add_engine_option(parser: argparse.ArgumentParser) -> None:
+    """Declare --engine."""
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default=ENGINES[0],
+        help="real processes on this machine (forked), or emulated hosts under a virtual clock",
+    )
+
+
+def chosen_engine(name: str = ENGINES[0]) -> Engine:
+    """The engine of that name."""
+    if name != ENGINES[0]:
+        from shrimpmx.simulation.engine import Simulated
+
+        return Simulated()
     _tell_what_cannot_be_seen()
     return Forked()
 

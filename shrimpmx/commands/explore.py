@@ -127,7 +127,8 @@ def run(options: argparse.Namespace) -> int:
     library_path()
     directory = ResultDirectory(output)
     directory.prepare(options.resume)
-    costs = costs_for(points, directory.load_run().get("costs") if options.resume else None)
+    kept = directory.load_run().get("costs") if options.resume else None
+    costs = costs_for(points, kept, chosen_engine())
     runner = executor_for(scenario, costs=costs)
     placement = runner.placement_of(points[0])
     exploration = _exploration(options, scenario, runner, launch, output, costs_to_keep(costs))

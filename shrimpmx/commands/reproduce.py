@@ -12,6 +12,7 @@ from typing import Any
 from rich.markup import escape
 
 from shrimpmx.cluster.engine.logs import run_log
+from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.sweeping import (
     add_sweep_options,
     add_words,
@@ -202,7 +203,7 @@ class Reproduction:
         self._directory.prepare(self._options.resume)
         stored = self._stored() if self._options.resume else {}
         # Once for all scenarios: they emulate one platform with one dilation.
-        self._costs = costs_for(self.points, stored.get("costs"))
+        self._costs = costs_for(self.points, stored.get("costs"), chosen_engine())
         self.parts = [self._part(name, each) for name, each in self._scenarios.items()]
         if self._options.resume:
             for part in self.parts:

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from shrimpmx.cluster.engine.logs import run_log
+from shrimpmx.commands.engines import add_engine_option, chosen_engine
 from shrimpmx.commands.sweeping import (
     SCENARIO_WORDS,
     add_sweep_options,
@@ -36,6 +37,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser("run", description="Run a scenario, print and keep its result.")
     add_words(parser, *SCENARIO_WORDS)
     add_sweep_options(parser)
+    add_engine_option(parser)
     parser.add_argument(
         "--trace", action="store_true", help="record what every agent does, beside the result"
     )
@@ -59,9 +61,13 @@ def run(options: argparse.Namespace) -> int:
     # Before anything is measured or printed: a result that cannot be kept is not worth a run.
     directory = ResultDirectory(output)
     directory.prepare(options.resume)
-    costs = costs_for(points, directory.load_run().get("costs") if options.resume else None)
-    executor = executor_for(scenario, output / "traces" if options.trace else None, costs)
-    sweep = sweep_of(scenario, executor, options, output, bar_for(scenario.name, scenario), costs)
+    engine = chosen_engine(options.engine)
+    kept = directory.load_run().get("costs") if options.resume else None
+    costs = costs_for(points, kept, engine)
+    traces = output / "traces" if options.trace else None
+    executor = executor_for(scenario, traces, costs, engine)
+    bar = bar_for(scenario.name, scenario)
+    sweep = sweep_of(scenario, executor, options, output, bar, costs, engine)
     if options.placement:
         for lines in executor.placement_maps(sweep.points):
             print(lines, end="\n\n")
@@ -70,6 +76,7 @@ def run(options: argparse.Namespace) -> int:
             document = sweep.run()
     except (AgentError, KeyboardInterrupt) as error:
         traced = ["--trace"] if options.trace else []
+        traced += [] if engine.is_real else ["--engine", engine.name]
         settings = settings_to_go_on(options, points, error)
         command = resume_command(["run", name], options, settings, output, traced)
         say_how_to_go_on(sweep.runs_done, len(sweep.plans), output, command, error)

@@ -13,14 +13,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
 from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.progress import Bar
 from shrimpmx.errors import DeadlineError, InputError, NeverReportedError, PlacementError
 from shrimpmx.results.json_file import json_place
+from shrimpmx.results.runs import ANY
 from shrimpmx.settings.assignments import is_deadline
 from shrimpmx.settings.cluster import DEADLINE_MAX_S
-from shrimpmx.study.clusters import check_points
+from shrimpmx.study.clusters import check_points, needed_costs
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.machine_costs import machine_costs
 from shrimpmx.study.platform import PLATFORMS, Costs
@@ -41,6 +43,12 @@ SCENARIO_WORDS = (
 )
 # Compiled code takes 64 bits, and each run adds its number to the sweep's seed.
 SEED_MAX = 2**63 - 1
+# Nothing outside disturbs a simulated run.
+UNDISTURBED: dict[str, Any] = {
+    "prober": lambda _cpus: (ANY, None),
+    "neighbours": list,
+    "stolen": dict,
+}
 # Neither placement nor what can be run depends on a cost, so both need no calibration.
 ANY_COSTS: Costs = {
     name: {"median": 1.0}
@@ -144,27 +152,35 @@ def bar_for(name: str, scenario: Scenario, before: int = 0, whole: int = 0) -> B
     return Bar(name, varying_axes(scenario), before=before, whole=whole)
 
 
-def costs_for(points: Iterable[Point], kept: Mapping[str, float] | None) -> Costs | None:
+def costs_for(
+    points: Iterable[Point], kept: Mapping[str, float] | None, engine: Engine
+) -> Costs | None:
     """The costs to emulate platforms with: those that an interrupted result has `kept`, ns by
-    name, else this machine's; None if no point emulates a platform.
+    name, else this machine's, or of emulated hosts none beside the platform's; None if no point
+    emulates a platform.
     """
+    if not engine.is_real:
+        return {name: {"median": 0.0} for name in needed_costs(points)} or None
     if kept is None:
-        return machine_costs(points, chosen_engine())
+        return machine_costs(points, engine)
     return {name: {"median": ns} for name, ns in kept.items()}
 
 
 def costs_to_keep(costs: Costs | None) -> dict[str, Any]:
     """What the head of a result says of the costs: {"costs": {name: median, ns}}, or nothing."""
-    if costs is None:
-        return {}
-    return {"costs": {name: cost["median"] for name, cost in costs.items() if "median" in cost}}
+    kept = {name: each["median"] for name, each in (costs or {}).items() if each.get("median")}
+    return {"costs": kept} if kept else {}
 
 
 def executor_for(
-    scenario: Scenario, traces: Path | None = None, costs: Costs | None = None
+    scenario: Scenario,
+    traces: Path | None = None,
+    costs: Costs | None = None,
+    engine: Engine | None = None,
 ) -> ClusterExecutor:
     """What runs a scenario's points; `traces` and `costs` as those of ClusterExecutor."""
-    return ClusterExecutor(chosen_engine(), scenario.policies, traces, costs, scenario.waits)
+    engine = engine or chosen_engine()
+    return ClusterExecutor(engine, scenario.policies, traces, costs, scenario.waits)
 
 
 def checked_points(scenario: Scenario) -> list[Point]:
@@ -188,8 +204,11 @@ def sweep_of(
     output: Path,
     progress: Progress | None,
     costs: Costs | None = None,
+    engine: Engine | None = None,
 ) -> Sweep:
-    """The sweep of a scenario, ready to run into `output`; `costs` are the executor's."""
+    """The sweep of a scenario, ready to run into `output`, by the executor with these."""
+    engine = engine or chosen_engine()
+    undisturbed = {} if engine.is_real else UNDISTURBED
     return Sweep(
         scenario,
         executor,
@@ -201,6 +220,8 @@ def sweep_of(
         changes=options.settings,
         progress=progress,
         made_with=costs_to_keep(costs),
+        engine=engine.name,
+        **undisturbed,
     )
 
 

@@ -55,6 +55,8 @@ def print_report(document: Document, console: Console) -> None:
         console.print(f"[dim]{escape(document['source'])}[/dim]")
     if document.get("set"):
         console.print(escape(f"set: {', '.join(document['set'])}"))
+    if document.get("engine") == "simulated":
+        console.print("Simulated hosts under a virtual clock: no time is this machine's.")
     points = document["points"]
     if not points:
         console.print("No point was finished.")

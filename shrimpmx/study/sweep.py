@@ -117,6 +117,7 @@ class Sweep:
     working_directory: str = ""
     is_complete: Callable[[], bool] = lambda: True
     clock: Callable[[], float] = time.monotonic
+    engine: str = "forked"
 
     def __post_init__(self) -> None:
         self.points = self.scenario.points()
@@ -234,6 +235,7 @@ class Sweep:
         base = self.points[0].parameters.model_dump(mode="json")
         return {
             "scenario": self.scenario.name,
+            "engine": self.engine,
             "title": self.scenario.title,
             "source": self.scenario.source,
             "shows": self.scenario.shows,
@@ -258,6 +260,7 @@ class Sweep:
         """What decides which points there are: a resumed sweep must agree in it."""
         return {
             "points": [point.shown for point in self.points],
+            **({} if self.engine == "forked" else {"engine": self.engine}),
             "repeats": self.scenario.repeats,
             "time_dilation": self._dilations,
             "metrics": list(self.scenario.metrics),

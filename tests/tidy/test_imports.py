@@ -20,7 +20,7 @@ ORDER = (
     *("host", "nic", "wait", "mx", "vmmc", "sockets", "workloads"),
     *("cluster.nics", "cluster.rank", "mpi", "cluster.rules", "cluster.launch", "cluster.spec"),
     "cluster.place",
-    *("cluster.engine", "cluster.live"),
+    *("cluster.engine", "cluster.live", "simulation"),
     *("results", "bench", "report", "study", "papers", "commands", "cli", "__main__"),
     # The package itself: the names that a user's program imports.
     "",

@@ -10,7 +10,14 @@ from shrimpmx.cluster.spec import ClusterSpec
 
 
 class Engine(Protocol):
-    """Runs what a ClusterSpec describes. `Forked` runs it with real processes on this machine."""
+    """Runs what a ClusterSpec describes: `Forked` by real processes on this machine, `Simulated` on
+    emulated hosts.
+
+    `name` is that of --engine. `is_real`: times are this machine's.
+    """
+
+    name: str
+    is_real: bool
 
     def run(self, spec: ClusterSpec) -> ClusterResult:
         """Run it to the end and return the figures; leaves nothing behind, however it ends.

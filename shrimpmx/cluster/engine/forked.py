@@ -81,6 +81,9 @@ class Forked:
     `directory` is where the dump of a run that hung goes. `topology` is for tests.
     """
 
+    name = "forked"
+    is_real = True
+
     def __init__(self, directory: Path | None = None, topology: Topology | None = None) -> None:
         self.directory = directory
         self.topology = topology

@@ -57,7 +57,7 @@ class RunMemory:
             runners,
             agents,
             nodes_count=spec.nodes,
-            clock=spec.clock,
+            clock=self._clock(spec),
         )
         for index in range(spec.nodes):
             layout = node_layout(spec, placement, index)
@@ -74,6 +74,9 @@ class RunMemory:
         data = plan_bytes(ranks_plan(spec, placement, directory))
         segment = self._segment("plan", HEADER_BYTES + len(data), SEGMENT_PLAN)
         segment.payload()[: len(data)] = data
+
+    def _clock(self, spec: ClusterSpec) -> str:
+        return spec.clock
 
     def _segment(self, what: str, size_bytes: int, kind: int) -> Segment:
         segment = Segment.create(self.identity, what, size_bytes, kind)

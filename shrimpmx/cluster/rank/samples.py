@@ -19,11 +19,16 @@ if TYPE_CHECKING:
 PREFIX = "samples."
 
 
+def arrays_of(samples: Mapping[Any, Any]) -> dict[str, NDArray[Any]]:
+    """The samples as arrays. InputError naming one that is neither finite numbers nor texts."""
+    return {_name(name): _array(name, values) for name, values in samples.items()}
+
+
 def save_samples(path: Path, samples: Mapping[Any, Any]) -> None:
-    """Write the samples. InputError naming one that is neither finite numbers nor texts."""
+    """Write the samples. InputError as arrays_of()."""
     import numpy as np
 
-    arrays = {PREFIX + _name(name): _array(name, values) for name, values in samples.items()}
+    arrays = {PREFIX + name: array for name, array in arrays_of(samples).items()}
     with whole(path) as file:
         np.savez(file, allow_pickle=False, **arrays)
 

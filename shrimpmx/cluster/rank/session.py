@@ -20,6 +20,7 @@ from shrimpmx.cluster.nics.plan import RankPlan
 from shrimpmx.cluster.nics.rank import Rank, Seat
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.rank.hardware import HardwareMeter
+from shrimpmx.cluster.rank.meeting import linger, meet
 from shrimpmx.cluster.rank.memory import RankMemory
 from shrimpmx.cluster.rank.meter import Meter
 from shrimpmx.cluster.rank.samples import save_samples, whole
@@ -32,13 +33,7 @@ from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 EXIT_FAILED = 3
-# Between two looks at the other ranks while there is nothing to measure, ns.
-LOOK_NS = 200_000
-# The same while others still measure: twice as long after each, so that ranks that are done do not
-# take CPUs from them.
-LINGER_LOOK_NS = 1_000_000
-LINGER_LOOK_MAX_NS = 16_000_000
-# The same before the start.
+# Between two looks at the run before the start, ns.
 START_LOOK_NS = 1_000_000_000
 COUNTERS_BEFORE = "counters-before.json"
 
@@ -125,7 +120,7 @@ class RankSession:
         self._announce()
         self._work.enter_context(waiter)
         self.rank.connect()
-        self._meet()
+        meet(self.rank)
         heap = self.rank.heap()
         if heap is not None:
             # Arrays of the work lie where handlers can write into them.
@@ -164,23 +159,6 @@ class RankSession:
                 limit_s = self._plan.deadline_s
                 raise AgentError(f"{self._me.name} was not started within {limit_s:g} s")
 
-    def _meet(self) -> None:
-        """Wait until every rank is here. Others may still need this one's answers."""
-        self._control.set_runner_state(self._me.runner, "running")
-        runners = [rank.runner for rank in self._plan.ranks]
-        left_ns = round(self._plan.deadline_s * 1e9)
-        while any(self._state(runner) in ("starting", "ready") for runner in runners):
-            if self._control.stop_state() != "no":
-                raise AbortedError("the run was stopped before its ranks had met")
-            if left_ns <= 0:
-                raise AgentError(f"the ranks did not meet within {self._plan.deadline_s:g} s")
-            self.rank.progress()
-            self._host.sleep(LOOK_NS)
-            left_ns -= LOOK_NS
-
-    def _state(self, runner: int) -> str:
-        return str(self._control.runner_info(runner)["state"])
-
     # -- from work to leaving ---------------------------------------------
 
     def _finish(self) -> None:
@@ -189,7 +167,7 @@ class RankSession:
         self._save()
         self._channel.send(self._me.name, "done", **figures)
         self._work.close()
-        self._linger()
+        linger(self.rank)
         self._stack.close()
         self._control.set_runner_state(self._me.runner, "done")
         self._memory.close()
@@ -206,13 +184,6 @@ class RankSession:
                 f"what it measured cannot be kept in {directory}: {error.strerror}; set TMPDIR to "
                 "a directory with room"
             ) from None
-
-    def _linger(self) -> None:
-        look_ns = LINGER_LOOK_NS
-        while self._control.stop_state() == "no":
-            busy = self.rank.progress() > 0
-            look_ns = LINGER_LOOK_NS if busy else min(2 * look_ns, LINGER_LOOK_MAX_NS)
-            self._host.sleep(look_ns)
 
     def _leave(self, error: BaseException) -> NoReturn:
         """Close after an error and report it; a run that was stopped ends without a word."""

@@ -1,0 +1,169 @@
+"""Runs a cluster on emulated hosts, under a virtual clock, in this process."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.cluster.engine.agents import make_agents
+from shrimpmx.cluster.engine.plans import ranks_plan
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.place.placement import Placement, ProcessPlan, place
+from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.cluster.spec import ClusterSpec, check_workloads
+from shrimpmx.errors import AgentError, InputError, ShrimpmxError
+from shrimpmx.native.perf import usage
+from shrimpmx.native.segment import RunIdentity
+from shrimpmx.settings.strategies import WAITING
+from shrimpmx.shared.agent import Agent
+from shrimpmx.simulation.host import SimulatedHost
+from shrimpmx.simulation.memory import PrivateMemory
+from shrimpmx.simulation.model import HostModel
+from shrimpmx.simulation.rank import SimulatedRank
+from shrimpmx.simulation.scheduler import WEIGHTS
+from shrimpmx.simulation.world import World
+
+# Of one piece of a hog's computing, ns; it is no limit of anything.
+HOG_NS = 1_000_000
+# Hardware, which needs no CPU of a host.
+HARDWARE = ("nic", "generator", "mx")
+# Their work is a task's, not a step of an agent.
+COMPUTING = ("hog", "spinner")
+
+
+class Simulated:
+    """An Engine: agents, library and workloads as they are, on hosts that `model` describes.
+
+    What takes time is what the parameters of host, NIC and waiting say, and the model. A run gives
+    the same figures each time and on every machine.
+    """
+
+    name = "simulated"
+    is_real = False
+
+    def __init__(self, model: HostModel | None = None) -> None:
+        self.model = model or HostModel()
+
+    def place(self, spec: ClusterSpec) -> Placement:
+        """Each emulated core and each NIC has a CPU of its own."""
+        cores = spec.host.cores + 2  # those of NIC and dma agent, which need one of no host
+        packages = spec.nodes * max(2, -(-cores // 4))
+        hosts = Topology.from_synthetic(f"package:{packages} l2:2 core:2 pu:1")
+        return place(spec, hosts, (True, ""), (True, ""))
+
+    def run(self, spec: ClusterSpec) -> ClusterResult:
+        """Run it to its end."""
+        check_workloads(spec)
+        check_simulated(spec)
+        placement = self.place(spec)
+        memory = PrivateMemory(spec, placement, RunIdentity.of_this_process(), Path(os.devnull))
+        try:
+            return _Run(spec, placement, memory, self.model).run()
+        finally:
+            memory.close()
+
+
+def check_simulated(spec: ClusterSpec) -> None:
+    """InputError if the simulated engine cannot run it yet."""
+    problem = ""
+    if any(rank.command for rank in spec.ranks):
+        problem = "it runs workloads, not programs"
+    elif spec.kind.vmmc:
+        problem = "it has no vmmc NIC"
+    elif spec.agent_faults:
+        problem = "its processes neither die nor stop"
+    elif any(_signals(spec, number) for number in range(len(spec.ranks))):
+        problem = "it has no signals, by which wait 'notify' and 'spin-notify' are told"
+    elif spec.hardware_counters:
+        problem = "its CPUs count no cache misses"
+    if problem:
+        raise InputError(f"the simulated engine cannot run this: {problem}; use --engine forked")
+
+
+def _signals(spec: ClusterSpec, number: int) -> bool:
+    wait = spec.wait_of(number).strategy
+    return wait in WAITING and "notify" in wait
+
+
+class _Run:
+    """One run."""
+
+    def __init__(
+        self, spec: ClusterSpec, placement: Placement, memory: PrivateMemory, model: HostModel
+    ) -> None:
+        self.spec, self.placement, self.memory = spec, placement, memory
+        agents: list[tuple[Agent, int | None]] = []
+        for plan in placement.processes:
+            if plan.role not in ("rank", *COMPUTING):
+                cpu = None if plan.role in HARDWARE else plan.cpu
+                agents += [(each, cpu) for each in make_agents(spec, placement, plan, memory)]
+        self.world = World(memory.control, agents, model, round(spec.deadline_s * 1e9))
+        self.ranks = self._make_ranks()
+
+    def _make_ranks(self) -> list[SimulatedRank]:
+        spec = self.spec
+        run = ranks_plan(spec, self.placement, Path(os.devnull))
+        ranks = []
+        for index, process in enumerate(self.placement.processes):
+            if process.role == "rank":
+                number = process.agents[0].number
+                own = spec.waits.get(process.wait.strategy)
+                rank = SimulatedRank(run, run.ranks[number], spec.ranks[number], own, self.memory)
+                ranks.append(rank)
+                self._add(process, self._life(rank, process.name))
+            elif process.role in COMPUTING:
+                self._add(process, self._hog)
+                self.memory.control.set_runner_state(index, "running")
+        return ranks
+
+    def _add(self, plan: ProcessPlan, work: Callable[[SimulatedHost], None]) -> None:
+        self.world.add(plan.name, plan.cpu, work, WEIGHTS[plan.niceness])
+
+    def _life(self, rank: SimulatedRank, name: str) -> Callable[[SimulatedHost], None]:
+        def live(host: SimulatedHost) -> None:
+            try:
+                rank.live(host)
+            except ShrimpmxError as error:
+                raise AgentError(f"{name} failed: {error}", name) from error
+            except Exception as error:
+                text = "".join(traceback.format_exception(error))
+                raise AgentError(f"{name} failed: {error}", name, text) from error
+
+        return live
+
+    def _hog(self, host: SimulatedHost) -> None:
+        while self.memory.control.stop_state() == "no":
+            host.burn(HOG_NS)
+
+    def run(self) -> ClusterResult:
+        control = self.memory.control
+        runners = [
+            index for index, plan in enumerate(self.placement.processes) if plan.role == "rank"
+        ]
+
+        def ready() -> bool:
+            return all(control.runner_info(each)["state"] != "starting" for each in runners)
+
+        self.world.run(ready)
+        control.start()
+        self.world.run(lambda: all(rank.report is not None for rank in self.ranks))
+        self.memory.set_stop("finish")
+        self.world.run(lambda: all(task.state == "ended" for task in self.world.tasks))
+        return self._result()
+
+    def _result(self) -> ClusterResult:
+        result = ClusterResult(self.placement)
+        result.read_memory(self.memory)
+        for rank in self.ranks:
+            assert rank.report is not None
+            result.note_report(rank.report)
+            name: str = rank.report["from"]
+            result.samples[name] = rank.samples
+            result.counters_before.update(rank.counters_before)
+        none: dict[str, Any] = dict.fromkeys(usage(), 0)
+        for plan in self.placement.processes:
+            result.usage.setdefault(plan.name, dict(none))
+        return result

@@ -1,0 +1,124 @@
+"""The host of a rank whose CPU time a simulation hands out."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from shrimpmx.native.atomics cimport load_acquire_u32
+from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
+from shrimpmx.native.notify cimport notify_set_cost
+from shrimpmx.shared.control cimport Control
+from shrimpmx.shared.host cimport Host
+from shrimpmx.shared.layout cimport (
+    COUNTER_progress_calls, COUNTERS_MAX, agent_record, runner_record, wait_account,
+)
+
+from shrimpmx.errors import InputError
+
+
+cdef class SimulatedHost(Host):
+    """Each operation lets the world go on until the task's CPU has done it.
+
+    `task` does them (shrimpmx.simulation.world.Task): compute(ns), poll(until_ns),
+    offer(until_ns) and sleep(until_ns), where None is no limit. What they raise, the call raises
+    that waited. `used_ns` is the CPU time that the task has had.
+    """
+
+    cdef object task
+    cdef const uint32_t *word        # the task sleeps until it differs from `seen`; NULL: none
+    cdef uint32_t seen
+
+    cdef runner_record *runner       # of its account; NULL: it has none
+    cdef agent_record *record        # of the task's counters; NULL: it has none
+
+    def __init__(self, Control control not None, task not None):
+        if control.clock().kind != CLOCK_KIND_VIRTUAL:
+            raise InputError("a SimulatedHost needs a virtual clock")
+        Host.__init__(self, control)
+        self.task = task
+        self.moves = True
+        self.runs_python = True
+
+    def usage(self) -> dict[str, int]:
+        """Virtual CPU time, all of it in user mode, and how often the CPU went to another task."""
+        used = Host.usage(self)
+        used["user_ns"] = used["task_clock_ns"] = self.task.used_ns
+        used["voluntary_switches"] = self.task.sleeps
+        used["involuntary_switches"] = self.task.preemptions
+        return used
+
+    def count_in(self, uint32_t agent, uint32_t runner) -> None:
+        """The task counts what it does, and how it waits, in the records of those numbers."""
+        self.record = self.control.agent(agent)
+        self.runner = self.control.runner(runner)
+
+    def deeds(self) -> int:
+        """Grows with what the task does beside looking."""
+        cdef uint64_t total = 0
+        cdef uint32_t index
+        if self.record != NULL:
+            for index in range(<uint32_t>COUNTERS_MAX):
+                if index != COUNTER_progress_calls:
+                    total += <uint64_t>self.record.counters[index]
+        return total
+
+    def roused(self) -> bool:
+        """Whether what the task sleeps on has changed."""
+        return self.word != NULL and load_acquire_u32(self.word) != self.seen
+
+    cdef int set_handler_cost(self, int64_t cost_ns) except -1:
+        notify_set_cost(0)
+        return 0
+
+    cdef bint burn_c(self, int64_t duration_ns) noexcept nogil:
+        if duration_ns <= 0:
+            return True
+        with gil:
+            return self.ask(self.task.compute, duration_ns)
+
+    cdef bint sleep_c(self, int64_t duration_ns) noexcept nogil:
+        if duration_ns <= 0:
+            return True
+        self.word = NULL
+        with gil:
+            return self.ask(self.task.sleep, self.now_c() + duration_ns)
+
+    cdef bint pause(self, int64_t until_ns) noexcept nogil:
+        with gil:
+            return self.ask(self.task.poll, None if until_ns == NEVER_NS else until_ns)
+
+    cdef bint yield_cpu(self, int64_t until_ns) noexcept nogil:
+        with gil:
+            return self.ask_offer(None if until_ns == NEVER_NS else until_ns)
+
+    cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
+        if load_acquire_u32(word) != seen or self.now_c() >= until_ns:
+            return True
+        self.word = word
+        self.seen = seen
+        with gil:
+            return self.ask(self.task.sleep, None if until_ns == NEVER_NS else until_ns)
+
+    cdef int64_t cpu_ns(self) noexcept nogil:
+        with gil:
+            return self.task.used_ns
+
+    cdef bint ask_offer(self, until_ns) noexcept:
+        """The caller counts one yield; the others are those that the task spared the loop."""
+        cdef wait_account *account
+        if not self.ask(self.task.offer, until_ns):
+            return False
+        if self.runner != NULL:
+            account = &self.runner.account
+            account.yields += <uint64_t>(self.task.looks - 1)
+            account.system_calls += <uint64_t>(self.task.looks - 1)
+        return True
+
+    cdef bint ask(self, operation, argument) noexcept:
+        if self.failed:
+            return False
+        try:
+            operation(argument)
+            return True
+        except BaseException as error:
+            self.failure = error
+            self.failed = True
+            return False

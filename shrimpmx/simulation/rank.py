@@ -1,0 +1,80 @@
+"""A rank as a task of a simulated run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shrimpmx.cluster.engine.memory import RunMemory
+from shrimpmx.cluster.nics.kinds import kind_of
+from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
+from shrimpmx.cluster.nics.rank import Rank, Seat
+from shrimpmx.cluster.rank.hardware import HardwareMeter
+from shrimpmx.cluster.rank.meeting import linger, meet
+from shrimpmx.cluster.rank.meter import Meter
+from shrimpmx.cluster.rank.samples import arrays_of
+from shrimpmx.cluster.spec import RankSpec
+from shrimpmx.errors import AbortedError
+from shrimpmx.simulation.host import SimulatedHost
+from shrimpmx.wait.names import make_strategy
+from shrimpmx.wait.strategy import Strategy
+from shrimpmx.wait.waiter import Waiter
+
+# A rank waits for the start no longer than the run lasts.
+START_LIMIT_NS = 2**62
+
+
+class SimulatedRank:
+    """One rank: it opens, meets the others, works and answers them until all are done.
+
+    `report` has what its work took when that is done, and the rank's `samples`.
+    """
+
+    def __init__(
+        self, run: RanksPlan, plan: RankPlan, spec: RankSpec, own: Any, memory: RunMemory
+    ) -> None:
+        self._run, self._plan, self._spec, self._own = run, plan, spec, own
+        self._memory = memory
+        self.report: dict[str, Any] | None = None
+        self.samples: dict[str, Any] = {}
+        self.counters_before: dict[str, dict[str, int]] = {}
+
+    def live(self, host: SimulatedHost) -> None:
+        """Its life, as its task."""
+        control, plan = self._memory.control, self._plan
+        host.count_in(plan.agent, plan.runner)
+        wait = plan.wait
+        waiter = Waiter(
+            control,
+            plan.runner,
+            self._strategy(),
+            wait.reschedule_cost_ns,
+            wait.handler_cost_ns,
+            host,
+        )
+        nodes = dict(enumerate(self._memory.nodes))
+        seat = Seat(self._run, plan, control, nodes, waiter, self._memory.trace)
+        with kind_of(self._run.nic).ranks(seat) as rank:
+            control.set_runner_state(plan.runner, "ready")
+            host.wait_started(START_LIMIT_NS)
+            with waiter:
+                rank.connect()
+                meet(rank)
+                self._work(rank, host)
+            linger(rank)
+        control.set_runner_state(plan.runner, "done")
+
+    def _work(self, rank: Rank, host: SimulatedHost) -> None:
+        meter = Meter(host, self._plan.runner, self._plan.number == 0, HardwareMeter(False))
+        rank.begin = meter.start
+        meter.start()
+        work = self._spec.function or kind_of(self._run.nic).workloads[self._plan.workload]
+        rank.samples.update(work(rank) or {})
+        self.report = {"from": self._plan.name, **meter.read()}
+        self.samples = arrays_of(rank.samples)
+        self.counters_before = meter.counters
+        if rank.control.stop_state() != "no":
+            raise AbortedError("the run was stopped")
+
+    def _strategy(self) -> Strategy:
+        wait = self._plan.wait
+        return make_strategy(self._own() if self._own else wait.strategy, wait.spin_ns)

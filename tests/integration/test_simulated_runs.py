@@ -1,0 +1,76 @@
+"""`run --engine simulated`, and what a real run has in common with it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.cli import assert_refused
+from support.clusters import pingpong_pair, run
+
+from shrimpmx.cli import main
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.simulation.engine import Simulated
+
+SMALL = ("--set=iterations=50", "--set=warmup=5", "--set=repeats=1")
+
+
+def document_of(output: Path) -> dict[str, object]:
+    found: dict[str, object] = json.loads((output / "run.json").read_text())
+    return found
+
+
+def test_a_scenario_gives_the_same_points_each_time(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for output in (one, other):
+        words = ["run", "smoke/pingpong", "--engine", "simulated", *SMALL]
+        assert main([*words, "--output", str(output)]) == 0
+    points = [json.dumps(_timeless(document_of(each)["points"])) for each in (one, other)]
+    assert points[0] == points[1]
+    assert document_of(one)["engine"] == "simulated"
+
+
+def _timeless(points: object) -> object:
+    """Points without how long it took to simulate them."""
+    assert isinstance(points, list)
+    return [{name: v for name, v in point.items() if name != "took_s"} for point in points]
+
+
+def test_a_result_is_not_resumed_by_the_other_engine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "kept"
+    words = ["run", "smoke/pingpong", *SMALL, "--output", str(output)]
+    assert main([*words, "--engine", "simulated"]) == 0
+    document = document_of(output)
+    (output / "run.json").write_text(json.dumps({**document, "complete": False}))
+    capsys.readouterr()
+    assert main([*words, "--resume"]) == 2
+    assert_refused(capsys, "other settings")
+
+
+def test_a_program_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    program = "program=scenarios/programs/exchange.py"
+    words = ["run", program, "--engine", "simulated", "--output", str(tmp_path / "none")]
+    assert main(words) == 2
+    assert_refused(capsys, "--engine forked")
+
+
+@pytest.mark.parametrize("size_bytes", [0, 100, 5000, 200_000])
+def test_both_engines_count_the_same_packets(size_bytes: int) -> None:
+    """Of what neither time nor order can change: packets by type, and messages."""
+    nic = NicParameters(coalescing="open-mx")
+    spec = pingpong_pair(20, size_bytes, nic=nic, wait=WaitParameters(strategy="block"))
+    real, simulated = run(spec), Simulated().run(replace(spec))
+    for rank in ("rank0", "rank1"):
+        counted = [
+            {name: each for name, each in result.worked(rank).items() if name.startswith("send_")}
+            for result in (real, simulated)
+        ]
+        # Delayed acknowledgements are a matter of time.
+        for each in counted:
+            each.pop("send_liback")
+        assert counted[0] == counted[1]

@@ -1,0 +1,147 @@
+"""The simulated engine: whole runs in this process, exact to the byte."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from support.clusters import pingpong_pair, stream_pair
+
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
+from shrimpmx.errors import AgentError, DeadlineError, InputError
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.simulation.engine import Simulated
+from shrimpmx.simulation.model import HostModel
+
+# A frame is on the link for 1000 ns and in DMA for 500, and nothing else takes time.
+NIC = NicParameters(
+    link_bits_per_second=0,
+    link_delay_ns=1000,
+    dma_latency_ns=500,
+    dma_bytes_per_second=0,
+    coalescing="disabled",
+)
+FLIGHT_NS = 1500
+
+
+def simulated(spec: ClusterSpec, **model: int) -> ClusterResult:
+    return Simulated(HostModel(**model)).run(spec)
+
+
+def half_round_trips(result: ClusterResult) -> list[int]:
+    return [int(each) for each in result.samples["rank0"]["half_round_trip_ns"]]
+
+
+def pair(wait: str = "block", **more: Any) -> ClusterSpec:
+    return pingpong_pair(20, nic=NIC, wait=WaitParameters(strategy=wait), **more)
+
+
+def test_a_message_takes_the_time_of_what_it_meets() -> None:
+    assert set(half_round_trips(simulated(pair()))) == {FLIGHT_NS}
+
+
+def test_each_cost_of_the_host_is_charged_where_it_falls() -> None:
+    host = HostParameters(interrupt_time_ns=4000, packet_cost_ns=700)
+    wait = WaitParameters(strategy="block", reschedule_cost_ns=250)
+    result = simulated(pingpong_pair(20, nic=NIC, host=host, wait=wait))
+    # The interrupt, the packet, and the wake-up: one run of the scheduler behind the sleep.
+    assert set(half_round_trips(result)) <= {FLIGHT_NS + 4700 + cost for cost in (250, 500)}
+
+
+def test_a_spinning_rank_sees_a_message_at_its_next_look() -> None:
+    result = simulated(pair("spin"), poll_ns=400)
+    assert all(FLIGHT_NS <= each <= FLIGHT_NS + 400 for each in half_round_trips(result))
+    used_ns = result.usage["rank0"]["task_clock_ns"]
+    assert used_ns == pytest.approx(result.elapsed_ns["rank0"], rel=0.05)
+
+
+def test_a_blocked_rank_uses_no_cpu() -> None:
+    assert simulated(pair("block")).usage["rank0"]["task_clock_ns"] == 0
+
+
+def test_the_timer_delays_a_lone_message() -> None:
+    nic = NIC.model_copy(update={"coalescing": "timeout", "rx_usecs": 75})
+    result = simulated(replace(pair(), nic=nic))
+    assert all(70_000 <= each <= 80_000 for each in half_round_trips(result))
+
+
+@pytest.mark.parametrize("wait", ["spin", "sched", "block", "spin-sched", "spin-block"])
+def test_two_runs_are_equal(wait: str) -> None:
+    spec = stream_pair(
+        200,
+        size_bytes=5000,
+        nic=NIC,
+        wait=WaitParameters(strategy=wait),
+        link_faults=LinkFaults(loss=0.05, duplicate=0.02, reorder=0.02, seed=3),
+    )
+    one, other = simulated(spec), simulated(spec)
+    assert one.counters == other.counters
+    assert one.elapsed_ns == other.elapsed_ns
+    for rank, samples in one.samples.items():
+        for name, values in samples.items():
+            assert np.array_equal(values, other.samples[rank][name])
+
+
+def test_ranks_on_one_core_and_a_hog_share_it() -> None:
+    spec = pair("block", companions=(CompanionSpec(0, 0, "hog"),))
+    alone, crowded = simulated(pair("block")), simulated(spec)
+    assert crowded.elapsed_ns["rank0"] >= alone.elapsed_ns["rank0"]
+    assert crowded.counters["rank0"]["recv_messages"] == alone.counters["rank0"]["recv_messages"]
+
+
+def test_ranks_of_one_node_talk_to_each_other() -> None:
+    options = {"iterations": 20, "warmup": 2, "size_bytes": 100}
+    ranks = tuple(RankSpec(0, "pingpong", core, options) for core in (0, 1))
+    spec = ClusterSpec(
+        ranks=ranks, nodes=1, host=HostParameters(cores=2), wait=WaitParameters(strategy="spin")
+    )
+    assert len(half_round_trips(simulated(spec))) == 20
+
+
+def test_a_function_can_be_a_rank() -> None:
+    def work(rank: Any) -> dict[str, Any]:
+        rank.host.burn(1000)
+        return {"now": [rank.now_ns()]}
+
+    ranks = tuple(RankSpec(node, "idle", function=work) for node in (0, 1))
+    result = simulated(ClusterSpec(ranks=ranks, wait=WaitParameters(strategy="block")))
+    assert {*result.samples} == {"rank0", "rank1"}
+    assert result.usage["rank0"]["task_clock_ns"] == 1000
+
+
+def test_a_rank_that_fails_ends_the_run_with_its_name() -> None:
+    def work(_rank: Any) -> None:
+        raise ValueError("no good")
+
+    ranks = (RankSpec(0, "idle", function=work), RankSpec(1, "idle"))
+    with pytest.raises(AgentError, match="rank0 failed: no good") as caught:
+        simulated(ClusterSpec(ranks=ranks, wait=WaitParameters(strategy="block")))
+    assert "ValueError" in caught.value.traceback
+
+
+def test_a_message_that_never_comes_ends_at_the_deadline() -> None:
+    def work(rank: Any) -> None:
+        rank.endpoint.wait(rank.endpoint.irecv(bytearray(8), 1))
+
+    ranks = (RankSpec(0, "pingpong", function=work), RankSpec(1, "idle"))
+    spec = ClusterSpec(ranks=ranks, wait=WaitParameters(strategy="block"), deadline_s=1.0)
+    with pytest.raises((AgentError, DeadlineError), match="rank0 sleeps"):
+        simulated(spec)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"wait": WaitParameters(strategy="notify")}, "signals"),
+        ({"hardware_counters": True}, "cache misses"),
+    ],
+)
+def test_what_it_cannot_run_is_refused(more: dict[str, Any], why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        simulated(pingpong_pair(**more))

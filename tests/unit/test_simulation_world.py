@@ -1,0 +1,155 @@
+"""Tasks on simulated CPUs: who has which CPU when, computed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from support.memory import make_control
+
+from shrimpmx.errors import AgentError, DeadlineError
+from shrimpmx.simulation.host import SimulatedHost
+from shrimpmx.simulation.model import HostModel
+from shrimpmx.simulation.scheduler import WEIGHTS
+from shrimpmx.simulation.world import Task, World
+
+MODEL = HostModel(poll_ns=10, yield_ns=100, slice_ns=1000, wakeup_ns=500)
+BEGAN_NS = 0
+FOR_EVER_NS = 10**15
+
+Work = Callable[[SimulatedHost], None]
+
+
+class Scene:
+    """A world without agents, and what its tasks note."""
+
+    def __init__(self) -> None:
+        self.control = make_control(["one"], [])
+        self.world = World(self.control, [], MODEL, FOR_EVER_NS)
+        self.notes: list[tuple[str, int]] = []
+
+    def note(self, what: str) -> None:
+        self.notes.append((what, self.control.now_ns()))
+
+    def task(self, name: str, work: Work, cpu: int = 0, nice: int = 0) -> Task:
+        def life(host: SimulatedHost) -> None:
+            work(host)
+            self.note(name)
+
+        return self.world.add(name, cpu, life, WEIGHTS[nice])
+
+    def run(self) -> list[tuple[str, int]]:
+        """To the end of all tasks; when each ended, ns."""
+        self.world.run(lambda: all(task.state == "ended" for task in self.world.tasks))
+        return self.notes
+
+
+def burns(duration_ns: int) -> Work:
+    return lambda host: host.burn(duration_ns)
+
+
+def test_tasks_on_cpus_of_their_own_run_side_by_side() -> None:
+    scene = Scene()
+    one = scene.task("one", burns(300))
+    scene.task("other", burns(200), cpu=1)
+    assert scene.run() == [("other", 200), ("one", 300)]
+    assert (one.used_ns, one.preemptions) == (300, 0)
+
+
+def test_tasks_on_one_cpu_take_turns_by_time_slices() -> None:
+    scene = Scene()
+    one, other = scene.task("one", burns(2500)), scene.task("other", burns(1500))
+    # 1000 one, 1000 other, 1000 one, 500 other, 500 one
+    assert scene.run() == [("other", 3500), ("one", 4000)]
+    assert (one.used_ns, other.used_ns) == (2500, 1500)
+    assert (one.preemptions, other.preemptions) == (2, 1)
+
+
+def test_a_nice_task_gets_the_share_of_its_weight() -> None:
+    scene = Scene()
+    scene.task("one", burns(100_000))
+    nice = scene.task("nice", burns(100_000), nice=19)
+    scene.world.run(lambda: bool(scene.notes))
+    share = nice.used_ns / (nice.used_ns + 100_000)
+    assert share == pytest.approx(15 / (1024 + 15), abs=0.02)
+
+
+def test_a_handler_takes_the_cpu_from_a_task_and_gives_it_back() -> None:
+    scene = Scene()
+    task = scene.task("one", burns(100))
+    other = scene.task("other", burns(1000), cpu=1)
+
+    def handler() -> None:
+        task.cpu.handles(40, 70)
+
+    def watcher(host: SimulatedHost) -> None:
+        host.sleep(40)
+        handler()
+
+    scene.task("watcher", watcher, cpu=2)
+    assert scene.run() == [("watcher", 40), ("one", 130), ("other", 1000)]
+    assert (task.used_ns, other.used_ns) == (100, 1000)
+
+
+def test_a_task_that_wakes_takes_the_cpu_from_one_that_had_more_of_it() -> None:
+    scene = Scene()
+
+    def sleeper(host: SimulatedHost) -> None:
+        host.sleep(3700)
+        host.burn(10)
+
+    scene.task("sleeper", sleeper)
+    scene.task("long", burns(5000))
+    assert scene.run()[0] == ("sleeper", 3710)
+
+
+def test_a_yield_lets_the_other_go_first_and_costs_time_alone() -> None:
+    scene = Scene()
+
+    def yields(host: SimulatedHost) -> None:
+        assert scene.world.tasks[0].offer(None) == 1
+        assert scene.world.tasks[0].offer(480) == 4
+
+    scene.task("one", yields)
+    scene.task("other", burns(50))
+    # A yield, then the other, then four alone; the last one's look is behind 480.
+    assert scene.run() == [("other", 150), ("one", 550)]
+
+
+def test_a_task_moves_to_another_cpu() -> None:
+    scene = Scene()
+
+    def moves(host: SimulatedHost) -> None:
+        host.burn(100)
+        scene.world.tasks[0].move(1)
+        host.burn(100)
+
+    one = scene.task("one", moves)
+    scene.task("other", burns(500))
+    assert scene.run() == [("one", 200), ("other", 600)]
+    assert one.cpu is scene.world.cpu(1)
+
+
+def test_what_will_never_happen_ends_the_run_and_names_the_waiting() -> None:
+    scene = Scene()
+    scene.world.add("sleeper", 0, lambda host: scene.world.tasks[0].sleep(None), 1024)
+    with pytest.raises(AgentError, match="sleeper sleeps"):
+        scene.run()
+
+
+def test_the_deadline_is_of_virtual_time() -> None:
+    scene = Scene()
+    scene.task("late", lambda host: host.sleep(2 * FOR_EVER_NS))
+    with pytest.raises(DeadlineError, match="late sleeps"):
+        scene.run()
+
+
+def test_an_error_of_a_task_ends_the_run() -> None:
+    scene = Scene()
+
+    def fails(_host: SimulatedHost) -> None:
+        raise KeyError("lost")
+
+    scene.task("one", fails)
+    with pytest.raises(KeyError, match="lost"):
+        scene.run()
