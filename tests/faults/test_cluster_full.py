@@ -55,7 +55,7 @@ def test_a_full_rx_ring() -> None:
 
 def test_a_run_that_ends_late_tells_which_ring_lost_packets() -> None:
     nic = NicParameters(coalescing="timeout", rx_ring_entries=16)
-    mx = MxParameters(resend_delay_ns=50_000_000)
+    mx = MxParameters(resend_delay_ns=50_000_000, resends_max=100_000)
     spec = replace(stream_pair(20, 30_000, 4, wait=BLOCK, nic=nic, mx=mx), deadline_s=4)
     with pytest.raises(DeadlineError, match=r"\d+ packets .*rx_ring_entries=16"):
         run(spec)

