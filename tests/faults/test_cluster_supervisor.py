@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 import time
@@ -19,7 +20,7 @@ import pytest
 from support.conditions import wait_until
 
 from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held
-from shrimpmx.cluster.engine.leftovers import find_leftovers, remove_leftovers
+from shrimpmx.cluster.engine.leftovers import find_leftovers, janitors_of, remove_leftovers
 from shrimpmx.cluster.rank.channel import unlink_queue
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.segment import RunIdentity, Segment, list_segments
@@ -78,6 +79,26 @@ def test_a_killed_supervisor_leaves_nothing(strategy: str, tmp_path: Path) -> No
         wait_until(lambda: not segments_of(process.pid), "its segments are gone", 5.0)
         wait_until(lambda: not members(process.pid), "its processes are gone", 5.0)
         wait_until(lambda: not list(tmp_path.iterdir()), "its files are gone", 5.0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_without_supervisor_and_janitor_a_clean_up_removes_the_rest(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with supervisor("block", tmp_path) as process:
+        run = next(run for _, run, _ in list_segments() if run.pid == process.pid)
+        (janitor,) = janitors_of(run)
+        os.kill(janitor, number)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        wait_until(lambda: not members(process.pid), "its processes are gone", 5.0)
+        assert segments_of(process.pid)
+        assert list(tmp_path.iterdir())
+        remove_leftovers(find_leftovers())
+        assert not segments_of(process.pid)
+        assert not list(tmp_path.iterdir())
+        wait_until(lambda: not janitors_of(run), "its janitor is gone", 5.0)
 
 
 def test_a_killed_supervisor_with_stopped_agents_leaves_nothing(tmp_path: Path) -> None:

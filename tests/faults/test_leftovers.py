@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.clusters import pingpong_pair, run
@@ -24,7 +25,8 @@ from shrimpmx.cluster.engine.leftovers import (
     remove_leftovers,
 )
 from shrimpmx.errors import InterruptedRunError
-from shrimpmx.native.segment import RunIdentity
+from shrimpmx.native.cores import start_ticks
+from shrimpmx.native.segment import RunIdentity, Segment, list_segments, unlink_segment
 
 
 def dead_run() -> RunIdentity:
@@ -71,7 +73,7 @@ def test_nor_is_it_when_marked_processes_are_ended(
 
 
 def test_nor_is_it_by_the_janitor(
-    innocent: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+    innocent: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(janitor, "processes_of", lambda _name, _run: [innocent.pid])
     dead = dead_run()
@@ -79,12 +81,57 @@ def test_nor_is_it_by_the_janitor(
     def watch() -> bool:
         supervisor = subprocess.Popen(["true"])
         gone = os.pidfd_open(supervisor.pid)
-        janitor._watch(gone, dead, [dead.segment_name("control")], dead.segment_name("queue"))
+        names = [dead.segment_name(what) for what in ("control", "queue")]
+        janitor._watch(gone, dead, names[:1], names[1], tmp_path / "scratch")
         supervisor.wait()
         return True
 
     assert in_child(watch)
     assert_unharmed(innocent)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_run_whose_janitor_dies_or_is_stopped_cleans_up(
+    number: signal.Signals, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    struck: list[int] = []
+
+    class Struck(janitor.Janitor):
+        def __init__(self, *of_a_run: Any) -> None:
+            super().__init__(*of_a_run)
+            os.kill(self.pid, number)
+            struck.append(self.pid)
+
+    monkeypatch.setattr(forked, "Janitor", Struck)
+    assert run(pingpong_pair()).counters["rank0"]["recv_messages"] == 55
+    assert start_ticks(struck[0]) is None
+    assert not [name for name, each, _ in list_segments() if each.pid == os.getpid()]
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_janitor_that_dies_at_work_leaves_the_segment_by_which_the_rest_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = dead_run()
+    names = [Segment.create(dead, what, 4096, 2).name for what in ("control", "node0")]
+
+    def unlink_and_die(name: str) -> None:
+        unlink_segment(name)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(janitor, "unlink_segment", unlink_and_die)
+    supervisor = subprocess.Popen(["true"])
+    gone = os.pidfd_open(supervisor.pid)
+    pid = os.fork()
+    if pid == 0:
+        janitor._watch(gone, dead, names, dead.segment_name("queue"), tmp_path)
+    os.waitpid(pid, 0)
+    supervisor.wait()
+    os.close(gone)
+    found = find_leftovers()
+    remove_leftovers(found)
+    assert found.segments == names[:1]
+    assert not find_leftovers()
 
 
 def test_a_process_of_the_run_is_killed() -> None:

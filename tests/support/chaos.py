@@ -12,16 +12,17 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import posix_ipc
 
 from shrimpmx import cli
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.engine.leftovers import (
+    janitors_of,
     maps,
     marked_processes,
     opened_pidfd,
@@ -33,7 +34,7 @@ from shrimpmx.errors import AgentError, InterruptedRunError, SegmentError, Shrim
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment, list_segments
 from shrimpmx.native.trace import Trace
-from support.chaos_scenes import SUPERVISOR, Scene, Torment
+from support.chaos_scenes import JANITOR, SUPERVISOR, Scene, Torment
 from support.chaos_verdicts import Deed, Outcome, Played, findings_of
 from support.conditions import patient
 
@@ -41,6 +42,8 @@ from support.conditions import patient
 BOUND_S = 20.0
 # What is dying may finish to.
 SETTLE_S = 5.0
+# The janitor has what was planned for it done to it so long behind its supervisor's end.
+JANITOR_S = 0.5
 # Between two looks: while a trace is followed or the run not yet found, and else.
 NEAR_S, FAR_S = 0.0001, 0.001
 FLUTTER_S = 0.002
@@ -63,7 +66,7 @@ def play(scene: Scene, directory: Path) -> tuple[Played, list[str]]:
     sys.stderr.flush()
     pid = os.fork()
     if pid == 0:
-        _supervise(scene, directory)
+        _live(directory, lambda: _supervise(scene, directory))
     stage = Stage(scene, directory, pid)
     try:
         findings = stage.watch()
@@ -72,23 +75,28 @@ def play(scene: Scene, directory: Path) -> tuple[Played, list[str]]:
     return stage.played, findings
 
 
-def _supervise(scene: Scene, directory: Path) -> None:
-    """Be the supervisor of the scene's run, write down how it ended, and exit."""
+def _live(directory: Path, work: Callable[[], int]) -> NoReturn:
+    """Be a process of shrimpmx with that place for its files and output, and exit."""
     try:
         output = os.open(directory / OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(output, 1)
         os.dup2(output, 2)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         tempfile.tempdir = str(directory / FILES)
-        outcome = _run(scene, directory)
-        (directory / OUTCOME).write_text(json.dumps(asdict(outcome)))
-        code = 0
+        code = work()
     except BaseException:
         traceback.print_exc()
         code = 1
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _supervise(scene: Scene, directory: Path) -> int:
+    """Be the supervisor of the scene's run, and write down how it ended."""
+    outcome = _run(scene, directory)
+    (directory / OUTCOME).write_text(json.dumps(asdict(outcome)))
+    return 0
 
 
 def _run(scene: Scene, directory: Path) -> Outcome:
@@ -141,6 +149,7 @@ class Stage:
         self._owner = supervisor, start_ticks(supervisor)
         self._began = time.monotonic()
         self._run: AttachedRun | None = None
+        self._janitor = 0
         self._trace: tuple[Segment, Trace] | None = None
         self._left = list(scene.torments)
         self._reached: dict[Torment, float] = {}
@@ -160,6 +169,8 @@ class Stage:
             os.kill(self._supervisor, signal.SIGKILL)
             _, status = os.waitpid(self._supervisor, 0)
         self._read(os.waitstatus_to_exitcode(status))
+        if self.played.outcome.killed_by:
+            self._torment_the_janitor()
         left = self._see_what_is_left()
         return findings or [*findings_of(self.played), *left]
 
@@ -216,6 +227,14 @@ class Stage:
 
     # -- what is done to it -----------------------------------------------
 
+    def _torment_the_janitor(self) -> None:
+        """Go on with what is left to be done to it, while it cleans up."""
+        self._left = [torment for torment in self._left if torment.role == JANITOR]
+        limit = time.monotonic() + JANITOR_S
+        while self._run and (self._left or self._later) and time.monotonic() < limit:
+            self._torment(self._run)
+            time.sleep(NEAR_S)
+
     def _torment(self, run: AttachedRun) -> None:
         for torment in list(self._left):
             victim = self._victim(run, torment)
@@ -232,6 +251,9 @@ class Stage:
         """
         if torment.role == SUPERVISOR:
             return {"name": SUPERVISOR, "pid": self._supervisor, "state": "running"}
+        if torment.role == JANITOR:
+            self._janitor = self._janitor or next(iter(janitors_of(run.run)), 0)
+            return {"name": JANITOR, "pid": self._janitor, "state": "running"}
         infos = [run.control.runner_info(index) for index in range(run.control.runners_count)]
         fitting = [info for info in infos if torment.role in info["name"]] or infos
         return fitting[int(torment.pick * len(fitting))]
@@ -304,13 +326,24 @@ class Stage:
             played.waiting = {n: node.ring_depths() for n, node in self._run.nodes.items()}
 
     def _see_what_is_left(self) -> list[str]:
-        limit = time.monotonic() + patient(SETTLE_S)
-        while (left := list(self._left_behind())) and time.monotonic() < limit:
-            time.sleep(0.02)
+        left = []
+        if self.played.unguarded():
+            # Only its own processes must be gone; a janitor that is stopped is continued.
+            left = _lasting(lambda: [_words(pid) for pid in self._members()])
+            left += self._clean()
+        left += _lasting(lambda: list(self._left_behind()))
         for pid in self._processes_left():
             assert self._run is not None
             signal_member(pid, self._run.run)
         return [f"left behind: {what}" for what in left]
+
+    def _clean(self) -> list[str]:
+        """Do what a user does when supervisor and janitor have died."""
+        pid = os.fork()
+        if pid == 0:
+            _live(self._directory, lambda: cli.main(["clean"]))
+        _, status = os.waitpid(pid, 0)
+        return [f"`clean` ended with {status}"] if status else []
 
     def _left_behind(self) -> Iterator[str]:
         for name, identity, _ in list_segments():
@@ -319,7 +352,7 @@ class Stage:
         for path in (self._directory / FILES).iterdir():
             yield str(path)
         for pid in self._processes_left():
-            yield " ".join(_kernel_view("process", pid))
+            yield _words(pid)
         if self._run is not None:
             name = self._run.run.segment_name(QUEUE)
             with contextlib.suppress(posix_ipc.ExistentialError):
@@ -327,12 +360,31 @@ class Stage:
                 yield f"queue {name}"
 
     def _processes_left(self) -> list[int]:
-        """Living processes of the run: those that map its memory, and what its programs started."""
+        """Living processes of the run, its janitor and what its programs have started."""
+        if self._run is None:
+            return []
+        run = self._run.run
+        return sorted({*self._members(), *janitors_of(run), *marked_processes(run)})
+
+    def _members(self) -> list[int]:
+        """Living processes that map the run's memory, but for its janitor."""
         if self._run is None:
             return []
         run, pids = self._run.run, {int(path.name) for path in Path("/proc").glob("[0-9]*")}
-        found = {pid for pid in pids - {os.getpid()} if maps(pid, run.segment_name(""))}
-        return sorted(found.union(marked_processes(run)))
+        pids -= {os.getpid(), *janitors_of(run)}
+        return [pid for pid in pids if maps(pid, run.segment_name(""))]
+
+
+def _lasting(look: Callable[[], list[str]]) -> list[str]:
+    """What is still there when what is dying has had its time."""
+    limit = time.monotonic() + patient(SETTLE_S)
+    while (found := look()) and time.monotonic() < limit:
+        time.sleep(0.02)
+    return found
+
+
+def _words(pid: int) -> str:
+    return " ".join(_kernel_view("process", pid))
 
 
 def _kernel_view(name: str, pid: int) -> list[str]:

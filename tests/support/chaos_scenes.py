@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from shrimpmx.cluster.nics.kinds import KINDS
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import InputError
-from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
+from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES, WAITING
 from shrimpmx.study.clusters import cluster_spec
 from shrimpmx.study.point import PointParameters
 from support.conditions import patient
@@ -22,7 +22,7 @@ from support.tree import ROOT
 DEADLINE_S = 40.0
 # Of a run with such a process, which only the deadline ends: a stop is told within two seconds.
 HELD_DEADLINE_S = 5.0
-SUPERVISOR = "supervisor"
+SUPERVISOR, JANITOR = "supervisor", "janitor"
 # Moments of the work, and of the launch of a process, at which something happens.
 WORK_S, LAUNCH_S = 0.4, 0.05
 TRACE_ENTRIES = 256
@@ -35,6 +35,10 @@ ROLES = ("rank", "rank", "rank", "rank", "nic", "irq", "irq", "dma", "mx", "")
 # Short, so that a lost packet, and a partner that is gone, cost milliseconds.
 MX = {"resend_delay_ns": 20_000_000, "ack_delay_ns": 1_000_000, "resends_max": 500}
 RING = ROOT / "scenarios" / "programs" / "ring.py"
+PROGRAM = ROOT / "tests" / "support" / "chaos_program.py"
+# How often ranks on two CPUs do the work of each kind in a second or so, while they sleep or yield.
+PROGRAMS = {"collectives": 40, "alltoall": 10, "computing": 40}
+MPI_WAITS = tuple(name for name in WAIT_NAMES if not WAITING[name].nic_timer)
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,8 @@ class Torment:
 
     `action`: "kill"; "stop" for `lasts_s` seconds; "hold", a stop for ever; "flutter", `lasts_s`
     seconds of stops and continuations in quick turns; "nice", 19 for so long; "idle", the idle
-    class; "interrupt", Ctrl-C. `role` is a part of the process's name, "supervisor" is it itself;
-    `pick`, 0 to 1, chooses one of those that fit.
+    class; "interrupt", Ctrl-C. `role` is a part of the process's name; "supervisor" and "janitor"
+    are these two themselves; `pick`, 0 to 1, chooses one of those that fit.
 
     It comes `after_s` from the moment when the ranks begin, or, `early`, from the moment when the
     process has joined the run; or, if `record` is one, behind that record of the trace of the agent
@@ -99,10 +103,10 @@ class Scene:
 def draw_scene(seed: int) -> Scene:
     """The scene of this seed: the same on each machine, but for where its processes run."""
     draw = random.Random(seed)
-    mpi = draw.random() < 0.08
+    mpi = draw.random() < 0.15
     survive = not mpi and draw.random() < 0.5
     torments = _torments(draw, survive=survive, traced=not mpi)
-    held = any(torment.action == "hold" for torment in torments)
+    held = any(each.action == "hold" and each.role != JANITOR for each in torments)
     deadline_s = patient(HELD_DEADLINE_S if held else DEADLINE_S)
     if mpi:
         return Scene(seed, torments, deadline_s, words=_mpi_words(draw, deadline_s))
@@ -119,13 +123,14 @@ def draw_scene(seed: int) -> Scene:
 
 def _torments(draw: random.Random, *, survive: bool, traced: bool) -> tuple[Torment, ...]:
     fate = draw.random()
-    if fate < 0.04:
-        return (_torment(draw, "kill", SUPERVISOR, traced),)
-    if fate < 0.08:
-        return (_torment(draw, "interrupt", SUPERVISOR, traced),)
+    if fate < 0.1:
+        end = _torment(draw, draw.choice(("kill", "kill", "interrupt")), SUPERVISOR, traced)
+        return (end, _beside(draw, end)) if draw.random() < 0.5 else (end,)
     actions = draw.choices(("stop", "flutter", "nice", "idle"), k=draw.choice((0, 0, 1, 2)))
     torments = [_torment(draw, action, draw.choice(ROLES), traced) for action in actions]
-    if fate < 0.12:
+    if draw.random() < 0.05:
+        torments.append(_torment(draw, draw.choice(("kill", "hold")), JANITOR, traced))
+    if fate < 0.14:
         torments.append(_torment(draw, "hold", draw.choice(ROLES), traced))
     elif fate < 0.85:
         deaths = draw.choice((1, 1, 2, 3)) if survive else 1
@@ -151,20 +156,36 @@ def _torment(draw: random.Random, action: str, role: str, traced: bool) -> Torme
     )
 
 
+def _beside(draw: random.Random, end: Torment) -> Torment:
+    """What is done to the janitor about when the supervisor ends."""
+    action = draw.choice(("kill", "kill", "kill", "hold", "stop"))
+    after_s = max(0.0, end.after_s + draw.uniform(-0.01, 0.02))
+    return replace(end, action=action, role=JANITOR, after_s=after_s, lasts_s=0.05)
+
+
 def _mpi_words(draw: random.Random, deadline_s: float) -> tuple[str, ...]:
     settings = {
         "nic": draw.choice(("ethernet", "mx")),
-        "wait": draw.choice(("block", "spin-block", "notify", "sched", "adaptive")),
+        "wait": draw.choice(MPI_WAITS),
         "loss": draw.choice((0, 0, 0.01)),
         "resend_delay_ns": MX["resend_delay_ns"],
+        "pull_resend_delay_ns": MX["resend_delay_ns"],
     }
     if settings["nic"] == "ethernet":
         settings["coalescing"] = draw.choice(COALESCING_NAMES)
     given = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
-    ranks = str(draw.choice((2, 3, 4)))
-    program = (sys.executable, str(RING), str(draw.choice((100, 1000))))
-    nodes = draw.choice(("1", "2"))
-    return ("-n", ranks, "--nodes", nodes, "--timeout", f"{deadline_s:g}", *given, *program)
+    ranks = draw.choice((2, 3, 4))
+    words = ("-n", str(ranks), "--nodes", str(draw.randint(1, ranks)))
+    program = _program(draw, settings["wait"] == "spin")
+    return (*words, "--timeout", f"{deadline_s:g}", *given, sys.executable, *program)
+
+
+def _program(draw: random.Random, spins: bool) -> tuple[str, ...]:
+    """An MPI program of about a second, and its arguments."""
+    kind = draw.choice(("ring", *PROGRAMS))
+    if kind == "ring":
+        return str(RING), str(100 if spins else draw.choice((100, 1000)))
+    return str(PROGRAM), kind, str(PROGRAMS[kind] // (4 if spins else 1))
 
 
 def _cluster(draw: random.Random, seed: int) -> ClusterSpec:

@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from support.chaos_scenes import SUPERVISOR, Scene
+from support.chaos_scenes import JANITOR, SUPERVISOR, Scene
 
 # A process that is stopped is told within so long.
 TOLD_S = 2.0
 EXIT_AGENT_FAILED, EXIT_LATE = 3, 124
+# An MPI program prints one of these when it has done its work.
+PROGRAM_DONE = ("µs a hop", "all bytes were right")
 # By these a rank knows that its partner is gone.
 GONE = (
     "endpoint-closed", "endpoint is closed", "unreachable", "bad-session", "has closed",
@@ -70,8 +72,19 @@ class Played:
         """The deaths that end the run."""
         survives = self.scene.survives
         return [
-            deed for deed in self.done("kill") if not (survives and deed.process.startswith("rank"))
+            deed
+            for deed in self.done("kill")
+            if not (survives and deed.process.startswith("rank")) and deed.process != JANITOR
         ]
+
+    def held(self) -> list[Deed]:
+        """The stops for ever of processes that the run needs."""
+        return [deed for deed in self.done("hold") if deed.process != JANITOR]
+
+    def unguarded(self) -> bool:
+        """Whether the supervisor was killed, and the janitor killed or stopped for ever."""
+        died = any(deed.process == SUPERVISOR for deed in self.done("kill"))
+        return died and any(deed.process == JANITOR for deed in self.done("kill", "hold"))
 
 
 def findings_of(played: Played) -> list[str]:
@@ -87,7 +100,7 @@ def findings_of(played: Played) -> list[str]:
 def _of_interruption(played: Played) -> Iterator[str]:
     """The supervisor was killed, or heard Ctrl-C; it may have ended just before."""
     outcome = played.outcome
-    if played.done("kill"):
+    if any(deed.process == SUPERVISOR for deed in played.done("kill")):
         if outcome.killed_by != signal.SIGKILL and outcome.code != 0:
             yield f"the supervisor outlived its death: {outcome}"
     elif not outcome.interrupted and outcome.code != 0:
@@ -101,7 +114,7 @@ def _of_failure(played: Played) -> Iterator[str]:
     if not sentence or "\n" in sentence:
         yield f"no one sentence tells the end: {sentence!r}"
     dead = next((deed for deed in played.decisive() if _says_killed(sentence, deed)), None)
-    stopped = [deed for deed in played.done("hold") if f"{deed.process} (stopped)" in sentence]
+    stopped = [deed for deed in played.held() if f"{deed.process} (stopped)" in sentence]
     if dead is not None:
         of_program = program and dead.process.startswith("rank")
         wanted = 128 + signal.SIGKILL if of_program else EXIT_AGENT_FAILED
@@ -128,7 +141,7 @@ def _says_killed(sentence: str, deed: Deed) -> bool:
 def _of_success(played: Played) -> Iterator[str]:
     """None that the run needs was killed or stays stopped, and only those are lost that must be."""
     lost = played.outcome.lost
-    for deed in [*played.decisive(), *played.done("hold")]:
+    for deed in [*played.decisive(), *played.held()]:
         if deed.at_work:
             yield f"the run ended well, though {deed.action} hit {deed.process}"
     killed = {deed.process: deed for deed in played.done("kill")}
@@ -147,7 +160,7 @@ def _of_messages(played: Played) -> Iterator[str]:
     """Ranks that have done their work received all of their messages, whose contents they check."""
     spec, outcome = played.scene.spec, played.outcome
     if spec is None:
-        if "µs a hop" not in played.heard:
+        if not any(words in played.heard for words in PROGRAM_DONE):
             yield "rank 0 of the program has not printed its result"
         return
     for number, rank in enumerate(spec.ranks):
@@ -180,7 +193,8 @@ def _of_packets(played: Played) -> Iterator[str]:
     if spec is None or spec.kind.vmmc:
         return
     # A rank that dies while it polls leaves a poll that is half done.
-    dead = len(played.done("kill")) if spec.nic.coalescing_row.ranks_poll else 0
+    polls = spec.nic.coalescing_row.ranks_poll
+    dead = sum(polls and deed.process != JANITOR for deed in played.done("kill"))
     for node, depths in played.waiting.items():
         handlers = [
             counters["recv_packets"] + counters.get("rps_backlog_full", 0)

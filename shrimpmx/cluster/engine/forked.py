@@ -227,14 +227,15 @@ class _Run:
                     if janitor is not None and any(rank.command for rank in self.spec.ranks):
                         end_marked(identity)
                         self.mpi.finish()
-                    memory.close()
                 if channel is not None:
                     channel.close()
-                if janitor is not None:
-                    janitor.dismiss()
+                if memory is not None:
+                    memory.close()
                 self.selector.close()
                 if scratch is not None:
                     shutil.rmtree(scratch, ignore_errors=True)
+                if janitor is not None:
+                    janitor.dismiss()
             self.tagged.finish()
 
     # -- phases ---------------------------------------------------------

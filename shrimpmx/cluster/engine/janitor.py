@@ -2,8 +2,11 @@
 
 A supervisor that is killed cannot remove its segments. The janitor sleeps on the
 supervisor's pidfd, in a session of its own so that Ctrl-C passes it by; when the
-supervisor ends without having dismissed it, it kills what is left of the run, unlinks its
-segments and its queue and removes its scratch directory.
+supervisor ends without having dismissed it, it kills what is left of the run, removes its
+scratch directory, and unlinks its queue and segments.
+
+Nothing watches the janitor itself. If it dies or is stopped its run goes on, cleans up by itself
+and ends it; if the supervisor is killed too, the next run or `clean` removes what is left.
 """
 
 from __future__ import annotations
@@ -17,7 +20,12 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from shrimpmx.cluster.engine.leftovers import end_marked, processes_of, signal_member
+from shrimpmx.cluster.engine.leftovers import (
+    JANITOR,
+    end_marked,
+    processes_of,
+    signal_member,
+)
 from shrimpmx.cluster.rank.channel import unlink_queue
 from shrimpmx.native.cores import set_process_name
 from shrimpmx.native.segment import RunIdentity, unlink_segment
@@ -38,8 +46,7 @@ class Janitor:
         if self.pid == 0:
             # After a fork nothing of the supervisor's may run here: no clean-up, no flush.
             try:
-                _watch(self._supervisor, identity, segments, queue)
-                shutil.rmtree(scratch, ignore_errors=True)
+                _watch(self._supervisor, identity, segments, queue, scratch)
             finally:
                 os._exit(0)
         os.close(self._supervisor)
@@ -54,12 +61,14 @@ class Janitor:
         os.close(self.pidfd)
 
 
-def _watch(supervisor: int, identity: RunIdentity, segments: Sequence[str], queue: str) -> None:
+def _watch(
+    supervisor: int, identity: RunIdentity, segments: Sequence[str], queue: str, scratch: Path
+) -> None:
     gc.disable()
     os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    set_process_name("shrimpmx-janitor")
+    set_process_name(JANITOR)
     select.select([supervisor], [], [])
     control = next((name for name in segments if name.endswith("-control")), None)
     left = processes_of(control, identity) if control else []
@@ -69,8 +78,10 @@ def _watch(supervisor: int, identity: RunIdentity, segments: Sequence[str], queu
             pidfds.append(os.pidfd_open(pid))
         signal_member(pid, identity)
     end_marked(identity)
-    for name in segments:
-        unlink_segment(name)
-    unlink_queue(queue)
     for pidfd in pidfds:
         select.select([pidfd], [], [], GRACE_S)
+    shutil.rmtree(scratch, ignore_errors=True)
+    unlink_queue(queue)
+    # The control segment last: should this process die or be stopped here, the rest is known by it.
+    for name in sorted(segments, key=lambda name: name == control):
+        unlink_segment(name)

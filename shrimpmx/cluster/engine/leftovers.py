@@ -37,18 +37,22 @@ MQUEUE = Path("/dev/mqueue")
 SCRATCH = "scratch-"
 # What a run's programs have started is killed for so long at most.
 END_LIMIT_S = 1.0
+# The name of a process that waits for the end of its supervisor, as the kernel keeps it.
+JANITOR = "shrimpmx-janito"
 
 
 @dataclass
 class Leftovers:
     """Names of ownerless segments and queues, paths of scratch directories, and the processes of
-    dead runs: pids, each with its run.
+    dead runs: pids, each with its run. Janitors among them clean up and end by themselves, unless
+    they are stopped.
     """
 
     segments: list[str] = field(default_factory=list)
     queues: list[str] = field(default_factory=list)
     directories: list[str] = field(default_factory=list)
     processes: list[tuple[int, RunIdentity]] = field(default_factory=list)
+    janitors: list[tuple[int, RunIdentity]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.segments or self.queues or self.directories or self.processes)
@@ -79,6 +83,7 @@ def find_leftovers() -> Leftovers:
             if what == "control":
                 pids = {*processes_of(name, identity), *marked_processes(identity)}
                 found.processes += [(pid, identity) for pid in sorted(pids)]
+    found.janitors = [(pid, identity) for identity in dead for pid in janitors_of(identity)]
     found.queues = _ownerless_queues(dead)
     found.directories = _ownerless_directories()
     return found
@@ -88,12 +93,15 @@ def remove_leftovers(found: Leftovers) -> None:
     """End the processes and remove the names of `found`; what is gone meanwhile is fine."""
     for pid, identity in found.processes:
         signal_member(pid, identity)
-    for name in found.segments:
-        unlink_segment(name)
-    for name in found.queues:
-        unlink_queue(name)
     for path in found.directories:
         shutil.rmtree(path, ignore_errors=True)
+    # A queue is known by the segments of its run, should this process die here.
+    for name in found.queues:
+        unlink_queue(name)
+    for name in found.segments:
+        unlink_segment(name)
+    for pid, identity in found.janitors:
+        signal_member(pid, identity, signal.SIGCONT)
 
 
 def signal_member(pid: int, identity: RunIdentity, number: int = signal.SIGKILL) -> None:
@@ -139,6 +147,17 @@ def processes_of(control_name: str, identity: RunIdentity) -> list[int]:
         segment.close()
     prefix = identity.segment_name("")
     return [pid for pid in pids if pid and start_ticks(pid) is not None and maps(pid, prefix)]
+
+
+def janitors_of(identity: RunIdentity) -> list[int]:
+    """Living processes that wait, or waited, for the end of this run's supervisor."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            name = (path / "comm").read_text().strip()
+            if name == JANITOR and maps(int(path.name), identity.segment_name("")):
+                found.append(int(path.name))
+    return found
 
 
 def mark_of(identity: RunIdentity) -> dict[str, str]:
