@@ -35,6 +35,8 @@ AGENT_KINDS = {
 }
 RUNNER_STATES = ("starting", "ready", "running", "done", "failed")
 STOP_STATES = {"no": STOP_NO, "finish": STOP_FINISH, "abort": STOP_ABORT}
+# So often a reader tries to see whole what a rank writes.
+SHOWN_LOOKS = 1000
 SHOWN_KINDS = ("nothing", "send", "receive", "collective")
 _KIND_NAMES = {number: name for name, number in AGENT_KINDS.items()}
 
@@ -246,18 +248,20 @@ cdef class Control:
 
     def runner_wait(self, uint32_t runner) -> dict | None:
         """The call that an MPI rank has waited in for long, since when, and for what; None: it is
-        in none. See struct shown_wait.
+        in none, or is not done with writing that, as it is stopped or dead. See struct shown_wait.
         """
         self._checked_runner(runner)
         cdef shown_wait *there = control_shown(self.header, runner)
         cdef shown_wait copy
-        cdef uint32_t before = 1
-        cdef uint32_t after = 0
-        while before != after or before % 2 == 1:
+        cdef uint32_t before
+        for _ in range(SHOWN_LOOKS):
             before = load_acquire_u32(&there.version)
             copy = there[0]
             full_fence()
-            after = load_acquire_u32(&there.version)
+            if before % 2 == 0 and load_acquire_u32(&there.version) == before:
+                break
+        else:
+            return None
         if copy.since_ns == 0:
             return None
         count = min(copy.unexpected, <uint32_t>SHOWN_MESSAGES)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any, cast
 
 from shrimpmx.cluster.engine.silence import Silence, described, repeated, unexpected
+from shrimpmx.native.segment import SEGMENT_CONTROL, Segment
 from shrimpmx.shared.control import Control
 
 S = 1_000_000_000
 WORLD = "MPI_COMM_WORLD"
+# Where a run of one process and no agent has that process's struct shown_wait: behind the header
+# and the process's record.
+SHOWN_AT = 192 + 256
 
 
 def message(kind: str, peer: int = 1, tag: int = 0, **more: Any) -> dict[str, Any]:
@@ -162,3 +167,14 @@ def test_a_pause_of_the_whole_run_is_no_silence() -> None:
     assert not silent(shown, silence, 60)
     assert not silent(shown, silence, 69)
     assert silent(shown, silence, 70)
+
+
+def test_a_rank_that_is_stopped_while_it_writes_keeps_no_reader() -> None:
+    segment = Segment.anonymous(Control.size_bytes(1, 0), SEGMENT_CONTROL)
+    control = Control.create(segment, ["rank0"], [], 1)
+    seen = []
+    for version in (1, 2):  # odd while the rank writes
+        struct.pack_into("<IIq", segment.view(), SHOWN_AT, version, 0, S)
+        shown = control.runner_wait(0)
+        seen.append(shown and shown["since_ns"])
+    assert seen == [None, S]
