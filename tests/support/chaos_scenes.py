@@ -175,7 +175,9 @@ def _mpi_words(draw: random.Random, deadline_s: float) -> tuple[str, ...]:
         settings["coalescing"] = draw.choice(COALESCING_NAMES)
     given = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     ranks = draw.choice((2, 3, 4))
-    words = ("-n", str(ranks), "--nodes", str(draw.randint(1, ranks)))
+    words = ["-n", str(ranks), "--nodes", str(draw.randint(1, ranks))]
+    words += ["--silence", draw.choice(("10", "0.1")), "--map-by", draw.choice(("slot", "node"))]
+    words += draw.choice(((), (), ("--tag-output",), ("--report",)))
     program = _program(draw, settings["wait"] == "spin")
     return (*words, "--timeout", f"{deadline_s:g}", *given, sys.executable, *program)
 
