@@ -32,8 +32,9 @@ MX_WORK = ("pingpong", "stream", "anatomy", "soak", "soak", "soak")
 VMMC_WORK = ("pingpong", "flags", "arrivals", "ttcp", "file-service")
 SIZES = (0, 32, 128, 1453, 4096, 32_768, 100_000)
 ROLES = ("rank", "rank", "rank", "rank", "nic", "irq", "irq", "dma", "mx", "")
-# Short, so that a lost packet, and a partner that is gone, cost milliseconds.
-MX = {"resend_delay_ns": 20_000_000, "ack_delay_ns": 1_000_000, "resends_max": 500}
+# Short, so that a lost packet, and a partner that is gone, cost milliseconds; but a partner that a
+# loaded machine keeps from answering is not given up in less than 30 s.
+MX = {"resend_delay_ns": 20_000_000, "ack_delay_ns": 1_000_000, "resends_max": 1500}
 RING = ROOT / "scenarios" / "programs" / "ring.py"
 PROGRAM = ROOT / "tests" / "support" / "chaos_program.py"
 # How often ranks on two CPUs do the work of each kind in a second or so, while they sleep or yield.
@@ -75,6 +76,11 @@ class Scene:
     words: tuple[str, ...] = ()
 
     @property
+    def hurried(self) -> bool:
+        """Whether its deadline is that of a process which stays stopped."""
+        return _is_hurried(self.torments)
+
+    @property
     def survives(self) -> bool:
         """Whether the run goes on without ranks that die."""
         return self.spec is not None and self.spec.survive
@@ -106,8 +112,7 @@ def draw_scene(seed: int) -> Scene:
     mpi = draw.random() < 0.15
     survive = not mpi and draw.random() < 0.5
     torments = _torments(draw, survive=survive, traced=not mpi)
-    held = any(each.action == "hold" and each.role != JANITOR for each in torments)
-    deadline_s = patient(HELD_DEADLINE_S if held else DEADLINE_S)
+    deadline_s = patient(HELD_DEADLINE_S if _is_hurried(torments) else DEADLINE_S)
     if mpi:
         return Scene(seed, torments, deadline_s, words=_mpi_words(draw, deadline_s))
     spec = _cluster(draw, seed)
@@ -119,6 +124,10 @@ def draw_scene(seed: int) -> Scene:
         trace_entries=TRACE_ENTRIES if traced else 0,
     )
     return Scene(seed, torments, deadline_s, spec)
+
+
+def _is_hurried(torments: tuple[Torment, ...]) -> bool:
+    return any(each.action == "hold" and each.role != JANITOR for each in torments)
 
 
 def _torments(draw: random.Random, *, survive: bool, traced: bool) -> tuple[Torment, ...]:
