@@ -8,19 +8,38 @@ import sys
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.forked import Forked
+from shrimpmx.errors import InputError
 from shrimpmx.native.cores import processes_visible
 
 ENGINES = ("forked", "simulated")
 
 
-def add_engine_option(parser: argparse.ArgumentParser) -> None:
-    """Declare --engine."""
+def add_engine_options(parser: argparse.ArgumentParser) -> None:
+    """Declare --engine and --workers."""
     parser.add_argument(
         "--engine",
         choices=ENGINES,
         default=ENGINES[0],
         help="real processes on this machine (forked), or emulated hosts under a virtual clock",
     )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="simulate N points beside each other (1)",
+    )
+
+
+def check_engine_options(options: argparse.Namespace) -> None:
+    """InputError if they cannot be used together."""
+    if options.workers < 1:
+        raise InputError(f"--workers must be at least 1, not {options.workers}")
+    if options.workers > 1 and options.engine == ENGINES[0]:
+        raise InputError(
+            "runs of real processes beside each other disturb each other: --workers needs "
+            "--engine simulated"
+        )
 
 
 def chosen_engine(name: str = ENGINES[0]) -> Engine:

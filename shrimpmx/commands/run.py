@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from shrimpmx.cluster.engine.logs import run_log
-from shrimpmx.commands.engines import add_engine_option, chosen_engine
+from shrimpmx.commands.engines import add_engine_options, check_engine_options, chosen_engine
 from shrimpmx.commands.sweeping import (
     SCENARIO_WORDS,
     add_sweep_options,
@@ -37,7 +37,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser("run", description="Run a scenario, print and keep its result.")
     add_words(parser, *SCENARIO_WORDS)
     add_sweep_options(parser)
-    add_engine_option(parser)
+    add_engine_options(parser)
     parser.add_argument(
         "--trace", action="store_true", help="record what every agent does, beside the result"
     )
@@ -54,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
     has CPUs for none of its points), AgentError.
     """
     check_sweep_options(options)
+    check_engine_options(options)
     name = take_scenario(options)
     scenario = load_scenario(find_scenario(name)).changed(options.settings)
     points = checked_points(scenario)
@@ -68,6 +69,7 @@ def run(options: argparse.Namespace) -> int:
     executor = executor_for(scenario, traces, costs, engine)
     bar = bar_for(scenario.name, scenario)
     sweep = sweep_of(scenario, executor, options, output, bar, costs, engine)
+    sweep.workers = options.workers
     if options.placement:
         for lines in executor.placement_maps(sweep.points):
             print(lines, end="\n\n")

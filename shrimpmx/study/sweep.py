@@ -32,6 +32,7 @@ from shrimpmx.study.own_code import code_of, code_of_programs
 from shrimpmx.study.point import Point
 from shrimpmx.study.run_data import RunData, failed_run, impossible_run, merged, run_data
 from shrimpmx.study.scenario import RunPlan, Scenario, plan_runs
+from shrimpmx.study.workers import measured_beside
 
 # A run whose probes disagree, or that was disturbed from outside, is taken again this often; a
 # machine that flips faster than a run takes will not give a pure sample, and "mixed" is then what
@@ -96,7 +97,8 @@ class Sweep:
     `changes` are the `--set` that made the scenario what it is: the result tells them, and what
     it was `made_with` beside its parameters. With an `order` not all runs need be made;
     `is_complete` tells, when it has ended, whether nothing is left to be resumed. Programs start in
-    the `working_directory`. `retries`: how often a run is taken again at most.
+    the `working_directory`. `retries`: how often a run is taken again at most. `workers`: how many
+    runs go on beside each other, by an engine whose runs do not disturb each other.
     """
 
     scenario: Scenario
@@ -118,6 +120,7 @@ class Sweep:
     is_complete: Callable[[], bool] = lambda: True
     clock: Callable[[], float] = time.monotonic
     engine: str = "forked"
+    workers: int = 1
 
     def __post_init__(self) -> None:
         self.points = self.scenario.points()
@@ -184,14 +187,10 @@ class Sweep:
         progress.begin(len(self.plans), len(self._runs))
         complete = False
         try:
-            for plan in self.order(self):
-                if plan.index not in self._runs:
-                    progress.running(plan)
-                    with contextlib.suppress(RunCutError):
-                        run = self._measure(plan)
-                        self._check_program(plan.point)
-                        self._keep(plan, run)
-                    progress.finished(plan)
+            if self.workers > 1:
+                self._run_beside(progress)
+            else:
+                self._run_in_turn(progress)
             self._trace_messages()
             complete = self.is_complete()
         finally:
@@ -201,6 +200,22 @@ class Sweep:
             if self._directory:
                 document = self._directory.finish(document, complete)
         return document
+
+    def _run_in_turn(self, progress: Progress) -> None:
+        for plan in self.order(self):
+            if plan.index not in self._runs:
+                progress.running(plan)
+                with contextlib.suppress(RunCutError):
+                    run = self._measure(plan)
+                    self._check_program(plan.point)
+                    self._keep(plan, run)
+                progress.finished(plan)
+
+    def _run_beside(self, progress: Progress) -> None:
+        missing = [plan for plan in self.order(self) if plan.index not in self._runs]
+        for plan, run in measured_beside(missing, self._measure, self.workers):
+            self._keep(plan, run)
+            progress.finished(plan)
 
     def runs_of(self, point: Point) -> list[RunData]:
         """The runs of a point so far."""

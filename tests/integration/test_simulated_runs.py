@@ -39,6 +39,30 @@ def _timeless(points: object) -> object:
     return [{name: v for name, v in point.items() if name != "took_s"} for point in points]
 
 
+def test_two_workers_give_what_one_does(tmp_path: Path) -> None:
+    found = []
+    for workers in ("1", "2"):
+        output = tmp_path / workers
+        words = ["run", "smoke/pingpong", "--engine", "simulated", *SMALL]
+        assert main([*words, "--workers", workers, "--output", str(output)]) == 0
+        found.append(json.dumps(_timeless(document_of(output)["points"])))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--workers", "2"), "--engine simulated"),
+        (("--workers", "0", "--engine", "simulated"), "at least 1"),
+    ],
+)
+def test_workers_that_cannot_be_are_refused(
+    capsys: pytest.CaptureFixture[str], options: tuple[str, ...], words: str
+) -> None:
+    assert main(["run", "smoke/pingpong", *options]) == 2
+    assert_refused(capsys, words)
+
+
 def test_a_result_is_not_resumed_by_the_other_engine(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
