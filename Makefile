@@ -1,6 +1,6 @@
 # make demo    a first run: ping-pong under four coalescing strategies, as a table
 # make test    the test suite (make test TESTS=tests/unit for a part of it)
-# make schedules  small clusters under drawn orders of steps, with deaths (SEEDS=1-200)
+# make schedules  small clusters under drawn orders of steps, with deaths (SEEDS=1-1000)
 # make chaos   random runs whose processes are killed, stopped and throttled (MINUTES=1)
 # make bench   the figures of docs/performance.md on this machine
 # make lint    all style and type checks
@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS := $(shell nproc)
 TESTS ?= tests/unit tests/integration tests/faults tests/tidy
-SEEDS ?= 1-200
+SEEDS ?= 1-1000
 MINUTES ?= 1
 
 COMPILED := $(shell find shrimpmx -name '*.pyx' -o -name '*.pxd' -o -name '*.h') \

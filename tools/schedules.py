@@ -1,6 +1,6 @@
 """Small clusters under drawn schedules: every seed is an order of steps, faults and deaths.
 
-    python tools/schedules.py                      # seeds 1 to 200
+    python tools/schedules.py                      # seeds 1 to 1000
     python tools/schedules.py --seeds 5000-9000    # others
     python tools/schedules.py --seeds 4711         # one, again: what it drew, and what happened
 
@@ -15,27 +15,45 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import selectors
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from mutations import MUTATIONS as ALL_MUTATIONS
+from mutations import Mutation
 
 ROOT = Path(__file__).parents[1]
 SCHEDULED = ROOT / "tests" / "support" / "scheduled"
 WORLD = ROOT / "tests" / "support" / "scheduled_world.py"
 # What a world needs; the rest of the project is not built again.
 PACKAGES = "native,shared,wire,link,wait,nic,host,mx,cluster"
-LIMIT_S = 300  # of one seed, however slow the machine is: it hangs then
+# Mistakes of tools/mutations.py that this world can show, and some more.
+MUTATIONS = (
+    *ALL_MUTATIONS,
+    Mutation(
+        "wake-up-without-a-count", "shrimpmx/native/futex.h",
+        "    fetch_add_u32(&slot->word, 1);\n    fetch_add_u64(&slot->wakes, 1);",
+        "    fetch_add_u64(&slot->wakes, 1);", (),
+    ),
+    Mutation(
+        "supervisor-waits-for-a-lock", "shrimpmx/host/endpoint.pyx",
+        "closed = endpoint_lock_try(node.header, descriptor)",
+        "closed = endpoint_lock_take(node.header, descriptor)", (),
+    ),
+)  # fmt: skip
 
 
 def main() -> int:
     """Run the seeds; the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", default="1-200", help="A-B or one (1-200)")
+    parser.add_argument("--seeds", default="1-1000", help="A-B or one (1-1000)")
+    names = [mutation.name for mutation in MUTATIONS]
+    parser.add_argument("--mutation", choices=names, help="build with this mistake put in")
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "schedules")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="seeds at a time")
     options = parser.parse_args()
@@ -44,96 +62,105 @@ def main() -> int:
         seeds = range(int(first), int(last or first) + 1)
     except ValueError:
         parser.error(f"--seeds takes A-B or a number, not {options.seeds!r}")
-    tree = built(options.build)
+    mutation = next((one for one in MUTATIONS if one.name == options.mutation), None)
+    tree = built(options.build, mutation)
     began, steps, wrong = time.monotonic(), 0, 0
-    for seed, result, problem in results(tree, seeds, options.jobs):
-        steps += result.get("steps", 0)
+    for result in results(tree, seeds, options.jobs, 1 if mutation else 2):
+        steps += result["steps"]
+        problem = "; ".join(result["problems"])
         if problem or len(seeds) == 1:
-            print(f"seed {seed}: {problem or 'no problem'}\n  {json.dumps(result)}", flush=True)
+            said = problem or "no problem"
+            print(f"seed {result['seed']}: {said}\n  {json.dumps(result)}", flush=True)
         wrong += bool(problem)
     took = time.monotonic() - began
-    print(f"{len(seeds)} seeds, {steps} steps in {took:.0f} s, each twice: {wrong} with a problem")
-    return 1 if wrong else 0
+    found = f"{len(seeds)} seeds, {steps} steps in {took:.0f} s: {wrong} with a problem"
+    print(f"{options.mutation}: {found}" if mutation else found)
+    return int(not wrong) if mutation else int(wrong > 0)
 
 
-def built(tree: Path) -> Path:
-    """The tree with the scheduled build, made or brought up to date."""
+def built(tree: Path, mutation: Mutation | None) -> Path:
+    """The tree with the scheduled build, made or brought up to date; with a mistake in it."""
     listed = subprocess.run(
         ["git", "ls-files", "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE*",
          "shrimpmx"],
         cwd=ROOT, check=True, capture_output=True, text=True,
     )  # fmt: skip
     for name in listed.stdout.split():
-        copy_newer(ROOT / name, tree / name)
+        text = (ROOT / name).read_bytes()
+        if mutation is not None and name == mutation.file:
+            text = mutated(text.decode(), mutation).encode()
+        write_changed(tree / name, text)
     changed = [
-        copy_newer(path, tree / path.relative_to(ROOT)) for path in SCHEDULED.rglob("*.[ch]")
+        write_changed(tree / path.relative_to(ROOT), path.read_bytes())
+        for path in (SCHEDULED / "scheduler.h", *SCHEDULED.rglob("native/*.h"))
     ]
     if any(changed):  # setup.py does not know that the modules depend on these
         shutil.rmtree(tree / "build", ignore_errors=True)
         for path in (tree / "shrimpmx").rglob("*.so"):
             path.unlink()
     environment = os.environ | {
-        "CFLAGS": f"-I{tree / SCHEDULED.relative_to(ROOT)}",
+        "CFLAGS": f"-I{tree / SCHEDULED.relative_to(ROOT)} "
+        "-Dprocess_vm_readv=schedule_read -Dprocess_vm_writev=schedule_write",
         "SHRIMPMX_BUILD": PACKAGES,
     }
-    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace", "--parallel",
+               str(os.cpu_count() or 1)]  # fmt: skip
     subprocess.run(command, cwd=tree, check=True, env=environment)
     compiler = os.environ.get("CC", "cc")
     subprocess.run(
-        [compiler, "-O2", "-D_GNU_SOURCE", "-std=gnu11", "-fPIC", "-shared", "-o",
-         str(tree / "libscheduler.so"), str(SCHEDULED / "scheduler.c")],
+        [compiler, "-O2", "-D_GNU_SOURCE", "-std=gnu11", "-fPIC", "-shared",
+         f"-I{tree / 'shrimpmx'}", "-o", str(tree / "libscheduler.so"),
+         *map(str, sorted(SCHEDULED.glob("*.c")))],
         check=True,
     )  # fmt: skip
     return tree
 
 
-def copy_newer(source: Path, target: Path) -> bool:
-    """Copy a file unless the copy is as it is; a build then takes only what has changed. Whether it
-    was copied.
+def mutated(text: str, mutation: Mutation) -> str:
+    """The text with the mistake."""
+    if text.count(mutation.old) != 1:
+        raise SystemExit(f"{mutation.name}: {mutation.file} has not its old text once")
+    return text.replace(mutation.old, mutation.new)
+
+
+def write_changed(path: Path, data: bytes) -> bool:
+    """Write a file unless it is as it is; a build then takes only what has changed. Whether it was
+    written.
     """
-    if target.exists() and source.read_bytes() == target.read_bytes():
+    if path.exists() and path.read_bytes() == data:
         return False
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(source, target)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
     return True
 
 
-def results(tree: Path, seeds: range, jobs: int) -> Iterator[tuple[int, dict[str, Any], str]]:
-    """Of each seed: what its world told, and what is wrong with it."""
-
-    def both(seed: int) -> tuple[int, dict[str, Any], str]:
-        result, problem = one(tree, seed)
-        if not problem:
-            again, problem = one(tree, seed)
-            if not problem and again["hash"] != result["hash"]:
-                problem = "its second run took other steps"
-        return seed, result, problem
-
-    with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(both, seeds)
-
-
-def one(tree: Path, seed: int) -> tuple[dict[str, Any], str]:
-    """One world of this seed."""
+def results(tree: Path, seeds: range, jobs: int, times: int) -> Iterator[dict[str, Any]]:
+    """What became of each seed, run so many times; in no order."""
     environment = os.environ | {
         "SHRIMPMX_SCHEDULER": str(tree / "libscheduler.so"),
         "PYTHONPATH": f"{tree}:{ROOT / 'tests'}",
         "PYTHONHASHSEED": "0",
         "OPENBLAS_NUM_THREADS": "1",  # whose threads are no agents
     }
-    try:
-        done = subprocess.run(
-            [sys.executable, str(WORLD), str(seed)],
-            env=environment, cwd=tree, capture_output=True, text=True, timeout=LIMIT_S,
-            check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return {}, f"not done after {LIMIT_S} s"
-    try:
-        result: dict[str, Any] = json.loads(done.stdout)
-    except ValueError:
-        return {}, f"it ended with {done.returncode}: {done.stderr.strip()[-500:]}"
-    return result, "; ".join(result["problems"])
+    players = [
+        subprocess.Popen(
+            [sys.executable, str(WORLD), str(first), str(seeds[-1]), str(jobs), str(times)],
+            env=environment, cwd=tree, stdout=subprocess.PIPE, text=True,
+        )
+        for first in seeds[:jobs]
+    ]  # fmt: skip
+    with selectors.DefaultSelector() as selector:
+        for player in players:
+            selector.register(player.stdout, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select():
+                line = key.fileobj.readline()
+                if not line:
+                    selector.unregister(key.fileobj)
+                    continue
+                yield json.loads(line)
+    if any(player.wait() for player in players):
+        raise SystemExit("a player of worlds has failed")
 
 
 if __name__ == "__main__":

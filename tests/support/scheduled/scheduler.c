@@ -1,15 +1,20 @@
 #include "scheduler.h"
 
+#include "clogs.h"
+#include "invariants.h"
+
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define AGENTS_MAX 32
 #define NEVER INT64_MAX
+#define QUIET_PAUSES 64 /* several of each agent */
 #define NOBODY (-1)
 
 /* Python's lock: each agent of a run has one of its own, so it is no reason to wait. */
@@ -31,25 +36,31 @@ struct agent {
     uint64_t dies_at;       /* before so many of its points of that kind; 0: never */
     uint64_t stalls_at;     /* ... stands still then for */
     int64_t stall_ns;
+    int stalls_late;        /* ... counted from the first death on */
+    uint64_t points_late[SCHEDULE_KINDS];
     long thread;
 };
 
 static struct agent agents[AGENTS_MAX];
-static int count, running = NOBODY, dying = NOBODY;
+static int count, running = NOBODY, dying = NOBODY, deaths;
 static enum schedule_policy policy;
+static uint64_t pauses; /* since any agent has done more than look */
 static uint64_t random_state, steps, steps_max, hash, switch_ppm, lowest;
 static uint64_t changes[8];
 static int64_t now, tick;
+static const char *problem;
 static volatile uint32_t ended; /* the word that the caller of schedule_run() sleeps on */
 static enum schedule_end how;
 static __thread int self = NOBODY;
 
-static uint64_t draw(void) { /* splitmix64 */
-    uint64_t z = random_state += 0x9e3779b97f4a7c15u;
+uint64_t schedule_draw(uint64_t *state) { /* splitmix64 */
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return z ^ z >> 31;
 }
+
+static uint64_t draw(void) { return schedule_draw(&random_state); }
 
 static void note(uint64_t what) { hash = (hash ^ what) * 0x100000001b3u; }
 
@@ -71,22 +82,26 @@ static int ready(const struct agent *agent) {
     return agent->state == RUNNABLE ? agent->until_ns <= now : may_run(agent);
 }
 
-/* The first timer, when nothing else is left. */
-static int time_passes(void) {
+/* Of those that sleep, or stand still. */
+static int64_t first_timer(void) {
     int64_t first = NEVER;
-    int left = 0;
-    for (int i = 0; i < count; i++) {
-        if (agents[i].state == GONE)
-            continue;
-        left = 1;
-        if (agents[i].until_ns < first)
+    for (int i = 0; i < count; i++)
+        if (agents[i].until_ns > now && agents[i].until_ns < first)
             first = agents[i].until_ns;
-    }
+    return first;
+}
+
+/* To the first timer, when nothing else is left. */
+static int time_passes(void) {
+    int64_t first = first_timer();
+    int left = 0;
+    for (int i = 0; i < count; i++)
+        left |= agents[i].state != GONE;
     if (first == NEVER) {
         how = left ? SCHEDULE_ASLEEP : SCHEDULE_DONE;
         return 0;
     }
-    now = first > now ? first : now;
+    now = first;
     return 1;
 }
 
@@ -146,6 +161,7 @@ static void die(void) {
     agents[self].until_ns = NEVER;
     note(0x200 + self);
     dying = self;
+    deaths++;
     futex_rouse(&ended); /* the next turn is given when the kernel has released its locks */
     syscall(SYS_exit, 0);
 }
@@ -154,18 +170,31 @@ static void die(void) {
 
 static int is_agent(void) { return self != NOBODY; }
 
+static void end_all(enum schedule_end end) {
+    how = end;
+    if (PyGILState_Check())
+        PyEval_SaveThread();
+    futex_rouse(&ended);
+    for (;;)
+        pause(); /* the process is about to end */
+}
+
 static void one_step(enum schedule_kind kind) {
     now += tick;
-    if (++steps > steps_max) {
-        how = SCHEDULE_TOO_LONG;
-        futex_rouse(&ended);
-        pause(); /* for ever: the process is about to end */
-    }
+    if (++steps > steps_max)
+        end_all(SCHEDULE_TOO_LONG);
+    problem = invariants_look(self, now);
+    if (problem)
+        end_all(SCHEDULE_BROKEN);
     struct agent *agent = &agents[self];
     uint64_t point = ++agent->points[kind];
+    if (kind != SCHEDULE_LOAD)
+        pauses = 0;
     if (kind == agent->dies_in && point == agent->dies_at)
         die();
-    if (kind == agent->stalls_in && point == agent->stalls_at) {
+    if (agent->stalls_late)
+        point = deaths ? ++agent->points_late[kind] : 0;
+    if (kind == agent->stalls_in && point == agent->stalls_at && point != 0) {
         agent->until_ns = now + agent->stall_ns;
         let_others();
     }
@@ -186,31 +215,73 @@ void schedule_point(enum schedule_kind kind) {
     let_others();
 }
 
+void schedule_peek(const volatile uint8_t *address) {
+    schedule_point(SCHEDULE_LOAD);
+    if (is_agent())
+        invariants_peek(self, address);
+}
+
+/* When all that have a turn only look, and in vain, time passes faster, up to the next timer. */
+static void skip_looks(void) {
+    int64_t first = first_timer(), skipped;
+    if (++pauses < QUIET_PAUSES)
+        return;
+    skipped = tick << (pauses - QUIET_PAUSES < 20 ? pauses - QUIET_PAUSES : 20);
+    if (first != NEVER && first > now)
+        now = first - now < skipped ? first : now + skipped;
+}
+
 /* A spinning agent has seen that others must go on first. */
 void schedule_pause(void) {
     if (!is_agent())
         return;
     one_step(SCHEDULE_LOAD);
     agents[self].priority = --lowest;
+    skip_looks();
     let_others();
 }
 
 int schedule_lock(pthread_mutex_t *lock) {
     if (!is_agent())
         return pthread_mutex_lock(lock);
-    schedule_point(SCHEDULE_SYSTEM);
     for (;;) {
-        int error = pthread_mutex_trylock(lock);
+        int error = schedule_trylock(lock);
         if (error != EBUSY)
             return error;
         schedule_pause();
     }
 }
 
+int schedule_trylock(pthread_mutex_t *lock) {
+    schedule_point(SCHEDULE_CHANGE);
+    int error = pthread_mutex_trylock(lock);
+    if (error == 0 || error == EOWNERDEAD)
+        schedule_point(SCHEDULE_LOCKED);
+    return error;
+}
+
+int schedule_unlock(pthread_mutex_t *lock) {
+    int error = pthread_mutex_unlock(lock);
+    schedule_point(SCHEDULE_UNLOCKED);
+    return error;
+}
+
+/* A NIC reads the clock between two steps only: no frame is on its way out of a link's ring. */
 int schedule_clock(int clock, struct timespec *shown) {
     (void)clock;
+    if (is_agent())
+        clogs_pass(self, now);
     shown->tv_sec = now / 1000000000;
     shown->tv_nsec = now % 1000000000;
+    return 0;
+}
+
+int schedule_nap(int clock, int flags, const struct timespec *duration, struct timespec *left) {
+    if (!is_agent())
+        return clock_nanosleep(clock, flags, duration, left);
+    one_step(SCHEDULE_SLEEP);
+    agents[self].until_ns = now + duration->tv_sec * 1000000000 + duration->tv_nsec;
+    let_others();
     return 0;
 }
 
@@ -218,7 +289,7 @@ long schedule_futex(long number, volatile uint32_t *word, int operation, uint32_
                     const struct timespec *timeout, void *unused, int unused_too) {
     if (operation == FUTEX_WAKE) {
         long woken = 0;
-        schedule_point(SCHEDULE_SYSTEM);
+        schedule_point(SCHEDULE_WAKE);
         for (int i = 0; i < count && woken < value; i++) {
             if (agents[i].state != ASLEEP || agents[i].word != word)
                 continue;
@@ -227,11 +298,12 @@ long schedule_futex(long number, volatile uint32_t *word, int operation, uint32_
             agents[i].woken = 1;
             woken++;
         }
+        invariants_woken(self, word);
         return woken;
     }
     if (!is_agent())
         return syscall(number, word, operation, value, timeout, unused, unused_too);
-    schedule_point(SCHEDULE_SYSTEM);
+    schedule_point(SCHEDULE_SLEEP);
     if (*word != value) {
         errno = EAGAIN;
         return -1;
@@ -249,6 +321,18 @@ long schedule_futex(long number, volatile uint32_t *word, int operation, uint32_
         return 0;
     errno = ETIMEDOUT;
     return -1;
+}
+
+/* Named so by tools/schedules.py: memory of another process. */
+ssize_t schedule_read(pid_t pid, const struct iovec *local, unsigned long locals,
+                      const struct iovec *remote, unsigned long remotes, unsigned long flags) {
+    schedule_point(SCHEDULE_COPY);
+    return process_vm_readv(pid, local, locals, remote, remotes, flags);
+}
+ssize_t schedule_write(pid_t pid, const struct iovec *local, unsigned long locals,
+                       const struct iovec *remote, unsigned long remotes, unsigned long flags) {
+    schedule_point(SCHEDULE_COPY);
+    return process_vm_writev(pid, local, locals, remote, remotes, flags);
 }
 
 /* -- for the test ------------------------------------------------------------------- */
@@ -275,10 +359,11 @@ void schedule_death(int agent, int kind, uint64_t point) {
     agents[agent].dies_at = point;
 }
 
-void schedule_stall(int agent, int kind, uint64_t point, int64_t duration_ns) {
+void schedule_stall(int agent, int kind, uint64_t point, int64_t duration_ns, int late) {
     agents[agent].stalls_in = kind;
     agents[agent].stalls_at = point;
     agents[agent].stall_ns = duration_ns;
+    agents[agent].stalls_late = late;
 }
 
 /* The calling thread becomes an agent, and waits for its first turn. */
@@ -326,7 +411,19 @@ int schedule_run(void) {
     }
 }
 
+const char *schedule_problem(void) { return problem; }
 int schedule_is_gone(int agent) { return agents[agent].state == GONE; }
+int schedule_is_asleep(int agent) { return agents[agent].state == ASLEEP; }
+int schedule_sleeps_on(int agent, const volatile uint32_t *word) {
+    return agents[agent].state == ASLEEP && agents[agent].word == word;
+}
+int64_t schedule_until(int agent) { return agents[agent].until_ns; }
+int schedule_agent_of(uint32_t thread) {
+    for (int i = 0; thread && i < count; i++)
+        if (agents[i].thread == (long)thread && agents[i].state != GONE)
+            return i;
+    return NOBODY;
+}
 int64_t schedule_now(void) { return now; }
 uint64_t schedule_steps(void) { return steps; }
 uint64_t schedule_hash(void) { return hash; }

@@ -23,21 +23,40 @@ enum schedule_end {
     SCHEDULE_DONE,     /* all agents have ended */
     SCHEDULE_ASLEEP,   /* all that are left sleep, and nothing will wake them */
     SCHEDULE_TOO_LONG, /* `steps_max` were not enough */
+    SCHEDULE_BROKEN,   /* an invariant does not hold: schedule_problem() */
 };
 
 enum schedule_kind {
     SCHEDULE_LOAD,
     SCHEDULE_STORE,
     SCHEDULE_CHANGE, /* of a word that is read and written at once */
-    SCHEDULE_SYSTEM, /* a call of the kernel: a sleep, a wake-up, a lock */
+    SCHEDULE_LOCKED, /* behind a lock that was taken */
+    SCHEDULE_UNLOCKED,
+    SCHEDULE_WAKE,
+    SCHEDULE_SLEEP,
+    SCHEDULE_COPY,   /* between the memories of two processes */
     SCHEDULE_KINDS,
 };
 
 void schedule_point(enum schedule_kind kind);
+void schedule_peek(const volatile uint8_t *address); /* the same, of a load from an event */
 void schedule_pause(void);
 long schedule_futex(long number, volatile uint32_t *word, int operation, uint32_t value,
                     const struct timespec *timeout, void *unused, int unused_too);
 int schedule_lock(pthread_mutex_t *lock);
+int schedule_trylock(pthread_mutex_t *lock);
+int schedule_unlock(pthread_mutex_t *lock);
 int schedule_clock(int clock, struct timespec *now);
+int schedule_nap(int clock, int flags, const struct timespec *duration, struct timespec *left);
+
+uint64_t schedule_draw(uint64_t *state); /* the next number of a generator; the state is its own */
+int64_t schedule_now(void);
+
+/* For the invariants: of an agent. */
+int schedule_is_gone(int agent);
+int schedule_is_asleep(int agent);
+int schedule_sleeps_on(int agent, const volatile uint32_t *word);
+int64_t schedule_until(int agent); /* when a sleeper's timer comes; INT64_MAX: it has none */
+int schedule_agent_of(uint32_t thread); /* -1: none, or a dead one */
 
 #endif

@@ -8,7 +8,8 @@
 #include "../scheduler.h"
 
 /* A macro does not expand inside itself: the name on the right is the function. */
-#define load_acquire_u8(address) (schedule_point(SCHEDULE_LOAD), load_acquire_u8(address))
+/* Only those of event rings are bytes. */
+#define load_acquire_u8(address) (schedule_peek(address), load_acquire_u8(address))
 #define store_release_u8(address, value) \
     (schedule_point(SCHEDULE_STORE), store_release_u8(address, value))
 #define load_relaxed_u32(address) (schedule_point(SCHEDULE_LOAD), load_relaxed_u32(address))

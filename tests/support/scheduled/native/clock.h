@@ -7,3 +7,5 @@
 #define clock_gettime schedule_clock
 #include "../../../../shrimpmx/native/clock.h"
 #undef clock_gettime
+
+#define clock_nanosleep schedule_nap /* of the Host */
