@@ -21,6 +21,7 @@ from shrimpmx.bench.probe import probe, round_trips
 from shrimpmx.bench.queues import queue_benchmarks
 from shrimpmx.bench.receive_path import receive_path
 from shrimpmx.bench.ring_pass import ring_pass
+from shrimpmx.bench.simulated import simulated_benchmarks
 from shrimpmx.bench.throughput import throughput
 from shrimpmx.bench.waiting import wait_benchmarks
 from shrimpmx.cluster.engine.engine import Engine
@@ -160,6 +161,7 @@ def benchmarks(engine: Engine) -> list[Benchmark]:
         within = partial(_intra_node_bandwidth, memory)
         found.append(Benchmark(name, "Gb/s", between, 3))
         found.append(Benchmark(f"{name}[intra-node]", "MiB/s", within))
+    found += simulated_benchmarks()
     found.append(Benchmark("launch_16_agents", "s", partial(_launch, engine), 3, 1))
     return found
 

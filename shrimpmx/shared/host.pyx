@@ -22,6 +22,7 @@ from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport STOP_NO, control_header
 
 from shrimpmx.errors import AbortedError, AgentError, InputError
+from shrimpmx.native.cores import pin
 from shrimpmx.native.perf import usage
 
 cdef extern from "<sched.h>" nogil:
@@ -54,6 +55,10 @@ cdef class Host:
             self.sleep_c(duration_ns)
         self.check()
         PyErr_CheckSignals()
+
+    def run_on(self, cpus) -> None:
+        """Let this process run on these CPUs only."""
+        pin(cpus)
 
     def usage(self) -> dict[str, int]:
         """What this process has used so far, by the names of shrimpmx.native.perf.usage; ns."""

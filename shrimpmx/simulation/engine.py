@@ -23,8 +23,7 @@ from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.memory import PrivateMemory
 from shrimpmx.simulation.model import HostModel
 from shrimpmx.simulation.rank import SimulatedRank
-from shrimpmx.simulation.scheduler import WEIGHTS
-from shrimpmx.simulation.world import World
+from shrimpmx.simulation.world import WEIGHTS, World
 
 # Of one piece of a hog's computing, ns; it is no limit of anything.
 HOG_NS = 1_000_000

@@ -7,9 +7,7 @@ from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
 from shrimpmx.native.notify cimport notify_set_cost
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host
-from shrimpmx.shared.layout cimport (
-    COUNTER_progress_calls, COUNTERS_MAX, agent_record, runner_record, wait_account,
-)
+from shrimpmx.shared.layout cimport COUNTER_progress_calls, COUNTERS_MAX, wait_account
 
 from shrimpmx.errors import InputError
 
@@ -21,13 +19,6 @@ cdef class SimulatedHost(Host):
     offer(until_ns) and sleep(until_ns), where None is no limit. What they raise, the call raises
     that waited. `used_ns` is the CPU time that the task has had.
     """
-
-    cdef object task
-    cdef const uint32_t *word        # the task sleeps until it differs from `seen`; NULL: none
-    cdef uint32_t seen
-
-    cdef runner_record *runner       # of its account; NULL: it has none
-    cdef agent_record *record        # of the task's counters; NULL: it has none
 
     def __init__(self, Control control not None, task not None):
         if control.clock().kind != CLOCK_KIND_VIRTUAL:
@@ -50,8 +41,11 @@ cdef class SimulatedHost(Host):
         self.record = self.control.agent(agent)
         self.runner = self.control.runner(runner)
 
-    def deeds(self) -> int:
-        """Grows with what the task does beside looking."""
+    def run_on(self, cpus) -> None:
+        """The first of them: a task is not moved by the scheduler."""
+        self.task.move(cpus[0])
+
+    cdef uint64_t deeds(self) noexcept nogil:
         cdef uint64_t total = 0
         cdef uint32_t index
         if self.record != NULL:
@@ -60,8 +54,7 @@ cdef class SimulatedHost(Host):
                     total += <uint64_t>self.record.counters[index]
         return total
 
-    def roused(self) -> bool:
-        """Whether what the task sleeps on has changed."""
+    cdef bint is_roused(self) noexcept nogil:
         return self.word != NULL and load_acquire_u32(self.word) != self.seen
 
     cdef int set_handler_cost(self, int64_t cost_ns) except -1:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
 from shrimpmx.errors import InputError
-from shrimpmx.native.cores import pin
 from shrimpmx.native.trace import Trace
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.heap import Heap
@@ -101,5 +100,5 @@ class Rank(ABC):
     def run_on(self, *cores: int) -> None:
         """Let this process run on these cores of its node only."""
         cpus = [self.seat.run.cpus[self.node][core] for core in cores]
-        pin(cpus)
+        self.host.run_on(cpus)
         self.control.set_placement(self.seat.plan.runner, cpus[0], 0)
