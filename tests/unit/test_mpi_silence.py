@@ -178,3 +178,13 @@ def test_a_rank_that_is_stopped_while_it_writes_keeps_no_reader() -> None:
         shown = control.runner_wait(0)
         seen.append(shown and shown["since_ns"])
     assert seen == [None, S]
+
+
+def test_a_kind_that_no_message_has_is_shown_as_none() -> None:
+    segment = Segment.anonymous(Control.size_bytes(1, 0), SEGMENT_CONTROL)
+    control = Control.create(segment, ["rank0"], [], 1)
+    struct.pack_into("<IIq", segment.view(), SHOWN_AT, 2, 0, S)
+    struct.pack_into("<I", segment.view(), SHOWN_AT + 64, 2**31)
+    shown = control.runner_wait(0)
+    assert shown is not None
+    assert shown["awaited"]["kind"] == "nothing"
