@@ -113,6 +113,8 @@ class Scene:
             leaver=None,
             leaves_after=0,
         )
+        if scene.victim is not None and rng.random() < 0.4:
+            scene.one_holds(rng)
         if not calm and scene.victim is None and rng.random() < 0.5:
             scene.one_leaves(rng)
         return scene
@@ -128,6 +130,16 @@ class Scene:
             RANK + (self.leaver ^ 1), list(POINTS).index("copy"), rng.randint(1, 3),
             LONG_STALL_NS, late=False,
         )  # fmt: skip
+
+    def one_holds(self, rng: random.Random) -> None:
+        """Behind the death an agent stands still that has a lock, often the dead one's."""
+        assert self.victim is not None
+        node, _ = SEATS[self.local][self.victim]
+        partner = RANK + (self.victim ^ 1)
+        agent = rng.choice((IRQ + CORES * node, IRQ + CORES * node, partner))
+        self.pause = Pause(
+            agent, list(POINTS).index("locked"), rng.randint(1, 4), STALL_NS, late=True
+        )
 
 
 def some_point(rng: random.Random) -> tuple[int, int]:
