@@ -11,7 +11,7 @@ from typing import Any
 from shrimpmx.cluster.engine.agents import make_agents
 from shrimpmx.cluster.engine.plans import ranks_plan
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.cluster.place.placement import Placement, ProcessPlan, place
+from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, check_workloads
 from shrimpmx.errors import AgentError, InputError, ShrimpmxError
@@ -94,13 +94,22 @@ class _Run:
         self, spec: ClusterSpec, placement: Placement, memory: PrivateMemory, model: HostModel
     ) -> None:
         self.spec, self.placement, self.memory = spec, placement, memory
-        agents: list[tuple[Agent, int | None]] = []
+        agents: list[tuple[Agent, int, int | None]] = []
         for plan in placement.processes:
             if plan.role not in ("rank", *COMPUTING):
                 cpu = None if plan.role in HARDWARE else plan.cpu
-                agents += [(each, cpu) for each in make_agents(spec, placement, plan, memory)]
-        self.world = World(memory.control, agents, model, round(spec.deadline_s * 1e9))
+                made = make_agents(spec, placement, plan, memory)
+                agents += [
+                    (agent, wanted.node, cpu)
+                    for agent, wanted in zip(made, self._machines(plan), strict=True)
+                ]
+        deadline_ns = round(spec.deadline_s * 1e9)
+        self.world = World(memory.control, agents, model, deadline_ns, spec.nodes)
         self.ranks = self._make_ranks()
+
+    def _machines(self, plan: ProcessPlan) -> list[AgentPlan]:
+        """The agents of a process that make_agents() makes step machines of."""
+        return [agent for agent in plan.agents if agent.role not in self.spec.kind.records]
 
     def _make_ranks(self) -> list[SimulatedRank]:
         spec = self.spec
@@ -119,7 +128,8 @@ class _Run:
         return ranks
 
     def _add(self, plan: ProcessPlan, work: Callable[[SimulatedHost], None]) -> None:
-        self.world.add(plan.name, plan.cpu, work, WEIGHTS[plan.niceness])
+        weight = WEIGHTS[plan.niceness]
+        self.world.add(plan.name, plan.cpu, work, weight, plan.agents[0].node)
 
     def _life(self, rank: SimulatedRank, name: str) -> Callable[[SimulatedHost], None]:
         def live(host: SimulatedHost) -> None:

@@ -1,13 +1,32 @@
 """The host of a rank whose CPU time a simulation hands out."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport agent_record, runner_record
 
 
+cdef enum Wish:
+    COMPUTE, POLL, OFFER, SLEEP
+
+
+# What a host asks for CPU time. `until_ns` is NEVER_NS where nothing limits it.
+cdef class CpuUser:
+    cdef readonly int64_t used_ns    # CPU time so far
+    cdef readonly int64_t sleeps, preemptions
+
+    # Use so much CPU time.
+    cpdef int compute(self, int64_t duration_ns) except -1
+    # Keep the CPU until something has happened that a look may show.
+    cpdef int poll(self, int64_t until_ns) except -1
+    # Let others on the CPU go first; alone there, as poll(). How often it has offered it.
+    cpdef int64_t offer(self, int64_t until_ns) except -1
+    # Leave the CPU until its host is roused, or until then.
+    cpdef int sleep(self, int64_t until_ns) except -1
+
+
 cdef class SimulatedHost(Host):
-    cdef object task
+    cdef CpuUser task
     cdef const uint32_t *word        # the task sleeps until it differs from `seen`; NULL: none
     cdef uint32_t seen
     cdef runner_record *runner       # of its account; NULL: it has none
@@ -17,5 +36,5 @@ cdef class SimulatedHost(Host):
     cdef uint64_t deeds(self) noexcept nogil
     # Whether what the task sleeps on has changed.
     cdef bint is_roused(self) noexcept nogil
-    cdef bint ask(self, operation, argument) noexcept
-    cdef bint ask_offer(self, until_ns) noexcept
+    cdef bint ask(self, Wish wish, int64_t argument) noexcept
+    cdef int _ask(self, Wish wish, int64_t argument) except -1

@@ -1,7 +1,11 @@
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.host import Host
-from shrimpmx.simulation.world import Task
+
+class CpuUser:
+    used_ns: int
+    sleeps: int
+    preemptions: int
 
 class SimulatedHost(Host):
-    def __init__(self, control: Control, task: Task) -> None: ...
+    def __init__(self, control: Control, task: CpuUser) -> None: ...
     def count_in(self, agent: int, runner: int) -> None: ...

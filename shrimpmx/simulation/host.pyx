@@ -3,24 +3,38 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.atomics cimport load_acquire_u32
-from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
+from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL
 from shrimpmx.native.notify cimport notify_set_cost
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host
-from shrimpmx.shared.layout cimport COUNTER_progress_calls, COUNTERS_MAX, wait_account
+from shrimpmx.shared.layout cimport COUNTER_progress_calls, COUNTERS_MAX
 
 from shrimpmx.errors import InputError
+
+
+cdef class CpuUser:
+    """Base of what has a SimulatedHost; the operations of this one take no time."""
+
+    cpdef int compute(self, int64_t duration_ns) except -1:
+        return 0
+
+    cpdef int poll(self, int64_t until_ns) except -1:
+        return 0
+
+    cpdef int64_t offer(self, int64_t until_ns) except -1:
+        return 0
+
+    cpdef int sleep(self, int64_t until_ns) except -1:
+        return 0
 
 
 cdef class SimulatedHost(Host):
     """Each operation lets the world go on until the task's CPU has done it.
 
-    `task` does them (shrimpmx.simulation.world.Task): compute(ns), poll(until_ns),
-    offer(until_ns) and sleep(until_ns), where None is no limit. What they raise, the call raises
-    that waited. `used_ns` is the CPU time that the task has had.
+    What the world raises meanwhile, the call raises that waited.
     """
 
-    def __init__(self, Control control not None, task not None):
+    def __init__(self, Control control not None, CpuUser task not None):
         if control.clock().kind != CLOCK_KIND_VIRTUAL:
             raise InputError("a SimulatedHost needs a virtual clock")
         Host.__init__(self, control)
@@ -43,7 +57,7 @@ cdef class SimulatedHost(Host):
 
     def run_on(self, cpus) -> None:
         """The first of them: a task is not moved by the scheduler."""
-        self.task.move(cpus[0])
+        (<object>self.task).move(cpus[0])
 
     cdef uint64_t deeds(self) noexcept nogil:
         cdef uint64_t total = 0
@@ -65,22 +79,22 @@ cdef class SimulatedHost(Host):
         if duration_ns <= 0:
             return True
         with gil:
-            return self.ask(self.task.compute, duration_ns)
+            return self.ask(COMPUTE, duration_ns)
 
     cdef bint sleep_c(self, int64_t duration_ns) noexcept nogil:
         if duration_ns <= 0:
             return True
         self.word = NULL
         with gil:
-            return self.ask(self.task.sleep, self.now_c() + duration_ns)
+            return self.ask(SLEEP, self.now_c() + duration_ns)
 
     cdef bint pause(self, int64_t until_ns) noexcept nogil:
         with gil:
-            return self.ask(self.task.poll, None if until_ns == NEVER_NS else until_ns)
+            return self.ask(POLL, until_ns)
 
     cdef bint yield_cpu(self, int64_t until_ns) noexcept nogil:
         with gil:
-            return self.ask_offer(None if until_ns == NEVER_NS else until_ns)
+            return self.ask(OFFER, until_ns)
 
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
         if load_acquire_u32(word) != seen or self.now_c() >= until_ns:
@@ -88,30 +102,34 @@ cdef class SimulatedHost(Host):
         self.word = word
         self.seen = seen
         with gil:
-            return self.ask(self.task.sleep, None if until_ns == NEVER_NS else until_ns)
+            return self.ask(SLEEP, until_ns)
 
     cdef int64_t cpu_ns(self) noexcept nogil:
-        with gil:
-            return self.task.used_ns
+        return self.task.used_ns
 
-    cdef bint ask_offer(self, until_ns) noexcept:
-        """The caller counts one yield; the others are those that the task spared the loop."""
-        cdef wait_account *account
-        if not self.ask(self.task.offer, until_ns):
-            return False
-        if self.runner != NULL:
-            account = &self.runner.account
-            account.yields += <uint64_t>(self.task.looks - 1)
-            account.system_calls += <uint64_t>(self.task.looks - 1)
-        return True
-
-    cdef bint ask(self, operation, argument) noexcept:
+    cdef bint ask(self, Wish wish, int64_t argument) noexcept:
         if self.failed:
             return False
         try:
-            operation(argument)
+            self._ask(wish, argument)
             return True
         except BaseException as error:
             self.failure = error
             self.failed = True
             return False
+
+    cdef int _ask(self, Wish wish, int64_t argument) except -1:
+        cdef int64_t offers
+        if wish == COMPUTE:
+            self.task.compute(argument)
+        elif wish == POLL:
+            self.task.poll(argument)
+        elif wish == SLEEP:
+            self.task.sleep(argument)
+        else:
+            offers = self.task.offer(argument)
+            if self.runner != NULL:
+                # The caller counts one; the others are looks that it was spared.
+                self.runner.account.yields += <uint64_t>(offers - 1)
+                self.runner.account.system_calls += <uint64_t>(offers - 1)
+        return 0

@@ -2,25 +2,22 @@ from collections.abc import Callable, Sequence
 
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
-from shrimpmx.simulation.host import SimulatedHost
+from shrimpmx.simulation.host import CpuUser, SimulatedHost
 from shrimpmx.simulation.model import HostModel
 
 WEIGHTS: dict[int, int]
 STATES: tuple[str, ...]
 
-class Task:
+class Task(CpuUser):
     name: str
     state: str
     cpu: Cpu
     host: SimulatedHost
-    used_ns: int
-    sleeps: int
-    preemptions: int
     looks: int
     def compute(self, duration_ns: int) -> None: ...
-    def poll(self, until_ns: int | None) -> None: ...
-    def offer(self, until_ns: int | None) -> int: ...
-    def sleep(self, until_ns: int | None) -> None: ...
+    def poll(self, until_ns: int) -> None: ...
+    def offer(self, until_ns: int) -> int: ...
+    def sleep(self, until_ns: int) -> None: ...
     def move(self, cpu: int) -> None: ...
 
 class Cpu:
@@ -32,13 +29,19 @@ class World:
     def __init__(
         self,
         control: Control,
-        agents: Sequence[tuple[Agent, int | None]],
+        agents: Sequence[tuple[Agent, int, int | None]],
         model: HostModel,
         deadline_ns: int,
+        nodes: int = 1,
     ) -> None: ...
     def cpu(self, number: int) -> Cpu: ...
     def add(
-        self, name: str, cpu: int, work: Callable[[SimulatedHost], None], weight: int
+        self,
+        name: str,
+        cpu: int,
+        work: Callable[[SimulatedHost], None],
+        weight: int,
+        node: int = 0,
     ) -> Task: ...
     def run(self, until: Callable[[], bool]) -> None: ...
     def waits(self) -> str: ...

@@ -12,7 +12,7 @@ from libc.stdlib cimport calloc, free
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.control cimport Control
-from shrimpmx.simulation.host cimport SimulatedHost
+from shrimpmx.simulation.host cimport CpuUser, SimulatedHost
 
 from greenlet import getcurrent, greenlet
 
@@ -32,7 +32,7 @@ STATES = ("runnable", "computing", "polling", "asleep", "ended")
 WORDS = ("is ready", "computes", "polls", "sleeps", "has ended")
 
 
-cdef class Task:
+cdef class Task(CpuUser):
     """Code on a CPU: a rank or a hog. `weight` is its share of the CPU beside others.
 
     Its state is what it waits for. `left_ns` of CPU time are missing until it has computed, or may
@@ -44,47 +44,50 @@ cdef class Task:
     cdef readonly str name
     cdef readonly Cpu cpu
     cdef readonly SimulatedHost host
-    cdef readonly int64_t used_ns, sleeps, preemptions, looks
+    cdef readonly int64_t looks
     cdef State status
     cdef bint offers
     cdef int64_t weight, left_ns, until_ns, period_ns
-    cdef uint64_t seen               # how much had happened at its last look
+    cdef uint64_t *news              # how much has happened on its node
+    cdef uint64_t seen               # ... at its last look
+    cdef uint64_t deeds              # its host's, then
     cdef double had_ns
-    cdef object coroutine
+    cdef object coroutine, switch    # ... to the loop
     cdef World world
 
-    def __init__(self, World world not None, str name not None, uint32_t cpu, work, weight):
+    def __init__(self, World world not None, str name not None, uint32_t cpu, work, weight,
+                 uint32_t node):
+        if node >= world.nodes:
+            raise IndexError(f"no node {node}; there are {world.nodes}")
         self.world = world
+        self.news = &world.news[node]
         self.name = name
         self.weight = weight
         self.cpu = world.cpu(cpu)
         self.host = SimulatedHost(world.control, self)
         self.coroutine = greenlet(lambda: work(self.host), world.loop)
+        self.switch = world.loop.switch
 
     @property
     def state(self):
         """What it waits for, one of STATES."""
         return STATES[self.status]
 
-    # -- the operations of its Host; None is no limit ---------------------------------
+    # -- the operations of its Host ---------------------------------------------------
 
-    def compute(self, int64_t duration_ns) -> None:
-        """Use so much CPU time."""
-        self._wait(COMPUTING, duration_ns, NEVER_NS)
+    cpdef int compute(self, int64_t duration_ns) except -1:
+        return self._wait(COMPUTING, duration_ns, NEVER_NS)
 
-    def poll(self, until_ns) -> None:
-        """Keep the CPU until something has happened that a look may show."""
-        self._look(self.world.poll_ns, until_ns, False)
+    cpdef int poll(self, int64_t until_ns) except -1:
+        return self._look(self.world.poll_ns, until_ns, False)
 
-    def offer(self, until_ns) -> int:
-        """Let others on the CPU go first; alone there, as poll(). How often it has offered it."""
+    cpdef int64_t offer(self, int64_t until_ns) except -1:
         self._look(self.world.yield_ns, until_ns, True)
         return self.looks
 
-    def sleep(self, until_ns) -> None:
-        """Leave the CPU until its host is roused, or until then."""
+    cpdef int sleep(self, int64_t until_ns) except -1:
         self.sleeps += 1
-        self._wait(ASLEEP, 0, NEVER_NS if until_ns is None else until_ns)
+        return self._wait(ASLEEP, 0, until_ns)
 
     def move(self, uint32_t cpu) -> None:
         """Go on upon another CPU. The task calls it itself."""
@@ -96,37 +99,39 @@ cdef class Task:
         other.take(self, self.world.now_ns())
         self._wait(RUNNABLE, 0, NEVER_NS)
 
-    cdef int _look(self, int64_t period_ns, until_ns, bint offers) except -1:
+    cdef int _look(self, int64_t period_ns, int64_t until_ns, bint offers) except -1:
         self.period_ns = period_ns
         self.offers = offers
         self.looks = 0
-        return self._wait(POLLING, period_ns, NEVER_NS if until_ns is None else until_ns)
+        return self._wait(POLLING, period_ns, until_ns)
 
     cdef int _wait(self, State status, int64_t left_ns, int64_t until_ns) except -1:
         self.status = status
         self.left_ns = left_ns
         self.until_ns = until_ns
-        self.world.loop.switch()
+        self.switch()
         return 0
 
     # -- for its CPU ------------------------------------------------------------------
 
     cdef bint has_news(self, int64_t now_ns) noexcept:
         """Whether its next look is not in vain."""
-        return self.until_ns <= now_ns or self.seen != self.world.happened
+        return self.until_ns <= now_ns or self.seen != self.news[0]
 
     cdef int goes_on(self) except -1:
         """Run its code until the next operation, or to its end."""
         cdef State before = self.status
-        cdef uint64_t deeds = self.host.deeds()
+        cdef uint64_t deeds
         self.status = RUNNABLE
         self.coroutine.switch()
         if self.coroutine.dead:
             self.status = ENDED
+        deeds = self.host.deeds()
         # A look in vain is nothing that others could look for.
-        if before != POLLING or self.status != POLLING or deeds != self.host.deeds():
-            self.world.happened += 1
-        self.seen = self.world.happened
+        if before != POLLING or self.status != POLLING or deeds != self.deeds:
+            self.news[0] += 1
+        self.deeds = deeds
+        self.seen = self.news[0]
         return 0
 
 
@@ -266,12 +271,14 @@ cdef class Cpu:
 cdef struct Seated:
     void *agent
     void *cpu                        # NULL: hardware, which needs none
+    uint32_t node
 
 
 cdef class World:
     """The agents, CPUs and tasks of one run.
 
-    `agents` are pairs of an agent and the number of its CPU, None for hardware that needs none;
+    `agents` are triples: an agent, its node, and the number of its CPU, None for hardware that has
+    none. Agents and tasks of a node meet there only: what happens on one is no news on another.
     `model` is a HostModel. InputError if the clock of `control` is not virtual.
     """
 
@@ -281,12 +288,13 @@ cdef class World:
     cdef dict cpus
     cdef list cpu_list, agents
     cdef Seated *seats
-    cdef uint32_t seats_count
-    cdef uint64_t happened           # counts what tasks may look for
+    cdef uint32_t seats_count, nodes
+    cdef uint64_t *news              # counts what tasks may look for, by node
     cdef int64_t poll_ns, yield_ns, slice_ns, wakeup_ns, deadline_ns
     cdef int64_t happened_ns         # when an agent last did something
 
-    def __cinit__(self, Control control not None, agents, model, int64_t deadline_ns):
+    def __cinit__(self, Control control not None, agents, model, int64_t deadline_ns,
+                  uint32_t nodes=1):
         if control.clock().kind != CLOCK_KIND_VIRTUAL:
             raise InputError("a simulated run needs a virtual clock")
         self.control = control
@@ -295,18 +303,24 @@ cdef class World:
         self.poll_ns, self.yield_ns = model.poll_ns, model.yield_ns
         self.slice_ns, self.wakeup_ns = model.slice_ns, model.wakeup_ns
         self.deadline_ns = deadline_ns
-        self.agents = [agent for agent, _ in agents]
+        self.agents = [agent for agent, _, _ in agents]
+        self.nodes = nodes
+        self.news = <uint64_t *>calloc(nodes, sizeof(uint64_t))
         self.seats = <Seated *>calloc(max(1, len(self.agents)), sizeof(Seated))
-        if self.seats == NULL:
+        if self.seats == NULL or self.news == NULL:
             raise MemoryError
-        for agent, cpu in agents:
-            self._seat(agent, None if cpu is None else self.cpu(cpu))
+        for agent, node, cpu in agents:
+            self._seat(agent, node, None if cpu is None else self.cpu(cpu))
 
     def __dealloc__(self):
         free(self.seats)
+        free(self.news)
 
-    cdef int _seat(self, Agent agent, Cpu cpu) except -1:
+    cdef int _seat(self, Agent agent, uint32_t node, Cpu cpu) except -1:
+        if node >= self.nodes:
+            raise IndexError(f"no node {node}; there are {self.nodes}")
         self.seats[self.seats_count].agent = <void *>agent
+        self.seats[self.seats_count].node = node
         self.seats[self.seats_count].cpu = NULL if cpu is None else <void *>cpu
         self.seats_count += 1
         return 0
@@ -319,9 +333,9 @@ cdef class World:
             self.cpu_list.append(found)
         return found
 
-    def add(self, name, uint32_t cpu, work, weight) -> Task:
+    def add(self, name, uint32_t cpu, work, weight, uint32_t node=0) -> Task:
         """A task that does `work`, a function of its Host."""
-        cdef Task task = Task(self, name, cpu, work, weight)
+        cdef Task task = Task(self, name, cpu, work, weight, node)
         self.tasks.append(task)
         task.cpu.take(task, self.now_ns())
         return task
@@ -352,21 +366,21 @@ cdef class World:
 
     cdef int _step_agents(self) except -1:
         cdef int64_t now_ns = self.now_ns()
-        cdef int done = 0
+        cdef bint acted = False
         cdef uint32_t index
         cdef Seated *seat
         for index in range(self.seats_count):
             seat = &self.seats[index]
-            done += (<Agent>seat.agent).step(now_ns)
+            if (<Agent>seat.agent).step(now_ns) > 0:
+                self.news[seat.node] += 1
+                acted = True
             if <void *>(<Agent>seat.agent).failure != <void *>None:
                 raise (<Agent>seat.agent).failure
             if seat.cpu != NULL and (<Agent>seat.agent).busy_until_ns > now_ns:
                 (<Cpu>seat.cpu).handle(now_ns, (<Agent>seat.agent).busy_until_ns)
-        if done == 0:
-            return False
-        self.happened += 1
-        self.happened_ns = now_ns
-        return True
+        if acted:
+            self.happened_ns = now_ns
+        return acted
 
     cdef int _wake(self) except -1:
         cdef int64_t now_ns = self.now_ns()

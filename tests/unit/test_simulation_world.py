@@ -15,6 +15,7 @@ from shrimpmx.simulation.world import WEIGHTS, Task, World
 MODEL = HostModel(poll_ns=10, yield_ns=100, slice_ns=1000, wakeup_ns=500)
 BEGAN_NS = 0
 FOR_EVER_NS = 10**15
+NEVER_NS = 2**63 - 1
 
 Work = Callable[[SimulatedHost], None]
 
@@ -106,7 +107,7 @@ def test_a_yield_lets_the_other_go_first_and_costs_time_alone() -> None:
     scene = Scene()
 
     def yields(host: SimulatedHost) -> None:
-        assert scene.world.tasks[0].offer(None) == 1
+        assert scene.world.tasks[0].offer(NEVER_NS) == 1
         assert scene.world.tasks[0].offer(480) == 4
 
     scene.task("one", yields)
@@ -131,7 +132,7 @@ def test_a_task_moves_to_another_cpu() -> None:
 
 def test_what_will_never_happen_ends_the_run_and_names_the_waiting() -> None:
     scene = Scene()
-    scene.world.add("sleeper", 0, lambda host: scene.world.tasks[0].sleep(None), 1024)
+    scene.world.add("sleeper", 0, lambda host: scene.world.tasks[0].sleep(NEVER_NS), 1024)
     with pytest.raises(AgentError, match="sleeper sleeps"):
         scene.run()
 
