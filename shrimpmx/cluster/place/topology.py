@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 
 from shrimpmx.cluster.place.synthetic import parse_synthetic
@@ -144,9 +145,16 @@ class Topology:
     def siblings(self, number: int) -> tuple[int, ...]:
         """All CPUs on the physical core of CPU `number`, itself included."""
         one = self.cpu(number)
-        return tuple(
-            cpu.number for cpu in self.cpus if (cpu.package, cpu.core) == (one.package, one.core)
-        )
+        return self._of_cores[one.package, one.core]
+
+    @cached_property
+    def _of_cores(self) -> dict[tuple[int, int], tuple[int, ...]]:
+        """The CPUs of each physical core, by its package and number."""
+        found: dict[tuple[int, int], tuple[int, ...]] = {}
+        for cpu in self.cpus:
+            core = cpu.package, cpu.core
+            found[core] = (*found.get(core, ()), cpu.number)
+        return found
 
     def by_preference(self) -> tuple[int, ...]:
         """All CPUs in the order to use them: package by package, SMT siblings last.
