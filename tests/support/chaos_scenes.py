@@ -228,17 +228,19 @@ def _groups(draw: random.Random) -> dict[str, dict[str, Any]]:
     plain = vmmc and work != "ttcp"
     rate = 0.0 if vmmc else draw.choice((0.0, 0.0, 0.01))
     wait = draw.choice(WAIT_NAMES)
+    company = draw.choice(("alone",) * 5 + ("nice", "hog"))
+    # Ranks that do not sleep, or share their CPU with a hog, hand a message over once a time slice.
+    slow = wait == "spin" or company == "hog"
     return {
         "cluster": {
             "mode": mode,
             "pairs": 1 if generated or work == "anatomy" else draw.choice((1, 1, 2, 3)),
-            "company": draw.choice(("alone",) * 5 + ("nice", "hog")),
+            "company": company,
         },
         "workload": {
             "kind": "stream" if generated else work,
             "size_bytes": 0 if plain else draw.choice(SIZES),
-            # Ranks that spin on one CPU hand a message over once a time slice.
-            "iterations": 300 if wait == "spin" else draw.choice((300, 1000, 3000)),
+            "iterations": 300 if slow else draw.choice((300, 1000, 3000)),
             "warmup": 5,
             "window": draw.choice((1, 16, 64)),
             "delay_us": draw.choice((0, 0, 50)),
