@@ -12,13 +12,16 @@ from shrimpmx.results.metric import AbsentError, MetricTable, Outcome, some
 
 CACHE_METRICS = MetricTable()
 NOT_COUNTED = "the CPU's counters were not read: set hardware_counters"
+NO_HANDLER = "the nodes have no interrupt handler"
 REFERENCES, MISSES = "cache_references_user", "cache_misses_user"
 FIRST_LEVEL_MISSES = "l1d_read_misses_user"
 CPU_COUNTED = "what the CPU counted"
 
 
 def _handlers(run: Outcome) -> list[str]:
-    return [name for name in run.hardware if ".irq" in name]
+    """Their names. AbsentError if others were counted, and none of them."""
+    handlers = [name for name in run.hardware if ".irq" in name]
+    return some(handlers, NO_HANDLER) if run.hardware else []
 
 
 def _ranks(run: Outcome) -> list[str]:

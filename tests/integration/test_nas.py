@@ -6,11 +6,13 @@ where it takes that number of ranks.
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from support.mpi_programs import MPI4PY, mpi_program
+from support.tree import ROOT
 
 from shrimpmx.cli import main
 
@@ -136,3 +138,28 @@ def test_a_mistake_is_refused_in_one_sentence(
     assert printed.out == ""
     assert sentence.startswith("nas: ")
     assert [word for word in said if word not in sentence] == []
+
+
+PLAIN = [sys.executable, "tools/nas_plain.py", "--turns", "1", "--steps", "1"]
+
+
+def test_the_plain_forms_come_to_the_same_results() -> None:
+    words = [*PLAIN, "BT", "CG", "FT", "IS", "LU", "MG", "SP"]
+    assert subprocess.run(words, cwd=ROOT, check=False).returncode == 0
+
+
+def test_a_wrong_plain_form_is_named(tmp_path: Path) -> None:
+    corrupted = tmp_path / "corrupted.py"
+    corrupted.write_text(
+        "import sys\n"
+        f"sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'tools')!r}]\n"
+        "import nas_plain, nas_plain_flow, nas_plain_kernels\n"
+        "nas_plain_flow.DISSIPATION *= 1.01\n"
+        "nas_plain_kernels.LAPLACIAN = (-2.6, 0, 0.16, 0.08)\n"
+        f"sys.exit(nas_plain.main({PLAIN[2:]!r} + sys.argv[1:]))\n"
+    )
+    for name in ("LU", "MG"):
+        words = [sys.executable, str(corrupted), name]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert f"nas_plain.py: {name} S: " in done.stderr

@@ -17,7 +17,7 @@ from shrimpmx.bench.caches.simulated_caches import SimulatedCaches, simulated_ca
 from shrimpmx.bench.caches.simulation import plan, simulate
 from shrimpmx.bench.caches.surroundings import Surroundings
 from shrimpmx.errors import AgentError, InputError, MachineError
-from shrimpmx.results.cache_metrics import NOT_COUNTED
+from shrimpmx.results.cache_metrics import NO_HANDLER, NOT_COUNTED
 from shrimpmx.results.metrics import METRICS, Outcome
 
 ROUNDS = [(0, 5, 20), (128, 5, 20), (32_768, 2, 3), (1 << 20, 2, 1)]
@@ -186,3 +186,9 @@ def test_without_counters_there_is_a_reason(name: str) -> None:
     absent = {process: {"cache_references_user": REASON} for process in processes}
     given = outcome(hardware={process: {} for process in processes}, hardware_absent=absent)
     assert METRICS[name].compute(given) == f"cache_references_user: {REASON}"
+
+
+def test_a_nic_that_needs_no_handler_has_no_misses_of_one() -> None:
+    given = outcome(hardware={"rank0": RANK, "node0.nic": {}})
+    assert METRICS["cache_misses_handler"].compute(given) == NO_HANDLER
+    assert float(np.asarray(METRICS["cache_misses_rank"].compute(given))[0]) == 1

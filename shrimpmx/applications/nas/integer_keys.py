@@ -30,7 +30,9 @@ def bucket_edges(totals: Integers, ranks: int) -> npt.NDArray[np.intp]:
     hold the shares of several ranks; the later ones then get the next buckets, or none.
     """
     up_to = np.cumsum(totals, dtype=np.int64)
-    shares = up_to[-1] // ranks * np.arange(1, ranks + 1)
     number = np.arange(ranks)
-    last = np.maximum.accumulate(np.searchsorted(up_to, shares) - number) + number
-    return np.concatenate(((0,), np.minimum(last + 1, len(totals))))
+    last = np.searchsorted(up_to, (number + 1) * (up_to[-1] // ranks))
+    last = np.maximum.accumulate(last - number) + number
+    edges = np.zeros(ranks + 1, np.intp)
+    np.minimum(last + 1, len(totals), out=edges[1:])
+    return edges

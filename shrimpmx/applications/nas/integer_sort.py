@@ -32,11 +32,11 @@ class Problem:
     test_indices: tuple[int, ...]
     test_ranks: tuple[int, ...]  # before the first iteration
 
-    def ranks_at(self, iteration: int) -> npt.NDArray[np.int64]:
+    def ranks_at(self, iteration: int) -> list[int]:
         """The official ranks of the test keys, which are small or large keys: each iteration adds
         a key that is smaller and one that is larger than all of them."""
-        ranks = np.array(self.test_ranks)
-        return ranks + np.where(ranks < 1 << self.log_keys - 1, iteration, -iteration)
+        half = 1 << self.log_keys - 1
+        return [rank + iteration if rank < half else rank - iteration for rank in self.test_ranks]
 
 
 PROBLEMS = {
@@ -132,18 +132,20 @@ class _Sort:
         self._world.Allreduce(self._sizes, self._totals)
         totals, test_keys = self._totals[:buckets], self._totals[buckets:]
         edges = bucket_edges(totals, self._world.size)
-        self._exchange(np.diff(begins[edges]).astype(np.int32), int(totals.max()))
-        first, end = edges[self._world.rank : self._world.rank + 2]
-        self._low = int(first << self._shift)
-        values = int(end << self._shift) - self._low
-        self._received -= self._low
+        self._exchange(np.diff(begins[edges]).astype(np.int32), totals)
+        first, end = edges[self._world.rank : self._world.rank + 2].tolist()
+        self._low = first << self._shift
+        values = (end << self._shift) - self._low
+        if self._low:
+            self._received -= self._low
         occurrences = np.bincount(self._received, minlength=values)
         self._ranks = np.cumsum(occurrences)
-        local = test_keys - self._low
-        here = (local >= 0) & (local < values)
-        local = local[here]
-        found = totals[:first].sum() + self._ranks[local] - occurrences[local]
-        return int(np.count_nonzero(found == self._problem.ranks_at(iteration)[here]))
+        smaller = int(totals[:first].sum())
+        right = 0
+        for key, rank in zip(test_keys.tolist(), self._problem.ranks_at(iteration), strict=True):
+            if 0 <= (place := key - self._low) < values:
+                right += bool(smaller + self._ranks[place] - occurrences[place] == rank)
+        return right
 
     def _sort_into_buckets(self) -> npt.NDArray[np.intp]:
         """Where each bucket begins, and the end of the last. NumPy sorts integers faster than it
@@ -152,12 +154,12 @@ class _Sort:
         self._sorted.sort()
         return np.searchsorted(self._sorted, self._bucket_lows)
 
-    def _exchange(self, send_counts: Integers, largest_bucket: int) -> None:
+    def _exchange(self, send_counts: Integers, totals: Integers) -> None:
         receive_counts = np.empty_like(send_counts)
         self._world.Alltoall(send_counts, receive_counts)
-        count = receive_counts.sum()
+        count = sum(receive_counts.tolist())
         if count > len(self._room):
-            self._room = np.empty(max(count, len(self._keys) + largest_bucket), np.int32)
+            self._room = np.empty(max(count, len(self._keys) + int(totals.max())), np.int32)
         self._received = self._room[:count]
         self._world.Alltoallv([self._sorted, send_counts], [self._received, receive_counts])
 

@@ -16,7 +16,8 @@ from shrimpmx.applications.nas.flow.right_hand_side import DIFFUSION, DISSIPATIO
 from shrimpmx.applications.nas.flow.state import CellState, rows_first
 
 SPEEDS = 3
-OF_SPEED = ((0, slice(0, 3)), (1, slice(3, 4)), (2, slice(4, 5)))  # components that go with each
+# Speeds, and the components that go with them: three with the first one, one with each other.
+OF_SPEED = ((slice(0, 1), slice(0, 3)), (slice(1, 3), slice(3, 5)))
 NEXT, SECOND = slice(0, SPEEDS), slice(SPEEDS, 2 * SPEEDS)
 RIGHT = slice(2 * SPEEDS, 2 * SPEEDS + COMPONENTS)
 
@@ -38,41 +39,42 @@ class PentadiagonalLines(Lines):
         diffusion = time_step * scale**2 * (DIFFUSION[axis] + C1345 * volume[:, None])
         convection = np.stack((speed, speed + sound, speed - sound), axis=1)
         convection *= time_step * scale / 2
-        self.convection, self.diffusion = convection, diffusion
         begin = cell.low[axis] + cell.inside[axis].start - cell.owned[axis].start - 1
         self.solution = rows_first(state.rhs, axis)
         rows = len(self.solution)
         dissipation = time_step * DISSIPATION * fourth_differences(state.points)
-        self.dissipation = dissipation[begin : begin + rows]
+        dissipation = dissipation[begin : begin + rows]
+        _, before, same, after, _ = dissipation.T[..., None, None]
+        self.far = dissipation[:, ::4].tolist()  # of the rows two before and two behind
+        self.before = before - convection[:-2] - diffusion[:-2]
+        self.same = same + 1 + 2 * diffusion[1:-1]
         self.reduced = state.workspace(2 + rows, self.handed_on[1], speed.shape[1])
+        np.subtract(convection[2:] + after, diffusion[2:], out=self.reduced[2:, NEXT])
         self.reduced[2:, RIGHT] = rows_of_lines(state.rhs, axis)
 
     def eliminate(self, before: Array) -> Array:
         self.reduced[:2] = before
-        for row, weights in enumerate(self.dissipation):
+        for row, (two_before, two_behind) in enumerate(self.far):
             far, near, here = self.reduced[row : row + 3]
-            before_last, before, same, after, second_next = weights
-            first = before - before_last * far[NEXT] - self.convection[row] - self.diffusion[row]
-            pivot = same + 1 + 2 * self.diffusion[row + 1]
-            pivot = 1 / (pivot - before_last * far[SECOND] - first * near[NEXT])
-            here[NEXT] = after + self.convection[row + 2] - self.diffusion[row + 2]
+            first, right = self.before[row], here[RIGHT]
+            first -= two_before * far[NEXT]
+            pivot = 1 / (self.same[row] - two_before * far[SECOND] - first * near[NEXT])
             here[NEXT] -= first * near[SECOND]
             here[NEXT] *= pivot
-            here[SECOND] = second_next * pivot
-            right = here[RIGHT]
-            right -= before_last * far[RIGHT]
-            for speed, components in OF_SPEED:
-                right[components] -= first[speed] * near[RIGHT][components]
-                right[components] *= pivot[speed]
+            np.multiply(pivot, two_behind, out=here[SECOND])
+            right -= two_before * far[RIGHT]
+            for speeds, components in OF_SPEED:
+                right[components] -= first[speeds] * near[RIGHT][components]
+                right[components] *= pivot[speeds]
         return self.reduced[-2:]
 
     def substitute(self, after: Array) -> Array:
         near, far = after
         for reduced, solution in zip(self.reduced[:1:-1], self.solution[::-1], strict=True):
-            here = reduced[RIGHT].copy()
-            for speed, components in OF_SPEED:
-                here[components] -= reduced[NEXT][speed] * near[components]
-                here[components] -= reduced[SECOND][speed] * far[components]
+            here = reduced[RIGHT]
+            for speeds, components in OF_SPEED:
+                here[components] -= reduced[NEXT][speeds] * near[components]
+                here[components] -= reduced[SECOND][speeds] * far[components]
             solution[:] = here.reshape(solution.shape)
             near, far = here, near
         return np.stack((near, far))

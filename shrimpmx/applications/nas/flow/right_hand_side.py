@@ -70,10 +70,9 @@ def add_differences(
 ) -> None:
     """The terms of one axis, in a box of points off the boundary."""
     box = widened(inside, axis, 1)
-    smoothed = diffused(u, gas, axis, box, points)
+    smoothed = rows_first(diffused(u, gas, axis, box, points), axis)
     smoothed -= DISSIPATION * second_difference(u, inside, axis, bounds)
-    flux = fluxes(u, gas, axis, box) * ((points - 1) / 2)
-    smoothed, flux = rows_first(smoothed, axis), rows_first(flux, axis)
+    flux = rows_first(fluxes(u, gas, axis, box) * ((points - 1) / 2), axis)
     total = rows_first(rate, axis)
     total -= 2 * smoothed[1:-1]
     total += (smoothed - flux)[2:]
@@ -103,8 +102,9 @@ def diffused(u: Array, gas: Gas, axis: int, box: Box, points: int) -> Array:
 
 
 def second_difference(u: Array, inside: Box, axis: int, bounds: tuple[bool, bool]) -> Array:
-    """That of the state along an axis, in a box and one point beyond. `bounds` says whether it
-    begins and ends beside the boundary, where both the state and its difference count as 0."""
+    """That of the state along an axis, rows first, in a box and one point beyond. `bounds` says
+    whether it begins and ends beside the boundary, where both the state and its difference count
+    as 0."""
     rows = rows_first(u[:, *widened(inside, axis, 2)], axis)
     difference = rows[2:] + rows[:-2]
     difference -= 2 * rows[1:-1]
@@ -115,4 +115,4 @@ def second_difference(u: Array, inside: Box, axis: int, bounds: tuple[bool, bool
     if last:
         difference[-1] = 0
         difference[-2] -= rows[-2]
-    return np.moveaxis(difference, 0, axis - 3)
+    return difference

@@ -75,7 +75,8 @@ class CellState:
 
 def rows_first(field: Array, axis: int) -> Array:
     """A view whose first index counts along an axis of space; these are the field's last three."""
-    return np.moveaxis(field, axis - 3, 0)
+    others = list(range(field.ndim))
+    return field.transpose(others.pop(axis - 3), *others)
 
 
 def coordinates(cell: Cell, points: int, ghosts: int = 0) -> list[Array]:
