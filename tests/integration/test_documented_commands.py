@@ -42,6 +42,7 @@ ELSEWHERE = {
     ".venv/bin/python tools/explore_known.py": "takes ten minutes; is run by hand",
     ".venv/bin/python tools/floors.py": "takes a minute; tests/integration/test_floors.py runs it",
     ".venv/bin/python tools/mutations.py": "breaks the clone that it runs in; is run by hand",
+    ".venv/bin/python tools/nas_plain.py": "takes a minute; test_nas.py runs a step",
     ".venv/bin/python tools/schedules.py": "compiles the project once more; make schedules runs it",
     "pip install": "installs from the network",
     "py-spy": "is not one of our dependencies; py-spy is run by hand",
