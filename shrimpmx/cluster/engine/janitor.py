@@ -33,6 +33,8 @@ from shrimpmx.native.segment import RunIdentity, unlink_segment
 # Agents die with the supervisor by themselves (PR_SET_PDEATHSIG); one that was stopped, or is
 # dying, may take this long.
 GRACE_S = 0.2
+# A janitor that was killed is gone at once; a supervisor waits no longer for it.
+DYING_S = 1.0
 
 
 class Janitor:
@@ -56,8 +58,10 @@ class Janitor:
         """End the janitor: the supervisor has cleaned up itself."""
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        # What the kernel does not end soon it ends later: the run does not wait for that.
+        select.select([self.pidfd], [], [], DYING_S)
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(self.pid, 0)
+            os.waitpid(self.pid, os.WNOHANG)
         os.close(self.pidfd)
 
 
