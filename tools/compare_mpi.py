@@ -48,6 +48,7 @@ class Measurement:
     waits: tuple[str, ...] = ("",)  # "": what mpirun takes by itself
     is_rate: bool = False
     has_hogs: bool = False
+    is_bound: bool = True  # each rank to one of the CPUs, or none of them (--bind-to none)
 
 
 def measurements() -> Iterator[Measurement]:
@@ -79,13 +80,17 @@ def measurements() -> Iterator[Measurement]:
         for kernel in KERNELS:
             words = ("nas", *kernel.split())
             yield Measurement(f"{kernel}, {ranks} ranks", ranks, words, cpus, (("s", 1.0),), waits)
+    for kernel in KERNELS:
+        yield Measurement(f"unbound, {kernel}, 8 ranks", 8, ("nas", *kernel.split()), cpus,
+                          (("s", 1.0),), ("sched", "block"), is_bound=False)  # fmt: skip
     yield Measurement("pingpong of 8 B, a hog on each CPU", 2, ("pingpong", "8", "50"), cpus,
                       waits=("block", "spin-block"), has_hogs=True)  # fmt: skip
 
 
-def ours(wait: str) -> Mpi:
+def ours(wait: str, is_bound: bool) -> Mpi:
     """shrimpmx by one of its waiting strategies, or by that which mpirun takes by itself."""
     settings = ("--set", f"wait={wait}") if wait else ()
+    settings += () if is_bound else ("--bind-to", "none")
     command = (sys.executable, "-m", "shrimpmx", "mpirun", "--nodes", "1", *settings, "-n")
     return Mpi(f"shrimpmx {wait}".strip(), command, {"PYTHONPATH": str(ROOT)})
 
@@ -101,7 +106,7 @@ def installed(scratch: Path) -> list[Mpi]:
 def measure(mpi: Mpi, one: Measurement) -> list[float]:
     """One run; its figures in the measurement's units, or none if it failed."""
     variables = {"OPENBLAS_NUM_THREADS": "1", "COMPARE_BEGAN": str(time.time()), **mpi.variables}
-    if not mpi.name.startswith("shrimpmx"):  # whose launcher binds ranks
+    if one.is_bound and not mpi.name.startswith("shrimpmx"):  # whose launcher binds ranks
         variables["COMPARE_CPUS"] = ",".join(map(str, one.cpus))
     try:
         done = subprocess.run(
@@ -140,7 +145,7 @@ def hogs(cpus: Sequence[int]) -> Iterator[None]:
 
 def compare(one: Measurement, others: Sequence[Mpi], turns: int) -> None:
     """Run all MPIs in turns, and print a row for each figure."""
-    mpis = [*map(ours, one.waits), *others]
+    mpis = [*(ours(wait, one.is_bound) for wait in one.waits), *others]
     figures: dict[str, list[list[float]]] = {mpi.name: [] for mpi in mpis}
     for turn in range(turns):
         for mpi in mpis if turn % 2 == 0 else reversed(mpis):

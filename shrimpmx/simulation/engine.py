@@ -60,7 +60,12 @@ class Simulated:
         placement = self.place(spec)
         memory = PrivateMemory(spec, placement, RunIdentity.of_this_process(), Path(os.devnull))
         try:
-            return _Run(spec, placement, memory, self.model).run()
+            made = _Run(spec, placement, memory, self.model)
+            try:
+                return made.run()
+            finally:
+                memory.set_stop("abort")
+                made.world.close()
         finally:
             memory.close()
 

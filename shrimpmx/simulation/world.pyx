@@ -14,7 +14,9 @@ from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.control cimport Control
 from shrimpmx.simulation.host cimport CpuUser, SimulatedHost
 
-from greenlet import getcurrent, greenlet
+import contextlib
+
+from greenlet import GreenletExit, getcurrent, greenlet
 
 from shrimpmx.errors import AgentError, DeadlineError, InputError
 
@@ -106,6 +108,8 @@ cdef class Task(CpuUser):
         return self._wait(POLLING, period_ns, until_ns)
 
     cdef int _wait(self, State status, int64_t left_ns, int64_t until_ns) except -1:
+        if self.world.closed:
+            raise GreenletExit
         self.status = status
         self.left_ns = left_ns
         self.until_ns = until_ns
@@ -289,6 +293,7 @@ cdef class World:
     cdef list cpu_list, agents
     cdef Seated *seats
     cdef uint32_t seats_count, nodes
+    cdef bint closed
     cdef uint64_t *news              # counts what tasks may look for, by node
     cdef int64_t poll_ns, yield_ns, slice_ns, wakeup_ns, deadline_ns
     cdef int64_t happened_ns         # when an agent last did something
@@ -349,6 +354,15 @@ cdef class World:
         while not until():
             while not self._act():
                 self._pass_time()
+
+    def close(self) -> None:
+        """End the tasks of a run that is given up: each leaves its code where it waits."""
+        cdef Task task
+        self.closed = True
+        for task in self.tasks:
+            with contextlib.suppress(Exception):  # the run has an error of its own
+                task.coroutine.throw()
+            task.status = ENDED
 
     cdef int64_t now_ns(self) noexcept nogil:
         return self.control.header.clock.virtual_ns

@@ -12,9 +12,10 @@ from support.clusters import ENDLESS, generator_stream, pingpong_pair, run, run_
 from support.conditions import patient
 
 from shrimpmx.cluster.engine import forked as supervisor
+from shrimpmx.cluster.nics.rank import Rank
 from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
-from shrimpmx.cluster.rank.session import RankSession
+from shrimpmx.cluster.rank import session
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, CompanionSpec
 from shrimpmx.errors import AgentError, DeadlineError, InputError, NeverReportedError
 from shrimpmx.nic.policy import Policy
@@ -158,14 +159,14 @@ def test_ranks_that_are_done_just_in_time_may_end_in_peace(
 
 
 def test_only_those_that_do_not_end_are_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
-    linger = RankSession._linger
+    linger = session.linger
 
-    def for_ever(session: RankSession) -> None:
-        linger(session)
+    def for_ever(rank: Rank) -> None:
+        linger(rank)
         while multiprocessing.current_process().name == "rank1":
             time.sleep(1)
 
-    monkeypatch.setattr(RankSession, "_linger", for_ever)
+    monkeypatch.setattr(session, "linger", for_ever)
     monkeypatch.setattr(supervisor, "END_LIMIT_S", 0.5)
     said = r"the run was done, but did not end within 0\.5 s more because of rank1 \(sleeping at "
     with pytest.raises(AgentError, match=said) as caught:

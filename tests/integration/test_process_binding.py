@@ -11,7 +11,6 @@ import pytest
 from support.clusters import run
 
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.cluster.nics import rank as rank_module
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.cluster.nics.rank import RankSamples
@@ -21,6 +20,7 @@ from shrimpmx.mx.binding import board_of
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
+from shrimpmx.shared import host
 from shrimpmx.study.clusters import cluster_spec
 from shrimpmx.study.outcome import outcome_of
 from shrimpmx.study.point import PointParameters
@@ -149,7 +149,7 @@ def test_a_core_that_a_rank_cannot_move_to_ends_the_run_with_one_sentence(
     def refuse(_cpus: object) -> None:
         raise InputError("cannot run on CPU 9: this machine has 2 CPUs")
 
-    monkeypatch.setattr(rank_module, "pin", refuse)
+    monkeypatch.setattr(host, "pin", refuse)
     with pytest.raises(AgentError, match=r"rank[01].* cannot run on CPU 9: this machine has 2"):
         result_of(workload={"move_every": 10, "size_bytes": 50_000})
 

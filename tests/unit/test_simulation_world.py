@@ -144,6 +144,24 @@ def test_the_deadline_is_of_virtual_time() -> None:
         scene.run()
 
 
+def test_tasks_of_a_run_that_is_given_up_leave_their_code() -> None:
+    scene = Scene()
+
+    def waits(host: SimulatedHost) -> None:
+        try:
+            host.sleep(2 * FOR_EVER_NS)
+        finally:
+            scene.note("left")
+            host.sleep(1)  # takes no time any more
+
+    scene.task("one", waits)
+    with pytest.raises(DeadlineError):
+        scene.world.run(lambda: False)
+    scene.world.close()
+    assert [name for name, _ in scene.notes] == ["left"]
+    assert [task.state for task in scene.world.tasks] == ["ended"]
+
+
 def test_an_error_of_a_task_ends_the_run() -> None:
     scene = Scene()
 
