@@ -71,6 +71,8 @@ def main() -> int:
         seeds = range(int(first), int(last or first) + 1)
     except ValueError:
         parser.error(f"--seeds takes A-B or a number, not {options.seeds!r}")
+    if not seeds or options.jobs < 1:
+        parser.error("--seeds takes the first and the last one, in that order; --jobs at least 1")
     mutation = next((one for one in MUTATIONS if one.name == options.mutation), None)
     tree = built(options.build, mutation)
     began, steps, wrong = time.monotonic(), 0, 0

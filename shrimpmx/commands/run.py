@@ -79,6 +79,7 @@ def run(options: argparse.Namespace) -> int:
     except (AgentError, KeyboardInterrupt) as error:
         traced = ["--trace"] if options.trace else []
         traced += [] if engine.is_real else ["--engine", engine.name]
+        traced += [] if options.workers == 1 else ["--workers", str(options.workers)]
         settings = settings_to_go_on(options, points, error)
         command = resume_command(["run", name], options, settings, output, traced)
         say_how_to_go_on(sweep.runs_done, len(sweep.plans), output, command, error)

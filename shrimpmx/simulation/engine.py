@@ -81,6 +81,12 @@ def check_simulated(spec: ClusterSpec) -> None:
         problem = "its processes neither die nor stop"
     elif any(_signals(spec, number) for number in range(len(spec.ranks))):
         problem = "it has no signals, by which wait 'notify' and 'spin-notify' are told"
+    elif not spec.realtime:
+        problem = "its handlers always preempt ranks, whatever realtime says"
+    elif spec.cpus or spec.allowed_cpus:
+        problem = "its CPUs are none of this machine's, which cpus names"
+    elif spec.host.time_slice_ns:
+        problem = "its time slices are those of its host model, not time_slice_ns"
     elif spec.hardware_counters:
         problem = "its CPUs count no cache misses"
     if problem:
@@ -100,10 +106,12 @@ class _Run:
     ) -> None:
         self.spec, self.placement, self.memory = spec, placement, memory
         agents: list[tuple[Agent, int, int | None]] = []
+        self.process_of: list[str] = []  # of each agent, its process
         for plan in placement.processes:
             if plan.role not in ("rank", *COMPUTING):
                 cpu = None if plan.role in HARDWARE else plan.cpu
                 made = make_agents(spec, placement, plan, memory)
+                self.process_of += [plan.name] * len(made)
                 agents += [
                     (agent, wanted.node, cpu)
                     for agent, wanted in zip(made, self._machines(plan), strict=True)
@@ -177,7 +185,11 @@ class _Run:
             name: str = rank.report["from"]
             result.samples[name] = rank.samples
             result.counters_before.update(rank.counters_before)
+        used_ns = dict.fromkeys((plan.name for plan in self.placement.processes), 0)
+        for name, worked_ns in zip(self.process_of, self.world.worked_ns(), strict=True):
+            used_ns[name] += worked_ns
+        used_ns |= {task.name: task.used_ns for task in self.world.tasks}
         none: dict[str, Any] = dict.fromkeys(usage(), 0)
-        for plan in self.placement.processes:
-            result.usage.setdefault(plan.name, dict(none))
+        for name, each_ns in used_ns.items():
+            result.usage.setdefault(name, {**none, "user_ns": each_ns, "task_clock_ns": each_ns})
         return result

@@ -1,4 +1,4 @@
-"""The memory of a simulated run: nobody else's."""
+"""The memory of a simulated run: of this process alone."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ class HostModel:
     """Times of a simulated host, ns; what a platform charges comes on top.
 
     `poll_ns`: from one look of a spinning process to its next (ours). `yield_ns`: a sched_yield
-    that finds nobody else (ours). `slice_ns`: how long a task keeps its CPU while others want it;
+    (ours). `slice_ns`: how long a task keeps its CPU while others want it;
     `wakeup_ns`: how much less a waking task must have had to get the CPU at once (Linux 6.1,
     kernel/sched/fair.c: 0.75 and 1 ms, times 4 on eight CPUs).
     """

@@ -15,6 +15,7 @@ from shrimpmx.shared.control cimport Control
 from shrimpmx.simulation.host cimport CpuUser, SimulatedHost
 
 import contextlib
+import traceback
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
@@ -23,6 +24,9 @@ from shrimpmx.errors import AgentError, DeadlineError, InputError
 # Handlers tick for ever. When no agent has done anything for so long, and no task has a time of its
 # own, nothing more will happen: no timer of the protocol is longer than a second (ours).
 cdef int64_t REST_NS = 5_000_000_000
+# A task that has slept is behind the others by so many slices at most (Linux: half of the period
+# in which each gets its turn, which is eight of its shortest slices).
+cdef int64_t CREDIT_SLICES = 4
 # Of nice values by Linux: each step is about a tenth of the CPU.
 cdef int64_t NICE_0_WEIGHT = 1024
 WEIGHTS = {0: NICE_0_WEIGHT, 19: 15}
@@ -97,6 +101,8 @@ cdef class Task(CpuUser):
         if other is self.cpu:
             return
         self.cpu.running = None
+        # How far it is ahead of others moves with it, not what it has had.
+        self.had_ns += other.floor_ns() - self.cpu.floor_ns()
         self.cpu = other
         other.take(self, self.world.now_ns())
         self._wait(RUNNABLE, 0, NEVER_NS)
@@ -144,8 +150,9 @@ cdef class Cpu:
 
     Handlers come first: until `handling_until_ns` they have it. Tasks share it by the CPU time that
     each has had, as in Linux 2.6.23 to 6.5 (CFS): the one that has had the least comes first; one
-    that has slept is set back no further than to the least of the others. `since_ns`: up to when
-    the running task's time has been counted. `slice_until_ns`: when another one's turn comes.
+    that has slept counts as no more than half a round behind the least of the others. `since_ns`:
+    up to when the running task's time has been counted. `slice_until_ns`: when another one's turn
+    may come.
     """
 
     cdef World world
@@ -192,7 +199,10 @@ cdef class Cpu:
         """A task wants to run here; it may do so at once."""
         cdef Task current = self.running
         self.count(now_ns)
-        self._enqueue(task)
+        task.had_ns = max(task.had_ns, self.floor_ns() - CREDIT_SLICES * self.world.slice_ns)
+        if not self.queue:
+            self.slice_until_ns = now_ns + self.world.slice_ns
+        self.queue.append(task)
         if current is not None and (
                 current.had_ns - task.had_ns
                 > <double>(self.world.wakeup_ns * NICE_0_WEIGHT) / task.weight):
@@ -207,7 +217,9 @@ cdef class Cpu:
             return False
         self.count(now_ns)
         if self.running is not None and self.queue and now_ns >= self.slice_until_ns:
-            self._put_back(self.running)
+            self.slice_until_ns = now_ns + self.world.slice_ns
+            if self._next().had_ns <= self.running.had_ns:
+                self._put_back(self.running)
         if self.running is None:
             self._start(now_ns)
         return self._go_on(self.running, now_ns)
@@ -218,9 +230,10 @@ cdef class Cpu:
         if task.status == POLLING:
             if task.offers and self.queue:
                 task.looks += 1
+                task.preemptions += 1  # as the kernel counts a yield
                 task.status = RUNNABLE
                 self._start(now_ns)
-                self._enqueue(task)
+                self.queue.append(task)
                 return True
             if not task.has_news(now_ns):
                 return False
@@ -230,28 +243,37 @@ cdef class Cpu:
             self.running = None
         return True
 
-    cdef int _start(self, int64_t now_ns) except -1:
-        """The one that has had the least gets the CPU; of equals the one that came first."""
+    cdef double floor_ns(self) noexcept:
+        """The least that one of the tasks here has had; it never falls."""
+        cdef Task task
+        cdef double least_ns = -1.0 if self.running is None else self.running.had_ns
+        for task in self.queue:
+            if least_ns < 0 or task.had_ns < least_ns:
+                least_ns = task.had_ns
+        self.least_ns = max(self.least_ns, least_ns)
+        return self.least_ns
+
+    cdef Task _next(self):
+        """The one in the queue that has had the least; of equals the one that came first."""
         cdef Task best = self.queue[0], other
         for other in self.queue:
             if other.had_ns < best.had_ns:
                 best = other
+        return best
+
+    cdef int _start(self, int64_t now_ns) except -1:
+        cdef Task best = self._next()
         self.queue.remove(best)
-        self.least_ns = max(self.least_ns, best.had_ns)
         self.running = best
         self.since_ns = now_ns
         self.slice_until_ns = now_ns + self.world.slice_ns
         return 0
 
-    cdef int _enqueue(self, Task task) except -1:
-        task.had_ns = max(task.had_ns, self.least_ns)
-        self.queue.append(task)
-        return 0
-
     cdef int _put_back(self, Task task) except -1:
         task.preemptions += 1
         self.running = None
-        return self._enqueue(task)
+        self.queue.append(task)
+        return 0
 
     cdef int64_t due_ns(self) noexcept:
         """When something can happen here by itself; NEVER_NS: never."""
@@ -276,6 +298,7 @@ cdef struct Seated:
     void *agent
     void *cpu                        # NULL: hardware, which needs none
     uint32_t node
+    int64_t until_ns, worked_ns      # until when it works on its CPU; how long it has
 
 
 cdef class World:
@@ -389,12 +412,24 @@ cdef class World:
                 self.news[seat.node] += 1
                 acted = True
             if <void *>(<Agent>seat.agent).failure != <void *>None:
-                raise (<Agent>seat.agent).failure
+                self._fail(<Agent>seat.agent)
             if seat.cpu != NULL and (<Agent>seat.agent).busy_until_ns > now_ns:
-                (<Cpu>seat.cpu).handle(now_ns, (<Agent>seat.agent).busy_until_ns)
+                seat.worked_ns += (
+                    (<Agent>seat.agent).busy_until_ns - max(now_ns, seat.until_ns))
+                seat.until_ns = (<Agent>seat.agent).busy_until_ns
+                (<Cpu>seat.cpu).handle(now_ns, seat.until_ns)
         if acted:
             self.happened_ns = now_ns
         return acted
+
+    cdef int _fail(self, Agent agent) except -1:
+        error = agent.failure
+        text = "".join(traceback.format_exception(error))
+        raise AgentError(f"{agent.name} failed: {error}", agent.name, text) from error
+
+    def worked_ns(self) -> list[int]:
+        """How long each agent has worked on its CPU, in the order in which they were given."""
+        return [self.seats[index].worked_ns for index in range(self.seats_count)]
 
     cdef int _wake(self) except -1:
         cdef int64_t now_ns = self.now_ns()

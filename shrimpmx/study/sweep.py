@@ -228,7 +228,7 @@ class Sweep:
         found = [(point, self.runs_of(point)) for point in self.points]
         points = [merged(point, runs) for point, runs in found if runs]
         placement: dict[str, Any] = {}
-        for run in self._runs.values():
+        for _, run in sorted(self._runs.items()):
             if "impossible" not in run:
                 placement.setdefault(run["mode"], run["placement"])
         only = len(placement) == 1

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 
+from shrimpmx.errors import AgentError
+from shrimpmx.native.cores import die_with_parent
 from shrimpmx.study.run_data import RunData
 from shrimpmx.study.scenario import RunPlan
 
@@ -18,7 +23,11 @@ class _Adopted:
     measure: Measure
 
 
-def _adopt(measure: Measure) -> None:
+def _adopt(measure: Measure, parent: int) -> None:
+    # The parent alone answers the terminal, and ends its workers.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    die_with_parent(parent)
     _Adopted.measure = measure
 
 
@@ -29,16 +38,24 @@ def _measured(plan: RunPlan) -> RunData:
 def measured_beside(
     plans: Sequence[RunPlan], measure: Measure, workers: int
 ) -> Iterator[tuple[RunPlan, RunData]]:
-    """Each plan with its run, as it is finished. What a run raises ends them all."""
+    """Each plan with its run, as it is finished. What a run raises ends them all; AgentError if a
+    worker was killed.
+    """
     # Forked: policies and strategies of a scenario file are of no module that others could import.
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(workers, context, _adopt, (measure,)) as pool:
-        futures: dict[Future[RunData], RunPlan] = {}
-        try:
-            for plan in plans:
-                futures[pool.submit(_measured, plan)] = plan
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    pool = ProcessPoolExecutor(workers, context, _adopt, (measure, os.getpid()))
+    futures: dict[Future[RunData], RunPlan] = {}
+    try:
+        for plan in plans:
+            futures[pool.submit(_measured, plan)] = plan
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+        pool.shutdown()
+    except BaseException as error:
+        # What they have begun is not waited for.
+        for worker in multiprocessing.active_children():
+            worker.kill()
+        pool.shutdown(cancel_futures=True)
+        if isinstance(error, BrokenProcessPool):
+            raise AgentError("a process that simulated points was killed") from error
+        raise

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import multiprocessing
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,6 +63,18 @@ def test_workers_that_cannot_be_are_refused(
 ) -> None:
     assert main(["run", "smoke/pingpong", *options]) == 2
     assert_refused(capsys, words)
+
+
+def test_an_error_of_one_worker_ends_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "late"
+    words = ["run", "smoke/pingpong", "--engine", "simulated", "--workers", "2"]
+    late = ["--set=iterations=100000", "--set=deadline_s=1", "--output", str(output)]
+    assert main([*words, *late]) == 3
+    assert "--workers 2" in capsys.readouterr().err
+    assert multiprocessing.active_children() == []
+    gc.collect()  # the pipes of the workers
 
 
 def test_a_result_is_not_resumed_by_the_other_engine(

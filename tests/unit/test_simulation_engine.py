@@ -12,6 +12,7 @@ from support.clusters import pingpong_pair, stream_pair
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.errors import AgentError, DeadlineError, InputError
+from shrimpmx.nic.policy import Policy
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.nic import NicParameters
@@ -52,6 +53,28 @@ def test_each_cost_of_the_host_is_charged_where_it_falls() -> None:
     result = simulated(pingpong_pair(20, nic=NIC, host=host, wait=wait))
     # The interrupt, the packet, and the wake-up: one run of the scheduler behind the sleep.
     assert set(half_round_trips(result)) <= {FLIGHT_NS + 4700 + cost for cost in (250, 500)}
+
+
+def test_a_handler_has_used_what_it_was_charged() -> None:
+    host = HostParameters(interrupt_time_ns=4000, packet_cost_ns=700)
+    result = simulated(pair("block", host=host))
+    counted = result.counters["node0.irq0"]
+    used_ns = result.usage["node0.irq0"]["task_clock_ns"]
+    charged_ns = 4000 * counted["interrupts"] + 700 * counted["recv_packets"]
+    # An interrupt takes its time from when the NIC raised it.
+    assert 0.8 * charged_ns <= used_ns <= charged_ns
+    assert result.usage["node0.nic"]["task_clock_ns"] == 0
+
+
+def test_a_policy_that_fails_ends_the_run_with_the_name_of_its_nic() -> None:
+    class Fails(Policy):
+        def on_arrival(self, now_ns: int, marked: bool, length_bytes: int) -> None:
+            raise ValueError("no good")
+
+    spec = replace(pair(), policy=lambda _node: Fails(), policy_name="mine")
+    with pytest.raises(AgentError, match=r"node\d.nic failed: no good") as caught:
+        simulated(spec)
+    assert "ValueError" in caught.value.traceback
 
 
 def test_a_spinning_rank_sees_a_message_at_its_next_look() -> None:
@@ -140,6 +163,8 @@ def test_a_message_that_never_comes_ends_at_the_deadline() -> None:
     [
         ({"wait": WaitParameters(strategy="notify")}, "signals"),
         ({"hardware_counters": True}, "cache misses"),
+        ({"realtime": False}, "preempt"),
+        ({"host": HostParameters(time_slice_ns=100_000)}, "time_slice_ns"),
     ],
 )
 def test_what_it_cannot_run_is_refused(more: dict[str, Any], why: str) -> None:

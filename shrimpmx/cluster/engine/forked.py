@@ -227,15 +227,17 @@ class _Run:
                     if janitor is not None and any(rank.command for rank in self.spec.ranks):
                         end_marked(identity)
                         self.mpi.finish()
-                if channel is not None:
-                    channel.close()
-                if memory is not None:
-                    memory.close()
-                self.selector.close()
-                if scratch is not None:
-                    shutil.rmtree(scratch, ignore_errors=True)
-                if janitor is not None:
-                    janitor.dismiss()
+                try:
+                    if channel is not None:
+                        channel.close()
+                    if memory is not None:
+                        memory.close()
+                    self.selector.close()
+                    if scratch is not None:
+                        shutil.rmtree(scratch, ignore_errors=True)
+                finally:
+                    if janitor is not None:
+                        janitor.dismiss()
             self.tagged.finish()
 
     # -- phases ---------------------------------------------------------
