@@ -13,7 +13,6 @@ from shrimpmx.cluster.rank.meeting import linger, meet
 from shrimpmx.cluster.rank.meter import Meter
 from shrimpmx.cluster.rank.samples import arrays_of
 from shrimpmx.cluster.spec import RankSpec
-from shrimpmx.errors import AbortedError
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.strategy import Strategy
@@ -72,8 +71,6 @@ class SimulatedRank:
         self.report = {"from": self._plan.name, **meter.read()}
         self.samples = arrays_of(rank.samples)
         self.counters_before = meter.counters
-        if rank.control.stop_state() != "no":
-            raise AbortedError("the run was stopped")
 
     def _strategy(self) -> Strategy:
         wait = self._plan.wait

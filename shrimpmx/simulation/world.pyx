@@ -100,9 +100,9 @@ cdef class Task(CpuUser):
         cdef Cpu other = self.world.cpu(cpu)
         if other is self.cpu:
             return
-        self.cpu.running = None
         # How far it is ahead of others moves with it, not what it has had.
         self.had_ns += other.floor_ns() - self.cpu.floor_ns()
+        self.cpu.running = None
         self.cpu = other
         other.take(self, self.world.now_ns())
         self._wait(RUNNABLE, 0, NEVER_NS)

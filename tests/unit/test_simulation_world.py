@@ -130,6 +130,20 @@ def test_a_task_moves_to_another_cpu() -> None:
     assert one.cpu is scene.world.cpu(1)
 
 
+def test_a_task_that_moves_owes_nothing_for_what_it_had_alone() -> None:
+    scene = Scene()
+
+    def moves(host: SimulatedHost) -> None:
+        host.burn(50_000)
+        scene.world.tasks[0].move(1)
+        host.burn(2000)
+
+    scene.task("one", moves)
+    scene.task("other", burns(100_000), cpu=1)
+    # They take turns from then on, a slice each.
+    assert scene.run()[0][1] <= 50_000 + 2 * 2000 + 1000
+
+
 def test_what_will_never_happen_ends_the_run_and_names_the_waiting() -> None:
     scene = Scene()
     scene.world.add("sleeper", 0, lambda host: scene.world.tasks[0].sleep(NEVER_NS), 1024)
