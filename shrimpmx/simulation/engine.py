@@ -19,11 +19,12 @@ from shrimpmx.native.perf import usage
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.settings.strategies import WAITING
 from shrimpmx.shared.agent import Agent
+from shrimpmx.simulation.fair import WEIGHTS
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.memory import PrivateMemory
 from shrimpmx.simulation.model import HostModel
 from shrimpmx.simulation.rank import SimulatedRank
-from shrimpmx.simulation.world import WEIGHTS, World
+from shrimpmx.simulation.world import World
 
 # Of one piece of a hog's computing, ns; it is no limit of anything.
 HOG_NS = 1_000_000

@@ -2,13 +2,13 @@ from collections.abc import Callable, Sequence
 
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
-from shrimpmx.simulation.host import CpuUser, SimulatedHost
+from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.model import HostModel
+from shrimpmx.simulation.scheduler import Schedulable
 
-WEIGHTS: dict[int, int]
 STATES: tuple[str, ...]
 
-class Task(CpuUser):
+class Task(Schedulable):
     name: str
     state: str
     cpu: Cpu

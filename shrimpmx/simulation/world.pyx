@@ -12,7 +12,8 @@ from libc.stdlib cimport calloc, free
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.control cimport Control
-from shrimpmx.simulation.host cimport CpuUser, SimulatedHost
+from shrimpmx.simulation.host cimport SimulatedHost
+from shrimpmx.simulation.scheduler cimport Schedulable, Scheduler
 
 import contextlib
 import traceback
@@ -20,16 +21,11 @@ import traceback
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from shrimpmx.errors import AgentError, DeadlineError, InputError
+from shrimpmx.simulation.fair import FairScheduler
 
 # Handlers tick for ever. When no agent has done anything for so long, and no task has a time of its
 # own, nothing more will happen: no timer of the protocol is longer than a second (ours).
 cdef int64_t REST_NS = 5_000_000_000
-# A task that has slept is behind the others by so many slices at most (Linux: half of the period
-# in which each gets its turn, which is eight of its shortest slices).
-cdef int64_t CREDIT_SLICES = 4
-# Of nice values by Linux: each step is about a tenth of the CPU.
-cdef int64_t NICE_0_WEIGHT = 1024
-WEIGHTS = {0: NICE_0_WEIGHT, 19: 15}
 
 cdef enum State:
     RUNNABLE, COMPUTING, POLLING, ASLEEP, ENDED
@@ -38,13 +34,12 @@ STATES = ("runnable", "computing", "polling", "asleep", "ended")
 WORDS = ("is ready", "computes", "polls", "sleeps", "has ended")
 
 
-cdef class Task(CpuUser):
-    """Code on a CPU: a rank or a hog. `weight` is its share of the CPU beside others.
+cdef class Task(Schedulable):
+    """Code on a CPU: a rank or a hog.
 
     Its state is what it waits for. `left_ns` of CPU time are missing until it has computed, or may
     look again, which it does every `period_ns`; it `offers` its CPU to others then. `until_ns` ends
-    a poll or a sleep. `used_ns`: CPU time so far; `had_ns`: the same by its weight, by which tasks
-    take turns.
+    a poll or a sleep. `used_ns`: CPU time so far.
     """
 
     cdef readonly str name
@@ -53,11 +48,10 @@ cdef class Task(CpuUser):
     cdef readonly int64_t looks
     cdef State status
     cdef bint offers
-    cdef int64_t weight, left_ns, until_ns, period_ns
+    cdef int64_t left_ns, until_ns, period_ns
     cdef uint64_t *news              # how much has happened on its node
     cdef uint64_t seen               # ... at its last look
     cdef uint64_t deeds              # its host's, then
-    cdef double had_ns
     cdef object coroutine, switch    # ... to the loop
     cdef World world
 
@@ -100,11 +94,10 @@ cdef class Task(CpuUser):
         cdef Cpu other = self.world.cpu(cpu)
         if other is self.cpu:
             return
-        # How far it is ahead of others moves with it, not what it has had.
-        self.had_ns += other.floor_ns() - self.cpu.floor_ns()
-        self.cpu.running = None
+        other.count(self.world.now_ns())
+        other.scheduler.arrive(self, self.cpu.scheduler, self.world.now_ns())
+        self.cpu.scheduler.leave()
         self.cpu = other
-        other.take(self, self.world.now_ns())
         self._wait(RUNNABLE, 0, NEVER_NS)
 
     cdef int _look(self, int64_t period_ns, int64_t until_ns, bint offers) except -1:
@@ -148,22 +141,17 @@ cdef class Task(CpuUser):
 cdef class Cpu:
     """An emulated CPU: the task that has it, and those that want it.
 
-    Handlers come first: until `handling_until_ns` they have it. Tasks share it by the CPU time that
-    each has had, as in Linux 2.6.23 to 6.5 (CFS): the one that has had the least comes first; one
-    that has slept counts as no more than half a round behind the least of the others. `since_ns`:
-    up to when the running task's time has been counted. `slice_until_ns`: when another one's turn
-    may come.
+    Handlers come first: until `handling_until_ns` they have it. Tasks take turns as its scheduler
+    says. `since_ns`: up to when the running task's time has been counted.
     """
 
     cdef World world
-    cdef list queue
-    cdef Task running
-    cdef int64_t since_ns, slice_until_ns, handling_until_ns
-    cdef double least_ns
+    cdef Scheduler scheduler
+    cdef int64_t since_ns, handling_until_ns
 
-    def __init__(self, World world not None):
+    def __init__(self, World world not None, Scheduler scheduler not None):
         self.world = world
-        self.queue = []
+        self.scheduler = scheduler
 
     def handles(self, int64_t now_ns, int64_t until_ns) -> None:
         """A handler takes the CPU."""
@@ -177,14 +165,15 @@ cdef class Cpu:
     cdef void count(self, int64_t now_ns) noexcept:
         """Count what the running task has had of the CPU."""
         cdef int64_t ran_ns = now_ns - self.since_ns
-        cdef Task task = self.running
+        cdef Task task
         if ran_ns <= 0:
             return
         self.since_ns = now_ns
-        if task is None:
+        if self.scheduler.running is None:
             return
+        self.scheduler.charge(ran_ns)
+        task = <Task>self.scheduler.running
         task.used_ns += ran_ns
-        task.had_ns += <double>(ran_ns * NICE_0_WEIGHT) / task.weight
         if task.status != POLLING:
             task.left_ns = max(<int64_t>0, task.left_ns - ran_ns)
         elif ran_ns <= task.left_ns:
@@ -197,95 +186,56 @@ cdef class Cpu:
 
     cdef int take(self, Task task, int64_t now_ns) except -1:
         """A task wants to run here; it may do so at once."""
-        cdef Task current = self.running
         self.count(now_ns)
-        task.had_ns = max(task.had_ns, self.floor_ns() - CREDIT_SLICES * self.world.slice_ns)
-        if not self.queue:
-            self.slice_until_ns = now_ns + self.world.slice_ns
-        self.queue.append(task)
-        if current is not None and (
-                current.had_ns - task.had_ns
-                > <double>(self.world.wakeup_ns * NICE_0_WEIGHT) / task.weight):
-            self._put_back(current)
+        self.scheduler.wake(task, now_ns)
         return 0
 
     cdef int act(self, int64_t now_ns) except -1:
         """Let the task go on whose turn it is, if it may; whether it did anything."""
+        cdef Scheduler scheduler = self.scheduler
         if now_ns < self.handling_until_ns:
             return False
-        if self.running is None and not self.queue:
+        if scheduler.running is None and not scheduler.waiting:
             return False
         self.count(now_ns)
-        if self.running is not None and self.queue and now_ns >= self.slice_until_ns:
-            self.slice_until_ns = now_ns + self.world.slice_ns
-            if self._next().had_ns <= self.running.had_ns:
-                self._put_back(self.running)
-        if self.running is None:
-            self._start(now_ns)
-        return self._go_on(self.running, now_ns)
+        if scheduler.running is not None and scheduler.waiting:
+            scheduler.review(now_ns)
+        if scheduler.running is None:
+            scheduler.dispatch(now_ns)
+            self.since_ns = now_ns
+        return self._go_on(<Task>scheduler.running, now_ns)
 
     cdef int _go_on(self, Task task, int64_t now_ns) except -1:
         if task.left_ns > 0:
             return False
         if task.status == POLLING:
-            if task.offers and self.queue:
+            if task.offers and self.scheduler.waiting:
                 task.looks += 1
-                task.preemptions += 1  # as the kernel counts a yield
                 task.status = RUNNABLE
-                self._start(now_ns)
-                self.queue.append(task)
+                self.scheduler.give_way(now_ns)
+                self.since_ns = now_ns
                 return True
             if not task.has_news(now_ns):
                 return False
             task.looks += 1
         task.goes_on()
-        if self.running is task and task.status in (ASLEEP, ENDED):
-            self.running = None
+        if self.scheduler.running is task and task.status in (ASLEEP, ENDED):
+            self.scheduler.leave()
         return True
-
-    cdef double floor_ns(self) noexcept:
-        """The least that one of the tasks here has had; it never falls."""
-        cdef Task task
-        cdef double least_ns = -1.0 if self.running is None else self.running.had_ns
-        for task in self.queue:
-            if least_ns < 0 or task.had_ns < least_ns:
-                least_ns = task.had_ns
-        self.least_ns = max(self.least_ns, least_ns)
-        return self.least_ns
-
-    cdef Task _next(self):
-        """The one in the queue that has had the least; of equals the one that came first."""
-        cdef Task best = self.queue[0], other
-        for other in self.queue:
-            if other.had_ns < best.had_ns:
-                best = other
-        return best
-
-    cdef int _start(self, int64_t now_ns) except -1:
-        cdef Task best = self._next()
-        self.queue.remove(best)
-        self.running = best
-        self.since_ns = now_ns
-        self.slice_until_ns = now_ns + self.world.slice_ns
-        return 0
-
-    cdef int _put_back(self, Task task) except -1:
-        task.preemptions += 1
-        self.running = None
-        self.queue.append(task)
-        return 0
 
     cdef int64_t due_ns(self) noexcept:
         """When something can happen here by itself; NEVER_NS: never."""
-        cdef Task task = self.running
+        cdef Task task
+        cdef bint wanted = bool(self.scheduler.waiting)
         cdef int64_t due_ns = NEVER_NS, look_ns
-        if task is None:
-            return self.handling_until_ns if self.queue else NEVER_NS
-        if self.queue:
-            due_ns = self.slice_until_ns
+        if self.scheduler.running is None:
+            return self.handling_until_ns if wanted else NEVER_NS
+        task = <Task>self.scheduler.running
+        if wanted:
+            due_ns = self.scheduler.turn_ends_ns()
         if task.status == POLLING:
             look_ns = self.since_ns + task.left_ns
-            if task.has_news(look_ns) or (task.offers and self.queue):
+            if task.has_news(look_ns) or (task.offers and wanted):
                 due_ns = min(due_ns, look_ns)
             elif task.until_ns != NEVER_NS:
                 due_ns = min(due_ns, max(task.until_ns, look_ns))
@@ -311,14 +261,14 @@ cdef class World:
 
     cdef readonly Control control
     cdef readonly list tasks
-    cdef object loop
+    cdef object loop, model
     cdef dict cpus
     cdef list cpu_list, agents
     cdef Seated *seats
     cdef uint32_t seats_count, nodes
     cdef bint closed
     cdef uint64_t *news              # counts what tasks may look for, by node
-    cdef int64_t poll_ns, yield_ns, slice_ns, wakeup_ns, deadline_ns
+    cdef int64_t poll_ns, yield_ns, deadline_ns
     cdef int64_t happened_ns         # when an agent last did something
 
     def __cinit__(self, Control control not None, agents, model, int64_t deadline_ns,
@@ -328,8 +278,8 @@ cdef class World:
         self.control = control
         self.loop = getcurrent()
         self.tasks, self.cpu_list, self.cpus = [], [], {}
+        self.model = model
         self.poll_ns, self.yield_ns = model.poll_ns, model.yield_ns
-        self.slice_ns, self.wakeup_ns = model.slice_ns, model.wakeup_ns
         self.deadline_ns = deadline_ns
         self.agents = [agent for agent, _, _ in agents]
         self.nodes = nodes
@@ -357,7 +307,8 @@ cdef class World:
         """The CPU of that number."""
         found = self.cpus.get(number)
         if found is None:
-            found = self.cpus[number] = Cpu(self)
+            found = self.cpus[number] = Cpu(
+                self, FairScheduler(self.model.slice_ns, self.model.wakeup_ns))
             self.cpu_list.append(found)
         return found
 

@@ -8,9 +8,10 @@ import pytest
 from support.memory import make_control
 
 from shrimpmx.errors import AgentError, DeadlineError
+from shrimpmx.simulation.fair import WEIGHTS
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.model import HostModel
-from shrimpmx.simulation.world import WEIGHTS, Task, World
+from shrimpmx.simulation.world import Task, World
 
 MODEL = HostModel(poll_ns=10, yield_ns=100, slice_ns=1000, wakeup_ns=500)
 BEGAN_NS = 0

@@ -1,0 +1,79 @@
+"""The fair scheduler: tasks share a CPU by what each has had of it."""
+
+from libc.stdint cimport int64_t
+
+from shrimpmx.simulation.scheduler cimport Schedulable, Scheduler
+
+# A task that has slept is behind the others by so many slices at most (Linux: half of the period
+# in which each gets its turn, which is eight of its shortest slices).
+cdef int64_t CREDIT_SLICES = 4
+# Of nice values by Linux: each step is about a tenth of the CPU.
+cdef int64_t NICE_0_WEIGHT = 1024
+WEIGHTS = {0: NICE_0_WEIGHT, 19: 15}
+
+
+cdef class FairScheduler(Scheduler):
+    """As Linux 2.6.23 to 6.5 (CFS): the one that has had the least comes first.
+
+    One that has slept counts as no more than half a round behind the least of the others, and takes
+    the CPU at once from one that has had `wakeup_ns` more. A turn lasts `slice_ns`.
+    """
+
+    cdef int64_t slice_ns, wakeup_ns, turn_ends
+    cdef double least_ns
+
+    def __init__(self, int64_t slice_ns, int64_t wakeup_ns):
+        self.slice_ns, self.wakeup_ns = slice_ns, wakeup_ns
+
+    cdef int wake(self, Schedulable one, int64_t now_ns) except -1:
+        one.had_ns = max(one.had_ns, self._floor_ns() - CREDIT_SLICES * self.slice_ns)
+        if not self.waiting:
+            self.turn_ends = now_ns + self.slice_ns
+        self.waiting.append(one)
+        if self.running is not None and (
+                self.running.had_ns - one.had_ns
+                > <double>(self.wakeup_ns * NICE_0_WEIGHT) / one.weight):
+            self.put_back()
+        return 0
+
+    cdef int arrive(self, Schedulable one, Scheduler other, int64_t now_ns) except -1:
+        # How far it is ahead of others moves with it, not what it has had.
+        one.had_ns += self._floor_ns() - (<FairScheduler>other)._floor_ns()
+        return self.wake(one, now_ns)
+
+    cdef void charge(self, int64_t ran_ns) noexcept:
+        self.running.had_ns += <double>(ran_ns * NICE_0_WEIGHT) / self.running.weight
+
+    cdef int64_t turn_ends_ns(self) noexcept:
+        return self.turn_ends
+
+    cdef int review(self, int64_t now_ns) except -1:
+        if now_ns >= self.turn_ends:
+            self.turn_ends = now_ns + self.slice_ns
+            if self._next().had_ns <= self.running.had_ns:
+                self.put_back()
+        return 0
+
+    cdef int dispatch(self, int64_t now_ns) except -1:
+        self.running = self._next()
+        self.waiting.remove(self.running)
+        self.turn_ends = now_ns + self.slice_ns
+        return 0
+
+    cdef double _floor_ns(self) noexcept:
+        """The least that one of the tasks here has had; it never falls."""
+        cdef Schedulable one
+        cdef double least_ns = -1.0 if self.running is None else self.running.had_ns
+        for one in self.waiting:
+            if least_ns < 0 or one.had_ns < least_ns:
+                least_ns = one.had_ns
+        self.least_ns = max(self.least_ns, least_ns)
+        return self.least_ns
+
+    cdef Schedulable _next(self):
+        """The one that waits and has had the least; of equals the one that came first."""
+        cdef Schedulable best = self.waiting[0], other
+        for other in self.waiting:
+            if other.had_ns < best.had_ns:
+                best = other
+        return best

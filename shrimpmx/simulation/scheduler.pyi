@@ -1,0 +1,7 @@
+from shrimpmx.simulation.host import CpuUser
+
+class Schedulable(CpuUser): ...
+
+class Scheduler:
+    waiting: list[Schedulable]
+    running: Schedulable | None
