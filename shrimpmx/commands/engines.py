@@ -10,6 +10,8 @@ from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.errors import InputError
 from shrimpmx.native.cores import processes_visible
+from shrimpmx.study.sweep import Beside
+from shrimpmx.study.workers import measured_beside
 
 ENGINES = ("forked", "simulated")
 
@@ -40,6 +42,13 @@ def check_engine_options(options: argparse.Namespace) -> None:
             "runs of real processes beside each other disturb each other: --workers needs "
             "--engine simulated"
         )
+
+
+def runs_beside(options: argparse.Namespace) -> Beside | None:
+    """What makes runs beside each other, as --workers says; None: they follow each other."""
+    if options.workers == 1:
+        return None
+    return functools.partial(measured_beside, workers=options.workers)
 
 
 def chosen_engine(name: str = ENGINES[0]) -> Engine:

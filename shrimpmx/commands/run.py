@@ -6,7 +6,12 @@ import argparse
 from typing import Any
 
 from shrimpmx.cluster.engine.logs import run_log
-from shrimpmx.commands.engines import add_engine_options, check_engine_options, chosen_engine
+from shrimpmx.commands.engines import (
+    add_engine_options,
+    check_engine_options,
+    chosen_engine,
+    runs_beside,
+)
 from shrimpmx.commands.sweeping import (
     SCENARIO_WORDS,
     add_sweep_options,
@@ -69,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     executor = executor_for(scenario, traces, costs, engine)
     bar = bar_for(scenario.name, scenario)
     sweep = sweep_of(scenario, executor, options, output, bar, costs, engine)
-    sweep.workers = options.workers
+    sweep.beside = runs_beside(options)
     if options.placement:
         for lines in executor.placement_maps(sweep.points):
             print(lines, end="\n\n")

@@ -19,12 +19,12 @@ from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.progress import Bar
 from shrimpmx.errors import DeadlineError, InputError, NeverReportedError, PlacementError
 from shrimpmx.results.json_file import json_place
-from shrimpmx.results.runs import ANY
 from shrimpmx.settings.assignments import is_deadline
 from shrimpmx.settings.cluster import DEADLINE_MAX_S
 from shrimpmx.study.clusters import check_points, needed_costs
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.machine_costs import machine_costs
+from shrimpmx.study.measuring import UNDISTURBED
 from shrimpmx.study.platform import PLATFORMS, Costs
 from shrimpmx.study.point import Point
 from shrimpmx.study.ranks import INTERRUPT, T_BLOCK
@@ -43,12 +43,6 @@ SCENARIO_WORDS = (
 )
 # Compiled code takes 64 bits, and each run adds its number to the sweep's seed.
 SEED_MAX = 2**63 - 1
-# Nothing outside disturbs a simulated run.
-UNDISTURBED: dict[str, Any] = {
-    "prober": lambda _cpus: (ANY, None),
-    "neighbours": list,
-    "stolen": dict,
-}
 # Neither placement nor what can be run depends on a cost, so both need no calibration.
 ANY_COSTS: Costs = {
     name: {"median": 1.0}

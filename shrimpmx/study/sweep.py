@@ -8,36 +8,26 @@ import datetime
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from shrimpmx.bench.probe import probe
-from shrimpmx.errors import InputError, PlacementError, PointFailedError, RunCutError
+from shrimpmx.errors import InputError, RunCutError
 from shrimpmx.native.files import write_whole
 from shrimpmx.report.timeline import Timeline, heading, write_chrome
 from shrimpmx.results.environment import environment, other_runs, stolen_ns
 from shrimpmx.results.expectation import evaluate
-from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.outside import Neighbours, Outside, Stolen, disturbance
+from shrimpmx.results.outside import Neighbours, Stolen
 from shrimpmx.results.result import ResultDirectory
-from shrimpmx.results.runs import (
-    ANY,
-    DISTANCE_DILATION,
-)
 from shrimpmx.results.sameness import check_code
 from shrimpmx.settings.assignments import is_deadline
+from shrimpmx.study.measuring import RETRIES, Executor, Measuring, Prober
 from shrimpmx.study.own_code import code_of, code_of_programs
 from shrimpmx.study.point import Point
-from shrimpmx.study.run_data import RunData, failed_run, impossible_run, merged, run_data
+from shrimpmx.study.run_data import RunData, merged
 from shrimpmx.study.scenario import RunPlan, Scenario, plan_runs
-from shrimpmx.study.workers import measured_beside
-
-# A run whose probes disagree, or that was disturbed from outside, is taken again this often; a
-# machine that flips faster than a run takes will not give a pure sample, and "mixed" is then what
-# is recorded.
-RETRIES = 2
 
 # Where timelines lie in a result, and how many lines of one a report prints.
 TIMELINES = "timelines"
@@ -45,15 +35,6 @@ TIMELINE_LINES = 60
 
 # What must agree for a result to be one of this very sweep.
 SAME = ("scenario", "settings", "seed")
-
-
-class Executor(Protocol):
-    """Runs one point in fresh processes; raises AgentError if an agent fails, PlacementError if
-    this machine has no CPUs for it, PointFailedError if the sweep is to go on without it, and
-    RunCutError without this run.
-    """
-
-    def __call__(self, point: Point, seed: int) -> Outcome: ...
 
 
 class Progress(Protocol):
@@ -80,9 +61,10 @@ class Tracer(Protocol):
     def __call__(self, point: Point, seed: int) -> Timeline: ...
 
 
-Prober = Callable[[Sequence[int]], tuple[str, float | None]]
 # Chooses a sweep's next run each time that it is asked, by those that it has.
 Order = Callable[["Sweep"], Iterable[RunPlan]]
+# Makes runs of a sweep beside each other, and gives each one as it is finished.
+Beside = Callable[["Sweep", Sequence[RunPlan]], Iterable[tuple[RunPlan, RunData]]]
 
 
 def every_run(sweep: Sweep) -> Iterable[RunPlan]:
@@ -97,8 +79,8 @@ class Sweep:
     `changes` are the `--set` that made the scenario what it is: the result tells them, and what
     it was `made_with` beside its parameters. With an `order` not all runs need be made;
     `is_complete` tells, when it has ended, whether nothing is left to be resumed. Programs start in
-    the `working_directory`. `retries`: how often a run is taken again at most. `workers`: how many
-    runs go on beside each other, by an engine whose runs do not disturb each other.
+    the `working_directory`. `retries`: how often a run is taken again at most. `beside` makes the
+    runs, else this process does, one after another.
     """
 
     scenario: Scenario
@@ -120,7 +102,7 @@ class Sweep:
     is_complete: Callable[[], bool] = lambda: True
     clock: Callable[[], float] = time.monotonic
     engine: str = "forked"
-    workers: int = 1
+    beside: Beside | None = None
 
     def __post_init__(self) -> None:
         self.points = self.scenario.points()
@@ -128,7 +110,15 @@ class Sweep:
         # Now: a machine that cannot stand for a platform says so before anything is kept.
         self._dilations = [self.dilation_of(point) for point in self.points]
         self._code = code_of(self.scenario, self.points, self.working_directory)
-        self._outside = Outside(self.neighbours, self.stolen, self.clock)
+        self._measure = Measuring(
+            self.executor,
+            self.scenario.metrics,
+            self.prober,
+            self.neighbours,
+            self.stolen,
+            self.retries,
+            self.clock,
+        )
         self._runs: dict[int, RunData] = {}
         self._timelines: list[dict[str, Any]] = []
         self._directory = ResultDirectory(self.output) if self.output else None
@@ -187,10 +177,10 @@ class Sweep:
         progress.begin(len(self.plans), len(self._runs))
         complete = False
         try:
-            if self.workers > 1:
-                self._run_beside(progress)
-            else:
+            if self.beside is None:
                 self._run_in_turn(progress)
+            else:
+                self._run_beside(progress, self.beside)
             self._trace_messages()
             complete = self.is_complete()
         finally:
@@ -206,16 +196,20 @@ class Sweep:
             if plan.index not in self._runs:
                 progress.running(plan)
                 with contextlib.suppress(RunCutError):
-                    run = self._measure(plan)
-                    self._check_program(plan.point)
-                    self._keep(plan, run)
+                    self._keep(plan, self.measured(plan))
                 progress.finished(plan)
 
-    def _run_beside(self, progress: Progress) -> None:
+    def _run_beside(self, progress: Progress, beside: Beside) -> None:
         missing = [plan for plan in self.order(self) if plan.index not in self._runs]
-        for plan, run in measured_beside(missing, self._measure, self.workers):
+        for plan, run in beside(self, missing):
             self._keep(plan, run)
             progress.finished(plan)
+
+    def measured(self, plan: RunPlan) -> RunData:
+        """One run, made now. InputError if its program was edited since the sweep began."""
+        run = self._measure(plan.point, self.seed + plan.index)
+        self._check_program(plan.point)
+        return run
 
     def runs_of(self, point: Point) -> list[RunData]:
         """The runs of a point so far."""
@@ -315,7 +309,7 @@ class Sweep:
             self._timelines.append(kept)
 
     def _check_program(self, point: Point) -> None:
-        """InputError if the program was edited since the sweep began: a run reads it anew."""
+        """A run reads its program anew."""
         now = code_of_programs([point], self.working_directory)
         check_code(self.output or self.scenario.name, self._code, {**self._code, **now})
 
@@ -323,42 +317,3 @@ class Sweep:
         self._runs[plan.index] = run
         if self._directory:
             self._directory.add_point(plan.index, run)
-
-    def _measure(self, plan: RunPlan) -> RunData:
-        """One run between two cache-line probes; taken again if they disagree, or if it was
-        disturbed from outside by what may pass.
-
-        Not if its interrupts were steered: the user did that to this run, and no verdict
-        is taken from it whatever its state.
-        """
-        cpus = probed_cpus(plan.point)
-        causes: list[Set[str]] = []
-        for attempt in range(self.retries + 1):
-            before, before_ns = self.prober(cpus)
-            self._outside.begin()
-            begin = self.clock()
-            try:
-                outcome = self.executor(plan.point, self.seed + plan.index)
-            except PlacementError as error:
-                return impossible_run(plan.point, self.scenario.metrics, str(error))
-            except PointFailedError as error:
-                failed = failed_run(plan.point, self.scenario.metrics, str(error))
-                return {**failed, **disturbance([*causes, set()])}
-            took_s = self.clock() - begin
-            causes.append(self._outside.end(outcome))
-            after, after_ns = self.prober(cpus)
-            state = before if before == after else "mixed"
-            if outcome.dilation >= DISTANCE_DILATION:
-                state = ANY
-            again = state == "mixed" or self._outside.may_pass(causes[-1])
-            if not again or outcome.steered or attempt == self.retries:
-                break
-        self._outside.kept(causes)
-        run = run_data(plan.point, outcome, self.scenario.metrics, state, [before_ns, after_ns])
-        return {**run, "took_s": took_s, **disturbance(causes)}
-
-
-def probed_cpus(point: Point) -> list[int]:
-    """The CPUs whose distance is probed: the first two that the point may use."""
-    cpus = point.parameters.cluster.cpus or sorted(os.sched_getaffinity(0))
-    return list(cpus)[:2]

@@ -13,6 +13,7 @@ from shrimpmx.errors import AgentError
 from shrimpmx.native.cores import die_with_parent
 from shrimpmx.study.run_data import RunData
 from shrimpmx.study.scenario import RunPlan
+from shrimpmx.study.sweep import Sweep
 
 Measure = Callable[[RunPlan], RunData]
 
@@ -36,14 +37,14 @@ def _measured(plan: RunPlan) -> RunData:
 
 
 def measured_beside(
-    plans: Sequence[RunPlan], measure: Measure, workers: int
+    sweep: Sweep, plans: Sequence[RunPlan], workers: int
 ) -> Iterator[tuple[RunPlan, RunData]]:
-    """Each plan with its run, as it is finished. What a run raises ends them all; AgentError if a
-    worker was killed.
+    """Each plan of a sweep with its run, as it is finished, by so many workers. What a run raises
+    ends them all; AgentError if a worker was killed.
     """
     # Forked: policies and strategies of a scenario file are of no module that others could import.
     context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(workers, context, _adopt, (measure, os.getpid()))
+    pool = ProcessPoolExecutor(workers, context, _adopt, (sweep.measured, os.getpid()))
     futures: dict[Future[RunData], RunPlan] = {}
     try:
         for plan in plans:

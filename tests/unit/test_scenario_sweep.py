@@ -19,11 +19,12 @@ from shrimpmx.report.report import notes, print_report
 from shrimpmx.results.metrics import METRICS, Outcome, shown_figures
 from shrimpmx.results.result import load_result
 from shrimpmx.results.runs import DISTANCE_DILATION, ONE_CPU
+from shrimpmx.study.measuring import RETRIES
 from shrimpmx.study.outcome import per_message_ns
 from shrimpmx.study.point import Point
 from shrimpmx.study.run_data import merged, run_data
 from shrimpmx.study.scenario import Ratio, Scenario
-from shrimpmx.study.sweep import RETRIES, Sweep
+from shrimpmx.study.sweep import Sweep
 
 SCENARIO = Scenario(
     name="x",

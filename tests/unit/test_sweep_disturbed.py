@@ -11,9 +11,10 @@ from shrimpmx.errors import PointFailedError
 from shrimpmx.report.report import notes
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.outside import OTHER_RUNS, PAUSE, STOLEN, disturbances
+from shrimpmx.study.measuring import RETRIES
 from shrimpmx.study.point import Point
 from shrimpmx.study.scenario import Scenario
-from shrimpmx.study.sweep import RETRIES, Sweep
+from shrimpmx.study.sweep import Sweep
 
 SCENARIO = Scenario(
     name="x",
