@@ -27,7 +27,11 @@ class MachineError(ShrimpmxError):
     exit_code = 2
 
 
-class PlacementError(MachineError):
+class NotHereError(MachineError):
+    """What a point needs is not here: this machine, or the engine that was asked for, lacks it."""
+
+
+class PlacementError(NotHereError):
     """This machine has no CPUs at the distance that was asked for."""
 
 

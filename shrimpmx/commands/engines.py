@@ -51,6 +51,12 @@ def runs_beside(options: argparse.Namespace) -> Beside | None:
     return functools.partial(measured_beside, workers=options.workers)
 
 
+def engine_words(options: argparse.Namespace) -> list[str]:
+    """The options of an engine that a command was given, as words of its command line."""
+    words = [] if options.engine == ENGINES[0] else ["--engine", options.engine]
+    return words if options.workers == 1 else [*words, "--workers", str(options.workers)]
+
+
 def chosen_engine(name: str = ENGINES[0]) -> Engine:
     """The engine of that name."""
     if name != ENGINES[0]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,14 @@ from typing import Any
 from rich.markup import escape
 
 from shrimpmx.cluster.engine.logs import run_log
-from shrimpmx.commands.engines import chosen_engine
+from shrimpmx.commands.engines import (
+    ENGINES,
+    add_engine_options,
+    check_engine_options,
+    chosen_engine,
+    engine_words,
+    runs_beside,
+)
 from shrimpmx.commands.sweeping import (
     add_sweep_options,
     add_words,
@@ -36,6 +42,7 @@ from shrimpmx.errors import AgentError, InputError
 from shrimpmx.papers.claim import Claim, Finding, judge, scenarios_of
 from shrimpmx.papers.claims_report import print_claims, print_findings
 from shrimpmx.papers.known import PAPERS, chosen, is_whole, narrowed, papers_of
+from shrimpmx.report.report import SIMULATED_WORDS
 from shrimpmx.results.environment import environment
 from shrimpmx.results.json_file import read_json, write_json
 from shrimpmx.results.result import SCHEMA, ResultDirectory, check_schema
@@ -63,6 +70,7 @@ def add_parser(commands: Any) -> None:
     meaning = f"papers ({', '.join(PAPERS)}) or claims such as IC-9; default: all"
     add_words(parser, "PAPER | ID", meaning, "*")
     add_sweep_options(parser)
+    add_engine_options(parser)
     parser.add_argument("--list", action="store_true", help="print the claims, run nothing")
     parser.set_defaults(function=run)
 
@@ -77,6 +85,7 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         return _list(claims, options.json)
     check_sweep_options(options)
+    check_engine_options(options)
     output = options.output or default_output("-".join(["reproduce", *papers_of(claims, PAPERS)]))
     reproduction = Reproduction(claims, options, output)
     reproduction.open()
@@ -87,7 +96,9 @@ def run(options: argparse.Namespace) -> int:
             reproduction.run()
     except (AgentError, KeyboardInterrupt) as error:
         settings = settings_to_go_on(options, reproduction.points, error)
-        command = resume_command(["reproduce", *asked], options, settings, output)
+        command = resume_command(
+            ["reproduce", *asked], options, settings, output, engine_words(options)
+        )
         say_how_to_go_on(reproduction.runs_done, runs, output, command, error)
         raise
     finally:
@@ -95,6 +106,8 @@ def run(options: argparse.Namespace) -> int:
     terminal = console()
     if options.settings:
         terminal.print(escape(f"set: {', '.join(options.settings)}"), soft_wrap=True)
+    if not reproduction.engine.is_real:
+        terminal.print(SIMULATED_WORDS)
     print_findings(reproduction.findings(), terminal)
     print(f"\nresult: {output}")
     return 0
@@ -151,7 +164,8 @@ class Reproduction:
     def __init__(self, claims: Sequence[Claim], options: argparse.Namespace, output: Path) -> None:
         self._claims, self._options = claims, options
         self._directory = _ReproductionDirectory(output)
-        self._cpus = len(os.sched_getaffinity(0))
+        self.engine = chosen_engine(options.engine)
+        self._cpus = self.engine.cpus()
         needed = scenarios_of(claims, self._cpus)
         self._scenarios = {name: self._scenario(name, each) for name, each in needed.items()}
         self._costs: Costs | None = None
@@ -166,8 +180,10 @@ class Reproduction:
 
     def _part(self, name: str, scenario: Scenario) -> Part:
         directory = self._directory.path / stem_of(scenario.name)
-        executor = executor_for(scenario, costs=self._costs)
-        sweep = sweep_of(scenario, executor, self._options, directory, None, self._costs)
+        engine = self.engine
+        executor = executor_for(scenario, None, self._costs, engine)
+        sweep = sweep_of(scenario, executor, self._options, directory, None, self._costs, engine)
+        sweep.beside = runs_beside(self._options)
         return Part(name, scenario, sweep, ResultDirectory(directory))
 
     @property
@@ -191,6 +207,7 @@ class Reproduction:
             "asked": [claim.id for claim in self._claims],
             "settings": without_deadline(self._options.settings),
             "seed": self._options.seed,
+            **self.engine.describe(),
             **costs_to_keep(self._costs),
             "environment": self._environment,
         }
@@ -203,7 +220,7 @@ class Reproduction:
         self._directory.prepare(self._options.resume)
         stored = self._stored() if self._options.resume else {}
         # Once for all scenarios: they emulate one platform with one dilation.
-        self._costs = costs_for(self.points, stored.get("costs"), chosen_engine())
+        self._costs = costs_for(self.points, stored.get("costs"), self.engine)
         self.parts = [self._part(name, each) for name, each in self._scenarios.items()]
         if self._options.resume:
             for part in self.parts:
@@ -228,10 +245,12 @@ class Reproduction:
         path = self._directory.run_path
         stored = read_json(path, "reproduction")
         check_schema(stored, "reproduction", path)
+        stored.setdefault("engine", ENGINES[0])  # older ones do not say it
         for key, what in (
             ("asked", "other claims"),
             ("settings", "other settings"),
             ("seed", "another seed"),
+            ("engine", "another engine"),
         ):
             if stored.get(key) != self._head()[key]:
                 raise InputError(

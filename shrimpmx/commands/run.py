@@ -10,6 +10,7 @@ from shrimpmx.commands.engines import (
     add_engine_options,
     check_engine_options,
     chosen_engine,
+    engine_words,
     runs_beside,
 )
 from shrimpmx.commands.sweeping import (
@@ -55,8 +56,8 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run a scenario; returns 0. Raises InputError, MachineError (a PlacementError if this machine
-    has CPUs for none of its points), AgentError.
+    """Run a scenario; returns 0. Raises InputError, MachineError (a NotHereError if none of its
+    points can be run here), AgentError.
     """
     check_sweep_options(options)
     check_engine_options(options)
@@ -82,11 +83,9 @@ def run(options: argparse.Namespace) -> int:
         with run_log(output):
             document = sweep.run()
     except (AgentError, KeyboardInterrupt) as error:
-        traced = ["--trace"] if options.trace else []
-        traced += [] if engine.is_real else ["--engine", engine.name]
-        traced += [] if options.workers == 1 else ["--workers", str(options.workers)]
+        more = [*(["--trace"] if options.trace else []), *engine_words(options)]
         settings = settings_to_go_on(options, points, error)
-        command = resume_command(["run", name], options, settings, output, traced)
+        command = resume_command(["run", name], options, settings, output, more)
         say_how_to_go_on(sweep.runs_done, len(sweep.plans), output, command, error)
         raise
     finally:

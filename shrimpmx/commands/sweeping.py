@@ -17,7 +17,7 @@ from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
 from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.progress import Bar
-from shrimpmx.errors import DeadlineError, InputError, NeverReportedError, PlacementError
+from shrimpmx.errors import DeadlineError, InputError, NeverReportedError, NotHereError
 from shrimpmx.results.json_file import json_place
 from shrimpmx.settings.assignments import is_deadline
 from shrimpmx.settings.cluster import DEADLINE_MAX_S
@@ -185,10 +185,10 @@ def checked_points(scenario: Scenario) -> list[Point]:
 
 
 def check_possible(document: Mapping[str, Any]) -> None:
-    """PlacementError with the first reason if no point of a result could be measured here."""
+    """NotHereError with the first reason if no point of a result could be measured here."""
     reasons = [point.get("impossible") for point in document["points"]]
     if reasons and all(reasons):
-        raise PlacementError(str(reasons[0]))
+        raise NotHereError(str(reasons[0]))
 
 
 def sweep_of(
@@ -214,7 +214,8 @@ def sweep_of(
         changes=options.settings,
         progress=progress,
         made_with=costs_to_keep(costs),
-        engine=engine.name,
+        engine=engine.describe(),
+        cpus=engine.cpus(),
         **undisturbed,
     )
 

@@ -93,11 +93,11 @@ class Claim(_Record):
             raise ValueError(f"claim {self.id} has no statistic that decides")
         return self
 
-    def obstacle(self, cpus: int) -> str:
-        """Why it cannot be measured with so many CPUs; '' if it can."""
+    def obstacle(self, cpus: int | None) -> str:
+        """Why it cannot be measured with so many CPUs; '' if it can. None: as many as needed."""
         if self.missing:
             return self.missing
-        if cpus < self.cpus:
+        if cpus is not None and cpus < self.cpus:
             return too_few_cpus(self.cpus, cpus)
         return ""
 
@@ -203,7 +203,7 @@ def _why(part: Verdict) -> str:
     return f"{part.text}{scope}: {part.detail}"
 
 
-def judge(claim: Claim, results: Mapping[str, Document], cpus: int) -> Finding:
+def judge(claim: Claim, results: Mapping[str, Document], cpus: int | None) -> Finding:
     """The verdict on a claim; `results` are those of its scenarios, by name.
 
     Without an obstacle all scenarios of the claim must be there.
@@ -214,13 +214,13 @@ def judge(claim: Claim, results: Mapping[str, Document], cpus: int) -> Finding:
     return Finding(claim, tuple(_evaluated(each, results, cpus) for each in claim.statistics))
 
 
-def _evaluated(statistic: Statistic, results: Mapping[str, Document], cpus: int) -> Verdict:
+def _evaluated(statistic: Statistic, results: Mapping[str, Document], cpus: int | None) -> Verdict:
     result = results[statistic.scenario]
     axes = result.get("layout", {}).get("axes", ())
     return evaluate(statistic.expectation, result["points"], result.get("seed", 1), axes, cpus)
 
 
-def scenarios_of(claims: Sequence[Claim], cpus: int) -> dict[str, list[Expectation]]:
+def scenarios_of(claims: Sequence[Claim], cpus: int | None) -> dict[str, list[Expectation]]:
     """The scenarios that claims need on so many CPUs, each with what is expected of it."""
     needed: dict[str, list[Expectation]] = {}
     for claim in claims:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -42,6 +42,7 @@ from shrimpmx.results.words import (
 # Longer than any line, in columns.
 ENDLESS = 100_000
 OWN_TIMES = "Times are as measured: this machine's own."
+SIMULATED_WORDS = "Simulated hosts under a virtual clock: no time is this machine's."
 _VERDICT_STYLE = {AS_EXPECTED: "green", OPPOSITE: "red"}
 
 Document = Mapping[str, Any]
@@ -55,8 +56,8 @@ def print_report(document: Document, console: Console) -> None:
         console.print(f"[dim]{escape(document['source'])}[/dim]")
     if document.get("set"):
         console.print(escape(f"set: {', '.join(document['set'])}"))
-    if document.get("engine") == "simulated":
-        console.print("Simulated hosts under a virtual clock: no time is this machine's.")
+    if is_simulated(document):
+        console.print(SIMULATED_WORDS)
     points = document["points"]
     if not points:
         console.print("No point was finished.")
@@ -83,6 +84,11 @@ def print_report(document: Document, console: Console) -> None:
     _print_expectations(document.get("expectations", ()), console)
     for note in notes(document):
         console.print(f"[yellow]note:[/yellow] {escape(note)}", highlight=False)
+
+
+def is_simulated(document: Document) -> bool:
+    """Whether a result comes from simulated hosts."""
+    return document.get("engine") == "simulated"
 
 
 def shared_words(document: Document) -> list[str]:
@@ -257,6 +263,7 @@ def notes(document: Document) -> list[str]:
     found: dict[str, None] = {}
     unstable: list[tuple[float, str, str]] = []
     states: dict[str, int] = {}
+    calmer = not is_simulated(document)
     for point in document["points"]:
         if "impossible" in point:
             found[f"not measurable here: {point['impossible']}"] = None
@@ -274,7 +281,7 @@ def notes(document: Document) -> list[str]:
                 found[f"{name} is not available: {metric['unavailable']}"] = None
                 continue
             summary = summary_of(metric)
-            sentence = instability(summary, _unit(name)) if summary else None
+            sentence = instability(summary, _unit(name), calmer) if summary else None
             # Counts come once per run: their spread over a few repeats is no noise to mend.
             if summary and sentence and summary.count >= SAMPLES_WISHED:
                 share = summary.half_width / abs(summary.median or 1.0)
@@ -292,16 +299,20 @@ def notes(document: Document) -> list[str]:
         ] = None
     if disturbed := disturbance_words(document["points"]):
         found[f"{disturbed}; a quieter machine gives better figures"] = None
+    return [*found, *([] if is_simulated(document) else _machine_notes(document))]
+
+
+def _machine_notes(document: Document) -> Iterator[str]:
+    """What this machine lacked."""
     realtime = document.get("environment", {}).get("realtime", {})
     if realtime and not realtime.get("permitted", True):
-        found[
+        yield (
             f"no real-time priority ({realtime.get('reason')}): handlers wait for their turn, "
             "so times are longer; shrimpmx doctor says how to enable it"
-        ] = None
+        )
     cpus = document.get("environment", {}).get("topology", {}).get("cpus")
     if cpus is not None and len(cpus) < 2:
-        found[
+        yield (
             "one CPU only: all agents take turns, so times mean little, and counts can differ "
             "from those of agents that run beside each other"
-        ] = None
-    return list(found)
+        )

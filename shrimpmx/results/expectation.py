@@ -62,7 +62,7 @@ def evaluate(
     """Compute the verdict of one expectation on the points of a result.
 
     `axes` are those of the sweep, of which the verdict says what it covers; `cpus` are those that
-    the runs had, None: not known.
+    the runs had, None: as many as they needed.
     """
     if cpus is not None and cpus < expectation.cpus:
         return Verdict(NOT_HERE, expectation.text, too_few_cpus(expectation.cpus, cpus))

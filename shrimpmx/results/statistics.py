@@ -149,8 +149,10 @@ def ratio_of_medians(over: Sequence[Samples], under: Sequence[Samples], seed: in
     return Summary(ratio, low, high, min(sum(run.size for run in runs) for runs in (over, under)))
 
 
-def instability(summary: Summary, unit: str = "") -> str | None:
-    """A sentence that says that a figure is unstable and what to do, or None."""
+def instability(summary: Summary, unit: str = "", calmer: bool = True) -> str | None:
+    """A sentence that says that a figure is unstable and what to do, or None; `calmer`: a quieter
+    machine would help.
+    """
     if summary.count < SAMPLES_WISHED:
         return (
             f"only {summary.count} sample{'s' if summary.count != 1 else ''}: "
@@ -162,7 +164,7 @@ def instability(summary: Summary, unit: str = "") -> str | None:
     if share <= UNSTABLE_SHARE:
         return None
     around = f"{summary.median:.4g} {unit}".rstrip()
-    return (
-        f"the 95 % interval is {share:.0%} of the median {around}: close other programs, "
-        "raise repeats or iterations, or pin the placement with --set cpus=..."
-    )
+    advice = "raise repeats or iterations"
+    if calmer:
+        advice = f"close other programs, {advice}, or pin the placement with --set cpus=..."
+    return f"the 95 % interval is {share:.0%} of the median {around}: {advice}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import traceback
 from collections.abc import Callable
@@ -9,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.cluster.engine.agents import make_agents
+from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.plans import ranks_plan
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, check_workloads
-from shrimpmx.errors import AgentError, InputError, ShrimpmxError
+from shrimpmx.errors import AgentError, NotHereError, ShrimpmxError
 from shrimpmx.native.perf import usage
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.settings.strategies import WAITING
@@ -34,7 +36,7 @@ HARDWARE = ("nic", "generator", "mx")
 COMPUTING = ("hog", "spinner")
 
 
-class Simulated:
+class Simulated(Engine):
     """An Engine: agents, library and workloads as they are, on hosts that `model` describes.
 
     What takes time is what the parameters of host, NIC and waiting say, and the model. A run gives
@@ -46,6 +48,14 @@ class Simulated:
 
     def __init__(self, model: HostModel | None = None) -> None:
         self.model = model or HostModel()
+
+    def describe(self) -> dict[str, Any]:
+        """Its name and its host model: figures are the same wherever these are."""
+        return {"engine": self.name, "host_model": dataclasses.asdict(self.model)}
+
+    def cpus(self) -> int | None:
+        """As many as a run needs."""
+        return None
 
     def place(self, spec: ClusterSpec) -> Placement:
         """Each emulated core and each NIC has a CPU of its own."""
@@ -72,26 +82,26 @@ class Simulated:
 
 
 def check_simulated(spec: ClusterSpec) -> None:
-    """InputError if the simulated engine cannot run it yet."""
+    """NotHereError if the simulated engine cannot run it yet."""
     problem = ""
     if any(rank.command for rank in spec.ranks):
-        problem = "it runs workloads, not programs"
+        problem = "runs workloads, not programs"
     elif spec.kind.vmmc:
-        problem = "it has no vmmc NIC"
+        problem = "has no vmmc NIC"
     elif spec.agent_faults:
-        problem = "its processes neither die nor stop"
+        problem = "lets no process die or stop"
     elif any(_signals(spec, number) for number in range(len(spec.ranks))):
-        problem = "it has no signals, by which wait 'notify' and 'spin-notify' are told"
+        problem = "has no signals, by which wait 'notify' and 'spin-notify' are told"
     elif not spec.realtime:
-        problem = "its handlers always preempt ranks, whatever realtime says"
+        problem = "lets handlers always preempt ranks, whatever realtime says"
     elif spec.cpus or spec.allowed_cpus:
-        problem = "its CPUs are none of this machine's, which cpus names"
+        problem = "has CPUs of its own, none of this machine's, which cpus names"
     elif spec.host.time_slice_ns:
-        problem = "its time slices are those of its host model, not time_slice_ns"
+        problem = "takes time slices from its host model, not from time_slice_ns"
     elif spec.hardware_counters:
-        problem = "its CPUs count no cache misses"
+        problem = "counts no cache misses"
     if problem:
-        raise InputError(f"the simulated engine cannot run this: {problem}; use --engine forked")
+        raise NotHereError(f"needs --engine forked: the simulated engine {problem}")
 
 
 def _signals(spec: ClusterSpec, number: int) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import Any, Protocol
 
 from shrimpmx.bench.probe import probe
-from shrimpmx.errors import PlacementError, PointFailedError
+from shrimpmx.errors import NotHereError, PointFailedError
 from shrimpmx.results.environment import other_runs, stolen_ns
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.outside import Neighbours, Outside, Stolen, disturbance
@@ -31,8 +31,8 @@ UNDISTURBED: dict[str, Any] = {
 
 
 class Executor(Protocol):
-    """Runs one point in fresh processes; raises AgentError if an agent fails, PlacementError if
-    this machine has no CPUs for it, PointFailedError if the sweep is to go on without it, and
+    """Runs one point in fresh processes; raises AgentError if an agent fails, NotHereError if
+    this machine or the engine cannot, PointFailedError if the sweep is to go on without it, and
     RunCutError without this run.
     """
 
@@ -74,7 +74,7 @@ class Measuring:
             begin = self._clock()
             try:
                 outcome = self._executor(point, seed)
-            except PlacementError as error:
+            except NotHereError as error:
                 return impossible_run(point, self._metrics, str(error))
             except PointFailedError as error:
                 failed = failed_run(point, self._metrics, str(error))

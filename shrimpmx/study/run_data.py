@@ -59,7 +59,7 @@ def run_data(
 
 
 def impossible_run(point: Point, metrics: Iterable[str], reason: str) -> RunData:
-    """What is kept of a run that this machine has no CPUs for: why, for each metric."""
+    """What is kept of a run that cannot be made here: why, for each metric."""
     return {**_without_figures(point, metrics, reason), "impossible": reason}
 
 

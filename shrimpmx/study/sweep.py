@@ -79,8 +79,9 @@ class Sweep:
     `changes` are the `--set` that made the scenario what it is: the result tells them, and what
     it was `made_with` beside its parameters. With an `order` not all runs need be made;
     `is_complete` tells, when it has ended, whether nothing is left to be resumed. Programs start in
-    the `working_directory`. `retries`: how often a run is taken again at most. `beside` makes the
-    runs, else this process does, one after another.
+    the `working_directory`. `retries`: how often a run is taken again at most. `engine`: what the
+    result says of that, and `cpus` those that it has; None: as many as runs need. `beside` makes
+    the runs, else this process does, one after another.
     """
 
     scenario: Scenario
@@ -101,7 +102,8 @@ class Sweep:
     working_directory: str = ""
     is_complete: Callable[[], bool] = lambda: True
     clock: Callable[[], float] = time.monotonic
-    engine: str = "forked"
+    engine: Mapping[str, Any] = field(default_factory=lambda: {"engine": "forked"})
+    cpus: int | None = field(default_factory=lambda: len(os.sched_getaffinity(0)))
     beside: Beside | None = None
 
     def __post_init__(self) -> None:
@@ -167,7 +169,8 @@ class Sweep:
     def run(self) -> dict[str, Any]:
         """Run what is not there yet and return the result document.
 
-        A point that this machine has no CPUs for is kept as not measurable here, with the reason.
+        A point that this machine or the engine cannot run is kept as not measurable here, with the
+        reason.
         An error or an interrupt leaves a result with the finished points behind.
         """
         head = self._head()
@@ -226,7 +229,7 @@ class Sweep:
             if "impossible" not in run:
                 placement.setdefault(run["mode"], run["placement"])
         only = len(placement) == 1
-        axes, cpus = list(self.scenario.sweep), len(os.sched_getaffinity(0))
+        axes = list(self.scenario.sweep)
         return {
             "schema": 1,
             **head,
@@ -235,7 +238,7 @@ class Sweep:
             "sections": list(self.scenario.sections),
             "timelines": self._timelines,
             "expectations": [
-                dataclasses.asdict(evaluate(expectation, points, self.seed, axes, cpus))
+                dataclasses.asdict(evaluate(expectation, points, self.seed, axes, self.cpus))
                 for expectation in self.scenario.expectations
             ],
         }
@@ -244,7 +247,7 @@ class Sweep:
         base = self.points[0].parameters.model_dump(mode="json")
         return {
             "scenario": self.scenario.name,
-            "engine": self.engine,
+            **self.engine,
             "title": self.scenario.title,
             "source": self.scenario.source,
             "shows": self.scenario.shows,
@@ -269,7 +272,7 @@ class Sweep:
         """What decides which points there are: a resumed sweep must agree in it."""
         return {
             "points": [point.shown for point in self.points],
-            **({} if self.engine == "forked" else {"engine": self.engine}),
+            **({} if self.engine["engine"] == "forked" else self.engine),
             "repeats": self.scenario.repeats,
             "time_dilation": self._dilations,
             "metrics": list(self.scenario.metrics),

@@ -28,6 +28,7 @@ from shrimpmx.cluster.engine.ending import (
     signal_of,
     what_interrupted,
 )
+from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.exits import Member, exit_code_of, how_it_ended, reap
 from shrimpmx.cluster.engine.janitor import Janitor
 from shrimpmx.cluster.engine.leftovers import (
@@ -75,7 +76,7 @@ GROUP_SIGNAL_S = 0.1
 DUMP_FILE = "deadline.txt"
 
 
-class Forked:
+class Forked(Engine):
     """Runs clusters with real, pinned processes on this machine: an Engine.
 
     `directory` is where the dump of a run that hung goes. `topology` is for tests.
