@@ -11,7 +11,7 @@ from support.clusters import pingpong_pair, stream_pair
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
-from shrimpmx.errors import AgentError, DeadlineError, InputError
+from shrimpmx.errors import AgentError, DeadlineError, NotHereError
 from shrimpmx.nic.policy import Policy
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
@@ -168,5 +168,5 @@ def test_a_message_that_never_comes_ends_at_the_deadline() -> None:
     ],
 )
 def test_what_it_cannot_run_is_refused(more: dict[str, Any], why: str) -> None:
-    with pytest.raises(InputError, match=why):
+    with pytest.raises(NotHereError, match=why):
         simulated(pingpong_pair(**more))

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from shrimpmx.commands.sweeping import check_possible
-from shrimpmx.errors import AgentError, PlacementError
+from shrimpmx.errors import AgentError, NotHereError
 from shrimpmx.report.report import notes, print_report
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.result import load_result
@@ -60,7 +60,7 @@ class TwoCpus:
             raise AgentError("rank0 died", "rank0")
         distance = point.parameters.cluster.distance
         if distance == "OP":
-            raise PlacementError(REASON)
+            raise NotHereError(REASON)
         base = 20_000 if distance == "SC" else 40_000
         samples = np.random.default_rng(seed).normal(base, 100, 50)
         placement = {"processes": [{"cpu": 0}, {"cpu": 1}]}
@@ -135,5 +135,5 @@ def test_nothing_is_traced_of_it() -> None:
 def test_a_scenario_of_such_points_only_cannot_be_run() -> None:
     check_possible(sweep(TwoCpus()).run())
     document = sweep(TwoCpus(), scenario=SCENARIO.changed(["distance=OP"])).run()
-    with pytest.raises(PlacementError, match="needs CPUs of two packages"):
+    with pytest.raises(NotHereError, match="needs CPUs of two packages"):
         check_possible(document)

@@ -32,7 +32,10 @@ def choose_run(
     if run_id is None:
         if not runs:
             advice = "give a result directory to look at" if or_result else "start one first"
-            raise InputError(f"no run of yours is live on this machine; {advice}")
+            raise InputError(
+                "no run of yours is live on this machine (simulated ones have nothing live to look "
+                f"at); {advice}"
+            )
         if to_change and len(runs) > 1:
             raise InputError(
                 f"{len(runs)} runs are live; give the id of the one to change ({known})"
