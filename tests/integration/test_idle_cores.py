@@ -89,7 +89,6 @@ def test_spinners_run_in_the_idle_class_and_end(no_pm_qos: None) -> None:
     names = {p.name for p in result.placement.processes if p.idle_class}
     assert names
     assert set().union(*seen) == names  # type: ignore[arg-type]
-    assert all(result.counters[name]["loops"] > 0 for name in names)
     assert result.counters["rank1"]["recv_messages"] == 1005
 
 
