@@ -129,7 +129,9 @@ cdef class InterruptAgent(Agent):
             now_ns if self.scheduled != 0 else min(self.next_tick_ns, self.timers.next_ns))
         if not backlog_empty(&self.handler.backlog):
             if done == 0:
+                done = self.handler.backlog.tail
                 self.handler.finish_batch()
+                done = self.handler.backlog.tail - done
             self.next_due_ns = min(self.next_due_ns, now_ns + BACKLOG_LOOK_NS)
         return <int>done
 

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 
 cdef enum:
+    NO_PROCESS = 0xFFFFFFFF
     LINK_RETRY_NS = 5000         # soonest to look again for room on a full link (ours)
     # Readable at each incoming frame, however short: a reader may look at a whole header before
     # it checks the length.
@@ -14,6 +15,11 @@ cdef class Egress:
     cdef readonly uint32_t source    # the sending node
     cdef readonly uint32_t mtu       # largest frame, bytes
     cdef readonly object failure     # exception raised by user code: the run ends; or None
+    # The processes of this machine whose doorbells the last flush has rung, by their runners.
+    cdef uint32_t *rung
+    cdef uint32_t rung_count
+    # Where there was no room, last; NO_PROCESS: there was, since the caller set it so.
+    cdef uint32_t full
 
     cdef bint has_destination(self, uint32_t node) noexcept nogil
     # Where to build the next frame to a known destination; NULL if there is no room.

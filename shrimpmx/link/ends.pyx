@@ -26,6 +26,7 @@ cdef class Egress:
     def __init__(self, Node node not None):
         self.source = node.header.index
         self.mtu = node.header.geometry.mtu_bytes
+        self.full = NO_PROCESS
 
     cdef bint has_destination(self, uint32_t node) noexcept nogil:
         return False

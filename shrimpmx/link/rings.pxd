@@ -13,6 +13,7 @@ from shrimpmx.shared.layout cimport node_header
 cdef struct ring_destination:
     ring *frames                 # incoming link ring of the destination; NULL: no such node
     wait_slot *doorbell          # of the destination's NIC
+    uint32_t runner              # whose doorbell that is
     node_header *node
     const uint64_t *dropped      # the counters of the destination's NIC
     bint unpublished

@@ -53,12 +53,14 @@ cdef class RingEgress(EmulatedLine):
         self.nodes = []
         self.destinations = <ring_destination *>calloc(NODE_PEERS_MAX, sizeof(ring_destination))
         self.unpublished = <uint32_t *>calloc(NODE_PEERS_MAX, sizeof(uint32_t))
-        if self.destinations == NULL or self.unpublished == NULL:
+        self.rung = <uint32_t *>calloc(NODE_PEERS_MAX, sizeof(uint32_t))
+        if self.destinations == NULL or self.unpublished == NULL or self.rung == NULL:
             raise MemoryError()
 
     def __dealloc__(self):
         free(self.destinations)
         free(self.unpublished)
+        free(self.rung)
 
     def add_node(self, Node node not None):
         """Make `node` a destination: its link ring for frames from this end, its NIC's slot."""
@@ -78,7 +80,8 @@ cdef class RingEgress(EmulatedLine):
         self.nodes.append(node)
         link = &self.destinations[index]
         link.frames = node_link_ring(node.header, self.source)
-        link.doorbell = node.control.slot(node.header.nic_runner)
+        link.runner = node.header.nic_runner
+        link.doorbell = node.control.slot(link.runner)
         link.node = node.header
         link.dropped = <const uint64_t *>node.control.agent(node.header.nic_agent).counters
         self.destinations_count = max(self.destinations_count, index + 1)
@@ -89,6 +92,7 @@ cdef class RingEgress(EmulatedLine):
     cdef uint8_t *prepare(self, uint32_t destination) noexcept nogil:
         # The base's, as direct calls.
         if not self.has_room(destination, self.frames_per_commit):
+            self.full = self.destinations[destination].runner
             return NULL
         return self.place(destination)
 
@@ -121,6 +125,8 @@ cdef class RingEgress(EmulatedLine):
             link.unpublished = False
             ring_publish(link.frames)
             wait_slot_wake(link.doorbell)
+            self.rung[i] = link.runner
+        self.rung_count = self.unpublished_count
         self.unpublished_count = 0
         return NEVER_NS
 

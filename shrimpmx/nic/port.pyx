@@ -80,10 +80,11 @@ cdef class Port(Agent):
             position += 1
             if position == self.tx_rings_count:
                 position = 0
-        # Another ring is first next time.
-        self.tx_first += 1
-        if self.tx_first == self.tx_rings_count:
-            self.tx_first = 0
+        if done != 0:
+            # Another ring is first next time. Steps without frames change nothing.
+            self.tx_first += 1
+            if self.tx_first == self.tx_rings_count:
+                self.tx_first = 0
         return done
 
     cdef int send_from(self, ring *frames, int64_t now_ns) noexcept nogil:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,20 @@ def _signals(spec: ClusterSpec, number: int) -> bool:
     return wait in WAITING and "notify" in wait
 
 
+def _all(holds: Callable[[Any], bool], things: Iterable[Any]) -> Callable[[], bool]:
+    """Tells whether `holds`, once it does so for good, does so of all things; each is asked about
+    until then only.
+    """
+    left = list(things)
+
+    def all_hold() -> bool:
+        while left and holds(left[-1]):
+            left.pop()
+        return not left
+
+    return all_hold
+
+
 class _Run:
     """One run."""
 
@@ -177,14 +191,14 @@ class _Run:
             index for index, plan in enumerate(self.placement.processes) if plan.role == "rank"
         ]
 
-        def ready() -> bool:
-            return all(control.runner_info(each)["state"] != "starting" for each in runners)
+        def is_ready(runner: int) -> bool:
+            return bool(control.runner_info(runner)["state"] != "starting")
 
-        self.world.run(ready)
+        self.world.run(_all(is_ready, runners))
         control.start()
-        self.world.run(lambda: all(rank.report is not None for rank in self.ranks))
+        self.world.run(_all(lambda rank: rank.report is not None, self.ranks))
         self.memory.set_stop("finish")
-        self.world.run(lambda: all(task.state == "ended" for task in self.world.tasks))
+        self.world.run(_all(lambda task: task.state == "ended", self.world.tasks))
         return self._result()
 
     def _result(self) -> ClusterResult:

@@ -7,16 +7,15 @@ gives the same bytes each time.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
 
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
-from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.control cimport Control
+from shrimpmx.simulation.agenda cimport Agenda
+from shrimpmx.simulation.agents cimport Agents, HandlerCpu
 from shrimpmx.simulation.host cimport SimulatedHost
 from shrimpmx.simulation.scheduler cimport Schedulable, Scheduler
 
 import contextlib
-import traceback
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
@@ -49,6 +48,8 @@ cdef class Task(Schedulable):
     cdef State status
     cdef bint offers
     cdef int64_t left_ns, until_ns, period_ns
+    cdef uint32_t index, node        # in the world's list; where it is
+    cdef Task next_here              # another one of its node
     cdef uint64_t *news              # how much has happened on its node
     cdef uint64_t seen               # ... at its last look
     cdef uint64_t deeds              # its host's, then
@@ -57,10 +58,11 @@ cdef class Task(Schedulable):
 
     def __init__(self, World world not None, str name not None, uint32_t cpu, work, weight,
                  uint32_t node):
-        if node >= world.nodes:
-            raise IndexError(f"no node {node}; there are {world.nodes}")
+        if node >= world.agents.nodes:
+            raise IndexError(f"no node {node}; there are {world.agents.nodes}")
         self.world = world
-        self.news = &world.news[node]
+        self.node = node
+        self.news = &world.agents.news[node]
         self.name = name
         self.weight = weight
         self.cpu = world.cpu(cpu)
@@ -98,6 +100,7 @@ cdef class Task(Schedulable):
         other.scheduler.arrive(self, self.cpu.scheduler, self.world.now_ns())
         self.cpu.scheduler.leave()
         self.cpu = other
+        self.world.cpu_turns.mark(other.index)
         self._wait(RUNNABLE, 0, NEVER_NS)
 
     cdef int _look(self, int64_t period_ns, int64_t until_ns, bint offers) except -1:
@@ -129,16 +132,19 @@ cdef class Task(Schedulable):
         self.coroutine.switch()
         if self.coroutine.dead:
             self.status = ENDED
+        elif self.status == ASLEEP:
+            self.world.task_turns.set_due(self.index, self.until_ns)
         deeds = self.host.deeds()
         # A look in vain is nothing that others could look for.
         if before != POLLING or self.status != POLLING or deeds != self.deeds:
-            self.news[0] += 1
+            self.world.agents.note(self.node)
+        self.world.agents.look(self.node)
         self.deeds = deeds
         self.seen = self.news[0]
         return 0
 
 
-cdef class Cpu:
+cdef class Cpu(HandlerCpu):
     """An emulated CPU: the task that has it, and those that want it.
 
     Handlers come first: until `handling_until_ns` they have it. Tasks take turns as its scheduler
@@ -146,6 +152,7 @@ cdef class Cpu:
     """
 
     cdef World world
+    cdef uint32_t index              # in the world's list
     cdef Scheduler scheduler
     cdef int64_t since_ns, handling_until_ns
 
@@ -161,6 +168,7 @@ cdef class Cpu:
         if until_ns > now_ns and until_ns > self.handling_until_ns:
             self.count(now_ns)
             self.handling_until_ns = self.since_ns = until_ns
+            self.world.cpu_turns.mark(self.index)
 
     cdef void count(self, int64_t now_ns) noexcept:
         """Count what the running task has had of the CPU."""
@@ -188,6 +196,7 @@ cdef class Cpu:
         """A task wants to run here; it may do so at once."""
         self.count(now_ns)
         self.scheduler.wake(task, now_ns)
+        self.world.cpu_turns.mark(self.index)
         return 0
 
     cdef int act(self, int64_t now_ns) except -1:
@@ -244,32 +253,27 @@ cdef class Cpu:
         return NEVER_NS if due_ns == NEVER_NS else max(due_ns, self.handling_until_ns)
 
 
-cdef struct Seated:
-    void *agent
-    void *cpu                        # NULL: hardware, which needs none
-    uint32_t node
-    int64_t until_ns, worked_ns      # until when it works on its CPU; how long it has
-
-
 cdef class World:
     """The agents, CPUs and tasks of one run.
 
     `agents` are triples: an agent, its node, and the number of its CPU, None for hardware that has
     none. Agents and tasks of a node meet there only: what happens on one is no news on another.
     `model` is a HostModel. InputError if the clock of `control` is not virtual.
+
+    Only what has a turn is looked at: agents as Agents says, CPUs on which something is due or was
+    changed, tasks that sleep when they are due or roused.
     """
 
     cdef readonly Control control
     cdef readonly list tasks
     cdef object loop, model
     cdef dict cpus
-    cdef list cpu_list, agents
-    cdef Seated *seats
-    cdef uint32_t seats_count, nodes
+    cdef list cpu_list
+    cdef Agents agents
+    cdef Agenda cpu_turns, task_turns
+    cdef list tasks_of_node          # the first one, by node
     cdef bint closed
-    cdef uint64_t *news              # counts what tasks may look for, by node
     cdef int64_t poll_ns, yield_ns, deadline_ns
-    cdef int64_t happened_ns         # when an agent last did something
 
     def __cinit__(self, Control control not None, agents, model, int64_t deadline_ns,
                   uint32_t nodes=1):
@@ -281,27 +285,11 @@ cdef class World:
         self.model = model
         self.poll_ns, self.yield_ns = model.poll_ns, model.yield_ns
         self.deadline_ns = deadline_ns
-        self.agents = [agent for agent, _, _ in agents]
-        self.nodes = nodes
-        self.news = <uint64_t *>calloc(nodes, sizeof(uint64_t))
-        self.seats = <Seated *>calloc(max(1, len(self.agents)), sizeof(Seated))
-        if self.seats == NULL or self.news == NULL:
-            raise MemoryError
-        for agent, node, cpu in agents:
-            self._seat(agent, node, None if cpu is None else self.cpu(cpu))
-
-    def __dealloc__(self):
-        free(self.seats)
-        free(self.news)
-
-    cdef int _seat(self, Agent agent, uint32_t node, Cpu cpu) except -1:
-        if node >= self.nodes:
-            raise IndexError(f"no node {node}; there are {self.nodes}")
-        self.seats[self.seats_count].agent = <void *>agent
-        self.seats[self.seats_count].node = node
-        self.seats[self.seats_count].cpu = NULL if cpu is None else <void *>cpu
-        self.seats_count += 1
-        return 0
+        self.cpu_turns, self.task_turns = Agenda(), Agenda()
+        self.tasks_of_node = [None] * nodes
+        seated = [(agent, node, None if cpu is None else self.cpu(cpu))
+                  for agent, node, cpu in agents]
+        self.agents = Agents(control, seated, nodes)
 
     def cpu(self, uint32_t number) -> Cpu:
         """The CPU of that number."""
@@ -309,12 +297,16 @@ cdef class World:
         if found is None:
             found = self.cpus[number] = Cpu(
                 self, FairScheduler(self.model.slice_ns, self.model.wakeup_ns))
+            (<Cpu>found).index = <uint32_t>self.cpu_turns.add_one()
             self.cpu_list.append(found)
         return found
 
     def add(self, name, uint32_t cpu, work, weight, uint32_t node=0) -> Task:
         """A task that does `work`, a function of its Host."""
         cdef Task task = Task(self, name, cpu, work, weight, node)
+        task.index = <uint32_t>self.task_turns.add_one()
+        task.next_here = self.tasks_of_node[node]
+        self.tasks_of_node[node] = task
         self.tasks.append(task)
         task.cpu.take(task, self.now_ns())
         return task
@@ -325,6 +317,9 @@ cdef class World:
         Raises what a task raises; AgentError if nothing will ever happen, with what each task waits
         for; DeadlineError.
         """
+        # The caller may have changed anything.
+        self.agents.look_everywhere()
+        self._tell_tasks()
         while not until():
             while not self._act():
                 self._pass_time()
@@ -338,75 +333,72 @@ cdef class World:
                 task.coroutine.throw()
             task.status = ENDED
 
+    def worked_ns(self) -> list[int]:
+        """How long each agent has worked on its CPU, in the order in which they were given."""
+        return self.agents.worked_ns()
+
     cdef int64_t now_ns(self) noexcept nogil:
         return self.control.header.clock.virtual_ns
 
     cdef int _act(self) except -1:
         """Let agents do what there is to do, then a task on each CPU; whether one has run."""
-        cdef Cpu cpu
-        cdef bint acted = False
-        while self._step_agents():
-            pass
+        self.agents.step(self.now_ns())
+        self._tell_tasks()
         self._wake()
-        for cpu in self.cpu_list:
-            acted |= cpu.act(self.now_ns())
-        return acted
+        return self._run_tasks()
 
-    cdef int _step_agents(self) except -1:
-        cdef int64_t now_ns = self.now_ns()
-        cdef bint acted = False
-        cdef uint32_t index
-        cdef Seated *seat
-        for index in range(self.seats_count):
-            seat = &self.seats[index]
-            if (<Agent>seat.agent).step(now_ns) > 0:
-                self.news[seat.node] += 1
-                acted = True
-            if <void *>(<Agent>seat.agent).failure != <void *>None:
-                self._fail(<Agent>seat.agent)
-            if seat.cpu != NULL and (<Agent>seat.agent).busy_until_ns > now_ns:
-                seat.worked_ns += (
-                    (<Agent>seat.agent).busy_until_ns - max(now_ns, seat.until_ns))
-                seat.until_ns = (<Agent>seat.agent).busy_until_ns
-                (<Cpu>seat.cpu).handle(now_ns, seat.until_ns)
-        if acted:
-            self.happened_ns = now_ns
-        return acted
-
-    cdef int _fail(self, Agent agent) except -1:
-        error = agent.failure
-        text = "".join(traceback.format_exception(error))
-        raise AgentError(f"{agent.name} failed: {error}", agent.name, text) from error
-
-    def worked_ns(self) -> list[int]:
-        """How long each agent has worked on its CPU, in the order in which they were given."""
-        return [self.seats[index].worked_ns for index in range(self.seats_count)]
-
-    cdef int _wake(self) except -1:
-        cdef int64_t now_ns = self.now_ns()
+    cdef int _tell_tasks(self) except -1:
+        """On nodes with news, see which sleeping tasks are roused and which CPUs have one that
+        polls.
+        """
+        cdef int64_t node = self.agents.noted.take_from(0)
         cdef Task task
-        for task in self.tasks:
-            if task.status == ASLEEP and (task.until_ns <= now_ns or task.host.is_roused()):
-                task.status = RUNNABLE
-                task.cpu.take(task, now_ns)
+        while node >= 0:
+            task = self.tasks_of_node[node]
+            while task is not None:
+                if task.status == POLLING:
+                    self.cpu_turns.mark(task.cpu.index)
+                elif task.status == ASLEEP and task.host.is_roused():
+                    self.task_turns.mark(task.index)
+                task = task.next_here
+            node = self.agents.noted.take_from(<uint32_t>node + 1)
         return 0
 
-    cdef int _pass_time(self) except -1:
-        cdef int64_t now_ns = self.now_ns(), of_tasks_ns = NEVER_NS, of_agents_ns = NEVER_NS
-        cdef int64_t next_ns
-        cdef uint32_t index
-        cdef Cpu cpu
+    cdef int _wake(self) except -1:
+        cdef int64_t now_ns = self.now_ns(), index = -1
         cdef Task task
-        for cpu in self.cpu_list:
-            of_tasks_ns = min(of_tasks_ns, cpu.due_ns())
-        for task in self.tasks:
+        self.task_turns.mark_due(now_ns)
+        while True:
+            index = self.task_turns.take_from(<uint32_t>(index + 1))
+            if index < 0:
+                return 0
+            task = self.tasks[index]
             if task.status == ASLEEP:
-                of_tasks_ns = min(of_tasks_ns, task.until_ns)
-        for index in range(self.seats_count):
-            of_agents_ns = min(of_agents_ns, (<Agent>self.seats[index].agent).next_due_ns)
-        next_ns = min(of_tasks_ns, of_agents_ns)
+                self.task_turns.set_due(task.index, NEVER_NS)
+                task.status = RUNNABLE
+                task.cpu.take(task, now_ns)
+
+    cdef int _run_tasks(self) except -1:
+        """Let a task go on, on each CPU where one may; whether one did."""
+        cdef int64_t now_ns = self.now_ns(), index = -1
+        cdef Cpu cpu
+        cdef bint acted = False
+        self.cpu_turns.mark_due(now_ns)
+        while True:
+            index = self.cpu_turns.take_from(<uint32_t>(index + 1))
+            if index < 0:
+                return acted
+            cpu = self.cpu_list[index]
+            acted |= cpu.act(now_ns)
+            self.cpu_turns.set_due(cpu.index, cpu.due_ns())
+            self._tell_tasks()
+
+    cdef int _pass_time(self) except -1:
+        cdef int64_t now_ns = self.now_ns(), next_ns
+        cdef int64_t of_tasks_ns = min(self.cpu_turns.first_ns(), self.task_turns.first_ns())
+        next_ns = min(of_tasks_ns, self.agents.turns.first_ns())
         if next_ns == NEVER_NS or (
-                of_tasks_ns == NEVER_NS and now_ns - self.happened_ns > REST_NS):
+                of_tasks_ns == NEVER_NS and now_ns - self.agents.happened_ns > REST_NS):
             raise AgentError(f"nothing will ever happen again: {self.waits()}")
         if next_ns > self.deadline_ns:
             raise DeadlineError(f"the run did not end in its virtual time: {self.waits()}")

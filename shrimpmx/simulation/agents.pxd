@@ -1,0 +1,54 @@
+"""The agents of a simulated run: which of them are stepped when."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from shrimpmx.link.ends cimport Egress
+from shrimpmx.shared.agent cimport Agent
+from shrimpmx.shared.control cimport Control
+from shrimpmx.simulation.agenda cimport Agenda
+
+
+# What an agent works on.
+cdef class HandlerCpu:
+    # A handler has it until then.
+    cdef void handle(self, int64_t now_ns, int64_t until_ns) noexcept
+
+
+cdef struct seat:
+    void *agent
+    void *egress                     # by which it reaches other nodes; NULL: it has none
+    void *cpu                        # a HandlerCpu; NULL: hardware, which needs none
+    uint32_t node, runner
+    int64_t next_of_node, next_of_runner   # others of its node and of its process; -1: none
+    int64_t next_waiting             # another one that waits for room at the same process
+    bint waits
+    int64_t until_ns, worked_ns      # until when it works on its CPU; how long it has
+
+
+cdef class Agents:
+    cdef readonly uint32_t nodes
+    cdef list kept                   # what the seats point to
+    cdef seat *seats
+    cdef uint32_t seats_count, runners
+    cdef int64_t *first_of_node      # seats
+    cdef int64_t *first_of_runner
+    cdef int64_t *first_waiting      # for room at a runner's link
+    cdef Agenda turns                # of seats
+    cdef uint64_t *news              # of each node: grows with what tasks may look for
+    cdef Agenda noted                # nodes with news that tasks have yet to be told of
+    cdef int64_t happened_ns         # when an agent last did something
+
+    # Let them act, in their order and over again, until none does.
+    cdef int step(self, int64_t now_ns) except -1
+    # Something has happened on a node that its tasks may look for.
+    cdef void note(self, uint32_t node) noexcept nogil
+    # Something on a node may have changed that its agents look at.
+    cdef void look(self, uint32_t node) noexcept nogil
+    # Anything may have changed.
+    cdef void look_everywhere(self) noexcept nogil
+
+    cdef int add(self, Agent agent, uint32_t node, HandlerCpu cpu) except -1
+    cdef int step_one(self, uint32_t index, int64_t now_ns) except -1
+    cdef void ring(self, Egress egress) noexcept nogil
+    cdef void wait_for_room(self, uint32_t index, uint32_t runner) noexcept nogil
+    cdef void tell_of_room(self, uint32_t runner) noexcept nogil

@@ -1,0 +1,168 @@
+"""The agents of a simulated run: which of them are stepped when.
+
+An agent has a turn when it is due, when an agent or a task of its node has acted, and when another
+node's agent has rung its doorbell or, where it had no room for a frame, has acted. All others would
+find nothing to do, so that an instant costs no more on a thousand nodes than on two.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+
+from shrimpmx.link.ends cimport NO_PROCESS, Egress
+from shrimpmx.shared.agent cimport Agent
+from shrimpmx.shared.control cimport Control
+from shrimpmx.simulation.agenda cimport Agenda
+
+import traceback
+
+from shrimpmx.errors import AgentError
+
+
+cdef class HandlerCpu:
+    """A CPU that handlers take."""
+
+    cdef void handle(self, int64_t now_ns, int64_t until_ns) noexcept:
+        pass
+
+
+cdef class Agents:
+    """The agents of `nodes` nodes.
+
+    `seated` are triples: an agent, its node, and its HandlerCpu, None for hardware that has none.
+    Agents and tasks of a node meet there only: what happens on one is no news on another.
+    """
+
+    def __cinit__(self, Control control not None, seated, uint32_t nodes):
+        cdef uint32_t index
+        self.kept = list(seated)
+        self.nodes = nodes
+        self.runners = control.header.runners_count
+        self.turns, self.noted = Agenda(), Agenda()
+        self.news = <uint64_t *>calloc(nodes + 1, sizeof(uint64_t))
+        self.seats = <seat *>calloc(len(self.kept) + 1, sizeof(seat))
+        self.first_of_node = <int64_t *>calloc(nodes + 1, sizeof(int64_t))
+        self.first_of_runner = <int64_t *>calloc(self.runners + 1, sizeof(int64_t))
+        self.first_waiting = <int64_t *>calloc(self.runners + 1, sizeof(int64_t))
+        if (self.seats == NULL or self.news == NULL or self.first_of_node == NULL
+                or self.first_of_runner == NULL or self.first_waiting == NULL):
+            raise MemoryError
+        for index in range(nodes):
+            self.first_of_node[index] = -1
+            self.noted.add_one()
+        for index in range(self.runners + 1):
+            self.first_of_runner[index] = self.first_waiting[index] = -1
+        for agent, node, cpu in self.kept:
+            self.add(agent, node, cpu)
+
+    def __dealloc__(self):
+        free(self.seats)
+        free(self.news)
+        free(self.first_of_node)
+        free(self.first_of_runner)
+        free(self.first_waiting)
+
+    cdef int add(self, Agent agent, uint32_t node, HandlerCpu cpu) except -1:
+        cdef seat *one = &self.seats[self.seats_count]
+        # Those without a record are of no process.
+        cdef uint32_t runner = self.runners if agent.record == NULL else agent.record.runner
+        cdef Egress egress = getattr(agent, "egress", None)
+        if node >= self.nodes:
+            raise IndexError(f"no node {node}; there are {self.nodes}")
+        one.agent = <void *>agent
+        one.egress = NULL if egress is None else <void *>egress
+        one.node, one.runner = node, runner
+        one.cpu = NULL if cpu is None else <void *>cpu
+        one.next_of_node = self.first_of_node[node]
+        self.first_of_node[node] = self.seats_count
+        one.next_of_runner = self.first_of_runner[runner]
+        self.first_of_runner[runner] = self.seats_count
+        self.turns.add_one()
+        self.seats_count += 1
+        return 0
+
+    cdef void note(self, uint32_t node) noexcept nogil:
+        self.news[node] += 1
+        self.noted.mark(node)
+
+    cdef void look(self, uint32_t node) noexcept nogil:
+        cdef int64_t index = self.first_of_node[node]
+        while index >= 0:
+            self.turns.mark(<uint32_t>index)
+            index = self.seats[index].next_of_node
+
+    cdef void look_everywhere(self) noexcept nogil:
+        cdef uint32_t index
+        for index in range(self.seats_count):
+            self.turns.mark(index)
+        for index in range(self.nodes):
+            self.noted.mark(index)
+
+    cdef int step(self, int64_t now_ns) except -1:
+        cdef int64_t index = -1
+        self.turns.mark_due(now_ns)
+        while True:
+            index = self.turns.take_from(<uint32_t>(index + 1))
+            if index < 0:
+                index = self.turns.take_from(0)
+                if index < 0:
+                    return 0
+            self.step_one(<uint32_t>index, now_ns)
+
+    cdef int step_one(self, uint32_t index, int64_t now_ns) except -1:
+        cdef seat *one = &self.seats[index]
+        cdef Agent agent = <Agent>one.agent
+        cdef bint due = agent.next_due_ns <= now_ns
+        if agent.step(now_ns) > 0:
+            self.happened_ns = now_ns
+            self.note(one.node)
+            self.look(one.node)
+            self.tell_of_room(one.runner)
+        elif due:
+            # What is done by a timer is not counted.
+            self.noted.mark(one.node)
+            self.look(one.node)
+        if agent.failure is not None:
+            text = "".join(traceback.format_exception(agent.failure))
+            raise AgentError(
+                f"{agent.name} failed: {agent.failure}", agent.name, text) from agent.failure
+        if one.egress != NULL:
+            self.ring(<Egress>one.egress)
+            if (<Egress>one.egress).full != NO_PROCESS:
+                self.wait_for_room(index, (<Egress>one.egress).full)
+                (<Egress>one.egress).full = NO_PROCESS
+        if one.cpu != NULL and agent.busy_until_ns > now_ns:
+            one.worked_ns += agent.busy_until_ns - max(now_ns, one.until_ns)
+            one.until_ns = agent.busy_until_ns
+            (<HandlerCpu>one.cpu).handle(now_ns, one.until_ns)
+        self.turns.set_due(index, agent.next_due_ns)
+        return 0
+
+    cdef void ring(self, Egress egress) noexcept nogil:
+        """Frames are on their way to the processes whose doorbells its last flush rang."""
+        cdef uint32_t number
+        cdef int64_t index
+        for number in range(egress.rung_count):
+            index = self.first_of_runner[egress.rung[number]]
+            while index >= 0:
+                self.turns.mark(<uint32_t>index)
+                index = self.seats[index].next_of_runner
+
+    cdef void wait_for_room(self, uint32_t index, uint32_t runner) noexcept nogil:
+        cdef seat *one = &self.seats[index]
+        if not one.waits:
+            one.waits = True
+            one.next_waiting = self.first_waiting[runner]
+            self.first_waiting[runner] = index
+
+    cdef void tell_of_room(self, uint32_t runner) noexcept nogil:
+        """An agent of that process has acted, which may have taken frames."""
+        cdef int64_t index = self.first_waiting[runner]
+        self.first_waiting[runner] = -1
+        while index >= 0:
+            self.turns.mark(<uint32_t>index)
+            self.seats[index].waits = False
+            index = self.seats[index].next_waiting
+
+    def worked_ns(self) -> list[int]:
+        """How long each agent has worked on its CPU, in the order in which they were given."""
+        return [self.seats[index].worked_ns for index in range(self.seats_count)]
