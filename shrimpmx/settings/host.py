@@ -83,7 +83,20 @@ class HostParameters(Declared):
         ge=0,
         le=100_000_000,
         description="time slice of ranks and their company, ns, from 100 000 on; 0: as the kernel "
-        "gives (waiting, 7: scheduling effects)",
+        "or the simulated host's scheduler gives (waiting, 7: scheduling effects)",
+    )
+    scheduler: Literal["kernel", "fair", "batch", "eevdf", "goodness", "gang"] = Field(
+        "kernel",
+        description="CPU scheduler of a simulated host: Linux 2.6.23 to 6.5 ('fair'), the same "
+        "without preemption by tasks that wake ('batch'), since 6.6 ('eevdf'), 2.0 ('goodness'), "
+        "or all ranks at the same time ('gang': Ousterhout 1982); 'kernel': this machine's, of "
+        "real processes, and 'fair' of simulated ones",
+    )
+    sched_yield: Literal["last", "expire", "once"] = Field(
+        "expire",
+        description="sched_yield of scheduler 'goodness': the process goes to the end of the "
+        "queue and keeps the CPU ('last', early Linux 2.0), loses its ticks ('expire', late 2.0), "
+        "or lets another one go first ('once', 2.2)",
     )
     napi_defer_hard_irqs: int = Field(
         10, ge=1, le=10_000, description="empty polls before napi-defer unmasks (Linux: 10 x 20 us)"

@@ -21,17 +21,19 @@ from shrimpmx.native.perf import usage
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.settings.strategies import WAITING
 from shrimpmx.shared.agent import Agent
-from shrimpmx.simulation.fair import WEIGHTS
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.memory import PrivateMemory
 from shrimpmx.simulation.model import HostModel
 from shrimpmx.simulation.rank import SimulatedRank
+from shrimpmx.simulation.schedulers import schedulers_of
 from shrimpmx.simulation.world import World
 
 # Of one piece of a hog's computing, ns; it is no limit of anything.
 HOG_NS = 1_000_000
 # Hardware, which needs no CPU of a host.
 HARDWARE = ("nic", "generator", "mx")
+# The ranks are one application.
+RANKS_GANG = 0
 # Their work is a task's, not a step of an agent.
 COMPUTING = ("hog", "spinner")
 
@@ -96,8 +98,6 @@ def check_simulated(spec: ClusterSpec) -> None:
         problem = "lets handlers always preempt ranks, whatever realtime says"
     elif spec.cpus or spec.allowed_cpus:
         problem = "has CPUs of its own, none of this machine's, which cpus names"
-    elif spec.host.time_slice_ns:
-        problem = "takes time slices from its host model, not from time_slice_ns"
     elif spec.hardware_counters:
         problem = "counts no cache misses"
     if problem:
@@ -142,7 +142,8 @@ class _Run:
                     for agent, wanted in zip(made, self._machines(plan), strict=True)
                 ]
         deadline_ns = round(spec.deadline_s * 1e9)
-        self.world = World(memory.control, agents, model, deadline_ns, spec.nodes)
+        schedulers = schedulers_of(spec.host, model)
+        self.world = World(memory.control, agents, model, schedulers, deadline_ns, spec.nodes)
         self.ranks = self._make_ranks()
 
     def _machines(self, plan: ProcessPlan) -> list[AgentPlan]:
@@ -166,8 +167,15 @@ class _Run:
         return ranks
 
     def _add(self, plan: ProcessPlan, work: Callable[[SimulatedHost], None]) -> None:
-        weight = WEIGHTS[plan.niceness]
-        self.world.add(plan.name, plan.cpu, work, weight, plan.agents[0].node)
+        self.world.add(
+            plan.name,
+            plan.cpu,
+            work,
+            plan.agents[0].node,
+            nice=plan.niceness,
+            policy="idle" if plan.idle_class else "normal",
+            gang=RANKS_GANG if plan.role == "rank" else -1,
+        )
 
     def _life(self, rank: SimulatedRank, name: str) -> Callable[[SimulatedHost], None]:
         def live(host: SimulatedHost) -> None:

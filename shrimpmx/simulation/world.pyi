@@ -4,7 +4,7 @@ from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.model import HostModel
-from shrimpmx.simulation.scheduler import Schedulable
+from shrimpmx.simulation.scheduler import Schedulable, Scheduler
 
 STATES: tuple[str, ...]
 
@@ -31,6 +31,7 @@ class World:
         control: Control,
         agents: Sequence[tuple[Agent, int, int | None]],
         model: HostModel,
+        scheduler: Callable[[int], Scheduler],
         deadline_ns: int,
         nodes: int = 1,
     ) -> None: ...
@@ -40,8 +41,10 @@ class World:
         name: str,
         cpu: int,
         work: Callable[[SimulatedHost], None],
-        weight: int,
         node: int = 0,
+        nice: int = 0,
+        policy: str = "normal",
+        gang: int = -1,
     ) -> Task: ...
     def run(self, until: Callable[[], bool]) -> None: ...
     def worked_ns(self) -> list[int]: ...

@@ -20,7 +20,6 @@ import contextlib
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from shrimpmx.errors import AgentError, DeadlineError, InputError
-from shrimpmx.simulation.fair import FairScheduler
 
 # Handlers tick for ever. When no agent has done anything for so long, and no task has a time of its
 # own, nothing more will happen: no timer of the protocol is longer than a second (ours).
@@ -56,15 +55,15 @@ cdef class Task(Schedulable):
     cdef object coroutine, switch    # ... to the loop
     cdef World world
 
-    def __init__(self, World world not None, str name not None, uint32_t cpu, work, weight,
-                 uint32_t node):
+    def __init__(self, World world not None, str name not None, uint32_t cpu, work,
+                 uint32_t node, nice, policy, gang):
+        Schedulable.__init__(self, nice, policy, gang)
         if node >= world.agents.nodes:
             raise IndexError(f"no node {node}; there are {world.agents.nodes}")
         self.world = world
         self.node = node
         self.news = &world.agents.news[node]
         self.name = name
-        self.weight = weight
         self.cpu = world.cpu(cpu)
         self.host = SimulatedHost(world.control, self)
         self.coroutine = greenlet(lambda: work(self.host), world.loop)
@@ -98,7 +97,6 @@ cdef class Task(Schedulable):
             return
         other.count(self.world.now_ns())
         other.scheduler.arrive(self, self.cpu.scheduler, self.world.now_ns())
-        self.cpu.scheduler.leave()
         self.cpu = other
         self.world.cpu_turns.mark(other.index)
         self._wait(RUNNABLE, 0, NEVER_NS)
@@ -179,7 +177,7 @@ cdef class Cpu(HandlerCpu):
         self.since_ns = now_ns
         if self.scheduler.running is None:
             return
-        self.scheduler.charge(ran_ns)
+        self.scheduler.charge(now_ns, ran_ns)
         task = <Task>self.scheduler.running
         task.used_ns += ran_ns
         if task.status != POLLING:
@@ -215,16 +213,21 @@ cdef class Cpu(HandlerCpu):
         return self._go_on(<Task>scheduler.running, now_ns)
 
     cdef int _go_on(self, Task task, int64_t now_ns) except -1:
+        cdef bint yields
         if task.left_ns > 0:
             return False
         if task.status == POLLING:
-            if task.offers and self.scheduler.waiting:
+            yields = task.offers and self.scheduler.waiting
+            if yields and self.scheduler.give_way(now_ns):
                 task.looks += 1
                 task.status = RUNNABLE
-                self.scheduler.give_way(now_ns)
                 self.since_ns = now_ns
                 return True
             if not task.has_news(now_ns):
+                if yields:
+                    # In vain: it does so again.
+                    task.looks += 1
+                    task.left_ns = task.period_ns
                 return False
             task.looks += 1
         task.goes_on()
@@ -235,16 +238,17 @@ cdef class Cpu(HandlerCpu):
     cdef int64_t due_ns(self) noexcept:
         """When something can happen here by itself; NEVER_NS: never."""
         cdef Task task
-        cdef bint wanted = bool(self.scheduler.waiting)
+        cdef bint wanted = bool(self.scheduler.waiting), yields
         cdef int64_t due_ns = NEVER_NS, look_ns
         if self.scheduler.running is None:
             return self.handling_until_ns if wanted else NEVER_NS
         task = <Task>self.scheduler.running
         if wanted:
-            due_ns = self.scheduler.turn_ends_ns()
+            due_ns = self.scheduler.turn_ends_ns(self.since_ns)
         if task.status == POLLING:
             look_ns = self.since_ns + task.left_ns
-            if task.has_news(look_ns) or (task.offers and wanted):
+            yields = task.offers and wanted and self.scheduler.may_give_way()
+            if yields or task.has_news(look_ns):
                 due_ns = min(due_ns, look_ns)
             elif task.until_ns != NEVER_NS:
                 due_ns = min(due_ns, max(task.until_ns, look_ns))
@@ -258,7 +262,8 @@ cdef class World:
 
     `agents` are triples: an agent, its node, and the number of its CPU, None for hardware that has
     none. Agents and tasks of a node meet there only: what happens on one is no news on another.
-    `model` is a HostModel. InputError if the clock of `control` is not virtual.
+    `model` is a HostModel; `scheduler` makes the Scheduler of a CPU, given its number. InputError
+    if the clock of `control` is not virtual.
 
     Only what has a turn is looked at: agents as Agents says, CPUs on which something is due or was
     changed, tasks that sleep when they are due or roused.
@@ -266,7 +271,7 @@ cdef class World:
 
     cdef readonly Control control
     cdef readonly list tasks
-    cdef object loop, model
+    cdef object loop, scheduler
     cdef dict cpus
     cdef list cpu_list
     cdef Agents agents
@@ -275,14 +280,14 @@ cdef class World:
     cdef bint closed
     cdef int64_t poll_ns, yield_ns, deadline_ns
 
-    def __cinit__(self, Control control not None, agents, model, int64_t deadline_ns,
+    def __cinit__(self, Control control not None, agents, model, scheduler, int64_t deadline_ns,
                   uint32_t nodes=1):
         if control.clock().kind != CLOCK_KIND_VIRTUAL:
             raise InputError("a simulated run needs a virtual clock")
         self.control = control
         self.loop = getcurrent()
         self.tasks, self.cpu_list, self.cpus = [], [], {}
-        self.model = model
+        self.scheduler = scheduler
         self.poll_ns, self.yield_ns = model.poll_ns, model.yield_ns
         self.deadline_ns = deadline_ns
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
@@ -295,15 +300,15 @@ cdef class World:
         """The CPU of that number."""
         found = self.cpus.get(number)
         if found is None:
-            found = self.cpus[number] = Cpu(
-                self, FairScheduler(self.model.slice_ns, self.model.wakeup_ns))
+            found = self.cpus[number] = Cpu(self, self.scheduler(number))
             (<Cpu>found).index = <uint32_t>self.cpu_turns.add_one()
             self.cpu_list.append(found)
         return found
 
-    def add(self, name, uint32_t cpu, work, weight, uint32_t node=0) -> Task:
-        """A task that does `work`, a function of its Host."""
-        cdef Task task = Task(self, name, cpu, work, weight, node)
+    def add(self, name, uint32_t cpu, work, uint32_t node=0, int nice=0, policy="normal",
+            int gang=-1) -> Task:
+        """A task that does `work`, a function of its Host, and takes turns as a Schedulable."""
+        cdef Task task = Task(self, name, cpu, work, node, nice, policy, gang)
         task.index = <uint32_t>self.task_turns.add_one()
         task.next_here = self.tasks_of_node[node]
         self.tasks_of_node[node] = task

@@ -164,7 +164,6 @@ def test_a_message_that_never_comes_ends_at_the_deadline() -> None:
         ({"wait": WaitParameters(strategy="notify")}, "signals"),
         ({"hardware_counters": True}, "cache misses"),
         ({"realtime": False}, "preempt"),
-        ({"host": HostParameters(time_slice_ns=100_000)}, "time_slice_ns"),
     ],
 )
 def test_what_it_cannot_run_is_refused(more: dict[str, Any], why: str) -> None:

@@ -2,51 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from support.memory import make_control
+from support.simulated import FOR_EVER_NS, NEVER_NS, Scene, burns
 
 from shrimpmx.errors import AgentError, DeadlineError
-from shrimpmx.simulation.fair import WEIGHTS
 from shrimpmx.simulation.host import SimulatedHost
-from shrimpmx.simulation.model import HostModel
-from shrimpmx.simulation.world import Task, World
-
-MODEL = HostModel(poll_ns=10, yield_ns=100, slice_ns=1000, wakeup_ns=500)
-BEGAN_NS = 0
-FOR_EVER_NS = 10**15
-NEVER_NS = 2**63 - 1
-
-Work = Callable[[SimulatedHost], None]
-
-
-class Scene:
-    """A world without agents, and what its tasks note."""
-
-    def __init__(self) -> None:
-        self.control = make_control(["one"], [])
-        self.world = World(self.control, [], MODEL, FOR_EVER_NS)
-        self.notes: list[tuple[str, int]] = []
-
-    def note(self, what: str) -> None:
-        self.notes.append((what, self.control.now_ns()))
-
-    def task(self, name: str, work: Work, cpu: int = 0, nice: int = 0) -> Task:
-        def life(host: SimulatedHost) -> None:
-            work(host)
-            self.note(name)
-
-        return self.world.add(name, cpu, life, WEIGHTS[nice])
-
-    def run(self) -> list[tuple[str, int]]:
-        """To the end of all tasks; when each ended, ns."""
-        self.world.run(lambda: all(task.state == "ended" for task in self.world.tasks))
-        return self.notes
-
-
-def burns(duration_ns: int) -> Work:
-    return lambda host: host.burn(duration_ns)
 
 
 def test_tasks_on_cpus_of_their_own_run_side_by_side() -> None:
@@ -147,7 +107,7 @@ def test_a_task_that_moves_owes_nothing_for_what_it_had_alone() -> None:
 
 def test_what_will_never_happen_ends_the_run_and_names_the_waiting() -> None:
     scene = Scene()
-    scene.world.add("sleeper", 0, lambda host: scene.world.tasks[0].sleep(NEVER_NS), 1024)
+    scene.world.add("sleeper", 0, lambda host: scene.world.tasks[0].sleep(NEVER_NS))
     with pytest.raises(AgentError, match="sleeper sleeps"):
         scene.run()
 

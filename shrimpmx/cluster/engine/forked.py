@@ -44,14 +44,13 @@ from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.pauses import PULSE_S, Pauses
 from shrimpmx.cluster.engine.process import started
 from shrimpmx.cluster.engine.program import ProgramProcess
+from shrimpmx.cluster.engine.real import check_programs, check_scheduler
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.engine.stopped import StoppedProcesses
 from shrimpmx.cluster.engine.tagged import PATIENCE_S, TaggedOutput, TaggedPipe
-from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rank.channel import ControlChannel
-from shrimpmx.cluster.rules import program_problems
 from shrimpmx.cluster.spec import ClusterSpec, check_workloads
 from shrimpmx.errors import (
     AgentError,
@@ -107,6 +106,7 @@ class Forked(Engine):
             raise InputError("a cluster runs from the main thread: its processes die with it")
         check_workloads(spec)
         check_programs(spec)
+        check_scheduler(spec)
         placement = self.place(spec)
         for fault in spec.agent_faults:
             placement.process_index(fault.process)
@@ -146,17 +146,6 @@ def limited_to(cpus: Sequence[int]) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-def check_programs(spec: ClusterSpec) -> None:
-    """InputError if the program of a rank cannot be started."""
-    for number, rank in enumerate(spec.ranks):
-        if not rank.command:
-            continue
-        wait = spec.wait_of(number).strategy
-        for problem in program_problems(wait if wait in spec.waits else ""):
-            raise InputError(problem)
-        check_command(rank.command, rank.launch or Launch())
 
 
 class _Run:

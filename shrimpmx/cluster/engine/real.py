@@ -1,0 +1,28 @@
+"""What real processes on this machine cannot run."""
+
+from __future__ import annotations
+
+from shrimpmx.cluster.launch import Launch, check_command
+from shrimpmx.cluster.rules import program_problems
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.errors import InputError, NotHereError
+
+
+def check_scheduler(spec: ClusterSpec) -> None:
+    """NotHereError if it asks for another scheduler than this machine's."""
+    if spec.host.scheduler != "kernel":
+        raise NotHereError(
+            f"needs --engine simulated: real processes have this machine's scheduler, not "
+            f"{spec.host.scheduler!r}"
+        )
+
+
+def check_programs(spec: ClusterSpec) -> None:
+    """InputError if the program of a rank cannot be started."""
+    for number, rank in enumerate(spec.ranks):
+        if not rank.command:
+            continue
+        wait = spec.wait_of(number).strategy
+        for problem in program_problems(wait if wait in spec.waits else ""):
+            raise InputError(problem)
+        check_command(rank.command, rank.launch or Launch())

@@ -1,0 +1,6 @@
+from shrimpmx.simulation.scheduler import Scheduler
+
+YIELDS: tuple[str, ...]
+
+class GoodnessScheduler(Scheduler):
+    def __init__(self, slice_ns: int, yields: str = "expire") -> None: ...
