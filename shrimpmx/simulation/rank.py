@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from shrimpmx.cluster.engine.memory import RunMemory
@@ -58,19 +59,29 @@ class SimulatedRank:
             with waiter:
                 rank.connect()
                 meet(rank)
-                self._work(rank, host)
+                with self._arrays(rank):
+                    figures = self._work(rank, host)
+                # Copies, which do not lie in the run's memory.
+                found = arrays_of(rank.samples)
+                self.samples = {name: each.copy() for name, each in found.items()}
+                rank.samples.clear()
+                self.report = {"from": plan.name, **figures}
             linger(rank)
         control.set_runner_state(plan.runner, "done")
 
-    def _work(self, rank: Rank, host: SimulatedHost) -> None:
+    def _arrays(self, rank: Rank) -> contextlib.AbstractContextManager[Any]:
+        """Arrays of the work lie where handlers can write into them; other tasks' do not."""
+        heap = rank.heap()
+        return contextlib.nullcontext() if heap is None else heap.use_for_numpy()
+
+    def _work(self, rank: Rank, host: SimulatedHost) -> dict[str, Any]:
         meter = Meter(host, self._plan.runner, self._plan.number == 0, HardwareMeter(False))
         rank.begin = meter.start
         meter.start()
         work = self._spec.function or kind_of(self._run.nic).workloads[self._plan.workload]
         rank.samples.update(work(rank) or {})
-        self.report = {"from": self._plan.name, **meter.read()}
-        self.samples = arrays_of(rank.samples)
         self.counters_before = meter.counters
+        return meter.read()
 
     def _strategy(self) -> Strategy:
         wait = self._plan.wait
