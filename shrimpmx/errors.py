@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import traceback
 from collections.abc import Iterable
 
 # How alike a mistyped name and a known one are at least, 0 to 1: "name" is no "frames" (ours).
@@ -102,6 +103,14 @@ class VmmcError(ShrimpmxError):
     def __init__(self, message: str, status: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+def failure_of(agent: str, error: BaseException) -> AgentError:
+    """What ends a run in which an agent raised `error`; of an error of ours no traceback."""
+    if isinstance(error, ShrimpmxError):
+        return AgentError(f"{agent} failed: {error}", agent)
+    text = "".join(traceback.format_exception(error))
+    return AgentError(f"{agent} failed: {type(error).__name__}: {error}", agent, text)
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:

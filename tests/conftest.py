@@ -14,6 +14,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import hypothesis
 import pytest
+from support.clusters import both_engines  # noqa: F401 (a fixture)
 from support.conditions import patient
 from support.leaks import ProcessState, adopt_orphans, end_children, settled_changes
 

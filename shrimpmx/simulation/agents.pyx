@@ -13,9 +13,8 @@ from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.control cimport Control
 from shrimpmx.simulation.agenda cimport Agenda
 
-import traceback
 
-from shrimpmx.errors import AgentError
+from shrimpmx.errors import failure_of
 
 
 cdef class HandlerCpu:
@@ -122,9 +121,7 @@ cdef class Agents:
             self.noted.mark(one.node)
             self.look(one.node)
         if agent.failure is not None:
-            text = "".join(traceback.format_exception(agent.failure))
-            raise AgentError(
-                f"{agent.name} failed: {agent.failure}", agent.name, text) from agent.failure
+            raise failure_of(agent.name, agent.failure) from agent.failure
         if one.egress != NULL:
             self.ring(<Egress>one.egress)
             if (<Egress>one.egress).full != NO_PROCESS:

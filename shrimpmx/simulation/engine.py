@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from shrimpmx.cluster.engine.agents import make_agents
 from shrimpmx.cluster.engine.engine import Engine
+from shrimpmx.cluster.engine.logs import LOGGER
 from shrimpmx.cluster.engine.plans import ranks_plan
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, check_workloads
-from shrimpmx.errors import AgentError, NotHereError, ShrimpmxError
+from shrimpmx.errors import NotHereError, failure_of
 from shrimpmx.native.perf import usage
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.settings.strategies import WAITING
@@ -141,6 +141,9 @@ class _Run:
                     (agent, wanted.node, cpu)
                     for agent, wanted in zip(made, self._machines(plan), strict=True)
                 ]
+        self.agent_numbers = {
+            agent.name: number for number, (agent, _) in enumerate(placement.agents())
+        }
         deadline_ns = round(spec.deadline_s * 1e9)
         schedulers = schedulers_of(spec.host, model)
         self.world = World(memory.control, agents, model, schedulers, deadline_ns, spec.nodes)
@@ -162,7 +165,7 @@ class _Run:
                 ranks.append(rank)
                 self._add(process, self._life(rank, process.name))
             elif process.role in COMPUTING:
-                self._add(process, self._hog)
+                self._add(process, self._hog(process.agents[0].name, index))
                 self.memory.control.set_runner_state(index, "running")
         return ranks
 
@@ -181,17 +184,18 @@ class _Run:
         def live(host: SimulatedHost) -> None:
             try:
                 rank.live(host)
-            except ShrimpmxError as error:
-                raise AgentError(f"{name} failed: {error}", name) from error
             except Exception as error:
-                text = "".join(traceback.format_exception(error))
-                raise AgentError(f"{name} failed: {error}", name, text) from error
+                raise failure_of(name, error) from error
 
         return live
 
-    def _hog(self, host: SimulatedHost) -> None:
-        while self.memory.control.stop_state() == "no":
-            host.burn(HOG_NS)
+    def _hog(self, agent: str, runner: int) -> Callable[[SimulatedHost], None]:
+        def burn(host: SimulatedHost) -> None:
+            host.count_in(self.agent_numbers[agent], runner)
+            while self.memory.control.stop_state() == "no":
+                host.burn_round(HOG_NS)
+
+        return burn
 
     def run(self) -> ClusterResult:
         control = self.memory.control
@@ -207,6 +211,12 @@ class _Run:
         self.world.run(_all(lambda rank: rank.report is not None, self.ranks))
         self.memory.set_stop("finish")
         self.world.run(_all(lambda task: task.state == "ended", self.world.tasks))
+        LOGGER.info(
+            "simulated %d processes on %d nodes: %.6f s",
+            len(self.placement.processes),
+            self.spec.nodes,
+            control.now_ns() / 1e9,
+        )
         return self._result()
 
     def _result(self) -> ClusterResult:

@@ -7,7 +7,7 @@ from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL
 from shrimpmx.native.notify cimport notify_set_cost
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host
-from shrimpmx.shared.layout cimport COUNTER_progress_calls, COUNTERS_MAX
+from shrimpmx.shared.layout cimport COUNTER_loops, COUNTER_progress_calls, COUNTERS_MAX
 
 from shrimpmx.errors import InputError
 
@@ -55,6 +55,11 @@ cdef class SimulatedHost(Host):
         self.record = self.control.agent(agent)
         self.runner = self.control.runner(runner)
 
+    def burn_round(self, int64_t duration_ns) -> None:
+        """Burn CPU time as a hog does, which counts its rounds."""
+        self.record.counters[COUNTER_loops] += 1
+        self.burn(duration_ns)
+
     def run_on(self, cpus) -> None:
         """The first of them: a task is not moved by the scheduler."""
         (<object>self.task).move(cpus[0])
@@ -64,7 +69,7 @@ cdef class SimulatedHost(Host):
         cdef uint32_t index
         if self.record != NULL:
             for index in range(<uint32_t>COUNTERS_MAX):
-                if index != COUNTER_progress_calls:
+                if index != COUNTER_progress_calls and index != COUNTER_loops:
                     total += <uint64_t>self.record.counters[index]
         return total
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.clusters import ENDLESS, generator_stream, pingpong_pair, run, stream_pair
+from support.clusters import (
+    ENDLESS,
+    generator_stream,
+    on_both_engines,
+    pingpong_pair,
+    run,
+    stream_pair,
+)
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
@@ -31,6 +38,7 @@ def check_conservation(result: ClusterResult) -> None:
         assert counters["irq_wished"] - ended in (0, 1)
 
 
+@on_both_engines
 @pytest.mark.parametrize("wait", ["spin", "block", "spin-block", "sched", "notify"])
 @pytest.mark.parametrize("coalescing", STRATEGIES)
 def test_pingpong(coalescing: str, wait: str) -> None:
@@ -47,6 +55,7 @@ def test_pingpong(coalescing: str, wait: str) -> None:
         assert polls > ITERATIONS, "spinning ranks find most messages themselves"
 
 
+@on_both_engines
 @pytest.mark.parametrize("size_bytes", [0, 4096, 100_000])
 @pytest.mark.parametrize("coalescing", STRATEGIES)
 def test_stream(coalescing: str, size_bytes: int) -> None:
@@ -58,6 +67,7 @@ def test_stream(coalescing: str, size_bytes: int) -> None:
     assert received["irq_raised"] < received["rx_packets"]
 
 
+@on_both_engines
 @pytest.mark.parametrize("coalescing", STRATEGIES)
 def test_a_generators_stream(coalescing: str) -> None:
     host = HostParameters(interrupt_time_ns=4000, packet_cost_ns=800)
@@ -71,6 +81,7 @@ def test_a_generators_stream(coalescing: str) -> None:
     assert received["irq_raised"] < received["rx_packets"]
 
 
+@on_both_engines
 @pytest.mark.parametrize("coalescing", ["irq-suspend", "watchdog"])
 def test_ranks_that_share_a_node_poll_for_each_other(coalescing: str) -> None:
     options = {"iterations": ITERATIONS, "size_bytes": 200, "warmup": 5}

@@ -7,7 +7,14 @@ import os
 from pathlib import Path
 
 import pytest
-from support.clusters import generator_stream, pingpong_pair, run, sixteen_agents, stream_pair
+from support.clusters import (
+    generator_stream,
+    on_both_engines,
+    pingpong_pair,
+    run,
+    sixteen_agents,
+    stream_pair,
+)
 from support.machines import described
 
 from shrimpmx.cluster.engine.forked import Forked
@@ -38,6 +45,7 @@ def pingpong_of_every_size(context: MxRank) -> RankSamples:
     return {}
 
 
+@on_both_engines
 @pytest.mark.parametrize("event_ring", ["lock-free", "reset"])
 @pytest.mark.parametrize("mtu", [1500, 9000])
 def test_every_size_arrives_intact(mtu: int, event_ring: str) -> None:
@@ -53,6 +61,7 @@ def test_every_size_arrives_intact(mtu: int, event_ring: str) -> None:
     assert result.counters["rank0"]["recv_duplicate"] == 0
 
 
+@on_both_engines
 @pytest.mark.parametrize("coalescing", PAPER_COALESCING_NAMES)
 def test_the_generator_feeds_one_node(coalescing: str) -> None:
     result = run(generator_stream(2000, wait=BLOCK, nic=NicParameters(coalescing=coalescing)))
@@ -63,6 +72,7 @@ def test_the_generator_feeds_one_node(coalescing: str) -> None:
     assert result.placement.processes[0].name == "nic"
 
 
+@on_both_engines
 def test_a_handler_that_cannot_keep_up_gives_way() -> None:
     host = HostParameters(irq_budget=1, irq_demote_after=1)
     result = run(generator_stream(2000, wait=BLOCK, host=host))
@@ -71,6 +81,7 @@ def test_a_handler_that_cannot_keep_up_gives_way() -> None:
     assert result.counters["rank0"]["recv_messages"] >= 2000
 
 
+@on_both_engines
 def test_a_stream_arrives_in_order_and_whole() -> None:
     result = run(stream_pair(3000, 64, wait=BLOCK, nic=NicParameters(coalescing="stream")))
     assert result.samples["rank1"]["count"].tolist() == [3000]
@@ -106,6 +117,7 @@ def test_at_normal_priority() -> None:
     assert any("as asked" in note for note in result.placement.notes)
 
 
+@on_both_engines
 def test_company_burns_cpu_beside_the_ranks() -> None:
     company = (CompanionSpec(0), CompanionSpec(1, kind="nice"))
     result = run(pingpong_pair(wait=BLOCK, companions=company))
@@ -114,6 +126,7 @@ def test_company_burns_cpu_beside_the_ranks() -> None:
     assert result.counters["rank1"]["recv_messages"] == 55
 
 
+@on_both_engines
 def test_nothing_is_lost_on_a_link_that_loses() -> None:
     faults = LinkFaults(loss=0.05, duplicate=0.05, reorder=0.05, seed=3)
     mx = MxParameters(resend_delay_ns=5_000_000, ack_delay_ns=1_000_000)
@@ -138,6 +151,7 @@ class Broken(Policy):
         raise ZeroDivisionError("my own mistake")
 
 
+@on_both_engines
 def test_a_users_policy_decides() -> None:
     result = run(pingpong_pair(wait=BLOCK, policy=lambda index: Every()))
     nic = result.counters["node0.nic"]
@@ -159,6 +173,7 @@ def test_a_users_policy_is_made_for_each_rx_queue() -> None:
         run(ClusterSpec(**spec, policy=lambda index: shared))  # type: ignore[arg-type]
 
 
+@on_both_engines
 def test_a_users_policy_that_raises_ends_the_run_with_its_traceback() -> None:
     with pytest.raises(
         AgentError, match=r"nic failed: ZeroDivisionError: my own mistake"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.clusters import pingpong_pair, run
+from support.clusters import on_both_engines, pingpong_pair, run
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.settings.nic import NicParameters
@@ -43,6 +43,7 @@ def check_account(account: dict[str, int], wait: str) -> None:
     assert account["system_calls"] == account["yields"] + account["blocks"]
 
 
+@on_both_engines
 @pytest.mark.parametrize("coalescing", PAPER_COALESCING_NAMES)
 @pytest.mark.parametrize("wait", PAPER_WAIT_NAMES)
 def test_pair(wait: str, coalescing: str) -> None:

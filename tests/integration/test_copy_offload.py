@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.clusters import pingpong_pair, run
+from support.clusters import on_both_engines, pingpong_pair, run
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.settings.host import HostParameters
@@ -20,6 +20,7 @@ def exchange(coalescing: str, copy_offload: bool, cores: int = 1) -> ClusterResu
     return run(pingpong_pair(ITERATIONS, SIZE_BYTES, WARMUP, host=host, nic=nic))
 
 
+@on_both_engines
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("coalescing", ["disabled", "stream"])
 def test_the_dma_agents_copy(coalescing: str, cores: int) -> None:
@@ -38,6 +39,7 @@ def test_the_dma_agents_copy(coalescing: str, cores: int) -> None:
         assert told == ITERATIONS + WARMUP
 
 
+@on_both_engines
 def test_without_offload_there_is_no_dma_agent() -> None:
     result = exchange("stream", False)
     assert not [name for name in result.counters if name.endswith(".dma")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.clusters import run
+from support.clusters import on_both_engines, run
 
 from shrimpmx.results.metrics import METRICS, Outcome
 from shrimpmx.settings.sentences import validation_sentence
@@ -49,6 +49,7 @@ def test_all_invalid_packets_are_dropped_by_the_handler(coalescing: str) -> None
     assert METRICS["other_delay"].compute(outcome) == ("no packet of another protocol was received")
 
 
+@on_both_engines
 def test_another_protocol_beside_the_stream() -> None:
     work = {"iterations": 20_000, "other_rate": 200_000, "other_bytes": 400}
     spec = cluster_spec(point("stream", **work), 1)

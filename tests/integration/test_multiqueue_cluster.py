@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.clusters import run
+from support.clusters import on_both_engines, run
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
@@ -82,6 +82,7 @@ def off_the_diagonal(result: ClusterResult) -> int:
     )
 
 
+@on_both_engines
 @pytest.mark.parametrize("coalescing", ["disabled", "timeout", "open-mx", "stream"])
 def test_each_endpoint_is_handled_on_the_core_of_its_queue(coalescing: str) -> None:
     nic = NicParameters(rx_queues=CORES, coalescing=coalescing)
@@ -93,6 +94,7 @@ def test_each_endpoint_is_handled_on_the_core_of_its_queue(coalescing: str) -> N
     assert all(count > 0 for count in received(result, "recv_at_process"))
 
 
+@on_both_engines
 def test_three_queues_share_four_endpoints() -> None:
     nic = NicParameters(rx_queues=3, coalescing="open-mx")
     result = run(streams(nic=nic, host=HostParameters(cores=CORES)))
@@ -100,6 +102,7 @@ def test_three_queues_share_four_endpoints() -> None:
     assert received(result, "handover_endpoint") == [0] * CORES
 
 
+@on_both_engines
 def test_opening_an_endpoint_moves_its_process_to_the_core_of_its_queue() -> None:
     spec = streams(
         core=0,
@@ -113,6 +116,7 @@ def test_opening_an_endpoint_moves_its_process_to_the_core_of_its_queue() -> Non
     assert all(count > 0 for count in received(result, "recv_at_process"))
 
 
+@on_both_engines
 def test_one_queue_round_robin_hands_everything_over() -> None:
     host = HostParameters(cores=CORES)
     result = run(streams(nic=NicParameters(coalescing="disabled"), host=host))
@@ -121,6 +125,7 @@ def test_one_queue_round_robin_hands_everything_over() -> None:
     assert sum(received(result, "handover_event")) > 0
 
 
+@on_both_engines
 def test_a_hash_that_knows_ip_only_sends_all_to_the_first_queue() -> None:
     nic = NicParameters(rx_queues=CORES, steering="rss", coalescing="open-mx")
     result = run(streams(nic=nic, host=HostParameters(cores=CORES)))
@@ -128,6 +133,7 @@ def test_a_hash_that_knows_ip_only_sends_all_to_the_first_queue() -> None:
     assert off_the_diagonal(result) == 0
 
 
+@on_both_engines
 @pytest.mark.parametrize(("cpus", "takers"), [("", (0, 1, 2, 3)), ("1,3", (1, 3, 1, 3))])
 def test_software_steering_hands_packets_to_its_cores(cpus: str, takers: tuple[int, ...]) -> None:
     nic = NicParameters(steering="rps", coalescing="open-mx")
@@ -139,6 +145,7 @@ def test_software_steering_hands_packets_to_its_cores(cpus: str, takers: tuple[i
     assert [sum(row) > 0 for row in result.interrupts[1]] == [True, False, False, False]
 
 
+@on_both_engines
 def test_queues_follow_the_processes() -> None:
     nic = NicParameters(rx_queues=CORES, steering="arfs", coalescing="open-mx")
     result = run(streams(apart=1, nic=nic, host=HostParameters(cores=CORES)))
@@ -151,6 +158,7 @@ def test_queues_follow_the_processes() -> None:
     assert sum(received(result, "recv_at_process")) > sum(received(result, "handover_event"))
 
 
+@on_both_engines
 @pytest.mark.parametrize("copy_offload", [False, True])
 @pytest.mark.parametrize("steering", ["endpoint", "arfs"])
 def test_large_messages_arrive_whole_over_several_queues(steering: str, copy_offload: bool) -> None:

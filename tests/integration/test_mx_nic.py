@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 
 import pytest
-from support.clusters import ENDLESS, generator_stream, pingpong_pair, run, stream_pair
+from support.clusters import (
+    ENDLESS,
+    generator_stream,
+    on_both_engines,
+    pingpong_pair,
+    run,
+    stream_pair,
+)
 from support.machines import described
 
 from shrimpmx.cluster.engine.result import ClusterResult
@@ -30,6 +37,7 @@ def assert_no_interrupt(result: ClusterResult) -> None:
         assert not name.partition(".")[2].startswith("irq")
 
 
+@on_both_engines
 @pytest.mark.parametrize("wait", ["spin", "block"])
 @pytest.mark.parametrize("size_bytes", [0, 100, 4096, 32768, 1 << 20])
 def test_a_pingpong_of_any_size(size_bytes: int, wait: str) -> None:
@@ -45,6 +53,7 @@ def test_a_pingpong_of_any_size(size_bytes: int, wait: str) -> None:
     assert_no_interrupt(result)
 
 
+@on_both_engines
 @pytest.mark.parametrize("size_bytes", [64, 4096, 300_000])
 def test_a_stream_arrives_in_order_and_whole(size_bytes: int) -> None:
     count = 1000 if size_bytes < 100_000 else 30
@@ -54,6 +63,7 @@ def test_a_stream_arrives_in_order_and_whole(size_bytes: int) -> None:
     assert_no_interrupt(result)
 
 
+@on_both_engines
 def test_nothing_is_lost_on_a_link_that_loses() -> None:
     faults = LinkFaults(loss=0.05, duplicate=0.05, reorder=0.05, seed=3)
     mx = MxParameters(resend_delay_ns=5_000_000, ack_delay_ns=1_000_000)
@@ -66,6 +76,7 @@ def test_nothing_is_lost_on_a_link_that_loses() -> None:
     assert result.counters["node0.nic"]["link_lost"] > 0
 
 
+@on_both_engines
 def test_the_generator_feeds_a_native_mx_nic() -> None:
     result = run(generator_stream(2000, wait=BLOCK, nic=MX_NIC))
     assert result.counters["rank0"]["recv_messages"] >= 2000
@@ -73,6 +84,7 @@ def test_the_generator_feeds_a_native_mx_nic() -> None:
     assert_no_interrupt(result)
 
 
+@on_both_engines
 def test_several_ranks_of_a_node_share_its_nic() -> None:
     options = {"iterations": 30, "warmup": 0, "size_bytes": 20_000}
     ranks = tuple(

@@ -7,7 +7,7 @@ Each sender streams to a receiver of its own by shared memory. Every message arr
 from __future__ import annotations
 
 import pytest
-from support.clusters import run
+from support.clusters import on_both_engines, run
 
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.settings.host import HostParameters
@@ -17,6 +17,7 @@ PAIRS, COUNT = 3, 2000
 SENDERS, RECEIVERS = 0, 1  # cores
 
 
+@on_both_engines
 @pytest.mark.parametrize("event_ring", ["lock-free", "reset"])
 @pytest.mark.parametrize(("size_bytes", "kind"), [(0, "tiny"), (128, "small"), (9000, "rndv")])
 def test_events_are_delivered_to_each_receiver(size_bytes: int, kind: str, event_ring: str) -> None:

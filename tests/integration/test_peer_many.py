@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from support.clusters import run
+from support.clusters import on_both_engines, run
 from support.peer import data, switches
 
 from shrimpmx.cluster.nics.mx_rank import MxRank
@@ -80,6 +80,7 @@ def many(context: MxRank) -> RankSamples:
     return {"count": np.array([COUNT], np.int64)}
 
 
+@on_both_engines
 @pytest.mark.parametrize("path", ["native", "shared"])
 def test_thousands_of_messages(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(WORKLOADS, "omx_many", many)

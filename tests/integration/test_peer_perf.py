@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from support.clusters import run
+from support.clusters import on_both_engines, run
 from support.peer import data
 
 from shrimpmx.cluster.nics.mx_rank import MxRank
@@ -88,6 +88,7 @@ def check_wait(strategy: str, account: dict[str, int]) -> None:
     assert account["waits"] > 0
 
 
+@on_both_engines
 @pytest.mark.parametrize(
     ("mode", "strategy"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.clusters import pingpong_pair, run, stream_pair
+from support.clusters import on_both_engines, pingpong_pair, run, stream_pair
 
 from shrimpmx.settings.wait import WaitParameters
 
@@ -11,6 +11,7 @@ SIZES = [0, 32, 128, 4096, 32_768, 65_536, 1 << 20]
 BLOCK = WaitParameters(strategy="block")
 
 
+@on_both_engines
 @pytest.mark.parametrize("size_bytes", SIZES)
 def test_pingpong(size_bytes: int) -> None:
     result = run(pingpong_pair(50, size_bytes, warmup=10, wait=BLOCK))
@@ -22,6 +23,7 @@ def test_pingpong(size_bytes: int) -> None:
         assert result.counters[rank]["sent_large"] == (60 if size_bytes > 32_768 else 0)
 
 
+@on_both_engines
 @pytest.mark.parametrize("size_bytes", SIZES)
 def test_stream(size_bytes: int) -> None:
     count = 1000 if size_bytes < 65_536 else 100

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.clusters import run
+from support.clusters import on_both_engines, run
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.nics.mx_rank import MxRank
@@ -92,6 +92,7 @@ def test_a_process_is_on_the_cpu_of_its_core(
         assert result.counters[f"rank{number}"]["moves"] == CORES - 1
 
 
+@on_both_engines
 def test_bound_to_its_queues_core_a_rank_shares_nothing_with_another_core() -> None:
     result = result_of(
         cluster={"pairs": CORES, "rank_core": 1},
@@ -111,6 +112,7 @@ def test_bound_to_its_queues_core_a_rank_shares_nothing_with_another_core() -> N
         assert result.counters[f"rank{rank}"]["moves"] == 0
 
 
+@on_both_engines
 def test_bound_elsewhere_every_event_goes_to_another_core() -> None:
     result = result_of(cluster={"pairs": 2}, nic={"rx_queues": 2}, mx={"process_binding": "3+2"})
     handed = counted(result, "handover_event")
@@ -135,6 +137,7 @@ def test_a_binding_file_puts_each_rank_on_the_cores_of_its_mask(tmp_path: Path) 
         result_of(mx={"process_binding": f"file:{path}"})
 
 
+@on_both_engines
 @pytest.mark.parametrize(("every", "moves"), [(MESSAGES, 0), (10, 4), (7, 7)])
 def test_ranks_move_and_no_message_is_damaged(every: int, moves: int) -> None:
     result = result_of(workload={"move_every": every, "size_bytes": 3000})
@@ -154,6 +157,7 @@ def test_a_core_that_a_rank_cannot_move_to_ends_the_run_with_one_sentence(
         result_of(workload={"move_every": 10, "size_bytes": 50_000})
 
 
+@on_both_engines
 def test_with_arfs_the_queue_follows_a_rank_that_moves() -> None:
     moving = {"move_every": 10}
     stays = result_of(nic={"rx_queues": CORES}, workload=moving)
@@ -166,11 +170,13 @@ def test_with_arfs_the_queue_follows_a_rank_that_moves() -> None:
     assert follows.counters["rank0"]["moves"] == follows.counters["rank1"]["moves"] == 4
 
 
+@on_both_engines
 def test_ranks_move_on_native_mx_too() -> None:
     result = result_of(nic={"nic_kind": "mx"}, workload={"move_every": 10})
     assert result.counters["rank0"]["moves"] == result.counters["rank1"]["moves"] == 4
 
 
+@on_both_engines
 @pytest.mark.parametrize("kind", ["pingpong", "stream"])
 def test_pairs_work_side_by_side_over_ethernet(kind: str) -> None:
     groups = {"cluster": {"pairs": 3}, "wait": {"strategy": "block"}}

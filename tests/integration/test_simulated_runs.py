@@ -99,13 +99,17 @@ def test_a_program_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path
 
 @pytest.mark.parametrize("size_bytes", [0, 100, 5000, 200_000])
 def test_both_engines_count_the_same_packets(size_bytes: int) -> None:
-    """Of what neither time nor order can change: packets by type, and messages."""
+    """Of what neither time nor order can change: packets by type, and where messages lie."""
     nic = NicParameters(coalescing="open-mx")
     spec = pingpong_pair(20, size_bytes, nic=nic, wait=WaitParameters(strategy="block"))
     real, simulated = run(spec), Simulated().run(replace(spec))
     for rank in ("rank0", "rank1"):
         counted = [
-            {name: each for name, each in result.worked(rank).items() if name.startswith("send_")}
+            {
+                name: each
+                for name, each in result.worked(rank).items()
+                if name.startswith(("send_", "memory_"))
+            }
             for result in (real, simulated)
         ]
         # Delayed acknowledgements are a matter of time.

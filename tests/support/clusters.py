@@ -1,20 +1,25 @@
-"""Small clusters of real processes for tests."""
+"""Small clusters for tests, of real processes unless a test asks for both engines."""
 
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from shrimpmx.cluster.engine.forked import LOGGER, Forked
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
-from shrimpmx.errors import AgentError
+from shrimpmx.errors import AgentError, NotHereError
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.simulation.engine import Simulated
 from support.conditions import patient
 
+Engine: Any = Forked
 # Longer than any test lives: for runs that something else ends.
 ENDLESS = 100_000_000
 # A spinning process that shares its CPU with strangers waits for a tick per message.
@@ -55,9 +60,25 @@ def sixteen_agents() -> ClusterSpec:
     )
 
 
+@pytest.fixture(params=["forked", "simulated"])
+def both_engines(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The test runs once on each engine: run() takes the one whose name this is."""
+    if request.param == "simulated":
+        monkeypatch.setattr(sys.modules[__name__], "Engine", Simulated)
+    return str(request.param)
+
+
+on_both_engines = pytest.mark.usefixtures("both_engines")
+
+
 def run(spec: ClusterSpec, deadline_s: float = DEADLINE_S, **more: Any) -> ClusterResult:
-    """Run it once."""
-    return Forked(**more).run(replace(spec, deadline_s=patient(deadline_s)))
+    """Run it once; what the engine cannot run is skipped."""
+    try:
+        return Engine(**more).run(replace(spec, deadline_s=patient(deadline_s)))
+    except NotHereError as error:
+        if Engine is Forked:
+            raise
+        pytest.skip(str(error))
 
 
 def run_until_killed(spec: ClusterSpec) -> tuple[AgentError, float]:
