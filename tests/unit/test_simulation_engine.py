@@ -72,7 +72,7 @@ def test_a_policy_that_fails_ends_the_run_with_the_name_of_its_nic() -> None:
             raise ValueError("no good")
 
     spec = replace(pair(), policy=lambda _node: Fails(), policy_name="mine")
-    with pytest.raises(AgentError, match=r"node\d.nic failed: no good") as caught:
+    with pytest.raises(AgentError, match=r"node\d.nic failed: ValueError: no good") as caught:
         simulated(spec)
     assert "ValueError" in caught.value.traceback
 
@@ -143,7 +143,7 @@ def test_a_rank_that_fails_ends_the_run_with_its_name() -> None:
         raise ValueError("no good")
 
     ranks = (RankSpec(0, "idle", function=work), RankSpec(1, "idle"))
-    with pytest.raises(AgentError, match="rank0 failed: no good") as caught:
+    with pytest.raises(AgentError, match="rank0 failed: ValueError: no good") as caught:
         simulated(ClusterSpec(ranks=ranks, wait=WaitParameters(strategy="block")))
     assert "ValueError" in caught.value.traceback
 
