@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import functools
 import sys
+from typing import TYPE_CHECKING
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.errors import InputError
 from shrimpmx.native.cores import processes_visible
-from shrimpmx.study.sweep import Beside
-from shrimpmx.study.workers import measured_beside
+
+if TYPE_CHECKING:
+    from shrimpmx.study.sweep import Beside
 
 ENGINES = ("forked", "simulated")
 
@@ -48,6 +50,8 @@ def runs_beside(options: argparse.Namespace) -> Beside | None:
     """What makes runs beside each other, as --workers says; None: they follow each other."""
     if options.workers == 1:
         return None
+    from shrimpmx.study.workers import measured_beside
+
     return functools.partial(measured_beside, workers=options.workers)
 
 
