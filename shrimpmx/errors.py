@@ -73,6 +73,10 @@ class DeadlineError(AgentError):
     """A run did not end within its deadline."""
 
 
+class DeadlockError(AgentError):
+    """All wait for what will never happen."""
+
+
 class NeverReportedError(DeadlineError):
     """A run did not end since a user's policy let packets wait: more time would not help."""
 

@@ -132,7 +132,8 @@ class ClusterSpec:
     `deadline_s`: seconds after which the run is given up; FOREVER_S: never. `silence_s`: seconds
     after which MPI ranks that all wait are reported; 0: never. `profiles`: the directory for
     profiles of MPI ranks; "": none. `allowed_cpus`: CPUs of the machine that it may use; empty:
-    all that the caller may.
+    all that the caller may. `compute`: what programs compute between their calls on simulated
+    hosts: "none", "measured", times `compute_factor`, or ns for each call.
     """
 
     ranks: tuple[RankSpec, ...]
@@ -165,6 +166,8 @@ class ClusterSpec:
     silence_s: float = 0.0
     profiles: str = ""
     allowed_cpus: tuple[int, ...] = ()
+    compute: str | int = "none"
+    compute_factor: float = 1.0
     binding: Binding = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

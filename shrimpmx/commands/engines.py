@@ -15,23 +15,29 @@ from shrimpmx.native.cores import processes_visible
 if TYPE_CHECKING:
     from shrimpmx.study.sweep import Beside
 
-ENGINES = ("forked", "simulated")
+REAL, SIMULATED = "forked", "simulated"
+ENGINES = (REAL, SIMULATED)
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """Declare --engine and --workers."""
-    parser.add_argument(
-        "--engine",
-        choices=ENGINES,
-        default=ENGINES[0],
-        help="real processes on this machine (forked), or emulated hosts under a virtual clock",
-    )
+    add_engine_option(parser)
     parser.add_argument(
         "--workers",
         type=int,
         default=1,
         metavar="N",
         help="simulate N points beside each other (1)",
+    )
+
+
+def add_engine_option(parser: argparse.ArgumentParser) -> None:
+    """Declare --engine."""
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default=ENGINES[0],
+        help="real processes on this machine (forked), or emulated hosts under a virtual clock",
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from pydantic import BaseModel
 
 from shrimpmx.cluster.spec import FOREVER_S
+from shrimpmx.commands.engines import REAL, add_engine_option
 from shrimpmx.errors import InputError
 from shrimpmx.results.json_file import json_place
 from shrimpmx.settings.assignments import assigned, split_setting
@@ -24,6 +25,8 @@ NODES = 2
 CORES_MAX = 64
 SILENCE_S = 10.0
 PULL_FRAMES = 4 * 32  # frames of one pull in flight: blocks times frames of a block (Open-MX)
+# Emulated cores have no other ranks but those that are put there.
+SIMULATED_WAIT = "spin-block"
 # Settings that options stand for.
 OPTIONS = {
     "workload": "PROGRAM",
@@ -75,6 +78,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         "exit code is that of the first rank that fails.",
     )
     add_cluster_options(parser)
+    add_engine_option(parser)
     _add_output_options(parser)
     parser.add_argument(
         "--report",
@@ -171,7 +175,7 @@ def point_of(options: argparse.Namespace) -> Point:
     given = made.parameters
     chosen = {
         "cores": cores_of(options, given),
-        "wait": _wait(options.n, given),
+        "wait": _wait(options.n, given) if options.engine == REAL else SIMULATED_WAIT,
         **limits_of(options.n, given),
         **given,
     }

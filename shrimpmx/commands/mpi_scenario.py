@@ -45,6 +45,8 @@ def run_and_keep(options: argparse.Namespace, point: Point, executor: ProgramExe
         prober=lambda _cpus: (ANY, None),  # two processes that would delay the program's start
         retries=0,  # what it did beside its messages would be done twice
         changes=options.settings,
+        engine=executor.engine.describe(),
+        cpus=executor.engine.cpus(),
     )
     try:
         sweep.run()

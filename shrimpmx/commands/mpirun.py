@@ -56,7 +56,7 @@ def _run(options: argparse.Namespace) -> int:
     launch = launch_of(options)
     check_command(options.words, launch)
     library_path()
-    engine = chosen_engine()
+    engine = chosen_engine(options.engine)
     executor = ProgramExecutor(
         engine,
         Clusters(engine, costs=_costs(point, engine)),
@@ -95,9 +95,9 @@ def _costs(point: Point, engine: Engine) -> Costs | None:
     """This machine's costs, if the program's cluster depends on them."""
     if not needed_costs([point]):
         return None
-    from shrimpmx.study.machine_costs import machine_costs
+    from shrimpmx.commands.sweeping import costs_for
 
-    return machine_costs([point], engine)
+    return costs_for([point], None, engine)
 
 
 def _make_profiles(directory: Path) -> None:

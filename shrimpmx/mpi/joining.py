@@ -25,8 +25,8 @@ class Joined:
     """A process in its world.
 
     `partners`, by rank, has the endpoint itself too; `nodes`: the node of each rank; `runners`:
-    the record of each rank's process in `control`, none in a world of one. `signals`: it waits by
-    signals, which serve one thread. `kept`: what has to live as long as the process.
+    the record of each rank's process in `control`, none in a world of one. `one_thread`: how it
+    waits serves one thread at a time. `kept`: what has to live as long as the process.
     """
 
     rank: int
@@ -35,7 +35,7 @@ class Joined:
     nodes: list[int]
     control: Control
     runners: list[int] = field(default_factory=list)
-    signals: bool = False
+    one_thread: bool = False
     kept: tuple[Any, ...] = ()
 
 
@@ -63,7 +63,7 @@ def _member(session: RankSession) -> Joined:
         [other.node for other in plan.ranks],
         rank.control,
         [other.runner for other in plan.ranks],
-        rank.waiter.strategy.uses_signals,
+        rank.waiter.strategy.uses_signals or rank.host.metered,
         (session, rank),
     )
 

@@ -67,13 +67,13 @@ cdef void begin() noexcept nogil:
         add_counters(-1)
     shared_lock_give(&run.lock)
     add_usage(-1)
-    mine.elapsed_ns -= (<EndpointCore>world.core).host.now_c()
+    mine.elapsed_ns -= (<EndpointCore>world.core).host.program_now_ns()
 
 
 cdef void end() noexcept nogil:
     """The clock first."""
     cdef run_section *run = control_run_section(header)
-    mine.elapsed_ns += (<EndpointCore>world.core).host.now_c()
+    mine.elapsed_ns += (<EndpointCore>world.core).host.program_now_ns()
     add_usage(1)
     shared_lock_take(&run.lock)
     run.ranks -= 1
@@ -84,6 +84,9 @@ cdef void end() noexcept nogil:
 
 cdef void add_usage(int sign) noexcept nogil:
     cdef rusage used
+    if (<EndpointCore>world.core).host.metered:
+        mine.user_ns += sign * (<EndpointCore>world.core).host.cpu_ns()
+        return
     getrusage(RUSAGE_SELF, &used)
     mine.user_ns += sign * nanoseconds(used.ru_utime)
     mine.system_ns += sign * nanoseconds(used.ru_stime)

@@ -74,7 +74,7 @@ cdef extern from "<pthread.h>" nogil:
     pthread_t pthread_self() noexcept
     int pthread_equal(pthread_t one, pthread_t other) noexcept
 
-# The thread level that MPI_Init_thread provides: a waiting strategy by signals serves one thread.
+# The thread level that MPI_Init_thread provides; how a rank waits may serve one thread only.
 provided = MPI_THREAD_MULTIPLE
 
 # Between two looks at the other ranks while this one has finished, ns.
@@ -105,7 +105,7 @@ def begin(joined, size_t called=0):
     another begins or goes on: the capsule of the table of functions. `called`: see shown_start.
     """
     global level, main_thread, provided
-    provided = level = MPI_THREAD_SERIALIZED if joined.signals else MPI_THREAD_MULTIPLE
+    provided = level = MPI_THREAD_SERIALIZED if joined.one_thread else MPI_THREAD_MULTIPLE
     main_thread = pthread_self()
     bind(joined, called)
     group_start()
@@ -224,6 +224,8 @@ cdef void world_wait(found_function found, awaited_function awaiting,
             _exit(1)  # another rank has failed, and the supervisor says so
         shown_write(awaiting, context, not is_shown)
         is_shown = True
+        if (<EndpointCore>world.core).host.metered:
+            limit_ns = NEVER_NS  # nothing looks at it again before something happens
     if is_shown:
         shown_clear()
     shown_add((<EndpointCore>world.core).library.now_ns - began_ns)
@@ -301,7 +303,7 @@ cdef int get_processor_name(char *name, int *length) noexcept nogil:
 
 
 cdef double wtime() noexcept nogil:
-    return (<EndpointCore>world.core).host.now_c() * 1e-9
+    return (<EndpointCore>world.core).host.program_now_ns() * 1e-9
 
 
 cdef double wtick() noexcept nogil:

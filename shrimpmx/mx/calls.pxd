@@ -28,9 +28,13 @@ cdef inline void call_enter(EndpointCore core) noexcept nogil:
     """Takes the lock; the caller may have the GIL, since no holder waits for it here."""
     if not compare_exchange_u32(&core.library.lock.word, 0, 1):
         lock_again(core.library)
+    if core.host.metered:
+        core.host.call_begins()
 
 
 cdef inline void call_leave(EndpointCore core) noexcept nogil:
+    if core.host.metered:
+        core.host.call_ends()
     lock_leave(core.library)
 
 

@@ -208,6 +208,8 @@ cdef class EndpointCore:
         if not self.library.opened:
             lock_leave(self.library)
             self.check_open()
+        if self.host.metered:
+            self.host.call_begins()
         return 0
 
     cdef int check_open(self) except -1:
@@ -217,6 +219,8 @@ cdef class EndpointCore:
         return 0
 
     cdef int leave(self) except -1:
+        if self.host.metered:
+            self.host.call_ends()
         lock_leave(self.library)
         if lock_forgotten(self.library):
             reap_forgotten(self.library)
@@ -230,6 +234,8 @@ cdef class EndpointCore:
         cdef int taken = progress(self.library)
         if taken == 0:
             self.stop_looking()
+            if self.host.metered:
+                self.host.looked_in_vain()
         return taken
 
     cdef void stop_looking(self) noexcept nogil:

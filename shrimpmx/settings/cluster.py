@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from shrimpmx.settings.declared import Declared
+from shrimpmx.settings.declared import Declared, Nanoseconds
 
 NODES_MAX = 1024
 DEADLINE_MAX_S = 3600.0
@@ -58,6 +58,14 @@ class ClusterParameters(Declared):
         "any",
         description="how far the CPU of a rank is from that of its interrupts: the same, one that "
         "shares a cache, one of the same package, one of another (multiqueue, 4.1)",
+    )
+    compute: Literal["none", "measured"] | Nanoseconds = Field(
+        "none",
+        description="what a program computes between its calls, on simulated hosts: nothing, the "
+        "CPU time of its thread, which differs from run to run, or so many ns for each call",
+    )
+    compute_factor: float = Field(
+        1.0, gt=0, le=1e6, description="CPU time of a simulated host for one measured here"
     )
     hardware_counters: bool = Field(
         False, description="count cache references and misses of each process, where the CPU does"

@@ -201,6 +201,11 @@ cdef class Control:
     # -- reading ------------------------------------------------------
 
     @property
+    def is_virtual(self):
+        """Whether the run's clock is virtual: CPUs are none of this machine's."""
+        return self.header.clock.kind == CLOCK_KIND_VIRTUAL
+
+    @property
     def runners_count(self):
         """Number of processes."""
         return self.header.runners_count

@@ -11,6 +11,7 @@ cdef class Host:
     cdef const Clock *clock
     cdef readonly bint moves         # time passes in its operations; else they fail
     cdef bint runs_python            # ... in which Python code sees signals such as Ctrl-C
+    cdef readonly bint metered       # calls of a library tell it where they begin and end
     cdef bint failed
     cdef object failure              # the exception by which an operation failed
 
@@ -32,6 +33,12 @@ cdef class Host:
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil
     # CPU time that the calling thread has used.
     cdef int64_t cpu_ns(self) noexcept nogil
+    # The clock as a program reads it that may do nothing else.
+    cdef int64_t program_now_ns(self) noexcept nogil
+    # -- where `metered`: a call begins; it has looked for something in vain; it ends.
+    cdef void call_begins(self) noexcept nogil
+    cdef void looked_in_vain(self) noexcept nogil
+    cdef void call_ends(self) noexcept nogil
 
     # InputError if a cost of the emulated host could not be charged.
     cdef int check_cost(self, int64_t cost_ns) except -1

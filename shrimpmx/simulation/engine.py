@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.cluster.engine.agents import make_agents
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import LOGGER
 from shrimpmx.cluster.engine.plans import ranks_plan
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan, place
+from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, check_workloads
-from shrimpmx.errors import NotHereError, failure_of
-from shrimpmx.native.perf import usage
+from shrimpmx.errors import InputError, NotHereError, failure_of
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.settings.strategies import WAITING
-from shrimpmx.shared.agent import Agent
 from shrimpmx.simulation.host import SimulatedHost
+from shrimpmx.simulation.machines import Machines, all_of
 from shrimpmx.simulation.memory import PrivateMemory
 from shrimpmx.simulation.model import HostModel
+from shrimpmx.simulation.programs import run_programs
 from shrimpmx.simulation.rank import SimulatedRank
-from shrimpmx.simulation.schedulers import schedulers_of
-from shrimpmx.simulation.world import World
-
-# Of one piece of a hog's computing, ns; it is no limit of anything.
-HOG_NS = 1_000_000
-# Hardware, which needs no CPU of a host.
-HARDWARE = ("nic", "generator", "mx")
-# The ranks are one application.
-RANKS_GANG = 0
-# Their work is a task's, not a step of an agent.
-COMPUTING = ("hog", "spinner")
 
 
 class Simulated(Engine):
@@ -71,6 +59,8 @@ class Simulated(Engine):
         check_workloads(spec)
         check_simulated(spec)
         placement = self.place(spec)
+        if any(rank.command for rank in spec.ranks):
+            return run_programs(spec, placement, self.model)
         memory = PrivateMemory(spec, placement, RunIdentity.of_this_process(), Path(os.devnull))
         try:
             made = _Run(spec, placement, memory, self.model)
@@ -86,8 +76,13 @@ class Simulated(Engine):
 def check_simulated(spec: ClusterSpec) -> None:
     """NotHereError if the simulated engine cannot run it yet."""
     problem = ""
-    if any(rank.command for rank in spec.ranks):
-        problem = "runs workloads, not programs"
+    programs = [bool(rank.command) for rank in spec.ranks]
+    if any(programs) and not all(programs):
+        problem = "runs programs as all of the ranks, or none"
+    elif any(programs) and spec.survive:
+        problem = "ends with the first program that fails"
+    elif spec.profiles:
+        problem = "has a clock that py-spy does not see"
     elif spec.kind.vmmc:
         problem = "has no vmmc NIC"
     elif spec.agent_faults:
@@ -102,6 +97,8 @@ def check_simulated(spec: ClusterSpec) -> None:
         problem = "counts no cache misses"
     if problem:
         raise NotHereError(f"needs --engine forked: the simulated engine {problem}")
+    if spec.compute != "none" and not any(programs):
+        raise InputError("compute is for programs: these ranks run a workload, without compute")
 
 
 def _signals(spec: ClusterSpec, number: int) -> bool:
@@ -109,76 +106,30 @@ def _signals(spec: ClusterSpec, number: int) -> bool:
     return wait in WAITING and "notify" in wait
 
 
-def _all(holds: Callable[[Any], bool], things: Iterable[Any]) -> Callable[[], bool]:
-    """Tells whether `holds`, once it does so for good, does so of all things; each is asked about
-    until then only.
-    """
-    left = list(things)
-
-    def all_hold() -> bool:
-        while left and holds(left[-1]):
-            left.pop()
-        return not left
-
-    return all_hold
-
-
 class _Run:
-    """One run."""
+    """One run of workloads, in this process."""
 
     def __init__(
         self, spec: ClusterSpec, placement: Placement, memory: PrivateMemory, model: HostModel
     ) -> None:
         self.spec, self.placement, self.memory = spec, placement, memory
-        agents: list[tuple[Agent, int, int | None]] = []
-        self.process_of: list[str] = []  # of each agent, its process
-        for plan in placement.processes:
-            if plan.role not in ("rank", *COMPUTING):
-                cpu = None if plan.role in HARDWARE else plan.cpu
-                made = make_agents(spec, placement, plan, memory)
-                self.process_of += [plan.name] * len(made)
-                agents += [
-                    (agent, wanted.node, cpu)
-                    for agent, wanted in zip(made, self._machines(plan), strict=True)
-                ]
-        self.agent_numbers = {
-            agent.name: number for number, (agent, _) in enumerate(placement.agents())
-        }
-        deadline_ns = round(spec.deadline_s * 1e9)
-        schedulers = schedulers_of(spec.host, model)
-        self.world = World(memory.control, agents, model, schedulers, deadline_ns, spec.nodes)
+        self.machines = Machines(spec, placement, memory, model)
+        self.world = self.machines.world
         self.ranks = self._make_ranks()
-
-    def _machines(self, plan: ProcessPlan) -> list[AgentPlan]:
-        """The agents of a process that make_agents() makes step machines of."""
-        return [agent for agent in plan.agents if agent.role not in self.spec.kind.records]
+        self.machines.add_company()
 
     def _make_ranks(self) -> list[SimulatedRank]:
         spec = self.spec
         run = ranks_plan(spec, self.placement, Path(os.devnull))
         ranks = []
-        for index, process in enumerate(self.placement.processes):
+        for process in self.placement.processes:
             if process.role == "rank":
                 number = process.agents[0].number
                 own = spec.waits.get(process.wait.strategy)
                 rank = SimulatedRank(run, run.ranks[number], spec.ranks[number], own, self.memory)
                 ranks.append(rank)
-                self._add(process, self._life(rank, process.name))
-            elif process.role in COMPUTING:
-                self._add(process, self._hog(process.agents[0].name, index))
-                self.memory.control.set_runner_state(index, "running")
+                self.machines.add(process, self._life(rank, process.name))
         return ranks
-
-    def _add(self, plan: ProcessPlan, work: Callable[[SimulatedHost], None]) -> None:
-        self.world.add(
-            plan.name,
-            plan.cpu,
-            work,
-            plan.agents[0].node,
-            nice=plan.niceness,
-            policy="idle" if plan.idle_class else "normal",
-            gang=RANKS_GANG if plan.role == "rank" else -1,
-        )
 
     def _life(self, rank: SimulatedRank, name: str) -> Callable[[SimulatedHost], None]:
         def live(host: SimulatedHost) -> None:
@@ -189,14 +140,6 @@ class _Run:
 
         return live
 
-    def _hog(self, agent: str, runner: int) -> Callable[[SimulatedHost], None]:
-        def burn(host: SimulatedHost) -> None:
-            host.count_in(self.agent_numbers[agent], runner)
-            while self.memory.control.stop_state() == "no":
-                host.burn_round(HOG_NS)
-
-        return burn
-
     def run(self) -> ClusterResult:
         control = self.memory.control
         runners = [
@@ -206,11 +149,11 @@ class _Run:
         def is_ready(runner: int) -> bool:
             return bool(control.runner_info(runner)["state"] != "starting")
 
-        self.world.run(_all(is_ready, runners))
+        self.world.run(all_of(is_ready, runners))
         control.start()
-        self.world.run(_all(lambda rank: rank.report is not None, self.ranks))
+        self.world.run(all_of(lambda rank: rank.report is not None, self.ranks))
         self.memory.set_stop("finish")
-        self.world.run(_all(lambda task: task.state == "ended", self.world.tasks))
+        self.machines.finish()
         LOGGER.info(
             "simulated %d processes on %d nodes: %.6f s",
             len(self.placement.processes),
@@ -228,11 +171,5 @@ class _Run:
             name: str = rank.report["from"]
             result.samples[name] = rank.samples
             result.counters_before.update(rank.counters_before)
-        used_ns = dict.fromkeys((plan.name for plan in self.placement.processes), 0)
-        for name, worked_ns in zip(self.process_of, self.world.worked_ns(), strict=True):
-            used_ns[name] += worked_ns
-        used_ns |= {task.name: task.used_ns for task in self.world.tasks}
-        none: dict[str, Any] = dict.fromkeys(usage(), 0)
-        for name, each_ns in used_ns.items():
-            result.usage.setdefault(name, {**none, "user_ns": each_ns, "task_clock_ns": each_ns})
+        result.usage = self.machines.used() | result.usage
         return result

@@ -19,7 +19,7 @@ import contextlib
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from shrimpmx.errors import AgentError, DeadlineError, InputError
+from shrimpmx.errors import DeadlineError, DeadlockError, InputError
 
 # Handlers tick for ever. When no agent has done anything for so long, and no task has a time of its
 # own, nothing more will happen: no timer of the protocol is longer than a second (ours).
@@ -404,7 +404,7 @@ cdef class World:
         next_ns = min(of_tasks_ns, self.agents.turns.first_ns())
         if next_ns == NEVER_NS or (
                 of_tasks_ns == NEVER_NS and now_ns - self.agents.happened_ns > REST_NS):
-            raise AgentError(f"nothing will ever happen again: {self.waits()}")
+            raise DeadlockError(f"nothing will ever happen again: {self.waits()}")
         if next_ns > self.deadline_ns:
             raise DeadlineError(f"the run did not end in its virtual time: {self.waits()}")
         self.control.header.clock.virtual_ns = max(next_ns, now_ns + 1)

@@ -157,6 +157,8 @@ def cluster_spec(
         # Dilated times let a run take longer.
         deadline_s=cluster.deadline_s * max(1.0, made.dilation),
         allowed_cpus=cluster.cpus,
+        compute=cluster.compute,
+        compute_factor=cluster.compute_factor,
     )
 
 

@@ -129,10 +129,10 @@ def test_a_rank_that_failed_is_closed_when_its_last_thread_has_ended(
 def test_a_deadline_names_a_rank_that_failed_but_does_not_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    survives = forked._Run._survives
+    survives = forked.ForkedRun._survives
     never, tells = os.pipe()
 
-    def be_late(this: forked._Run, name: str, why: str) -> bool:
+    def be_late(this: forked.ForkedRun, name: str, why: str) -> bool:
         this.until = 0.0
         return survives(this, name, why)
 
@@ -140,7 +140,7 @@ def test_a_deadline_names_a_rank_that_failed_but_does_not_end(
         threading.Thread(target=os.read, args=(never, 1)).start()
         raise ValueError("no more")
 
-    monkeypatch.setattr(forked._Run, "_survives", be_late)
+    monkeypatch.setattr(forked.ForkedRun, "_survives", be_late)
     with pytest.raises(DeadlineError, match=r"because of rank0 \(failed, .*rank1 \(") as caught:
         run(surviving(fail_with_a_thread, lambda _rank: os.read(never, 1) and None))
     assert caught.value.agent == "rank0"
@@ -170,17 +170,17 @@ def held_by_a_stopped_rank() -> ClusterSpec:
 def test_a_deadline_comes_though_a_stopped_process_holds_a_lock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    runs: list[forked._Run] = []
-    begin = forked._Run.run
+    runs: list[forked.ForkedRun] = []
+    begin = forked.ForkedRun.run
 
-    def noted(this: forked._Run) -> ClusterResult:
+    def noted(this: forked.ForkedRun) -> ClusterResult:
         runs.append(this)
         return begin(this)
 
     def be_late(_node: Node, _closed: bool) -> None:
         runs[0].until = 0.0
 
-    monkeypatch.setattr(forked._Run, "run", noted)
+    monkeypatch.setattr(forked.ForkedRun, "run", noted)
     when_closed(monkeypatch, be_late)
     with pytest.raises(DeadlineError, match=r"because of rank1 \(stopped\)"):
         run(held_by_a_stopped_rank())

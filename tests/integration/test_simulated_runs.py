@@ -90,10 +90,11 @@ def test_a_result_is_not_resumed_by_the_other_engine(
     assert_refused(capsys, "other settings")
 
 
-def test_a_program_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    program = "program=scenarios/programs/exchange.py"
-    words = ["run", program, "--engine", "simulated", "--output", str(tmp_path / "none")]
-    assert main(words) == 2
+def test_what_only_real_processes_do_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ["run", "smoke/pingpong", "--engine", "simulated", "--set", "wait=notify"]
+    assert main([*words, "--output", str(tmp_path / "none")]) == 2
     assert_refused(capsys, "--engine forked")
 
 

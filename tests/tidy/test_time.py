@@ -17,7 +17,12 @@ TIME = re.compile(
 )
 # These wait for a lock that another thread or process holds for a moment.
 LOOKS = re.compile(r"\b(?:sched_yield|cpu_pause)\(\)")
-ITSELF = {"shrimpmx/shared/host.pyx", "shrimpmx/shared/host.pxd", "shrimpmx/shared/control.pyx"}
+ITSELF = {
+    "shrimpmx/shared/host.pyx",
+    "shrimpmx/shared/host.pxd",
+    "shrimpmx/shared/control.pyx",
+    "shrimpmx/cluster/rank/baton.pyx",
+}
 LOCKS = {
     "shrimpmx/shared/heap.pyx",
     "shrimpmx/host/regions.h",

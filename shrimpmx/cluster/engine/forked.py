@@ -14,29 +14,17 @@ import selectors
 import shlex
 import shutil
 import signal
-import threading
 import time
-import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from shrimpmx.cluster.engine import diagnosis
 from shrimpmx.cluster.engine.agent_faults import AgentFaults
-from shrimpmx.cluster.engine.ending import (
-    FirstInterrupt,
-    interrupts_held,
-    signal_of,
-    what_interrupted,
-)
+from shrimpmx.cluster.engine.ending import interrupts_held
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.exits import Member, exit_code_of, how_it_ended, reap
 from shrimpmx.cluster.engine.janitor import Janitor
-from shrimpmx.cluster.engine.leftovers import (
-    end_marked,
-    find_leftovers,
-    make_scratch,
-    remove_leftovers,
-)
+from shrimpmx.cluster.engine.leftovers import end_marked, make_scratch
 from shrimpmx.cluster.engine.lost_ranks import LostRanks
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.mpi_ranks import MpiRanks
@@ -44,9 +32,10 @@ from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.pauses import PULSE_S, Pauses
 from shrimpmx.cluster.engine.process import started
 from shrimpmx.cluster.engine.program import ProgramProcess
-from shrimpmx.cluster.engine.real import check_programs, check_scheduler
+from shrimpmx.cluster.engine.real import check_programs, check_real
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.engine.stopped import StoppedProcesses
+from shrimpmx.cluster.engine.supervision import supervision
 from shrimpmx.cluster.engine.tagged import PATIENCE_S, TaggedOutput, TaggedPipe
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
@@ -55,8 +44,6 @@ from shrimpmx.cluster.spec import ClusterSpec, check_workloads
 from shrimpmx.errors import (
     AgentError,
     DeadlineError,
-    InputError,
-    InterruptedRunError,
     MachineError,
     NeverReportedError,
 )
@@ -102,38 +89,15 @@ class Forked(Engine):
         Raises AgentError if a process fails, dies, or the run takes more than `spec.deadline_s`
         seconds; also on Ctrl-C. Call it from the main thread, as often as you like.
         """
-        if threading.current_thread() is not threading.main_thread():
-            raise InputError("a cluster runs from the main thread: its processes die with it")
         check_workloads(spec)
         check_programs(spec)
-        check_scheduler(spec)
+        check_real(spec)
         placement = self.place(spec)
         for fault in spec.agent_faults:
             placement.process_index(fault.process)
-        found = find_leftovers()
-        if found:
-            LOGGER.info("removing leftovers of dead runs: %s", found.describe())
-            remove_leftovers(found)
-        try:
-            awake = cores_awake if placement.idle == "pm-qos" else contextlib.nullcontext
-            with limited_to(spec.allowed_cpus), FirstInterrupt(), awake():
-                return _Run(spec, placement, self.directory).run()
-        except KeyboardInterrupt as interrupt:
-            raise InterruptedRunError(
-                f"interrupted by {what_interrupted(interrupt)}; points already measured are kept",
-                signal_of(interrupt),
-            ) from None
-        except BrokenPipeError:  # the reader of its output has gone
-            raise
-        except OSError as error:
-            raise MachineError(
-                f"the run could not be set up: {error.strerror or error}; `ulimit -a` shows the "
-                "limits of this process, `shrimpmx doctor` what this machine can do"
-            ) from None
-        except AgentError as error:
-            # Whatever keeps the error must not keep the run's memory with it.
-            traceback.clear_frames(error.__traceback__)
-            raise
+        awake = cores_awake if placement.idle == "pm-qos" else contextlib.nullcontext
+        with supervision(), limited_to(spec.allowed_cpus), awake():
+            return ForkedRun(spec, placement, self.directory).run()
 
 
 @contextlib.contextmanager
@@ -148,8 +112,11 @@ def limited_to(cpus: Sequence[int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-class _Run:
-    """One run in progress."""
+class ForkedRun:
+    """One run in progress.
+
+    `members`: the indices of the processes that it starts, all of the placement's in order.
+    """
 
     def __init__(
         self,
@@ -167,6 +134,7 @@ class _Run:
         self.advice = "; raise deadline_s if it needs longer"
         self.error: type[AgentError] = DeadlineError
         self.result = ClusterResult(placement)
+        self.members = range(len(placement.processes))
         self.processes: list[Member] = []
         self.pidfds: list[int] = []
         self.waiting_for: set[str] = set()
@@ -184,7 +152,7 @@ class _Run:
                 scratch = self.scratch = make_scratch(identity)
             # A segment or queue that exists must be known to what removes it.
             with interrupts_held():
-                memory = RunMemory(self.spec, self.placement, identity, self.scratch)
+                memory = self._make_memory(identity)
             with interrupts_held():
                 channel = ControlChannel.create(identity)
             names = [segment.name for segment in memory.segments]
@@ -232,10 +200,13 @@ class _Run:
 
     # -- phases ---------------------------------------------------------
 
+    def _make_memory(self, identity: RunIdentity) -> RunMemory:
+        return RunMemory(self.spec, self.placement, identity, self.scratch)
+
     def _launch(self) -> None:
         self.selector.register(self.parts.channel.fileno(), selectors.EVENT_READ, None)
         self.waiting_for = {plan.name for plan in self.placement.processes}
-        for index in range(len(self.placement.processes)):
+        for index in self.members:
             with interrupts_held():
                 self.processes.append(started(self.parts, index, self.tagged))
                 pidfd = os.pidfd_open(self._pids()[-1])
@@ -259,7 +230,7 @@ class _Run:
         self.faults.begin(time.monotonic())
         ranks = {plan.name for plan in self.placement.processes if plan.role == "rank"}
         self.waiting_for = ranks - set(self.lost.why) - set(self.mpi.absent)
-        self.began_ns = time.monotonic_ns()
+        self.began_ns = self._now_ns()
         control.start()
         self._wait("done")
 
@@ -356,7 +327,7 @@ class _Run:
     def _note_mpi_exit(self, index: int, exit_code: int) -> None:
         """The end of an MPI rank's work is that of its process."""
         name = self.placement.processes[index].name
-        self.result.elapsed_ns[name] = time.monotonic_ns() - self.began_ns
+        self.result.elapsed_ns[name] = self._now_ns() - self.began_ns
         control = self.parts.memory.control
         waited = {"waited_ns": control.runner_waited_ns(index)}
         self.result.accounts[name] = control.runner_account(index) | waited
@@ -436,6 +407,9 @@ class _Run:
         return running + found or [plan.name for plan in plans if plan.name in self.waiting_for]
 
     # -- the end --------------------------------------------------------
+
+    def _now_ns(self) -> int:
+        return time.monotonic_ns()
 
     def _pids(self) -> list[int]:
         return [process.pid or 0 for process in self.processes]

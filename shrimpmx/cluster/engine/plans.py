@@ -29,6 +29,8 @@ def ranks_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> Rank
         generated=spec.mode == "generator",
         hardware_counters=spec.hardware_counters,
         survive=spec.survive,
+        compute=spec.compute,
+        compute_factor=spec.compute_factor,
     )
 
 

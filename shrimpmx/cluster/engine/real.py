@@ -8,8 +8,12 @@ from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import InputError, NotHereError
 
 
-def check_scheduler(spec: ClusterSpec) -> None:
-    """NotHereError if it asks for another scheduler than this machine's."""
+def check_real(spec: ClusterSpec) -> None:
+    """NotHereError if it asks for another scheduler than this machine's, or for times of computing
+    that are none of its own.
+    """
+    if spec.compute != "none":
+        raise NotHereError("needs --engine simulated: real programs compute as long as they do")
     if spec.host.scheduler != "kernel":
         raise NotHereError(
             f"needs --engine simulated: real processes have this machine's scheduler, not "

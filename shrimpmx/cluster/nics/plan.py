@@ -46,7 +46,8 @@ class RanksPlan:
     `cpus[node][core]`: the CPU of an emulated core. `directory`: where ranks leave their samples
     and stacks. `lends`: senders carry out the NIC's short updates (nic/lent.pyx). `generated`: a
     generator is the ranks' partner. `deadline_s`: when the run is given up. `survive`: the run goes
-    on without a rank that fails.
+    on without a rank that fails. `compute`: what a program of a simulated run computes between its
+    calls, "none", "measured" (times `compute_factor`), or ns for each call.
     """
 
     ranks: tuple[RankPlan, ...]
@@ -63,6 +64,8 @@ class RanksPlan:
     generated: bool = False
     hardware_counters: bool = False
     survive: bool = False
+    compute: str | int = "none"
+    compute_factor: float = 1.0
 
 
 # The groups of parameters in a plan.

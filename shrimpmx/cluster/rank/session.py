@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.cluster.nics.plan import RankPlan
 from shrimpmx.cluster.nics.rank import Rank, Seat
+from shrimpmx.cluster.rank.baton import BatonHost
 from shrimpmx.cluster.rank.channel import ControlChannel
 from shrimpmx.cluster.rank.hardware import HardwareMeter
 from shrimpmx.cluster.rank.meeting import linger, meet
@@ -28,6 +29,7 @@ from shrimpmx.cluster.rank.settle import settle
 from shrimpmx.errors import AbortedError, AgentError, InputError, MachineError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent
 from shrimpmx.native.segment import RunIdentity
+from shrimpmx.shared.host import Host, host_of
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
@@ -105,14 +107,15 @@ class RankSession:
     def _begin(self) -> Rank:
         me, plan = self._me, self._plan
         self._settle()
+        self._host = self._make_host()
         waiter = Waiter(
             self._control,
             me.runner,
             make_strategy(self._own() if self._own else me.wait.strategy, me.wait.spin_ns),
             me.wait.reschedule_cost_ns,
             me.wait.handler_cost_ns,
+            self._host,
         )
-        self._host = waiter.host
         nodes = self._memory.map_nodes(range(plan.nodes) if plan.lends else [me.node])
         self._memory.populate(nodes[me.node])
         seat = Seat(plan, me, self._control, nodes, waiter, self._memory.map_trace())
@@ -131,6 +134,14 @@ class RankSession:
         self.rank.begin = self._meter.start
         self._meter.start()
         return self.rank
+
+    def _make_host(self) -> Host:
+        """In a simulated run this process has its turns, and the first of them comes here."""
+        if not self._control.is_virtual:
+            return host_of(self._control)
+        plan = self._plan
+        directory, name = Path(plan.directory), self._me.name
+        return BatonHost(self._control, directory, name, plan.compute, plan.compute_factor)
 
     def _settle(self) -> None:
         # Its parent is the supervisor, or was started by it.

@@ -63,7 +63,8 @@ def settle(
     path = stack_file(directory, name)
     descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     faulthandler.register(DUMP_SIGNAL, file=descriptor, all_threads=True)
-    pin([cpu])
+    if not control.is_virtual:
+        pin([cpu])
     set_timer_slack(1)
     if niceness:
         os.nice(niceness)

@@ -1,0 +1,19 @@
+from collections.abc import Callable
+from pathlib import Path
+
+from shrimpmx.shared.control import Control
+from shrimpmx.simulation.host import SimulatedHost
+
+class Baton:
+    def __init__(
+        self,
+        control: Control,
+        directory: Path,
+        name: str,
+        look_ns: int,
+        events: int,
+        attend: Callable[[int], bool],
+    ) -> None: ...
+    def close(self) -> None: ...
+    def joins(self) -> bool: ...
+    def serve(self, host: SimulatedHost) -> None: ...

@@ -1,0 +1,122 @@
+"""One process at a time: a simulation and the processes of its ranks hand a baton to each other.
+
+A rank that is a program of its own has a task in the simulation, which does on its CPU what the
+process asks for. The process runs while the task has its turn: see cluster/rank/baton.pyx.
+"""
+
+import os
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t, uint32_t
+from posix.unistd cimport read, write
+
+from shrimpmx.cluster.rank.baton cimport (
+    WANT_BLOCK, WANT_COMPUTE, WANT_MOVE, WANT_OFFER, WANT_POLL, WANT_SLEEP, Turn, Want, Wish,
+)
+from shrimpmx.native.clock cimport monotonic_now_ns
+from shrimpmx.shared.control cimport Control
+from shrimpmx.simulation.host cimport SimulatedHost
+
+from shrimpmx.cluster.rank.baton import pipe_paths
+
+cdef extern from "<poll.h>" nogil:
+    enum:
+        POLLIN
+    struct pollfd:
+        int fd
+        short events
+        short revents
+    int poll(pollfd *descriptors, unsigned long count, int timeout_ms) noexcept
+
+# Between two calls of `attend` while a process computes, ms.
+cdef int ATTEND_MS = 200
+
+
+cdef class Baton:
+    """The simulation's end. `attend`, called with when the turn began (time.monotonic_ns), looks
+    after what else the supervisor has to do, and says whether the process still runs; `events` is a
+    descriptor that is readable when there is something. A look of the process takes `look_ns`.
+    """
+
+    cdef object attend
+    cdef Control control
+    cdef int wishes, turns, events
+    cdef int64_t look_ns
+    cdef Wish wish
+
+    def __init__(self, Control control not None, directory, name, int64_t look_ns, int events,
+                 attend):
+        self.control, self.events, self.attend = control, events, attend
+        self.look_ns = look_ns
+        self.wishes = self.turns = -1
+        paths = pipe_paths(directory, name)
+        for path in paths:
+            os.mkfifo(path, 0o600)
+        # Open for both, so that neither waits for the process nor ends with it.
+        self.wishes, self.turns = [os.open(path, os.O_RDWR | os.O_CLOEXEC) for path in paths]
+
+    def close(self) -> None:
+        """The process gets no more turns: it sees that the run has ended."""
+        for descriptor in (self.wishes, self.turns):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self.wishes = self.turns = -1
+
+    def joins(self) -> bool:
+        """Wait until the process asks for its first turn; False if it ends without."""
+        return self._await_wish()
+
+    def serve(self, SimulatedHost host not None) -> None:
+        """As the task of the process: do what it wishes and give it its turns, until it ends."""
+        while True:
+            self._fulfil(host)
+            self._give(host)
+            if not self._await_wish():
+                return
+
+    cdef bint _await_wish(self) except -1:
+        cdef pollfd waited[2]
+        cdef int64_t began_ns = monotonic_now_ns()
+        cdef bint runs = True
+        # What a process has reported before its wish is there with it, since that is looked at
+        # first.
+        waited[0].fd, waited[1].fd = self.wishes, self.events
+        waited[0].events = waited[1].events = POLLIN
+        while True:
+            waited[0].revents = waited[1].revents = 0
+            with nogil:
+                poll(waited, 2, ATTEND_MS)
+            PyErr_CheckSignals()
+            if waited[1].revents or not waited[0].revents:
+                runs = self.attend(began_ns)
+            if waited[0].revents & POLLIN:
+                read(self.wishes, &self.wish, sizeof(Wish))
+                return True
+            if not runs:
+                return False
+
+    cdef int _give(self, SimulatedHost host) except -1:
+        cdef Turn turn
+        turn.used_ns = host.task.used_ns
+        turn.look_ns = self.look_ns
+        turn.sleeps, turn.preemptions = host.task.sleeps, host.task.preemptions
+        write(self.turns, &turn, sizeof(Turn))
+        return 0
+
+    cdef int _fulfil(self, SimulatedHost host) except -1:
+        cdef Want want = <Want>self.wish.want
+        cdef int64_t argument = self.wish.argument
+        if want == WANT_COMPUTE:
+            host.burn_c(argument)
+        elif want == WANT_SLEEP:
+            host.sleep_c(argument)
+        elif want == WANT_POLL:
+            host.pause(argument)
+        elif want == WANT_OFFER:
+            host.yield_cpu(argument)
+        elif want == WANT_BLOCK:
+            host.block(<uint32_t *>(<char *>self.control.header + self.wish.offset),
+                       self.wish.seen, argument)
+        elif want == WANT_MOVE:
+            host.run_on([argument])
+        return host.check()

@@ -1,0 +1,112 @@
+"""The agents of a simulated run on their CPUs, and what computes beside its ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from shrimpmx.cluster.engine.agents import make_agents
+from shrimpmx.cluster.engine.memory import RunMemory
+from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.native.perf import usage
+from shrimpmx.shared.agent import Agent
+from shrimpmx.simulation.host import SimulatedHost
+from shrimpmx.simulation.model import HostModel
+from shrimpmx.simulation.schedulers import schedulers_of
+from shrimpmx.simulation.world import Task, World
+
+# Of one piece of a hog's computing, ns; it is no limit of anything.
+HOG_NS = 1_000_000
+# Hardware, which needs no CPU of a host.
+HARDWARE = ("nic", "generator", "mx")
+# The ranks are one application.
+RANKS_GANG = 0
+# Their work is a task's, not a step of an agent.
+COMPUTING = ("hog", "spinner")
+
+
+class Machines:
+    """The `world` of a run with its agents; add() puts ranks there, add_company() hogs."""
+
+    def __init__(
+        self, spec: ClusterSpec, placement: Placement, memory: RunMemory, model: HostModel
+    ) -> None:
+        self._placement, self._control = placement, memory.control
+        self._numbers = {agent.name: each for each, (agent, _) in enumerate(placement.agents())}
+        agents: list[tuple[Agent, int, int | None]] = []
+        self._process_of: list[str] = []  # of each agent, its process
+        for plan in placement.processes:
+            if plan.role not in ("rank", *COMPUTING):
+                cpu = None if plan.role in HARDWARE else plan.cpu
+                made = make_agents(spec, placement, plan, memory)
+                self._process_of += [plan.name] * len(made)
+                agents += [
+                    (agent, wanted.node, cpu)
+                    for agent, wanted in zip(made, _machines(spec, plan), strict=True)
+                ]
+        deadline_ns = round(spec.deadline_s * 1e9)
+        schedulers = schedulers_of(spec.host, model)
+        self.world = World(memory.control, agents, model, schedulers, deadline_ns, spec.nodes)
+
+    def add_company(self) -> None:
+        """The processes that only compute."""
+        for index, plan in enumerate(self._placement.processes):
+            if plan.role in COMPUTING:
+                self.add(plan, self._hog(plan.agents[0].name, index))
+                self._control.set_runner_state(index, "running")
+
+    def add(self, plan: ProcessPlan, work: Callable[[SimulatedHost], None]) -> Task:
+        """A task that does the work of a process."""
+        return self.world.add(
+            plan.name,
+            plan.cpu,
+            work,
+            plan.agents[0].node,
+            nice=plan.niceness,
+            policy="idle" if plan.idle_class else "normal",
+            gang=RANKS_GANG if plan.role == "rank" else -1,
+        )
+
+    def _hog(self, agent: str, runner: int) -> Callable[[SimulatedHost], None]:
+        def burn(host: SimulatedHost) -> None:
+            host.count_in(self._numbers[agent], runner)
+            while self._control.stop_state() == "no":
+                host.burn_round(HOG_NS)
+
+        return burn
+
+    def finish(self) -> None:
+        """Let the tasks of a run that is done go on to their ends."""
+        self.world.run(all_of(lambda task: task.state == "ended", self.world.tasks))
+
+    def used(self) -> dict[str, dict[str, Any]]:
+        """What each process has used of its CPU, as shrimpmx.native.perf.usage."""
+        used_ns = dict.fromkeys((plan.name for plan in self._placement.processes), 0)
+        for name, worked_ns in zip(self._process_of, self.world.worked_ns(), strict=True):
+            used_ns[name] += worked_ns
+        used_ns |= {task.name: task.used_ns for task in self.world.tasks}
+        none: dict[str, Any] = dict.fromkeys(usage(), 0)
+        return {
+            name: {**none, "user_ns": each_ns, "task_clock_ns": each_ns}
+            for name, each_ns in used_ns.items()
+        }
+
+
+def _machines(spec: ClusterSpec, plan: ProcessPlan) -> list[AgentPlan]:
+    """The agents of a process that make_agents() makes step machines of."""
+    return [agent for agent in plan.agents if agent.role not in spec.kind.records]
+
+
+def all_of(holds: Callable[[Any], bool], things: Iterable[Any]) -> Callable[[], bool]:
+    """Tells whether `holds`, once it does so for good, does so of all things; each is asked about
+    until then only.
+    """
+    left = list(things)
+
+    def all_hold() -> bool:
+        while left and holds(left[-1]):
+            left.pop()
+        return not left
+
+    return all_hold

@@ -1,0 +1,163 @@
+"""A simulated run whose ranks are programs: real processes, one of which runs at a time."""
+
+from __future__ import annotations
+
+import gc
+import time
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from shrimpmx.cluster.engine.forked import ForkedRun
+from shrimpmx.cluster.engine.memory import RunMemory
+from shrimpmx.cluster.engine.plans import rank_plans
+from shrimpmx.cluster.engine.real import check_programs
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.engine.supervision import supervision
+from shrimpmx.cluster.engine.tagged import TaggedPipe
+from shrimpmx.cluster.place.placement import Placement
+from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.errors import DeadlineError, DeadlockError
+from shrimpmx.native.segment import RunIdentity
+from shrimpmx.simulation.baton import Baton
+from shrimpmx.simulation.machines import Machines, all_of
+from shrimpmx.simulation.model import HostModel
+
+
+class VirtualMemory(RunMemory):
+    """The segments of a run, which its processes map, with a virtual clock."""
+
+    def _clock(self, _spec: ClusterSpec) -> str:
+        return "virtual"
+
+
+def ranks_first(placement: Placement) -> Placement:
+    """The same placement; ranks, the only processes that are started, have the first numbers."""
+    return replace(
+        placement,
+        processes=tuple(sorted(placement.processes, key=lambda plan: plan.role != "rank")),
+    )
+
+
+def run_programs(spec: ClusterSpec, placement: Placement, model: HostModel) -> ClusterResult:
+    """Run it to its end, as Simulated.run does."""
+    check_programs(spec)
+    try:
+        with supervision():
+            return ProgramRun(spec, placement, model).run()
+    finally:
+        # The parts of a world refer to each other, and keep the run's memory mapped.
+        gc.collect()
+
+
+class ProgramRun(ForkedRun):
+    """One run of programs: as on this machine, but all else than ranks is simulated here.
+
+    A rank's process runs by itself until it joins; from there on it runs in its turns only.
+    """
+
+    def __init__(self, spec: ClusterSpec, placement: Placement, model: HostModel) -> None:
+        # World knows exactly when all wait for ever.
+        super().__init__(replace(spec, silence_s=0.0), ranks_first(placement), None)
+        self.model = model
+        self.members = range(len(spec.ranks))
+        self.batons: list[Baton] = []
+        self.machines: Machines | None = None
+        self.awaited = "ready"  # what ranks are to report next
+        self.began_ns = 0
+        self.used: dict[str, dict[str, Any]] = {}
+
+    def _make_memory(self, identity: RunIdentity) -> RunMemory:
+        return VirtualMemory(self.spec, self.placement, identity, self.scratch)
+
+    def _launch(self) -> None:
+        for index in self.members:
+            name = self.placement.processes[index].name
+            baton = Baton(
+                self.parts.memory.control,
+                self.scratch,
+                name,
+                self.model.poll_ns,
+                self.selector.fileno(),
+                partial(self._attend, index),
+            )
+            self.batons.append(baton)
+        super()._launch()
+
+    def _drive(self) -> None:
+        control = self.parts.memory.control
+        joined = [index for index in self.members if self.batons[index].joins()]
+        self.machines = machines = Machines(
+            self.spec, self.placement, self.parts.memory, self.model
+        )
+        plans = rank_plans(self.spec, self.placement)
+        for index in joined:
+            task = machines.add(self.placement.processes[index], self.batons[index].serve)
+            task.host.count_in(plans[index].agent, plans[index].runner)
+        machines.add_company()
+        try:
+            machines.world.run(
+                all_of(lambda each: control.runner_info(each)["state"] != "starting", joined)
+            )
+            self.began_ns = control.now_ns()
+            self.awaited = "done"
+            self.waiting_for = {plans[index].name for index in joined}
+            control.start()
+            machines.world.run(lambda: not self.waiting_for)
+        except (DeadlineError, DeadlockError) as error:
+            doing = self.mpi.doing()
+            if error.agent or not doing:
+                raise
+            words = "; ".join(f"{name}: {each}" for name, each in doing.items())
+            error.args = (f"{str(error).partition(':')[0]}: {words}",)
+            raise
+
+    def _collect(self) -> None:
+        assert self.machines is not None
+        self.awaited = "exit"
+        self.parts.memory.set_stop("finish")
+        self.machines.finish()
+        self.result.read_memory(self.parts.memory)
+        self.result.read_directory(self.scratch)
+        self.used = self.machines.used()
+
+    # -- while a rank's process runs --------------------------------------
+
+    def _attend(self, index: int, began_ns: int) -> bool:
+        """Handle what there is to handle, in the turn of a rank's process that began then; whether
+        that still runs.
+        """
+        events = self.selector.select(0)
+        self._read_messages(self.awaited)
+        for key, _ in events:
+            if isinstance(key.data, TaggedPipe):
+                self.tagged.pass_on(key.data)
+            elif key.data is not None:
+                self._note_exit(key.data, self.awaited)
+        self.tagged.look()
+        self.mpi.look(self._pids())
+        name = self.placement.processes[index].name
+        if time.monotonic_ns() - began_ns > self.spec.deadline_s * 1e9:
+            raise DeadlineError(
+                f"{name} has computed for {self.spec.deadline_s:g} s without a call that waits; "
+                "raise deadline_s if it needs longer",
+                name,
+            )
+        return index not in self.exited
+
+    def _moment(self) -> float:
+        """What time it is; that the run stands still takes no virtual time."""
+        return time.monotonic()
+
+    def _now_ns(self) -> int:
+        return self.parts.memory.control.now_ns()
+
+    def _end_everyone(self, memory: RunMemory) -> None:
+        for baton in self.batons:
+            baton.close()
+        if self.machines is not None:
+            self.machines.world.close()
+        super()._end_everyone(memory)
+        # Not what it took here, but there.
+        told = {name: used for name, used in self.result.usage.items() if name not in self.mpi}
+        self.result.usage = self.used | told

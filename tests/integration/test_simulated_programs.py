@@ -1,0 +1,183 @@
+"""Programs on simulated hosts: real processes, one of which runs at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.clusters import run
+from support.mpi_programs import MPI4PY, mpi_program
+
+from shrimpmx.cli import main
+from shrimpmx.cluster.engine.leftovers import find_leftovers
+from shrimpmx.cluster.launch import Launch
+from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.native.segment import list_segments
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.simulation.engine import Simulated
+
+pytest.importorskip("mpi4py")
+
+SIMULATED = ("mpirun", "--engine", "simulated")
+COLLECTIVES = """
+    begin = MPI.Wtime()
+    total = np.zeros(1000)
+    world.Allreduce(np.full(1000, float(rank)), total)
+    assert (total == sum(range(size))).all()
+    assert world.alltoall([(rank, to) for to in range(size)]) == [(of, rank) for of in range(size)]
+    large = np.zeros(50_000)
+    world.Sendrecv(np.full(50_000, float(rank)), right, recvbuf=large, source=left)
+    assert (large == left).all()
+    print(rank, f"{MPI.Wtime() - begin:.9f}", flush=True)
+    """
+PINGPONG = """
+    buffer = np.zeros(1)
+    for _ in range(20):
+        if rank == 0:
+            world.Send(buffer, 1)
+        world.Recv(buffer, 1 - rank)
+        if rank == 1:
+            world.Send(buffer, 0)
+    """
+
+
+def program_pair(command: list[str], **more: Any) -> ClusterSpec:
+    return ClusterSpec(
+        ranks=tuple(
+            RankSpec(node, "program", command=tuple(command), launch=Launch()) for node in range(2)
+        ),
+        nic=NicParameters(coalescing="disabled"),
+        wait=WaitParameters(strategy="block"),
+        **more,
+    )
+
+
+def points_of(path: Path) -> object:
+    points = json.loads(path.read_text())["points"]
+    return [{name: each for name, each in point.items() if name != "took_s"} for point in points]
+
+
+def test_a_program_of_mpi_gives_the_same_each_time(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    command = mpi_program(tmp_path, COLLECTIVES, MPI4PY)
+    printed, kept = [], []
+    for number in range(2):
+        path = tmp_path / f"{number}.json"
+        assert main([*SIMULATED, "-n", "4", "--nodes", "2", "--json", str(path), *command]) == 0
+        printed.append(capfd.readouterr().out)
+        kept.append(points_of(path))
+    assert len(printed[0].splitlines()) == 4
+    assert printed[0] == printed[1]
+    assert kept[0] == kept[1]
+    assert json.loads(path.read_text())["engine"] == "simulated"
+
+
+def test_both_engines_count_the_same_messages_of_a_program(tmp_path: Path) -> None:
+    spec = program_pair(mpi_program(tmp_path, PINGPONG, MPI4PY))
+    real, simulated = run(spec), Simulated().run(spec)
+    for rank in ("rank0", "rank1"):
+        counted = [
+            {name: result.counters[rank][name] for name in ("recv_messages", "send_tiny")}
+            for result in (real, simulated)
+        ]
+        assert counted[0] == counted[1]
+
+
+def test_a_program_that_joins_has_the_virtual_clock_and_leaves_samples(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import shrimpmx\n"
+        "with shrimpmx.join() as rank:\n"
+        "    begin = rank.now_ns()\n"
+        "    rank.host.burn(1_000_000)\n"
+        "    rank.host.sleep(2_000_000)\n"
+        "    rank.samples['took'] = [rank.now_ns() - begin]\n"
+    )
+    ranks = tuple(RankSpec(node, "idle", command=(sys.executable, str(path))) for node in (0, 1))
+    result = Simulated().run(ClusterSpec(ranks=ranks))
+    # A look at the clock takes some nanoseconds.
+    assert 3_000_000 <= result.samples["rank1"]["took"][0] <= 3_001_000
+    assert 1_000_000 <= result.usage["rank1"]["task_clock_ns"] <= 1_001_000
+
+
+WAITS_FOR_A_TIME = """
+    if rank == 0:
+        begin = MPI.Wtime()
+        while MPI.Wtime() < begin + 0.001:
+            pass
+        world.Send(np.zeros(1), 1)
+    else:
+        request = world.Irecv(np.zeros(1), 0)
+        while not request.Test():
+            pass
+    print(f"{MPI.Wtime() - 0:.6f}", flush=True)
+    """
+
+
+def test_programs_that_only_look_get_on(tmp_path: Path) -> None:
+    command = mpi_program(tmp_path, WAITS_FOR_A_TIME, MPI4PY)
+    result = Simulated().run(program_pair(command))
+    assert all(each > 1_000_000 for each in result.elapsed_ns.values())
+
+
+COMPUTES = """
+    for _ in range(10):
+        world.Barrier()
+        sum(range(20_000))
+    """
+
+
+def test_what_a_program_computes_takes_time_if_it_is_to(tmp_path: Path) -> None:
+    command = mpi_program(tmp_path, COMPUTES, MPI4PY)
+    took = {
+        compute: Simulated().run(program_pair(command, compute=compute)).elapsed_ns["rank0"]
+        for compute in ("none", "measured", 100_000)
+    }
+    # Ten times some hundred microseconds, measured; ten times 100 here.
+    assert took["measured"] > took["none"] + 100_000
+    assert took[100_000] > took["none"] + 1_000_000
+
+
+def test_compute_is_refused_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mpirun", "-n", "1", "--set", "compute=5", sys.executable, "-c", ""]) == 2
+    assert "--engine simulated" in capsys.readouterr().err.splitlines()[-1]
+
+
+ENDS = {
+    "a wait for ever": (
+        "world.Recv(np.zeros(1), source=right, tag=5 + rank)",
+        3,
+        r"rank0: MPI_Recv from rank 1, tag 5.*rank1: MPI_Recv from rank 0, tag 6",
+    ),
+    "a signal": ("os.kill(os.getpid(), 9) if rank else world.Barrier()", 137, "rank1 .*SIGKILL"),
+    "an exception": ("assert rank == 0; world.Barrier()", 1, "rank1 .*exit code 1"),
+    "Abort": ("world.Abort(9) if rank else world.Barrier()", 9, "rank1 .*exit code 9"),
+    "os._exit": ("os._exit(0) if rank else world.Barrier()", 1, "rank1 .*MPI_Finalize"),
+    "a loop": ("while rank: pass", 124, "rank1 has computed for 1 s"),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_a_program_that_fails_ends_the_run(
+    how: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    act, code, words = ENDS[how]
+    command = mpi_program(tmp_path, f"import os\n{act}\nworld.Barrier()", MPI4PY)
+    limit = ("--timeout", "1") if how == "a loop" else ()
+    assert main([*SIMULATED, "-n", "2", *limit, *command]) == code
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("shrimpmx: ")]
+    assert re.search(words, said[-1])
+    assert not find_leftovers()
+    assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
+
+
+def test_a_program_without_mpi_runs(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([*SIMULATED, "-n", "2", "echo", "here"]) == 0
+    assert capfd.readouterr().out.splitlines() == ["here", "here"]
