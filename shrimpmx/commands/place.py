@@ -8,6 +8,7 @@ from typing import Any
 
 from shrimpmx.cluster.place.machines import MACHINES, topology_of
 from shrimpmx.cluster.place.topology import Distance, Topology
+from shrimpmx.commands.engines import ENGINES, add_engine_option, chosen_engine
 from shrimpmx.commands.sweeping import (
     ANY_COSTS,
     SCENARIO_WORDS,
@@ -17,7 +18,7 @@ from shrimpmx.commands.sweeping import (
     executor_for,
     take_scenario,
 )
-from shrimpmx.errors import PlacementError
+from shrimpmx.errors import InputError, PlacementError
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.settings.core_lists import format_core_list
 from shrimpmx.study.execute import ClusterExecutor
@@ -39,6 +40,7 @@ def add_parser(commands: Any) -> None:
         help=f"another machine: {', '.join(MACHINES)}, or hwloc's synthetic form, such as "
         '"package:2 l2:2 core:2 pu:1"',
     )
+    add_engine_option(parser)
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write everything there")
     parser.set_defaults(function=run)
 
@@ -49,11 +51,16 @@ def run(options: argparse.Namespace) -> int:
     Raises InputError, and PlacementError where none of them has one.
     """
     name = take_scenario(options)
+    if options.machine is not None and options.engine != ENGINES[0]:
+        raise InputError("--machine is where real processes would run: leave --engine out")
     topology = topology_of(options.machine) if options.machine is not None else None
     scenario = load_scenario(find_scenario(name)).changed(options.settings)
     points = checked_points(scenario)
-    executor = executor_for(scenario, costs=ANY_COSTS)
+    engine = chosen_engine(options.engine)
+    executor = executor_for(scenario, None, ANY_COSTS, engine)
     shown = topology or Topology.of_this_machine()
+    if not engine.is_real:
+        shown = executor.placement_of(points[0]).topology
     maps = executor.placement_maps(points, topology)
     document = _document(executor, points, topology, shown)
     if options.json:

@@ -114,8 +114,8 @@ class Bar:
 
     @_unless_nobody_looks
     def finished(self, plan: RunPlan) -> None:
-        """A run is kept."""
-        self._progress.advance(self._task)
+        """A run is kept; of runs beside each other the last one to end is named."""
+        self._progress.update(self._task, advance=1, point=point_words(plan, self._axes))
         self._progress.refresh()
 
     @_unless_nobody_looks

@@ -42,12 +42,12 @@ from shrimpmx.errors import AgentError, InputError
 from shrimpmx.papers.claim import Claim, Finding, judge, scenarios_of
 from shrimpmx.papers.claims_report import print_claims, print_findings
 from shrimpmx.papers.known import PAPERS, chosen, is_whole, narrowed, papers_of
-from shrimpmx.report.report import SIMULATED_WORDS
 from shrimpmx.results.environment import environment
 from shrimpmx.results.json_file import read_json, write_json
 from shrimpmx.results.result import SCHEMA, ResultDirectory, check_schema
 from shrimpmx.results.sameness import SOFTWARE, check_environment
 from shrimpmx.results.soundness import COSTS_WORDS, are_costs
+from shrimpmx.results.words import SIMULATED_WORDS
 from shrimpmx.study.loading import find_scenario, load_scenario
 from shrimpmx.study.platform import Costs
 from shrimpmx.study.point import Point

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from shrimpmx.papers.coalescing2009 import plots as coalescing_plots
@@ -14,8 +15,9 @@ from shrimpmx.papers.waiting1997 import figures as waiting_figures
 from shrimpmx.papers.waiting1997 import plots as waiting_plots
 from shrimpmx.report.plot.caption import caption
 from shrimpmx.report.plot.chart import AnyPanel, Chart, Panel, Panels
-from shrimpmx.report.plot.panels import metric_panel
+from shrimpmx.report.plot.panels import HERE, OWN_COSTS, SIMULATED, metric_panel
 from shrimpmx.report.plot.reading import Result
+from shrimpmx.results.words import is_simulated
 
 FIGURES = {
     **coalescing_plots.FIGURES,
@@ -37,6 +39,8 @@ def charts_of(document: Mapping[str, Any]) -> list[Chart]:
     figure = FIGURES.get(result.scenario)
     drawn = figure(result) if figure else None
     panels, columns = drawn or _generic(result)
+    if is_simulated(document):
+        panels = [_of_simulated(panel) for panel in panels]
     name = _file_name(result.scenario)
     title = document.get("title") or result.scenario
     charts = []
@@ -47,6 +51,17 @@ def charts_of(document: Mapping[str, Any]) -> list[Chart]:
         suffix = f"-{start // PANELS_MAX + 1}" if start else ""
         charts.append(Chart(name + suffix, title, chosen, columns, lines))
     return charts
+
+
+def _of_simulated(panel: AnyPanel) -> AnyPanel:
+    """A panel whose figures are not this machine's."""
+    if not isinstance(panel, Panel):
+        return panel
+    series = tuple(
+        replace(each, label=SIMULATED) if each.label == HERE else each for each in panel.series
+    )
+    title = panel.title.replace(OWN_COSTS, "no platform")
+    return replace(panel, title=title, series=series)
 
 
 def _file_name(scenario: str) -> str:

@@ -30,8 +30,11 @@ from shrimpmx.results.outside import disturbance_words
 from shrimpmx.results.runs import ANY, steered_words
 from shrimpmx.results.statistics import SAMPLES_WISHED, instability
 from shrimpmx.results.words import (
+    NO_PLATFORM_WORDS,
+    SIMULATED_WORDS,
     axis_title,
     heading_words,
+    is_simulated,
     number_words,
     place_words,
     titled,
@@ -42,7 +45,6 @@ from shrimpmx.results.words import (
 # Longer than any line, in columns.
 ENDLESS = 100_000
 OWN_TIMES = "Times are as measured: this machine's own."
-SIMULATED_WORDS = "Simulated hosts under a virtual clock: no time is this machine's."
 _VERDICT_STYLE = {AS_EXPECTED: "green", OPPOSITE: "red"}
 
 Document = Mapping[str, Any]
@@ -63,7 +65,9 @@ def print_report(document: Document, console: Console) -> None:
         console.print("No point was finished.")
         return
     measured = [point for point in points if "impossible" not in point]
-    for line in (*shared_words(document), *emulation_words(measured), *idle_words(measured)):
+    own = NO_PLATFORM_WORDS if is_simulated(document) else OWN_TIMES
+    emulation = emulation_words(measured, own)
+    for line in (*shared_words(document), *emulation, *idle_words(measured)):
         console.print(escape(line), highlight=False)
     texts = [item["detail"] for item in document.get("expectations", ())]
     for metric in points[0]["metrics"]:
@@ -86,11 +90,6 @@ def print_report(document: Document, console: Console) -> None:
         console.print(f"[yellow]note:[/yellow] {escape(note)}", highlight=False)
 
 
-def is_simulated(document: Document) -> bool:
-    """Whether a result comes from simulated hosts."""
-    return document.get("engine") == "simulated"
-
-
 def shared_words(document: Document) -> list[str]:
     """A line on those settings of the scenario that all points share, if there are any."""
     axes, params = axis_layout(document).axes, document["points"][0]["params"]
@@ -98,16 +97,16 @@ def shared_words(document: Document) -> list[str]:
     return [f"At all points: {', '.join(shared)}"] if shared else []
 
 
-def emulation_words(points: Sequence[PointData]) -> list[str]:
+def emulation_words(points: Sequence[PointData], own: str = OWN_TIMES) -> list[str]:
     """What was emulated: whose times the figures are, one line for each dilation.
 
-    Where platforms are compared a line says whose it is, and of those without one as well.
+    Where platforms are compared a line says whose it is, and of those without one `own`.
     """
     lines = [(point["params"].get("platform"), _emulation(point)) for point in points]
     if len({platform for platform, _ in lines}) == 1:
         return [line for line in dict.fromkeys(line for _, line in lines) if line]
     return [
-        f"{place_words('platform', platform).capitalize()}: {line or OWN_TIMES}"
+        f"{place_words('platform', platform).capitalize()}: {line or own}"
         for platform, line in dict.fromkeys(lines)
     ]
 

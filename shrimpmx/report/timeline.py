@@ -131,12 +131,14 @@ class Timeline:
 
     def lines(self) -> list[Line]:
         """One line per packet, and per thing that an agent did with them."""
-        found = [self._packet_line(flight) for flight in self.flights()]
+        found = []
         for record in self.records:
             if record.kind not in SILENT:
                 group = (record.kind, record.agent, record.b)
                 agent, words = self.agent_name(record), self._words(record)
                 found.append(Line(record.time_ns, agent, words, group))
+        # Behind what made the NIC send them, which has the same time on simulated hosts.
+        found += [self._packet_line(flight) for flight in self.flights()]
         return sorted(found, key=lambda line: line.time_ns)
 
     def _packet_line(self, flight: Flight) -> Line:

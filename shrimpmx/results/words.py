@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 KIB = 1024
 MIB = 1024 * KIB
+SIMULATED_WORDS = "Simulated hosts under a virtual clock: no time is this machine's."
+NO_PLATFORM_WORDS = "Hosts of no platform: only what their parameters say takes time."
 _TITLES = {
     "size_bytes": "message",
     "wait": "waiting",
@@ -22,6 +24,11 @@ _PLURALS = {
     "platform": "platforms",
 }
 _UNITS = {"_us": "µs", "_usecs": "µs", "_ns": "ns", "_s": "s"}
+
+
+def is_simulated(document: Mapping[str, Any]) -> bool:
+    """Whether a result comes from simulated hosts."""
+    return document.get("engine") == "simulated"
 
 
 def _field(axis: str) -> str:

@@ -10,6 +10,9 @@ import pytest
 from support.cli import assert_refused
 
 from shrimpmx.cli import main
+from shrimpmx.papers.charts import charts_of
+from shrimpmx.report.plot.chart import Panel
+from shrimpmx.results.result import load_result
 
 ENGINE = ("--engine", "simulated")
 SHORT = ("--set=iterations=50", "--set=warmup=5", "--set=repeats=1")
@@ -51,3 +54,62 @@ def test_points_that_the_engine_cannot_run_are_named_and_left_out(
     assert left_out == {"notify", "spin-notify"}
     assert len(left_out) < len(points)
     assert "needs --engine forked" in capsys.readouterr().out
+
+
+def test_a_trace_has_the_same_bytes_each_time(tmp_path: Path) -> None:
+    texts = []
+    for workers in ("1", "2"):
+        output = tmp_path / workers
+        words = [
+            "run",
+            "smoke/pingpong",
+            *ENGINE,
+            "--workers",
+            workers,
+            "--trace",
+            *SHORT[1:],
+            "--set=iterations=5",
+        ]
+        assert main([*words, "--set", "size_bytes=32768", "--output", str(output)]) == 0
+        texts.append({path.name: path.read_bytes() for path in (output / "traces").iterdir()})
+    assert texts[0] == texts[1]
+    text = next(each for name, each in sorted(texts[0].items()) if name.endswith(".txt")).decode()
+    assert all(words in text for words in ("isend", "interrupt taken", "received"))
+
+
+def test_a_timeline_shows_what_makes_a_packet_go_before_it(tmp_path: Path) -> None:
+    words = ["run", "coalescing/table2_anatomy", *ENGINE, *SHORT, "--set=coalescing=open-mx"]
+    assert main([*words, "--output", str(tmp_path / "r")]) == 0
+    lines = (tmp_path / "r" / "timelines" / "point0000.txt").read_text().splitlines()
+    assert "isend" in lines[1]
+    assert "rndv" in lines[2]
+
+
+def test_pictures_and_counters_of_a_simulated_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "r"
+    words = ["run", "coalescing/fig4_message_rate", *ENGINE, *SHORT]
+    assert main([*words, "--output", str(output)]) == 0
+    [chart, *_] = charts_of(load_result(output))
+    caption = "\n".join(chart.caption)
+    assert "Simulated hosts" in caption
+    assert "Measured on" not in caption
+    for panel in chart.panels:
+        assert isinstance(panel, Panel)
+        assert "this machine" not in {panel.title, *(series.label for series in panel.series)}
+        assert "own costs" not in panel.title
+    capsys.readouterr()
+    assert main(["counters", str(output), "--agent", "node0.irq0", "--only", "recv_packets"]) == 0
+    assert "recv_packets" in capsys.readouterr().out
+
+
+def test_places_are_emulated_cpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "places.json"
+    assert main(["place", "smoke/pingpong", *ENGINE, "--json", str(path)]) == 0
+    [point, *_] = read(path)["points"]
+    cpus = [process["cpu"] for process in point["placement"]["processes"]]
+    assert len(set(cpus)) > 2
+    capsys.readouterr()
+    assert main(["place", "smoke/pingpong", *ENGINE, "--machine", "package:1 core:4 pu:1"]) == 2
+    assert_refused(capsys, "--machine")

@@ -13,9 +13,13 @@ from support.cli import assert_refused
 from support.clusters import pingpong_pair, run
 
 from shrimpmx.cli import main
+from shrimpmx.commands.progress import Bar, point_words
+from shrimpmx.commands.sweeping import varying_axes
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
+from shrimpmx.study.loading import find_scenario, load_scenario
+from shrimpmx.study.scenario import plan_runs
 
 SMALL = ("--set=iterations=50", "--set=warmup=5", "--set=repeats=1")
 
@@ -49,6 +53,19 @@ def test_two_workers_give_what_one_does(tmp_path: Path) -> None:
         assert main([*words, "--workers", workers, "--output", str(output)]) == 0
         found.append(json.dumps(_timeless(document_of(output)["points"])))
     assert found[0] == found[1]
+
+
+def test_of_runs_beside_each_other_the_bar_names_the_last_one_to_end() -> None:
+    scenario = load_scenario(find_scenario("smoke/pingpong"))
+    axes = varying_axes(scenario)
+    plan = plan_runs(scenario, scenario.points(), 1)[0]
+    bar = Bar("smoke/pingpong", axes, 200)
+    bar.begin(8, 3)
+    bar.finished(plan)
+    [line] = bar.lines()
+    assert "4/8" in line
+    assert point_words(plan, axes) in line
+    bar.end()
 
 
 @pytest.mark.parametrize(

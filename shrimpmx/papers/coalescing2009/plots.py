@@ -14,6 +14,7 @@ from shrimpmx.papers.coalescing2009.trade_off import trade_off
 from shrimpmx.report.plot.chart import ONLY, Axis, Panel, Panels, Series, Value
 from shrimpmx.report.plot.panels import (
     HERE,
+    OWN_COSTS,
     Figure,
     axis_of,
     metric_panel,
@@ -59,7 +60,7 @@ def _rates(result: Result, platform: Any) -> Panel:
             place[axis] = here[0]
         else:
             series.append(axis)
-    own = "this machine's own costs" if platform == "none" else place_words("platform", platform)
+    own = OWN_COSTS if platform == "none" else place_words("platform", platform)
     title = f"{metric_title('message_rate')}, {own}"
     return metric_panel(result, "message_rate", "coalescing", series, place, title)
 

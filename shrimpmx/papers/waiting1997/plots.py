@@ -15,6 +15,7 @@ from shrimpmx.papers.waiting1997.tipping_point import tipping_point
 from shrimpmx.report.plot.chart import ONLY, Axis, Panel, Series, Value
 from shrimpmx.report.plot.panels import (
     HERE,
+    OWN_COSTS,
     Figure,
     axis_of,
     axis_words,
@@ -132,7 +133,7 @@ def _title(metric: str, place: Place) -> str:
     others = {axis: value for axis, value in place.items() if axis != "platform"}
     parts = [panel_title(metric, others)]
     if place.get("platform") == "none":
-        parts.append("this machine's own costs")
+        parts.append(OWN_COSTS)
     elif "platform" in place:
         parts.append(place_words("platform", place["platform"]))
     return ", ".join(parts)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shrimpmx.report.plot.panels import HERE, SIMULATED
 from shrimpmx.report.plot.reading import PointData, Result
 from shrimpmx.results.outside import disturbance_words
 from shrimpmx.results.runs import ANY
+from shrimpmx.results.words import NO_PLATFORM_WORDS, SIMULATED_WORDS, is_simulated
 
 
 def caption(result: Result, paper: bool, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
     """All lines; `paper`: the picture has figures of a paper; `extra` are said before notes."""
     document = result.document
-    lines = [document.get("source", ""), _machine(document), _times(result), _states(result)]
-    lines.append(_marks(paper))
+    made = [SIMULATED_WORDS, _platforms(result)]
+    if not is_simulated(document):
+        made = [_machine(document), _times(result), _states(result)]
+    lines = [document.get("source", ""), *made, _marks(paper, is_simulated(document))]
     notes = [f"note: {note}" for note in (*result.notes, *_troubles(result))]
     return tuple(line for line in (*lines, *extra, *notes) if line)
 
@@ -42,12 +46,16 @@ def _times(result: Result) -> str:
     if not dilated:
         return "Times are as measured (no time dilation)."
     words = " and ".join(f"{each:g}" for each in sorted({_dilation(point) for point in dilated}))
-    values = result.values(dilated[0])
-    name = values.get("platform", values.get("profile"))
+    name = _platform(result, dilated[0])
     platform = f"platform {name}" if isinstance(name, str) else "emulated platform"
     line = f"Times are those of the {platform}: measured times divided by the dilation, {words}"
     others = len(dilated) < len(result.points)
     return f"{line}; without a dilation they are as measured." if others else f"{line}."
+
+
+def _platform(result: Result, point: PointData) -> Any:
+    values = result.values(point)
+    return values.get("platform", values.get("profile"))
 
 
 def _dilation(point: PointData) -> float:
@@ -72,8 +80,19 @@ def _states(result: Result) -> str:
     return f"{line} {len(measured)} points{rest}{star}."
 
 
-def _marks(paper: bool) -> str:
-    ours = "Filled: this machine, median with its 95 % interval."
+def _platforms(result: Result) -> str:
+    """The platforms whose times simulated hosts take."""
+    names = sorted({str(_platform(result, point) or "none") for point in result.points})
+    named = [name for name in names if name != "none"]
+    if not named:
+        return NO_PLATFORM_WORDS
+    others = "; hosts of no platform take the time that their parameters say" * ("none" in names)
+    return f"Times are those of the platform {' and '.join(named)}{others}."
+
+
+def _marks(paper: bool, simulated: bool) -> str:
+    whose = SIMULATED if simulated else HERE
+    ours = f"Filled: {whose}, median with its 95 % interval."
     return f"{ours} Hollow: the paper's figures." if paper else ours
 
 

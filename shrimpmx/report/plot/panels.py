@@ -24,7 +24,8 @@ Figure = Callable[[Result], tuple[Panels, int] | None]
 LOG_LINES, LOG_BARS = 30.0, 200.0
 # Numbers that lie further apart than this are drawn by their logarithm (ours).
 LOG_PLACES = 32.0
-HERE, PAPER = "this machine", "paper"
+OWN_COSTS = "this machine's own costs"
+HERE, SIMULATED, PAPER = "this machine", "simulated hosts", "paper"
 _TITLES = {
     "size_bytes": "message size",
     "coalescing": "coalescing strategy",
