@@ -1,8 +1,9 @@
 """What a process does with time: reads it, waits, uses the CPU, sleeps."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.clock cimport Clock, clock_now_ns
+from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.shared.control cimport Control
 
 
@@ -46,6 +47,10 @@ cdef class Host:
     cdef bint same_process(self, Host other)
     # What each run of the notification handler burns from now on, in a signal handler.
     cdef int set_handler_cost(self, int64_t cost_ns) except -1
+    # Take the notifications of `slot`, its process's own, from now on: each runs a handler, which
+    # increments the slot's word. How often it has run.
+    cdef int take_notifications(self, wait_slot *slot) except -1
+    cdef uint64_t notifications(self) noexcept nogil
     # Raises by what an operation has failed, if one has.
     cdef int check(self) except -1
 

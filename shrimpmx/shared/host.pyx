@@ -8,7 +8,7 @@ under a virtual clock, exactly. An operation works or fails; none hangs, and non
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.errno cimport EINTR
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from posix.time cimport (
     CLOCK_MONOTONIC, CLOCK_THREAD_CPUTIME_ID, clock_gettime, clock_nanosleep, timespec,
 )
@@ -16,8 +16,10 @@ from posix.time cimport (
 from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32
 from shrimpmx.native.burn cimport burn_ns
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
-from shrimpmx.native.futex cimport futex_wait
-from shrimpmx.native.notify cimport notify_set_cost
+from shrimpmx.native.futex cimport futex_wait, wait_slot
+from shrimpmx.native.notify cimport (
+    notify_count, notify_install, notify_set_cost, notify_set_word,
+)
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport STOP_NO, control_header
 
@@ -104,6 +106,18 @@ cdef class Host:
 
     cdef int set_handler_cost(self, int64_t cost_ns) except -1:
         return 0
+
+    cdef int take_notifications(self, wait_slot *slot) except -1:
+        if slot.signal == 0:
+            raise ValueError(
+                "notify needs a signal: register the process with one (Control.register_process)"
+            )
+        notify_install(slot.signal)
+        notify_set_word(<uint32_t *><void *>&slot.word)
+        return 0
+
+    cdef uint64_t notifications(self) noexcept nogil:
+        return notify_count()
 
     cdef bint burn_c(self, int64_t duration_ns) noexcept nogil:
         return False

@@ -83,12 +83,10 @@ def check_simulated(spec: ClusterSpec) -> None:
         problem = "ends with the first program that fails"
     elif spec.profiles:
         problem = "has a clock that py-spy does not see"
-    elif spec.kind.vmmc:
-        problem = "has no vmmc NIC"
     elif spec.agent_faults:
         problem = "lets no process die or stop"
-    elif any(_signals(spec, number) for number in range(len(spec.ranks))):
-        problem = "has no signals, by which wait 'notify' and 'spin-notify' are told"
+    elif any(programs) and any(_signals(spec, number) for number in range(len(spec.ranks))):
+        problem = "sends programs no signals, by which wait 'notify' and 'spin-notify' are told"
     elif not spec.realtime:
         problem = "lets handlers always preempt ranks, whatever realtime says"
     elif spec.cpus or spec.allowed_cpus:

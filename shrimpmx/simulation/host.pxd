@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport agent_record, runner_record
 
@@ -31,9 +32,17 @@ cdef class SimulatedHost(Host):
     cdef uint32_t seen
     cdef runner_record *runner       # of its account; NULL: it has none
     cdef agent_record *record        # of the task's counters; NULL: it has none
+    cdef wait_slot *slot             # whose notifications it takes; NULL: none
+    cdef uint64_t handled            # of these
+    cdef uint64_t handler_runs
+    cdef int64_t handler_cost_ns     # of each
 
     # Grows with what the task does beside looking.
     cdef uint64_t deeds(self) noexcept nogil
+    # Run the handler for what notifications have come: the CPU time that it takes, -1 for none.
+    cdef int64_t handle_notifications(self) noexcept nogil
+    # Whether there are any.
+    cdef bint is_notified(self) noexcept nogil
     # Whether what the task sleeps on has changed.
     cdef bint is_roused(self) noexcept nogil
     cdef bint ask(self, Wish wish, int64_t argument) noexcept

@@ -2,9 +2,9 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from shrimpmx.native.atomics cimport load_acquire_u32
+from shrimpmx.native.atomics cimport fetch_add_u32, load_acquire_u32, load_relaxed_u64
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL
-from shrimpmx.native.notify cimport notify_set_cost
+from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport COUNTER_loops, COUNTER_progress_calls, COUNTERS_MAX
@@ -77,8 +77,30 @@ cdef class SimulatedHost(Host):
         return self.word != NULL and load_acquire_u32(self.word) != self.seen
 
     cdef int set_handler_cost(self, int64_t cost_ns) except -1:
-        notify_set_cost(0)
+        self.handler_cost_ns = cost_ns
         return 0
+
+    cdef int take_notifications(self, wait_slot *slot) except -1:
+        # The slot has no signal: nothing but the count of notifications tells of one.
+        self.slot = slot
+        self.handled = load_relaxed_u64(&slot.notifications)
+        return 0
+
+    cdef uint64_t notifications(self) noexcept nogil:
+        return self.handler_runs
+
+    cdef bint is_notified(self) noexcept nogil:
+        return self.slot != NULL and load_relaxed_u64(&self.slot.notifications) != self.handled
+
+    cdef int64_t handle_notifications(self) noexcept nogil:
+        cdef uint64_t count
+        if not self.is_notified():
+            return -1
+        count = load_relaxed_u64(&self.slot.notifications) - self.handled
+        self.handled += count
+        self.handler_runs += count
+        fetch_add_u32(<void *>&self.slot.word, <uint32_t>count)
+        return <int64_t>count * self.handler_cost_ns
 
     cdef bint burn_c(self, int64_t duration_ns) noexcept nogil:
         if duration_ns <= 0:

@@ -53,6 +53,7 @@ cdef class Task(Schedulable):
     cdef uint64_t seen               # ... at its last look
     cdef uint64_t deeds              # its host's, then
     cdef object coroutine, switch    # ... to the loop
+    cdef object waits                # the coroutine that goes on: this one, or a thread of its code
     cdef World world
 
     def __init__(self, World world not None, str name not None, uint32_t cpu, work,
@@ -66,7 +67,7 @@ cdef class Task(Schedulable):
         self.name = name
         self.cpu = world.cpu(cpu)
         self.host = SimulatedHost(world.control, self)
-        self.coroutine = greenlet(lambda: work(self.host), world.loop)
+        self.coroutine = self.waits = greenlet(lambda: work(self.host), world.loop)
         self.switch = world.loop.switch
 
     @property
@@ -87,8 +88,12 @@ cdef class Task(Schedulable):
         return self.looks
 
     cpdef int sleep(self, int64_t until_ns) except -1:
-        self.sleeps += 1
-        return self._wait(ASLEEP, 0, until_ns)
+        while True:
+            self.sleeps += 1
+            self._wait(ASLEEP, 0, until_ns)
+            # A notification may have ended it, which is nothing that it slept for.
+            if self.host.is_roused() or self.world.now_ns() >= until_ns:
+                return 0
 
     def move(self, uint32_t cpu) -> None:
         """Go on upon another CPU. The task calls it itself."""
@@ -113,6 +118,7 @@ cdef class Task(Schedulable):
         self.status = status
         self.left_ns = left_ns
         self.until_ns = until_ns
+        self.waits = getcurrent()
         self.switch()
         return 0
 
@@ -127,7 +133,7 @@ cdef class Task(Schedulable):
         cdef State before = self.status
         cdef uint64_t deeds
         self.status = RUNNABLE
-        self.coroutine.switch()
+        self.waits.switch()
         if self.coroutine.dead:
             self.status = ENDED
         elif self.status == ASLEEP:
@@ -196,6 +202,14 @@ cdef class Cpu(HandlerCpu):
         self.scheduler.wake(task, now_ns)
         self.world.cpu_turns.mark(self.index)
         return 0
+
+    cdef void interrupt(self, Task task, int64_t now_ns) noexcept:
+        """The task handles its notifications, if there are any, before it goes on."""
+        cdef int64_t cost_ns = task.host.handle_notifications()
+        if cost_ns > 0 and task.status != ENDED:
+            self.count(now_ns)
+            task.left_ns += cost_ns
+            self.world.cpu_turns.mark(self.index)
 
     cdef int act(self, int64_t now_ns) except -1:
         """Let the task go on whose turn it is, if it may; whether it did anything."""
@@ -361,10 +375,14 @@ cdef class World:
         while node >= 0:
             task = self.tasks_of_node[node]
             while task is not None:
-                if task.status == POLLING:
-                    self.cpu_turns.mark(task.cpu.index)
-                elif task.status == ASLEEP and task.host.is_roused():
-                    self.task_turns.mark(task.index)
+                if task.status == ASLEEP:
+                    if task.host.is_roused() or task.host.is_notified():
+                        self.task_turns.mark(task.index)
+                else:
+                    if task.host.is_notified():
+                        task.cpu.interrupt(task, self.now_ns())
+                    if task.status == POLLING:
+                        self.cpu_turns.mark(task.cpu.index)
                 task = task.next_here
             node = self.agents.noted.take_from(<uint32_t>node + 1)
         return 0
@@ -382,6 +400,7 @@ cdef class World:
                 self.task_turns.set_due(task.index, NEVER_NS)
                 task.status = RUNNABLE
                 task.cpu.take(task, now_ns)
+                task.cpu.interrupt(task, now_ns)
 
     cdef int _run_tasks(self) except -1:
         """Let a task go on, on each CPU where one may; whether one did."""

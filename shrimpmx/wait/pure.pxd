@@ -20,6 +20,8 @@ cdef class Block(Strategy):
 cdef class Notify(Strategy):
     cdef uint64_t runs_before  # handler runs of this process before begin()
 
+    cdef void count(self, WaitEnvironment *environment) noexcept nogil
+
 
 # What `block` does after the first look: arm the slot, enable the interrupts, look, sleep.
 # Without `enables` the interrupts are left as they are.

@@ -9,7 +9,6 @@ from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport (
     WAIT_SLOT_IDLE, WAIT_SLOT_NOTIFY, futex_wake, wait_slot_arm, wait_slot_disarm,
 )
-from shrimpmx.native.notify cimport notify_count, notify_install, notify_set_word
 from shrimpmx.shared.host cimport Host
 from shrimpmx.wait.strategy cimport (
     WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, InterruptGate, Strategy, WaitEnvironment, WaitResult,
@@ -188,13 +187,8 @@ cdef class Notify(Strategy):
         self.name = "notify"
 
     cdef int begin(self, WaitEnvironment *environment) except -1:
-        if environment.slot.signal == 0:
-            raise ValueError(
-                "notify needs a signal: register the process with one (Control.register_process)"
-            )
-        notify_install(environment.slot.signal)
-        self.runs_before = notify_count()
-        notify_set_word(<uint32_t *><void *>&environment.slot.word)
+        self.runs_before = (<Host>environment.host).notifications()
+        (<Host>environment.host).take_notifications(environment.slot)
         environment.account.interrupts_enabled += 1
         store_relaxed_u32(&environment.slot.armed, WAIT_SLOT_NOTIFY)
         if environment.gate != NULL:
@@ -202,19 +196,23 @@ cdef class Notify(Strategy):
         full_fence()  # W2, V2: armed and enabled before any look at data; pairs with W1, V1
         return 0
 
+    cdef void count(self, WaitEnvironment *environment) noexcept nogil:
+        environment.account.notifications = (
+            (<Host>environment.host).notifications() - self.runs_before)
+
     cdef int end(self, WaitEnvironment *environment) except -1:
         if environment.gate != NULL:
             environment.gate.never(environment.gate.context)
         wait_slot_disarm(environment.slot)
         # A waker that saw the slot armed may still be about to signal, so the handler stays
         # until the process ends: without it the signal would end the process.
-        environment.account.notifications = notify_count() - self.runs_before
+        self.count(environment)
         return 0
 
     cdef WaitResult persist(self, WaitEnvironment *environment, ready_function ready,
                             void *context, int64_t deadline_ns) noexcept nogil:
         cdef WaitResult result = sleep_until_notified(environment, ready, context, deadline_ns)
-        environment.account.notifications = notify_count() - self.runs_before
+        self.count(environment)
         return result
 
 

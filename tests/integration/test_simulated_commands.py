@@ -27,7 +27,7 @@ def test_a_reproduction_judges_what_the_engine_can_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "r"
-    words = ["reproduce", "MQ-1", "WC-1", *ENGINE, "--workers", "2", *SHORT]
+    words = ["reproduce", "MQ-1", "MQ-5", *ENGINE, "--workers", "2", *SHORT]
     assert main([*words, "--output", str(output)]) == 0
     document = read(output / "claims.json")
     assert document["engine"] == "simulated"
@@ -40,7 +40,7 @@ def test_a_reproduction_judges_what_the_engine_can_run(
     assert "Simulated hosts" in capsys.readouterr().out
     # Where one engine has begun, another does not go on.
     (output / "claims.json").write_text(json.dumps({**document, "complete": False}))
-    assert main(["reproduce", "MQ-1", "WC-1", *SHORT, "--output", str(output), "--resume"]) == 2
+    assert main(["reproduce", "MQ-1", "MQ-5", *SHORT, "--output", str(output), "--resume"]) == 2
     assert_refused(capsys, "another engine")
 
 
@@ -48,10 +48,11 @@ def test_points_that_the_engine_cannot_run_are_named_and_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "waits"
-    assert main(["run", "smoke/waiting", *ENGINE, *SHORT, "--output", str(output)]) == 0
+    words = ["run", "smoke/waiting", *ENGINE, *SHORT, "--set", "realtime=true,false"]
+    assert main([*words, "--output", str(output)]) == 0
     points = read(output / "run.json")["points"]
-    left_out = {point["params"]["wait"] for point in points if "impossible" in point}
-    assert left_out == {"notify", "spin-notify"}
+    left_out = {point["params"]["realtime"] for point in points if "impossible" in point}
+    assert left_out == {False}
     assert len(left_out) < len(points)
     assert "needs --engine forked" in capsys.readouterr().out
 

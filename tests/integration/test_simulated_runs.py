@@ -110,7 +110,7 @@ def test_a_result_is_not_resumed_by_the_other_engine(
 def test_what_only_real_processes_do_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    words = ["run", "smoke/pingpong", "--engine", "simulated", "--set", "wait=notify"]
+    words = ["run", "smoke/pingpong", "--engine", "simulated", "--set", "realtime=false"]
     assert main([*words, "--output", str(tmp_path / "none")]) == 2
     assert_refused(capsys, "--engine forked")
 

@@ -161,7 +161,6 @@ def test_a_message_that_never_comes_ends_at_the_deadline() -> None:
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"wait": WaitParameters(strategy="notify")}, "signals"),
         ({"hardware_counters": True}, "cache misses"),
         ({"realtime": False}, "preempt"),
     ],
