@@ -28,9 +28,10 @@ cdef class Host:
     cdef bint burn_c(self, int64_t duration_ns) noexcept nogil
     cdef bint sleep_c(self, int64_t duration_ns) noexcept nogil
     # -- between two looks of a wait, at most until `until_ns` (NEVER_NS: no limit): with the CPU
-    # kept, with the CPU offered to others, or asleep until `word` differs from `seen`.
+    # kept, with the CPU offered to others, or asleep until `word` differs from `seen`. Each offer
+    # costs the emulated host `cost_ns` beside this one's own time.
     cdef bint pause(self, int64_t until_ns) noexcept nogil
-    cdef bint yield_cpu(self, int64_t until_ns) noexcept nogil
+    cdef bint yield_cpu(self, int64_t until_ns, int64_t cost_ns) noexcept nogil
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil
     # CPU time that the calling thread has used.
     cdef int64_t cpu_ns(self) noexcept nogil

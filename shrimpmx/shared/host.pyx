@@ -128,7 +128,7 @@ cdef class Host:
     cdef bint pause(self, int64_t until_ns) noexcept nogil:
         return False
 
-    cdef bint yield_cpu(self, int64_t until_ns) noexcept nogil:
+    cdef bint yield_cpu(self, int64_t until_ns, int64_t cost_ns) noexcept nogil:
         return False
 
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
@@ -187,9 +187,9 @@ cdef class KernelHost(Host):
         cpu_pause()
         return True
 
-    cdef bint yield_cpu(self, int64_t until_ns) noexcept nogil:
+    cdef bint yield_cpu(self, int64_t until_ns, int64_t cost_ns) noexcept nogil:
         sched_yield()
-        return True
+        return self.charge(cost_ns)
 
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
         cdef int64_t left_ns = -1
@@ -255,8 +255,8 @@ cdef class VirtualHost(Host):
         self.used_ns += self.now_c() - before_ns
         return went_on
 
-    cdef bint yield_cpu(self, int64_t until_ns) noexcept nogil:
-        return self.advance(until_ns)
+    cdef bint yield_cpu(self, int64_t until_ns, int64_t cost_ns) noexcept nogil:
+        return self.advance(until_ns) and self.charge(cost_ns)
 
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
         while load_acquire_u32(word) == seen and self.now_c() < until_ns:

@@ -113,7 +113,7 @@ cdef class Baton:
         elif want == WANT_POLL:
             host.pause(argument)
         elif want == WANT_OFFER:
-            host.yield_cpu(argument)
+            host.yield_cpu(argument, <int64_t>self.wish.offset)
         elif want == WANT_BLOCK:
             host.block(<uint32_t *>(<char *>self.control.header + self.wish.offset),
                        self.wish.seen, argument)

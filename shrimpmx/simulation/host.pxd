@@ -20,8 +20,9 @@ cdef class CpuUser:
     cpdef int compute(self, int64_t duration_ns) except -1
     # Keep the CPU until something has happened that a look may show.
     cpdef int poll(self, int64_t until_ns) except -1
-    # Let others on the CPU go first; alone there, as poll(). How often it has offered it.
-    cpdef int64_t offer(self, int64_t until_ns) except -1
+    # Let others on the CPU go first; alone there, as poll(). How often it has offered it: each time
+    # costs so much beside the yield.
+    cpdef int64_t offer(self, int64_t until_ns, int64_t cost_ns=*) except -1
     # Leave the CPU until its host is roused, or until then.
     cpdef int sleep(self, int64_t until_ns) except -1
 
@@ -36,6 +37,7 @@ cdef class SimulatedHost(Host):
     cdef uint64_t handled            # of these
     cdef uint64_t handler_runs
     cdef int64_t handler_cost_ns     # of each
+    cdef int64_t yield_cost_ns       # of what it offers
 
     # Grows with what the task does beside looking.
     cdef uint64_t deeds(self) noexcept nogil

@@ -21,7 +21,7 @@ cdef class CpuUser:
     cpdef int poll(self, int64_t until_ns) except -1:
         return 0
 
-    cpdef int64_t offer(self, int64_t until_ns) except -1:
+    cpdef int64_t offer(self, int64_t until_ns, int64_t cost_ns=0) except -1:
         return 0
 
     cpdef int sleep(self, int64_t until_ns) except -1:
@@ -119,8 +119,9 @@ cdef class SimulatedHost(Host):
         with gil:
             return self.ask(POLL, until_ns)
 
-    cdef bint yield_cpu(self, int64_t until_ns) noexcept nogil:
+    cdef bint yield_cpu(self, int64_t until_ns, int64_t cost_ns) noexcept nogil:
         with gil:
+            self.yield_cost_ns = cost_ns
             return self.ask(OFFER, until_ns)
 
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
@@ -154,7 +155,7 @@ cdef class SimulatedHost(Host):
         elif wish == SLEEP:
             self.task.sleep(argument)
         else:
-            offers = self.task.offer(argument)
+            offers = self.task.offer(argument, self.yield_cost_ns)
             if self.runner != NULL:
                 # The caller counts one; the others are looks that it was spared.
                 self.runner.account.yields += <uint64_t>(offers - 1)

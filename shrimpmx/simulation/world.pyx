@@ -83,8 +83,8 @@ cdef class Task(Schedulable):
     cpdef int poll(self, int64_t until_ns) except -1:
         return self._look(self.world.poll_ns, until_ns, False)
 
-    cpdef int64_t offer(self, int64_t until_ns) except -1:
-        self._look(self.world.yield_ns, until_ns, True)
+    cpdef int64_t offer(self, int64_t until_ns, int64_t cost_ns=0) except -1:
+        self._look(self.world.yield_ns + cost_ns, until_ns, True)
         return self.looks
 
     cpdef int sleep(self, int64_t until_ns) except -1:

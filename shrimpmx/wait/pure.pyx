@@ -33,7 +33,7 @@ cdef inline bint charge(WaitEnvironment *environment) noexcept nogil:
 cdef bint yield_cpu(WaitEnvironment *environment, int64_t deadline_ns) noexcept nogil:
     environment.account.yields += 1
     environment.account.system_calls += 1
-    return (<Host>environment.host).yield_cpu(deadline_ns) and charge(environment)
+    return (<Host>environment.host).yield_cpu(deadline_ns, environment.reschedule_cost_ns)
 
 
 # Sleeps while the slot's word is `seen`: the kernel's scheduler runs to put the process to sleep,

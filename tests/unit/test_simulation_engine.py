@@ -84,6 +84,15 @@ def test_a_spinning_rank_sees_a_message_at_its_next_look() -> None:
     assert used_ns == pytest.approx(result.elapsed_ns["rank0"], rel=0.05)
 
 
+def test_each_yield_costs_a_run_of_the_scheduler() -> None:
+    wait = WaitParameters(strategy="sched", reschedule_cost_ns=2000)
+    result = simulated(pingpong_pair(20, nic=NIC, wait=wait), yield_ns=500)
+    account = result.accounts["rank0"]
+    assert account["yields"] == account["system_calls"] > account["waits"] > 0
+    # A rank does nothing else.
+    assert result.usage["rank0"]["task_clock_ns"] == 2500 * account["yields"]
+
+
 def test_a_blocked_rank_uses_no_cpu() -> None:
     assert simulated(pair("block")).usage["rank0"]["task_clock_ns"] == 0
 

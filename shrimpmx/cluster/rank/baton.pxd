@@ -15,7 +15,8 @@ cdef struct Wish:
     uint32_t want
     uint32_t seen                    # of WANT_BLOCK: what stands in the word
     int64_t argument                 # duration or end, ns; of WANT_MOVE: the CPU
-    uint64_t offset                  # of WANT_BLOCK: the word, in the control segment
+    uint64_t offset                  # of WANT_BLOCK: the word, in the control segment; of
+    #                                  WANT_OFFER: what each costs, ns
 
 
 # From the simulation to a process.

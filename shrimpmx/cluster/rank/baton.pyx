@@ -82,8 +82,12 @@ cdef class BatonHost(Host):
         self.owe(self.turn.look_ns)
         return not self.failed
 
-    cdef bint yield_cpu(self, int64_t until_ns) noexcept nogil:
-        return self.ask(WANT_OFFER, until_ns)
+    cdef bint yield_cpu(self, int64_t until_ns, int64_t cost_ns) noexcept nogil:
+        cdef Wish wish
+        self.count()
+        self.settle()
+        wish.want, wish.argument, wish.offset = WANT_OFFER, until_ns, <uint64_t>cost_ns
+        return self.hand_over(&wish)
 
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
         cdef uint64_t offset = <uint64_t>(<const char *>word - self.shared)
