@@ -13,14 +13,14 @@ from shrimpmx.errors import InputError
 from shrimpmx.native.cores import processes_visible
 
 if TYPE_CHECKING:
-    from shrimpmx.study.sweep import Beside
+    pass
 
 REAL, SIMULATED = "forked", "simulated"
 ENGINES = (REAL, SIMULATED)
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
-    """Declare --engine and --workers."""
+    """Declare --engine, --workers and --scheduler."""
     add_engine_option(parser)
     parser.add_argument(
         "--workers",
@@ -28,6 +28,11 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
         default=1,
         metavar="N",
         help="simulate N points beside each other (1)",
+    )
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="make the runs on the workers of the Dask scheduler there, such as tcp://head:8786",
     )
 
 
@@ -45,6 +50,8 @@ def check_engine_options(options: argparse.Namespace) -> None:
     """InputError if they cannot be used together."""
     if options.workers < 1:
         raise InputError(f"--workers must be at least 1, not {options.workers}")
+    if options.scheduler is not None and options.workers > 1:
+        raise InputError("--workers is for this machine: leave it out with --scheduler")
     if options.workers > 1 and options.engine == ENGINES[0]:
         raise InputError(
             "runs of real processes beside each other disturb each other: --workers needs "
@@ -52,19 +59,16 @@ def check_engine_options(options: argparse.Namespace) -> None:
         )
 
 
-def runs_beside(options: argparse.Namespace) -> Beside | None:
-    """What makes runs beside each other, as --workers says; None: they follow each other."""
-    if options.workers == 1:
-        return None
-    from shrimpmx.study.workers import measured_beside
-
-    return functools.partial(measured_beside, workers=options.workers)
-
-
 def engine_words(options: argparse.Namespace) -> list[str]:
     """The options of an engine that a command was given, as words of its command line."""
     words = [] if options.engine == ENGINES[0] else ["--engine", options.engine]
-    return words if options.workers == 1 else [*words, "--workers", str(options.workers)]
+    words += [] if options.workers == 1 else ["--workers", str(options.workers)]
+    return words + ([] if options.scheduler is None else ["--scheduler", options.scheduler])
+
+
+def are_elsewhere(options: argparse.Namespace) -> bool:
+    """Whether other machines' times are measured, each with its environment and costs."""
+    return options.engine == ENGINES[0] and options.scheduler is not None
 
 
 def chosen_engine(name: str = ENGINES[0]) -> Engine:

@@ -10,15 +10,17 @@ from typing import Any
 
 from rich.markup import escape
 
+from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.commands.engines import (
     ENGINES,
     add_engine_options,
+    are_elsewhere,
     check_engine_options,
     chosen_engine,
     engine_words,
-    runs_beside,
 )
+from shrimpmx.commands.spreading import cluster_of, runs_beside
 from shrimpmx.commands.sweeping import (
     add_sweep_options,
     add_words,
@@ -51,6 +53,7 @@ from shrimpmx.results.words import SIMULATED_WORDS
 from shrimpmx.study.loading import find_scenario, load_scenario
 from shrimpmx.study.platform import Costs
 from shrimpmx.study.point import Point
+from shrimpmx.study.remote.dispatch import Cluster
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Sweep
 
@@ -86,11 +89,25 @@ def run(options: argparse.Namespace) -> int:
         return _list(claims, options.json)
     check_sweep_options(options)
     check_engine_options(options)
+    if are_elsewhere(options):
+        raise InputError(
+            "claims are judged by real runs of one machine, which is this one: --scheduler needs "
+            "--engine simulated"
+        )
+    engine = chosen_engine(options.engine)
     output = options.output or default_output("-".join(["reproduce", *papers_of(claims, PAPERS)]))
-    reproduction = Reproduction(claims, options, output)
+    with cluster_of(options, engine) as cluster:
+        return _reproduce(asked, options, Reproduction(claims, options, output, engine, cluster))
+
+
+def _reproduce(
+    asked: Sequence[str], options: argparse.Namespace, reproduction: Reproduction
+) -> int:
+    output = reproduction.output
     reproduction.open()
+    claims, parts = len(reproduction.claims), len(reproduction.parts)
     runs = reproduction.runs_total
-    print(f"claims: {len(claims)}; scenarios: {len(reproduction.parts)}; runs: {runs}", flush=True)
+    print(f"claims: {claims}; scenarios: {parts}; runs: {runs}", flush=True)
     try:
         with run_log(output):
             reproduction.run()
@@ -161,10 +178,17 @@ class Part:
 class Reproduction:
     """The claims that were asked for, the scenarios that they need, and what came of both."""
 
-    def __init__(self, claims: Sequence[Claim], options: argparse.Namespace, output: Path) -> None:
-        self._claims, self._options = claims, options
+    def __init__(
+        self,
+        claims: Sequence[Claim],
+        options: argparse.Namespace,
+        output: Path,
+        engine: Engine,
+        cluster: Cluster | None,
+    ) -> None:
+        self.claims, self._options = claims, options
+        self.output, self.engine, self._cluster = output, engine, cluster
         self._directory = _ReproductionDirectory(output)
-        self.engine = chosen_engine(options.engine)
         self._cpus = self.engine.cpus()
         needed = scenarios_of(claims, self._cpus)
         self._scenarios = {name: self._scenario(name, each) for name, each in needed.items()}
@@ -175,7 +199,7 @@ class Reproduction:
     def _scenario(self, name: str, expected: Sequence[Any]) -> Scenario:
         scenario = load_scenario(find_scenario(name)).changed(self._options.settings)
         checked_points(scenario)  # what cannot be used is told, even where no claim needs it
-        whole = is_whole(self._claims, PAPERS)
+        whole = is_whole(self.claims, PAPERS)
         return scenario if whole else narrowed(scenario, expected)
 
     def _part(self, name: str, scenario: Scenario) -> Part:
@@ -183,7 +207,8 @@ class Reproduction:
         engine = self.engine
         executor = executor_for(scenario, None, self._costs, engine)
         sweep = sweep_of(scenario, executor, self._options, directory, None, self._costs, engine)
-        sweep.beside = runs_beside(self._options)
+        path = find_scenario(name)
+        sweep.beside = runs_beside(self._options, self._cluster, engine, scenario, path)
         return Part(name, scenario, sweep, ResultDirectory(directory))
 
     @property
@@ -204,7 +229,7 @@ class Reproduction:
     def _head(self) -> Document:
         return {
             "schema": SCHEMA,
-            "asked": [claim.id for claim in self._claims],
+            "asked": [claim.id for claim in self.claims],
             "settings": without_deadline(self._options.settings),
             "seed": self._options.seed,
             **self.engine.describe(),
@@ -280,7 +305,7 @@ class Reproduction:
         }
         return [
             judge(claim, results, self._cpus)
-            for claim in self._claims
+            for claim in self.claims
             if claim.obstacle(self._cpus)
             or all(each.scenario in results for each in claim.statistics)
         ]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
+from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.commands.engines import (
     add_engine_options,
+    are_elsewhere,
     check_engine_options,
     chosen_engine,
     engine_words,
-    runs_beside,
 )
+from shrimpmx.commands.spreading import cluster_of, runs_beside
 from shrimpmx.commands.sweeping import (
     SCENARIO_WORDS,
     add_sweep_options,
@@ -31,11 +34,14 @@ from shrimpmx.commands.sweeping import (
     take_scenario,
 )
 from shrimpmx.commands.terminal import console
-from shrimpmx.errors import AgentError
+from shrimpmx.errors import AgentError, InputError
 from shrimpmx.report.report import print_report
 from shrimpmx.results.json_file import write_json
 from shrimpmx.results.result import ResultDirectory
 from shrimpmx.study.loading import find_scenario, load_scenario
+from shrimpmx.study.point import Point
+from shrimpmx.study.scenario import Scenario
+from shrimpmx.study.sweep import Beside
 
 
 def add_parser(commands: Any) -> None:
@@ -61,21 +67,45 @@ def run(options: argparse.Namespace) -> int:
     """
     check_sweep_options(options)
     check_engine_options(options)
+    _check_place(options)
     name = take_scenario(options)
-    scenario = load_scenario(find_scenario(name)).changed(options.settings)
+    path = find_scenario(name)
+    scenario = load_scenario(path).changed(options.settings)
     points = checked_points(scenario)
+    engine = chosen_engine(options.engine)
+    with cluster_of(options, engine) as cluster:
+        beside = runs_beside(options, cluster, engine, scenario, path)
+        return _run(options, name, scenario, points, engine, beside)
+
+
+def _check_place(options: argparse.Namespace) -> None:
+    """InputError if an option is for runs that this machine makes, and others are to make them."""
+    if options.scheduler is not None and options.trace:
+        raise InputError("--trace is for runs on this machine: leave --scheduler out")
+    if are_elsewhere(options) and options.placement:
+        raise InputError("--placement is that of this machine: leave --scheduler out")
+
+
+def _run(
+    options: argparse.Namespace,
+    name: str,
+    scenario: Scenario,
+    points: Sequence[Point],
+    engine: Engine,
+    beside: Beside | None,
+) -> int:
     output = options.output or default_output(scenario.name)
     # Before anything is measured or printed: a result that cannot be kept is not worth a run.
     directory = ResultDirectory(output)
     directory.prepare(options.resume)
-    engine = chosen_engine(options.engine)
+    elsewhere = are_elsewhere(options)
     kept = directory.load_run().get("costs") if options.resume else None
-    costs = costs_for(points, kept, engine)
+    costs = None if elsewhere else costs_for(points, kept, engine)
     traces = output / "traces" if options.trace else None
     executor = executor_for(scenario, traces, costs, engine)
     bar = bar_for(scenario.name, scenario)
-    sweep = sweep_of(scenario, executor, options, output, bar, costs, engine)
-    sweep.beside = runs_beside(options)
+    sweep = sweep_of(scenario, executor, options, output, bar, costs, engine, elsewhere=elsewhere)
+    sweep.beside = beside
     if options.placement:
         for lines in executor.placement_maps(sweep.points):
             print(lines, end="\n\n")

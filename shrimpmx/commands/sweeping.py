@@ -18,6 +18,7 @@ from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
 from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.progress import Bar
 from shrimpmx.errors import DeadlineError, InputError, NeverReportedError, NotHereError
+from shrimpmx.results.environment import software
 from shrimpmx.results.json_file import json_place
 from shrimpmx.settings.assignments import is_deadline
 from shrimpmx.settings.cluster import DEADLINE_MAX_S
@@ -199,24 +200,33 @@ def sweep_of(
     progress: Progress | None,
     costs: Costs | None = None,
     engine: Engine | None = None,
+    *,
+    elsewhere: bool = False,
 ) -> Sweep:
-    """The sweep of a scenario, ready to run into `output`, by the executor with these."""
+    """The sweep of a scenario, ready to run into `output`, by the executor with these; `elsewhere`:
+    other machines make its real runs.
+    """
     engine = engine or chosen_engine()
-    undisturbed = {} if engine.is_real else UNDISTURBED
+    own: dict[str, Any] = {
+        "tracer": executor.timeline,
+        "dilation_of": lambda point: executor.emulated(point).dilation,
+    }
+    if not engine.is_real:
+        own |= UNDISTURBED
+    elif elsewhere:
+        own = {"dilation_of": None, "environment": software}
     return Sweep(
         scenario,
         executor,
         seed=options.seed,
         output=output,
         resume=options.resume,
-        tracer=executor.timeline,
-        dilation_of=lambda point: executor.emulated(point).dilation,
         changes=options.settings,
         progress=progress,
         made_with=costs_to_keep(costs),
         engine=engine.describe(),
         cpus=engine.cpus(),
-        **undisturbed,
+        **own,
     )
 
 

@@ -25,6 +25,7 @@ from shrimpmx.report.limited import is_limited, limit_notes
 from shrimpmx.report.sections import SECTIONS
 from shrimpmx.results.expectation import matching
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
+from shrimpmx.results.machines import machine_lines
 from shrimpmx.results.metrics import METRICS, shown_figures
 from shrimpmx.results.outside import disturbance_words
 from shrimpmx.results.runs import ANY, steered_words
@@ -298,6 +299,7 @@ def notes(document: Document) -> list[str]:
         ] = None
     if disturbed := disturbance_words(document["points"]):
         found[f"{disturbed}; a quieter machine gives better figures"] = None
+    found |= dict.fromkeys(machine_lines(document))
     return [*found, *([] if is_simulated(document) else _machine_notes(document))]
 
 

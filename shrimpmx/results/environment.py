@@ -126,6 +126,12 @@ def environment(root: Path = Path("/")) -> dict[str, Any]:
     }
 
 
+def software() -> dict[str, Any]:
+    """What all machines that make runs of one result have in common, and the time."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {"versions": versions(), "code": code_digest(), "time": now}
+
+
 def other_runs() -> list[int]:
     """The processes whose emulated clusters are there now, beside this process' own.
 

@@ -66,7 +66,7 @@ def evaluate(
     """
     if cpus is not None and cpus < expectation.cpus:
         return Verdict(NOT_HERE, expectation.text, too_few_cpus(expectation.cpus, cpus))
-    groups = list(_groups(expectation, points))
+    groups = list(compared_points(expectation, points))
     if not groups:
         why = "settings, or an interruption, left out points that it compares"
         return Verdict(NOT_RUN, expectation.text, why)
@@ -101,7 +101,7 @@ def _values(points: Iterable[PointData], axis: str) -> list[Any]:
     return found
 
 
-def _groups(expected: Expectation, points: Sequence[PointData]) -> Iterator[Group]:
+def compared_points(expected: Expectation, points: Sequence[PointData]) -> Iterator[Group]:
     """Each point that the expectation is about, with those that it is compared with."""
     about, *others = expected.places()
     for point in matching(points, about):

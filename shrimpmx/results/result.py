@@ -170,6 +170,10 @@ class ResultDirectory:
         """Store a finished point at once."""
         write_json(self.point_path(index), {"schema": SCHEMA, **point})
 
+    def remove_point(self, index: int) -> None:
+        """Remove a finished point, if it is there."""
+        self.point_path(index).unlink(missing_ok=True)
+
     def finished_points(self) -> dict[int, dict[str, Any]]:
         """Runs stored so far, by index; InputError if one is damaged."""
         found: dict[int, dict[str, Any]] = {}

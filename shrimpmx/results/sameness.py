@@ -20,8 +20,19 @@ def check_environment(
     """InputError with all that differs between the environment that the result in `place` has,
     and that of now, `apart` from some keys.
     """
+    _refuse(place, _differences(then, now, apart))
+
+
+def same_environment(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two environments are of one machine, one version and one code."""
+    return not _differences(one, other)
+
+
+def _differences(
+    then: Mapping[str, Any], now: Mapping[str, Any], apart: tuple[str, ...] = ()
+) -> list[str]:
     keys = sorted({*then, *now} - {*_NO_CONDITIONS, *apart})
-    _refuse(place, [text for key in keys for text in _changes(key, then.get(key), now.get(key))])
+    return [text for key in keys for text in _changes(key, then.get(key), now.get(key))]
 
 
 def check_code(place: object, then: Mapping[str, str], now: Mapping[str, str]) -> None:

@@ -63,6 +63,20 @@ class _Repeats(_Part):
     count: Count
 
 
+class _Topology(_Part):
+    cpus: Annotated[list[Count], Field(min_length=1)]
+
+
+class _Environment(_Part):
+    topology: _Topology
+
+
+class _Machine(_Part):
+    name: str
+    environment: _Environment
+    costs: dict[str, Positive]
+
+
 COSTS_WORDS = "an object of costs in ns"
 _OBJECT: Any = Field({}, description="an object")
 
@@ -79,6 +93,7 @@ class _Run(_Part):
     seed: int = Field(0, ge=0, description="a whole number from 0 on")
     costs: dict[str, Positive] = Field({}, description=COSTS_WORDS)
     layout: dict[str, Any] = _OBJECT
+    machines: list[dict[str, Any]] = Field([], description="a list of machines")
 
 
 class _Layout(_Part):
@@ -103,6 +118,7 @@ class _Point(_Part):
     disturbances: dict[str, Count] = Field({}, description="an object of counts by cause")
     steered: list[Count] = Field([], description="a list of nodes")
     time_dilation: Positive = Field(1.0, description="a number above 0")
+    measured_on: Count = Field(0, description="the number of a machine")
     impossible: str = Field("", description="a reason")
     failed: str = Field("", description="a reason")
 
@@ -113,6 +129,12 @@ class _Single(_Part):
     cache_line_round_trip_ns: list[Number | None] = Field([], description="a list of times")
     placement: _Placement = Field(_Placement(), description="a placement of processes on CPUs")
     mode: str = Field("", description="a mode")
+
+
+class _Remote(_Part):
+    """What a run has that was made on another machine."""
+
+    machine: _Machine | None = Field(None, description="a machine with environment and costs")
 
 
 class _Metric(_Part):
@@ -179,7 +201,7 @@ def single_run_flaw(run: Mapping[str, Any]) -> str | None:
     missing = next((key for key in (*_Single.model_fields, *_POINT_KEYS) if key not in run), None)
     if missing is not None:
         return f"{missing!r} is missing"
-    flaw = _Single.flaw(run, "a run's ") or point_flaw(run)
+    flaw = _Single.flaw(run, "a run's ") or _Remote.flaw(run, "a run's ") or point_flaw(run)
     empty = [] if flaw else [name for name, m in run["metrics"].items() if m.get("samples") == []]
     return f"metric {empty[0]!r} has no samples" if empty else flaw
 

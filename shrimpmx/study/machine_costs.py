@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from functools import partial
 from typing import Any
 
@@ -22,11 +22,15 @@ HANDLER_MESSAGES = 100_000
 
 
 def machine_costs(points: Iterable[Point], engine: Engine) -> Costs | None:
-    """The costs that points need; None if they need none.
+    """The costs that points need; None if they need none."""
+    return costs_named(needed_costs(points), engine)
+
+
+def costs_named(used: Set[str], engine: Engine) -> Costs | None:
+    """This machine's costs of these names; None without names.
 
     They come from the calibration; this takes one if there is none.
     """
-    used = needed_costs(points)
     if not used:
         return None
     known = calibration.for_platforms(partial(handler_cost, engine))

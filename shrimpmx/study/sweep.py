@@ -19,6 +19,7 @@ from shrimpmx.native.files import write_whole
 from shrimpmx.report.timeline import Timeline, heading, write_chrome
 from shrimpmx.results.environment import environment, other_runs, stolen_ns
 from shrimpmx.results.expectation import evaluate
+from shrimpmx.results.machines import fewest_cpus, machines_of, place_among
 from shrimpmx.results.outside import Neighbours, Stolen
 from shrimpmx.results.result import ResultDirectory
 from shrimpmx.results.sameness import check_code
@@ -81,7 +82,8 @@ class Sweep:
     `is_complete` tells, when it has ended, whether nothing is left to be resumed. Programs start in
     the `working_directory`. `retries`: how often a run is taken again at most. `engine`: what the
     result says of that, and `cpus` those that it has; None: as many as runs need. `beside` makes
-    the runs, else this process does, one after another.
+    the runs, else this process does, one after another. `environment` is that of all runs, and
+    `dilation_of` what each point is dilated by; None: each machine's own.
     """
 
     scenario: Scenario
@@ -95,7 +97,7 @@ class Sweep:
     stolen: Stolen = stolen_ns
     retries: int = RETRIES
     tracer: Tracer | None = None
-    dilation_of: Callable[[Point], float] = lambda point: 1.0
+    dilation_of: Callable[[Point], float] | None = lambda point: 1.0
     changes: Sequence[str] = ()
     made_with: Mapping[str, Any] = field(default_factory=dict)
     order: Order = every_run
@@ -105,12 +107,14 @@ class Sweep:
     engine: Mapping[str, Any] = field(default_factory=lambda: {"engine": "forked"})
     cpus: int | None = field(default_factory=lambda: len(os.sched_getaffinity(0)))
     beside: Beside | None = None
+    environment: Callable[[], dict[str, Any]] = environment
 
     def __post_init__(self) -> None:
         self.points = self.scenario.points()
         self.plans: list[RunPlan] = plan_runs(self.scenario, self.points, self.seed)
         # Now: a machine that cannot stand for a platform says so before anything is kept.
-        self._dilations = [self.dilation_of(point) for point in self.points]
+        dilation_of = self.dilation_of
+        self._dilations = [dilation_of(point) for point in self.points] if dilation_of else []
         self._code = code_of(self.scenario, self.points, self.working_directory)
         self._measure = Measuring(
             self.executor,
@@ -130,6 +134,18 @@ class Sweep:
     def runs_done(self) -> int:
         """Runs that are measured and kept."""
         return len(self._runs)
+
+    @property
+    def runs(self) -> Mapping[int, RunData]:
+        """Those runs, by index."""
+        return self._runs
+
+    def forget(self, indices: Iterable[int]) -> None:
+        """Keep these runs no longer: they are to be made again."""
+        for index in indices:
+            del self._runs[index]
+            if self._directory:
+                self._directory.remove_point(index)
 
     def kept(self) -> dict[str, Any] | None:
         """The complete result that lies there already; None without one, or if it is incomplete.
@@ -224,21 +240,27 @@ class Sweep:
         """The result with what was measured so far."""
         found = [(point, self.runs_of(point)) for point in self.points]
         points = [merged(point, runs) for point, runs in found if runs]
+        machines = machines_of(run for _, run in sorted(self._runs.items()))
+        for (_, runs), point in zip([pair for pair in found if pair[1]], points, strict=True):
+            if machines:
+                point["measured_on"] = place_among(machines, runs[0]["machine"])
         placement: dict[str, Any] = {}
         for _, run in sorted(self._runs.items()):
             if "impossible" not in run:
                 placement.setdefault(run["mode"], run["placement"])
         only = len(placement) == 1
         axes = list(self.scenario.sweep)
+        cpus = fewest_cpus(machines) if machines else self.cpus
         return {
             "schema": 1,
             **head,
             "placement": next(iter(placement.values())) if only else placement,
+            **({"machines": machines} if machines else {}),
             "points": points,
             "sections": list(self.scenario.sections),
             "timelines": self._timelines,
             "expectations": [
-                dataclasses.asdict(evaluate(expectation, points, self.seed, axes, self.cpus))
+                dataclasses.asdict(evaluate(expectation, points, self.seed, axes, cpus))
                 for expectation in self.scenario.expectations
             ],
         }
@@ -263,7 +285,7 @@ class Sweep:
             **self.made_with,
             "adjusted": self._adjusted(),
             "code": self._code,
-            "environment": environment(),
+            "environment": self.environment(),
             "placement": {},
             "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         }

@@ -44,8 +44,10 @@ ELSEWHERE = {
     ".venv/bin/python tools/mutations.py": "breaks the clone that it runs in; is run by hand",
     ".venv/bin/python tools/nas_plain.py": "takes a minute; test_nas.py runs a step",
     ".venv/bin/python tools/schedules.py": "compiles the project once more; make schedules runs it",
+    "dask": "needs a network; tests/integration/test_sweeps_on_dask.py starts a cluster",
     "pip install": "installs from the network",
     "py-spy": "is not one of our dependencies; py-spy is run by hand",
+    "shrimpmx run --scheduler": "needs a cluster; test_sweeps_on_dask.py has one",
     "shrimpmx caches": "takes half a minute in valgrind; tests/integration/test_caches.py runs it",
 }
 SCENARIOS = [

@@ -1,0 +1,65 @@
+"""What makes the runs of a sweep: this process, several on this machine, or other machines."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from shrimpmx.cluster.engine.engine import Engine
+from shrimpmx.errors import InputError
+from shrimpmx.study.clusters import needed_costs
+from shrimpmx.study.remote.dispatch import Cluster, Remote
+from shrimpmx.study.remote.messages import Job, source_of
+from shrimpmx.study.scenario import Scenario
+from shrimpmx.study.sweep import Beside
+from shrimpmx.study.workers import measured_beside
+
+
+@contextlib.contextmanager
+def cluster_of(options: argparse.Namespace, engine: Engine) -> Iterator[Cluster | None]:
+    """The machines that --scheduler names; None without it. InputError if they cannot be had."""
+    if options.scheduler is None:
+        yield None
+        return
+    try:
+        from shrimpmx.study.remote.dask_cluster import connected
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"--scheduler needs Dask, and there is no {error.name}: install shrimpmx[dask]"
+        ) from error
+    with connected(options.scheduler, real=engine.is_real) as cluster:
+        yield cluster
+
+
+def runs_beside(
+    options: argparse.Namespace,
+    cluster: Cluster | None,
+    engine: Engine,
+    scenario: Scenario,
+    path: Path,
+) -> Beside | None:
+    """What makes the runs of a scenario of file `path`: the `cluster`, or as many processes as
+    --workers says; None: this process.
+    """
+    if cluster is not None:
+        return Remote(cluster, job_of(engine, scenario, path), real=engine.is_real)
+    workers: int = options.workers
+    return None if workers == 1 else functools.partial(measured_beside, workers=workers)
+
+
+def job_of(engine: Engine, scenario: Scenario, path: Path) -> Job:
+    """What other machines need for the runs of a scenario of file `path`."""
+    points = scenario.points()
+    own = any(point.policy or point.wait for point in points)
+    file = {"file": str(path.resolve()), "source": source_of(path), "code": scenario.code}
+    return Job(
+        engine=engine.name,
+        metrics=scenario.metrics,
+        directory=os.getcwd(),
+        needed_costs=tuple(sorted(needed_costs(points))),
+        **(file if own else {}),
+    )

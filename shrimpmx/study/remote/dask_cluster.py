@@ -1,0 +1,210 @@
+"""A Dask cluster as a Cluster: https://distributed.dask.org. Nothing else here knows Dask, but for
+what workers do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from distributed import Client, Future, rpc, wait
+from distributed.scheduler import KilledWorker
+from distributed.security import Security
+
+from shrimpmx.errors import AgentError, InputError
+from shrimpmx.results.environment import software
+from shrimpmx.study.remote import worker
+from shrimpmx.study.remote.dispatch import Place
+
+LOGGER = logging.getLogger("shrimpmx.remote")
+
+# The scheduler, and then its first worker, have so long to answer, s (ours).
+CONNECT_S = 5.0
+WORKERS_S = 10.0
+# A sweep whose workers have all gone waits so long for others, s (ours).
+GONE_S = 60.0
+# How often to look which workers there are, s (ours).
+LOOK_S = 1.0
+# What workers of real runs are started with: one run at a time per machine.
+RESOURCE = "machine"
+
+
+class DaskCluster:
+    """The workers of a scheduler; for real runs those with a resource named "machine"."""
+
+    def __init__(self, client: Client, address: str, *, real: bool) -> None:
+        self.address = address
+        self._client, self._real = client, real
+        self._software = software()
+        self._machines: dict[str, str] = {}
+        self._refused: set[str] = set()
+        self._places: dict[str, Place] = {}
+        self._looked_s = self._seen_s = time.monotonic()
+        self._runs: set[Future] = set()
+        self._name = uuid.uuid4().hex
+
+    def wait_for_workers(self) -> None:
+        """InputError unless there are workers that can be used, within a while."""
+        limit = time.monotonic() + WORKERS_S
+        self._look()
+        while not self._places and not self._refused:
+            if time.monotonic() > limit:
+                raise InputError(self._nobody())
+            time.sleep(LOOK_S / 10)
+            self._look()
+        if self._refused:
+            raise InputError(min(self._refused))
+
+    def _nobody(self) -> str:
+        if self._real:
+            return (
+                f"the scheduler at {self.address} has no worker for real runs: start one on each "
+                f"machine with --nworkers 1 --nthreads 1 --resources {RESOURCE}=1"
+            )
+        return f"the scheduler at {self.address} has no workers: start some with `dask worker`"
+
+    def places(self) -> dict[str, Place]:
+        """The workers that there are now, by address."""
+        now_s = time.monotonic()
+        if now_s > self._looked_s + LOOK_S:
+            self._look()
+            self._looked_s = now_s
+            while self._refused:
+                LOGGER.warning(self._refused.pop())
+        if self._places:
+            self._seen_s = now_s
+        elif now_s > self._seen_s + GONE_S:
+            raise AgentError(f"all workers of the scheduler at {self.address} have gone")
+        return self._places
+
+    def _look(self) -> None:
+        with self._translated():
+            known = self._client.scheduler_info(n_workers=-1)["workers"]
+        found = {
+            address: 1 if self._real else int(each["nthreads"])
+            for address, each in known.items()
+            if not self._real or each.get("resources", {}).get(RESOURCE, 0) >= 1
+        }
+        self._meet([address for address in found if address not in self._machines])
+        self._places = {
+            address: Place(self._machines[address], runs)
+            for address, runs in found.items()
+            if self._machines.get(address)
+        }
+
+    def _meet(self, addresses: list[str]) -> None:
+        """Ask new workers for their machine; one whose shrimpmx is another has none."""
+        if not addresses:
+            return
+        with self._translated():
+            told = self._client.run(worker.describe, workers=addresses, on_error="return")
+        for address, answer in told.items():
+            self._machines[address] = ""
+            if flaw := self._flaw(answer):
+                self._refused.add(f"worker {address} cannot be used: {flaw}")
+            else:
+                self._machines[address] = answer["name"]
+
+    def _flaw(self, answer: Any) -> str:
+        if not isinstance(answer, Mapping):
+            return f"{type(answer).__name__}: {answer}; install shrimpmx and its extra dask there"
+        here, there = self._software, answer["software"]
+        others = [
+            f"{name} {there['versions'].get(name)} instead of {version}"
+            for name, version in here["versions"].items()
+            if there["versions"].get(name) != version
+        ]
+        if not others and here["code"] != there["code"]:
+            others = ["shrimpmx of another build"]
+        return f"it has {', '.join(others)}; install the same everywhere" if others else ""
+
+    def begin(self, address: str, job: str, task: str) -> Future:
+        """Let a worker begin a run."""
+        run = self._client.submit(
+            worker.measure,
+            job,
+            task,
+            key=f"shrimpmx-{self._name}-{uuid.uuid4().hex}",
+            workers=[address],
+            resources={RESOURCE: 1} if self._real else None,
+            pure=False,
+            retries=0,
+        )
+        self._runs.add(run)
+        return run
+
+    def ended(self) -> Iterator[tuple[Future, str | None]]:
+        """The runs that have ended meanwhile, each with its reply, or None if it is lost."""
+        if not self._runs:
+            time.sleep(LOOK_S)
+            return
+        try:
+            with self._client.as_current():
+                done = wait(self._runs, timeout=LOOK_S, return_when="FIRST_COMPLETED").done
+        except TimeoutError:
+            return
+        for run in done:
+            self._runs.remove(run)
+            yield run, self._reply(run)
+
+    def _reply(self, run: Future) -> str | None:
+        if run.status == "finished":
+            with self._translated():
+                return str(run.result())
+        error = run.exception() if run.status == "error" else None
+        if error is None or isinstance(error, KilledWorker):
+            return None
+        raise AgentError(f"a worker of {self.address} failed: {type(error).__name__}: {error}")
+
+    def give_up(self, runs: Iterable[Future]) -> None:
+        """Forget runs; their workers notice, and end them."""
+        given_up = list(runs)
+        self._runs.difference_update(given_up)
+        if given_up:
+            with contextlib.suppress(OSError, TimeoutError):
+                self._client.cancel(given_up)
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        """AgentError in place of those by which Dask tells that its scheduler has gone."""
+        try:
+            yield
+        except (OSError, TimeoutError) as error:
+            raise AgentError(f"the scheduler at {self.address} has gone: {error}") from error
+
+
+@contextlib.contextmanager
+def connected(address: str, *, real: bool) -> Iterator[DaskCluster]:
+    """The cluster of the scheduler at `address`. InputError if there is none, or no workers."""
+    # Lost connections are told in one sentence of ours.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    try:
+        # First: a client that has never been connected takes long to be closed.
+        found = asyncio.run(_identity(address))
+        if found.get("type") != "Scheduler":
+            raise ValueError(f"there is a {found.get('type')}")
+        client = Client(address, timeout=CONNECT_S, set_as_default=False, name="shrimpmx")
+    except (OSError, ValueError, TimeoutError) as error:
+        why = str(error) or f"nothing in {CONNECT_S:g} s"
+        raise InputError(
+            f"no Dask scheduler answers at {address}: {why}; start one with `dask scheduler`"
+        ) from error
+    try:
+        cluster = DaskCluster(client, address, real=real)
+        cluster.wait_for_workers()
+        yield cluster
+        client.run(worker.dismiss)
+    finally:
+        client.close(timeout=CONNECT_S)
+
+
+async def _identity(address: str) -> Mapping[str, Any]:
+    keys = Security().get_connection_args("client")
+    async with rpc(address, timeout=CONNECT_S, connection_args=keys) as scheduler:
+        found: Mapping[str, Any] = await asyncio.wait_for(scheduler.identity(), CONNECT_S)
+        return found

@@ -1,0 +1,134 @@
+"""What travels between a sweep and the machines that make its runs: text, and nothing to unpickle.
+
+A job is the same for all runs of a sweep; a task is one run; a reply has the run, or the error.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict
+
+from shrimpmx.errors import (
+    AgentError,
+    DeadlineError,
+    InputError,
+    MachineError,
+    NeverReportedError,
+    ShrimpmxError,
+)
+from shrimpmx.study.point import Point, PointParameters
+from shrimpmx.study.run_data import RunData
+
+LOGGER = logging.getLogger("shrimpmx.remote")
+
+# Errors that are raised again as they were; others become an AgentError with their words.
+_RAISED_AGAIN = {
+    kind.__name__: kind for kind in (InputError, MachineError, DeadlineError, NeverReportedError)
+}
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def text(self) -> str:
+        """One line, which `model_validate_json` reads."""
+        # What is not set is not sent: parameters know which of them were given.
+        return self.model_dump_json(exclude_unset=True)
+
+
+class Job(_Message):
+    """What all runs of a sweep have in common.
+
+    `file` is the scenario file with the user's own policies and strategies, `source` its text and
+    `code` the digests of it and of its modules; "" and {} if no point has any. Runs start in
+    `directory` if there is one of that name. `needed_costs` are names of a machine's own costs.
+    """
+
+    engine: str
+    metrics: tuple[str, ...]
+    directory: str
+    needed_costs: tuple[str, ...]
+    file: str = ""
+    source: str = ""
+    code: dict[str, str] = {}
+
+
+class Task(_Message):
+    """One run of a point; `programs` are digests of what it runs, and `machine` what an earlier run
+    of the sweep told about the machine that is to make it: its environment and its costs.
+    """
+
+    index: int
+    shown: dict[str, Any]
+    parameters: PointParameters
+    policy: str
+    wait: str
+    seed: int
+    programs: dict[str, str]
+    machine: dict[str, Any] | None = None
+
+    @classmethod
+    def of(
+        cls, point: Point, seed: int, programs: dict[str, str], machine: dict[str, Any] | None
+    ) -> Self:
+        """The task of one run."""
+        return cls(
+            index=point.index,
+            shown=point.shown,
+            parameters=point.parameters,
+            policy=point.policy,
+            wait=point.wait,
+            seed=seed,
+            programs=programs,
+            machine=machine,
+        )
+
+    @property
+    def point(self) -> Point:
+        """The point to be run."""
+        return Point(self.index, self.shown, self.parameters, self.policy, self.wait)
+
+
+def source_of(path: Path) -> str:
+    """The text of a scenario file that is to be sent; InputError if it cannot be."""
+    try:
+        return path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"scenario file {path} cannot be sent to workers: {error}") from error
+
+
+def reply_of_run(run: RunData) -> str:
+    """The reply that has a run."""
+    return json.dumps({"run": run})
+
+
+def is_run(reply: str) -> bool:
+    """Whether a reply has a run."""
+    return reply.startswith('{"run"')
+
+
+def reply_of_error(error: ShrimpmxError, log: str = "") -> str:
+    """The reply that has an error, and what the run's log says."""
+    told = {"error": type(error).__name__, "message": str(error), "log": log}
+    if isinstance(error, AgentError):
+        told |= {"agent": error.agent, "traceback": error.traceback}
+    return json.dumps(told)
+
+
+def run_of(reply: str, worker: str) -> RunData:
+    """The run of a reply that `worker` has sent; its error, raised again, if it has none."""
+    told = json.loads(reply)
+    if "run" in told:
+        run: RunData = told["run"]
+        return run
+    if told["log"]:
+        LOGGER.error("worker %s:\n%s", worker, told["log"].rstrip())
+    words = f"worker {worker}: {told['message']}"
+    kind = _RAISED_AGAIN.get(told["error"], AgentError)
+    if issubclass(kind, AgentError):
+        raise kind(words, told.get("agent", ""), told.get("traceback", ""))
+    raise kind(words)

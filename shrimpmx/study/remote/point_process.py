@@ -1,0 +1,173 @@
+"""The process that makes runs on a machine: a job on its input, then a task per line; a reply per
+line on its output. Whatever a run prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from shrimpmx.cluster.engine.ending import FirstInterrupt
+from shrimpmx.cluster.engine.engine import Engine
+from shrimpmx.cluster.engine.forked import Forked
+from shrimpmx.cluster.engine.leftovers import make_scratch
+from shrimpmx.cluster.engine.logs import run_log
+from shrimpmx.errors import AgentError, InputError, ShrimpmxError
+from shrimpmx.native.cores import die_with_parent
+from shrimpmx.native.files import write_whole
+from shrimpmx.native.segment import RunIdentity
+from shrimpmx.results.environment import environment
+from shrimpmx.results.sameness import same_environment
+from shrimpmx.simulation.engine import Simulated
+from shrimpmx.study.execute import ClusterExecutor
+from shrimpmx.study.loading import load_scenario
+from shrimpmx.study.machine_costs import costs_named
+from shrimpmx.study.measuring import UNDISTURBED, Measuring
+from shrimpmx.study.own_code import code_of_programs
+from shrimpmx.study.platform import Costs
+from shrimpmx.study.remote.messages import Job, Task, reply_of_error, reply_of_run
+from shrimpmx.study.remote.turns import cpus_of_runs, machine_turn
+from shrimpmx.study.run_data import RunData
+from shrimpmx.study.scenario import Scenario
+
+
+class Machine:
+    """Makes runs of a job on this machine; a scenario file that it lacks goes into `scratch`."""
+
+    def __init__(self, job: Job, scratch: Path) -> None:
+        self._job = job
+        self._engine: Engine = Simulated() if job.engine == Simulated.name else Forked()
+        self._scenario = _scenario_of(job, scratch) if job.file else None
+        self._costs: dict[str, float] = {}
+        self._measure: Measuring | None = None
+        if self._engine.is_real:
+            os.sched_setaffinity(0, cpus_of_runs(os.sched_getaffinity(0)))
+        self._environment = environment()
+
+    def run(self, task: Task) -> RunData:
+        """One run; a real one when it is its turn, with the machine that made it."""
+        if not self._engine.is_real:
+            return self._run(task)
+        with machine_turn():
+            kept = task.machine
+            if kept is not None and same_environment(kept["environment"], self._environment):
+                self._take_costs(kept["costs"])
+            run = self._run(task)
+        told = {"environment": self._environment, "costs": self._costs}
+        return {**run, "machine": {"name": socket.gethostname(), **told}}
+
+    def _run(self, task: Task) -> RunData:
+        if self._measure is None:
+            self._take_costs(None)
+        assert self._measure is not None
+        self._check_programs(task)
+        run = self._measure(task.point, task.seed)
+        self._check_programs(task)
+        return run
+
+    def _take_costs(self, kept: dict[str, float] | None) -> None:
+        """Measure with these costs, ns by name, from now on, or with this machine's."""
+        if self._measure is not None and kept == self._costs:
+            return
+        names = set(self._job.needed_costs)
+        costs: Costs | None
+        if not self._engine.is_real:
+            costs = {name: {"median": 0.0} for name in names}
+        elif kept is None:
+            costs = costs_named(names, self._engine)
+        else:
+            costs = {name: {"median": ns} for name, ns in kept.items()}
+        policies = self._scenario.policies if self._scenario else {}
+        waits = self._scenario.waits if self._scenario else {}
+        executor = ClusterExecutor(self._engine, policies, None, costs, waits)
+        undisturbed = {} if self._engine.is_real else UNDISTURBED
+        self._measure = Measuring(executor, self._job.metrics, **undisturbed)
+        known = {name: each.get("median") for name, each in (costs or {}).items()}
+        self._costs = {name: ns for name, ns in known.items() if ns}
+
+    def _check_programs(self, task: Task) -> None:
+        _check_same(task.programs, code_of_programs([task.point], self._job.directory))
+
+
+def _scenario_of(job: Job, scratch: Path) -> Scenario:
+    """The scenario of a job's file; InputError if it or a module of it is another one here."""
+    path = Path(job.file)
+    # Where the file lies at the same place, the modules beside it do as well.
+    if not path.is_file() or path.read_bytes() != job.source.encode():
+        path = scratch / path.name
+        write_whole(path, job.source)
+    scenario = load_scenario(path)
+    _check_same(job.code, scenario.code)
+    return scenario
+
+
+def _check_same(wanted: dict[str, str], found: dict[str, str]) -> None:
+    others = sorted(name for name in {*wanted, *found} if wanted.get(name) != found.get(name))
+    if others:
+        raise InputError(
+            f"{', '.join(others)} is not there as it was when the sweep began; what a scenario "
+            "imports or starts must lie at the same path on every machine"
+        )
+
+
+def serve(lines: Iterator[str], replies: TextIO, scratch: Path) -> None:
+    """Reply to each task; the first line is the job. An error is the last reply."""
+    failed: ShrimpmxError | None = None
+    with run_log(scratch) as log:
+        try:
+            job = Job.model_validate_json(next(lines))
+            with contextlib.suppress(FileNotFoundError):
+                os.chdir(job.directory)
+            machine = Machine(job, scratch)
+            for line in lines:
+                run = machine.run(Task.model_validate_json(line))
+                print(reply_of_run(run), file=replies, flush=True)
+        except ShrimpmxError as error:
+            failed = error
+        except Exception as error:
+            words = f"the process that makes runs failed: {error}"
+            failed = AgentError(words, traceback=traceback.format_exc())
+    if failed is not None:
+        print(reply_of_error(failed, log.read_text()), file=replies, flush=True)
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """A directory that `clean` knows, if this process is killed."""
+    place = make_scratch(RunIdentity.of_this_process())
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _own_output() -> Iterator[TextIO]:
+    """Standard output, for this module alone: to all others it is standard error."""
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as replies:
+        os.dup2(2, 1)
+        yield replies
+
+
+def main(arguments: list[str]) -> None:
+    """Serve the worker whose pid is the first argument, until it closes the input."""
+    die_with_parent(int(arguments[0]))
+    with (
+        FirstInterrupt((signal.SIGTERM, signal.SIGHUP)),
+        contextlib.suppress(KeyboardInterrupt),
+        _scratch() as scratch,
+        _own_output() as replies,
+    ):
+        serve(sys.stdin, replies, scratch)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

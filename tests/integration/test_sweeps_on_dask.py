@@ -1,0 +1,195 @@
+"""`run --scheduler`: a sweep on workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.cli import assert_refused
+from support.dask_cluster import LocalDask
+
+from shrimpmx.cli import main
+
+pytest.importorskip("distributed", reason="pip install shrimpmx[dask]")
+from shrimpmx.study.remote import dask_cluster
+
+# A policy of the user's own, in a file that no worker can import. It does `deed` when a run
+# begins.
+SCENARIO = """
+import fcntl, os, signal
+from shrimpmx.nic.policy import Policy
+from shrimpmx.study.scenario import Scenario
+
+PLACE = {place!r}
+
+def once(name):
+    try:
+        os.close(os.open(os.path.join(PLACE, name), os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
+
+class Own(Policy):
+    def __init__(self):
+        {deed}
+
+    def on_dma_complete(self, now_ns, marked, dma_pending):
+        return True
+
+scenario = Scenario(
+    name="own", title="A policy of one's own",
+    parameters={{"workload": "pingpong", "iterations": 20, "warmup": 2, "wait": "block"}},
+    sweep={{"size_bytes": (0, 500, 5000), "coalescing": ("disabled", "own")}},
+    compare="coalescing", repeats=2,
+    metrics=("half_round_trip", "interrupts_per_message"), policies={{"own": Own}},
+)
+"""
+SIMULATED = ("--engine", "simulated")
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDask]:
+    cluster = LocalDask(tmp_path_factory.mktemp("dask"))
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@pytest.fixture(scope="module")
+def dask(scheduler: LocalDask) -> LocalDask:
+    scheduler.start_workers(2)
+    return scheduler
+
+
+class Sweeps:
+    """Runs a scenario with a policy that does `deed`."""
+
+    def __init__(self, place: Path, deed: str = "pass") -> None:
+        self.place = place
+        self._file = place / "own.py"
+        self._file.write_text(SCENARIO.format(place=str(place), deed=deed))
+
+    def run(self, name: str, *options: str) -> int:
+        return main(["run", str(self._file), *options, "--output", str(self.place / name)])
+
+    def document(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.place / name / "run.json").read_text())
+        return found
+
+    def text(self, name: str) -> str:
+        """A result, but for the time of day."""
+        document = self.document(name)
+        assert document["complete"]
+        del document["begun"], document["environment"]["time"]
+        return json.dumps(document)
+
+
+def test_a_scheduler_without_workers_is_refused(
+    scheduler: LocalDask,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dask_cluster, "WORKERS_S", 0.1)
+    assert Sweeps(tmp_path).run("out", *SIMULATED, "--scheduler", scheduler.address) == 2
+    assert_refused(capsys, "no workers")
+    assert Sweeps(tmp_path).run("out", "--scheduler", scheduler.address) == 2
+    assert_refused(capsys, "machine=1")
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_workers_give_the_bytes_of_one_process(dask: LocalDask, tmp_path: Path) -> None:
+    sweeps = Sweeps(tmp_path)
+    assert sweeps.run("here", *SIMULATED) == 0
+    assert sweeps.run("there", *SIMULATED, "--scheduler", dask.address) == 0
+    assert sweeps.text("here") == sweeps.text("there")
+
+
+def test_what_was_measured_is_not_measured_again(
+    dask: LocalDask, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The fifth policy fails, once.
+    deed = "assert any(once(str(number)) for number in range(4)) or not once('failed')"
+    sweeps = Sweeps(tmp_path, deed)
+    words = (*SIMULATED, "--scheduler", dask.address)
+    assert sweeps.run("there", *words) == 3
+    assert f"--scheduler {dask.address}" in capsys.readouterr().err
+    kept = sorted((tmp_path / "there" / "points").iterdir())
+    assert 0 < len(kept) < 12
+    for path in kept:
+        _mark(path)
+    assert sweeps.run("there", *words, "--resume") == 0
+    points = sweeps.document("there")["points"]
+    assert sum(point["counters"]["rank0"]["moves"] for point in points) == MARK * len(kept)
+
+
+# What no rank counts.
+MARK = 1_000_003
+
+
+def _mark(path: Path) -> None:
+    run = json.loads(path.read_text())
+    run["counters"]["rank0"]["moves"] = MARK
+    path.write_text(json.dumps(run))
+
+
+def test_real_runs_take_turns_and_tell_their_machine(dask: LocalDask, tmp_path: Path) -> None:
+    # While a policy is made the machine is locked.
+    deed = """
+        place = os.open("/dev/shm", os.O_RDONLY)
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            once("unlocked")
+        except BlockingIOError:
+            once("locked")
+        finally:
+            os.close(place)
+    """
+    sweeps = Sweeps(tmp_path, deed.strip())
+    assert sweeps.run("there", "--scheduler", dask.address) == 0
+    assert (tmp_path / "locked").exists()
+    assert not (tmp_path / "unlocked").exists()
+    document = sweeps.document("there")
+    [machine] = document["machines"]
+    assert {"name", "environment", "costs"} <= machine.keys()
+    assert {point["measured_on"] for point in document["points"]} == {0}
+    assert "cpu_model" in machine["environment"]
+    assert "cpu_model" not in document["environment"]
+
+
+def test_a_worker_with_another_build_is_refused(
+    dask: LocalDask,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = {**dask_cluster.software(), "code": "another"}
+    monkeypatch.setattr(dask_cluster, "software", lambda: other)
+    assert Sweeps(tmp_path).run("out", *SIMULATED, "--scheduler", dask.address) == 2
+    assert_refused(capsys, "another build")
+
+
+@pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1:1"])
+def test_an_address_without_a_scheduler_is_refused(
+    address: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dask_cluster, "CONNECT_S", 0.2)
+    assert Sweeps(tmp_path).run("out", *SIMULATED, "--scheduler", address) == 2
+    assert_refused(capsys, f"{address}: dask scheduler")
+
+
+# The last test: one of the workers is gone behind it.
+def test_runs_of_a_killed_worker_are_made_again(dask: LocalDask, tmp_path: Path) -> None:
+    deed = 'once("killed") and os.kill(os.getppid(), signal.SIGKILL)'
+    sweeps = Sweeps(tmp_path, deed)
+    assert sweeps.run("there", *SIMULATED, "--scheduler", dask.address) == 0
+    assert (tmp_path / "killed").exists()
+    assert sweeps.run("here", *SIMULATED) == 0
+    assert sweeps.text("here") == sweeps.text("there")

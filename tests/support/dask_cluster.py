@@ -1,0 +1,58 @@
+"""A Dask scheduler and its workers, processes of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+START_LIMIT_S = 40.0
+
+
+class LocalDask:
+    """Starts and ends them; workers make one run at a time, and may make real ones."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._workers: list[subprocess.Popen[bytes]] = []
+        words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show"]
+        self._scheduler = self._start("scheduler", *words)
+        self.address = self._wait_for("scheduler", "Scheduler at:")
+
+    def start_workers(self, count: int) -> None:
+        """Start so many, and wait until the scheduler knows them."""
+        names = [f"worker{number}" for number in range(count)]
+        for name in names:
+            words = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--resources", "machine=1"]
+            folder = ["--local-directory", str(self._place / name)]
+            self._workers.append(self._start("worker", self.address, *words, *folder, log=name))
+        for name in names:
+            self._wait_for(name, "Registered to:")
+
+    def close(self) -> None:
+        """End all of them."""
+        for process in (*self._workers, self._scheduler):
+            process.kill()
+            process.wait()
+
+    def _start(self, kind: str, *words: str, log: str = "") -> subprocess.Popen[bytes]:
+        module = f"distributed.cli.dask_{kind}"
+        with (self._place / f"{log or kind}.log").open("wb") as file:
+            return subprocess.Popen(
+                [sys.executable, "-m", module, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+            )
+
+    def _wait_for(self, log: str, words: str) -> str:
+        """The word behind others in a log, once they are there."""
+        limit = time.monotonic() + START_LIMIT_S
+        while time.monotonic() < limit:
+            with contextlib.suppress(IndexError):
+                text = (self._place / f"{log}.log").read_text()
+                return text.partition(words)[2].split()[0]
+            time.sleep(0.02)
+        raise AssertionError((self._place / f"{log}.log").read_text())
