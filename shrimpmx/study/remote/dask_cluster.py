@@ -198,8 +198,9 @@ def connected(address: str, *, real: bool) -> Iterator[DaskCluster]:
         cluster = DaskCluster(client, address, real=real)
         cluster.wait_for_workers()
         yield cluster
-        client.run(worker.dismiss)
     finally:
+        with contextlib.suppress(OSError, TimeoutError):
+            client.run(worker.dismiss, on_error="ignore")
         client.close(timeout=CONNECT_S)
 
 

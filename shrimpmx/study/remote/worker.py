@@ -73,9 +73,9 @@ def measure(job: str, task: str) -> str:
     """The reply to a task, by a process of its own: the worker's answers its scheduler meanwhile,
     and signals, priorities and crashes of a run are not its own.
     """
-    process = _process_for(job)
-    reply = process.reply(task, _is_wanted())
-    if is_run(reply):
+    process, wanted = _process_for(job), _is_wanted()
+    reply = process.reply(task, wanted)
+    if is_run(reply) and wanted():
         _idle.append(process)
         return reply
     ended = process.end()
