@@ -82,8 +82,8 @@ class Sweep:
     `is_complete` tells, when it has ended, whether nothing is left to be resumed. Programs start in
     the `working_directory`. `retries`: how often a run is taken again at most. `engine`: what the
     result says of that, and `cpus` those that it has; None: as many as runs need. `beside` makes
-    the runs, else this process does, one after another. `environment` is that of all runs, and
-    `dilation_of` what each point is dilated by; None: each machine's own.
+    the runs, else this process does, one after another. `environment` gives that of
+    all runs, None: this machine's. `dilation_of`: what points are dilated by, None: each machine's.
     """
 
     scenario: Scenario
@@ -107,7 +107,7 @@ class Sweep:
     engine: Mapping[str, Any] = field(default_factory=lambda: {"engine": "forked"})
     cpus: int | None = field(default_factory=lambda: len(os.sched_getaffinity(0)))
     beside: Beside | None = None
-    environment: Callable[[], dict[str, Any]] = environment
+    environment: Callable[[], dict[str, Any]] | None = None
 
     def __post_init__(self) -> None:
         self.points = self.scenario.points()
@@ -285,7 +285,7 @@ class Sweep:
             **self.made_with,
             "adjusted": self._adjusted(),
             "code": self._code,
-            "environment": self.environment(),
+            "environment": (self.environment or environment)(),
             "placement": {},
             "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         }
