@@ -78,6 +78,8 @@ def mode_problems(mode: Mode, nodes: int, nic: NicParameters) -> Iterator[str]:
     """What the mode of a run does not go with."""
     if mode == "generator" and nodes != 2:
         yield f"mode 'generator' has 2 nodes, one under test and the generator, not {nodes}"
+    if mode == "generator" and nic.network != "direct":
+        yield f"mode 'generator' has a direct line to its generator, no network {nic.network!r}"
     if mode == "generator" and kind_of(nic).vmmc:
         yield "mode 'generator' has no vmmc NIC: use mode 'two-node'"
 

@@ -6,6 +6,7 @@ engine runs it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -201,7 +202,11 @@ class ClusterSpec:
 
     def endpoints_on(self, node: int) -> int:
         """Endpoints that `node` must have room for (at least one)."""
-        return max(1, sum(rank.node == node for rank in self.ranks))
+        return max(1, self._ranks_on[node])
+
+    @cached_property
+    def _ranks_on(self) -> Counter[int]:
+        return Counter(rank.node for rank in self.ranks)
 
     def interrupt_cores(self, rank: int) -> tuple[int, ...]:
         """The cores of its node on which what comes for a rank is handled, in turn.

@@ -24,6 +24,7 @@ cdef class RingEgress(EmulatedLine):
     cdef list nodes              # keeps the destinations mapped
     cdef ring_destination *destinations
     cdef uint32_t destinations_count
+    cdef uint32_t room           # for destinations
     cdef uint32_t *unpublished   # destinations with frames that are not published
     cdef uint32_t unpublished_count
 

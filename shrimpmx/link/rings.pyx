@@ -19,8 +19,8 @@ from shrimpmx.native.ring cimport (
     ring_slot,
 )
 from shrimpmx.shared.layout cimport (
-    COUNTER_rx_bad_fcs, COUNTER_rx_bad_frame, COUNTER_rx_drop_ring_full, NODE_PEERS_MAX, frame_slot,
-    node_handled, node_link_ring, node_rx_ring,
+    COUNTER_rx_bad_fcs, COUNTER_rx_bad_frame, COUNTER_rx_drop_ring_full, frame_slot, node_handled,
+    node_link_ring, node_rx_ring,
 )
 from shrimpmx.shared.node cimport Node
 
@@ -49,11 +49,12 @@ def ring_links(nodes, uint32_t index, parameters, faults=None):
 cdef class RingEgress(EmulatedLine):
     """The sending end of a node; see EmulatedLine. `add_node` adds a destination."""
 
-    def __cinit__(self, *args, **kwargs):
+    def __cinit__(self, Node node not None, *args, **kwargs):
         self.nodes = []
-        self.destinations = <ring_destination *>calloc(NODE_PEERS_MAX, sizeof(ring_destination))
-        self.unpublished = <uint32_t *>calloc(NODE_PEERS_MAX, sizeof(uint32_t))
-        self.rung = <uint32_t *>calloc(NODE_PEERS_MAX, sizeof(uint32_t))
+        self.room = node.header.nodes_count
+        self.destinations = <ring_destination *>calloc(self.room, sizeof(ring_destination))
+        self.unpublished = <uint32_t *>calloc(self.room, sizeof(uint32_t))
+        self.rung = <uint32_t *>calloc(self.room, sizeof(uint32_t))
         if self.destinations == NULL or self.unpublished == NULL or self.rung == NULL:
             raise MemoryError()
 
@@ -66,17 +67,17 @@ cdef class RingEgress(EmulatedLine):
         """Make `node` a destination: its link ring for frames from this end, its NIC's slot."""
         cdef uint32_t index = node.header.index
         cdef ring_destination *link
-        if self.source >= node.header.nodes_count:
+        if self.source >= node.header.links_count:
             raise InputError(
                 f"node {index} has no link ring for node {self.source}; it was made "
-                f"for {node.header.nodes_count} nodes"
+                f"for {node.header.links_count} nodes"
             )
         if node.header.geometry.mtu_bytes != self.mtu:
             raise InputError(
                 f"node {index} has mtu {node.header.geometry.mtu_bytes}, the link {self.mtu}"
             )
-        if index >= NODE_PEERS_MAX:
-            raise InputError(f"node {index} is too many; a link reaches {NODE_PEERS_MAX} nodes")
+        if index >= self.room:
+            raise InputError(f"node {index} is too many; the link was made for {self.room} nodes")
         self.nodes.append(node)
         link = &self.destinations[index]
         link.frames = node_link_ring(node.header, self.source)
@@ -166,7 +167,7 @@ cdef class RingIngress(Ingress):
         cdef uint32_t i
         free(self.links)
         self.node = node
-        self.links_count = node.header.nodes_count
+        self.links_count = node.header.links_count
         self.links = <incoming_link *>calloc(self.links_count, sizeof(incoming_link))
         if self.links == NULL:
             raise MemoryError()

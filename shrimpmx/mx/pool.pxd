@@ -22,6 +22,7 @@ cdef struct Arena:
     uint8_t *base
     uint64_t size_bytes
     uint64_t free_bytes
+    uint64_t untouched       # from here on no block has ever been taken
     uint8_t *blocks          # per smallest block: what starts there (see pool.pyx)
     uint32_t orders          # block sizes that it has
     ListLink free[ARENA_ORDERS]

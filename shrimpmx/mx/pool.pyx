@@ -84,7 +84,6 @@ cdef bint pool_grow(RequestPool *pool, uint32_t count) noexcept nogil:
 cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t longest,
                     uint64_t *grown) except -1:
     cdef uint64_t whole = ARENA_BLOCK_BYTES
-    cdef uint64_t offset
     cdef uint32_t order
     arena.orders = 1
     while arena.orders < ARENA_ORDERS and whole < longest:
@@ -98,13 +97,10 @@ cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t longest,
         raise MemoryError(f"no memory for {size_bytes} bytes of messages")
     arena.size_bytes = size_bytes
     arena.free_bytes = size_bytes
+    arena.untouched = 0
     arena.grown = grown
     for order in range(<uint32_t>ARENA_ORDERS):
         list_clear(&arena.free[order])
-    offset = size_bytes
-    while offset:
-        offset -= whole
-        arena_put(arena, offset // ARENA_BLOCK_BYTES, arena.orders - 1)
     return 0
 
 
@@ -113,7 +109,7 @@ cdef void arena_close(Arena *arena) noexcept:
     free(arena.blocks)
     arena.base = NULL
     arena.blocks = NULL
-    arena.size_bytes = 0
+    arena.size_bytes = arena.untouched = 0
 
 
 cdef inline void arena_put(Arena *arena, uint64_t index, uint32_t order) noexcept nogil:
@@ -134,10 +130,15 @@ cdef uint8_t *arena_take(Arena *arena, uint32_t size_bytes, bint may_grow) noexc
     while order < arena.orders and list_empty(&arena.free[order]):
         order += 1
     if order >= arena.orders:
-        if not may_grow:
+        order = arena.orders - 1
+        if wanted <= order and arena.untouched < arena.size_bytes:
+            arena_put(arena, arena.untouched // ARENA_BLOCK_BYTES, order)
+            arena.untouched += <uint64_t>ARENA_BLOCK_BYTES << order
+        elif may_grow:
+            arena.grown[0] += 1
+            return <uint8_t *>malloc(size_bytes)
+        else:
             return NULL
-        arena.grown[0] += 1
-        return <uint8_t *>malloc(size_bytes)
     block = <uint8_t *>arena.free[order].next
     list_remove(<ListLink *>block)
     index = <uint64_t>(block - arena.base) // ARENA_BLOCK_BYTES

@@ -32,7 +32,7 @@ from shrimpmx.native.files import user_name
 from shrimpmx.native.process_memory import address_of
 
 MAGIC = 0x584D504D49524853
-ABI_VERSION = 6
+ABI_VERSION = 7
 # What a segment holds (enum segment_kind of shared/layout.h).
 SEGMENT_CONTROL, SEGMENT_NODE, SEGMENT_TRACE, SEGMENT_HEAP, SEGMENT_PLAN = 1, 2, 3, 4, 5
 KIND_NAMES = {

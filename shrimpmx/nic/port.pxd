@@ -1,6 +1,6 @@
 """What every NIC does with its tx rings and its link."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.native.ring cimport ring
@@ -13,6 +13,10 @@ from shrimpmx.wire.wire cimport WIRE_HEAD_BYTES
 cdef enum:
     TX_FRAMES_PER_RING = 32      # taken from one tx ring before the next has its turn (ours)
     EVENTS_PER_STEP = 256        # so that a step stays short and other agents run (ours)
+
+
+# The node with this hardware address; beyond all nodes, if it is not one of ours.
+cdef uint32_t node_of_address(const uint8_t *address) noexcept nogil
 
 
 cdef class Port(Agent):

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from shrimpmx.settings.declared import Declared, Nanoseconds
 
-NODES_MAX = 1024
+NODES_MAX = 4096
 DEADLINE_MAX_S = 3600.0
 Mode = Literal["two-node", "generator"]
 # How far a process is from its interrupts (multiqueue, 4.1), by the names of topology.Distance.

@@ -53,7 +53,30 @@ class NicParameters(Declared):
     link_bits_per_second: HardwareRate = Field(
         10_000_000_000, description="link rate; 0 is unlimited (coalescing, IV-A)"
     )
-    link_delay_ns: HardwareTime = Field(500, description="propagation and switch, ns (ours)")
+    link_delay_ns: HardwareTime = Field(
+        500, description="propagation and, of a direct network, switch, ns (ours)"
+    )
+    network: Literal["direct", "switch", "fat-tree"] = Field(
+        "direct",
+        description="what lies between nodes: 'direct', an ideal line from each to each; 'switch', "
+        "one switch with a port for each; 'fat-tree', leaf switches below spine switches "
+        "(simulated engine)",
+    )
+    switch_buffer_packets: int = Field(
+        256, ge=1, le=65536, description="frames that the queue of a switch's output holds (ours)"
+    )
+    switch_when_full: Literal["drop", "pause"] = Field(
+        "drop",
+        description="a frame for a full queue is dropped, or waits and stops the link that it came "
+        "by (IEEE 802.3x)",
+    )
+    switch_delay_ns: HardwareTime = Field(
+        300, description="from a frame's last bit to its output's queue, ns (ours)"
+    )
+    leaf_nodes: int = Field(16, ge=1, le=4096, description="nodes at a leaf switch of a fat tree")
+    spine_switches: int = Field(
+        16, ge=1, le=4096, description="spine switches of a fat tree, each with a link to each leaf"
+    )
     dma_latency_ns: HardwareTime = Field(
         500, description="from arrival to the last byte in host memory, ns (ours)"
     )
@@ -98,6 +121,23 @@ class NicParameters(Declared):
     )
     tx_ring_entries: RingEntries = Field(1024, description="frames in a tx ring")
     link_ring_entries: RingEntries = Field(1024, description="frames in flight on a link")
+
+    def nodes_of_switch(self, nodes: int) -> int:
+        """How many of so many nodes are at one switch."""
+        return min(nodes, self.leaf_nodes) if self.network == "fat-tree" else nodes
+
+    def switches(self, nodes: int) -> tuple[str, ...]:
+        """The names of the switches between so many nodes, those with nodes first."""
+        if self.network == "direct":
+            return ()
+        if self.network == "switch":
+            return ("switch0",)
+        leaves = -(-nodes // self.leaf_nodes)
+        spines = self.spine_switches if leaves > 1 else 0
+        return (
+            *(f"leaf{number}" for number in range(leaves)),
+            *(f"spine{number}" for number in range(spines)),
+        )
 
     @model_validator(mode="after")
     def _check(self) -> NicParameters:

@@ -9,7 +9,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from shrimpmx.native.atomics cimport load_acquire_u32
 from shrimpmx.native.ring cimport RING_HEADER_BYTES, ring
 from shrimpmx.shared.layout cimport (
-    AGENT_DMA, COUNTERS_MAX, ENDPOINT_PULLS, ENDPOINT_REGIONS, HEAP_START_BYTES,
+    AGENT_SWITCH, COUNTERS_MAX, ENDPOINT_PULLS, ENDPOINT_REGIONS, HEAP_START_BYTES,
     MEMORY_REGION_BYTES, NODE_CORES_MAX, NODE_ENDPOINTS_MAX, NODE_FLOWS, NODE_PEERS_MAX,
     NODE_VECTORS_MAX, NO_RUNNER, PEER_NAME_BYTES, PULL_HANDLE_BYTES, RAW_QUEUE_BYTES, agent_record,
     control_agent, control_header, core_interrupts, endpoint_descriptor, event, interrupt_vector,
@@ -82,7 +82,7 @@ cdef bint control_fits(control_header *control, uint64_t size_bytes) noexcept:
         return False
     for index in range(<uint32_t>agents):
         agent = control_agent(control, index)
-        if agent.runner >= control.runners_count or agent.kind > AGENT_DMA:  # the last kind
+        if agent.runner >= control.runners_count or agent.kind > AGENT_SWITCH:  # the last kind
             return False
     return True
 
@@ -96,6 +96,7 @@ cdef bint node_fits(node_header *node, uint64_t size_bytes, uint64_t heap_bytes)
             or not 1 <= node.cores_count <= NODE_CORES_MAX
             or not 1 <= node.vectors_count <= NODE_VECTORS_MAX
             or not 1 <= node.nodes_count <= NODE_PEERS_MAX
+            or not 1 <= node.links_count <= node.nodes_count
             or not 1 <= node.endpoints_count <= NODE_ENDPOINTS_MAX):
         return False
     if heap_bytes and node.heap_bytes and not inside(
@@ -115,7 +116,7 @@ cdef bint node_fits(node_header *node, uint64_t size_bytes, uint64_t heap_bytes)
             and rings_fit(node, size_bytes, node.endpoint_tx_rings_offset,
                           node.endpoint_tx_stride, node.endpoints_count)
             and rings_fit(node, size_bytes, node.link_rings_offset, node.link_stride,
-                          node.nodes_count)):
+                          node.links_count)):
         return False
     if node.backlogs_offset and not rings_fit(
             node, size_bytes, node.backlogs_offset, node.backlog_stride, node.cores_count):

@@ -13,9 +13,9 @@ from shrimpmx.native.futex cimport futex_wake, wait_slot, wait_slot_rouse
 from shrimpmx.native.lock cimport shared_lock_initialise
 from shrimpmx.shared.bounds cimport control_fits
 from shrimpmx.shared.layout cimport (
-    AGENT_DMA, AGENT_HOG, AGENT_IRQ, AGENT_NIC, AGENT_RANK, COUNTERS_MAX, STOP_ABORT, STOP_FINISH,
-    STOP_NO, agent_record, control_agent, control_header, control_runner, counter_name,
-    runner_record, wait_account,
+    AGENT_DMA, AGENT_HOG, AGENT_IRQ, AGENT_NIC, AGENT_RANK, AGENT_SWITCH, COUNTERS_MAX,
+    RUNNER_RUNNING, STOP_ABORT, STOP_FINISH, STOP_NO, agent_record, control_agent, control_header,
+    control_runner, counter_name, runner_record, wait_account,
 )
 from shrimpmx.shared.section cimport (
     control_rank_section, control_run_section, control_section_counters, rank_section, run_section,
@@ -32,6 +32,7 @@ AGENT_KINDS = {
     "rank": AGENT_RANK,
     "hog": AGENT_HOG,
     "dma": AGENT_DMA,
+    "switch": AGENT_SWITCH,
 }
 RUNNER_STATES = ("starting", "ready", "running", "done", "failed")
 STOP_STATES = {"no": STOP_NO, "finish": STOP_FINISH, "abort": STOP_ABORT}
@@ -232,6 +233,15 @@ cdef class Control:
             "wakes": record.slot.wakes,
             "notifications_sent": record.slot.notifications,
         }
+
+    def all_began(self, uint32_t first, uint32_t count) -> bool:
+        """Whether `count` processes from `first` on have all begun their work, or failed."""
+        cdef uint32_t runner
+        self._checked_runner(first + count - 1)
+        for runner in range(first, first + count):
+            if load_acquire_u32(&self._checked_runner(runner).state) < RUNNER_RUNNING:
+                return False
+        return True
 
     def runner_account(self, uint32_t runner) -> dict:
         """What waiting cost one process; see struct wait_account."""

@@ -254,6 +254,14 @@ DMA = {
     "copies_refused": "Copies not done: the pull was over, or the region was gone.",
 }
 
+SWITCH = {
+    "switch_packets": "Frames that it has sent on.",
+    "switch_bytes": "Their bytes.",
+    "switch_dropped": "Frames dropped: the queue of their output was full.",
+    "switch_paused": "Frames that waited at their input, as the queue of their output was full.",
+    "switch_paused_ns": "How long they did, ns, added up.",
+}
+
 # What each kind of agent keeps, in the order of its record.
 OF_KIND: dict[str, dict[str, str]] = {
     "nic": NIC,
@@ -261,8 +269,9 @@ OF_KIND: dict[str, dict[str, str]] = {
     "rank": DRIVER | RANK,
     "hog": HOG,
     "dma": DRIVER | DMA,
+    "switch": SWITCH,
 }
-TEXTS: dict[str, str] = NIC | DRIVER | IRQ | RANK | HOG | DMA
+TEXTS: dict[str, str] = NIC | DRIVER | IRQ | RANK | HOG | DMA | SWITCH
 
 # A counter whose name ends so is the largest of the times seen: it does not add up.
 LONGEST = "_longest_ns"
@@ -274,4 +283,5 @@ GROUPS = (
     ("rank", "The library", RANK),
     ("dma", "The dma agent", DMA),
     ("hog", "The hog", HOG),
+    ("switch", "The switch, of simulated networks", SWITCH),
 )

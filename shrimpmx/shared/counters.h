@@ -17,7 +17,8 @@ enum agent_kind {
     AGENT_RANK = 2,
     AGENT_HOG = 3,
     AGENT_DMA = 4,
-    AGENT_KINDS = 5,
+    AGENT_SWITCH = 5,
+    AGENT_KINDS = 6,
 };
 
 #define NIC_COUNTERS(X)                                                                     \
@@ -95,6 +96,9 @@ enum agent_kind {
 
 #define DMA_COUNTERS(X) X(copies) X(copied_bytes) X(copies_refused)
 
+#define SWITCH_COUNTERS(X)                                                                  \
+    X(switch_packets) X(switch_bytes) X(switch_dropped) X(switch_paused) X(switch_paused_ns)
+
 #define COUNTER_ENUM(name) COUNTER_##name,
 enum nic_counter { NIC_COUNTERS(COUNTER_ENUM) NIC_COUNTERS_COUNT };
 enum driver_counter { DRIVER_COUNTERS(COUNTER_ENUM) DRIVER_COUNTERS_COUNT };
@@ -111,6 +115,7 @@ enum dma_counter {
     DMA_COUNTERS(COUNTER_ENUM) DMA_COUNTERS_COUNT
 };
 enum hog_counter { HOG_COUNTERS(COUNTER_ENUM) HOG_COUNTERS_COUNT };
+enum switch_counter { SWITCH_COUNTERS(COUNTER_ENUM) SWITCH_COUNTERS_COUNT };
 _Static_assert(NIC_COUNTERS_COUNT <= COUNTERS_MAX, "raise COUNTERS_MAX");
 _Static_assert(IRQ_COUNTERS_COUNT <= COUNTERS_MAX, "raise COUNTERS_MAX");
 _Static_assert(RANK_COUNTERS_COUNT <= COUNTERS_MAX, "raise COUNTERS_MAX");
@@ -124,11 +129,12 @@ static inline const char *counter_name(uint32_t kind, uint32_t index) {
     static const char *const rank[] = {DRIVER_COUNTERS(COUNTER_NAME) RANK_COUNTERS(COUNTER_NAME) 0};
     static const char *const hog[] = {HOG_COUNTERS(COUNTER_NAME) 0};
     static const char *const dma[] = {DRIVER_COUNTERS(COUNTER_NAME) DMA_COUNTERS(COUNTER_NAME) 0};
+    static const char *const switches[] = {SWITCH_COUNTERS(COUNTER_NAME) 0};
 #undef COUNTER_NAME
-    static const char *const *const names[AGENT_KINDS] = {nic, irq, rank, hog, dma};
+    static const char *const *const names[AGENT_KINDS] = {nic, irq, rank, hog, dma, switches};
     static const uint32_t counts[AGENT_KINDS] = {NIC_COUNTERS_COUNT, IRQ_COUNTERS_COUNT,
                                                  RANK_COUNTERS_COUNT, HOG_COUNTERS_COUNT,
-                                                 DMA_COUNTERS_COUNT};
+                                                 DMA_COUNTERS_COUNT, SWITCH_COUNTERS_COUNT};
     return kind < AGENT_KINDS && index < counts[kind] ? names[kind][index] : 0;
 }
 

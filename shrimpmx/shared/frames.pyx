@@ -22,7 +22,7 @@ from shrimpmx.errors import InputError
 cdef ring *_find(Node node, str which, uint32_t index) except NULL:
     if which == "rx" and index < node.header.vectors_count:
         return node_rx_ring(node.header, index)
-    if which == "link" and index < node.header.nodes_count:
+    if which == "link" and index < node.header.links_count:
         return node_link_ring(node.header, index)
     if which == "core_tx" and index < node.header.cores_count:
         return node_core_tx_ring(node.header, index)

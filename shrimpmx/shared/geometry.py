@@ -56,6 +56,7 @@ class NodeLayout:
     dma_runner: int = sizes.NO_RUNNER
     dma_agent: int = 0
     vmmc: bool = False
+    network: str = _NIC.network
     # Parameters by their names; their defaults are those of the declarations.
     cores: int = _HOST.cores
     mtu: int = _NIC.mtu
@@ -155,6 +156,11 @@ class NodeLayout:
         return STEERINGS[self.steering]
 
     @property
+    def links_count(self) -> int:
+        """Incoming links: one of each node, or of the switch that it is at."""
+        return self.nodes_count if self.network == "direct" else 1
+
+    @property
     def recvq_slot_bytes(self) -> int:
         """Stride of a recvq slot: one medium fragment."""
         return slot_stride(self.geometry.medium_frag_bytes)
@@ -181,7 +187,7 @@ class NodeLayout:
         self.core_tx_rings_offset = take(self.core_tx_stride * self.cores)
         self.endpoint_tx_rings_offset = take(self.endpoint_tx_stride * self.endpoints)
         self.link_stride = self._frame_ring(self.link_ring_entries)
-        self.link_rings_offset = take(self.link_stride * self.nodes_count)
+        self.link_rings_offset = take(self.link_stride * self.links_count)
         self.rx_stride = self._frame_ring(self.rx_ring_entries)
         self.rx_rings_offset = take(self.rx_stride * self.rx_queues)
         self.event_stride = self.event_ring_entries * (

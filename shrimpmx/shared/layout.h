@@ -17,7 +17,7 @@
 #include "wire/wire.h"
 
 #define SEGMENT_MAGIC 0x584d504d49524853ull /* "SHRIMPMX" in memory */
-#define SEGMENT_ABI_VERSION 6
+#define SEGMENT_ABI_VERSION 7
 
 enum segment_kind {
     SEGMENT_CONTROL = 1,
@@ -127,7 +127,7 @@ _Static_assert(sizeof(struct frame_slot) == 16, "frame slot header");
 #define NODE_CORES_MAX 64
 #define NODE_VECTORS_MAX 32
 #define NODE_ENDPOINTS_MAX 255
-#define NODE_PEERS_MAX 1024
+#define NODE_PEERS_MAX 4096
 #define NODE_FLOWS 256 /* one per endpoint number that a frame can name */
 
 /* A core's interrupt context: what its irq agent serves. */
@@ -284,7 +284,7 @@ struct node_header {                  /* offset; writer: supervisor, before any 
     uint64_t core_tx_stride;          /* 136 */
     uint64_t endpoint_tx_rings_offset;/* 144  struct ring, one per endpoint */
     uint64_t endpoint_tx_stride;      /* 152 */
-    uint64_t link_rings_offset;       /* 160  struct ring, incoming, one per source node */
+    uint64_t link_rings_offset;       /* 160  struct ring, incoming, links_count of them */
     uint64_t link_stride;             /* 168 */
     uint64_t heap_bytes;              /* 176  of each endpoint's heap; 0: there are none */
     uint64_t raw_offset;              /* 184  struct raw_queue of host/raw.h */
@@ -297,7 +297,7 @@ struct node_header {                  /* offset; writer: supervisor, before any 
     uint32_t dma_agent;               /* 240 */
     uint32_t copy_message_bytes;      /* 244  shortest message whose copies are offloaded */
     uint32_t copy_frame_bytes;        /* 248  shortest copy that is */
-    uint32_t unused2;                 /* 252 */
+    uint32_t links_count;             /* 252  incoming links: of each node, or of a switch */
     uint64_t vmmc_offset;             /* 256  struct vmmc_node of shared/vmmc.h; 0: another NIC */
     uint32_t steering;                /* 264  enum steering_kind */
     uint32_t unused3;                 /* 268 */

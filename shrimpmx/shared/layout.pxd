@@ -19,6 +19,7 @@ cdef extern from "shared/counters.h" nogil:
         AGENT_RANK
         AGENT_HOG
         AGENT_DMA
+        AGENT_SWITCH
     enum:
         COUNTER_tx_packets, COUNTER_tx_bytes, COUNTER_tx_bad_frame, COUNTER_tx_no_route
         COUNTER_link_lost, COUNTER_link_duplicated, COUNTER_link_reordered, COUNTER_link_corrupted
@@ -98,6 +99,9 @@ cdef extern from "shared/counters.h" nogil:
         COUNTER_loops
     enum:
         COUNTER_copies, COUNTER_copied_bytes, COUNTER_copies_refused
+    enum:
+        COUNTER_switch_packets, COUNTER_switch_bytes, COUNTER_switch_dropped
+        COUNTER_switch_paused, COUNTER_switch_paused_ns
     const char *counter_name(uint32_t kind, uint32_t index) noexcept
 
 cdef extern from "shared/layout.h" nogil:
@@ -121,6 +125,7 @@ cdef extern from "shared/layout.h" nogil:
         STOP_FINISH
         STOP_ABORT
     enum:
+        RUNNER_RUNNING
         RUNNER_DONE
         RUNNER_FAILED
     enum:
@@ -280,6 +285,7 @@ cdef extern from "shared/layout.h" nogil:
         uint64_t marked_types
         int64_t pull_resend_delay_ns
         uint32_t pull_resends_max
+        uint32_t links_count
         uint32_t dma_runner
         uint32_t dma_agent
         uint32_t copy_message_bytes

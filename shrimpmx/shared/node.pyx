@@ -92,7 +92,7 @@ cdef class Node:
         """Fault in the segment, but for the rings of incoming frames: NICs alone touch those."""
         cdef node_header *header = self.header
         self.segment.populate(0, header.link_rings_offset)
-        self.segment.populate(header.link_rings_offset + header.nodes_count * header.link_stride)
+        self.segment.populate(header.link_rings_offset + header.links_count * header.link_stride)
 
     def populate_link(self, uint32_t source) -> None:
         """Fault in the ring of the frames that come from node `source`."""
@@ -103,6 +103,7 @@ cdef class Node:
         cdef node_header *header = self.header
         header.index = layout.index
         header.nodes_count = layout.nodes_count
+        header.links_count = layout.links_count
         header.cores_count = layout.cores
         header.vectors_count = layout.rx_queues
         header.endpoints_count = layout.endpoints
@@ -174,7 +175,7 @@ cdef class Node:
                 self._write_ring(node_backlog(header, index), layout.backlog_entries)
         for index in range(layout.endpoints):
             self._write_ring(node_endpoint_tx_ring(header, index), layout.tx_ring_entries)
-        for index in range(layout.nodes_count):
+        for index in range(layout.links_count):
             self._write_ring(node_link_ring(header, index), layout.link_ring_entries)
         for index in range(layout.rx_queues):
             self._write_ring(node_rx_ring(header, index), layout.rx_ring_entries)
@@ -383,6 +384,6 @@ cdef class Node:
             depths["core_tx", index] = ring_depth(node_core_tx_ring(self.header, index))
         for index in range(self.header.endpoints_count):
             depths["endpoint_tx", index] = ring_depth(node_endpoint_tx_ring(self.header, index))
-        for index in range(self.header.nodes_count):
+        for index in range(self.header.links_count):
             depths["link", index] = ring_depth(node_link_ring(self.header, index))
         return depths

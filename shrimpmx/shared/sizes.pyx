@@ -1,7 +1,8 @@
 """Sizes and counts of what a node segment is made of, as the compiler has them."""
 
 from shrimpmx.native cimport ring
-from shrimpmx.shared cimport layout, vmmc
+cimport shrimpmx.shared.layout as layout
+cimport shrimpmx.shared.vmmc as vmmc
 
 NODE_HEADER_BYTES = sizeof(layout.node_header)
 RING_HEADER_BYTES = ring.RING_HEADER_BYTES

@@ -13,12 +13,12 @@ from shrimpmx.cluster.engine.logs import LOGGER
 from shrimpmx.cluster.engine.plans import ranks_plan
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import Placement, place
-from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, check_workloads
 from shrimpmx.errors import InputError, NotHereError, failure_of
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.settings.strategies import WAITING
 from shrimpmx.simulation.host import SimulatedHost
+from shrimpmx.simulation.hosts import seats_of
 from shrimpmx.simulation.machines import Machines, all_of
 from shrimpmx.simulation.memory import PrivateMemory
 from shrimpmx.simulation.model import HostModel
@@ -49,10 +49,8 @@ class Simulated(Engine):
 
     def place(self, spec: ClusterSpec) -> Placement:
         """Each emulated core and each NIC has a CPU of its own."""
-        cores = spec.host.cores + 2  # those of NIC and dma agent, which need one of no host
-        packages = spec.nodes * max(2, -(-cores // 4))
-        hosts = Topology.from_synthetic(f"package:{packages} l2:2 core:2 pu:1")
-        return place(spec, hosts, (True, ""), (True, ""))
+        seats = seats_of(spec)
+        return place(spec, seats.topology, (True, ""), (True, ""), seats)
 
     def run(self, spec: ClusterSpec) -> ClusterResult:
         """Run it to its end."""
@@ -120,11 +118,13 @@ class _Run:
         spec = self.spec
         run = ranks_plan(spec, self.placement, Path(os.devnull))
         ranks = []
+        nodes = dict(enumerate(self.memory.nodes))
         for process in self.placement.processes:
             if process.role == "rank":
                 number = process.agents[0].number
                 own = spec.waits.get(process.wait.strategy)
-                rank = SimulatedRank(run, run.ranks[number], spec.ranks[number], own, self.memory)
+                plan = run.ranks[number]
+                rank = SimulatedRank(run, plan, spec.ranks[number], own, self.memory, nodes)
                 ranks.append(rank)
                 self.machines.add(process, self._life(rank, process.name))
         return ranks

@@ -19,7 +19,7 @@ from shrimpmx.simulation.world import Task, World
 # Of one piece of a hog's computing, ns; it is no limit of anything.
 HOG_NS = 1_000_000
 # Hardware, which needs no CPU of a host.
-HARDWARE = ("nic", "generator", "mx")
+HARDWARE = ("nic", "generator", "mx", "switch")
 # The ranks are one application.
 RANKS_GANG = 0
 # Their work is a task's, not a step of an agent.
@@ -47,7 +47,8 @@ class Machines:
                 ]
         deadline_ns = round(spec.deadline_s * 1e9)
         schedulers = schedulers_of(spec.host, model)
-        self.world = World(memory.control, agents, model, schedulers, deadline_ns, spec.nodes)
+        nodes = spec.nodes + len(spec.nic.switches(spec.nodes))
+        self.world = World(memory.control, agents, model, schedulers, deadline_ns, nodes)
 
     def add_company(self) -> None:
         """The processes that only compute."""

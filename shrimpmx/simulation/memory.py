@@ -1,18 +1,51 @@
-"""The memory of a simulated run: of this process alone."""
+"""The memory of a simulated run."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from shrimpmx.cluster.engine.memory import RunMemory
+from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.link.ends import Ingress
+from shrimpmx.link.line import EmulatedLine
 from shrimpmx.native.segment import SEGMENT_HEAP, Segment
+from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.geometry import NodeLayout
+from shrimpmx.simulation.network import Network
 
 
-class PrivateMemory(RunMemory):
-    """The segments of a run in this process alone, with a virtual clock."""
+class SimulatedMemory(RunMemory):
+    """The segments of a run with a virtual clock, which processes of its ranks may map; `network`:
+    the switches between its nodes, or None.
+    """
+
+    network: Network | None = None
+
+    def _create(self, spec: ClusterSpec, placement: Placement, directory: Path) -> None:
+        super()._create(spec, placement, directory)
+        names = spec.nic.switches(spec.nodes)
+        if names:
+            numbers = [placement.records[name][0] for name in names]
+            self.network = Network(spec, self.control, self.nodes, numbers)
+
+    def links(self, spec: ClusterSpec, node: int) -> tuple[EmulatedLine, Ingress]:
+        return self.network.links(node) if self.network else super().links(spec, node)
+
+    def switch(self, number: int) -> Agent:
+        assert self.network is not None
+        return self.network.switches[number]
+
+    def close(self) -> None:
+        self.network = None
+        super().close()
 
     def _clock(self, _spec: ClusterSpec) -> str:
         return "virtual"
+
+
+class PrivateMemory(SimulatedMemory):
+    """The same in this process alone."""
 
     def _segment(self, _what: str, size_bytes: int, kind: int) -> Segment:
         return self._kept(Segment.anonymous(size_bytes, kind))

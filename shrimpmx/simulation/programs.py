@@ -21,14 +21,8 @@ from shrimpmx.errors import DeadlineError, DeadlockError
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.simulation.baton import Baton
 from shrimpmx.simulation.machines import Machines, all_of
+from shrimpmx.simulation.memory import SimulatedMemory
 from shrimpmx.simulation.model import HostModel
-
-
-class VirtualMemory(RunMemory):
-    """The segments of a run, which its processes map, with a virtual clock."""
-
-    def _clock(self, _spec: ClusterSpec) -> str:
-        return "virtual"
 
 
 def ranks_first(placement: Placement) -> Placement:
@@ -68,7 +62,7 @@ class ProgramRun(ForkedRun):
         self.used: dict[str, dict[str, Any]] = {}
 
     def _make_memory(self, identity: RunIdentity) -> RunMemory:
-        return VirtualMemory(self.spec, self.placement, identity, self.scratch)
+        return SimulatedMemory(self.spec, self.placement, identity, self.scratch)
 
     def _launch(self) -> None:
         for index in self.members:

@@ -14,6 +14,7 @@ from shrimpmx.cluster.rank.meeting import linger, meet
 from shrimpmx.cluster.rank.meter import Meter
 from shrimpmx.cluster.rank.samples import arrays_of
 from shrimpmx.cluster.spec import RankSpec
+from shrimpmx.shared.node import Node
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.strategy import Strategy
@@ -30,10 +31,16 @@ class SimulatedRank:
     """
 
     def __init__(
-        self, run: RanksPlan, plan: RankPlan, spec: RankSpec, own: Any, memory: RunMemory
+        self,
+        run: RanksPlan,
+        plan: RankPlan,
+        spec: RankSpec,
+        own: Any,
+        memory: RunMemory,
+        nodes: dict[int, Node],
     ) -> None:
         self._run, self._plan, self._spec, self._own = run, plan, spec, own
-        self._memory = memory
+        self._memory, self._nodes = memory, nodes
         self.report: dict[str, Any] | None = None
         self.samples: dict[str, Any] = {}
         self.counters_before: dict[str, dict[str, int]] = {}
@@ -51,8 +58,7 @@ class SimulatedRank:
             wait.handler_cost_ns,
             host,
         )
-        nodes = dict(enumerate(self._memory.nodes))
-        seat = Seat(self._run, plan, control, nodes, waiter, self._memory.trace)
+        seat = Seat(self._run, plan, control, self._nodes, waiter, self._memory.trace)
         with kind_of(self._run.nic).ranks(seat) as rank:
             control.set_runner_state(plan.runner, "ready")
             host.wait_started(START_LIMIT_NS)

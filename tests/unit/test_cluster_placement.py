@@ -240,7 +240,7 @@ def test_the_table_fits_a_terminal(topology: Topology) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"nodes": 0}, "1 to 1024 nodes, not 0"),
+        ({"nodes": 0}, "1 to 4096 nodes, not 0"),
         ({"mode": "three-node"}, "mode must be one of two-node, generator"),
         ({"mode": "generator", "nodes": 3}, "mode 'generator' has 2 nodes"),
         ({"ranks": ()}, "at least one rank"),

@@ -80,7 +80,7 @@ def test_counts_of_a_control_segment(control: Control, at: int) -> None:
 
 def test_agents_of_no_kind_or_process(control: Control) -> None:
     first = word64(control.segment, AGENTS_OFFSET_AT).value
-    for at, value in ((KIND_AT, 5), (RUNNER_AT, 3)):
+    for at, value in ((KIND_AT, 6), (RUNNER_AT, 3)):
         word = word32(control.segment, first + at)
         before, word.value = word.value, value
         damaged(Control.attach, control.segment)

@@ -10,16 +10,10 @@ from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.link.ends import Egress, Ingress
-from shrimpmx.link.rings import ring_links
 from shrimpmx.nic.generator import TrafficGenerator
 from shrimpmx.nic.lending import Lending
 from shrimpmx.shared.agent import Agent
 from shrimpmx.workloads.hog import Hog, Spinner
-
-
-def agent_numbers(placement: Placement) -> dict[str, int]:
-    """The index of each agent's record in the control segment, by its name."""
-    return {agent.name: number for number, (agent, _) in enumerate(placement.agents())}
 
 
 def make_agents(
@@ -28,14 +22,14 @@ def make_agents(
     """The step machines of one process; ranks are not agents of a runner, and a record
     of a NIC is no step machine.
     """
-    numbers = agent_numbers(placement)
     agents = []
     for wanted in plan.agents:
         if wanted.role in spec.kind.records:
             continue
-        agent = _make(spec, wanted, numbers[wanted.name], memory, placement.lends)
+        number, _ = placement.records[wanted.name]
+        agent = _make(spec, wanted, number, memory, placement.lends)
         if memory.trace is not None:
-            agent.use_trace(memory.trace, numbers[wanted.name])
+            agent.use_trace(memory.trace, number)
         agents.append(agent)
     return agents
 
@@ -48,6 +42,8 @@ def _make(spec: ClusterSpec, plan: AgentPlan, number: int, memory: RunMemory, le
         return _make_generator(spec, plan, memory)
     if plan.role == "irq":
         return spec.kind.make_handler(node, plan.number, number, spec.groups)
+    if plan.role == "switch":
+        return memory.switch(plan.number)
     if plan.role == "dma":
         return CopyAgent(node, number)
     if plan.role == "hog":
@@ -59,7 +55,7 @@ def _make(spec: ClusterSpec, plan: AgentPlan, number: int, memory: RunMemory, le
 
 def _make_links(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory) -> tuple[Egress, Ingress]:
     """The ends of a node's links."""
-    egress, ingress = ring_links(memory.nodes, plan.node, spec.nic, spec.link_faults)
+    egress, ingress = memory.links(spec, plan.node)
     if plan.role == "generator" or spec.kind.frame_gaps:
         # Each run and node has its own sequence.
         seed = (spec.seed * spec.nodes + plan.node) % 2**64

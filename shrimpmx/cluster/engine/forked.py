@@ -81,7 +81,8 @@ class Forked(Engine):
         if spec.host.idle == "awake":
             rights.append(pm_qos_works())
         with limited_to(spec.allowed_cpus):
-            return place(spec, self.topology or Topology.of_this_machine(), *rights)
+            found = self.topology or Topology.of_this_machine()
+            return place(spec, found, rights[0], *rights[1:2])
 
     def run(self, spec: ClusterSpec) -> ClusterResult:
         """Run to the end and return the figures; leaves nothing behind, however it ends.

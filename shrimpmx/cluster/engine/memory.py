@@ -12,6 +12,9 @@ from shrimpmx.cluster.nics.plan import plan_bytes
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.host.raw import rouse_reader
+from shrimpmx.link.ends import Ingress
+from shrimpmx.link.line import EmulatedLine
+from shrimpmx.link.rings import ring_links
 from shrimpmx.native.segment import (
     HEADER_BYTES,
     SEGMENT_CONTROL,
@@ -24,6 +27,7 @@ from shrimpmx.native.segment import (
 )
 from shrimpmx.native.trace import Trace
 from shrimpmx.settings.host import HostParameters
+from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
@@ -95,6 +99,14 @@ class RunMemory:
         self.segments.append(segment)
         return segment
 
+    def links(self, spec: ClusterSpec, node: int) -> tuple[EmulatedLine, Ingress]:
+        """The ends of a node's links."""
+        return ring_links(self.nodes, node, spec.nic, spec.link_faults)
+
+    def switch(self, number: int) -> Agent:
+        """The switch of that number, an agent."""
+        raise ValueError(f"real processes have no switch {number}")
+
     def populate(self, nodes: Collection[int], as_nics: bool) -> None:
         """Fault in, for the calling process, the control segment and those of `nodes`; `as_nics`:
         with all links that begin or end there.
@@ -126,8 +138,7 @@ class RunMemory:
 
 def node_layout(spec: ClusterSpec, placement: Placement, index: int) -> NodeLayout:
     """The layout of node `index`, its cores and NIC bound to the processes of `placement`."""
-    agents = list(placement.agents())
-    places = {agent.name: (number, runner) for number, (agent, runner) in enumerate(agents)}
+    places = placement.records
     # A generator's node has one core and one endpoint, which only its NIC looks at.
     played = index >= spec.full_nodes
     host = HostParameters(event_ring_entries=16) if played else spec.host

@@ -36,12 +36,10 @@ def ranks_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> Rank
 
 def rank_plans(spec: ClusterSpec, placement: Placement) -> list[RankPlan]:
     """A plan for each rank."""
-    agents = enumerate(placement.agents())
-    records = {agent.name: (number, index) for number, (agent, index) in agents}
     plans = []
     for number, rank in enumerate(spec.ranks):
         name = f"rank{number}"
-        agent, runner = records[name]
+        agent, runner = placement.records[name]
         plans.append(
             RankPlan(
                 number=number,

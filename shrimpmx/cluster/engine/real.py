@@ -9,9 +9,14 @@ from shrimpmx.errors import InputError, NotHereError
 
 
 def check_real(spec: ClusterSpec) -> None:
-    """NotHereError if it asks for another scheduler than this machine's, or for times of computing
-    that are none of its own.
+    """NotHereError if it asks for another scheduler than this machine's, for times of computing
+    that are none of its own, or for switches.
     """
+    if spec.nic.network != "direct":
+        raise NotHereError(
+            f"needs --engine simulated: real processes have a direct line between nodes, no "
+            f"{spec.nic.network}"
+        )
     if spec.compute != "none":
         raise NotHereError("needs --engine simulated: real programs compute as long as they do")
     if spec.host.scheduler != "kernel":

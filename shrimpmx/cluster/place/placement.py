@@ -10,6 +10,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from shrimpmx.cluster.place.seats import ALONE, Seats, places_words
@@ -35,8 +36,8 @@ TABLE_WIDTH = 80
 class AgentPlan:
     """One agent. `number` is its core, rank or companion number, by kind.
 
-    `role`: "nic", "generator", "mx", "irq", "dma", "rank", "hog" or "spinner"; `kind` is the kind
-    of its counters.
+    `role`: "nic", "generator", "mx", "irq", "dma", "rank", "hog", "spinner" or "switch"; `kind` is
+    the kind of its counters.
     """
 
     name: str
@@ -110,6 +111,11 @@ class Placement:
             for agent in process.agents:
                 yield agent, index
 
+    @cached_property
+    def records(self) -> dict[str, tuple[int, int]]:
+        """Of each agent, by its name: the numbers of its record and of its process."""
+        return {agent.name: (number, index) for number, (agent, index) in enumerate(self.agents())}
+
     def process_index(self, name: str) -> int:
         """The index of process `name`; InputError naming those there are."""
         names = [process.name for process in self.processes]
@@ -171,14 +177,16 @@ def place(
     topology: Topology,
     realtime: tuple[bool, str] = (True, ""),
     pm_qos: tuple[bool, str] = (False, "PM QoS was not tried"),
+    seats: Seats | None = None,
 ) -> Placement:
     """Map `spec` to the CPUs of `topology`.
 
     `realtime`: whether real-time priority is permitted, and if not, why; `pm_qos`: whether PM
-    QoS works, and why. Raises InputError when `spec.cpus` names a place or a CPU that there is
-    not, PlacementError when there are no CPUs at the spec's distance.
+    QoS works, and why; `seats`: those of the cores, if they are known. Raises InputError when
+    `spec.cpus` names a place or a CPU that there is not, PlacementError when there are no CPUs at
+    the spec's distance.
     """
-    seats = Seats(spec, topology)
+    seats = seats or Seats(spec, topology)
     permitted = realtime[0] and spec.realtime
     idle = idle_rule(spec.host.idle, pm_qos[0])
     processes = [
@@ -187,6 +195,7 @@ def place(
         *_dma_processes(spec, seats, permitted),
         *_rank_processes(spec, seats),
         *_companion_processes(spec, seats, idle),
+        *_switch_processes(spec, seats),
     ]
     binding_note = unfitting_file(spec.binding, spec.full_nodes)
     notes = [*_notes(spec, seats, topology, realtime), binding_note]
@@ -280,6 +289,13 @@ def _dma_processes(spec: ClusterSpec, seats: Seats, realtime: bool) -> Iterator[
             why += "behind the interrupts" if realtime else "takes turns with what runs there"
         priority = DMA_PRIORITY if realtime else 0
         yield ProcessPlan(agent.name, cpu, (agent,), why, priority, wait=wait)
+
+
+def _switch_processes(spec: ClusterSpec, seats: Seats) -> Iterator[ProcessPlan]:
+    """Of simulated networks: a switch is no part of a node, and is numbered on behind them."""
+    for number, name in enumerate(spec.nic.switches(spec.nodes)):
+        agent = AgentPlan(name, "switch", spec.nodes + number, number)
+        yield ProcessPlan(name, seats.nic_cpus[0], (agent,), "between the nodes, without a CPU")
 
 
 def _rank_processes(spec: ClusterSpec, seats: Seats) -> Iterator[ProcessPlan]:

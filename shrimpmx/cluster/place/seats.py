@@ -8,8 +8,9 @@ interrupts, each on a CPU that no core of its node has, if there is one; then th
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from shrimpmx.cluster.place.distances import Apart, Core, seat_apart
 from shrimpmx.cluster.place.topology import Topology
@@ -183,10 +184,12 @@ class Seats:
         """The cores that take interrupts and are not busy, on a CPU with active cores beside those
         that they share it with as was asked for.
         """
+        there: dict[int, set[Core]] = defaultdict(set)
+        for core in self.active:
+            there[self.core_cpus[core]].add(core)
         for core in sorted(self.active - self.busy - self.visited):
             cpu = self.core_cpus[core]
-            others = self.active - set(self.spot.get(core, (core,)))
-            if any(self.core_cpus[other] == cpu for other in others):
+            if there[cpu] - set(self.spot.get(core, (core,))):
                 yield core, cpu
 
     def use_of(self, core: Core) -> str:
@@ -211,7 +214,11 @@ class Seats:
 
     def count_on(self, cpu: int) -> int:
         """How many cores, NICs and dma agents are on a CPU."""
-        return [*self.core_cpus.values(), *self.nic_cpus, *self.dma_cpus.values()].count(cpu)
+        return self._crowd[cpu]
+
+    @cached_property
+    def _crowd(self) -> Counter[int]:
+        return Counter((*self.core_cpus.values(), *self.nic_cpus, *self.dma_cpus.values()))
 
     def _apply_wishes(self, spec: ClusterSpec) -> None:
         names = {f"node{node}.core{core}": (node, core) for node, core in self.cores}

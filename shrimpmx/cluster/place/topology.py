@@ -122,7 +122,7 @@ class Topology:
         one, other = self.cpu(first), self.cpu(second)
         if first == second:
             return Distance.SAME_CORE
-        if any(first in cache and second in cache for cache in self.caches):
+        if any(second in cache for cache in self._caches_of.get(first, ())):
             return Distance.SHARED_CACHE
         if one.package == other.package:
             return Distance.SAME_PACKAGE
@@ -130,7 +130,17 @@ class Topology:
 
     def shared_by(self, first: int, second: int) -> int:
         """How many CPUs share the smallest cache that two CPUs share; 0 if they share none."""
-        return min((len(c) for c in self.caches if first in c and second in c), default=0)
+        caches = self._caches_of.get(first, ())
+        return min((len(cache) for cache in caches if second in cache), default=0)
+
+    @cached_property
+    def _caches_of(self) -> dict[int, list[frozenset[int]]]:
+        """The caches that each CPU has."""
+        found: dict[int, list[frozenset[int]]] = {}
+        for cache in self.caches:
+            for cpu in cache:
+                found.setdefault(cpu, []).append(cache)
+        return found
 
     def examples(self) -> dict[Distance, tuple[int, int]]:
         """For each distance that there is, two CPUs that are so far apart; the first such pair."""

@@ -17,9 +17,10 @@ def meet(rank: Rank) -> None:
     """Wait until every rank is here. Others may still need this one's answers."""
     control, plan = rank.control, rank.seat.run
     control.set_runner_state(rank.seat.plan.runner, "running")
-    runners = [each.runner for each in plan.ranks]
+    # The processes of ranks follow each other.
+    first = plan.ranks[0].runner
     left_ns = round(plan.deadline_s * 1e9)
-    while any(control.runner_info(each)["state"] in ("starting", "ready") for each in runners):
+    while not control.all_began(first, len(plan.ranks)):
         if control.stop_state() != "no":
             raise AbortedError("the run was stopped before its ranks had met")
         if left_ns <= 0:
