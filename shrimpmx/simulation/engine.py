@@ -50,7 +50,7 @@ class Simulated(Engine):
     def place(self, spec: ClusterSpec) -> Placement:
         """Each emulated core and each NIC has a CPU of its own."""
         seats = seats_of(spec)
-        return place(spec, seats.topology, (True, ""), (True, ""), seats)
+        return place(spec, seats.topology, (True, ""), (True, ""), seats=seats)
 
     def run(self, spec: ClusterSpec) -> ClusterResult:
         """Run it to its end."""

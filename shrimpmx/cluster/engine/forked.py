@@ -81,8 +81,7 @@ class Forked(Engine):
         if spec.host.idle == "awake":
             rights.append(pm_qos_works())
         with limited_to(spec.allowed_cpus):
-            found = self.topology or Topology.of_this_machine()
-            return place(spec, found, rights[0], *rights[1:2])
+            return place(spec, self.topology or Topology.of_this_machine(), *rights)
 
     def run(self, spec: ClusterSpec) -> ClusterResult:
         """Run to the end and return the figures; leaves nothing behind, however it ends.

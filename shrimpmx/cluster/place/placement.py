@@ -177,6 +177,7 @@ def place(
     topology: Topology,
     realtime: tuple[bool, str] = (True, ""),
     pm_qos: tuple[bool, str] = (False, "PM QoS was not tried"),
+    *,
     seats: Seats | None = None,
 ) -> Placement:
     """Map `spec` to the CPUs of `topology`.

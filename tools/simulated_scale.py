@@ -1,0 +1,163 @@
+"""How large and how fast simulated clusters are: one pattern of messages on so many nodes.
+
+    simulated_scale.py alltoall --nodes 64 --ranks 4
+    simulated_scale.py allreduce --nodes 1024
+
+Ranks are in this process and use the MX library. Frames pass a fat tree. Rings, buffers and the
+library's pools have the sizes that such a pattern needs, by the parameters that are listed with
+`--help`; times are those of this CPU, and include connecting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.nics.mx_rank import MxRank
+from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.mx.handles import Partner
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.simulation.engine import Simulated
+
+# A cluster connects in virtual seconds.
+CONNECT_NS = 10**11
+DEADLINE_S = 1000.0
+# What rings hold where a rank has a few messages on their way, and where it has many.
+FEW = 32
+MANY = 1024
+
+
+def connect(rank: MxRank, other: int) -> Partner:
+    """A partner to send to another rank."""
+    return rank.endpoint.connect(*rank.place_of(other), timeout_ns=CONNECT_NS)
+
+
+def ring(rank: MxRank, size_bytes: int, rounds: int) -> None:
+    """Each rank sends to the next one and receives from the one before."""
+    right = connect(rank, (rank.number + 1) % rank.size)
+    out, into = np.zeros(size_bytes, np.uint8), np.zeros(size_bytes, np.uint8)
+    for turn in range(rounds):
+        received = rank.endpoint.irecv(into, match=turn)
+        sent = rank.endpoint.isend(out, right, match=turn)
+        rank.endpoint.wait(received)
+        rank.endpoint.wait(sent)
+
+
+def allreduce(rank: MxRank, size_bytes: int, rounds: int) -> None:
+    """Recursive doubling: ranks whose numbers differ in one bit exchange what they have summed up.
+
+    The number of ranks is a power of two.
+    """
+    words = max(1, size_bytes // 8)
+    bits = [1 << bit for bit in range(rank.size.bit_length() - 1)]
+    partners = {bit: connect(rank, rank.number ^ bit) for bit in bits}
+    into = np.zeros(words, np.int64)
+    for turn in range(rounds):
+        total = np.full(words, rank.number, np.int64)
+        for step, bit in enumerate(bits):
+            match = turn * len(bits) + step
+            received = rank.endpoint.irecv(into, match=match)
+            sent = rank.endpoint.isend(total, partners[bit], match=match)
+            rank.endpoint.wait(received)
+            rank.endpoint.wait(sent)
+            total += into
+        assert total[0] == rank.size * (rank.size - 1) // 2
+
+
+def alltoall(rank: MxRank, size_bytes: int, rounds: int) -> None:
+    """Each rank sends a block to each other one; in step s to the rank s further on."""
+    endpoint, number, size = rank.endpoint, rank.number, rank.size
+    partners = [connect(rank, (number + step) % size) for step in range(1, size)]
+    out, into = np.zeros(size_bytes, np.uint8), np.zeros((size, size_bytes), np.uint8)
+    for turn in range(rounds):
+        first = turn * size
+        received = [endpoint.irecv(into[other], match=first + other) for other in range(size)]
+        sent = [endpoint.isend(out, each, match=first + number) for each in partners]
+        for request in [*sent, *(each for at, each in enumerate(received) if at != number)]:
+            endpoint.wait(request)
+        endpoint.cancel(received[number])
+
+
+PATTERNS: dict[str, Callable[[MxRank, int, int], None]] = {
+    "ring": ring,
+    "allreduce": allreduce,
+    "alltoall": alltoall,
+}
+
+
+def spec_of(options: argparse.Namespace) -> ClusterSpec:
+    """The cluster and its ranks."""
+    work = PATTERNS[options.pattern]
+
+    def function(rank: Any) -> None:
+        work(rank, options.size_bytes, options.rounds)
+
+    entries = MANY if options.pattern == "alltoall" else FEW
+    ranks = tuple(
+        RankSpec(node, "scale", core, function=function)
+        for node in range(options.nodes)
+        for core in range(options.ranks)
+    )
+    return ClusterSpec(
+        ranks=ranks,
+        nodes=options.nodes,
+        nic=NicParameters(
+            network=options.network,
+            switch_when_full="pause",
+            coalescing="open-mx",
+            rx_ring_entries=entries,
+            tx_ring_entries=FEW,
+            link_ring_entries=FEW,
+        ),
+        host=HostParameters(cores=options.ranks, event_ring_entries=max(64, entries)),
+        mx=MxParameters(requests=64, unexpected_bytes=1 << 20, heap_bytes=1 << 22),
+        wait=WaitParameters(strategy="block"),
+        deadline_s=DEADLINE_S,
+    )
+
+
+def report(options: argparse.Namespace, result: ClusterResult, took_s: dict[str, float]) -> str:
+    """What it took, in one line."""
+    counted = result.counters
+    packets = sum(each.get("tx_packets", 0) for each in counted.values())
+    lost = sum(each.get("rx_drop_ring_full", 0) for each in counted.values())
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return (
+        f"{options.pattern}, {options.nodes} nodes x {options.ranks}: {packets} packets, "
+        f"{lost} lost, prepared in {took_s['prepare']:.2f} s, run in {took_s['run']:.2f} s, "
+        f"{took_s['run'] / packets * 1e6:.1f} us each, {result.elapsed_ns['rank0'] / 1e6:.2f} ms "
+        f"virtual, at most {peak_mib:.0f} MiB"
+    )
+
+
+def main() -> None:
+    """Run one pattern and print what it took."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("pattern", choices=PATTERNS)
+    parser.add_argument("--nodes", type=int, default=64)
+    parser.add_argument("--ranks", type=int, default=1, help="of each node, a core each")
+    parser.add_argument("--size-bytes", type=int, default=1024)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--network", default="fat-tree", choices=("direct", "switch", "fat-tree"))
+    options = parser.parse_args()
+    spec = spec_of(options)
+    engine = Simulated()
+    began = time.process_time()
+    engine.place(spec)
+    placed = time.process_time()
+    result = engine.run(spec)
+    took_s = {"prepare": placed - began, "run": time.process_time() - placed}
+    print(report(options, result, took_s))
+
+
+if __name__ == "__main__":
+    main()
