@@ -33,7 +33,7 @@ cdef int ATTEND_MS = 200
 
 
 cdef class Baton:
-    """The simulation's end. `attend`, called with when the turn began (time.monotonic_ns), looks
+    """The simulation's end. `attend`, called with when the turn began (as time.monotonic_ns), looks
     after what else the supervisor has to do, and says whether the process still runs; `events` is a
     descriptor that is readable when there is something. A look of the process takes `look_ns`.
     """
@@ -113,9 +113,9 @@ cdef class Baton:
         elif want == WANT_POLL:
             host.pause(argument)
         elif want == WANT_OFFER:
-            host.yield_cpu(argument, <int64_t>self.wish.offset)
+            host.yield_cpu(argument, <int64_t>self.wish.detail)
         elif want == WANT_BLOCK:
-            host.block(<uint32_t *>(<char *>self.control.header + self.wish.offset),
+            host.block(<uint32_t *>(<char *>self.control.header + self.wish.detail),
                        self.wish.seen, argument)
         elif want == WANT_MOVE:
             host.run_on([argument])

@@ -15,6 +15,7 @@ from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine.leftovers import find_leftovers
+from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.native.segment import list_segments
@@ -105,6 +106,34 @@ def test_a_program_that_joins_has_the_virtual_clock_and_leaves_samples(tmp_path:
     # A look at the clock takes some nanoseconds.
     assert 3_000_000 <= result.samples["rank1"]["took"][0] <= 3_001_000
     assert 1_000_000 <= result.usage["rank1"]["task_clock_ns"] <= 1_001_000
+
+
+WORKLOAD = """
+import shrimpmx
+from shrimpmx.cluster.nics.kinds import kind_of
+with shrimpmx.join() as rank:
+    rank.samples.update(kind_of(rank.seat.run.nic).workloads["pingpong"](rank))
+"""
+
+
+@pytest.mark.parametrize("nic", ["ethernet", "vmmc"])
+def test_a_workload_takes_as_long_as_a_program(nic: str) -> None:
+    options = {"iterations": 20, "warmup": 2, "size_bytes": 64}
+    found = []
+    for command in ((), (sys.executable, "-c", WORKLOAD)):
+        spec = ClusterSpec(
+            ranks=tuple(
+                RankSpec(node, "pingpong", options=options, command=command) for node in (0, 1)
+            ),
+            nic=NicParameters(nic_kind=nic),
+            wait=WaitParameters(strategy="block"),
+        )
+        found.append([int(each) for each in _half_round_trips(Simulated().run(spec))])
+    assert found[0] == found[1]
+
+
+def _half_round_trips(result: ClusterResult) -> Any:
+    return result.samples["rank0"]["half_round_trip_ns"]
 
 
 WAITS_FOR_A_TIME = """

@@ -33,7 +33,7 @@ def choose_run(
         if not runs:
             advice = "give a result directory to look at" if or_result else "start one first"
             raise InputError(
-                f"no run of yours is live on this machine; {advice} (simulated runs never are live)"
+                f"no run of yours is live on this machine; {advice} (simulated workloads never are)"
             )
         if to_change and len(runs) > 1:
             raise InputError(

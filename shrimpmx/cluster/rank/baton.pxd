@@ -15,8 +15,8 @@ cdef struct Wish:
     uint32_t want
     uint32_t seen                    # of WANT_BLOCK: what stands in the word
     int64_t argument                 # duration or end, ns; of WANT_MOVE: the CPU
-    uint64_t offset                  # of WANT_BLOCK: the word, in the control segment; of
-    #                                  WANT_OFFER: what each costs, ns
+    uint64_t detail                  # of WANT_BLOCK: the place of the word in the control segment,
+    #                                  bytes; of WANT_OFFER: what each costs, ns
 
 
 # From the simulation to a process.
@@ -39,8 +39,8 @@ cdef class BatonHost(Host):
     cdef int64_t owed_ns             # CPU time to charge with the next wish
     cdef int64_t vain_ns, vain_until_ns  # the last look in vain: how long it took, and its end
 
-    cdef bint ask(self, Want want, int64_t argument) noexcept nogil
-    cdef bint ask_to_block(self, uint64_t offset, uint32_t seen, int64_t until_ns) noexcept nogil
+    cdef bint ask(self, Want want, int64_t argument, uint64_t detail=*,
+                  uint32_t seen=*) noexcept nogil
     cdef bint hand_over(self, Wish *wish) noexcept nogil
     cdef void count(self) noexcept nogil
     cdef void owe(self, int64_t cost_ns) noexcept nogil

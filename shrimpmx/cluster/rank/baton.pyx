@@ -83,11 +83,7 @@ cdef class BatonHost(Host):
         return not self.failed
 
     cdef bint yield_cpu(self, int64_t until_ns, int64_t cost_ns) noexcept nogil:
-        cdef Wish wish
-        self.count()
-        self.settle()
-        wish.want, wish.argument, wish.offset = WANT_OFFER, until_ns, <uint64_t>cost_ns
-        return self.hand_over(&wish)
+        return self.ask(WANT_OFFER, until_ns, <uint64_t>cost_ns)
 
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
         cdef uint64_t offset = <uint64_t>(<const char *>word - self.shared)
@@ -95,7 +91,7 @@ cdef class BatonHost(Host):
             return True
         if offset >= self.shared_bytes:  # of a node, which the simulation has elsewhere
             return self.ask(WANT_POLL, until_ns)
-        return self.ask_to_block(offset, seen, until_ns)
+        return self.ask(WANT_BLOCK, until_ns, offset, seen)
 
     cdef int64_t cpu_ns(self) noexcept nogil:
         return self.turn.used_ns + self.owed_ns
@@ -148,18 +144,13 @@ cdef class BatonHost(Host):
             self.owed_ns = 0
             self.hand_over(&wish)
 
-    cdef bint ask(self, Want want, int64_t argument) noexcept nogil:
+    cdef bint ask(self, Want want, int64_t argument, uint64_t detail=0,
+                  uint32_t seen=0) noexcept nogil:
+        """Wish for something, when all that is owed has been paid."""
         cdef Wish wish
         self.count()
         self.settle()
-        wish.want, wish.argument = want, argument
-        return self.hand_over(&wish)
-
-    cdef bint ask_to_block(self, uint64_t offset, uint32_t seen, int64_t until_ns) noexcept nogil:
-        cdef Wish wish
-        self.count()
-        self.settle()
-        wish.want, wish.argument, wish.offset, wish.seen = WANT_BLOCK, until_ns, offset, seen
+        wish.want, wish.argument, wish.detail, wish.seen = want, argument, detail, seen
         return self.hand_over(&wish)
 
     cdef bint hand_over(self, Wish *wish) noexcept nogil:
