@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +41,9 @@ PROGRAM = ROOT / "tests" / "support" / "chaos_program.py"
 # How often ranks on two CPUs do the work of each kind in a second or so, while they sleep or yield.
 PROGRAMS = {"collectives": 40, "alltoall": 10, "computing": 40}
 MPI_WAITS = tuple(name for name in WAIT_NAMES if not WAITING[name].nic_timer)
+
+
+Groups = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ def draw_scene(seed: int) -> Scene:
     deadline_s = patient(HELD_DEADLINE_S if _is_hurried(torments) else DEADLINE_S)
     if mpi:
         return Scene(seed, torments, deadline_s, words=_mpi_words(draw, deadline_s))
-    spec = _cluster(draw, seed)
+    spec = draw_cluster(draw, seed)
     traced = any(torment.record for torment in torments)
     spec = replace(
         spec,
@@ -199,10 +203,14 @@ def _program(draw: random.Random, spins: bool) -> tuple[str, ...]:
     return str(PROGRAM), kind, str(PROGRAMS[kind] // (4 if spins else 1))
 
 
-def _cluster(draw: random.Random, seed: int) -> ClusterSpec:
-    """A cluster whose parameters go together: drawn until they do."""
+def draw_cluster(
+    draw: random.Random, seed: int, groups_of: Callable[[random.Random], Groups] | None = None
+) -> ClusterSpec:
+    """A cluster whose parameters go together: drawn until they do, by `groups_of` or as chaos
+    draws them.
+    """
     while True:
-        groups = _groups(draw)
+        groups = (groups_of or draw_groups)(draw)
         soak = groups["workload"].get("kind") == "soak"
         if soak:
             del groups["workload"]["kind"]
@@ -218,7 +226,7 @@ def _soaking(spec: ClusterSpec) -> ClusterSpec:
     return replace(spec, ranks=tuple(replace(rank, workload="soak") for rank in spec.ranks))
 
 
-def _groups(draw: random.Random) -> dict[str, dict[str, Any]]:
+def draw_groups(draw: random.Random) -> Groups:
     """Parameters of a small cluster, by group; they need not go together."""
     kind = draw.choice(("ethernet", "ethernet", "ethernet", *KINDS))
     vmmc = kind == "vmmc"

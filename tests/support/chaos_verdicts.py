@@ -99,6 +99,11 @@ def findings_of(played: Played) -> list[str]:
     return [*_of_success(played), *_of_packets(played), *_of_messages(played)]
 
 
+def losses_of(played: Played) -> list[str]:
+    """What was lost or made on the way in a run that has done its work, a sentence each."""
+    return [*_of_messages(played), *_of_packets(played)]
+
+
 def _of_interruption(played: Played) -> Iterator[str]:
     """The supervisor was killed, or heard Ctrl-C; it may have ended just before."""
     outcome = played.outcome
