@@ -32,7 +32,7 @@ from shrimpmx.simulation.engine import Simulated
 CONNECT_NS = 10**11
 DEADLINE_S = 1000.0
 # What rings hold where a rank has a few messages on their way, and where it has many.
-FEW = 32
+FEW = 16
 MANY = 1024
 
 
@@ -119,7 +119,9 @@ def spec_of(options: argparse.Namespace) -> ClusterSpec:
             link_ring_entries=FEW,
         ),
         host=HostParameters(cores=options.ranks, event_ring_entries=max(64, entries)),
-        mx=MxParameters(requests=64, unexpected_bytes=1 << 20, heap_bytes=1 << 22),
+        mx=MxParameters(
+            requests=16, unexpected_bytes=max(1 << 16, entries << 11), heap_bytes=1 << 22
+        ),
         wait=WaitParameters(strategy="block"),
         deadline_s=DEADLINE_S,
     )
