@@ -22,6 +22,7 @@ from shrimpmx.settings.cluster import NODES_MAX, DistanceName, Mode
 from shrimpmx.settings.core_lists import format_core_list
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
@@ -130,6 +131,7 @@ class ClusterSpec:
     `distance`: how far a rank's CPU is to be from that of its interrupts. `hardware_counters`: each
     process counts cache references and misses, where the CPU does. `binding` is the
     `process_binding` of `mx`, whose file is read here only: all of a run goes by the same lines.
+    `model`: the hosts of a simulated run.
     `deadline_s`: seconds after which the run is given up; FOREVER_S: never. `silence_s`: seconds
     after which MPI ranks that all wait are reported; 0: never. `profiles`: the directory for
     profiles of MPI ranks; "": none. `allowed_cpus`: CPUs of the machine that it may use; empty:
@@ -144,6 +146,7 @@ class ClusterSpec:
     host: HostParameters = field(default_factory=HostParameters)
     mx: MxParameters = field(default_factory=MxParameters)
     wait: WaitParameters = field(default_factory=WaitParameters)
+    model: HostModelParameters = field(default_factory=HostModelParameters)
     link_faults: LinkFaults | None = None
     agent_faults: tuple[AgentFault, ...] = ()
     companions: tuple[CompanionSpec, ...] = ()

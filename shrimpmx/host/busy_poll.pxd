@@ -30,6 +30,7 @@ cdef class BusyPoll:
     cdef uint64_t *rank_counters
     cdef uint64_t[COUNTERS_MAX] counts  # since they were last added to those two
 
+    cdef int64_t _price(self) noexcept nogil
     # Whose it is, before the first look. It sends from `tx`, of which the rank is the producer;
     # `slot` is what the rank sleeps on, NULL if it never does. InputError if `host` cannot charge
     # what a packet costs.

@@ -28,6 +28,7 @@ then, and the next holder of the lock repairs what it held (`endpoint_lock_take`
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from shrimpmx.host.charges cimport frame_price
 from shrimpmx.host.receive_handler cimport ReceiveHandler
 from shrimpmx.host.token cimport (
     token_free, token_is_open, token_resume, token_suspend, token_take, token_watcher,
@@ -37,11 +38,12 @@ from shrimpmx.native.atomics cimport (
     fetch_add_u64, load_acquire_u32, load_relaxed_u32, store_relaxed_u64,
 )
 from shrimpmx.native.futex cimport WAIT_SLOT_IDLE, wait_slot, wait_slot_wake
-from shrimpmx.native.ring cimport ring, ring_available_from, ring_consume, ring_free
+from shrimpmx.native.ring cimport ring, ring_available_from, ring_consume, ring_free, ring_slot
 from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.shared.layout cimport (
     BUSY_POLL_SUSPEND, COUNTER_busy_polls, COUNTER_interrupts, COUNTER_suspensions, COUNTERS_MAX,
-    NO_RUNNER, TOKEN_FREE, TOKEN_RANK, TOKEN_SUSPENDED, node_core, node_rx_ring, node_vector,
+    NO_RUNNER, TOKEN_FREE, TOKEN_RANK, TOKEN_SUSPENDED, frame_slot, node_core, node_rx_ring,
+    node_vector,
 )
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.node cimport Node
@@ -155,9 +157,9 @@ cdef class BusyPoll:
             batch = min(ring_available_from(rx, rx.tail, budget - handled), budget - handled)
             if batch == 0:
                 break
-            if self.packet_cost_ns != 0:
+            if self.packet_cost_ns != 0 or self.host.prices != NULL:
                 batch = 1
-                self.host.charge(self.packet_cost_ns)
+                self.host.charge(self.packet_cost_ns + self._price())
             self.handler.handle_slots(rx, rx.tail, batch)
             # A rank that dies before the end of this leaves the frames to be handled again: what
             # they woke is awake before they are gone.
@@ -165,6 +167,13 @@ cdef class BusyPoll:
             ring_consume(rx, batch)
             handled += batch
         return handled
+
+    cdef int64_t _price(self) noexcept nogil:
+        """What memory costs the rank's core for the next frame."""
+        if self.host.prices == NULL:
+            return 0
+        return frame_price(self.host.prices, self.node.header, self.handler.context.core, False,
+                           <const frame_slot *>ring_slot(self.rx, self.rx.tail))
 
     cdef void _add_counts(self) noexcept nogil:
         """With the token."""

@@ -5,24 +5,60 @@ An agent that pays says until when it works (`busy_until_ns`); its runner burns 
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from shrimpmx.shared.layout cimport node_header, node_vector
+from shrimpmx.shared.layout cimport (
+    EVENT_RING_RESET, endpoint_descriptor, frame_slot, node_endpoint, node_header, node_vector,
+)
+from shrimpmx.shared.prices cimport copy_price, host_prices, line_price
+from shrimpmx.wire.frame_endpoint cimport frame_endpoint
+from shrimpmx.wire.wire cimport PTYPE_PULL_REPLY, WIRE_HEAD_BYTES, WIRE_MARK
 
 cdef extern from *:
     int __builtin_ctzll(unsigned long long) noexcept nogil
 
 cdef struct packet_charge:
-    int64_t cost_ns          # added to what a frame takes, before it is handled; 0: nothing
+    int64_t cost_ns          # added to what a frame takes, before it is handled
+    const host_prices *prices  # ... and so is what its memory costs; NULL: nothing
     int64_t until_ns         # the handler works for the next frame until then
     bint paid                # ... which is over at its next step
 
 
-cdef inline bint packet_is_paid(packet_charge *charge, int64_t now_ns) noexcept nogil:
-    """Whether the next frame may be handled now; if not, its time begins."""
+cdef inline bint packets_cost(const packet_charge *charge) noexcept nogil:
+    """Whether frames are charged for."""
+    return charge.cost_ns != 0 or charge.prices != NULL
+
+
+cdef inline int64_t frame_price(const host_prices *prices, node_header *node, uint32_t core,
+                                bint offloads, const frame_slot *slot) noexcept nogil:
+    """What memory costs `core`, its number + 1, when it handles a frame: the copy of its bytes, and
+    the lines of its endpoint, its pull, and the event where the process resets that. `offloads`: a
+    dma agent copies what a pull brings.
+    """
+    cdef int endpoint = frame_endpoint(slot.frame, slot.length)
+    cdef bint pulled
+    cdef const endpoint_descriptor *descriptor
+    cdef int64_t price_ns
+    if endpoint < 0 or <uint32_t>endpoint >= node.endpoints_count:
+        return 0  # it will be dropped
+    descriptor = node_endpoint(node, endpoint)
+    pulled = slot.frame[WIRE_HEAD_BYTES] & ~WIRE_MARK == PTYPE_PULL_REPLY
+    price_ns = 0 if pulled and offloads else copy_price(prices, slot.length)
+    price_ns += line_price(prices, descriptor.last_core, core) * (2 if pulled else 1)
+    if descriptor.ring_kind == EVENT_RING_RESET and not pulled:
+        price_ns += line_price(prices, descriptor.process_core, core)
+    return price_ns
+
+
+cdef inline bint packet_is_paid(packet_charge *charge, node_header *node, uint32_t core,
+                                bint offloads, const frame_slot *slot,
+                                int64_t now_ns) noexcept nogil:
+    """Whether a frame may be handled now by `core`, its number + 1; if not, its time begins."""
     if charge.paid:
         charge.paid = False
         return True
     charge.paid = True
     charge.until_ns = now_ns + charge.cost_ns
+    if charge.prices != NULL:
+        charge.until_ns += frame_price(charge.prices, node, core, offloads, slot)
     return False
 
 

@@ -1,5 +1,6 @@
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.node import Node
+from shrimpmx.shared.prices import Prices
 
 class InterruptAgent(Agent):
     node: Node
@@ -16,5 +17,6 @@ class InterruptAgent(Agent):
         defer_hard_irqs: int = 0,
         flush_timeout_ns: int = 0,
     ) -> None: ...
+    def use_prices(self, prices: Prices) -> None: ...
     @property
     def scheduled_vectors(self) -> int: ...

@@ -34,6 +34,7 @@ from shrimpmx.shared.layout cimport (
     TOKEN_FREE, TOKEN_TAKEN, interrupt_vector, node_core, node_handled, node_rx_ring, node_vector,
 )
 from shrimpmx.shared.node cimport Node
+from shrimpmx.shared.prices cimport Prices
 
 from shrimpmx.errors import InputError
 
@@ -94,6 +95,10 @@ cdef class InterruptAgent(Agent):
         """Record from now on what the handler does, in the ring of agent `number`."""
         Agent.use_trace(self, trace, number)
         self.rx.trace = self.handler.trace = self.trace
+
+    def use_prices(self, Prices prices not None) -> None:
+        """Add from now on to what a frame takes what memory costs by them."""
+        self.rx.use_prices(prices)
 
     @property
     def scheduled_vectors(self):

@@ -10,6 +10,7 @@ from shrimpmx.native.ring cimport ring
 from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.shared.layout cimport node_header
 from shrimpmx.shared.node cimport Node
+from shrimpmx.shared.prices cimport Prices
 
 cdef enum:
     # The core's backlog is polled as if it were one more vector: the bit of CORE_PENDING_BACKLOG.
@@ -22,6 +23,8 @@ cdef class RxPoll:
     cdef uint32_t budget             # frames of a poll at most
     cdef uint32_t polled             # frames of the poll that is going on, or has just ended
     cdef packet_charge charge        # for each frame
+    cdef bint charges                # frames are charged for
+    cdef Prices prices               # of the host; None: memory costs nothing
     cdef node_header *header
     cdef uint32_t core
     cdef uint32_t batch              # frames handed back to the NIC at a time
@@ -30,6 +33,7 @@ cdef class RxPoll:
     cdef uint64_t *counters          # of the irq agent
     cdef trace_ring *trace
 
+    cdef int use_prices(self, Prices prices) except -1
     # Polls a vector's rx ring, whose token the caller has, or the core's backlog. True when the
     # poll has ended: fewer than `budget` frames were handled only if the ring is empty. False: the
     # handler works until `charge.until_ns`; the next call goes on with the same poll.
@@ -41,5 +45,6 @@ cdef class RxPoll:
                       int64_t now_ns) noexcept nogil
     cdef bint _spread(self, ring *rx, uint32_t position, uint32_t count,
                       int64_t now_ns) noexcept nogil
+    cdef bint _is_paid(self, ring *rx, uint32_t position, int64_t now_ns) noexcept nogil
     cdef void _hand_back(self, uint32_t number, ring *rx, uint32_t position) noexcept nogil
     cdef void _end(self, uint32_t number) noexcept nogil

@@ -7,7 +7,7 @@ each core polls its backlog, too; see rps.pyx.
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from shrimpmx.host.charges cimport packet_is_paid
+from shrimpmx.host.charges cimport packet_is_paid, packets_cost
 from shrimpmx.host.copy_queue cimport copy_queue_end_batch, copy_queue_open
 from shrimpmx.host.receive_handler cimport ReceiveHandler
 from shrimpmx.host.rps cimport PacketSteering
@@ -19,6 +19,7 @@ from shrimpmx.shared.layout cimport (
     node_handled, node_rx_ring, node_vector,
 )
 from shrimpmx.shared.node cimport Node
+from shrimpmx.shared.prices cimport Prices
 
 # Frames handed back to the NIC at a time: few stores to the line that it reads, and a
 # full rx ring is relieved before the poll ends.
@@ -31,8 +32,9 @@ cdef class RxPoll:
     """Polls the rings of `core` of `node`, at most `budget` frames at a time; it counts in agent
     record `agent`.
 
-    `packet_cost_ns` is added to what a frame takes. A host that is charged for frames handles one
-    a step, once its cost is over; what is handed on to other cores is theirs to pay.
+    `packet_cost_ns`, and what memory costs by `prices`, are added to what a frame takes. A host
+    that is charged for frames handles one a step, once its cost is over; what is handed on to
+    other cores is theirs to pay.
     """
 
     def __init__(self, Node node not None, uint32_t core, uint32_t agent, uint32_t budget,
@@ -42,13 +44,20 @@ cdef class RxPoll:
         self.core = core
         self.budget = budget
         self.charge.cost_ns = packet_cost_ns
-        self.batch = CONSUME_BATCH_PACKETS if packet_cost_ns == 0 else 1
+        self.use_prices(None)
         self.counters = <uint64_t *>node.control._checked_agent(agent).counters
         if node.header.dma_runner != NO_RUNNER:
             self.handler.context.copies = &self.handler.copies
         self.steers = node.header.steering == STEERING_RPS
         if self.steers:
             self.steering = PacketSteering(node, core, agent)
+
+    cdef int use_prices(self, Prices prices) except -1:
+        self.prices = prices
+        self.charge.prices = NULL if prices is None or prices.is_free() else &prices.prices
+        self.charges = packets_cost(&self.charge)
+        self.batch = 1 if self.charges else CONSUME_BATCH_PACKETS
+        return 0
 
     cdef bint poll(self, uint32_t number, int64_t now_ns) noexcept nogil:
         cdef ring *rx = self._ring(number)
@@ -95,7 +104,7 @@ cdef class RxPoll:
         """Handles `count` frames, or hands them on; false if the one frame is to be paid first."""
         if self.steers and number != BACKLOG:
             return self._spread(rx, position, count, now_ns)
-        if self.charge.cost_ns != 0 and not packet_is_paid(&self.charge, now_ns):
+        if self.charges and not self._is_paid(rx, position, now_ns):
             return False
         self.handler.handle_slots(rx, position, count)
         return True
@@ -109,10 +118,15 @@ cdef class RxPoll:
             if not self.charge.paid and self.steering.hand_on(
                     <const frame_slot *>ring_slot(rx, position + index)):
                 continue
-            if self.charge.cost_ns != 0 and not packet_is_paid(&self.charge, now_ns):
+            if self.charges and not self._is_paid(rx, position + index, now_ns):
                 return False
             self.handler.handle_slots(rx, position + index, 1)
         return True
+
+    cdef bint _is_paid(self, ring *rx, uint32_t position, int64_t now_ns) noexcept nogil:
+        return packet_is_paid(
+            &self.charge, self.header, self.core + 1, self.handler.context.copies != NULL,
+            <const frame_slot *>ring_slot(rx, position), now_ns)
 
     cdef void _hand_back(self, uint32_t number, ring *rx, uint32_t position) noexcept nogil:
         """The slots up to `position` are the NIC's again, or once the dma agent has copied."""

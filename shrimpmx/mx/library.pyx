@@ -77,6 +77,8 @@ cdef class Library:
         settings.nodes_count = self.node.header.nodes_count
         self.host.check_cost(parameters.event_cost_ns)
         settings.event_cost_ns = parameters.event_cost_ns
+        self.host.check_cost(parameters.send_cost_ns)
+        settings.send_cost_ns = parameters.send_cost_ns
         settings.ack_delay_ns = parameters.ack_delay_ns
         settings.resend_delay_ns = parameters.resend_delay_ns
         settings.notacked_max = parameters.notacked_max

@@ -6,7 +6,7 @@ no memory, acknowledgements. The clock is read once, the NIC told once. Nothing 
 application's calls.
 """
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.mx.ack cimport ack_flush
 from shrimpmx.mx.large cimport large_keep_alive, large_retry_sends
@@ -19,7 +19,10 @@ from shrimpmx.mx.recv cimport receive_event
 from shrimpmx.mx.send cimport send_overdue, send_stamp, send_starved
 from shrimpmx.mx.types cimport MxRequest, list_empty, partner_of_acks, request_of_queue
 from shrimpmx.native.clock cimport NEVER_NS
-from shrimpmx.shared.layout cimport COUNTER_progress_calls, event
+from shrimpmx.shared.layout cimport (
+    COUNTER_progress_calls, EVENT_MEDIUM_FRAG, EVENT_SMALL, EVENT_TINY, endpoint_descriptor, event,
+)
+from shrimpmx.shared.prices cimport copy_price, host_prices, line_price
 
 # Events per pass: a rank that only ever receives must get to post receives and to send
 # acknowledgements. As many as an interrupt handler may take (its budget).
@@ -44,7 +47,7 @@ cdef int progress(Library library) noexcept nogil:
         incoming = library.driver.next_unexpected()
         if incoming == NULL:
             break
-        library.host.charge(library.settings.event_cost_ns)
+        library.host.charge(library.settings.event_cost_ns + event_price(library, incoming))
         receive_event(library, incoming)
         library.driver.consume_unexpected()
         taken += 1
@@ -52,6 +55,7 @@ cdef int progress(Library library) noexcept nogil:
         incoming = library.driver.next_expected()
         if incoming == NULL:
             break
+        library.host.charge(event_price(library, incoming))
         large_pull_done(library, incoming)
         library.driver.consume_expected()
         taken += 1
@@ -75,6 +79,24 @@ cdef int progress(Library library) noexcept nogil:
     library.in_pass = False
     library.driver.doorbell()
     return taken
+
+
+cdef inline int64_t event_price(Library library, const event *incoming) noexcept nogil:
+    """What memory costs the rank when it takes an event: its line, which the handler wrote, and the
+    copy of its data."""
+    cdef const host_prices *prices = library.host.prices
+    cdef const endpoint_descriptor *descriptor = library.driver.descriptor
+    cdef uint32_t length = 0
+    if prices == NULL:
+        return 0
+    if incoming.type == EVENT_TINY:
+        length = incoming.tiny.length
+    elif incoming.type == EVENT_SMALL:
+        length = incoming.small.length
+    elif incoming.type == EVENT_MEDIUM_FRAG:
+        length = incoming.medium.frag_length
+    return (copy_price(prices, length)
+            + line_price(prices, descriptor.last_core, descriptor.process_core))
 
 
 cdef bint sends_pending(Library library) noexcept nogil:

@@ -9,7 +9,7 @@ acknowledged. A resend repeats all of a message's packets. Of a large message on
 rndv is sent here; large.pyx has the rest.
 """
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from shrimpmx.host.send_commands cimport Envelope
@@ -34,6 +34,7 @@ from shrimpmx.shared.layout cimport (
     COUNTER_acks_piggybacked, COUNTER_resent_messages, COUNTER_sent_large, COUNTER_sent_shared,
     COUNTER_zombies, SMALL_MAX_BYTES, TINY_MAX_BYTES, event_connect,
 )
+from shrimpmx.shared.prices cimport copy_price
 from shrimpmx.wire.wire cimport PTYPE_SMALL, PTYPE_TINY
 
 
@@ -228,14 +229,17 @@ cdef inline bint transmit(Library library, MxRequest *request) noexcept nogil:
     if request.kind == REQUEST_CONNECT:
         return transmit_connect(library, request)
     if request.kind == REQUEST_NOTIFY:
+        charge_packet(library, 0)
         envelope = envelope_to(partner, partner.back_session, request.seqnum, 0)
         sent = library.driver.send_notify(
             &envelope, request.length, request.rdma_id, request.rdma_seqnum)
     elif request.flags & REQUEST_LARGE:
+        charge_packet(library, 0)
         sent = large_transmit(library, request)
     elif request.length > SMALL_MAX_BYTES:
         return transmit_medium(library, request)
     else:
+        charge_packet(library, request.length)
         envelope = envelope_to(partner, partner.true_session, request.seqnum, request.match)
         sent = library.driver.send_message(
             PTYPE_TINY if request.length <= TINY_MAX_BYTES else PTYPE_SMALL, &envelope,
@@ -243,6 +247,15 @@ cdef inline bint transmit(Library library, MxRequest *request) noexcept nogil:
     if sent != 0:
         piggyback(library, partner)
     return accepted(library, partner, sent)
+
+
+cdef inline void charge_packet(Library library, uint32_t length) noexcept nogil:
+    """What the next packet takes, and the copy of its data, unless it finds the tx ring full."""
+    cdef int64_t cost_ns = library.settings.send_cost_ns
+    if library.host.prices != NULL:
+        cost_ns += copy_price(library.host.prices, length)
+    if cost_ns != 0 and library.driver.has_tx_slot():
+        library.host.charge(cost_ns)
 
 
 cdef inline bint accepted(Library library, MxPartner *partner, int sent) noexcept nogil:
@@ -261,6 +274,7 @@ cdef bint transmit_medium(Library library, MxRequest *request) noexcept nogil:
     cdef uint32_t frag_length
     while offset < request.length:
         frag_length = min(library.settings.frag_bytes, request.length - offset)
+        charge_packet(library, frag_length)
         if not accepted(library, partner, library.driver.send_medium_frag(
             &envelope, request.length, request.fragments_sent, request.data + offset, frag_length,
             request.flags & REQUEST_IN_ARENA != 0,

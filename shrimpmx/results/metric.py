@@ -33,7 +33,8 @@ class Outcome:
     `per_message[agent][counter]`: what each message behind the warm-up moved (anatomy only).
     `mis_ordering`: packets of a medium message that come behind its mark.
     `dilation`: how much longer the hardware's times are than those they emulate; `host_costs_ns`
-    are what the host was charged beside its own, per interrupt and per packet.
+    are what the host was charged beside its own, per interrupt and per packet; `host_model` is that
+    of a simulated host, by parameter.
     Each rank made as many `iterations`, warm-up included (of a file service: accesses of all its
     threads), and took `elapsed_ns` for them. `figures` are what workloads give beside samples, of
     all ranks, by name; `t_block_ns` is what blocking costs all in all there, None: not known.
@@ -54,6 +55,7 @@ class Outcome:
     mis_ordering: int = 0
     dilation: float = 1.0
     host_costs_ns: Mapping[str, int] = field(default_factory=dict)
+    host_model: Mapping[str, object] = field(default_factory=dict)
     iterations: int = 0
     elapsed_ns: Mapping[str, int] = field(default_factory=dict)
     figures: Mapping[str, Samples] = field(default_factory=dict)

@@ -110,6 +110,7 @@ class _Point(_Part):
     usage: Table = Field({}, description="an object of figures by process")
     per_message: Table = Field({}, description="an object of counters by agent")
     host_costs_ns: dict[str, Number] = Field({}, description="an object of costs in ns")
+    host_model: dict[str, Any] = Field({}, description="an object of parameters of a host")
     state: State = Field("", description="a state of the CPUs")
     states: list[State] = Field([], description="a list of states of the CPUs")
     limits: list[str] = Field([], description="a list of reasons")

@@ -25,6 +25,10 @@ class MxParameters(Declared):
         0, description="added to a rank's time per event of its rings, ns (ours)"
     )
 
+    send_cost_ns: HostCost = Field(
+        0, description="added to a rank's time per packet of a message that it sends, ns (ours)"
+    )
+
     ack_delay_ns: Nanoseconds = Field(16_000_000, description="delayed acknowledgement, ns")
     notacked_max: int = Field(4, ge=1, le=8191, description="unacked messages that force an ack")
     resend_delay_ns: Nanoseconds = Field(500_000_000, description="before a resend, ns")

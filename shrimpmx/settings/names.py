@@ -11,6 +11,7 @@ from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import PlatformParameters
@@ -26,6 +27,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "wait": WaitParameters,
     "faults": LinkFaults,
     "platform": PlatformParameters,
+    "model": HostModelParameters,
 }
 
 

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from shrimpmx.native.clock cimport Clock, clock_now_ns
 from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.shared.control cimport Control
+from shrimpmx.shared.prices cimport Prices, host_prices
 
 
 cdef class Host:
@@ -13,6 +14,8 @@ cdef class Host:
     cdef readonly bint moves         # time passes in its operations; else they fail
     cdef bint runs_python            # ... in which Python code sees signals such as Ctrl-C
     cdef readonly bint metered       # calls of a library tell it where they begin and end
+    cdef Prices kept_prices
+    cdef const host_prices *prices   # of memory, of the emulated host; NULL: it costs nothing
     cdef bint failed
     cdef object failure              # the exception by which an operation failed
 

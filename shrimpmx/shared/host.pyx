@@ -22,6 +22,7 @@ from shrimpmx.native.notify cimport (
 )
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport STOP_NO, control_header
+from shrimpmx.shared.prices cimport Prices
 
 from shrimpmx.errors import AbortedError, AgentError, InputError
 from shrimpmx.native.cores import pin
@@ -57,6 +58,11 @@ cdef class Host:
             self.sleep_c(duration_ns)
         self.check()
         PyErr_CheckSignals()
+
+    def use_prices(self, Prices prices) -> None:
+        """Charge the process from now on for what memory costs it; None: it costs nothing."""
+        self.kept_prices = prices
+        self.prices = NULL if prices is None or prices.is_free() else &prices.prices
 
     def run_on(self, cpus) -> None:
         """Let this process run on these CPUs only."""

@@ -10,6 +10,9 @@ from shrimpmx.simulation.agenda cimport Agenda
 
 # What an agent works on.
 cdef class HandlerCpu:
+    cdef int64_t exit_ns             # from a handler's end until what it has interrupted goes on
+    # How long it takes to wake up; 0: it does not sleep.
+    cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept
     # A handler has it until then.
     cdef void handle(self, int64_t now_ns, int64_t until_ns) noexcept
 
@@ -22,6 +25,7 @@ cdef struct seat:
     int64_t next_of_node, next_of_runner   # others of its node and of its process; -1: none
     int64_t next_waiting             # another one that waits for room at the same process
     bint waits
+    bint interrupts                  # it works, or has since its interrupt
     int64_t until_ns, worked_ns      # until when it works on its CPU; how long it has
 
 
@@ -49,6 +53,7 @@ cdef class Agents:
 
     cdef int add(self, Agent agent, uint32_t node, HandlerCpu cpu) except -1
     cdef int step_one(self, uint32_t index, int64_t now_ns) except -1
+    cdef void occupy(self, seat *one, bint worked, int64_t now_ns) noexcept
     cdef void ring(self, Egress egress) noexcept nogil
     cdef void wait_for_room(self, uint32_t index, uint32_t runner) noexcept nogil
     cdef void tell_of_room(self, uint32_t runner) noexcept nogil

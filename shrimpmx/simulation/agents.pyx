@@ -20,6 +20,9 @@ from shrimpmx.errors import failure_of
 cdef class HandlerCpu:
     """A CPU that handlers take."""
 
+    cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept:
+        return 0
+
     cdef void handle(self, int64_t now_ns, int64_t until_ns) noexcept:
         pass
 
@@ -111,7 +114,8 @@ cdef class Agents:
         cdef seat *one = &self.seats[index]
         cdef Agent agent = <Agent>one.agent
         cdef bint due = agent.next_due_ns <= now_ns
-        if agent.step(now_ns) > 0:
+        cdef bint worked = agent.step(now_ns) > 0
+        if worked:
             self.happened_ns = now_ns
             self.note(one.node)
             self.look(one.node)
@@ -127,12 +131,28 @@ cdef class Agents:
             if (<Egress>one.egress).full != NO_PROCESS:
                 self.wait_for_room(index, (<Egress>one.egress).full)
                 (<Egress>one.egress).full = NO_PROCESS
-        if one.cpu != NULL and agent.busy_until_ns > now_ns:
-            one.worked_ns += agent.busy_until_ns - max(now_ns, one.until_ns)
-            one.until_ns = agent.busy_until_ns
-            (<HandlerCpu>one.cpu).handle(now_ns, one.until_ns)
+        if one.cpu != NULL:
+            self.occupy(one, worked, now_ns)
         self.turns.set_due(index, agent.next_due_ns)
         return 0
+
+    cdef void occupy(self, seat *one, bint worked, int64_t now_ns) noexcept:
+        """An agent has its CPU from its interrupt, for which a core that sleeps wakes up, until
+        what it has interrupted goes on."""
+        cdef Agent agent = <Agent>one.agent
+        cdef HandlerCpu cpu = <HandlerCpu>one.cpu
+        cdef int64_t until_ns = agent.busy_until_ns
+        if until_ns > now_ns:
+            if not one.interrupts:
+                until_ns += cpu.wake_up_ns(now_ns)
+                agent.busy_until_ns = agent.next_due_ns = until_ns
+        elif one.interrupts and not worked:
+            until_ns = now_ns + cpu.exit_ns
+        one.interrupts = worked or agent.busy_until_ns > now_ns
+        if until_ns > now_ns:
+            one.worked_ns += until_ns - max(now_ns, one.until_ns)
+            one.until_ns = until_ns
+            cpu.handle(now_ns, until_ns)
 
     cdef void ring(self, Egress egress) noexcept nogil:
         """Frames are on their way to the processes whose doorbells its last flush rang."""

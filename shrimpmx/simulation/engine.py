@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import LOGGER
@@ -21,13 +19,12 @@ from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.hosts import seats_of
 from shrimpmx.simulation.machines import Machines, all_of
 from shrimpmx.simulation.memory import PrivateMemory
-from shrimpmx.simulation.model import HostModel
 from shrimpmx.simulation.programs import run_programs
 from shrimpmx.simulation.rank import SimulatedRank
 
 
 class Simulated(Engine):
-    """An Engine: agents, library and workloads as they are, on hosts that `model` describes.
+    """An Engine: agents, library and workloads as they are, on hosts that a spec's `model` has.
 
     What takes time is what the parameters of host, NIC and waiting say, and the model. A run gives
     the same figures each time and on every machine.
@@ -35,13 +32,6 @@ class Simulated(Engine):
 
     name = "simulated"
     is_real = False
-
-    def __init__(self, model: HostModel | None = None) -> None:
-        self.model = model or HostModel()
-
-    def describe(self) -> dict[str, Any]:
-        """Its name and its host model: figures are the same wherever these are."""
-        return {"engine": self.name, "host_model": dataclasses.asdict(self.model)}
 
     def cpus(self) -> int | None:
         """As many as a run needs."""
@@ -58,10 +48,10 @@ class Simulated(Engine):
         check_simulated(spec)
         placement = self.place(spec)
         if any(rank.command for rank in spec.ranks):
-            return run_programs(spec, placement, self.model)
+            return run_programs(spec, placement)
         memory = PrivateMemory(spec, placement, RunIdentity.of_this_process(), Path(os.devnull))
         try:
-            made = _Run(spec, placement, memory, self.model)
+            made = _Run(spec, placement, memory)
             try:
                 return made.run()
             finally:
@@ -105,11 +95,9 @@ def _signals(spec: ClusterSpec, number: int) -> bool:
 class _Run:
     """One run of workloads, in this process."""
 
-    def __init__(
-        self, spec: ClusterSpec, placement: Placement, memory: PrivateMemory, model: HostModel
-    ) -> None:
+    def __init__(self, spec: ClusterSpec, placement: Placement, memory: PrivateMemory) -> None:
         self.spec, self.placement, self.memory = spec, placement, memory
-        self.machines = Machines(spec, placement, memory, model)
+        self.machines = Machines(spec, placement, memory)
         self.world = self.machines.world
         self.ranks = self._make_ranks()
         self.machines.add_company()
@@ -161,7 +149,7 @@ class _Run:
         return self._result()
 
     def _result(self) -> ClusterResult:
-        result = ClusterResult(self.placement)
+        result = ClusterResult(self.placement, host_model=self.machines.model.model_dump())
         result.read_memory(self.memory)
         for rank in self.ranks:
             assert rank.report is not None

@@ -14,14 +14,17 @@ from shrimpmx.cluster.place.seats import (
 )
 from shrimpmx.cluster.place.topology import Cpu, Topology
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
+from shrimpmx.settings.model import packages_of
 
 
 def host_of(spec: ClusterSpec) -> Topology:
-    """One emulated host: a CPU for each core, for the NIC and for the dma agent, which need one
-    of no real host.
+    """One emulated host: as its model says, or of more packages, with a CPU for each core, for the
+    NIC and for the dma agent, which need one of no real host.
     """
-    packages = max(2, -(-(spec.host.cores + 2) // 4))
-    return Topology.from_synthetic(f"package:{packages} l2:2 core:2 pu:1")
+    count, inside = packages_of(spec.model.host_topology)
+    each = Topology.from_synthetic(f"package:1 {inside}").cores_count
+    packages = max(count, -(-(spec.host.cores + 2) // each))
+    return Topology.from_synthetic(f"package:{packages} {inside}")
 
 
 def hosts_of(host: Topology, count: int) -> Topology:

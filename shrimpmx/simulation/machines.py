@@ -7,12 +7,15 @@ from typing import Any
 
 from shrimpmx.cluster.engine.agents import make_agents
 from shrimpmx.cluster.engine.memory import RunMemory
+from shrimpmx.cluster.place.line_costs import line_costs
 from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.native.perf import usage
+from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.shared.agent import Agent
+from shrimpmx.shared.prices import Prices
 from shrimpmx.simulation.host import SimulatedHost
-from shrimpmx.simulation.model import HostModel
 from shrimpmx.simulation.schedulers import schedulers_of
 from shrimpmx.simulation.world import Task, World
 
@@ -29,9 +32,7 @@ COMPUTING = ("hog", "spinner")
 class Machines:
     """The `world` of a run with its agents; add() puts ranks there, add_company() hogs."""
 
-    def __init__(
-        self, spec: ClusterSpec, placement: Placement, memory: RunMemory, model: HostModel
-    ) -> None:
+    def __init__(self, spec: ClusterSpec, placement: Placement, memory: RunMemory) -> None:
         self._placement, self._control = placement, memory.control
         self._numbers = {agent.name: each for each, (agent, _) in enumerate(placement.agents())}
         agents: list[tuple[Agent, int, int | None]] = []
@@ -45,6 +46,11 @@ class Machines:
                     (agent, wanted.node, cpu)
                     for agent, wanted in zip(made, _machines(spec, plan), strict=True)
                 ]
+        self.model = model = _model_of(spec)
+        for agent, node, _ in agents:
+            if isinstance(agent, InterruptAgent):
+                lines_ns = line_costs(spec, placement, node)
+                agent.use_prices(Prices(lines_ns, model.copy_bytes_per_second))
         deadline_ns = round(spec.deadline_s * 1e9)
         schedulers = schedulers_of(spec.host, model)
         nodes = spec.nodes + len(spec.nic.switches(spec.nodes))
@@ -92,6 +98,13 @@ class Machines:
             name: {**none, "user_ns": each_ns, "task_clock_ns": each_ns}
             for name, each_ns in used_ns.items()
         }
+
+
+def _model_of(spec: ClusterSpec) -> HostModelParameters:
+    """The host model; cores that are kept awake take no time to wake up."""
+    if spec.host.idle == "sleep":
+        return spec.model
+    return spec.model.model_copy(update={"idle_exit_ns": 0})
 
 
 def _machines(spec: ClusterSpec, plan: ProcessPlan) -> list[AgentPlan]:

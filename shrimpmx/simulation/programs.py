@@ -22,7 +22,6 @@ from shrimpmx.native.segment import RunIdentity
 from shrimpmx.simulation.baton import Baton
 from shrimpmx.simulation.machines import Machines, all_of
 from shrimpmx.simulation.memory import SimulatedMemory
-from shrimpmx.simulation.model import HostModel
 
 
 def ranks_first(placement: Placement) -> Placement:
@@ -33,12 +32,12 @@ def ranks_first(placement: Placement) -> Placement:
     )
 
 
-def run_programs(spec: ClusterSpec, placement: Placement, model: HostModel) -> ClusterResult:
+def run_programs(spec: ClusterSpec, placement: Placement) -> ClusterResult:
     """Run it to its end, as Simulated.run does."""
     check_programs(spec)
     try:
         with supervision():
-            return ProgramRun(spec, placement, model).run()
+            return ProgramRun(spec, placement).run()
     finally:
         # The parts of a world refer to each other, and keep the run's memory mapped.
         gc.collect()
@@ -50,10 +49,9 @@ class ProgramRun(ForkedRun):
     A rank's process runs by itself until it joins; from there on it runs in its turns only.
     """
 
-    def __init__(self, spec: ClusterSpec, placement: Placement, model: HostModel) -> None:
+    def __init__(self, spec: ClusterSpec, placement: Placement) -> None:
         # World knows exactly when all wait for ever.
         super().__init__(replace(spec, silence_s=0.0), ranks_first(placement), None)
-        self.model = model
         self.members = range(len(spec.ranks))
         self.batons: list[Baton] = []
         self.machines: Machines | None = None
@@ -71,7 +69,7 @@ class ProgramRun(ForkedRun):
                 self.parts.memory.control,
                 self.scratch,
                 name,
-                self.model.poll_ns,
+                self.spec.model.poll_ns,
                 self.selector.fileno(),
                 partial(self._attend, index),
             )
@@ -81,9 +79,7 @@ class ProgramRun(ForkedRun):
     def _drive(self) -> None:
         control = self.parts.memory.control
         joined = [index for index in self.members if self.batons[index].joins()]
-        self.machines = machines = Machines(
-            self.spec, self.placement, self.parts.memory, self.model
-        )
+        self.machines = machines = Machines(self.spec, self.placement, self.parts.memory)
         plans = rank_plans(self.spec, self.placement)
         for index in joined:
             task = machines.add(self.placement.processes[index], self.batons[index].serve)
@@ -114,6 +110,7 @@ class ProgramRun(ForkedRun):
         self.result.read_memory(self.parts.memory)
         self.result.read_directory(self.scratch)
         self.used = self.machines.used()
+        self.result.host_model = self.machines.model.model_dump()
 
     # -- while a rank's process runs --------------------------------------
 

@@ -12,6 +12,7 @@ from shrimpmx.cluster.nics.rank import Rank, Seat
 from shrimpmx.cluster.rank.hardware import HardwareMeter
 from shrimpmx.cluster.rank.meeting import linger, meet
 from shrimpmx.cluster.rank.meter import Meter
+from shrimpmx.cluster.rank.prices import prices_of
 from shrimpmx.cluster.rank.samples import arrays_of
 from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.shared.node import Node
@@ -49,6 +50,7 @@ class SimulatedRank:
         """Its life, as its task."""
         control, plan = self._memory.control, self._plan
         host.count_in(plan.agent, plan.runner)
+        host.use_prices(prices_of(self._run, plan.node))
         wait = plan.wait
         waiter = Waiter(
             control,

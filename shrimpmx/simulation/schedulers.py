@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.simulation.eevdf import EevdfScheduler
 from shrimpmx.simulation.fair import FairScheduler
 from shrimpmx.simulation.gang import GangMatrix, GangScheduler
 from shrimpmx.simulation.goodness import GoodnessScheduler
-from shrimpmx.simulation.model import HostModel
 from shrimpmx.simulation.scheduler import Scheduler
 
 # Of a CPU, given its number.
@@ -19,7 +19,7 @@ MakeScheduler = Callable[[int], Scheduler]
 GOODNESS_SLICE_NS = 200_000_000
 
 
-def schedulers_of(host: HostParameters, model: HostModel) -> MakeScheduler:
+def schedulers_of(host: HostParameters, model: HostModelParameters) -> MakeScheduler:
     """What makes the schedulers of the CPUs of such hosts."""
     slice_ns = host.time_slice_ns or model.slice_ns
     if host.scheduler == "eevdf":

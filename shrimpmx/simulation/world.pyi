@@ -1,9 +1,9 @@
 from collections.abc import Callable, Sequence
 
+from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.simulation.host import SimulatedHost
-from shrimpmx.simulation.model import HostModel
 from shrimpmx.simulation.scheduler import Schedulable, Scheduler
 
 STATES: tuple[str, ...]
@@ -30,7 +30,7 @@ class World:
         self,
         control: Control,
         agents: Sequence[tuple[Agent, int, int | None]],
-        model: HostModel,
+        model: HostModelParameters,
         scheduler: Callable[[int], Scheduler],
         deadline_ns: int,
         nodes: int = 1,

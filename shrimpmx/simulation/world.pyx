@@ -159,10 +159,12 @@ cdef class Cpu(HandlerCpu):
     cdef uint32_t index              # in the world's list
     cdef Scheduler scheduler
     cdef int64_t since_ns, handling_until_ns
+    cdef int64_t left_ns             # when its last task left it
 
     def __init__(self, World world not None, Scheduler scheduler not None):
         self.world = world
         self.scheduler = scheduler
+        self.exit_ns = world.interrupt_exit_ns
 
     def handles(self, int64_t now_ns, int64_t until_ns) -> None:
         """A handler takes the CPU."""
@@ -197,8 +199,9 @@ cdef class Cpu(HandlerCpu):
             task.left_ns = (task.period_ns - ran_ns % task.period_ns) % task.period_ns
 
     cdef int take(self, Task task, int64_t now_ns) except -1:
-        """A task wants to run here; it may do so at once."""
+        """A task wants to run here; it may do so at once, or when a sleeping core has woken up."""
         self.count(now_ns)
+        self.handle(now_ns, now_ns + self.wake_up_ns(now_ns))
         self.scheduler.wake(task, now_ns)
         self.world.cpu_turns.mark(self.index)
         return 0
@@ -247,7 +250,18 @@ cdef class Cpu(HandlerCpu):
         task.goes_on()
         if self.scheduler.running is task and task.status in (ASLEEP, ENDED):
             self.scheduler.leave()
+            self.left_ns = now_ns
         return True
+
+    cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept:
+        """How long the core takes to wake up, if it sleeps."""
+        if self.world.idle_exit_ns == 0 or now_ns < self.handling_until_ns:
+            return 0
+        if self.scheduler.running is not None or self.scheduler.waiting:
+            return 0
+        if now_ns - max(self.left_ns, self.handling_until_ns) <= self.world.idle_after_ns:
+            return 0
+        return self.world.idle_exit_ns
 
     cdef int64_t due_ns(self) noexcept:
         """When something can happen here by itself; NEVER_NS: never."""
@@ -276,8 +290,8 @@ cdef class World:
 
     `agents` are triples: an agent, its node, and the number of its CPU, None for hardware that has
     none. Agents and tasks of a node meet there only: what happens on one is no news on another.
-    `model` is a HostModel; `scheduler` makes the Scheduler of a CPU, given its number. InputError
-    if the clock of `control` is not virtual.
+    `model` are HostModelParameters; `scheduler` makes the Scheduler of a CPU, given its number.
+    InputError if the clock of `control` is not virtual.
 
     Only what has a turn is looked at: agents as Agents says, CPUs on which something is due or was
     changed, tasks that sleep when they are due or roused.
@@ -292,7 +306,7 @@ cdef class World:
     cdef Agenda cpu_turns, task_turns
     cdef list tasks_of_node          # the first one, by node
     cdef bint closed
-    cdef int64_t poll_ns, yield_ns, deadline_ns
+    cdef int64_t poll_ns, yield_ns, interrupt_exit_ns, idle_exit_ns, idle_after_ns, deadline_ns
 
     def __cinit__(self, Control control not None, agents, model, scheduler, int64_t deadline_ns,
                   uint32_t nodes=1):
@@ -303,6 +317,8 @@ cdef class World:
         self.tasks, self.cpu_list, self.cpus = [], [], {}
         self.scheduler = scheduler
         self.poll_ns, self.yield_ns = model.poll_ns, model.yield_ns
+        self.interrupt_exit_ns = model.interrupt_exit_ns
+        self.idle_exit_ns, self.idle_after_ns = model.idle_exit_ns, model.idle_after_ns
         self.deadline_ns = deadline_ns
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
         self.tasks_of_node = [None] * nodes

@@ -55,9 +55,11 @@ def outcome_of(
             "interrupt": spec.host.interrupt_time_ns,
             "packet": spec.host.packet_cost_ns,
             "event": spec.mx.event_cost_ns,
+            "send": spec.mx.send_cost_ns,
             "reschedule": spec.wait.reschedule_cost_ns,
             "notification": spec.wait.handler_cost_ns,
         },
+        host_model=result.host_model,
     )
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar
 from shrimpmx.errors import InputError
 from shrimpmx.settings.declared import HARDWARE_RATE, HARDWARE_TIME, Declared
 from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
@@ -25,7 +26,7 @@ from shrimpmx.study.point import PROGRAMS, PointParameters
 
 # Costs of this machine by name, as a calibration has them: {"median": ns} or {"unavailable": why}.
 Costs = Mapping[str, Mapping[str, Any]]
-Origin = Literal["paper", "derived", "fitted"]
+Origin = Literal["paper", "public", "derived", "fitted", "ours"]
 Group = TypeVar("Group", bound=Declared)
 
 # How much longer the platform's interrupt is than this machine's own at the proposed dilation: what
@@ -63,16 +64,31 @@ CHARGES = {
 
 @dataclass(frozen=True)
 class PlatformCost:
-    """A cost of the platform's hosts in ns; whether its paper gives it, or how it was found."""
+    """A cost of the platform's hosts in ns; whether its paper gives it, or how it was found.
+
+    `calibrated_by`: the claims whose figures it was chosen by, which it says nothing about.
+    """
 
     ns: float
     origin: Origin
     source: str
+    calibrated_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Given:
+    """The value of a parameter of the platform's hosts; the rest as in a PlatformCost."""
+
+    value: Any
+    origin: Origin
+    source: str
+    calibrated_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Platform:
-    """A platform: costs by the names of CHARGES, and parameters of its NIC and host.
+    """A platform: costs by the names of CHARGES, and parameters of its NIC and host; `model` are
+    those of a simulated host only.
 
     `dilation` is the one that every machine takes, for the reason `dilation_source`; None: as
     this machine's calibration proposes.
@@ -81,8 +97,9 @@ class Platform:
     name: str
     title: str
     costs: Mapping[str, PlatformCost]
-    nic: Mapping[str, Any] = field(default_factory=dict)
-    host: Mapping[str, Any] = field(default_factory=dict)
+    nic: Mapping[str, Given] = field(default_factory=dict)
+    host: Mapping[str, Given] = field(default_factory=dict)
+    model: Mapping[str, Given] = field(default_factory=dict)
     dilation: float | None = None
     dilation_source: str = ""
 
@@ -92,26 +109,71 @@ MYRI10G_2009 = Platform(
     title="two quad-core Xeon E5345 at 2.33 GHz, Myri-10G, Linux 2.6.26 (coalescing, IV-A)",
     costs={
         "interrupt_to_handler": PlatformCost(
-            4000, "fitted", "92.4 interrupts of a 234 880 B message without coalescing (table II)"
+            4000,
+            "fitted",
+            "92.4 interrupts of a 234 880 B message without coalescing (table II)",
+            ("IC-14",),
         ),
         "handler_per_packet": PlatformCost(
             774, "paper", "invalid packets, coalesced; 965 ns with an interrupt for each (IV-B2)"
         ),
-        "rank_event": PlatformCost(1000, "fitted", "10 us of a ping-pong of 0 B (IV-B3)"),
+        "rank_event": PlatformCost(
+            1000, "fitted", "10 us of a ping-pong of 0 B (IV-B3)", ("IC-6",)
+        ),
     },
     nic={
-        "link_bits_per_second": 10_000_000_000,  # the paper
-        "link_delay_ns": 500,  # ours
-        # Fitted: Stream halves Open-MX's interrupts in a stream of 0 B (IV-C2). A frame is written
-        # to memory while it comes in.
-        "dma_latency_ns": 2700,
-        "dma_bytes_per_second": 0,
-        # Fitted: 490 k messages of 0 B per second (table I). How evenly a host sends is ours.
-        "tx_gap_ns": 1970,
-        "tx_gap_jitter": 0.5,
-        # Derived: the ping-pong's 75 us (IV-B3). A timer that the first packet starts would give
-        # the 10 us of the message itself on top.
-        "rx_timer": "free-running",
+        "link_bits_per_second": Given(10_000_000_000, "paper", "IV-A"),
+        "link_delay_ns": Given(500, "ours", "a short cable and two NICs"),
+        "dma_latency_ns": Given(
+            2700,
+            "fitted",
+            "Stream halves Open-MX's interrupts in a stream of 0 B (IV-C2)",
+            ("IC-12",),
+        ),
+        "dma_bytes_per_second": Given(0, "ours", "a frame is written while it comes in"),
+        "tx_gap_ns": Given(
+            1970, "fitted", "490 k messages of 0 B per second (table I)", ("IC-9", "IC-14", "IC-18")
+        ),
+        "tx_gap_jitter": Given(0.5, "ours", "how evenly a host sends"),
+        "rx_timer": Given(
+            "free-running",
+            "derived",
+            "the ping-pong's 75 us (IV-B3): a timer that the first packet starts would give the 10 "
+            "us of the message itself on top",
+            ("IC-6",),
+        ),
+    },
+    model={
+        "host_topology": Given("package:2 l2:2 core:2 pu:1", "paper", "multiqueue, figure 4"),
+        "copy_bytes_per_second": Given(
+            2_380_000_000,
+            "derived",
+            "719 MiB/s with copies by the CPU, 1056 without (multiqueue, table I)",
+            ("MQ-3",),
+        ),
+        "line_cache_ns": Given(
+            6, "public", "14 cycles of 2.33 GHz to the L2 cache of a Xeon E5345 (CPU-Z)"
+        ),
+        "line_package_ns": Given(
+            120,
+            "public",
+            "280 cycles to memory (as above): dies of a package meet at the front-side bus",
+        ),
+        "line_system_ns": Given(120, "public", "as line_package_ns"),
+        "interrupt_exit_ns": Given(
+            1620,
+            "derived",
+            "10.96 us with interrupt and process on one core, 9.34 on two that share a cache "
+            "(multiqueue, table I)",
+            ("MQ-1",),
+        ),
+        "idle_exit_ns": Given(
+            6500,
+            "derived",
+            "15 to 20 us where an idle core takes the interrupt, 11 where none is (multiqueue, "
+            "4.3)",
+            ("MQ-4",),
+        ),
     },
 )
 
@@ -120,27 +182,43 @@ SHRIMP_1996 = Platform(
     title="DEC 560ST PCs, 60 MHz Pentium, Linux, SHRIMP NIC, Paragon backplane (waiting, 2.1)",
     costs={
         "interrupt_to_handler": PlatformCost(
-            100_000, "derived", "T_block of 300 us: two context switches and this (3.2, footnote 2)"
+            100_000,
+            "derived",
+            "T_block of 300 us: two context switches and this (3.2, footnote 2)",
+            ("WC-4",),
         ),
         "context_switch": PlatformCost(
-            100_000, "derived", "one run of the kernel's scheduler; a block has two (as above)"
+            100_000,
+            "derived",
+            "one run of the kernel's scheduler; a block has two (as above)",
+            ("WC-4",),
         ),
         "notification_handler": PlatformCost(
             160_000,
             "fitted",
             "36 % above block with five pairs (figure 3): 162 us in each of five messages that "
             "take 2250; the paper says 10 us at least (3.1)",
+            ("WC-3", "WC-4"),
         ),
     },
     nic={
-        # The backplane is far faster than what follows it (ours).
-        "link_bits_per_second": 1_600_000_000,
-        "link_delay_ns": 1000,
-        # The EISA bus of the receiver limits updates; the paper does not say how fast (ours).
-        "dma_bytes_per_second": 23_000_000,
+        "link_bits_per_second": Given(
+            1_600_000_000, "ours", "the backplane is far faster than what follows it"
+        ),
+        "link_delay_ns": Given(1000, "ours", "as link_bits_per_second"),
+        "dma_bytes_per_second": Given(
+            23_000_000,
+            "ours",
+            "the EISA bus of the receiver limits updates; the paper does not say how fast",
+        ),
     },
-    # Linux of that time let a process compute for 200 ms; no kernel of today gives more (ours).
-    host={"time_slice_ns": 100_000_000},
+    host={
+        "time_slice_ns": Given(
+            100_000_000,
+            "ours",
+            "Linux of that time let a process compute for 200 ms; no kernel of today gives more",
+        )
+    },
     dilation=1.0,
     dilation_source="what ranks compute between messages is not dilated, and its ratio to T_block "
     "is what the paper's figures are about",
@@ -201,6 +279,7 @@ class Emulated:
     host: HostParameters
     mx: MxParameters
     wait: WaitParameters
+    model: HostModelParameters
     dilation: float
 
 
@@ -212,18 +291,26 @@ def emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
     wanted = parameters.platform
     platform = PLATFORMS.get(wanted.profile)
     nic, host = parameters.nic, parameters.host
-    mx, wait = parameters.mx, parameters.wait
+    mx, wait, model = parameters.mx, parameters.wait, parameters.model
     dilation = 1.0 if wanted.time_dilation == "auto" else float(wanted.time_dilation)
     if platform is not None:
         if costs is None:
             raise InputError(f"platform {platform.name} needs a calibration of this machine")
         if wanted.time_dilation == "auto":
             dilation = proposed_dilation(platform, costs) * ranks_per_cpu(parameters)
-        nic, host = _with_defaults(nic, platform.nic), _with_defaults(host, platform.host)
+        nic = _with_defaults(nic, _values(platform.nic))
+        host = _with_defaults(host, _values(platform.host))
         charged = host_costs(platform, costs, dilation)
         host, mx = _with_defaults(host, charged), _with_defaults(mx, charged)
         wait = _with_defaults(wait, charged)
-    return Emulated(_dilated_nic(nic, dilation), _dilated(host, dilation), mx, wait, dilation)
+        model = _with_defaults(model, _values(platform.model))
+    return Emulated(
+        _dilated_nic(nic, dilation), _dilated(host, dilation), mx, wait, model, dilation
+    )
+
+
+def _values(given: Mapping[str, Given]) -> dict[str, Any]:
+    return {name: each.value for name, each in given.items()}
 
 
 def _with_defaults(given: Any, defaults: Mapping[str, Any]) -> Any:

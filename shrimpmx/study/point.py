@@ -17,6 +17,7 @@ from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.declared import Declared
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.names import GROUPS, PARAMETER_NAMES, SHOWN_NAMES
 from shrimpmx.settings.nic import NicParameters
@@ -49,6 +50,7 @@ class PointParameters(Declared):
     wait: WaitParameters = WaitParameters()
     faults: LinkFaults = LinkFaults()
     platform: PlatformParameters = PlatformParameters()
+    model: HostModelParameters = HostModelParameters()
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -54,6 +54,7 @@ def run_data(
         },
         "time_dilation": outcome.dilation,
         "host_costs_ns": dict(outcome.host_costs_ns),
+        "host_model": dict(outcome.host_model),
         "mode": point.parameters.cluster.mode,
     }
 
@@ -96,6 +97,7 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
         "params": point.shown,
         "time_dilation": runs[0].get("time_dilation", 1.0),
         "host_costs_ns": runs[0].get("host_costs_ns", {}),
+        "host_model": runs[0].get("host_model", {}),
         "idle": runs[0]["placement"].get("idle", "sleep"),
         "metrics": metrics,
         "counters": _summed(run["counters"] for run in runs),

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.simulation.host import SimulatedHost
-from shrimpmx.simulation.model import HostModel
 from shrimpmx.simulation.schedulers import schedulers_of
 from shrimpmx.simulation.world import Task, World
 from support.memory import make_control
 
-MODEL = HostModel(poll_ns=10, yield_ns=100, slice_ns=1000, wakeup_ns=500)
+MODEL = HostModelParameters(poll_ns=10, yield_ns=100, slice_ns=1000, wakeup_ns=500)
 FOR_EVER_NS = 10**15
 NEVER_NS = 2**63 - 1
 

@@ -10,6 +10,7 @@ import pytest
 
 from shrimpmx.errors import InputError
 from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import PlatformParameters
@@ -21,6 +22,7 @@ from shrimpmx.study.platform import (
     PLATFORMS,
     SHRIMP_1996,
     STEP,
+    Given,
     Platform,
     PlatformCost,
     emulated,
@@ -30,6 +32,14 @@ from shrimpmx.study.platform import (
 from shrimpmx.study.point import PointParameters
 
 INTERRUPT_NS, PACKET_NS, EVENT_NS = 4000, 800, 1000
+TOY_NIC = {
+    "link_bits_per_second": 10_000_000_000,
+    "link_delay_ns": 500,
+    "dma_latency_ns": 1500,
+    "dma_bytes_per_second": 2_000_000_000,
+    "tx_gap_ns": 1000,
+    "tx_gap_jitter": 0.5,
+}
 TOY = Platform(
     name="myri10g-2009",
     title="a machine with round figures",
@@ -38,14 +48,7 @@ TOY = Platform(
         "handler_per_packet": PlatformCost(PACKET_NS, "derived", "p. 2"),
         "rank_event": PlatformCost(EVENT_NS, "fitted", "p. 3"),
     },
-    nic={
-        "link_bits_per_second": 10_000_000_000,
-        "link_delay_ns": 500,
-        "dma_latency_ns": 1500,
-        "dma_bytes_per_second": 2_000_000_000,
-        "tx_gap_ns": 1000,
-        "tx_gap_jitter": 0.5,
-    },
+    nic={name: Given(value, "paper", "p. 4") for name, value in TOY_NIC.items()},
 )
 
 
@@ -152,10 +155,10 @@ def test_a_dilation_alone_dilates_the_hardware_and_charges_the_host_nothing() ->
 def test_the_hardware_of_the_platform_is_dilated_and_the_host_charged() -> None:
     made = emulated(on_platform(4), costs(5000.0))
     for name in ("link_delay_ns", "dma_latency_ns", "tx_gap_ns"):
-        assert getattr(made.nic, name) == 4 * TOY.nic[name]
+        assert getattr(made.nic, name) == 4 * TOY_NIC[name]
     for name in ("link_bits_per_second", "dma_bytes_per_second"):
-        assert getattr(made.nic, name) == TOY.nic[name] // 4
-    assert made.nic.tx_gap_jitter == TOY.nic["tx_gap_jitter"]
+        assert getattr(made.nic, name) == TOY_NIC[name] // 4
+    assert made.nic.tx_gap_jitter == TOY_NIC["tx_gap_jitter"]
     assert made.nic.rx_usecs == 4 * 75
     assert made.nic.mtu == NicParameters().mtu
     assert made.host.interrupt_time_ns == 4 * INTERRUPT_NS
@@ -212,7 +215,15 @@ def test_every_profile_has_what_a_run_takes_and_says_where_it_comes_from() -> No
         assert "interrupt_to_handler" in profile.costs
         assert set(profile.costs) <= set(CHARGES)
         assert all(cost.ns > 0 and cost.source for cost in profile.costs.values())
-        assert NicParameters(**profile.nic).model_fields_set == set(profile.nic)
+        groups = (
+            (NicParameters, profile.nic),
+            (HostParameters, profile.host),
+            (HostModelParameters, profile.model),
+        )
+        for group, given in groups:
+            values = {field: each.value for field, each in given.items()}
+            assert group.model_validate(values).model_fields_set == set(given)
+            assert all(each.source for each in given.values())
         assert (profile.dilation is None) == (profile.dilation_source == "")
 
 
@@ -251,7 +262,7 @@ def test_shrimp_is_not_dilated_since_its_ranks_compute_undilated(interrupt_ns: f
 
 @pytest.mark.usefixtures("shrimp")
 def test_shrimps_time_slice_is_one_that_a_host_takes_unless_a_scenario_sets_its_own() -> None:
-    assert HostParameters(**SHRIMP_1996.host).time_slice_ns == 100_000_000
+    assert SHRIMP_1996.host["time_slice_ns"].value == 100_000_000
     given = on_shrimp().model_copy(update={"host": HostParameters(time_slice_ns=3_000_000)})
     assert emulated(given, costs(20_000.0)).host.time_slice_ns == 3_000_000
 

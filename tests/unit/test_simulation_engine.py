@@ -15,10 +15,10 @@ from shrimpmx.errors import AgentError, DeadlineError, NotHereError
 from shrimpmx.nic.policy import Policy
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
-from shrimpmx.simulation.model import HostModel
 
 # A frame is on the link for 1000 ns and in DMA for 500, and nothing else takes time.
 NIC = NicParameters(
@@ -29,10 +29,11 @@ NIC = NicParameters(
     coalescing="disabled",
 )
 FLIGHT_NS = 1500
+BLOCK = WaitParameters(strategy="block")
 
 
 def simulated(spec: ClusterSpec, **model: int) -> ClusterResult:
-    return Simulated(HostModel(**model)).run(spec)
+    return Simulated().run(replace(spec, model=HostModelParameters(**model)))
 
 
 def half_round_trips(result: ClusterResult) -> list[int]:
@@ -64,6 +65,58 @@ def test_a_handler_has_used_what_it_was_charged() -> None:
     # An interrupt takes its time from when the NIC raised it.
     assert 0.8 * charged_ns <= used_ns <= charged_ns
     assert result.usage["node0.nic"]["task_clock_ns"] == 0
+
+
+def test_a_handler_pays_for_copies_and_a_rank_too() -> None:
+    free = simulated(pingpong_pair(20, 1000, nic=NIC, wait=BLOCK))
+    dear = simulated(pingpong_pair(20, 1000, nic=NIC, wait=BLOCK), copy_bytes_per_second=10**9)
+    # The sender's 1000 bytes, a frame of 1032 with its headers, and the receiver's 1000.
+    added = {b - a for a, b in zip(half_round_trips(free), half_round_trips(dear), strict=True)}
+    assert all(3000 <= each <= 3100 for each in added)
+
+
+@pytest.mark.parametrize(
+    ("distance", "added_ns"), [("SC", 0), ("S$", 2 * 7), ("SP", 2 * 30), ("OP", 2 * 400)]
+)
+def test_a_line_costs_by_its_distance(distance: str, added_ns: int) -> None:
+    host = HostParameters(cores=2, irq_binding="0", event_ring="reset")
+    spec = pingpong_pair(20, nic=NIC, wait=BLOCK, host=host)
+    core = 0 if distance == "SC" else 1
+    ranks = tuple(replace(rank, core=core) for rank in spec.ranks)
+    spec = replace(spec, ranks=ranks, distance=distance)
+    lines = {"line_cache_ns": 7, "line_package_ns": 30, "line_system_ns": 400}
+    # The event's slot comes from the process to the handler, and back.
+    assert set(half_round_trips(simulated(spec, **lines))) == {FLIGHT_NS + added_ns}
+
+
+def test_interrupts_in_turn_move_the_endpoint_from_core_to_core() -> None:
+    host = HostParameters(cores=2, irq_binding="round-robin")
+    spec = pingpong_pair(20, nic=NIC, wait=BLOCK, host=host)
+    result = simulated(spec, line_cache_ns=100, line_package_ns=100, line_system_ns=100)
+    moved = {1500 + 100, 1500 + 200}  # the endpoint; the event, where the process is elsewhere
+    assert set(half_round_trips(result)) == moved
+    assert result.counters["node0.irq0"]["handover_endpoint"] > 0
+
+
+def test_what_an_interrupt_has_interrupted_goes_on_after_its_exit() -> None:
+    assert set(half_round_trips(simulated(pair(), interrupt_exit_ns=700))) == {FLIGHT_NS + 700}
+
+
+def test_a_core_that_sleeps_wakes_up_before_it_handles_an_interrupt() -> None:
+    def trips(idle: str = "sleep", **model: int) -> set[int]:
+        host = HostParameters(interrupt_time_ns=4000, idle=idle)
+        return set(half_round_trips(simulated(pair(host=host), idle_exit_ns=900, **model)))
+
+    # The handler's core is the rank's: awake by then, it lets the rank go on at once.
+    assert trips() == {FLIGHT_NS + 4000 + 900}
+    assert trips("awake") == {FLIGHT_NS + 4000}
+    assert trips(idle_after_ns=10_000_000) == {FLIGHT_NS + 4000}
+
+
+def test_a_sender_takes_its_time_before_each_packet_leaves() -> None:
+    spec = pingpong_pair(20, nic=NIC, wait=BLOCK)
+    slow = replace(spec, mx=spec.mx.model_copy(update={"send_cost_ns": 300}))
+    assert set(half_round_trips(simulated(slow))) == {FLIGHT_NS + 300}
 
 
 def test_a_policy_that_fails_ends_the_run_with_the_name_of_its_nic() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
+from shrimpmx.cluster.place.line_costs import line_costs
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
 
 
 def ranks_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> RanksPlan:
     """What the ranks of `spec` are told."""
+    lines_ns = [line_costs(spec, placement, node) for node in range(spec.full_nodes)]
     return RanksPlan(
         ranks=tuple(rank_plans(spec, placement)),
         nodes=spec.nodes,
@@ -29,6 +31,8 @@ def ranks_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> Rank
         generated=spec.mode == "generator",
         hardware_counters=spec.hardware_counters,
         survive=spec.survive,
+        lines_ns=lines_ns if any(lines_ns) else (),
+        copy_bytes_per_second=spec.model.copy_bytes_per_second,
         compute=spec.compute,
         compute_factor=spec.compute_factor,
     )

@@ -35,7 +35,8 @@ class ClusterResult:
     cores while it ran. `lost[rank]`: why a rank did not end its work, in a run that survives that.
     `pauses`: how often all of the run stood still, for `paused_s` in all, which its times hold.
     `absent`: ranks of an MPI program that ended without MPI_Init. `records`: the binary trace,
-    whose `agents` are named by their numbers; `trace` is it in words.
+    whose `agents` are named by their numbers; `trace` is it in words. `host_model`: what a
+    simulated host takes for what, by parameter.
     """
 
     placement: Placement
@@ -61,6 +62,7 @@ class ClusterResult:
     trace: str = ""
     records: list[TraceRecord] = field(default_factory=list)
     agents: list[str] = field(default_factory=list)
+    host_model: dict[str, Any] = field(default_factory=dict)
 
     @property
     def processes(self) -> list[str]:

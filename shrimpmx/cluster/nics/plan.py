@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -46,8 +46,10 @@ class RanksPlan:
     `cpus[node][core]`: the CPU of an emulated core. `directory`: where ranks leave their samples
     and stacks. `lends`: senders carry out the NIC's short updates (nic/lent.pyx). `generated`: a
     generator is the ranks' partner. `deadline_s`: when the run is given up. `survive`: the run goes
-    on without a rank that fails. `compute`: what a program of a simulated run computes between its
-    calls, "none", "measured" (times `compute_factor`), or ns for each call.
+    on without a rank that fails. Simulated hosts have `lines_ns[node][to][from]`, what a cache line
+    costs one core from another, and `copy_bytes_per_second`. `compute`: what a program of a
+    simulated run computes between its calls, "none", "measured" (times `compute_factor`), or ns for
+    each call.
     """
 
     ranks: tuple[RankPlan, ...]
@@ -64,6 +66,8 @@ class RanksPlan:
     generated: bool = False
     hardware_counters: bool = False
     survive: bool = False
+    lines_ns: Sequence[Sequence[Sequence[int]]] = ()
+    copy_bytes_per_second: int = 0
     compute: str | int = "none"
     compute_factor: float = 1.0
 

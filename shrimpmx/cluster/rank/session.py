@@ -24,6 +24,7 @@ from shrimpmx.cluster.rank.hardware import HardwareMeter
 from shrimpmx.cluster.rank.meeting import linger, meet
 from shrimpmx.cluster.rank.memory import RankMemory
 from shrimpmx.cluster.rank.meter import Meter
+from shrimpmx.cluster.rank.prices import prices_of
 from shrimpmx.cluster.rank.samples import save_samples, whole
 from shrimpmx.cluster.rank.settle import settle
 from shrimpmx.errors import AbortedError, AgentError, InputError, MachineError, ShrimpmxError
@@ -141,7 +142,9 @@ class RankSession:
             return host_of(self._control)
         plan = self._plan
         directory, name = Path(plan.directory), self._me.name
-        return BatonHost(self._control, directory, name, plan.compute, plan.compute_factor)
+        host = BatonHost(self._control, directory, name, plan.compute, plan.compute_factor)
+        host.use_prices(prices_of(plan, self._me.node))
+        return host
 
     def _settle(self) -> None:
         # Its parent is the supervisor, or was started by it.

@@ -1,0 +1,69 @@
+"""What an emulated host is: its packages, and what takes its cores time."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import Field, model_validator
+
+from shrimpmx.settings.declared import Declared, HostCost
+
+
+class HostModelParameters(Declared):
+    """A host of the simulated engine: its cores, and what takes them time. Real ones need none."""
+
+    host_topology: str = Field(
+        "package:2 l2:2 core:2 pu:1",
+        description="packages, caches and cores of a host in hwloc's synthetic form; a host with "
+        "more cores has more packages (multiqueue, figure 4)",
+    )
+    poll_ns: HostCost = Field(
+        50, ge=1, description="from one look of a spinning process to its next, ns (ours)"
+    )
+    yield_ns: HostCost = Field(500, ge=1, description="a sched_yield, ns (ours)")
+    slice_ns: HostCost = Field(
+        3_000_000,
+        ge=1000,
+        description="a process keeps its CPU so long while others want it, ns (Linux 6.1 on eight "
+        "CPUs, kernel/sched/fair.c)",
+    )
+    wakeup_ns: HostCost = Field(
+        4_000_000,
+        description="so much less CPU time a waking process must have had than the one that runs "
+        "to take its CPU at once, ns (as slice_ns)",
+    )
+    copy_bytes_per_second: int = Field(
+        0, ge=0, description="rate at which a core copies what it receives; 0: in no time (ours)"
+    )
+    line_cache_ns: HostCost = Field(
+        0, description="a cache line from a core that shares a cache, ns (ours)"
+    )
+    line_package_ns: HostCost = Field(
+        0, description="a cache line from another core of the package, ns (ours)"
+    )
+    line_system_ns: HostCost = Field(0, description="a cache line from another package, ns (ours)")
+    interrupt_exit_ns: HostCost = Field(
+        0,
+        description="from the end of a handler until what it has interrupted goes on, ns (ours)",
+    )
+    idle_exit_ns: HostCost = Field(
+        0, description="to wake a core that sleeps, before a handler or a process runs, ns (ours)"
+    )
+    idle_after_ns: HostCost = Field(
+        0, description="a core without work sleeps after so long, ns (ours)"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> HostModelParameters:
+        packages_of(self.host_topology)
+        return self
+
+
+def packages_of(host_topology: str) -> tuple[int, str]:
+    """How many packages a host has, and what is in each, in hwloc's synthetic form; ValueError."""
+    found = re.fullmatch(r"package:(\d+) (\S.*)", host_topology)
+    if found is None or int(found[1]) < 1:
+        raise ValueError(
+            f'host_topology is written as "package:2 l2:2 core:2 pu:1", not {host_topology!r}'
+        )
+    return int(found[1]), found[2]

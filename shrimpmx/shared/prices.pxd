@@ -1,0 +1,28 @@
+"""What memory costs the cores of an emulated host; see prices.pyx."""
+
+from libc.stdint cimport int64_t, uint32_t
+
+
+cdef struct host_prices:
+    double copy_ns_per_byte
+    uint32_t cores
+    int64_t *lines_ns                # [to * cores + from]
+
+
+# A cache line that core `source` had last comes to core `to`, each + 1; 0: no core is known.
+cdef inline int64_t line_price(const host_prices *prices, uint32_t source,
+                               uint32_t to) noexcept nogil:
+    if source == 0 or to == 0 or source > prices.cores or to > prices.cores:
+        return 0
+    return prices.lines_ns[(to - 1) * prices.cores + source - 1]
+
+
+cdef inline int64_t copy_price(const host_prices *prices, uint32_t length) noexcept nogil:
+    return <int64_t>(prices.copy_ns_per_byte * length)
+
+
+cdef class Prices:
+    cdef host_prices prices
+
+    # Whether memory costs nothing.
+    cdef bint is_free(self) noexcept nogil

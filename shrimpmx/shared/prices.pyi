@@ -1,0 +1,6 @@
+from collections.abc import Sequence
+
+class Prices:
+    def __init__(
+        self, lines_ns: Sequence[Sequence[int]], copy_bytes_per_second: int = 0
+    ) -> None: ...

@@ -1,0 +1,37 @@
+"""What memory costs the cores of an emulated host: copies by their bytes, cache lines by distance.
+
+An emulated host's cores share no cache, so a line that goes from one to another takes no longer
+than one that stays. Handlers and ranks add what it takes on the host that they stand for. Which
+lines move the ledger knows (host/ledger.pxd): one for each hand-over.
+"""
+
+from libc.stdint cimport int64_t, uint32_t
+from libc.stdlib cimport calloc, free
+
+
+cdef class Prices:
+    """Prices of one host. `lines_ns`: for each core, what a line costs it from each of the cores,
+    ns; `copy_bytes_per_second`: how fast a core copies (0: in no time).
+    """
+
+    def __cinit__(self, lines_ns, int64_t copy_bytes_per_second=0):
+        cdef uint32_t to, source
+        self.prices.cores = <uint32_t>len(lines_ns)
+        self.prices.copy_ns_per_byte = 1e9 / copy_bytes_per_second if copy_bytes_per_second else 0
+        self.prices.lines_ns = <int64_t *>calloc(
+            max(1, self.prices.cores * self.prices.cores), sizeof(int64_t))
+        if self.prices.lines_ns == NULL:
+            raise MemoryError
+        for to in range(self.prices.cores):
+            for source in range(self.prices.cores):
+                self.prices.lines_ns[to * self.prices.cores + source] = lines_ns[to][source]
+
+    cdef bint is_free(self) noexcept nogil:
+        cdef uint32_t index
+        for index in range(self.prices.cores * self.prices.cores):
+            if self.prices.lines_ns[index] != 0:
+                return False
+        return self.prices.copy_ns_per_byte == 0
+
+    def __dealloc__(self):
+        free(self.prices.lines_ns)
