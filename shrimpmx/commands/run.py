@@ -22,6 +22,7 @@ from shrimpmx.commands.sweeping import (
     add_words,
     bar_for,
     check_possible,
+    check_real_hosts,
     check_sweep_options,
     checked_points,
     costs_for,
@@ -73,6 +74,8 @@ def run(options: argparse.Namespace) -> int:
     scenario = load_scenario(path).changed(options.settings)
     points = checked_points(scenario)
     engine = chosen_engine(options.engine)
+    if engine.is_real:
+        check_real_hosts(points)
     with cluster_of(options, engine) as cluster:
         beside = runs_beside(options, cluster, engine, scenario, path)
         return _run(options, name, scenario, points, engine, beside)

@@ -156,9 +156,18 @@ def costs_for(
     """
     if not engine.is_real:
         return {name: {"median": 0.0} for name in needed_costs(points)} or None
+    points = list(points)
+    check_real_hosts(points)
     if kept is None:
         return machine_costs(points, engine)
     return {name: {"median": ns} for name, ns in kept.items()}
+
+
+def check_real_hosts(points: Iterable[Point]) -> None:
+    """InputError if a parameter describes hosts, which real processes have of their own."""
+    for point in points:
+        for name in sorted(point.parameters.model.model_fields_set):
+            raise InputError(f"{name} describes simulated hosts: use --engine simulated")
 
 
 def costs_to_keep(costs: Costs | None) -> dict[str, Any]:

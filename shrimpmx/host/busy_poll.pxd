@@ -9,6 +9,7 @@ from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.shared.host cimport Host
 from shrimpmx.shared.layout cimport COUNTERS_MAX, interrupt_vector
 from shrimpmx.shared.node cimport Node
+from shrimpmx.shared.prices cimport host_prices
 
 
 cdef class BusyPoll:
@@ -16,6 +17,7 @@ cdef class BusyPoll:
     cdef readonly int64_t suspend_timeout_ns
     cdef readonly int64_t packet_cost_ns
     cdef Host host                   # of the rank
+    cdef const host_prices *prices   # the host's
     # Whether the last look found frames, or the pass after it events.
     cdef readonly bint found
     cdef bint suspends               # interrupts stay off while it finds something

@@ -100,6 +100,7 @@ cdef class BusyPoll:
                   Host host) except -1:
         host.check_cost(self.packet_cost_ns)
         self.host = host
+        self.prices = host.prices
         self.mine = <uint32_t>TOKEN_RANK + runner
         self.rank_counters = counters
         self.own_slot = slot
@@ -157,7 +158,7 @@ cdef class BusyPoll:
             batch = min(ring_available_from(rx, rx.tail, budget - handled), budget - handled)
             if batch == 0:
                 break
-            if self.packet_cost_ns != 0 or self.host.prices != NULL:
+            if self.packet_cost_ns != 0 or self.prices != NULL:
                 batch = 1
                 self.host.charge(self.packet_cost_ns + self._price())
             self.handler.handle_slots(rx, rx.tail, batch)
@@ -170,9 +171,9 @@ cdef class BusyPoll:
 
     cdef int64_t _price(self) noexcept nogil:
         """What memory costs the rank's core for the next frame."""
-        if self.host.prices == NULL:
+        if self.prices == NULL:
             return 0
-        return frame_price(self.host.prices, self.node.header, self.handler.context.core, False,
+        return frame_price(self.prices, self.node.header, self.handler.context.core, False,
                            <const frame_slot *>ring_slot(self.rx, self.rx.tail))
 
     cdef void _add_counts(self) noexcept nogil:

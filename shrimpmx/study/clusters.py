@@ -58,9 +58,6 @@ class Clusters:
 
     def spec_of(self, point: Point, seed: int, *, traced: bool = False) -> ClusterSpec:
         """The cluster that a point describes."""
-        if self._engine.is_real and point.parameters.model.model_fields_set:
-            name = min(point.parameters.model.model_fields_set)
-            raise InputError(f"{name} describes simulated hosts: use --engine simulated")
         policy = self._policies.get(point.policy)
         made = self.emulated(point)
         if point.wait:

@@ -113,3 +113,12 @@ def test_places_are_emulated_cpus(tmp_path: Path, capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert main(["place", "smoke/pingpong", *ENGINE, "--machine", "package:1 core:4 pu:1"]) == 2
     assert_refused(capsys, "--machine")
+
+
+def test_what_describes_simulated_hosts_is_refused_for_real_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "smoke/pingpong", "--set", "poll_ns=10", "--output", str(tmp_path / "r")]
+    assert main(words) == 2
+    assert "--engine simulated" in capsys.readouterr().err
+    assert not (tmp_path / "r").exists()

@@ -31,7 +31,7 @@ def ranks_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> Rank
         generated=spec.mode == "generator",
         hardware_counters=spec.hardware_counters,
         survive=spec.survive,
-        lines_ns=lines_ns if any(lines_ns) else (),
+        lines_ns=lines_ns if any(lines_ns) else [],
         copy_bytes_per_second=spec.model.copy_bytes_per_second,
         compute=spec.compute,
         compute_factor=spec.compute_factor,

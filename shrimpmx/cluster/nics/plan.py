@@ -66,7 +66,7 @@ class RanksPlan:
     generated: bool = False
     hardware_counters: bool = False
     survive: bool = False
-    lines_ns: Sequence[Sequence[Sequence[int]]] = ()
+    lines_ns: Sequence[Sequence[Sequence[int]]] = field(default_factory=list)
     copy_bytes_per_second: int = 0
     compute: str | int = "none"
     compute_factor: float = 1.0
