@@ -5,15 +5,11 @@ from __future__ import annotations
 import argparse
 import functools
 import sys
-from typing import TYPE_CHECKING
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.errors import InputError
 from shrimpmx.native.cores import processes_visible
-
-if TYPE_CHECKING:
-    pass
 
 REAL, SIMULATED = "forked", "simulated"
 ENGINES = (REAL, SIMULATED)

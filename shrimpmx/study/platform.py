@@ -297,7 +297,10 @@ def emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
         if costs is None:
             raise InputError(f"platform {platform.name} needs a calibration of this machine")
         if wanted.time_dilation == "auto":
-            dilation = proposed_dilation(platform, costs) * ranks_per_cpu(parameters)
+            dilation = proposed_dilation(platform, costs)
+            # Simulated hosts cost nothing of their own, and have CPUs enough.
+            if any(cost.get("median") for cost in costs.values()):
+                dilation *= ranks_per_cpu(parameters)
         nic = _with_defaults(nic, _values(platform.nic))
         host = _with_defaults(host, _values(platform.host))
         charged = host_costs(platform, costs, dilation)

@@ -151,13 +151,13 @@ def test_a_stopped_handler_is_not_the_policys_fault() -> None:
 def test_ranks_that_are_done_just_in_time_may_end_in_peace(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    collect = supervisor._Run._collect
+    collect = supervisor.ForkedRun._collect
 
-    def at_the_last_moment(this: supervisor._Run) -> None:
+    def at_the_last_moment(this: supervisor.ForkedRun) -> None:
         this.until = time.monotonic() + 0.0005
         collect(this)
 
-    monkeypatch.setattr(supervisor._Run, "_collect", at_the_last_moment)
+    monkeypatch.setattr(supervisor.ForkedRun, "_collect", at_the_last_moment)
     assert run(pingpong_pair(wait=BLOCK)).counters["rank0"]["recv_messages"] == 55
 
 

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from shrimpmx.errors import InputError
+from shrimpmx.settings.cluster import ClusterParameters
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import PlatformParameters
 from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.workload import WorkloadParameters
 from shrimpmx.study import platform
 from shrimpmx.study.platform import (
     CHARGES,
@@ -287,3 +289,16 @@ def test_shrimp_is_dilated_if_asked_and_what_a_scenario_sets_is_kept() -> None:
 
 def test_wait_parameters_of_a_platform_without_such_costs_stay_as_they_are() -> None:
     assert emulated(on_platform(2), costs(1000.0)).wait == WaitParameters()
+
+
+def test_a_simulated_programs_dilation_asks_for_no_cpus_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0})
+    work = WorkloadParameters(kind="program", program="x.py")
+    point = on_platform().model_copy(
+        update={"cluster": ClusterParameters(ranks=4), "workload": work}
+    )
+    free = {name: {"median": 0.0} for name in TOY.costs}
+    assert emulated(point, free).dilation == 1.0
+    assert emulated(point, costs(1000.0)).dilation == 4.0

@@ -54,13 +54,13 @@ class DaskCluster:
         self._look()
         while not self._places and not self._refused:
             if time.monotonic() > limit:
-                raise InputError(self._nobody())
+                raise InputError(self._no_workers())
             time.sleep(LOOK_S / 10)
             self._look()
         if self._refused:
             raise InputError(min(self._refused))
 
-    def _nobody(self) -> str:
+    def _no_workers(self) -> str:
         if self._real:
             return (
                 f"the scheduler at {self.address} has no worker for real runs: start one on each "
