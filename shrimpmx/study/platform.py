@@ -306,7 +306,7 @@ def emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
         charged = host_costs(platform, costs, dilation)
         host, mx = _with_defaults(host, charged), _with_defaults(mx, charged)
         wait = _with_defaults(wait, charged)
-        model = _with_defaults(model, _values(platform.model))
+        model = _with_defaults(model, _dilated_values(platform.model, dilation))
     return Emulated(
         _dilated_nic(nic, dilation), _dilated(host, dilation), mx, wait, model, dilation
     )
@@ -314,6 +314,17 @@ def emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
 
 def _values(given: Mapping[str, Given]) -> dict[str, Any]:
     return {name: each.value for name, each in given.items()}
+
+
+def _dilated_values(given: Mapping[str, Given], dilation: float) -> dict[str, Any]:
+    """The values of a host model, as host_costs() has those that every engine charges."""
+    values = _values(given)
+    for name, value in values.items():
+        if name.endswith("_ns"):
+            values[name] = round(value * dilation)
+        elif name.endswith("_per_second"):
+            values[name] = round(value / dilation)
+    return values
 
 
 def _with_defaults(given: Any, defaults: Mapping[str, Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from typing import Any
@@ -302,3 +303,15 @@ def test_a_simulated_programs_dilation_asks_for_no_cpus_of_this_machine(
     free = {name: {"median": 0.0} for name in TOY.costs}
     assert emulated(point, free).dilation == 1.0
     assert emulated(point, costs(1000.0)).dilation == 4.0
+
+
+def test_a_platforms_host_model_is_dilated_as_its_other_times() -> None:
+    given = {
+        "line_cache_ns": Given(6, "public", "p. 5"),
+        "copy_bytes_per_second": Given(2_000_000_000, "paper", "p. 6"),
+        "host_topology": Given("package:1 core:8 pu:1", "paper", "p. 7"),
+    }
+    platform.PLATFORMS[TOY.name] = dataclasses.replace(TOY, model=given)  # of this test only
+    model = emulated(on_platform(4), costs(5000.0)).model
+    assert (model.line_cache_ns, model.copy_bytes_per_second) == (24, 500_000_000)
+    assert model.host_topology == "package:1 core:8 pu:1"
