@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 import functools
 import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.errors import InputError
 from shrimpmx.native.cores import processes_visible
+
+if TYPE_CHECKING:
+    from shrimpmx.study.point import Point
 
 REAL, SIMULATED = "forked", "simulated"
 ENGINES = (REAL, SIMULATED)
@@ -65,6 +70,13 @@ def engine_words(options: argparse.Namespace) -> list[str]:
 def are_elsewhere(options: argparse.Namespace) -> bool:
     """Whether other machines' times are measured, each with its environment and costs."""
     return options.engine == ENGINES[0] and options.scheduler is not None
+
+
+def check_real_hosts(points: Iterable[Point]) -> None:
+    """InputError if a parameter describes hosts, which real processes have of their own."""
+    for point in points:
+        for name in sorted(point.parameters.model.model_fields_set):
+            raise InputError(f"{name} describes simulated hosts: use --engine simulated")
 
 
 def chosen_engine(name: str = ENGINES[0]) -> Engine:

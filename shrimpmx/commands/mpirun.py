@@ -18,7 +18,7 @@ from shrimpmx.cluster.engine.profiling import py_spy
 from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
 from shrimpmx.commands import mpi_options
-from shrimpmx.commands.engines import chosen_engine
+from shrimpmx.commands.engines import check_real_hosts, chosen_engine
 from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
 from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError
 from shrimpmx.mpi.library import library_path
@@ -93,6 +93,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _costs(point: Point, engine: Engine) -> Costs | None:
     """This machine's costs, if the program's cluster depends on them."""
+    if engine.is_real:
+        check_real_hosts([point])
     if not needed_costs([point]):
         return None
     from shrimpmx.commands.sweeping import costs_for

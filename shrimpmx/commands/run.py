@@ -12,6 +12,7 @@ from shrimpmx.commands.engines import (
     add_engine_options,
     are_elsewhere,
     check_engine_options,
+    check_real_hosts,
     chosen_engine,
     engine_words,
 )
@@ -22,7 +23,6 @@ from shrimpmx.commands.sweeping import (
     add_words,
     bar_for,
     check_possible,
-    check_real_hosts,
     check_sweep_options,
     checked_points,
     costs_for,

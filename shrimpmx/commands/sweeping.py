@@ -15,7 +15,7 @@ from typing import Any
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
-from shrimpmx.commands.engines import chosen_engine
+from shrimpmx.commands.engines import check_real_hosts, chosen_engine
 from shrimpmx.commands.progress import Bar
 from shrimpmx.errors import DeadlineError, InputError, NeverReportedError, NotHereError
 from shrimpmx.results.environment import software
@@ -161,13 +161,6 @@ def costs_for(
     if kept is None:
         return machine_costs(points, engine)
     return {name: {"median": ns} for name, ns in kept.items()}
-
-
-def check_real_hosts(points: Iterable[Point]) -> None:
-    """InputError if a parameter describes hosts, which real processes have of their own."""
-    for point in points:
-        for name in sorted(point.parameters.model.model_fields_set):
-            raise InputError(f"{name} describes simulated hosts: use --engine simulated")
 
 
 def costs_to_keep(costs: Costs | None) -> dict[str, Any]:

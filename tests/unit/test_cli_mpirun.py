@@ -208,3 +208,10 @@ def test_options_are_taken_with_one_dash_as_other_mpiruns_have_them() -> None:
 def test_a_mistyped_option_names_the_help_of_mpirun(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mpirun", "-n", "2", "--taq-output", "prog"]) == 2
     assert_refused(capsys, "--taq-output (see shrimpmx mpirun --help)")
+
+
+def test_what_describes_simulated_hosts_is_refused_for_real_ranks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["mpirun", "-n", "1", "--set", "poll_ns=10", sys.executable, "-c", "pass"]) == 2
+    assert "--engine simulated" in capsys.readouterr().err
