@@ -1,8 +1,8 @@
 """What memory costs the cores of an emulated host: copies by their bytes, cache lines by distance.
 
 An emulated host's cores share no cache, so a line that goes from one to another takes no longer
-than one that stays. Handlers and ranks add what it takes on the host that they stand for. Which
-lines move the ledger knows (host/ledger.pxd): one for each hand-over.
+than one that stays. Handlers and ranks add what it takes on the host that they stand for, about one
+line for each hand-over of the ledger (host/charges.pxd, mx/progress.pyx).
 """
 
 from libc.stdint cimport int64_t, uint32_t

@@ -22,7 +22,7 @@ from shrimpmx.simulation.world import Task, World
 # Of one piece of a hog's computing, ns; it is no limit of anything.
 HOG_NS = 1_000_000
 # Hardware, which needs no CPU of a host.
-HARDWARE = ("nic", "generator", "mx", "switch")
+HARDWARE = ("nic", "generator", "mx", "dma", "switch")
 # The ranks are one application.
 RANKS_GANG = 0
 # Their work is a task's, not a step of an agent.

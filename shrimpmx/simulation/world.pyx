@@ -98,10 +98,13 @@ cdef class Task(Schedulable):
     def move(self, uint32_t cpu) -> None:
         """Go on upon another CPU. The task calls it itself."""
         cdef Cpu other = self.world.cpu(cpu)
+        cdef int64_t now_ns = self.world.now_ns()
         if other is self.cpu:
             return
-        other.count(self.world.now_ns())
-        other.scheduler.arrive(self, self.cpu.scheduler, self.world.now_ns())
+        other.count(now_ns)
+        other.handle(now_ns, now_ns + other.wake_up_ns(now_ns))
+        other.scheduler.arrive(self, self.cpu.scheduler, now_ns)
+        self.cpu.left_ns = now_ns
         self.cpu = other
         self.world.cpu_turns.mark(other.index)
         self._wait(RUNNABLE, 0, NEVER_NS)

@@ -6,8 +6,6 @@ from shrimpmx.cluster.nics.plan import RanksPlan
 from shrimpmx.shared.prices import Prices
 
 
-def prices_of(run: RanksPlan, node: int) -> Prices | None:
-    """The prices of a node; None: memory costs nothing."""
-    if not run.lines_ns and not run.copy_bytes_per_second:
-        return None
+def prices_of(run: RanksPlan, node: int) -> Prices:
+    """The prices of a node."""
     return Prices(run.lines_ns[node] if run.lines_ns else (), run.copy_bytes_per_second)

@@ -1,5 +1,5 @@
-"""A Dask cluster as a Cluster: https://distributed.dask.org. Nothing else here knows Dask, but for
-what workers do.
+"""A Dask cluster as a Cluster: https://distributed.dask.org. Only this module and worker.py import
+Dask.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class DaskCluster:
                 raise InputError(self._no_workers())
             time.sleep(LOOK_S / 10)
             self._look()
-        if self._refused:
+        if not self._places:
             raise InputError(min(self._refused))
 
     def _no_workers(self) -> str:
@@ -90,6 +90,8 @@ class DaskCluster:
             for address, each in known.items()
             if not self._real or each.get("resources", {}).get(RESOURCE, 0) >= 1
         }
+        # One that comes back is asked again.
+        self._machines = {each: name for each, name in self._machines.items() if each in found}
         self._meet([address for address in found if address not in self._machines])
         self._places = {
             address: Place(self._machines[address], runs)

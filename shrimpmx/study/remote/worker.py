@@ -84,17 +84,24 @@ def measure(job: str, task: str) -> str:
 
 def dismiss() -> None:
     """End the processes that have nothing to do."""
-    while _idle:
-        _idle.pop().end()
+    while process := _taken():
+        process.end()
 
 
 def _process_for(job: str) -> PointProcess:
-    while _idle:
-        process = _idle.pop()
+    while process := _taken():
         if process.job == job:
             return process
         process.end()
     return PointProcess(job)
+
+
+def _taken() -> PointProcess | None:
+    """One that has nothing to do, from now on the caller's; other threads take them, too."""
+    try:
+        return _idle.pop()
+    except IndexError:
+        return None
 
 
 def _is_wanted() -> Callable[[], bool]:
