@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.conditions import patient
 from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
@@ -85,8 +86,8 @@ def test_a_timeout_names_what_ranks_do(tmp_path: Path, capfd: Captured) -> None:
             world.Recv(np.zeros(8), source=1, tag=5)
         sys.exit(3)
         """
-    program = mpi_program(tmp_path, text, MPI4PY)
-    assert main(["mpirun", "-n", "2", "--silence", "0", "--timeout", "15", *program]) == 124
+    program, limit = mpi_program(tmp_path, text, MPI4PY), f"{patient(5):g}"
+    assert main(["mpirun", "-n", "2", "--silence", "0", "--timeout", limit, *program]) == 124
     said = capfd.readouterr().err
     assert "every rank waits" not in said
     late = said.splitlines()[-1]
