@@ -363,13 +363,20 @@ cdef class World:
                 self._pass_time()
 
     def close(self) -> None:
-        """End the tasks of a run that is given up: each leaves its code where it waits."""
+        """End the tasks of a run that is given up: each leaves its code where it waits. The world
+        is empty then, and keeps nothing of the run in memory.
+        """
         cdef Task task
         self.closed = True
         for task in self.tasks:
             with contextlib.suppress(Exception):  # the run has an error of its own
                 task.coroutine.throw()
             task.status = ENDED
+            task.host = task.cpu = task.next_here = None
+        self.tasks, self.cpu_list, self.cpus, self.tasks_of_node = [], [], {}, []
+        self.scheduler = None
+        self.agents = Agents(self.control, [], 0)
+        self.cpu_turns, self.task_turns = Agenda(), Agenda()
 
     def worked_ns(self) -> list[int]:
         """How long each agent has worked on its CPU, in the order in which they were given."""
