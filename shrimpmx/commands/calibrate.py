@@ -18,15 +18,9 @@ from shrimpmx.errors import InputError
 from shrimpmx.results.environment import unavailable
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
+from shrimpmx.settings.platform import CHARGES, Platform
 from shrimpmx.study.machine_costs import handler_cost
-from shrimpmx.study.platform import (
-    CHARGES,
-    PLATFORMS,
-    Costs,
-    Platform,
-    host_costs,
-    proposed_dilation,
-)
+from shrimpmx.study.platform import PLATFORMS, Costs, host_costs, proposed_dilation
 
 # With the costs of the platforms beside ours; on a narrower terminal the columns could not be read.
 TABLE_WIDTH = 120
@@ -101,7 +95,7 @@ def platform_lines(platform: Platform, costs: Costs) -> Iterator[str]:
     """What the platform is, where its costs come from, and what a run takes to stand for it."""
     yield f"\n{platform.name}: {platform.title}"
     for name, cost in platform.costs.items():
-        words = number_words(cost.ns / 1000)
+        words = number_words(cost.value / 1000)
         yield f"  {name} {words} µs, {cost.origin}: {cost.source}"
     taken = proposal(platform, costs)
     if "unavailable" in taken:
@@ -148,4 +142,4 @@ def costs_table(costs: Costs) -> Table:
 
 def _platform_cell(platform: Platform, name: str) -> str:
     cost = platform.costs.get(name)
-    return f"{number_words(cost.ns / 1000)} ({cost.origin})" if cost else ""
+    return f"{number_words(cost.value / 1000)} ({cost.origin})" if cost else ""

@@ -30,6 +30,7 @@ from shrimpmx.commands.sweeping import (
     costs_to_keep,
     default_output,
     executor_for,
+    kept_platforms,
     varying_axes,
 )
 from shrimpmx.commands.terminal import console
@@ -197,7 +198,7 @@ def scenario_of(options: argparse.Namespace) -> Scenario:
         raise InputError(f"--runs must be 1 to {RUNS_MOST}, not {options.runs}")
     names = {name: _names(options, name) for name in ("coalescing", "placement", "wait")}
     grid.check_placements(names["placement"])
-    given = program_scenario(options, "explore")
+    given = program_scenario(options, "explore", platforms=kept_platforms(options))
     if "cores" in given.sweep:
         raise InputError("cores takes one value here: placements are made for it")
     cores = mpi_options.cores_of(options, given.parameters)
@@ -206,6 +207,7 @@ def scenario_of(options: argparse.Namespace) -> Scenario:
         options,
         "explore",
         {"cores": cores, **mpi_options.limits_of(options.n, given.parameters)},
+        given.platforms,
         repeats=RUNS_MOST,
         **axes,
     )

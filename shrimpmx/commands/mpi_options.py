@@ -19,6 +19,7 @@ from shrimpmx.settings.assignments import assigned, split_setting
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.names import parameter_name
 from shrimpmx.settings.nic import NicParameters
+from shrimpmx.study.platform_files import own_platforms
 from shrimpmx.study.point import Point, parameters_of
 
 NODES = 2
@@ -179,7 +180,8 @@ def point_of(options: argparse.Namespace) -> Point:
         **limits_of(options.n, given),
         **given,
     }
-    return Point(0, chosen, *parameters_of(chosen))
+    platforms = own_platforms([chosen.get("platform")], {})
+    return Point(0, chosen, *parameters_of(chosen, platforms=platforms))
 
 
 def program_parameters(options: argparse.Namespace) -> dict[str, Any]:

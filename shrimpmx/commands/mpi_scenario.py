@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from shrimpmx.commands.mpi_executor import ProgramExecutor
 from shrimpmx.commands.mpi_options import program_parameters
 from shrimpmx.results.json_file import write_json
 from shrimpmx.results.runs import ANY
+from shrimpmx.settings.platform import Platform
 from shrimpmx.study.point import Point
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Sweep
@@ -21,10 +23,11 @@ def program_scenario(
     options: argparse.Namespace,
     name: str,
     defaults: Mapping[str, Any] | None = None,
+    platforms: Mapping[str, Platform] = MappingProxyType({}),
     **fields: Any,
 ) -> Scenario:
     """A scenario of the program; its `fields` are those of Scenario. What --set sets comes before
-    `defaults`. InputError if it cannot be used.
+    `defaults`; `platforms` are a user's own, by file. InputError if it cannot be used.
     """
     scenario = Scenario(
         name=name,
@@ -33,13 +36,21 @@ def program_scenario(
         metrics=METRICS,
         **fields,
     )
-    return scenario.changed(options.settings)
+    return scenario.changed(options.settings, platforms)
 
 
 def run_and_keep(options: argparse.Namespace, point: Point, executor: ProgramExecutor) -> None:
     """Run the program at the point as the sweep of one run, and keep its result."""
+    own = point.parameters.platform.profile
+    platforms = {point.shown["platform"]: own} if isinstance(own, Platform) else {}
     sweep = Sweep(
-        Scenario(name="mpirun", title="An MPI program", parameters=point.shown, metrics=METRICS),
+        Scenario(
+            name="mpirun",
+            title="An MPI program",
+            parameters=point.shown,
+            metrics=METRICS,
+            platforms=platforms,
+        ),
         executor,
         output=options.output,
         prober=lambda _cpus: (ANY, None),  # two processes that would delay the program's start

@@ -31,6 +31,7 @@ from shrimpmx.commands.sweeping import (
     costs_to_keep,
     default_output,
     executor_for,
+    kept_platforms,
     resume_command,
     say_how_to_go_on,
     settings_to_go_on,
@@ -52,6 +53,7 @@ from shrimpmx.results.soundness import COSTS_WORDS, are_costs
 from shrimpmx.results.words import SIMULATED_WORDS
 from shrimpmx.study.loading import find_scenario, load_scenario
 from shrimpmx.study.platform import Costs
+from shrimpmx.study.platform_files import platforms_to_keep
 from shrimpmx.study.point import Point
 from shrimpmx.study.remote.dispatch import Cluster
 from shrimpmx.study.scenario import Scenario
@@ -190,6 +192,7 @@ class Reproduction:
         self.output, self.engine, self._cluster = output, engine, cluster
         self._directory = _ReproductionDirectory(output)
         self._cpus = self.engine.cpus()
+        self._platforms = kept_platforms(options, CLAIMS_FILE)
         needed = scenarios_of(claims, self._cpus)
         self._scenarios = {name: self._scenario(name, each) for name, each in needed.items()}
         self._costs: Costs | None = None
@@ -197,7 +200,9 @@ class Reproduction:
         self.parts: list[Part] = []
 
     def _scenario(self, name: str, expected: Sequence[Any]) -> Scenario:
-        scenario = load_scenario(find_scenario(name)).changed(self._options.settings)
+        declared = load_scenario(find_scenario(name))
+        scenario = declared.changed(self._options.settings, self._platforms)
+        self._platforms |= scenario.platforms
         checked_points(scenario)  # what cannot be used is told, even where no claim needs it
         whole = is_whole(self.claims, PAPERS)
         return scenario if whole else narrowed(scenario, expected)
@@ -234,6 +239,7 @@ class Reproduction:
             "seed": self._options.seed,
             **self.engine.describe(),
             **costs_to_keep(self._costs),
+            **platforms_to_keep(self._platforms),
             "environment": self._environment,
         }
 

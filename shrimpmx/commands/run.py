@@ -28,6 +28,7 @@ from shrimpmx.commands.sweeping import (
     costs_for,
     default_output,
     executor_for,
+    kept_platforms,
     resume_command,
     say_how_to_go_on,
     settings_to_go_on,
@@ -71,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     _check_place(options)
     name = take_scenario(options)
     path = find_scenario(name)
-    scenario = load_scenario(path).changed(options.settings)
+    scenario = load_scenario(path).changed(options.settings, kept_platforms(options))
     points = checked_points(scenario)
     engine = chosen_engine(options.engine)
     if engine.is_real:

@@ -19,14 +19,17 @@ from shrimpmx.commands.engines import check_real_hosts, chosen_engine
 from shrimpmx.commands.progress import Bar
 from shrimpmx.errors import DeadlineError, InputError, NeverReportedError, NotHereError
 from shrimpmx.results.environment import software
-from shrimpmx.results.json_file import json_place
+from shrimpmx.results.json_file import json_place, read_json
+from shrimpmx.results.result import RUN_FILE
 from shrimpmx.settings.assignments import is_deadline
 from shrimpmx.settings.cluster import DEADLINE_MAX_S
+from shrimpmx.settings.platform import CHARGES, Platform
 from shrimpmx.study.clusters import check_points, needed_costs
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.machine_costs import machine_costs
 from shrimpmx.study.measuring import UNDISTURBED
-from shrimpmx.study.platform import PLATFORMS, Costs
+from shrimpmx.study.platform import Costs
+from shrimpmx.study.platform_files import stored_platforms
 from shrimpmx.study.point import Point
 from shrimpmx.study.ranks import INTERRUPT, T_BLOCK
 from shrimpmx.study.scenario import Scenario
@@ -45,11 +48,15 @@ SCENARIO_WORDS = (
 # Compiled code takes 64 bits, and each run adds its number to the sweep's seed.
 SEED_MAX = 2**63 - 1
 # Neither placement nor what can be run depends on a cost, so both need no calibration.
-ANY_COSTS: Costs = {
-    name: {"median": 1.0}
-    for names in (*(platform.costs for platform in PLATFORMS.values()), (T_BLOCK, INTERRUPT))
-    for name in names
-}
+ANY_COSTS: Costs = {name: {"median": 1.0} for name in (*CHARGES, T_BLOCK, INTERRUPT)}
+
+
+def kept_platforms(options: argparse.Namespace, file: str = RUN_FILE) -> dict[str, Platform]:
+    """The user's own platforms, by their files, that an interrupted result was made with: it goes
+    on with these, whatever the files say now. None if there is no such result.
+    """
+    path: Path = options.output / file if options.resume else Path()
+    return stored_platforms(read_json(path, "result"), path) if path.is_file() else {}
 
 
 def add_words(parser: argparse.ArgumentParser, what: str, meaning: str, least: str) -> None:

@@ -76,6 +76,17 @@ def distrust(path: Path) -> str:
     return ""
 
 
+def distrust_of_given(path: Path, given: str) -> str:
+    """Why a file that the user calls `given` may be another user's work, or what it lies in below
+    the working directory; "" if it is not. A name that begins with / or . is the word of the user.
+    """
+    here, whole = Path.cwd(), path.absolute()
+    if given.startswith(("/", ".")):
+        return ""
+    below = (each for each in (whole, *whole.parents) if each.is_relative_to(here) and each != here)
+    return next(filter(None, map(distrust, below)), "")
+
+
 def _is_foreign_link(path: Path) -> bool:
     return path.is_symlink() and path.lstat().st_uid not in (os.geteuid(), 0)
 

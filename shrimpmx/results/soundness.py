@@ -92,6 +92,7 @@ class _Run(_Part):
     set: list[str] = Field([], description="a list of settings")
     seed: int = Field(0, ge=0, description="a whole number from 0 on")
     costs: dict[str, Positive] = Field({}, description=COSTS_WORDS)
+    platforms: dict[str, Any] = _OBJECT
     layout: dict[str, Any] = _OBJECT
     machines: list[dict[str, Any]] = Field([], description="a list of machines")
 

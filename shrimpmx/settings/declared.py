@@ -23,8 +23,11 @@ Nanoseconds = Annotated[int, Field(ge=0, le=60_000_000_000)]
 HARDWARE_TIME, HARDWARE_RATE = "hardware time", "hardware rate"
 HardwareTime = Annotated[Nanoseconds, HARDWARE_TIME]
 HardwareRate = Annotated[int, Field(ge=0), HARDWARE_RATE]
-# A cost of the host: longer ones would keep all other processes from a CPU.
-HostCost = Annotated[int, Field(ge=0, le=100_000_000)]
+# Of the emulated host: what a platform says of it is dilated as well.
+HOST_COST, HOST_RATE = "host cost", "host rate"
+# Longer ones would keep all other processes from a CPU.
+HostCost = Annotated[int, Field(ge=0, le=100_000_000), HOST_COST]
+HostRate = Annotated[int, Field(ge=0), HOST_RATE]
 RingEntries = Annotated[int, Field(ge=16, le=65536)]
 
 

@@ -6,7 +6,7 @@ import re
 
 from pydantic import Field, model_validator
 
-from shrimpmx.settings.declared import Declared, HostCost
+from shrimpmx.settings.declared import Declared, HostCost, HostRate
 
 
 class HostModelParameters(Declared):
@@ -32,8 +32,8 @@ class HostModelParameters(Declared):
         description="so much less CPU time a waking process must have had than the one that runs "
         "to take its CPU at once, ns (as slice_ns)",
     )
-    copy_bytes_per_second: int = Field(
-        0, ge=0, description="rate at which a core copies what it receives; 0: in no time (ours)"
+    copy_bytes_per_second: HostRate = Field(
+        0, description="rate at which a core copies what it receives; 0: in no time (ours)"
     )
     line_cache_ns: HostCost = Field(
         0, description="a cache line from a core that shares a cache, ns (ours)"

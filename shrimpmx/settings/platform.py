@@ -1,22 +1,177 @@
-"""The machine that the emulated cluster stands for."""
+"""The machine that the emulated cluster stands for: which one, and what one is made of."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic_core import PydanticKnownError
 
-from shrimpmx.settings.declared import Declared
+from shrimpmx.errors import did_you_mean
+from shrimpmx.settings.declared import (
+    HARDWARE_RATE,
+    HARDWARE_TIME,
+    HOST_COST,
+    HOST_RATE,
+    Declared,
+)
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.model import HostModelParameters
+from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.sentences import validation_sentence
+
+# Those that come with shrimpmx, a file each in shrimpmx/study/platforms/.
+KNOWN = ("myri10g-2009", "shrimp-1996")
+
+Origin = Literal["paper", "public", "measured", "derived", "fitted", "ours"]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Sentence = Annotated[str, Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Charge:
+    """How a run is charged for a cost of the platform: by `parameter`, for each `per`.
+
+    `whole`: the parameter is how long the thing takes at least, this machine's own time included;
+    else it is added, so that this machine's own is taken off.
+    """
+
+    parameter: str
+    per: str
+    whole: bool = False
+
+
+# By the names of costs, which are those of `shrimpmx calibrate` where it measures them.
+CHARGES = {
+    "interrupt_to_handler": Charge("interrupt_time_ns", "interrupt", whole=True),
+    "handler_per_packet": Charge("packet_cost_ns", "packet"),
+    "rank_event": Charge("event_cost_ns", "event"),
+    "context_switch": Charge("reschedule_cost_ns", "reschedule"),
+    "notification_handler": Charge("handler_cost_ns", "notification"),
+}
+# Groups of which a platform has parameters: all that describe a machine, and no run.
+TABLES: dict[str, type[Declared]] = {
+    "nic": NicParameters,
+    "host": HostParameters,
+    "mx": MxParameters,
+    "model": HostModelParameters,
+}
+_OF_A_MACHINE = {HARDWARE_TIME, HARDWARE_RATE, HOST_COST, HOST_RATE}
+_ALSO = {
+    "nic": {"tx_gap_jitter", "rx_timer"},
+    "host": {"time_slice_ns", "scheduler", "sched_yield"},
+    "mx": set[str](),
+    "model": set(HostModelParameters.model_fields),
+}
+_BY_COSTS = {charge.parameter: name for name, charge in CHARGES.items()}
+
+
+class Entry(Declared):
+    """A value of a platform, of a cost in ns: where it comes from, in a word and in a sentence.
+
+    `calibrated_by`: the claims whose figures it was chosen by, which it says nothing about.
+    """
+
+    value: Any
+    origin: Origin
+    source: Sentence
+    calibrated_by: tuple[str, ...] = ()
+
+
+class Platform(Declared):
+    """A machine: costs by the names of CHARGES, and parameters of its NIC, host, library; `model`
+    are those of a simulated host only.
+
+    `dilation` is the one that every machine takes, for the reason `dilation_source`; None: as
+    this machine's calibration proposes.
+    """
+
+    name: Name
+    title: Sentence
+    dilation: Annotated[float, Field(ge=0.1, le=1000)] | None = None
+    dilation_source: str = ""
+    costs: dict[str, Entry] = Field(default_factory=dict)
+    nic: dict[str, Entry] = Field(default_factory=dict)
+    host: dict[str, Entry] = Field(default_factory=dict)
+    mx: dict[str, Entry] = Field(default_factory=dict)
+    model: dict[str, Entry] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check(self) -> Platform:
+        for name, cost in self.costs.items():
+            if name not in CHARGES:
+                raise ValueError(f"costs.{name} is no cost{_instead(name, CHARGES)}")
+            number = isinstance(cost.value, int | float) and not isinstance(cost.value, bool)
+            if not number or not 0 < cost.value <= 100_000_000:
+                raise ValueError(
+                    f"costs.{name} must be more than 0 and at most 100000000 ns, not {cost.value!r}"
+                )
+        for table, group in TABLES.items():
+            self._check_table(table, group)
+        if self.dilation is None and "interrupt_to_handler" not in self.costs:
+            raise ValueError("costs.interrupt_to_handler is missing: give it, or a dilation")
+        if (self.dilation is None) != (not self.dilation_source):
+            raise ValueError("dilation and dilation_source go together: give both or neither")
+        return self
+
+    def _check_table(self, table: str, group: type[Declared]) -> None:
+        entries: Mapping[str, Entry] = getattr(self, table)
+        allowed = parameters_of_machines(table)
+        for name in entries:
+            if name in _BY_COSTS and name in group.model_fields:
+                raise ValueError(f"{table}.{name} follows from a cost: set costs.{_BY_COSTS[name]}")
+            if name not in allowed:
+                raise ValueError(
+                    f"{table}.{name} is no parameter of a platform{_instead(name, allowed)}"
+                )
+        try:
+            group.model_validate({n: each.value for n, each in entries.items()}, strict=True)
+        except ValidationError as error:
+            raise ValueError(f"{table}.{validation_sentence(error)}") from None
+
+    def entries(self) -> Iterator[tuple[str, Entry]]:
+        """All that it says, by table and name, such as "model.poll_ns"."""
+        for table in ("costs", *TABLES):
+            for name, each in getattr(self, table).items():
+                yield f"{table}.{name}", each
+
+
+def parameters_of_machines(table: str) -> list[str]:
+    """The parameters of a group that platforms may give."""
+    fields = TABLES[table].model_fields.items()
+    return [
+        name
+        for name, field in fields
+        if name not in _BY_COSTS
+        and (name in _ALSO[table] or any(mark in _OF_A_MACHINE for mark in field.metadata))
+    ]
+
+
+def _instead(name: str, names: Mapping[str, Any] | list[str]) -> str:
+    return did_you_mean(name, names) or f"; there are: {', '.join(names)}"
+
+
+def _known_or_own(value: Any) -> Any:
+    """One that comes with shrimpmx, by its name, or a whole one."""
+    if isinstance(value, Mapping):
+        return Platform.model_validate(value)
+    if isinstance(value, Platform) or value in ("none", *KNOWN):
+        return value
+    names = ", ".join(map(repr, ("none", *KNOWN)))
+    raise PydanticKnownError("literal_error", {"expected": f"{names} or a file (mine.toml)"})
 
 
 class PlatformParameters(Declared):
     """The machine that the emulated cluster stands for."""
 
-    profile: Literal["none", "myri10g-2009", "shrimp-1996"] = Field(
+    profile: Annotated[str | Platform, BeforeValidator(_known_or_own)] = Field(
         "none",
-        description="hardware times and host costs of the coalescing paper's hosts "
-        "('myri10g-2009') or of the waiting paper's ('shrimp-1996'), for parameters that are not "
-        "set",
+        description="hardware times and host costs, for parameters that are not set, of the "
+        "coalescing paper's hosts ('myri10g-2009'), of the waiting paper's ('shrimp-1996'), or of "
+        "a TOML file of your own (a path)",
     )
     time_dilation: float | Literal["auto"] = Field(
         "auto",

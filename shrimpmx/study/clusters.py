@@ -17,7 +17,7 @@ from shrimpmx.native.process_memory import process_memory_permitted
 from shrimpmx.nic.policy import Policy
 from shrimpmx.results.words import place_words
 from shrimpmx.settings.workload import WorkloadParameters
-from shrimpmx.study.platform import PLATFORMS, Costs, Emulated, emulated
+from shrimpmx.study.platform import Costs, Emulated, emulated, platform_of
 from shrimpmx.study.point import Point, PointParameters
 from shrimpmx.study.ranks import (
     INTERRUPT,
@@ -206,8 +206,8 @@ def needed_costs(points: Iterable[Point]) -> set[str]:
     with the interrupt in it if a point depends on that.
     """
     parameters = [point.parameters for point in points]
-    profiles = {wanted.platform.profile for wanted in parameters}
-    used = {name for profile in profiles & PLATFORMS.keys() for name in PLATFORMS[profile].costs}
+    platforms = [found for found in map(platform_of, parameters) if found is not None]
+    used = {name for platform in platforms for name in platform.costs}
     if any(map(needs_t_block, parameters)):
         used |= {T_BLOCK, INTERRUPT}
     return used

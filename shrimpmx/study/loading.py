@@ -13,7 +13,7 @@ from types import ModuleType
 from pydantic import ValidationError
 
 from shrimpmx.errors import InputError, ShrimpmxError
-from shrimpmx.native.files import distrust
+from shrimpmx.native.files import distrust_of_given
 from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.study.own_code import digests_of
 from shrimpmx.study.scenario import Scenario
@@ -40,8 +40,7 @@ def find_scenario(given: str) -> Path:
         raise InputError("the name of the scenario is empty (shrimpmx list shows those there are)")
     path = Path(given)
     if path.is_file():
-        if not given.startswith(("/", ".")):
-            _check_trust(path)
+        _check_trust(path, given)
         return path
     if path.is_dir():
         raise InputError(f"{given} is a directory; give a scenario file (shrimpmx list shows them)")
@@ -56,20 +55,17 @@ def find_scenario(given: str) -> Path:
     )
 
 
-def _check_trust(path: Path) -> None:
+def _check_trust(path: Path, given: str = "") -> None:
     """InputError if a file in the working directory could be another user's work: to run a
     scenario is to execute it. What lies beside the package is as good as the package.
     """
-    package, here = Path(__file__).resolve().parent.parent, Path.cwd()
-    whole = path.absolute()
+    package, whole = Path(__file__).resolve().parent.parent, path.absolute()
     if any(whole.is_relative_to(root / "scenarios") for root in (package, package.parent)):
         return
-    for place in (whole, *whole.parents):
-        why = distrust(place) if place.is_relative_to(here) and place != here else ""
-        if why:
-            raise InputError(
-                f"scenario file {path} is not executed: {why}; read it, and give its path, {whole}"
-            )
+    if why := distrust_of_given(path, given):
+        raise InputError(
+            f"scenario file {path} is not executed: {why}; read it, and give its path, {whole}"
+        )
 
 
 def _hint(given: str) -> str:

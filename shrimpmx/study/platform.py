@@ -1,7 +1,7 @@
 """The machines that an emulated cluster can stand for, and what that makes of its parameters.
 
 The papers' results depend on the ratio of interrupt cost to packet cost, and a host of today has
-another ratio. A profile has the times of the paper's machine. `emulated` gives the parameters with
+another ratio. A platform has the times of the paper's machine. `emulated` gives the parameters with
 which a run keeps the paper's ratios: every time of the hardware is longer by the dilation, and the
 host is charged for what it does faster than the paper's, dilated alike. An application's own
 computing is not dilated; where its ranks share CPUs it is slower, and the dilation follows.
@@ -12,21 +12,28 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from shrimpmx.errors import InputError
-from shrimpmx.settings.declared import HARDWARE_RATE, HARDWARE_TIME, Declared
+from shrimpmx.settings.declared import (
+    HARDWARE_RATE,
+    HARDWARE_TIME,
+    HOST_COST,
+    HOST_RATE,
+    Declared,
+)
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.platform import CHARGES, Entry, Platform
 from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.study.platform_files import known_platforms
 from shrimpmx.study.point import PROGRAMS, PointParameters
 
 # Costs of this machine by name, as a calibration has them: {"median": ns} or {"unavailable": why}.
 Costs = Mapping[str, Mapping[str, Any]]
-Origin = Literal["paper", "public", "derived", "fitted", "ours"]
 Group = TypeVar("Group", bound=Declared)
 
 # How much longer the platform's interrupt is than this machine's own at the proposed dilation: what
@@ -38,193 +45,13 @@ MARGIN = 4.0
 # from hour to hour, and a finer figure would hide that (ours).
 STEP = 0.5
 
-
-@dataclass(frozen=True)
-class Charge:
-    """How a run is charged for a cost of the platform: by `parameter`, for each `per`.
-
-    `whole`: the parameter is how long the thing takes at least, this machine's own time included;
-    else it is added, so that this machine's own is taken off.
-    """
-
-    parameter: str
-    per: str
-    whole: bool = False
+PLATFORMS = known_platforms()
 
 
-# By the names of costs, which are those of `shrimpmx calibrate` where it measures them.
-CHARGES = {
-    "interrupt_to_handler": Charge("interrupt_time_ns", "interrupt", whole=True),
-    "handler_per_packet": Charge("packet_cost_ns", "packet"),
-    "rank_event": Charge("event_cost_ns", "event"),
-    "context_switch": Charge("reschedule_cost_ns", "reschedule"),
-    "notification_handler": Charge("handler_cost_ns", "notification"),
-}
-
-
-@dataclass(frozen=True)
-class PlatformCost:
-    """A cost of the platform's hosts in ns; whether its paper gives it, or how it was found.
-
-    `calibrated_by`: the claims whose figures it was chosen by, which it says nothing about.
-    """
-
-    ns: float
-    origin: Origin
-    source: str
-    calibrated_by: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Given:
-    """The value of a parameter of the platform's hosts; the rest as in a PlatformCost."""
-
-    value: Any
-    origin: Origin
-    source: str
-    calibrated_by: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Platform:
-    """A platform: costs by the names of CHARGES, and parameters of its NIC and host; `model` are
-    those of a simulated host only.
-
-    `dilation` is the one that every machine takes, for the reason `dilation_source`; None: as
-    this machine's calibration proposes.
-    """
-
-    name: str
-    title: str
-    costs: Mapping[str, PlatformCost]
-    nic: Mapping[str, Given] = field(default_factory=dict)
-    host: Mapping[str, Given] = field(default_factory=dict)
-    model: Mapping[str, Given] = field(default_factory=dict)
-    dilation: float | None = None
-    dilation_source: str = ""
-
-
-MYRI10G_2009 = Platform(
-    name="myri10g-2009",
-    title="two quad-core Xeon E5345 at 2.33 GHz, Myri-10G, Linux 2.6.26 (coalescing, IV-A)",
-    costs={
-        "interrupt_to_handler": PlatformCost(
-            4000,
-            "fitted",
-            "92.4 interrupts of a 234 880 B message without coalescing (table II)",
-            ("IC-14",),
-        ),
-        "handler_per_packet": PlatformCost(
-            774, "paper", "invalid packets, coalesced; 965 ns with an interrupt for each (IV-B2)"
-        ),
-        "rank_event": PlatformCost(
-            1000, "fitted", "10 us of a ping-pong of 0 B (IV-B3)", ("IC-6",)
-        ),
-    },
-    nic={
-        "link_bits_per_second": Given(10_000_000_000, "paper", "IV-A"),
-        "link_delay_ns": Given(500, "ours", "a short cable and two NICs"),
-        "dma_latency_ns": Given(
-            2700,
-            "fitted",
-            "Stream halves Open-MX's interrupts in a stream of 0 B (IV-C2)",
-            ("IC-12",),
-        ),
-        "dma_bytes_per_second": Given(0, "ours", "a frame is written while it comes in"),
-        "tx_gap_ns": Given(
-            1970, "fitted", "490 k messages of 0 B per second (table I)", ("IC-9", "IC-14", "IC-18")
-        ),
-        "tx_gap_jitter": Given(0.5, "ours", "how evenly a host sends"),
-        "rx_timer": Given(
-            "free-running",
-            "derived",
-            "the ping-pong's 75 us (IV-B3): a timer that the first packet starts would give the 10 "
-            "us of the message itself on top",
-            ("IC-6",),
-        ),
-    },
-    model={
-        "host_topology": Given("package:2 l2:2 core:2 pu:1", "paper", "multiqueue, figure 4"),
-        "copy_bytes_per_second": Given(
-            2_380_000_000,
-            "derived",
-            "719 MiB/s with copies by the CPU, 1056 without (multiqueue, table I)",
-            ("MQ-3",),
-        ),
-        "line_cache_ns": Given(
-            6, "public", "14 cycles of 2.33 GHz to the L2 cache of a Xeon E5345 (CPU-Z)"
-        ),
-        "line_package_ns": Given(
-            120,
-            "public",
-            "280 cycles to memory (as above): dies of a package meet at the front-side bus",
-        ),
-        "line_system_ns": Given(120, "public", "as line_package_ns"),
-        "interrupt_exit_ns": Given(
-            1620,
-            "derived",
-            "10.96 us with interrupt and process on one core, 9.34 on two that share a cache "
-            "(multiqueue, table I)",
-            ("MQ-1",),
-        ),
-        "idle_exit_ns": Given(
-            6500,
-            "derived",
-            "15 to 20 us where an idle core takes the interrupt, 11 where none is (multiqueue, "
-            "4.3)",
-            ("MQ-4",),
-        ),
-    },
-)
-
-SHRIMP_1996 = Platform(
-    name="shrimp-1996",
-    title="DEC 560ST PCs, 60 MHz Pentium, Linux, SHRIMP NIC, Paragon backplane (waiting, 2.1)",
-    costs={
-        "interrupt_to_handler": PlatformCost(
-            100_000,
-            "derived",
-            "T_block of 300 us: two context switches and this (3.2, footnote 2)",
-            ("WC-4",),
-        ),
-        "context_switch": PlatformCost(
-            100_000,
-            "derived",
-            "one run of the kernel's scheduler; a block has two (as above)",
-            ("WC-4",),
-        ),
-        "notification_handler": PlatformCost(
-            160_000,
-            "fitted",
-            "36 % above block with five pairs (figure 3): 162 us in each of five messages that "
-            "take 2250; the paper says 10 us at least (3.1)",
-            ("WC-3", "WC-4"),
-        ),
-    },
-    nic={
-        "link_bits_per_second": Given(
-            1_600_000_000, "ours", "the backplane is far faster than what follows it"
-        ),
-        "link_delay_ns": Given(1000, "ours", "as link_bits_per_second"),
-        "dma_bytes_per_second": Given(
-            23_000_000,
-            "ours",
-            "the EISA bus of the receiver limits updates; the paper does not say how fast",
-        ),
-    },
-    host={
-        "time_slice_ns": Given(
-            100_000_000,
-            "ours",
-            "Linux of that time let a process compute for 200 ms; no kernel of today gives more",
-        )
-    },
-    dilation=1.0,
-    dilation_source="what ranks compute between messages is not dilated, and its ratio to T_block "
-    "is what the paper's figures are about",
-)
-
-PLATFORMS = {platform.name: platform for platform in (MYRI10G_2009, SHRIMP_1996)}
+def platform_of(parameters: PointParameters) -> Platform | None:
+    """The platform that a point emulates: one of PLATFORMS, one of the user's own, or None."""
+    wanted = parameters.platform.profile
+    return wanted if isinstance(wanted, Platform) else PLATFORMS.get(wanted)
 
 
 def proposed_dilation(platform: Platform, costs: Costs) -> float:
@@ -244,7 +71,7 @@ def proposed_dilation(platform: Platform, costs: Costs) -> float:
             f"platform {platform.name} needs a dilation, and this machine's {name} is not known: "
             f"{reason}; give one with --set time_dilation=6"
         )
-    wished = MARGIN * float(ours["median"]) / platform.costs[name].ns
+    wished = MARGIN * float(ours["median"]) / float(platform.costs[name].value)
     return max(1.0, math.ceil(wished / STEP) * STEP)
 
 
@@ -267,7 +94,7 @@ def host_costs(platform: Platform, costs: Costs, dilation: float) -> dict[str, i
     for name, cost in platform.costs.items():
         charge = CHARGES[name]
         ours = 0.0 if charge.whole else float(costs.get(name, {}).get("median", 0.0))
-        charged[charge.parameter] = max(0, round(dilation * cost.ns - ours))
+        charged[charge.parameter] = max(0, round(dilation * cost.value - ours))
     return charged
 
 
@@ -288,8 +115,7 @@ def emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
 
     They are needed for a platform only. What a scenario sets itself overrides the profile.
     """
-    wanted = parameters.platform
-    platform = PLATFORMS.get(wanted.profile)
+    wanted, platform = parameters.platform, platform_of(parameters)
     nic, host = parameters.nic, parameters.host
     mx, wait, model = parameters.mx, parameters.wait, parameters.model
     dilation = 1.0 if wanted.time_dilation == "auto" else float(wanted.time_dilation)
@@ -301,28 +127,27 @@ def emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
             # Simulated hosts cost nothing of their own, and have CPUs enough.
             if any(cost.get("median") for cost in costs.values()):
                 dilation *= ranks_per_cpu(parameters)
-        nic = _with_defaults(nic, _values(platform.nic))
-        host = _with_defaults(host, _values(platform.host))
         charged = host_costs(platform, costs, dilation)
-        host, mx = _with_defaults(host, charged), _with_defaults(mx, charged)
+        nic = _with_defaults(nic, _values(NicParameters, platform.nic, dilation))
+        host = _with_defaults(host, _values(HostParameters, platform.host, dilation) | charged)
+        mx = _with_defaults(mx, _values(MxParameters, platform.mx, dilation) | charged)
         wait = _with_defaults(wait, charged)
-        model = _with_defaults(model, _dilated_values(platform.model, dilation))
+        model = _with_defaults(model, _values(HostModelParameters, platform.model, dilation))
     return Emulated(
         _dilated_nic(nic, dilation), _dilated(host, dilation), mx, wait, model, dilation
     )
 
 
-def _values(given: Mapping[str, Given]) -> dict[str, Any]:
-    return {name: each.value for name, each in given.items()}
-
-
-def _dilated_values(given: Mapping[str, Given], dilation: float) -> dict[str, Any]:
-    """The values of a host model, as host_costs() has those that every engine charges."""
-    values = _values(given)
+def _values(group: type[Declared], entries: Mapping[str, Entry], dilation: float) -> dict[str, Any]:
+    """What a platform gives of a group; costs and rates of the host dilated, as host_costs() has
+    those that every engine charges. Times of the hardware are dilated with those of a scenario.
+    """
+    values = {name: each.value for name, each in entries.items()}
     for name, value in values.items():
-        if name.endswith("_ns"):
+        marks = group.model_fields[name].metadata
+        if HOST_COST in marks:
             values[name] = round(value * dilation)
-        elif name.endswith("_per_second"):
+        elif HOST_RATE in marks:
             values[name] = round(value / dilation)
     return values
 

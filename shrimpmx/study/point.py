@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Self
 
 from pydantic import ValidationError, model_validator
@@ -21,7 +22,7 @@ from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.names import GROUPS, PARAMETER_NAMES, SHOWN_NAMES
 from shrimpmx.settings.nic import NicParameters
-from shrimpmx.settings.platform import PlatformParameters
+from shrimpmx.settings.platform import Platform, PlatformParameters
 from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.settings.workload import SIZE_IN_ARGUMENTS, WorkloadParameters
@@ -211,10 +212,14 @@ class Point:
 
 
 def parameters_of(
-    chosen: Mapping[str, Any], policies: Collection[str] = (), waits: Collection[str] = ()
+    chosen: Mapping[str, Any],
+    policies: Collection[str] = (),
+    waits: Collection[str] = (),
+    platforms: Mapping[str, Platform] = MappingProxyType({}),
 ) -> tuple[PointParameters, str, str]:
     """The parameters that names and values give, and the names of a user's own policy and strategy
-    among them. InputError, in one sentence, at the first value that cannot be used.
+    among them; `platforms` are a user's own by name. InputError, in one sentence, at the first
+    value that cannot be used.
     """
     grouped: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
     policy = wait = ""
@@ -226,14 +231,15 @@ def parameters_of(
         if field == "strategy" and isinstance(value, str) and value in waits:
             wait = value
             continue
-        grouped[group][field] = value
+        own = field == "profile" and isinstance(value, str) and value in platforms
+        grouped[group][field] = platforms[value] if own else value
     try:
         models = {group: GROUPS[group](**values) for group, values in grouped.items()}
         return PointParameters.model_validate(models), policy, wait
     except ValidationError as error:
         extra = {"coalescing": tuple(policies), "strategy": tuple(waits)}
         sentence = validation_sentence(error, extra, SHOWN_NAMES)
-        own = {"coalescing": "policies", "wait": "waits"}.get(sentence.partition(" must be ")[0])
-        if own and "did you mean" not in sentence:
-            sentence += f"; one of your own needs its name in {own}"
+        names = {"coalescing": "policies", "wait": "waits"}.get(sentence.partition(" must be ")[0])
+        if names and "did you mean" not in sentence:
+            sentence += f"; one of your own needs its name in {names}"
         raise InputError(sentence) from error

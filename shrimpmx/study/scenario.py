@@ -13,6 +13,7 @@ import random
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Any, Self, get_args
 
 from pydantic import (
@@ -46,6 +47,7 @@ from shrimpmx.settings.names import (
     own_name,
     parameter_name,
 )
+from shrimpmx.settings.platform import Platform
 from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.settings.strategies import (
     COALESCING_NAMES,
@@ -53,6 +55,7 @@ from shrimpmx.settings.strategies import (
     PAPER_WAIT_NAMES,
     WAIT_NAMES,
 )
+from shrimpmx.study.platform_files import own_platforms
 from shrimpmx.study.point import Point, PointParameters, parameters_of
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
@@ -123,7 +126,8 @@ class Scenario(Declared):
     `policies` and `waits` are a user's own coalescing policies and waiting strategies by name (see
     docs/scenarios.md). `rows` and `columns` are the axes of the printed table. `sections` are
     printed behind the tables (report/sections.py). `code` has the digests of the file that was
-    loaded and of its modules (own_code.py).
+    loaded and of its modules (own_code.py), `platforms` the user's own by file, as settings name
+    them.
     """
 
     name: Annotated[str, AfterValidator(_can_be_a_path)]
@@ -147,6 +151,7 @@ class Scenario(Declared):
     sections: tuple[str, ...] = ()
     timelines: tuple[Named, ...] = ()
     code: dict[str, str] = Field(default_factory=dict)
+    platforms: dict[str, Platform] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> Self:
@@ -208,10 +213,16 @@ class Scenario(Declared):
                 "section 'interrupts' needs workload 'anatomy', which counts message by message"
             )
 
-    def changed(self, settings: Iterable[str]) -> Scenario:
-        """This scenario with `key=value` settings of the command line applied."""
+    def changed(
+        self, settings: Iterable[str], platforms: Mapping[str, Platform] = MappingProxyType({})
+    ) -> Scenario:
+        """This scenario with `key=value` settings of the command line applied, and with the
+        platforms whose files it names: as they are known, by file, or read now.
+        """
         given = assigned(settings, self.parameters, self.sweep)
         keep = {name: getattr(self, name) for name in Scenario.model_fields}
+        named = (given.parameters.get("platform"), *given.sweep.get("platform", ()))
+        keep["platforms"] = own_platforms(named, {**self.platforms, **platforms})
         # What the user sets holds for every point.
         keep["adjusted"] = tuple(
             (place, {n: v for n, v in changes.items() if n not in given.names})
@@ -250,7 +261,7 @@ class Scenario(Declared):
                 Point(
                     len(points),
                     {n: _plain(value) for n, value in shown.items() if n not in self._unshown},
-                    *parameters_of(chosen, self.policies, self.waits),
+                    *parameters_of(chosen, self.policies, self.waits, self.platforms),
                 )
             )
         if not points:

@@ -26,6 +26,7 @@ from shrimpmx.results.sameness import check_code
 from shrimpmx.settings.assignments import is_deadline
 from shrimpmx.study.measuring import RETRIES, Executor, Measuring, Prober
 from shrimpmx.study.own_code import code_of, code_of_programs
+from shrimpmx.study.platform_files import platforms_to_keep
 from shrimpmx.study.point import Point
 from shrimpmx.study.run_data import RunData, merged
 from shrimpmx.study.scenario import RunPlan, Scenario, plan_runs
@@ -283,6 +284,7 @@ class Sweep:
             "seed": self.seed,
             "parameters": base,
             **self.made_with,
+            **platforms_to_keep(self.scenario.platforms),
             "adjusted": self._adjusted(),
             "code": self._code,
             "environment": (self.environment or environment)(),

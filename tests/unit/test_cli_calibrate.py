@@ -13,7 +13,7 @@ from support.cli import assert_refused
 from shrimpmx.bench import calibration
 from shrimpmx.cli import main
 from shrimpmx.commands import calibrate as calibrate_command
-from shrimpmx.study.platform import Platform, PlatformCost
+from shrimpmx.settings.platform import Entry, Platform
 
 
 @pytest.fixture(autouse=True)
@@ -73,11 +73,11 @@ def test_calibrate_tells_what_a_platform_takes_here(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     costs = {
-        "interrupt_to_handler": PlatformCost(4000, "fitted", "so many [a]"),
-        "handler_per_packet": PlatformCost(800, "paper", "p. 1"),
-        "rank_event": PlatformCost(1000, "derived", "p. 2"),
+        "interrupt_to_handler": Entry(value=4000, origin="fitted", source="so many [a]"),
+        "handler_per_packet": Entry(value=800, origin="paper", source="p. 1"),
+        "rank_event": Entry(value=1000, origin="derived", source="p. 2"),
     }
-    toy = Platform("toy", "a toy", costs)
+    toy = Platform(name="toy", title="a toy", costs=costs)
     monkeypatch.setattr(calibrate_command, "PLATFORMS", {"toy": toy})
     assert main(["calibrate", "--json", "c.json"]) == 0
     # Four times 5.05 us is 5.05 of the toy's 4 us, rounded up 5.5.
@@ -98,11 +98,13 @@ def test_calibrate_says_why_a_platform_has_a_dilation_of_its_own(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     costs = {
-        "interrupt_to_handler": PlatformCost(100_000, "derived", "p. 1"),
-        "context_switch": PlatformCost(100_000, "derived", "p. 2"),
-        "notification_handler": PlatformCost(160_000, "fitted", "p. 3"),
+        "interrupt_to_handler": Entry(value=100_000, origin="derived", source="p. 1"),
+        "context_switch": Entry(value=100_000, origin="derived", source="p. 2"),
+        "notification_handler": Entry(value=160_000, origin="fitted", source="p. 3"),
     }
-    toy = Platform("toy", "a toy", costs, dilation=1.0, dilation_source="it computes")
+    toy = Platform(
+        name="toy", title="a toy", costs=costs, dilation=1.0, dilation_source="it computes"
+    )
     monkeypatch.setattr(calibrate_command, "PLATFORMS", {"toy": toy})
     assert main(["calibrate", "--json", "c.json"]) == 0
     # A switch takes 5.05 us here.
