@@ -32,6 +32,18 @@ class HostModelParameters(Declared):
         description="so much less CPU time a waking process must have had than the one that runs "
         "to take its CPU at once, ns (as slice_ns)",
     )
+    switch_ns: HostCost = Field(
+        0, description="a core goes from one process to another, or begins one, ns (ours)"
+    )
+    wake_ns: HostCost = Field(
+        0, description="from waking a process on another core until that core begins it, ns (ours)"
+    )
+    wake_call_ns: HostCost = Field(
+        0, description="the call that wakes a process, of the core that makes it, ns (ours)"
+    )
+    sleep_call_ns: HostCost = Field(
+        0, description="the call by which a process sleeps, until its core is free, ns (ours)"
+    )
     copy_bytes_per_second: HostRate = Field(
         0, description="rate at which a core copies what it receives; 0: in no time (ours)"
     )

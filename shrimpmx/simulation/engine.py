@@ -19,6 +19,7 @@ from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.hosts import seats_of
 from shrimpmx.simulation.machines import Machines, all_of
 from shrimpmx.simulation.memory import PrivateMemory
+from shrimpmx.simulation.one_machine import OneMachine
 from shrimpmx.simulation.programs import run_programs
 from shrimpmx.simulation.rank import SimulatedRank
 
@@ -27,18 +28,24 @@ class Simulated(Engine):
     """An Engine: agents, library and workloads as they are, on hosts that a spec's `model` has.
 
     What takes time is what the parameters of host, NIC and waiting say, and the model. A run gives
-    the same figures each time and on every machine.
+    the same figures each time and on every machine. With `one` machine, runs are placed there as
+    real ones are.
     """
 
     name = "simulated"
     is_real = False
+
+    def __init__(self, one: OneMachine | None = None) -> None:
+        self._one = one
 
     def cpus(self) -> int | None:
         """As many as a run needs."""
         return None
 
     def place(self, spec: ClusterSpec) -> Placement:
-        """Each emulated core and each NIC has a CPU of its own."""
+        """Each emulated core and each NIC has a CPU of its own, if not all are on one machine."""
+        if self._one is not None:
+            return place(spec, self._one.topology, self._one.realtime)
         seats = seats_of(spec)
         return place(spec, seats.topology, (True, ""), (True, ""), seats=seats)
 
@@ -51,7 +58,7 @@ class Simulated(Engine):
             return run_programs(spec, placement)
         memory = PrivateMemory(spec, placement, RunIdentity.of_this_process(), Path(os.devnull))
         try:
-            made = _Run(spec, placement, memory)
+            made = _Run(spec, placement, memory, self._one)
             try:
                 return made.run()
             finally:
@@ -95,9 +102,15 @@ def _signals(spec: ClusterSpec, number: int) -> bool:
 class _Run:
     """One run of workloads, in this process."""
 
-    def __init__(self, spec: ClusterSpec, placement: Placement, memory: PrivateMemory) -> None:
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        placement: Placement,
+        memory: PrivateMemory,
+        one: OneMachine | None,
+    ) -> None:
         self.spec, self.placement, self.memory = spec, placement, memory
-        self.machines = Machines(spec, placement, memory)
+        self.machines = Machines(spec, placement, memory, one)
         self.world = self.machines.world
         self.ranks = self._make_ranks()
         self.machines.add_company()

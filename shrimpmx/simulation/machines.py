@@ -16,6 +16,7 @@ from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.prices import Prices
 from shrimpmx.simulation.host import SimulatedHost
+from shrimpmx.simulation.one_machine import OneMachine, driving, is_process
 from shrimpmx.simulation.schedulers import schedulers_of
 from shrimpmx.simulation.world import Task, World
 
@@ -30,31 +31,53 @@ COMPUTING = ("hog", "spinner")
 
 
 class Machines:
-    """The `world` of a run with its agents; add() puts ranks there, add_company() hogs."""
+    """The `world` of a run with its agents; add() puts ranks there, add_company() hogs.
 
-    def __init__(self, spec: ClusterSpec, placement: Placement, memory: RunMemory) -> None:
-        self._placement, self._control = placement, memory.control
+    On `one` machine, processes that drive agents are tasks too, and all nodes are one.
+    """
+
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        placement: Placement,
+        memory: RunMemory,
+        one: OneMachine | None = None,
+    ) -> None:
+        self._spec, self._placement, self._control = spec, placement, memory.control
+        self._one = one
         self._numbers = {agent.name: each for each, (agent, _) in enumerate(placement.agents())}
         agents: list[tuple[Agent, int, int | None]] = []
         self._process_of: list[str] = []  # of each agent, its process
-        for plan in placement.processes:
+        driven: list[tuple[int, list[Agent]]] = []  # by tasks
+        for index, plan in enumerate(placement.processes):
             if plan.role not in ("rank", *COMPUTING):
                 cpu = None if plan.role in HARDWARE else plan.cpu
                 made = make_agents(spec, placement, plan, memory)
+                if one is not None and is_process(placement, plan):
+                    driven.append((index, made))
+                    continue
                 self._process_of += [plan.name] * len(made)
                 agents += [
-                    (agent, wanted.node, cpu)
+                    (agent, self._node(wanted.node), cpu)
                     for agent, wanted in zip(made, _machines(spec, plan), strict=True)
                 ]
         self.model = model = _model_of(spec)
-        for agent, node, _ in agents:
+        handlers = [each for each, _, _ in agents] + [each for _, some in driven for each in some]
+        for agent in handlers:
             if isinstance(agent, InterruptAgent):
-                lines_ns = line_costs(spec, placement, node)
+                lines_ns = line_costs(spec, placement, agent.node.index)
                 agent.use_prices(Prices(lines_ns, model.copy_bytes_per_second))
         deadline_ns = round(spec.deadline_s * 1e9)
-        schedulers = schedulers_of(spec.host, model)
-        nodes = spec.nodes + len(spec.nic.switches(spec.nodes))
+        schedulers = schedulers_of(spec.host, model) if one is None else one.schedulers(spec)
+        nodes = 1 if one else spec.nodes + len(spec.nic.switches(spec.nodes))
         self.world = World(memory.control, agents, model, schedulers, deadline_ns, nodes)
+        for index, made in driven:
+            assert one is not None
+            plan = placement.processes[index]
+            self.add(plan, driving(spec, plan, index, made, one, memory.control))
+
+    def _node(self, node: int) -> int:
+        return node if self._one is None else 0
 
     def add_company(self) -> None:
         """The processes that only compute."""
@@ -69,10 +92,11 @@ class Machines:
             plan.name,
             plan.cpu,
             work,
-            plan.agents[0].node,
+            self._node(plan.agents[0].node),
             nice=plan.niceness,
             policy="idle" if plan.idle_class else "normal",
             gang=RANKS_GANG if plan.role == "rank" else -1,
+            realtime=plan.realtime if self._one is not None else 0,
         )
 
     def _hog(self, agent: str, runner: int) -> Callable[[SimulatedHost], None]:

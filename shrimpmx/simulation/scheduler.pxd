@@ -14,6 +14,7 @@ cdef enum Policy:
 # the others count, its scheduler says.
 cdef class Schedulable(CpuUser):
     cdef readonly int nice, gang
+    cdef readonly int realtime       # its priority as a real-time task; 0: it is none
     cdef Policy policy
     cdef double weight               # of `nice` and `policy`; 1 is that of nice 0
     cdef double had_ns               # fair, eevdf: CPU time so far, by its weight

@@ -6,7 +6,10 @@ WEIGHTS: tuple[int, ...]
 class Schedulable(CpuUser):
     nice: int
     gang: int
-    def __init__(self, nice: int = 0, policy: str = "normal", gang: int = -1) -> None: ...
+    realtime: int
+    def __init__(
+        self, nice: int = 0, policy: str = "normal", gang: int = -1, realtime: int = 0
+    ) -> None: ...
 
 class Scheduler:
     waiting: list[Schedulable]

@@ -26,15 +26,18 @@ cdef class Schedulable(CpuUser):
     """What takes turns on a CPU.
 
     `nice` is -20 to 19. A batch task preempts none when it wakes, an idle one gives way to all
-    others. `gang`: those of one number want to run at once; -1: it is alone.
+    others. `gang`: those of one number want to run at once; -1: it is alone. `realtime`: the
+    priority of a real-time task, 1 to 99, 0 of all others.
     """
 
-    def __init__(self, int nice=0, policy="normal", int gang=-1):
+    def __init__(self, int nice=0, policy="normal", int gang=-1, int realtime=0):
         if not -20 <= nice <= 19:
             raise InputError(f"a nice value is -20 to 19, not {nice}")
         if policy not in POLICIES:
             raise InputError(f"a task is {', '.join(POLICIES)}, not {policy!r}")
-        self.nice, self.gang = nice, gang
+        if not 0 <= realtime <= 99:
+            raise InputError(f"a real-time priority is 1 to 99, not {realtime}")
+        self.nice, self.gang, self.realtime = nice, gang, realtime
         self.policy = POLICIES.index(policy)
         self.weight = (
             IDLE_WEIGHT if self.policy == IDLE else <double>WEIGHTS[nice + 20]) / NICE_0_WEIGHT

@@ -37,7 +37,8 @@ cdef class Task(Schedulable):
 
     Its state is what it waits for. `left_ns` of CPU time are missing until it has computed, or may
     look again, which it does every `period_ns`; it `offers` its CPU to others then. `until_ns` ends
-    a poll or a sleep. `used_ns`: CPU time so far.
+    a poll or a sleep. One that was woken from another CPU begins there at `comes_ns`. `used_ns`:
+    CPU time so far.
     """
 
     cdef readonly str name
@@ -47,6 +48,7 @@ cdef class Task(Schedulable):
     cdef State status
     cdef bint offers
     cdef int64_t left_ns, until_ns, period_ns
+    cdef int64_t comes_ns            # NEVER_NS: nothing has woken it
     cdef uint32_t index, node        # in the world's list; where it is
     cdef Task next_here              # another one of its node
     cdef uint64_t *news              # how much has happened on its node
@@ -57,14 +59,15 @@ cdef class Task(Schedulable):
     cdef World world
 
     def __init__(self, World world not None, str name not None, uint32_t cpu, work,
-                 uint32_t node, nice, policy, gang):
-        Schedulable.__init__(self, nice, policy, gang)
+                 uint32_t node, nice, policy, gang, realtime):
+        Schedulable.__init__(self, nice, policy, gang, realtime)
         if node >= world.agents.nodes:
             raise IndexError(f"no node {node}; there are {world.agents.nodes}")
         self.world = world
         self.node = node
         self.news = &world.agents.news[node]
         self.name = name
+        self.comes_ns = NEVER_NS
         self.cpu = world.cpu(cpu)
         self.host = SimulatedHost(world.control, self)
         self.coroutine = self.waits = greenlet(lambda: work(self.host), world.loop)
@@ -136,6 +139,7 @@ cdef class Task(Schedulable):
         cdef State before = self.status
         cdef uint64_t deeds
         self.status = RUNNABLE
+        self.world.acts = self.cpu
         self.waits.switch()
         if self.coroutine.dead:
             self.status = ENDED
@@ -163,6 +167,7 @@ cdef class Cpu(HandlerCpu):
     cdef Scheduler scheduler
     cdef int64_t since_ns, handling_until_ns
     cdef int64_t left_ns             # when its last task left it
+    cdef Task last                   # the one whose state it holds; None: it was idle
 
     def __init__(self, World world not None, Scheduler scheduler not None):
         self.world = world
@@ -230,6 +235,11 @@ cdef class Cpu(HandlerCpu):
         if scheduler.running is None:
             scheduler.dispatch(now_ns)
             self.since_ns = now_ns
+        if scheduler.running is not self.last:
+            self.last = <Task>scheduler.running
+            if self.world.switch_ns > 0:
+                self.handle(now_ns, now_ns + self.world.switch_ns)
+                return False
         return self._go_on(<Task>scheduler.running, now_ns)
 
     cdef int _go_on(self, Task task, int64_t now_ns) except -1:
@@ -254,6 +264,9 @@ cdef class Cpu(HandlerCpu):
         if self.scheduler.running is task and task.status in (ASLEEP, ENDED):
             self.scheduler.leave()
             self.left_ns = now_ns
+            if not self.scheduler.waiting:
+                self.last = None
+            self.handle(now_ns, now_ns + self.world.sleep_call_ns)
         return True
 
     cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept:
@@ -309,7 +322,9 @@ cdef class World:
     cdef Agenda cpu_turns, task_turns
     cdef list tasks_of_node          # the first one, by node
     cdef bint closed
+    cdef Cpu acts                    # whose task has just run; None: agents have
     cdef int64_t poll_ns, yield_ns, interrupt_exit_ns, idle_exit_ns, idle_after_ns, deadline_ns
+    cdef int64_t switch_ns, wake_ns, wake_call_ns, sleep_call_ns
 
     def __cinit__(self, Control control not None, agents, model, scheduler, int64_t deadline_ns,
                   uint32_t nodes=1):
@@ -322,6 +337,8 @@ cdef class World:
         self.poll_ns, self.yield_ns = model.poll_ns, model.yield_ns
         self.interrupt_exit_ns = model.interrupt_exit_ns
         self.idle_exit_ns, self.idle_after_ns = model.idle_exit_ns, model.idle_after_ns
+        self.switch_ns, self.wake_ns = model.switch_ns, model.wake_ns
+        self.wake_call_ns, self.sleep_call_ns = model.wake_call_ns, model.sleep_call_ns
         self.deadline_ns = deadline_ns
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
         self.tasks_of_node = [None] * nodes
@@ -339,9 +356,9 @@ cdef class World:
         return found
 
     def add(self, name, uint32_t cpu, work, uint32_t node=0, int nice=0, policy="normal",
-            int gang=-1) -> Task:
+            int gang=-1, int realtime=0) -> Task:
         """A task that does `work`, a function of its Host, and takes turns as a Schedulable."""
-        cdef Task task = Task(self, name, cpu, work, node, nice, policy, gang)
+        cdef Task task = Task(self, name, cpu, work, node, nice, policy, gang, realtime)
         task.index = <uint32_t>self.task_turns.add_one()
         task.next_here = self.tasks_of_node[node]
         self.tasks_of_node[node] = task
@@ -387,6 +404,7 @@ cdef class World:
 
     cdef int _act(self) except -1:
         """Let agents do what there is to do, then a task on each CPU; whether one has run."""
+        self.acts = None
         self.agents.step(self.now_ns())
         self._tell_tasks()
         self._wake()
@@ -403,7 +421,7 @@ cdef class World:
             while task is not None:
                 if task.status == ASLEEP:
                     if task.host.is_roused() or task.host.is_notified():
-                        self.task_turns.mark(task.index)
+                        self._rouse(task)
                 else:
                     if task.host.is_notified():
                         task.cpu.interrupt(task, self.now_ns())
@@ -411,6 +429,21 @@ cdef class World:
                         self.cpu_turns.mark(task.cpu.index)
                 task = task.next_here
             node = self.agents.noted.take_from(<uint32_t>node + 1)
+        return 0
+
+    cdef int _rouse(self, Task task) except -1:
+        """Something wakes a task: the CPU that acts makes the call, and the task's own learns of it
+        later if that is another one. A handler that is no task makes no call."""
+        cdef int64_t now_ns = self.now_ns()
+        cdef bint is_here = self.acts is task.cpu
+        if task.comes_ns == NEVER_NS:
+            if self.acts is None:
+                is_here = task.cpu.handling_until_ns >= now_ns
+            else:
+                self.acts.handle(
+                    now_ns, max(now_ns, self.acts.handling_until_ns) + self.wake_call_ns)
+            task.comes_ns = now_ns if is_here else now_ns + self.wake_ns
+        self.task_turns.mark(task.index)
         return 0
 
     cdef int _wake(self) except -1:
@@ -422,7 +455,10 @@ cdef class World:
             if index < 0:
                 return 0
             task = self.tasks[index]
-            if task.status == ASLEEP:
+            if task.status == ASLEEP and now_ns < task.comes_ns < NEVER_NS:
+                self.task_turns.set_due(task.index, task.comes_ns)
+            elif task.status == ASLEEP:
+                task.comes_ns = NEVER_NS
                 self.task_turns.set_due(task.index, NEVER_NS)
                 task.status = RUNNABLE
                 task.cpu.take(task, now_ns)

@@ -17,6 +17,7 @@ cdef struct RunnerState:
     bint keeps_waiting       # an agent has given work to a process on the same CPU
     bint wants_demotion      # an agent does not catch up
     bint failed              # an agent's step raised
+    int64_t work_ns          # what each thing that an agent does takes beside its own time
 
 
 cdef class Runner:

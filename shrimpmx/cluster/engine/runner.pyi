@@ -7,6 +7,11 @@ class Runner:
     early_wake_ns: int
     realtime: int
     def __init__(
-        self, agents: list[Agent], waiter: Waiter, early_wake_ns: int = ..., realtime: int = 0
+        self,
+        agents: list[Agent],
+        waiter: Waiter,
+        early_wake_ns: int = ...,
+        realtime: int = 0,
+        work_ns: int = 0,
     ) -> None: ...
     def run(self) -> None: ...

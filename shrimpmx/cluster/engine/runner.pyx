@@ -53,6 +53,8 @@ cdef int one_pass(RunnerState *state) noexcept nogil:
     for index in range(state.agents_count):
         done += step_agent(state, state.agents[index], now_ns, &due_ns)
     state.due_ns = due_ns
+    if done > 0 and state.work_ns > 0:
+        (<Host>state.host).charge(done * state.work_ns)
     return done
 
 
@@ -82,11 +84,12 @@ cdef class Runner:
 
     `waiter`: how the process waits, and its record; `early_wake_ns`: how long before a due
     time a sleep ends (the rest is spun, since timers are late); `realtime`: the FIFO priority
-    that the process holds, 0 if none, to return to after a demotion.
+    that the process holds, 0 if none, to return to after a demotion. `work_ns`: what each thing
+    that an agent does takes in a simulation, where its own code takes no time.
     """
 
     def __cinit__(self, list agents not None, Waiter waiter not None,
-                  early_wake_ns: int = EARLY_WAKE_NS, realtime: int = 0):
+                  early_wake_ns: int = EARLY_WAKE_NS, realtime: int = 0, work_ns: int = 0):
         self.state.agents = <void **>calloc(max(1, len(agents)), sizeof(void *))
         if self.state.agents == NULL:
             raise MemoryError
@@ -94,6 +97,7 @@ cdef class Runner:
         self.waiter = waiter
         self.early_wake_ns = early_wake_ns
         self.realtime = realtime
+        self.state.work_ns = work_ns
         self.state.host = <void *>waiter.host
         for agent in self.agents:
             self._add(agent)
@@ -195,7 +199,8 @@ cdef class Runner:
         """A handler that never catches up gives way to the ranks, as Linux moves to ksoftirqd."""
         cdef bint wanted = self.state.wants_demotion
         cdef sched_param parameters
-        if wanted == self.demoted:
+        # A simulated one keeps its priority.
+        if wanted == self.demoted or self.state.work_ns > 0:
             return
         self.demoted = wanted
         parameters.sched_priority = 0 if wanted else self.realtime

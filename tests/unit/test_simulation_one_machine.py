@@ -1,0 +1,134 @@
+"""Runs as real ones on a machine of few CPUs: real-time tasks, wake-ups, switches, and counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.memory import make_control
+
+from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
+from shrimpmx.errors import InputError
+from shrimpmx.settings.model import HostModelParameters
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.simulation.engine import Simulated
+from shrimpmx.simulation.fair import FairScheduler
+from shrimpmx.simulation.host import SimulatedHost
+from shrimpmx.simulation.one_machine import OneMachine
+from shrimpmx.simulation.realtime import RealtimeScheduler
+from shrimpmx.simulation.world import World
+
+COSTS = {"switch_ns": 1000, "wake_ns": 4000, "wake_call_ns": 700, "sleep_call_ns": 300}
+TWO_CPUS = OneMachine(Topology.from_synthetic("package:1 l3:1 core:2 pu:1"), nic_work_ns=50)
+MESSAGES = 20
+
+
+def world_of(**costs: int) -> World:
+    model = HostModelParameters(poll_ns=10, yield_ns=100, slice_ns=100_000, **costs)
+    return World(
+        make_control(["one"], []),
+        [],
+        model,
+        lambda _cpu: RealtimeScheduler(FairScheduler(100_000, 500)),
+        10**12,
+    )
+
+
+def ended_at(world: World, **works: tuple[int, int, list[tuple[str, int]]]) -> dict[str, int]:
+    """When each task has ended, ns. A task is its CPU, its priority, and what it does in turn."""
+    ends: dict[str, int] = {}
+
+    def life(name: str, acts: list[tuple[str, int]]) -> Any:
+        def live(host: SimulatedHost) -> None:
+            for act, duration_ns in acts:
+                getattr(host, act)(duration_ns)
+            ends[name] = host.now_ns()
+
+        return live
+
+    for name, (cpu, realtime, acts) in works.items():
+        world.add(name, cpu, life(name, acts), realtime=realtime)
+    world.run(lambda: len(ends) == len(works))
+    return ends
+
+
+def test_a_real_time_task_takes_the_cpu_when_it_wakes_and_keeps_it() -> None:
+    found = ended_at(
+        world_of(),
+        rank=(0, 0, [("burn", 10_000)]),
+        handler=(0, 50, [("sleep", 2_000), ("burn", 5_000)]),
+        nic=(0, 80, [("sleep", 3_000), ("burn", 1_000)]),
+        other=(0, 50, [("sleep", 2_500), ("burn", 100)]),
+    )
+    assert found == {"nic": 4_000, "handler": 8_000, "other": 8_100, "rank": 16_100}
+
+
+def test_a_change_of_tasks_and_a_sleep_take_the_cpu_time() -> None:
+    found = ended_at(
+        world_of(switch_ns=1000, sleep_call_ns=300),
+        one=(0, 50, [("burn", 5_000), ("sleep", 100_000), ("burn", 100)]),
+        two=(0, 0, [("burn", 7_000)]),
+    )
+    # One begins (1 us), computes, sleeps (0.3 us); two begins (1 us) and computes.
+    assert found["two"] == 1_000 + 5_000 + 300 + 1_000 + 7_000
+    assert found["one"] == 106_000 + 1_000 + 100
+
+
+def test_priorities_are_those_of_the_kernel() -> None:
+    with pytest.raises(InputError, match="1 to 99, not 100"):
+        world_of().add("one", 0, lambda host: None, realtime=100)
+
+
+def pingpong(wait: str, engine: Simulated, coalescing: str = "disabled", **model: int) -> Any:
+    options = {"size_bytes": 0, "iterations": MESSAGES, "warmup": 0}
+    spec = ClusterSpec(
+        ranks=tuple(RankSpec(node, "pingpong", options=options) for node in range(2)),
+        nic=NicParameters(coalescing=coalescing),
+        wait=WaitParameters(strategy=wait),
+        model=HostModelParameters(**model),
+    )
+    return engine.run(spec)
+
+
+@pytest.mark.parametrize("wait", ["spin", "block"])
+def test_nics_that_share_a_cpu_with_ranks_wake_up_and_count_as_hardware_does(wait: str) -> None:
+    shared = pingpong(wait, Simulated(TWO_CPUS), **COSTS)
+    alone = pingpong(wait, Simulated())
+    assert shared.placement.nic_cpus == (0,)
+    assert not shared.placement.nic_alone
+    for agent in ("node0.irq0", "node1.irq0"):
+        packets = [each.counters[agent]["recv_packets"] for each in (shared, alone)]
+        assert packets[0] == pytest.approx(packets[1], abs=1)  # the last acknowledgement
+        assert shared.accounts[agent]["blocks"] > 0
+    assert shared.accounts["nic"]["blocks"] > 0
+    # A message wakes the NIC, the NIC the handler.
+    half_ns = shared.samples["rank0"]["half_round_trip_ns"]
+    assert (half_ns >= alone.samples["rank0"]["half_round_trip_ns"].min() + 2000).all()
+
+
+def test_a_wake_up_across_cpus_takes_what_the_machine_takes() -> None:
+    """Of two messages there and back one wake-up of a handler, and one of the NIC, is across."""
+    times = [pingpong("spin", Simulated(TWO_CPUS), wake_ns=wake_ns) for wake_ns in (0, 8_000)]
+    half_ns = [int(each.samples["rank0"]["half_round_trip_ns"][-1]) for each in times]
+    assert half_ns[1] - half_ns[0] == pytest.approx(8_000, abs=200)
+
+
+def test_a_nic_alone_on_its_cpu_needs_none() -> None:
+    four = OneMachine(Topology.from_synthetic("package:1 l3:1 core:4 pu:1"))
+    found = pingpong("block", Simulated(four))
+    assert found.placement.nic_alone
+    assert not found.usage["node0.nic"]["task_clock_ns"]
+
+
+def test_company_takes_turns_with_the_ranks_of_a_machine() -> None:
+    options = {"size_bytes": 0, "iterations": MESSAGES, "warmup": 0}
+    spec = ClusterSpec(
+        ranks=tuple(RankSpec(node, "pingpong", options=options) for node in range(2)),
+        companions=tuple(CompanionSpec(node) for node in range(2)),
+        wait=WaitParameters(strategy="block"),
+    )
+    found = Simulated(TWO_CPUS).run(spec)
+    assert found.samples["rank0"]["half_round_trip_ns"].size == MESSAGES
+    assert found.usage["hog0"]["task_clock_ns"] > 0
