@@ -1,5 +1,6 @@
-"""The command line: `shrimpmx run`, `mpirun`, `explore`, `reproduce`, `list`, `plot`, `counters`,
-`top`, `place`, `affinity`, `binding`, `bench`, `caches`, `calibrate`, `doctor`, `clean`.
+"""The command line: `shrimpmx run`, `mpirun`, `explore`, `reproduce`, `list`, `plot`, `export`,
+`counters`, `top`, `place`, `affinity`, `binding`, `bench`, `caches`, `calibrate`, `doctor` and
+`clean`.
 
 Exit codes: 0 done; 2 bad input, or something that this machine cannot do; 3 an agent failed,
 or the run was interrupted (what was measured is kept).
@@ -45,6 +46,7 @@ COMMANDS = {
     "reproduce": Command("reproduce", "run what the papers' claims need, and judge them"),
     "list": Command("listing", "list scenarios, parameters, metrics or strategies"),
     "plot": Command("plot", "draw results as PNG and SVG"),
+    "export": Command("export", "write the samples of a result as a table"),
     "counters": Command("counters", "print the counters of a live run or a result"),
     "top": Command("top", "watch what a live run does"),
     "place": Command("place", "show on which CPUs a scenario runs, without running it"),
