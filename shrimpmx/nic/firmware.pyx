@@ -39,6 +39,7 @@ from shrimpmx.wire.mark cimport frame_marked
 from shrimpmx.wire.packet_word cimport trace_packet
 
 from shrimpmx.nic.names import make_policies
+from shrimpmx.nic.timers import start_timers
 
 cdef extern from *:
     int __builtin_ctz(unsigned int) noexcept nogil
@@ -55,16 +56,19 @@ cdef class Firmware(Port):
             which there must be one only else; or None for the one that the parameters name.
         dilation: how much longer than real hardware's times are that the parameters do not
             give: those of the adaptive policies' rates and profiles.
+        seed: what the clock of its free-running timers is drawn from; None: it is the run's own.
     """
 
     def __init__(self, Node node, Egress egress, Ingress ingress, parameters, policy=None,
-                 double dilation=1.0):
+                 double dilation=1.0, seed=None):
         cdef RxQueue queue
         Port.__init__(self, node, egress, ingress)
         self.queues_count = self.header.vectors_count
         policies = make_policies(
             parameters if policy is None else policy, self.queues_count, dilation
         )
+        if seed is not None:
+            start_timers(policies, parameters, seed)
         self.queues = tuple(
             RxQueue(self.node, number, one, not parameters.mark_resets_timer)
             for number, one in enumerate(policies)

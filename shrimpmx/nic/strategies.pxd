@@ -15,6 +15,7 @@ cdef class TimedPolicy(CoalescingPolicy):
     cdef readonly bint free_running
     cdef int64_t reset_ns            # when the timer was last reset, of one that runs freely
 
+    cpdef int use_clock(self, double phase, double drift) except -1
     cdef void arm(self, int64_t now_ns) noexcept nogil
     cdef void reset_timer(self, int64_t now_ns, Cause cause) noexcept nogil
 

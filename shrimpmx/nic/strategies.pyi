@@ -10,6 +10,7 @@ class TimedPolicy(CoalescingPolicy):
     def __init__(
         self, delay_ns: int, mark_resets_timer: bool = True, free_running: bool = False
     ) -> None: ...
+    def use_clock(self, phase: float, drift: float) -> int: ...
 
 class Timeout(TimedPolicy):
     frames: int

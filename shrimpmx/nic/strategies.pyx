@@ -53,6 +53,14 @@ cdef class TimedPolicy(CoalescingPolicy):
     def from_parameters(cls, nic, double dilation=1.0):
         return cls(1000 * nic.rx_usecs, nic.mark_resets_timer, nic.rx_timer == "free-running")
 
+    cpdef int use_clock(self, double phase, double drift) except -1:
+        """Let a timer that runs freely begin at `phase` of its period, 0 to 1, by a clock that is
+        slow by `drift`, a share of the time; before the first packet."""
+        if self.free_running:
+            self.delay_ns = round(self.delay_ns * (1 + drift))
+            self.reset_ns = -round(self.delay_ns * phase)
+        return 0
+
     cdef void arm(self, int64_t now_ns) noexcept nogil:
         if self.deadline_ns != NEVER_NS:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -43,6 +44,16 @@ class HostModelParameters(Declared):
     )
     sleep_call_ns: HostCost = Field(
         0, description="the call by which a process sleeps, until its core is free, ns (ours)"
+    )
+    tick_ns: HostCost = Field(
+        4_000_000,
+        description="between two ticks of a host's clock, at which turns of schedulers fair, batch "
+        "and eevdf end, ns; 0: turns end at any time (Linux, CONFIG_HZ=250)",
+    )
+    tick_phase: Literal["random", "aligned"] = Field(
+        "random",
+        description="when a host's clock ticks first: 'random', drawn from the seed for each host; "
+        "'aligned', all hosts at the same time (ours)",
     )
     copy_bytes_per_second: HostRate = Field(
         0, description="rate at which a core copies what it receives; 0: in no time (ours)"

@@ -114,6 +114,18 @@ class NicParameters(Declared):
         description="event that starts the coalescing timer: the first packet that is not "
         "reported, or its own last expiry (the paper's pseudocode leaves it open)",
     )
+    rx_timer_phase: Literal["random", "aligned"] = Field(
+        "random",
+        description="when a timer that runs freely first expires: 'random', anywhere in its first "
+        "period, drawn from the seed for each NIC; 'aligned', all of them at the same time (ours)",
+    )
+    rx_timer_drift_ppm: float = Field(
+        100,
+        ge=0,
+        le=1000,
+        description="a timer that runs freely is fast or slow by up to so many parts per million, "
+        "drawn from the seed for each NIC (IEEE 802.3, clause 49: 100)",
+    )
     rx_ring_entries: RingEntries = Field(
         1024,
         description="frames in an rx ring; where a message's fragments or a "

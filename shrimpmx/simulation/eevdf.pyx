@@ -15,13 +15,14 @@ cdef class EevdfScheduler(Scheduler):
     Virtual time is what each would have had, had all had the same by their weights: the mean of
     what they have had. One that has had no more than that is eligible. Each asks for `slice_ns` of
     CPU time, and its deadline is what it will have had then. Of those that are eligible the one of
-    the earliest deadline runs, until it has had its request; a task that wakes may take the CPU
-    from one that is not eligible any more. What a task is owed when it sleeps it has when it wakes.
-    One that yields puts off its deadline by a request.
+    the earliest deadline runs, until it has had its request, and until the next tick; a task that
+    wakes may take the CPU from one that is not eligible any more. What a task is owed
+    when it sleeps it has when it wakes. One that yields puts off its deadline by a request.
     """
 
     cdef double slice_ns, virtual_ns
     cdef bint served                 # the running one has had its request
+    cdef int64_t turn_ends           # ... and goes on until then
 
     def __init__(self, int64_t slice_ns):
         self.slice_ns = slice_ns
@@ -34,6 +35,8 @@ cdef class EevdfScheduler(Scheduler):
             # Its own weight moves the mean.
             one.had_ns -= one.lag_ns * (others + one.weight) / others
         one.deadline_ns = one.had_ns + self.slice_ns / one.weight
+        if not self.waiting:
+            self.turn_ends = self.tick_from(now_ns)
         self.waiting.append(one)
         if self.running is not None and self._preempts(one, self.running):
             self.put_back()
@@ -51,17 +54,21 @@ cdef class EevdfScheduler(Scheduler):
         cdef Schedulable one = self.running
         one.had_ns += ran_ns / one.weight
         if one.had_ns >= one.deadline_ns:
+            if not self.served:
+                self.turn_ends = self.tick_from(
+                    now_ns - <int64_t>((one.had_ns - one.deadline_ns) * one.weight))
             one.deadline_ns = one.had_ns + self.slice_ns / one.weight
             self.served = True
 
     cdef int64_t turn_ends_ns(self, int64_t since_ns) noexcept:
         cdef Schedulable one = self.running
         if self.served:
-            return since_ns
-        return since_ns + <int64_t>ceil((one.deadline_ns - one.had_ns) * one.weight)
+            return max(since_ns, self.turn_ends)
+        return self.tick_from(
+            since_ns + <int64_t>ceil((one.deadline_ns - one.had_ns) * one.weight))
 
     cdef int review(self, int64_t now_ns) except -1:
-        if self.served:
+        if self.served and now_ns >= self.turn_ends:
             self.served = False
             self._pass()
             if self._best() is not self.running:

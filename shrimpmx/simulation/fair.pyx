@@ -14,7 +14,7 @@ cdef class FairScheduler(Scheduler):
 
     One that has slept counts as no more than half a round behind the least of the others, and takes
     the CPU at once from one that has had `wakeup_ns` more, unless it is batch or idle; from an idle
-    one it always does. `batch`: all are batch. A turn lasts `slice_ns`.
+    one it always does. `batch`: all are batch. A turn lasts `slice_ns`, and until the next tick.
     """
 
     cdef int64_t slice_ns, turn_ends
@@ -27,7 +27,7 @@ cdef class FairScheduler(Scheduler):
     cdef int wake(self, Schedulable one, int64_t now_ns) except -1:
         one.had_ns = max(one.had_ns, self._floor_ns() - CREDIT_SLICES * self.slice_ns)
         if not self.waiting:
-            self.turn_ends = now_ns + self.slice_ns
+            self.turn_ends = self.tick_from(now_ns + self.slice_ns)
         self.waiting.append(one)
         if self.running is not None and self._preempts(one, self.running):
             self.put_back()
@@ -54,13 +54,13 @@ cdef class FairScheduler(Scheduler):
 
     cdef int review(self, int64_t now_ns) except -1:
         if now_ns >= self.turn_ends:
-            self.turn_ends = now_ns + self.slice_ns
+            self.turn_ends = self.tick_from(now_ns + self.slice_ns)
             if self._next().had_ns <= self.running.had_ns:
                 self.put_back()
         return 0
 
     cdef int dispatch(self, int64_t now_ns) except -1:
-        self.turn_ends = now_ns + self.slice_ns
+        self.turn_ends = self.tick_from(now_ns + self.slice_ns)
         return self.start(self._next())
 
     cdef double _floor_ns(self) noexcept:

@@ -62,7 +62,7 @@ cdef class GoodnessScheduler(Scheduler):
 
     cdef void charge(self, int64_t now_ns, int64_t ran_ns) noexcept:
         cdef int64_t _tick
-        for _tick in range(self.ticks, now_ns // TICK_NS):
+        for _tick in range(self.ticks, (now_ns + self.ahead_ns) // TICK_NS):
             self.running.counter -= 1
             if self.running.counter < 0:
                 self.running.counter = 0
@@ -71,12 +71,12 @@ cdef class GoodnessScheduler(Scheduler):
                 else:
                     self.recharges += 1
                     self._recharge(self.running)
-        self.ticks = now_ns // TICK_NS
+        self.ticks = (now_ns + self.ahead_ns) // TICK_NS
 
     cdef int64_t turn_ends_ns(self, int64_t since_ns) noexcept:
         if self.due:
             return since_ns
-        return (self.ticks + self.running.counter + 1) * TICK_NS
+        return (self.ticks + self.running.counter + 1) * TICK_NS - self.ahead_ns
 
     cdef int review(self, int64_t now_ns) except -1:
         cdef Schedulable best
@@ -93,7 +93,7 @@ cdef class GoodnessScheduler(Scheduler):
             self.chosen = self._choose(None)
         self.start(self.chosen)
         self.chosen = None
-        self.ticks = now_ns // TICK_NS
+        self.ticks = (now_ns + self.ahead_ns) // TICK_NS
         return 0
 
     cdef bint give_way(self, int64_t now_ns) except -1:

@@ -16,6 +16,7 @@ from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.prices import Prices
 from shrimpmx.simulation.host import SimulatedHost
+from shrimpmx.simulation.hosts import host_of
 from shrimpmx.simulation.one_machine import OneMachine, driving, is_process
 from shrimpmx.simulation.schedulers import schedulers_of
 from shrimpmx.simulation.world import Task, World
@@ -68,7 +69,11 @@ class Machines:
                 lines_ns = line_costs(spec, placement, agent.node.index)
                 agent.use_prices(Prices(lines_ns, model.copy_bytes_per_second))
         deadline_ns = round(spec.deadline_s * 1e9)
-        schedulers = schedulers_of(spec.host, model) if one is None else one.schedulers(spec)
+        if one is None:
+            cpus_per_host = max(host_of(spec).numbers) + 1
+            schedulers = schedulers_of(spec.host, model, spec.seed, cpus_per_host)
+        else:
+            schedulers = one.schedulers(spec)
         nodes = 1 if one else spec.nodes + len(spec.nic.switches(spec.nodes))
         self.world = World(memory.control, agents, model, schedulers, deadline_ns, nodes)
         for index, made in driven:

@@ -45,7 +45,7 @@ class OneMachine:
         host = spec.host
         if host.scheduler == "kernel":
             host = host.model_copy(update={"scheduler": self.scheduler})
-        others = schedulers_of(host, spec.model)
+        others = schedulers_of(host, spec.model, spec.seed)
         return lambda cpu: RealtimeScheduler(others(cpu))
 
 

@@ -27,6 +27,8 @@ cdef class Schedulable(CpuUser):
 cdef class Scheduler:
     cdef readonly list waiting       # those that want the CPU, as they came
     cdef readonly Schedulable running  # the one that has it; None: none
+    cdef int64_t tick_ns             # the clock interrupts each tick_ns, 0: at any time
+    cdef int64_t ahead_ns            # ... first so long before its tick_ns are over
 
     # One wants to run that slept; it takes the place of the running one if it may at once.
     cdef int wake(self, Schedulable one, int64_t now_ns) except -1
@@ -48,6 +50,8 @@ cdef class Scheduler:
     # The running one leaves the CPU.
     cdef int leave(self) except -1
 
+    # For schedulers: the first tick from that time on.
+    cdef int64_t tick_from(self, int64_t time_ns) noexcept
     # For schedulers: put the running one back among those that wait; give the CPU to one of these.
     cdef int put_back(self) except -1
     cdef int start(self, Schedulable one) except -1

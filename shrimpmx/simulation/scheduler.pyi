@@ -14,3 +14,4 @@ class Schedulable(CpuUser):
 class Scheduler:
     waiting: list[Schedulable]
     running: Schedulable | None
+    def use_ticks(self, tick_ns: int, ahead_ns: int = 0) -> None: ...

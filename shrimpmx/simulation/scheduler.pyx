@@ -50,6 +50,18 @@ cdef class Scheduler:
     def __cinit__(self, *_arguments, **_named):
         self.waiting = []
 
+    def use_ticks(self, int64_t tick_ns, int64_t ahead_ns=0) -> None:
+        """Turns end at the ticks of the host's clock, `tick_ns` apart, the first of them after
+        `tick_ns` - `ahead_ns`. Without a call they end at any time."""
+        self.tick_ns, self.ahead_ns = tick_ns, ahead_ns
+
+    cdef int64_t tick_from(self, int64_t time_ns) noexcept:
+        cdef int64_t over_ns
+        if self.tick_ns == 0:
+            return time_ns
+        over_ns = (time_ns + self.ahead_ns) % self.tick_ns
+        return time_ns if over_ns == 0 else time_ns - over_ns + self.tick_ns
+
     cdef int wake(self, Schedulable one, int64_t now_ns) except -1:
         self.waiting.append(one)
         return 0

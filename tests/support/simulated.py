@@ -8,11 +8,14 @@ from typing import Any
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.simulation.host import SimulatedHost
+from shrimpmx.simulation.scheduler import Scheduler
 from shrimpmx.simulation.schedulers import schedulers_of
 from shrimpmx.simulation.world import Task, World
 from support.memory import make_control
 
-MODEL = HostModelParameters(poll_ns=10, yield_ns=100, slice_ns=1000, wakeup_ns=500)
+MODEL = HostModelParameters(
+    poll_ns=10, yield_ns=100, slice_ns=1000, wakeup_ns=500, tick_ns=0, tick_phase="aligned"
+)
 FOR_EVER_NS = 10**15
 NEVER_NS = 2**63 - 1
 
@@ -20,12 +23,27 @@ Work = Callable[[SimulatedHost], None]
 
 
 class Scene:
-    """A world without agents, and what its tasks note. Its CPUs have the scheduler of `host`."""
+    """A world without agents, and what its tasks note.
 
-    def __init__(self, **host: Any) -> None:
+    Its CPUs, each a host, have the scheduler of `parameters`, which are those of host and model;
+    with `ticks` all hosts tick so many ns apart, and so far are they ahead.
+    """
+
+    def __init__(
+        self, seed: int = 1, ticks: tuple[int, int] | None = None, **parameters: Any
+    ) -> None:
         self.control = make_control(["one"], [])
-        schedulers = schedulers_of(HostParameters(**host), MODEL)
-        self.world = World(self.control, [], MODEL, schedulers, FOR_EVER_NS)
+        of_model = parameters.keys() & HostModelParameters.model_fields.keys()
+        model = MODEL.model_copy(update={name: parameters.pop(name) for name in of_model})
+        make = schedulers_of(HostParameters(**parameters), model, seed, cpus_per_host=1)
+
+        def scheduler(cpu: int) -> Scheduler:
+            made = make(cpu)
+            if ticks is not None:
+                made.use_ticks(*ticks)
+            return made
+
+        self.world = World(self.control, [], model, scheduler, FOR_EVER_NS)
         self.notes: list[tuple[str, int]] = []
 
     def note(self, what: str) -> None:

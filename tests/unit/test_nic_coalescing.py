@@ -13,6 +13,8 @@ from shrimpmx.nic.adaptive import AdaptiveRate, MarksAdaptive
 from shrimpmx.nic.coalescing import CoalescingPolicy
 from shrimpmx.nic.dim import Dim
 from shrimpmx.nic.strategies import Disabled, OpenMx, Stream, Timeout
+from shrimpmx.nic.timers import start_timers
+from shrimpmx.settings.nic import NicParameters
 
 DELAY_NS = 75_000
 
@@ -403,6 +405,39 @@ def test_a_free_running_timer_expires_each_delay_since_its_reset() -> None:
     assert policy.due_ns == 225_000
     policy.dma_complete(170_000, False, 0)
     assert policy.due_ns == 225_000
+
+
+def test_a_free_running_timer_has_a_phase_and_a_clock_of_its_own() -> None:
+    policy = Timeout(75_000, 0, True)
+    policy.use_clock(0.2, 100e-6)  # 15 µs of a period are over, which lasts 75.008 µs
+    policy.dma_complete(10_000, False, 0)
+    assert policy.due_ns == 75_008 - 15_002
+    assert policy.deadline(60_006) == "timeout"
+    policy.raised(60_006, "timeout")
+    policy.dma_complete(140_000, False, 0)
+    assert policy.due_ns == 60_006 + 2 * 75_008
+
+
+def test_a_timer_that_the_first_packet_starts_has_no_phase() -> None:
+    policy = Timeout(75_000)
+    policy.use_clock(0.2, 100e-6)
+    policy.dma_complete(10_000, False, 0)
+    assert policy.due_ns == 85_000
+
+
+def test_timers_that_run_freely_are_drawn_from_the_seed() -> None:
+    def due(seed: str, **changes: object) -> list[int | None]:
+        policies = [Stream(75_000, free_running=True) for _ in range(2)]
+        start_timers(policies, NicParameters.model_validate(changes), seed)
+        for policy in policies:
+            policy.dma_complete(0, False, 0)
+        return [policy.due_ns for policy in policies]
+
+    assert due("1 0") == due("1 0")
+    drawn = {ns for seed in ("1 0", "1 1", "2 0") for ns in due(seed)}
+    assert len(drawn) == 6, "each NIC and each of its queues has its own"
+    assert all(0 < ns <= 75_008 for ns in drawn if ns is not None)
+    assert due("1 0", rx_timer_phase="aligned", rx_timer_drift_ppm=0) == [75_000, 75_000]
 
 
 @pytest.mark.parametrize("resets", [True, False])

@@ -226,6 +226,41 @@ def test_a_run_beside_hogs_is_the_same_twice(scheduler: str, wait: str) -> None:
     assert one.counters["rank0"]["recv_messages"] == other.counters["rank0"]["recv_messages"] > 0
 
 
+@pytest.mark.parametrize("scheduler", ["fair", "eevdf"])
+def test_a_turn_ends_at_the_first_tick_after_its_slice(scheduler: str) -> None:
+    # Slices of 1000 ns, ticks of 700, the first after 700 - 300: at 400, 1100, 1800, 2500, ...
+    scene = Scene(scheduler=scheduler, ticks=(700, 300))
+    for name in ("one", "other"):
+        scene.task(name, burns(1500))
+    # one to 1100, other to 2500 (1000 are over at 2100), one to 2900
+    assert scene.run() == [("one", 2900), ("other", 3000)]
+
+
+def test_a_tick_of_goodness_comes_at_its_phase() -> None:
+    scene = Scene(scheduler="goodness", ticks=(10 * MS, 4 * MS))
+    scene.task("one", burns(300 * MS))
+    scene.task("other", burns(10 * MS))
+    # The 21st tick of one, which ends its turn, comes 4 ms earlier than without a phase.
+    assert scene.run() == [("other", 216 * MS), ("one", 310 * MS)]
+
+
+def test_hosts_tick_apart_from_each_other_as_the_seed_says() -> None:
+    def ends(seed: int, **model: object) -> list[tuple[str, int]]:
+        scene = Scene(seed=seed, **model)
+        for cpu in range(2):
+            # When the other one ends shows when the first turn did.
+            scene.task(f"one of {cpu}", burns(20 * MS), cpu)
+            scene.task(f"other of {cpu}", burns(MS // 10), cpu)
+        return scene.run()
+
+    drawn = {"tick_ns": 4 * MS, "tick_phase": "random"}
+    one, other = (dict(ends(seed, **drawn)) for seed in (1, 2))
+    assert one == dict(ends(1, **drawn)) != other
+    assert one["other of 0"] != one["other of 1"]
+    aligned = dict(ends(1, tick_ns=4 * MS))
+    assert aligned["other of 0"] == aligned["other of 1"] == 4_100_000
+
+
 def test_a_time_slice_is_that_of_the_host() -> None:
     scene = Scene(time_slice_ns=100_000)
     for name in ("one", "other"):

@@ -88,4 +88,5 @@ def _nic_order(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory, lends: boo
         partial(spec.policy, plan.node) if spec.policy is not None else None,
         spec.dilation,
         Lending(memory.nodes) if lends else None,
+        f"{spec.seed} {plan.node}",
     )

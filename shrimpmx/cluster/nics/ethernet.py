@@ -29,6 +29,7 @@ class Ethernet(NicKind):
             order.nic,
             order.policy,
             dilation=order.dilation,
+            seed=order.seed,
         )
 
     def make_handler(self, node: Node, core: int, agent: int, groups: Groups) -> Agent:
