@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shrimpmx.bench import host_costs
+from shrimpmx.bench import host_costs, model_costs
 from shrimpmx.bench.probe import probe, round_trips
 from shrimpmx.errors import InputError, MachineError
 from shrimpmx.native.files import cache_directory
@@ -28,8 +28,9 @@ from shrimpmx.results.statistics import summarise
 
 # Of stored calibrations. 2: figures are medians of turns, the handler's cost is always there.
 SCHEMA = 2
-# Measuring per cost, s; the whole takes about ten times as long (ours).
+# Measuring per cost, s; the whole takes about sixteen times as long (ours).
 SECONDS = 0.3
+WHOLE_S = 16 * SECONDS
 # So many turns, unless that would make one shorter than a child needs to start (ours).
 TURNS = 9
 TURN_LEAST_S = 0.01
@@ -78,7 +79,37 @@ HOST_COSTS = {
         "a cache line to another CPU and back",
         lambda cpu, other, seconds: round_trips(cpu, other, int(min(seconds, LINE_S) * 1e9)),
     ),
+    "look": HostCost(
+        "one look of a spinning process",
+        lambda cpu, _, seconds: model_costs.looks(cpu, seconds),
+        across=False,
+    ),
+    "yield_alone": HostCost(
+        "a sched_yield of a process alone on its CPU",
+        lambda cpu, _, seconds: model_costs.yields(cpu, seconds),
+        across=False,
+    ),
+    "time_slice": HostCost(
+        "how long a process keeps a CPU that another one wants",
+        lambda cpu, _, seconds: model_costs.time_slices(cpu, seconds),
+        across=False,
+    ),
+    "copy_4k": HostCost(
+        "copying 4096 bytes of 4 MiB",
+        lambda cpu, _, seconds: model_costs.copies(cpu, seconds),
+        across=False,
+    ),
+    "wake_call": HostCost(
+        "the call that wakes a process on another CPU, for its caller",
+        lambda cpu, other, seconds: model_costs.wake_calls(cpu, other, seconds),
+    ),
+    "interrupt_exit": HostCost(
+        "from the end of a handler until what it has interrupted goes on",
+        lambda cpu, other, seconds: model_costs.interrupt_exits(cpu, other, seconds),
+    ),
 }
+# Those that platforms and waiting need; a calibration of an earlier version has no others.
+NEEDED = ("wake_same_cpu", "wake_cross_cpu", "interrupt_to_handler", "context_switch")
 
 
 def storage_path(root: Path | None = None) -> Path:
@@ -186,7 +217,7 @@ def _is_sound(document: Mapping[str, Any]) -> bool:
         and isinstance(taken, dict)
         and isinstance(taken.get("time"), str)
         and isinstance(costs, dict)
-        and {*HOST_COSTS, "t_block", "handler_per_packet"} <= costs.keys()
+        and {*NEEDED, "t_block", "handler_per_packet"} <= costs.keys()
         and all(isinstance(cost, dict) and _is_cost(cost) for cost in costs.values())
     )
 
@@ -214,14 +245,14 @@ def for_platforms(
     try:
         stored = load()
     except NewerSchemaError as error:
-        tell(f"{error}; it is kept, and this command measures for itself, {SECONDS * 10:.0f} s")
+        tell(f"{error}; it is kept, and this command measures for itself, {WHOLE_S:.0f} s")
         return dict(calibrate(SECONDS, handler_cost)["costs"])
     except InputError as error:
-        tell(f"{error}; measuring anew, {SECONDS * 10:.0f} s")
+        tell(f"{error}; measuring anew, {WHOLE_S:.0f} s")
     else:
         if stored is not None:
             return dict(stored["costs"])
-        tell(f"this machine is not calibrated yet: measuring, {SECONDS * 10:.0f} s")
+        tell(f"this machine is not calibrated yet: measuring, {WHOLE_S:.0f} s")
     document = calibrate(SECONDS, handler_cost)
     try:
         store(document, "the calibration holds for this command only")

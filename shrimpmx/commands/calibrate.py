@@ -5,22 +5,28 @@ scenarios emulate, and the time dilation at which a run can stand for one of the
 from __future__ import annotations
 
 import argparse
+import platform as machine
+import re
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
 from shrimpmx.bench import calibration
+from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.commands.engines import chosen_engine
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
 from shrimpmx.results.environment import unavailable
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
-from shrimpmx.settings.platform import CHARGES, Platform
+from shrimpmx.settings.platform import CHARGES, KNOWN, THIS_MACHINE, Platform
 from shrimpmx.study.machine_costs import handler_cost
 from shrimpmx.study.platform import PLATFORMS, Costs, host_costs, proposed_dilation
+from shrimpmx.study.platform_files import write_platform
+from shrimpmx.study.this_machine import machine_platform
 
 # With the costs of the platforms beside ours; on a narrower terminal the columns could not be read.
 TABLE_WIDTH = 120
@@ -40,6 +46,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--seconds", type=float, default=seconds, help=f"per cost ({seconds})")
     parser.add_argument("--show", action="store_true", help="print what is stored, measure nothing")
     parser.add_argument(
+        "--write-platform",
+        type=Path,
+        metavar="FILE",
+        help="write the figures as a platform for simulated hosts (TOML) of any machine",
+    )
+    parser.add_argument(
         "--json", type=json_place, metavar="PATH", help="write the figures there too"
     )
     parser.set_defaults(function=run)
@@ -52,6 +64,9 @@ def run(options: argparse.Namespace) -> int:
     """
     if not 0.01 <= options.seconds <= 60:
         raise InputError(f"--seconds must be from 0.01 to 60, not {options.seconds}")
+    target = options.write_platform
+    if target is not None and (target.suffix != ".toml" or not target.parent.is_dir()):
+        raise InputError(f"--write-platform {target}: name a file.toml in a directory that exists")
     measure = partial(handler_cost, chosen_engine())
     document = stored() if options.show else calibration.calibrate(options.seconds, measure)
     costs = document["costs"]
@@ -65,10 +80,22 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         platforms = {name: proposal(platform, costs) for name, platform in PLATFORMS.items()}
         write_json(options.json, {**document, "platforms": platforms})
+    if target is not None:
+        write_platform(target, named_after(target, document))
+        terminal.print(f"platform written to {target}", soft_wrap=True)
     if not options.show:
         lost = "the figures above are not stored"
         terminal.print(f"stored in {calibration.store(document, lost)}", soft_wrap=True)
     return 0
+
+
+def named_after(path: Path, document: calibration.Document) -> Platform:
+    """This machine as a platform that is called as its file; InputError if a cost is missing."""
+    own = machine_platform(document, machine.release(), Topology.of_this_machine())
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", path.stem).lstrip("._-") or "measured"
+    if name in (*KNOWN, "none", THIS_MACHINE):
+        name = f"measured-{name}"
+    return own.model_copy(update={"name": name})
 
 
 def stored() -> calibration.Document:

@@ -40,10 +40,12 @@ class HostModelParameters(Declared):
         0, description="from waking a process on another core until that core begins it, ns (ours)"
     )
     wake_call_ns: HostCost = Field(
-        0, description="the call that wakes a process, of the core that makes it, ns (ours)"
+        0, description="the call that wakes a process on another core, of its caller, ns (ours)"
     )
     sleep_call_ns: HostCost = Field(
-        0, description="the call by which a process sleeps, until its core is free, ns (ours)"
+        0,
+        description="the call by which a process sleeps, and one that wakes another on its core, "
+        "until that is free, ns (ours)",
     )
     tick_ns: HostCost = Field(
         4_000_000,

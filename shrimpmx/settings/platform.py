@@ -25,6 +25,8 @@ from shrimpmx.settings.sentences import validation_sentence
 
 # Those that come with shrimpmx, a file each in shrimpmx/study/platforms/.
 KNOWN = ("myri10g-2009", "shrimp-1996")
+# The one that is made of this machine's calibration.
+THIS_MACHINE = "this-machine"
 
 Origin = Literal["paper", "public", "measured", "derived", "fitted", "ours"]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -160,7 +162,7 @@ def _known_or_own(value: Any) -> Any:
         return Platform.model_validate(value)
     if isinstance(value, Platform) or value in ("none", *KNOWN):
         return value
-    names = ", ".join(map(repr, ("none", *KNOWN)))
+    names = ", ".join(map(repr, ("none", *KNOWN, THIS_MACHINE)))
     raise PydanticKnownError("literal_error", {"expected": f"{names} or a file (mine.toml)"})
 
 
@@ -170,8 +172,8 @@ class PlatformParameters(Declared):
     profile: Annotated[str | Platform, BeforeValidator(_known_or_own)] = Field(
         "none",
         description="hardware times and host costs, for parameters that are not set, of the "
-        "coalescing paper's hosts ('myri10g-2009'), of the waiting paper's ('shrimp-1996'), or of "
-        "a TOML file of your own (a path)",
+        "coalescing paper's hosts ('myri10g-2009'), of the waiting paper's ('shrimp-1996'), of "
+        "this machine's calibration ('this-machine'), or of a TOML file of your own (a path)",
     )
     time_dilation: float | Literal["auto"] = Field(
         "auto",

@@ -432,14 +432,14 @@ cdef class World:
         return 0
 
     cdef int _rouse(self, Task task) except -1:
-        """Something wakes a task: the CPU that acts makes the call, and the task's own learns of it
-        later if that is another one. A handler that is no task makes no call."""
+        """Something wakes a task: if the CPU that acts is another one than the task's, its call
+        takes time, and the task's learns of it later. A handler that is no task makes no call."""
         cdef int64_t now_ns = self.now_ns()
         cdef bint is_here = self.acts is task.cpu
         if task.comes_ns == NEVER_NS:
             if self.acts is None:
                 is_here = task.cpu.handling_until_ns >= now_ns
-            else:
+            elif not is_here:
                 self.acts.handle(
                     now_ns, max(now_ns, self.acts.handling_until_ns) + self.wake_call_ns)
             task.comes_ns = now_ns if is_here else now_ns + self.wake_ns

@@ -12,8 +12,9 @@ from pydantic import ValidationError
 
 from shrimpmx.errors import InputError
 from shrimpmx.native.files import distrust_of_given, write_whole
-from shrimpmx.settings.platform import KNOWN, TABLES, Entry, Platform
+from shrimpmx.settings.platform import KNOWN, TABLES, THIS_MACHINE, Entry, Platform
 from shrimpmx.settings.sentences import validation_sentence
+from shrimpmx.study.this_machine import this_machine
 
 _KNOWN_DIRECTORY = Path(__file__).parent / "platforms"
 _HEAD = ("name", "title", "dilation", "dilation_source")
@@ -25,9 +26,15 @@ def is_file_name(given: Any) -> bool:
 
 
 def own_platforms(given: Iterable[Any], known: Mapping[str, Platform]) -> dict[str, Platform]:
-    """The platforms whose files are among the values `given`, by these: as `known`, else read."""
-    names = [each for each in given if is_file_name(each)]
-    return {name: known[name] if name in known else read_platform(name) for name in names}
+    """The platforms whose files are among the values `given`, by these, and this machine: as
+    `known`, else read.
+    """
+    names = [each for each in given if is_file_name(each) or each == THIS_MACHINE]
+    return {name: known[name] if name in known else _read(name) for name in names}
+
+
+def _read(name: str) -> Platform:
+    return this_machine() if name == THIS_MACHINE else read_platform(name)
 
 
 def read_platform(given: str) -> Platform:

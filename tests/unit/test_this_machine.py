@@ -1,0 +1,127 @@
+"""This machine as a platform: from a calibration to simulated hosts, and to a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shrimpmx import cli
+from shrimpmx.bench import calibration, model_costs
+from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.errors import InputError
+from shrimpmx.study.platform_files import read_platform
+from shrimpmx.study.this_machine import kernel_scheduler, machine_platform
+
+TWO = Topology.from_synthetic("package:1 l3:1 core:2 pu:1")
+NS = {
+    "wake_same_cpu": 2000.0,
+    "wake_cross_cpu": 12_000.0,
+    "interrupt_to_handler": 9000.0,
+    "context_switch": 900.0,
+    "cache_line_round_trip": 120.0,
+    "look": 12.0,
+    "yield_alone": 200.0,
+    "time_slice": 4e6,
+    "copy_4k": 409.6,
+    "wake_call": 1500.0,
+    "interrupt_exit": 1100.0,
+    "t_block": 11_000.0,
+    "handler_per_packet": 60.0,
+}
+
+
+def document(**changes: float | None) -> dict[str, Any]:
+    costs: dict[str, Any] = {
+        name: {"median": ns, "ci95": [ns, ns], "meaning": name, "samples": [ns], "unit": "ns"}
+        for name, ns in {**NS, **changes}.items()
+        if ns is not None
+    }
+    taken = {"time": "2026-01-01T00:00:00+00:00", "cpu_model": "a CPU"}
+    return {"schema": 2, "environment": taken, "state": "near", "costs": costs}
+
+
+@pytest.fixture
+def stored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    place = calibration.storage_path()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps(document()))
+    return place
+
+
+def test_a_machine_has_the_costs_of_its_calibration() -> None:
+    found = machine_platform(document(), "6.12.1", TWO)
+    assert {name: entry.value for name, entry in found.model.items()} == {
+        "poll_ns": 12,
+        "yield_ns": 200,
+        "slice_ns": 4_000_000,
+        "switch_ns": 700,
+        "wake_ns": 8300,
+        "wake_call_ns": 1500,
+        "sleep_call_ns": 1300,
+        "idle_exit_ns": 3000,
+        "interrupt_exit_ns": 1100,
+        "line_cache_ns": 60,
+        "copy_bytes_per_second": 10_000_000_000,
+    }
+    assert found.costs["interrupt_to_handler"].value == 9000
+    assert found.dilation == 1
+    assert {entry.origin for _, entry in found.entries()} == {"measured", "derived"}
+
+
+@pytest.mark.parametrize(("release", "name"), [("6.18.4-x", "eevdf"), ("5.10", "fair")])
+def test_a_kernel_has_the_scheduler_of_its_release(release: str, name: str) -> None:
+    assert kernel_scheduler(release) == name
+
+
+def test_a_calibration_of_an_earlier_version_lacks_a_cost() -> None:
+    with pytest.raises(InputError, match=r"needs wake_call.* run shrimpmx calibrate"):
+        machine_platform(document(wake_call=None), "6.12", TWO)
+
+
+def test_a_file_of_this_machine_is_a_platform(stored: Path, tmp_path: Path) -> None:
+    target = tmp_path / "mine.toml"
+    assert cli.main(["calibrate", "--show", "--write-platform", str(target)]) == 0
+    found = read_platform(str(target))
+    assert found.name == "mine"
+    assert found.model["switch_ns"].value == 700
+
+
+@pytest.mark.parametrize("place", ["mine.json", "nowhere/mine.toml"])
+def test_a_platform_is_written_to_a_file_that_can_be(
+    place: str, stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["calibrate", "--show", "--write-platform", str(tmp_path / place)]
+    assert cli.main(words) == 2
+    assert "file.toml" in capsys.readouterr().err
+
+
+def test_simulated_hosts_may_be_this_machine(
+    stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "smoke/pingpong", "--output", str(tmp_path / "found")]
+    words += ["platform=this-machine", "size_bytes=0", "coalescing=disabled", "repeats=1"]
+    assert cli.main([*words, "--engine", "simulated"]) == 0
+    (point,) = json.loads((tmp_path / "found" / "run.json").read_text())["points"]
+    assert point["host_model"]["poll_ns"] == round(12 * point["time_dilation"])
+    capsys.readouterr()
+    stored.unlink()
+    assert cli.main([*words[:3], str(tmp_path / "other"), *words[4:], "--engine", "simulated"]) == 2
+    assert "run shrimpmx calibrate" in capsys.readouterr().err
+
+
+def test_probes_give_figures() -> None:
+    """How large they are is this machine's affair."""
+    for probe in (model_costs.looks, model_costs.yields, model_costs.copies):
+        assert (probe(0, 0.005) > 0).all()
+    assert model_costs.time_slices(0, 0.02).ndim == 1
+
+
+@pytest.mark.skipif(len(Topology.of_this_machine().cpus) < 2, reason="needs two CPUs")
+def test_probes_between_cpus_give_figures() -> None:
+    first, second = Topology.of_this_machine().numbers[:2]
+    assert (model_costs.wake_calls(first, second, 0.05) > 0).all()
+    assert (model_costs.interrupt_exits(first, second, 0.05) > 0).all()
