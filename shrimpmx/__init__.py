@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from shrimpmx.cluster.rank.session import RankSession
+    from shrimpmx.notebook import Result
 
 
 def join() -> RankSession:
@@ -17,3 +19,13 @@ def join() -> RankSession:
     from shrimpmx.cluster.rank import joining
 
     return joining.join()
+
+
+def load(path: str | os.PathLike[str]) -> Result:
+    """A stored result, from its directory or its run.json, for a script or a notebook.
+
+    See shrimpmx.notebook for what it has. InputError if it is missing or damaged.
+    """
+    from shrimpmx import notebook
+
+    return notebook.load(path)

@@ -21,7 +21,8 @@ ORDER = (
     *("cluster.nics", "cluster.rank", "mpi", "cluster.rules", "cluster.launch", "cluster.spec"),
     "cluster.place",
     *("cluster.engine", "cluster.live", "simulation"),
-    *("results", "bench", "report", "study", "papers", "commands", "cli", "__main__"),
+    *("results", "bench", "report", "study", "papers", "notebook", "commands"),
+    *("cli", "__main__"),
     # The package itself: the names that a user's program imports.
     "",
 )

@@ -1,0 +1,58 @@
+"""`shrimpmx.load`: a stored result as a data frame, a figure and a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.results import a_document, a_metric, a_point, load_fonts, write_result
+
+import shrimpmx
+from shrimpmx.errors import InputError
+from shrimpmx.results.tidy import FIGURE_COLUMNS
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _fonts() -> None:
+    """matplotlib keeps the files of its fonts open: before the first look at open files."""
+    load_fonts()
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    metrics = {"half_round_trip": a_metric(5, 24)}
+    points = [a_point({"wait": wait}, metrics, 24) for wait in ("spin", "block")]
+    return write_result(tmp_path / "r", a_document("mine/x", points, "wait"))
+
+
+def test_a_data_frame_has_a_row_per_sample(stored: Path) -> None:
+    pytest.importorskip(
+        "pandas", reason="pandas is not installed: pip install 'shrimpmx[notebook]'"
+    )
+    frame = shrimpmx.load(stored).to_pandas()
+    assert list(frame.columns) == ["wait", *FIGURE_COLUMNS]
+    assert frame.groupby("wait")["value"].median().to_dict() == pytest.approx(
+        {"spin": 5, "block": 5}
+    )
+    assert frame["raw"].sum() == pytest.approx(2 * 3 * 120)
+
+
+def test_a_figure_is_the_picture_of_plot(stored: Path) -> None:
+    result = shrimpmx.load(stored / "run.json")
+    [axes] = result.figure().axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["spin", "block"]
+    with pytest.raises(InputError):
+        result.figure(1)
+
+
+def test_a_notebook_shows_the_report(stored: Path) -> None:
+    html = shrimpmx.load(str(stored))._repr_html_()
+    assert html.startswith("<pre")
+    assert html.endswith("</pre>")
+    assert "What is it?" in html
+    assert "block" in html
+
+
+def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        shrimpmx.load(tmp_path)
