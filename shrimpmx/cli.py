@@ -1,6 +1,6 @@
 """The command line: `shrimpmx run`, `mpirun`, `explore`, `reproduce`, `list`, `plot`, `export`,
-`counters`, `top`, `place`, `affinity`, `binding`, `bench`, `caches`, `calibrate`, `doctor` and
-`clean`.
+`counters`, `top`, `place`, `affinity`, `binding`, `bench`, `caches`, `calibrate`, `validate`,
+`doctor` and `clean`.
 
 Exit codes: 0 done; 2 bad input, or something that this machine cannot do; 3 an agent failed,
 or the run was interrupted (what was measured is kept).
@@ -55,6 +55,7 @@ COMMANDS = {
     "bench": Command("bench", "measure the emulator's own speed"),
     "caches": Command("caches", "cache misses of the receive path, simulated by valgrind"),
     "calibrate": Command("calibrate", "measure and store what interrupts and switches cost"),
+    "validate": Command("validate", "compare simulated runs with real ones"),
     "doctor": Command("doctor", "what this machine can and cannot show"),
     "clean": Command("clean", "remove what dead runs left behind"),
 }

@@ -1,0 +1,170 @@
+"""`shrimpmx validate`: points on real processes, and simulated with this machine's costs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+from shrimpmx.commands.sweeping import SEED_MAX
+from shrimpmx.commands.terminal import console
+from shrimpmx.errors import InputError, NotHereError
+from shrimpmx.results.environment import environment
+from shrimpmx.results.json_file import json_place, write_json
+from shrimpmx.results.words import number_words
+from shrimpmx.study.scenario import Scenario
+from shrimpmx.study.this_machine import this_machine
+from shrimpmx.study.validation.comparison import (
+    COUNTS_WITHIN,
+    TIMES_WITHIN,
+    Compared,
+    as_data,
+    summary,
+)
+from shrimpmx.study.validation.families import FAMILIES, shortened
+from shrimpmx.study.validation.running import Validation
+
+REPEATS = 5
+REPEATS_MAX = 1000
+# Narrower the columns could not be read.
+TABLE_WIDTH = 120
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command's options."""
+    names = ", ".join(family.name for family in FAMILIES)
+    parser = commands.add_parser(
+        "validate",
+        description="Run points on real processes and simulated with the platform this-machine, "
+        "in turn, and compare their figures. Nothing of these points is used for the "
+        "calibration, which `shrimpmx calibrate` takes before.",
+    )
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", help=f"these kinds of points only: {names}"
+    )
+    parser.add_argument(
+        "--points", type=int, metavar="N", help="the first N points of each kind only"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=REPEATS, help=f"runs of each point ({REPEATS})"
+    )
+    parser.add_argument("--short", action="store_true", help="few points, one run of each")
+    parser.add_argument("--seed", type=int, default=1, help="of the runs (1)")
+    parser.add_argument(
+        "--json", type=json_place, metavar="PATH", help="also write all of it there"
+    )
+    parser.set_defaults(function=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run, print and write it; returns 0, whatever comes out. InputError for bad options, or
+    without a calibration.
+    """
+    families = _families(options)
+    platform = this_machine()
+    validation = Validation(families, platform, options.seed, options.points)
+    if all(pair.impossible for pair in validation.pairs):
+        raise NotHereError(validation.pairs[0].impossible)
+    repeats = 1 if options.short else options.repeats
+    for number in range(repeats):
+        for done, pair in enumerate(validation.turn(number), 1):
+            _tell(f"turn {number + 1} of {repeats}, {pair.family.name}, point {done}")
+    _tell("")
+    rows = validation.rows()
+    axis = {family.name: family.compare or "" for family in families}
+    found = {**summary(rows, axis), **validation.disturbances()}
+    terminal = console()
+    terminal.width = max(terminal.width, TABLE_WIDTH)
+    for family in families:
+        mine = [row for row in rows if row.family == family.name]
+        if mine:
+            terminal.print(family_table(family, mine))
+    for pair in validation.pairs:
+        if pair.impossible:
+            terminal.print(f"not measurable here: {pair.family.name}: {pair.impossible}")
+    for line in summary_lines(found):
+        terminal.print(line, soft_wrap=True, markup=False, highlight=False)
+    if options.json:
+        document = {
+            "schema": 1,
+            "environment": environment(),
+            "platform": platform.model_dump(mode="json", exclude_unset=True),
+            "repeats": repeats,
+            "rows": as_data(rows),
+            "summary": found,
+        }
+        write_json(options.json, document)
+    return 0
+
+
+def _families(options: argparse.Namespace) -> Sequence[Scenario]:
+    known = shortened() if options.short else list(FAMILIES)
+    names = [family.name for family in known]
+    for name in options.only or ():
+        if name not in names:
+            raise InputError(f"--only {name}: there are {', '.join(names)}")
+    if not 1 <= options.repeats <= REPEATS_MAX:
+        raise InputError(f"--repeats must be 1 to {REPEATS_MAX}, not {options.repeats}")
+    if options.points is not None and options.points < 1:
+        raise InputError(f"--points must be at least 1, not {options.points}")
+    if not 0 <= options.seed <= SEED_MAX:
+        raise InputError(f"--seed must be from 0 to 2**63 - 1, not {options.seed}")
+    return [family for family in known if not options.only or family.name in options.only]
+
+
+def family_table(family: Scenario, rows: Sequence[Compared]) -> Table:
+    """The figures of one kind of points, a line for each metric of each point."""
+    axes = list(family.sweep)
+    table = Table(title=family.title, title_justify="left", box=None)
+    for axis in axes:
+        table.add_column(axis, no_wrap=True)
+    for head in ("metric", "on"):
+        table.add_column(head, no_wrap=True)
+    for head in ("real", "95 % interval", "simulated", "ratio", "95 % interval"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in rows:
+        ratio = "—" if row.ratio is None else f"{row.ratio:.2f}"
+        ends = "" if row.ratio_ci95 is None else " to ".join(f"{e:.2f}" for e in row.ratio_ci95)
+        table.add_row(
+            *(str(row.params[axis]) for axis in axes),
+            f"{row.metric}, {row.unit}",
+            row.model,
+            number_words(row.real),
+            " to ".join(map(number_words, row.real_ci95)),
+            number_words(row.simulated),
+            ratio,
+            ends,
+        )
+    return table
+
+
+def summary_lines(found: dict[str, Any]) -> list[str]:
+    """What came out in all, and how undisturbed it was."""
+    lines = [
+        f"{found['points']} points",
+        f"counts: {found['counts_within']} of {found['counts']} within {COUNTS_WITHIN:.0%}",
+    ]
+    if found["median_error"] is not None:
+        lines.append(
+            f"times: the median of {found['times']} errors is {found['median_error']:.1%} "
+            f"(aim: {TIMES_WITHIN:.0%})"
+        )
+    orders = found["orders_reversed"]
+    lines.append(f"orders: {len(orders)} reversed of {found['orders_certain']} that are certain")
+    lines += [f"  reversed: {words}" for words in orders]
+    if found["disturbed"] + found["retaken"]:
+        causes = ", ".join(f"{name} {count}" for name, count in found["disturbances"].items())
+        lines.append(
+            f"real runs disturbed from outside ({causes}): {found['disturbed']} are kept so, "
+            f"{found['retaken']} were taken again"
+        )
+    return lines
+
+
+def _tell(words: str) -> None:
+    """How far it is, on a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)

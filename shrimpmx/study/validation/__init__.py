@@ -1,0 +1,1 @@
+"""Checks the simulated engine against real processes: `shrimpmx validate`."""

@@ -1,0 +1,134 @@
+"""What real and simulated runs of the same points have in common, by figures and in all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from shrimpmx.results.metrics import METRICS
+from shrimpmx.results.statistics import Samples, ratio_of_medians, summarise_runs
+
+# Beside the metrics of a family: frames that handlers took for each message, which follow from the
+# protocol but for acknowledgements.
+PACKETS = "packets"
+# The aims: how far counts may be apart, and the median of times.
+COUNTS_WITHIN = 0.05
+TIMES_WITHIN = 0.15
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A metric of a point, from real and simulated runs: medians, 95 % intervals, and the ratio of
+    simulated to real with its interval; None where the real figure is 0. `model`: on what hosts it
+    was simulated.
+    """
+
+    family: str
+    params: dict[str, Any]
+    metric: str
+    unit: str
+    kind: str
+    model: str
+    real: float
+    real_ci95: tuple[float, float]
+    simulated: float
+    ratio: float | None
+    ratio_ci95: tuple[float, float] | None
+
+    @property
+    def error(self) -> float:
+        """How far the simulated figure is off, of the real one."""
+        if self.ratio is None:
+            return 0.0 if self.simulated == 0 else float("inf")
+        return abs(self.ratio - 1)
+
+
+def compared(
+    family: str,
+    params: dict[str, Any],
+    metric: str,
+    model: str,
+    real: Sequence[Samples],
+    simulated: Sequence[Samples],
+) -> Compared:
+    """The comparison of one metric, by runs."""
+    measured = summarise_runs(real)
+    mine = float(np.median(np.concatenate(simulated)))
+    ratio = ratio_of_medians(simulated, real) if measured.median > 0 else None
+    return Compared(
+        family,
+        params,
+        metric,
+        METRICS[metric].unit if metric != PACKETS else "packets",
+        METRICS[metric].kind if metric != PACKETS else "count",
+        model,
+        measured.median,
+        (measured.low, measured.high),
+        mine,
+        None if ratio is None else ratio.median,
+        None if ratio is None else (ratio.low, ratio.high),
+    )
+
+
+def reversed_pairs(rows: Sequence[Compared], axis: dict[str, str]) -> tuple[int, list[str]]:
+    """Of times of two points that differ in the compared axis of their family, `axis` by family:
+    how many real orders are certain (their intervals are apart), and which of these are reversed.
+    """
+    certain = 0
+    reversed_words = []
+    for first, second in _pairs(rows, axis):
+        (low, high), (other_low, other_high) = first.real_ci95, second.real_ci95
+        if high >= other_low and other_high >= low:
+            continue
+        certain += 1
+        if (first.real - second.real) * (first.simulated - second.simulated) < 0:
+            name = axis[first.family]
+            same = {key: value for key, value in first.params.items() if key != name}
+            reversed_words.append(
+                f"{first.family} {_words(same)} {first.metric}: {name} {first.params[name]} and "
+                f"{second.params[name]} take {first.real:.4g} and {second.real:.4g}, simulated "
+                f"{first.simulated:.4g} and {second.simulated:.4g}"
+            )
+    return certain, reversed_words
+
+
+def _pairs(rows: Sequence[Compared], axis: dict[str, str]) -> Iterator[tuple[Compared, Compared]]:
+    groups: dict[Any, list[Compared]] = {}
+    for row in rows:
+        if row.kind == "time":
+            same = {key: str(v) for key, v in row.params.items() if key != axis[row.family]}
+            key = (row.family, row.metric, tuple(sorted(same.items())))
+            groups.setdefault(key, []).append(row)
+    for group in groups.values():
+        yield from combinations(group, 2)
+
+
+def _words(params: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in params.items())
+
+
+def summary(rows: Sequence[Compared], axis: dict[str, str]) -> dict[str, Any]:
+    """All of it in figures: points, counts within COUNTS_WITHIN, the median error of times, and
+    certain orders that are reversed.
+    """
+    counts = [row for row in rows if row.kind == "count"]
+    times = [row for row in rows if row.kind == "time"]
+    certain, reversed_words = reversed_pairs(rows, axis)
+    return {
+        "points": len({(row.family, str(row.params)) for row in rows}),
+        "counts": len(counts),
+        "counts_within": sum(row.error <= COUNTS_WITHIN for row in counts),
+        "times": len(times),
+        "median_error": float(np.median([row.error for row in times])) if times else None,
+        "orders_certain": certain,
+        "orders_reversed": reversed_words,
+    }
+
+
+def as_data(rows: Sequence[Compared]) -> list[dict[str, Any]]:
+    """The rows as plain data."""
+    return [asdict(row) for row in rows]

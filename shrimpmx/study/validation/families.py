@@ -1,0 +1,127 @@
+"""The points at which simulated runs are compared with real ones.
+
+They are the papers' kinds of runs, at sizes and settings of their own. No cost of this-machine
+comes from one of them: those are measured by loops apart from runs, and the handler's by a stream
+of messages of 128 B on a link without a limit, which is none of these.
+"""
+
+from __future__ import annotations
+
+from shrimpmx.study.scenario import Scenario
+
+PINGPONG = ("half_round_trip", "interrupts_per_message")
+STREAM = ("message_rate", "interrupts_per_message")
+WAITING = ("wall_time", "cpu_time", "sleeps_per_wait", "interrupts_per_wait")
+QUEUES = ("half_round_trip", "interrupts_per_message", "handovers_per_packet")
+RULES = ("disabled", "timeout", "open-mx", "stream")
+FEW = {"iterations": 300, "warmup": 30}
+
+FAMILIES = (
+    Scenario(
+        name="coalescing-block",
+        title="Ping-pong of ranks that block, by when the NIC interrupts",
+        parameters={**FEW, "wait": "block"},
+        sweep={"size_bytes": (0, 200, 4096, 32_768, 262_144), "coalescing": RULES},
+        compare="coalescing",
+        metrics=PINGPONG,
+    ),
+    Scenario(
+        name="coalescing-spin",
+        title="Ping-pong of ranks that spin, by when the NIC interrupts",
+        parameters={**FEW, "wait": "spin"},
+        sweep={"size_bytes": (0, 16_384), "coalescing": RULES},
+        compare="coalescing",
+        metrics=PINGPONG,
+    ),
+    Scenario(
+        name="coalescing-delay",
+        title="Ping-pong by the delay of the coalescing timer",
+        parameters={**FEW, "wait": "block", "coalescing": "timeout"},
+        sweep={"size_bytes": (0, 8192), "rx_usecs": (15, 40, 150)},
+        compare="rx_usecs",
+        metrics=PINGPONG,
+    ),
+    Scenario(
+        name="message-rate",
+        title="A generator's stream to one rank, a message each 2 us, by when the NIC interrupts",
+        parameters={
+            "workload": "stream",
+            "mode": "generator",
+            "tx_gap_ns": 2000,
+            "iterations": 20_000,
+            "warmup": 2000,
+            "wait": "block",
+        },
+        sweep={"size_bytes": (0, 64), "coalescing": RULES},
+        compare="coalescing",
+        metrics=STREAM,
+    ),
+    Scenario(
+        name="stream",
+        title="A stream between two nodes, by when the NIC interrupts",
+        parameters={
+            "workload": "stream",
+            "iterations": 1000,
+            "warmup": 100,
+            "window": 16,
+            "wait": "block",
+        },
+        sweep={"size_bytes": (1024, 65_536), "coalescing": ("timeout", "stream")},
+        compare="coalescing",
+        metrics=STREAM,
+    ),
+    Scenario(
+        name="waiting",
+        title="Pairs on SHRIMP's NIC that compute up to 300 us before each message, by waiting",
+        parameters={
+            "nic": "vmmc",
+            "iterations": 150,
+            "warmup": 10,
+            "delay_max_us": 300,
+            "spin_ns": 300_000,
+        },
+        sweep={"pairs": (1, 3), "wait": ("spin", "sched", "block", "spin-block")},
+        compare="wait",
+        metrics=WAITING,
+    ),
+    Scenario(
+        name="waiting-company",
+        title="A pair on SHRIMP's NIC beside a process that computes, by waiting",
+        parameters={
+            "nic": "vmmc",
+            "iterations": 60,
+            "warmup": 5,
+            "delay_us": 50,
+            "company": "hog",
+            "spin_ns": 100_000,
+        },
+        sweep={"wait": ("sched", "block", "spin-block")},
+        compare="wait",
+        metrics=WAITING,
+    ),
+    Scenario(
+        name="multiqueue",
+        title="Ping-pong on nodes of two cores, by where interrupts are handled",
+        parameters={**FEW, "cores": 2, "wait": "block", "coalescing": "open-mx"},
+        sweep={
+            "size_bytes": (0, 16_384, 131_072),
+            "irq_binding": ("0", "1", "round-robin"),
+        },
+        compare="irq_binding",
+        metrics=QUEUES,
+    ),
+)
+
+
+# Of the short form: a point of each kind, of few messages.
+SHORT = {
+    "coalescing-block": ["size_bytes=0,32768", "coalescing=disabled,open-mx", "iterations=50"],
+    "stream": ["size_bytes=1024", "coalescing=stream", "iterations=500"],
+    "waiting": ["pairs=1", "wait=block", "iterations=30"],
+    "multiqueue": ["size_bytes=16384", "irq_binding=1,round-robin", "iterations=50"],
+}
+
+
+def shortened() -> list[Scenario]:
+    """The short form of the families that have one."""
+    return [each.changed(SHORT[each.name]) for each in FAMILIES if each.name in SHORT]

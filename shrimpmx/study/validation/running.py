@@ -1,0 +1,155 @@
+"""Runs of points on real processes and simulated, in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shrimpmx.cluster.engine.forked import Forked
+from shrimpmx.cluster.place.placement import Placement
+from shrimpmx.cluster.place.topology import Topology
+from shrimpmx.errors import ShrimpmxError
+from shrimpmx.native.cores import realtime_permitted
+from shrimpmx.results.outside import disturbances
+from shrimpmx.results.statistics import Samples
+from shrimpmx.settings.platform import THIS_MACHINE, Platform
+from shrimpmx.simulation.engine import Simulated
+from shrimpmx.simulation.one_machine import OneMachine
+from shrimpmx.study.clusters import needed_costs
+from shrimpmx.study.execute import ClusterExecutor
+from shrimpmx.study.measuring import UNDISTURBED, Measuring
+from shrimpmx.study.point import Point
+from shrimpmx.study.scenario import Scenario
+from shrimpmx.study.validation.comparison import PACKETS, Compared, compared
+
+# On what a point is simulated.
+HOSTS, MACHINE = "hosts", "machine"
+
+
+@dataclass
+class Pair:
+    """A point of a family, real and simulated, and what its runs gave by metric."""
+
+    family: Scenario
+    real: Point
+    simulated: Point
+    model: str = HOSTS
+    impossible: str = ""
+
+    def __post_init__(self) -> None:
+        self.runs: dict[str, list[dict[str, Any]]] = {"real": [], "simulated": []}
+
+    def rows(self) -> Iterator[Compared]:
+        """What can be compared of them."""
+        for metric in (*self.family.metrics, PACKETS):
+            found = [
+                [samples for run in runs if (samples := self._samples(run, metric)).size]
+                for runs in self.runs.values()
+            ]
+            if all(found):
+                params = dict(self.real.shown)
+                yield compared(self.family.name, params, metric, self.model, found[0], found[1])
+
+    def _samples(self, run: dict[str, Any], metric: str) -> Samples:
+        """The figures of a run; empty if it has none."""
+        if metric != PACKETS:
+            return np.array(run["metrics"][metric].get("samples", ()))
+        work = self.real.parameters.workload
+        counters = run["counters"].items()
+        taken = [each.get("recv_packets", 0) for name, each in counters if ".irq" in name]
+        return np.array([sum(taken) / (work.iterations + work.warmup)] if any(taken) else ())
+
+
+class Validation:
+    """Runs the points of `families` in turn, so that what changes on the machine changes for all.
+
+    A point is simulated on hosts of its own where its real run has a CPU for each core and its
+    NICs; else on one machine, whose NICs and handlers are processes there as in the real run.
+    `most`: so many points of each family at most.
+    """
+
+    def __init__(
+        self,
+        families: Sequence[Scenario],
+        platform: Platform,
+        seed: int = 1,
+        most: int | None = None,
+    ) -> None:
+        self._seed = seed
+        self._real = ClusterExecutor(Forked())
+        scheduler = str(platform.host["scheduler"].value)
+        one = OneMachine(Topology.of_this_machine(), realtime_permitted(), scheduler)
+        self._engines = {HOSTS: Simulated(), MACHINE: Simulated(one)}
+        self.pairs = [
+            self._pair(family, real, simulated)
+            for family in families
+            for real, simulated in zip(
+                family.points()[:most], _simulated(family).points()[:most], strict=True
+            )
+        ]
+        costs = {
+            name: {"median": 0.0} for name in needed_costs(pair.simulated for pair in self.pairs)
+        }
+        self._simulated = {
+            model: ClusterExecutor(engine, costs=costs) for model, engine in self._engines.items()
+        }
+        self._measuring: dict[tuple[str, str], Measuring] = {}
+
+    def _pair(self, family: Scenario, real: Point, simulated: Point) -> Pair:
+        pair = Pair(family, real, simulated)
+        try:
+            placement = self._real.placement_of(real)
+        except ShrimpmxError as error:
+            pair.impossible = str(error)
+        else:
+            pair.model = HOSTS if _has_cpus_enough(placement) else MACHINE
+        return pair
+
+    def turn(self, number: int) -> Iterator[Pair]:
+        """One run of each point on either; gives each point when it has had them."""
+        for pair in self.pairs:
+            if pair.impossible:
+                continue
+            seed = self._seed + number
+            for engine in ("real", "simulated") if number % 2 == 0 else ("simulated", "real"):
+                run = self._measure(pair, engine)(
+                    pair.real if engine == "real" else pair.simulated, seed
+                )
+                if "impossible" in run:
+                    pair.impossible = run["impossible"]
+                    break
+                pair.runs[engine].append(run)
+            yield pair
+
+    def _measure(self, pair: Pair, engine: str) -> Measuring:
+        key = (pair.family.name, engine if engine == "real" else pair.model)
+        if key not in self._measuring:
+            metrics = pair.family.metrics
+            if engine == "real":
+                self._measuring[key] = Measuring(self._real, metrics)
+            else:
+                self._measuring[key] = Measuring(
+                    self._simulated[pair.model], metrics, **UNDISTURBED
+                )
+        return self._measuring[key]
+
+    def rows(self) -> list[Compared]:
+        """All that can be compared."""
+        return [row for pair in self.pairs for row in pair.rows()]
+
+    def disturbances(self) -> dict[str, Any]:
+        """How many real runs were disturbed, and taken again, by cause."""
+        return disturbances(run for pair in self.pairs for run in pair.runs["real"])
+
+
+def _simulated(family: Scenario) -> Scenario:
+    return family.changed([f"platform={THIS_MACHINE}"])
+
+
+def _has_cpus_enough(placement: Placement) -> bool:
+    """Whether each core and each NIC that is used has a CPU that nothing else uses."""
+    cpus = list(placement.core_cpus.values())
+    return placement.nic_alone and len(set(cpus)) == len(cpus)

@@ -1,0 +1,116 @@
+"""`shrimpmx validate`: real runs and simulated ones beside each other.
+
+How long things take is this machine's affair; frames for each message are the protocol's.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shrimpmx import cli
+from shrimpmx.bench import calibration
+from shrimpmx.study.validation.comparison import PACKETS, Compared, reversed_pairs, summary
+
+NAMES = (
+    "wake_same_cpu",
+    "wake_cross_cpu",
+    "interrupt_to_handler",
+    "context_switch",
+    "cache_line_round_trip",
+    "look",
+    "yield_alone",
+    "time_slice",
+    "copy_4k",
+    "wake_call",
+    "interrupt_exit",
+    "t_block",
+    "handler_per_packet",
+)
+
+
+@pytest.fixture
+def calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cost = {"median": 1000.0, "ci95": [900.0, 1100.0], "meaning": "as measured"}
+    taken = {"time": "2026-01-01T00:00:00+00:00"}
+    costs = dict.fromkeys(NAMES, cost)
+    document = {"schema": 2, "state": "near", "environment": taken, "costs": costs}
+    place = calibration.storage_path()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps(document))
+    return tmp_path
+
+
+def test_real_and_simulated_runs_take_the_same_packets(
+    calibrated: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = calibrated / "found.json"
+    words = ["validate", "--short", "--only", "coalescing-block", "--only", "multiqueue"]
+    assert cli.main([*words, "--json", str(path)]) == 0
+    document = json.loads(path.read_text())
+    packets = [row for row in document["rows"] if row["metric"] == PACKETS]
+    assert len(packets) == document["summary"]["points"] == 6
+    assert all(row["ratio"] == pytest.approx(1, abs=0.05) for row in packets)
+    assert "6 points" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--only", "nothing"], "there are coalescing-block"),
+        (["--repeats", "0"], "must be 1 to"),
+        (["--points", "0"], "at least 1"),
+        (["--seed", "-1"], "--seed must be from 0"),
+    ],
+)
+def test_options_that_make_no_sense_are_told(
+    words: list[str], sentence: str, calibrated: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["validate", *words]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_without_a_calibration_there_is_nothing_to_compare(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cli.main(["validate", "--short"]) == 2
+    assert "run shrimpmx calibrate" in capsys.readouterr().err
+
+
+def row(wait: str, real: tuple[float, float, float], simulated: float, kind: str) -> Compared:
+    low, median, high = real
+    ratio = simulated / median if median else None
+    ends = (ratio, ratio) if ratio is not None else None
+    return Compared(
+        "waiting", {"wait": wait}, "m", "us", kind, "hosts", median, (low, high), simulated,
+        ratio, ends,
+    )  # fmt: skip
+
+
+def test_only_orders_that_are_certain_can_be_reversed() -> None:
+    axis = {"waiting": "wait"}
+    rows = [
+        row("spin", (9, 10, 11), 12, "time"),
+        row("sched", (10, 12, 14), 11, "time"),  # not certain beside spin
+        row("block", (20, 21, 22), 11.5, "time"),  # slower than both; simulated between them
+    ]
+    certain, words = reversed_pairs(rows, axis)
+    assert certain == 2
+    assert len(words) == 1
+    assert "spin" in words[0]
+
+
+def test_a_summary_counts_what_is_near_enough() -> None:
+    rows = [
+        row("spin", (1, 1, 1), 1.04, "count"),
+        row("sched", (1, 1, 1), 1.06, "count"),
+        row("block", (0, 0, 0), 0, "count"),
+        row("spin", (10, 10, 10), 12, "time"),
+    ]
+    found = summary(rows, {"waiting": "wait"})
+    assert (found["counts_within"], found["counts"], found["times"]) == (2, 3, 1)
+    assert found["median_error"] == pytest.approx(0.2)
