@@ -53,6 +53,8 @@ scenario = Scenario(
         "delay_us": 4_000,
         "wait": "spin",
     },
+    # The 30 % of deferrals at degree 1.
+    calibrated_by={"tx_gap_ns": ("IC-18",)},
     sweep={"overtake": DEGREES, "mark_early": DEGREES, "coalescing": ("open-mx", "stream")},
     without=tuple({"mark_early": one, "overtake": other} for one in (1, 3) for other in (1, 3)),
     compare="coalescing",

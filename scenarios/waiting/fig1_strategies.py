@@ -17,7 +17,8 @@ scenario = Scenario(
     shows="Five pairs of ranks on two nodes send one word to and fro and compute for 0 to 300 µs "
     "before each send, so that ranks of a node compete for its CPU. Spinning makes no system "
     "call, blocking one for each message that it waits for, yielding as many as others need to "
-    "get their turns. A hybrid makes them when its spin limit of 300 µs is over.",
+    "get their turns. A hybrid makes them when its spin limit of 300 µs is over. At this "
+    "machine's own costs, and at those of the paper's machine.",
     parameters={
         "nic": "vmmc",
         "workload": "pingpong",
@@ -27,9 +28,10 @@ scenario = Scenario(
         "iterations": 200,
         "warmup": 10,
     },
-    sweep={"wait": PAPER_WAIT_NAMES},
+    sweep={"platform": ("none", "shrimp-1996"), "wait": PAPER_WAIT_NAMES},
     compare="wait",
     rows="wait",
+    columns="platform",
     repeats=5,
     metrics=(
         CALLS,

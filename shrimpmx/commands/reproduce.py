@@ -44,8 +44,18 @@ from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.papers.claim import Claim, Finding, judge, scenarios_of
 from shrimpmx.papers.claims_report import print_claims, print_findings
-from shrimpmx.papers.known import PAPERS, chosen, is_whole, narrowed, papers_of
+from shrimpmx.papers.evidence import Evidence
+from shrimpmx.papers.known import (
+    PAPERS,
+    chosen,
+    hosts_of,
+    is_whole,
+    narrowed,
+    on_hosts,
+    papers_of,
+)
 from shrimpmx.results.environment import environment
+from shrimpmx.results.expectation import CLAIM_RUNS
 from shrimpmx.results.json_file import read_json, write_json
 from shrimpmx.results.result import SCHEMA, ResultDirectory, check_schema
 from shrimpmx.results.sameness import SOFTWARE, check_environment
@@ -193,14 +203,19 @@ class Reproduction:
         self._directory = _ReproductionDirectory(output)
         self._cpus = self.engine.cpus()
         self._platforms = kept_platforms(options, CLAIMS_FILE)
-        needed = scenarios_of(claims, self._cpus)
+        needed = scenarios_of(claims, engine.name, self._cpus)
         self._scenarios = {name: self._scenario(name, each) for name, each in needed.items()}
+        self._evidence = Evidence(self._scenarios, engine.is_real, self._cpus)
         self._costs: Costs | None = None
         self._environment = environment()
         self.parts: list[Part] = []
 
     def _scenario(self, name: str, expected: Sequence[Any]) -> Scenario:
         declared = load_scenario(find_scenario(name))
+        runs = max(declared.repeats, CLAIM_RUNS)
+        declared = declared.model_copy(update={"repeats": runs})
+        if not self.engine.is_real:
+            declared = on_hosts(declared, hosts_of(name, self.claims))
         scenario = declared.changed(self._options.settings, self._platforms)
         self._platforms |= scenario.platforms
         checked_points(scenario)  # what cannot be used is told, even where no claim needs it
@@ -306,14 +321,15 @@ class Reproduction:
 
     def findings(self) -> list[Finding]:
         """The verdicts on those claims whose scenarios are complete."""
+        engine = self.engine.name
         results: Mapping[str, Document] = {
             part.name: part.done for part in self.parts if part.done is not None
         }
         return [
-            judge(claim, results, self._cpus)
+            judge(claim, results, self._evidence)
             for claim in self.claims
-            if claim.obstacle(self._cpus)
-            or all(each.scenario in results for each in claim.statistics)
+            if claim.obstacle(engine, self._cpus)[0]
+            or all(each.scenario in results for each in claim.statistics_on(engine))
         ]
 
     def keep(self, json_path: Path | None) -> None:

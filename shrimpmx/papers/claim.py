@@ -1,8 +1,10 @@
 """The papers' measured statements as data, and how results decide about each.
 
-A claim's verdict is computed from those of its statistics, and the worst decides: `reproduced`,
-`inconclusive`, `not run`, `not measurable here`, `opposite`. A statistic may stand beside those
-that decide: it has a verdict of its own, and the claim's is the same with it.
+What a statistic shows has a class, and that of a claim is the worst of its statistics'. Classes
+are not added up: `measured` on real processes and `predicted` by simulated hosts are evidence;
+`calibrated` (a figure of the claim set a parameter of the run) and `invariant` (it could not come
+out otherwise) are none. `other size` and `reversed` are certain, `inconclusive` is not, and what
+`needs` something was not measured. A statistic may stand beside those that decide.
 """
 
 from __future__ import annotations
@@ -13,31 +15,33 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from shrimpmx.papers.evidence import NO_PLATFORM, Evidence
 from shrimpmx.results.expectation import evaluate, too_few_cpus
 from shrimpmx.results.expectation_kinds import (
     AS_EXPECTED,
     INCONCLUSIVE,
     NOT_HERE,
     NOT_RUN,
-    OPPOSITE,
-    ORDER_OF_VERDICTS,
+    OTHER_SIZE,
+    REVERSED,
     Expectation,
     Place,
     Ratio,
     Verdict,
 )
 
-REPRODUCED = "reproduced"
-# What a claim's verdict is called, by that of its worst expectation.
-CLAIM_WORDS = {
-    AS_EXPECTED: REPRODUCED,
-    OPPOSITE: "opposite",
-    INCONCLUSIVE: INCONCLUSIVE,
-    NOT_HERE: NOT_HERE,
-    NOT_RUN: NOT_RUN,
-}
-# What counts as the same order of magnitude of an effect: half a decade to each side (ours).
-SAME_MAGNITUDE = 10**0.5
+MEASURED, PREDICTED, CALIBRATED, INVARIANT = "measured", "predicted", "calibrated", "invariant"
+NEEDS, HOLDS = "needs", "holds"
+# From what a claim may have beside better evidence to what it has whatever else there is.
+CLASSES = (
+    *(INVARIANT, MEASURED, PREDICTED, CALIBRATED, INCONCLUSIVE, NOT_RUN, NEEDS),
+    *(OTHER_SIZE, REVERSED),
+)
+# An effect has the paper's size if it is at most so many times larger or smaller (ours).
+SAME_SIZE = 2.0
+Engine = Literal["", "forked", "simulated"]
+REAL: Engine = "forked"
+SIMULATED: Engine = "simulated"
 
 Document = Mapping[str, Any]
 
@@ -50,29 +54,59 @@ class Statistic(_Record):
     """What is measured for a claim: an expectation on the result of `scenario`.
 
     `paper` are the paper's own figures where it gives them: the ratio that a Ratio is about, or
-    the figure of each place of an Order, in the unit of the metric. Without `decides` it is shown
-    beside the others, and the claim's verdict does not depend on it.
+    the figure of each place of an Order, in the unit of the metric; `absolute` are those that a
+    ratio is made of. Without `decides` it is shown beside the others, and the claim's class does
+    not depend on it. `invariant`: why it could not come out otherwise. It is judged on both
+    engines, or on `engine` only.
     """
 
     scenario: str
     expectation: Annotated[Expectation, Field(discriminator="kind")]
     paper: tuple[float, ...] = ()
+    absolute: tuple[float, ...] = ()
     decides: bool = True
+    invariant: str = ""
+    engine: Engine = ""
+
+    @property
+    def at_own_costs(self) -> bool:
+        """Whether it asks for this machine as it is, which simulated hosts are not."""
+        places = self.expectation.places()
+        return any(place.get("platform") == NO_PLATFORM for place in places)
+
+    def is_for(self, engine: str) -> bool:
+        """Whether it is judged on that engine."""
+        return self.engine in ("", engine) and not (self.at_own_costs and engine == SIMULATED)
 
 
 def statistic_of(
-    scenario: str, expectation: Expectation, *paper: float, decides: bool = True
+    scenario: str,
+    expectation: Expectation,
+    *paper: float,
+    decides: bool = True,
+    absolute: tuple[float, ...] = (),
+    invariant: str = "",
+    engine: Engine = "",
 ) -> Statistic:
     """A Statistic of what a scenario's result is expected to be."""
-    return Statistic(scenario=scenario, expectation=expectation, paper=paper, decides=decides)
+    return Statistic(
+        scenario=scenario,
+        expectation=expectation,
+        paper=paper,
+        decides=decides,
+        absolute=absolute,
+        invariant=invariant,
+        engine=engine,
+    )
 
 
 class Claim(_Record):
     """One measured statement of a paper.
 
-    `setup` says what was run, `paper` what came out there. `cpus` are the fewest that it can be
-    measured with. Without statistics `missing` says what this version lacks; a `note` goes with
-    every verdict.
+    `setup` says what was run, `paper` what came out there. `host` is the platform that stands for
+    the paper's hosts; with `own_costs` real processes are judged without it, too. `cpus` are the
+    fewest that it can be measured with. Without statistics `missing` says what this version lacks;
+    a `note` goes with every verdict.
     """
 
     id: Annotated[str, Field(pattern=r"^[A-Z]{2}-[0-9]+$")]
@@ -81,6 +115,8 @@ class Claim(_Record):
     setup: str
     paper: str
     statistics: tuple[Statistic, ...] = ()
+    host: str = ""
+    own_costs: bool = False
     cpus: int = Field(1, ge=1)
     missing: str = ""
     note: str = ""
@@ -93,13 +129,24 @@ class Claim(_Record):
             raise ValueError(f"claim {self.id} has no statistic that decides")
         return self
 
-    def obstacle(self, cpus: int | None) -> str:
-        """Why it cannot be measured with so many CPUs; '' if it can. None: as many as needed."""
+    def statistics_on(self, engine: str) -> tuple[Statistic, ...]:
+        """Those that are judged on an engine; none if none of them decides there."""
+        found = tuple(each for each in self.statistics if each.is_for(engine))
+        return found if any(each.decides for each in found) else ()
+
+    def obstacle(self, engine: str, cpus: int | None) -> tuple[str, str]:
+        """Why it cannot be measured on an engine with so many CPUs (None: as many as needed), and
+        in a word or two what it takes; '' if it can.
+        """
         if self.missing:
-            return self.missing
+            return self.missing, ""
         if cpus is not None and cpus < self.cpus:
-            return too_few_cpus(self.cpus, cpus)
-        return ""
+            return too_few_cpus(self.cpus, cpus), f"{self.cpus} CPUs"
+        if not self.statistics_on(engine):
+            other = REAL if engine == SIMULATED else SIMULATED
+            words = {REAL: "real processes", SIMULATED: "simulated hosts"}
+            return f"needs {words[other]}: use --engine {other}", words[other]
+        return "", ""
 
 
 def effect(
@@ -110,121 +157,211 @@ def effect(
     paper: float,
     cpus: int = 1,
 ) -> Ratio:
-    """A Ratio that agrees with the paper's in direction and order of magnitude.
+    """A Ratio that agrees with the paper's in direction and size.
 
     The effect is by how much the greater figure exceeds the smaller; it may differ from the
-    paper's by SAME_MAGNITUDE, which never covers 1. `cpus`: the fewest to judge it with.
+    paper's by SAME_SIZE, which never covers 1. `cpus`: the fewest to judge it with.
     ValueError if the paper's ratio is 1: that is no effect.
     """
     if paper == 1:
         raise ValueError(f"{text!r} has no effect to compare with")
     excess = max(paper, 1 / paper) - 1
-    least, most = 1 + excess / SAME_MAGNITUDE, 1 + excess * SAME_MAGNITUDE
+    least, most = 1 + excess / SAME_SIZE, 1 + excess * SAME_SIZE
     low, high = (least, most) if paper > 1 else (1 / most, 1 / least)
     return Ratio(text=text, metric=metric, of=of, to=to, at_least=low, at_most=high, cpus=cpus)
 
 
 @dataclass(frozen=True)
+class Part:
+    """What a statistic shows: its verdict, and the `calibrated` parameters that a figure of the
+    claim set.
+    """
+
+    statistic: Statistic
+    verdict: Verdict
+    calibrated: tuple[str, ...]
+    real: bool
+
+    @property
+    def outcome(self) -> str:
+        """What came out, whatever it is evidence of."""
+        if self.verdict.verdict == NOT_HERE:
+            return NEEDS
+        return self.verdict.miss or {AS_EXPECTED: HOLDS}.get(
+            self.verdict.verdict, self.verdict.verdict
+        )
+
+    @property
+    def of_class(self) -> str:
+        """Its class: what came out, and what that is evidence of."""
+        if self.outcome in (NEEDS, NOT_RUN):
+            return self.outcome
+        if self.calibrated:
+            return CALIBRATED
+        if self.outcome != HOLDS:
+            return self.outcome
+        if self.statistic.invariant:
+            return INVARIANT
+        return MEASURED if self.real else PREDICTED
+
+    @property
+    def words(self) -> str:
+        """Its class for a reader."""
+        return class_words(self.of_class, self.outcome, self.verdict.needs)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What is kept of it."""
+        statistic, verdict = self.statistic, self.verdict
+        return {
+            "text": verdict.text,
+            "class": self.of_class,
+            "outcome": self.outcome,
+            "decides": statistic.decides,
+            "calibrated": list(self.calibrated),
+            "invariant": statistic.invariant,
+            "needs": verdict.needs,
+            "paper": list(statistic.paper),
+            "paper_figures": list(statistic.absolute),
+            "measured": verdict.measured,
+            "ci95": verdict.ci95,
+            "unit": verdict.unit,
+            "figures": verdict.figures,
+            "detail": verdict.detail,
+            "scope": verdict.scope,
+        }
+
+
+def class_words(of_class: str, outcome: str, needs: str) -> str:
+    """A class for a reader: with what came out where nothing follows from that, and what it takes
+    where nothing did.
+    """
+    if of_class == CALIBRATED and outcome != HOLDS:
+        return f"{CALIBRATED} ({outcome})"
+    return f"{of_class} {needs or '...'}" if of_class == NEEDS else of_class
+
+
+@dataclass(frozen=True)
 class Finding:
-    """A claim's verdict, that of each of its statistics, and why it is none if there are none."""
+    """What results on an engine say of a claim: a part for each statistic, or the obstacle."""
 
     claim: Claim
-    parts: tuple[Verdict, ...] = ()
+    engine: str
+    parts: tuple[Part, ...] = ()
     obstacle: str = ""
-
-    def _judged(self, decides: bool) -> list[Verdict]:
-        """The verdicts of the statistics that decide, or of those that stand beside them."""
-        pairs = zip(self.claim.statistics, self.parts, strict=False)
-        return [part for statistic, part in pairs if statistic.decides == decides]
+    needs: str = ""
 
     @property
-    def deciding(self) -> Verdict | None:
-        """The first of the worst verdicts; None without any."""
-        judged = self._judged(decides=True)
+    def deciding(self) -> Part | None:
+        """The first of the worst parts that decide; None without any."""
+        judged = [part for part in self.parts if part.statistic.decides]
         if not judged:
             return None
-        return max(judged, key=lambda part: ORDER_OF_VERDICTS.index(part.verdict))
+        return max(judged, key=lambda part: CLASSES.index(part.of_class))
 
     @property
-    def verdict(self) -> str:
-        """The claim's verdict."""
-        return CLAIM_WORDS[self.deciding.verdict if self.deciding else NOT_HERE]
+    def of_class(self) -> str:
+        """The claim's class."""
+        return self.deciding.of_class if self.deciding else NEEDS
+
+    @property
+    def words(self) -> str:
+        """Its class for a reader."""
+        return self.deciding.words if self.deciding else class_words(NEEDS, NEEDS, self.needs)
 
     @property
     def reason(self) -> str:
-        """Why it is not reproduced, what does not hold beside it, and the claim's note; '' if
-        there is nothing to say.
+        """Why it is no evidence or does not hold, what does not hold beside it, and the claim's
+        note; '' if there is nothing to say.
         """
-        deciding = self.deciding
-        why = [self.obstacle]
-        if deciding and deciding.verdict != AS_EXPECTED:
+        deciding, why = self.deciding, [self.obstacle]
+        if deciding:
             why.append(_why(deciding))
         why += [
-            f"beside it, {CLAIM_WORDS[part.verdict]}: {_why(part)}"
-            for part in self._judged(decides=False)
-            if part.verdict != AS_EXPECTED
+            f"beside it, {part.words}: {_why(part)}"
+            for part in self.parts
+            if not part.statistic.decides and part.outcome != HOLDS
         ]
         return "; ".join(part for part in (*why, self.claim.note) if part)
 
     def as_dict(self) -> dict[str, Any]:
         """What `reproduce --json` writes; measured is the figure that decides."""
-        deciding = self.deciding
+        part = self.deciding
         return {
             "id": self.claim.id,
-            "verdict": self.verdict,
+            "engine": self.engine,
+            "class": self.of_class,
+            "outcome": part.outcome if part else NEEDS,
+            "needs": part.verdict.needs if part else self.needs,
             "paper": self.claim.paper,
-            "measured": deciding.measured if deciding else None,
-            "ci95": deciding.ci95 if deciding else None,
-            "unit": deciding.unit if deciding else "",
+            "measured": part.verdict.measured if part else None,
+            "ci95": part.verdict.ci95 if part else None,
+            "unit": part.verdict.unit if part else "",
             "reason": self.reason,
             "kind": self.claim.kind,
             "source": self.claim.source,
-            "parts": [
-                {
-                    "text": part.text,
-                    "verdict": CLAIM_WORDS[part.verdict],
-                    "decides": statistic.decides,
-                    "paper": list(statistic.paper),
-                    "measured": part.measured,
-                    "ci95": part.ci95,
-                    "unit": part.unit,
-                    "figures": part.figures,
-                    "detail": part.detail,
-                    "scope": part.scope,
-                }
-                for statistic, part in zip(self.claim.statistics, self.parts, strict=False)
-            ],
+            "parts": [part.as_dict() for part in self.parts],
         }
 
 
-def _why(part: Verdict) -> str:
-    """What was judged, where, and what came out."""
-    scope = f" ({part.scope})" if part.scope else ""
-    return f"{part.text}{scope}: {part.detail}"
+def _why(part: Part) -> str:
+    """What was judged, where, and what came out; '' where that is evidence."""
+    verdict = part.verdict
+    scope = f" ({verdict.scope})" if verdict.scope else ""
+    came_out = f"{verdict.text}{scope}: {verdict.detail}"
+    if part.of_class == CALIBRATED:
+        return f"{came_out}; a figure of this claim set {', '.join(part.calibrated)}"
+    if part.of_class == INVARIANT:
+        return f"{verdict.text}: {part.statistic.invariant}"
+    return "" if part.outcome == HOLDS else came_out
 
 
-def judge(claim: Claim, results: Mapping[str, Document], cpus: int | None) -> Finding:
-    """The verdict on a claim; `results` are those of its scenarios, by name.
+def judge(claim: Claim, results: Mapping[str, Document], evidence: Evidence) -> Finding:
+    """What results say of a claim; `results` are those of its scenarios, by name, which came about
+    as `evidence` tells.
 
     Without an obstacle all scenarios of the claim must be there.
     """
-    obstacle = claim.obstacle(cpus)
+    engine = REAL if evidence.real else SIMULATED
+    obstacle, needs = claim.obstacle(engine, evidence.cpus)
     if obstacle:
-        return Finding(claim, obstacle=obstacle)
-    return Finding(claim, tuple(_evaluated(each, results, cpus) for each in claim.statistics))
+        return Finding(claim, engine, obstacle=obstacle, needs=needs)
+    parts = (_part(claim, each, results, evidence) for each in claim.statistics_on(engine))
+    return Finding(claim, engine, tuple(parts))
+
+
+def _part(
+    claim: Claim, statistic: Statistic, results: Mapping[str, Document], evidence: Evidence
+) -> Part:
+    expected = statistic.expectation
+    points = evidence.points(statistic.scenario, expected)
+    # What follows from the protocol alone needs no hosts of the paper.
+    anywhere = expected.exact or bool(statistic.invariant) or not claim.host
+    own_costs = claim.own_costs or statistic.at_own_costs
+    if not anywhere and evidence.lacks_platform(claim.host, own_costs, points):
+        why = f"the paper's figure is of hosts that platform={claim.host} stands for"
+        verdict = Verdict(NOT_HERE, expected.text, why, needs=f"platform {claim.host}")
+    else:
+        verdict = _evaluated(statistic, results, evidence.cpus)
+    calibrated = evidence.calibrated(claim.id, statistic.scenario, points)
+    # Nothing that a calibration changes follows from the protocol alone.
+    own = () if expected.exact or statistic.invariant else tuple(calibrated)
+    return Part(statistic, verdict, own, evidence.real)
 
 
 def _evaluated(statistic: Statistic, results: Mapping[str, Document], cpus: int | None) -> Verdict:
     result = results[statistic.scenario]
     axes = result.get("layout", {}).get("axes", ())
-    return evaluate(statistic.expectation, result["points"], result.get("seed", 1), axes, cpus)
+    seed = result.get("seed", 1)
+    return evaluate(statistic.expectation, result["points"], seed, axes, cpus, claim=True)
 
 
-def scenarios_of(claims: Sequence[Claim], cpus: int | None) -> dict[str, list[Expectation]]:
-    """The scenarios that claims need on so many CPUs, each with what is expected of it."""
+def scenarios_of(
+    claims: Sequence[Claim], engine: str, cpus: int | None
+) -> dict[str, list[Expectation]]:
+    """The scenarios that claims need on an engine, each with what is expected of it."""
     needed: dict[str, list[Expectation]] = {}
     for claim in claims:
-        if not claim.obstacle(cpus):
-            for each in claim.statistics:
+        if not claim.obstacle(engine, cpus)[0]:
+            for each in claim.statistics_on(engine):
                 needed.setdefault(each.scenario, []).append(each.expectation)
     return needed

@@ -1,4 +1,4 @@
-"""Claims as a table: what the paper found beside what was measured here, and why not."""
+"""Claims as a table: what the paper found beside what came out here, and what that shows."""
 
 from __future__ import annotations
 
@@ -9,25 +9,36 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from shrimpmx.papers.claim import CLAIM_WORDS, REPRODUCED, Claim, Finding, Statistic
-from shrimpmx.results.expectation_kinds import OPPOSITE, Order, Ratio, Verdict
+from shrimpmx.papers.claim import (
+    CLASSES,
+    MEASURED,
+    PREDICTED,
+    REAL,
+    Claim,
+    Finding,
+    Part,
+    Statistic,
+)
+from shrimpmx.results.expectation_kinds import REVERSED, Growth, Order, Ratio
 from shrimpmx.results.metrics import METRICS
 from shrimpmx.results.words import unit_words
 
 # Below this width of a terminal columns would be too narrow to be read.
 TABLE_WIDTH = 110
-_STYLES = {REPRODUCED: "green", CLAIM_WORDS[OPPOSITE]: "red"}
+_STYLES = {MEASURED: "green", PREDICTED: "green", REVERSED: "red"}
 _OTHER_STYLE = "yellow"
+_ENGINE_WORDS = {"forked": "real processes", "simulated": "simulated hosts"}
 
 
 def print_findings(findings: Sequence[Finding], console: Console) -> None:
-    """Print claims with their verdicts, then the reasons of those that are not reproduced."""
+    """Print what results on one engine say of claims, then the reasons."""
     table = Table(title_justify="left")
     table.add_column("claim", no_wrap=True)
     table.add_column("what", ratio=3)
     table.add_column("paper", ratio=2)
-    table.add_column("measured here", ratio=2)
-    table.add_column("verdict", no_wrap=True)
+    engine = findings[0].engine if findings else REAL
+    table.add_column(_ENGINE_WORDS[engine], ratio=2)
+    table.add_column("class", no_wrap=True)
     for finding in findings:
         for row in _rows(finding):
             table.add_row(*row)
@@ -36,17 +47,19 @@ def print_findings(findings: Sequence[Finding], console: Console) -> None:
     console.print(table)
     for finding in findings:
         if finding.reason:
-            words = f"{finding.claim.id}, {_styled(finding.verdict)}: {escape(finding.reason)}"
+            words = f"{finding.claim.id}, {_styled(finding)}: {escape(finding.reason)}"
             console.print(Padding(words, (0, 0, 0, 2), expand=False), highlight=False)
     console.print(f"\n{summary_words(findings)}")
 
 
 def summary_words(findings: Sequence[Finding]) -> str:
-    """How many claims have each verdict."""
-    counts = dict.fromkeys(CLAIM_WORDS.values(), 0)
-    for finding in findings:
-        counts[finding.verdict] += 1
-    return ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    """The claims of each class, which do not add up: evidence first."""
+    lines = []
+    for of_class in (*CLASSES[1:], CLASSES[0]):
+        ids = [each.claim.id for each in findings if each.of_class == of_class]
+        if ids:
+            lines.append(f"{of_class}: {', '.join(ids)}")
+    return "\n".join(lines)
 
 
 def print_claims(claims: Sequence[Claim], console: Console) -> None:
@@ -64,50 +77,68 @@ def print_claims(claims: Sequence[Claim], console: Console) -> None:
 
 
 def _rows(finding: Finding) -> list[tuple[str, str, str, str, str]]:
-    """A claim in one row, or with one more for each of several statistics."""
-    claim, verdict = finding.claim, _styled(finding.verdict)
+    """A claim in one row, or with one more for each of its statistics."""
+    claim = finding.claim
     head = (claim.id, escape(claim.setup), escape(claim.paper))
-    if len(finding.parts) == 1:
-        return [(*head, measured_words(claim.statistics[0], finding.parts[0]), verdict)]
-    rows = [(*head, "", f"[bold]{verdict}[/bold]")]
-    for statistic, part in zip(claim.statistics, finding.parts, strict=False):
-        word = _styled(CLAIM_WORDS[part.verdict])
+    if not finding.parts:
+        return [(*head, "—", _styled(finding))]
+    rows = [(*head, "", f"[bold]{_styled(finding)}[/bold]")]
+    for part in finding.parts:
+        word = _styled(part)
         rows.append(
             (
                 "",
-                f"· {escape(part.text)}",
-                escape(paper_words(statistic)),
-                measured_words(statistic, part),
-                word if statistic.decides else f"(beside: {word})",
+                f"· {escape(part.verdict.text)}",
+                escape(paper_words(part.statistic)),
+                measured_words(part),
+                word if part.statistic.decides else f"(beside: {word})",
             )
         )
     return rows
 
 
-def _styled(verdict: str) -> str:
-    style = _STYLES.get(verdict, _OTHER_STYLE)
-    return f"[{style}]{verdict}[/{style}]"
+def _styled(shown: Finding | Part) -> str:
+    style = _STYLES.get(shown.of_class, _OTHER_STYLE)
+    return f"[{style}]{escape(shown.words)}[/{style}]"
 
 
 def paper_words(statistic: Statistic) -> str:
-    """The paper's own figures of a statistic; '' where it gives none."""
-    return _figures_words(statistic, statistic.paper) if statistic.paper else ""
+    """The paper's own figures of a statistic, a ratio with what it is made of; '' where it gives
+    none.
+    """
+    if not statistic.paper:
+        return ""
+    ratio = _figures_words(statistic, statistic.paper)
+    return ratio + _absolute_words(statistic, statistic.absolute)
 
 
-def measured_words(statistic: Statistic, part: Verdict) -> str:
-    """The figures that a part of a claim was judged by; a single one with its interval."""
-    if part.measured is None:
+def measured_words(part: Part) -> str:
+    """The figures that a part of a claim was judged by; a single one with its interval, a ratio
+    with what it is made of.
+    """
+    statistic, verdict = part.statistic, part.verdict
+    if verdict.measured is None:
         return "—"
     if isinstance(statistic.expectation, Order):
-        return _figures_words(statistic, part.figures)
-    return _figures_words(statistic, [part.measured], part.ci95)
+        return _figures_words(statistic, verdict.figures)
+    words = _figures_words(statistic, [verdict.measured], verdict.ci95)
+    return words + _absolute_words(statistic, verdict.figures)
+
+
+def _absolute_words(statistic: Statistic, figures: Sequence[float]) -> str:
+    """What a ratio is made of, behind it."""
+    expected = statistic.expectation
+    if not isinstance(expected, Ratio | Growth) or not figures:
+        return ""
+    unit = unit_words(METRICS[expected.metric].unit)
+    return f", {' / '.join(map(_digits, figures))} {unit}"
 
 
 def _figures_words(
     statistic: Statistic, figures: Sequence[float], interval: Sequence[float] | None = None
 ) -> str:
     """Figures with their unit; a ratio with what tells small effects from none."""
-    is_ratio = isinstance(statistic.expectation, Ratio)
+    is_ratio = isinstance(statistic.expectation, Ratio | Growth)
     one = _ratio_digits if is_ratio else _digits
     words = " / ".join(map(one, figures))
     if interval is not None and interval[0] < interval[1]:

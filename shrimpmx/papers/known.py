@@ -9,6 +9,7 @@ from typing import Any
 from shrimpmx.errors import InputError
 from shrimpmx.papers.claim import Claim
 from shrimpmx.papers.coalescing2009 import claims as coalescing
+from shrimpmx.papers.evidence import NO_PLATFORM
 from shrimpmx.papers.multiqueue2010 import claims as multiqueue
 from shrimpmx.papers.waiting1997 import claims as waiting
 from shrimpmx.results.expectation_kinds import Expectation
@@ -59,6 +60,29 @@ def is_whole(claims: Sequence[Claim], papers: Mapping[str, Sequence[Claim]]) -> 
     """Whether they are all the claims of their papers."""
     found = papers_of(claims, papers)
     return len(claims) == sum(len(papers[paper]) for paper in found)
+
+
+def hosts_of(scenario: str, claims: Iterable[Claim]) -> str:
+    """The platform that stands for the hosts of the claims that need a scenario; '' if none."""
+    for claim in claims:
+        if any(each.scenario == scenario for each in claim.statistics):
+            return claim.host
+    return ""
+
+
+def on_hosts(scenario: Scenario, host: str) -> Scenario:
+    """The scenario on simulated hosts: those of platform `host`, where it names none itself. Hosts
+    of none are left out beside others: they are this machine, which is not simulated.
+    """
+    axis = scenario.sweep.get("platform", ())
+    others = tuple(value for value in axis if value != NO_PLATFORM)
+    if others:
+        sweep = {**scenario.sweep, "platform": others}
+        return scenario.model_copy(update={"sweep": sweep})
+    if axis or not host or "platform" in scenario.parameters:
+        return scenario
+    parameters = {**scenario.parameters, "platform": host}
+    return scenario.model_copy(update={"parameters": parameters})
 
 
 def narrowed(scenario: Scenario, expectations: Sequence[Expectation]) -> Scenario:

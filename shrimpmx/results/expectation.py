@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from shrimpmx.results.cache_metrics import CACHE_METRICS
 from shrimpmx.results.expectation_kinds import (
     INCONCLUSIVE,
     NOT_HERE,
@@ -25,13 +26,31 @@ from shrimpmx.results.expectation_kinds import (
     is_time,
 )
 from shrimpmx.results.judging import judged, worst
-from shrimpmx.results.runs import ANY, DISTANCES, ONE_CPU, runs_of, steered_words
+from shrimpmx.results.runs import (
+    ANY,
+    DISTANCES,
+    NORMAL_PRIORITY,
+    ONE_CPU,
+    OVERSUBSCRIBED,
+    runs_of,
+    steered_words,
+)
 from shrimpmx.results.statistics import RUNS_LEAST, Samples
 from shrimpmx.results.words import place_words, values_words
 
 # Samples of a time from which fewer than RUNS_LEAST runs are judged: their interval covers the
 # scatter within a run, if not from run to run (ours).
 SAMPLES_MANY = 50
+# Runs of a point that a claim is judged by, at least. From the least to the greatest of six medians
+# is an interval that misses the true one in 1 of 32 cases; of three medians, in 1 of 4.
+CLAIM_RUNS = 6
+
+# What it takes where such a limit keeps a point from being judged.
+_NEEDED = {
+    ONE_CPU: "more CPUs",
+    OVERSUBSCRIBED: "more CPUs",
+    NORMAL_PRIORITY: "real-time priority",
+}
 
 PointData = Mapping[str, Any]
 Group = tuple[PointData, ...]
@@ -42,10 +61,13 @@ def matching(points: Iterable[PointData], place: Place) -> list[PointData]:
     return [p for p in points if all(p["params"].get(k) == v for k, v in place.items())]
 
 
-def common_state(metric: str, *points: PointData) -> str | None:
+def common_state(metric: str, *points: PointData, undisturbed: bool = False) -> str | None:
     """The distance that all the points have runs of, the one with most; None if there is none."""
     counts = {
-        state: min(len(runs_of(point["metrics"][metric], state)) for point in points)
+        state: min(
+            len(runs_of(point["metrics"][metric], state, undisturbed=undisturbed))
+            for point in points
+        )
         for state in DISTANCES
     }
     best = max(DISTANCES, key=lambda state: counts[state])
@@ -58,19 +80,23 @@ def evaluate(
     seed: int = 1,
     axes: Sequence[str] = (),
     cpus: int | None = None,
+    *,
+    claim: bool = False,
 ) -> Verdict:
     """Compute the verdict of one expectation on the points of a result.
 
     `axes` are those of the sweep, of which the verdict says what it covers; `cpus` are those that
-    the runs had, None: as many as they needed.
+    the runs had, None: as many as they needed. A `claim` of a paper asks for CLAIM_RUNS runs of
+    each point that nothing disturbed from outside.
     """
     if cpus is not None and cpus < expectation.cpus:
-        return Verdict(NOT_HERE, expectation.text, too_few_cpus(expectation.cpus, cpus))
+        detail = too_few_cpus(expectation.cpus, cpus)
+        return Verdict(NOT_HERE, expectation.text, detail, needs=f"{expectation.cpus} CPUs")
     groups = list(compared_points(expectation, points))
     if not groups:
         why = "settings, or an interruption, left out points that it compares"
         return Verdict(NOT_RUN, expectation.text, why)
-    verdicts = [_judged(expectation, group, seed) for group in groups]
+    verdicts = [_judged(expectation, group, seed, claim) for group in groups]
     shown = worst(verdicts)
     where = _shown_words(groups, verdicts, shown)
     return replace(shown, detail=shown.detail + where, scope=_scope(groups, points, axes))
@@ -110,9 +136,9 @@ def compared_points(expected: Expectation, points: Sequence[PointData]) -> Itera
             yield (point, *(there[0] for there in found))
 
 
-def _judged(expected: Expectation, group: Group, seed: int) -> Verdict:
+def _judged(expected: Expectation, group: Group, seed: int, claim: bool) -> Verdict:
     """The verdict on one group; what it cannot be judged by is told first."""
-    compared = _compared(expected, group, seed)
+    compared = _compared(expected, group, seed, claim)
     if isinstance(compared, Verdict):
         return compared
     runs, state = compared
@@ -120,39 +146,56 @@ def _judged(expected: Expectation, group: Group, seed: int) -> Verdict:
 
 
 def _compared(
-    expected: Expectation, group: Group, seed: int
+    expected: Expectation, group: Group, seed: int, claim: bool
 ) -> tuple[list[list[Samples]], str | None] | Verdict:
     """The samples to compare, by point and run, and their common state; or why there is none."""
-    for point in group:
-        found = point["metrics"].get(expected.metric)
-        reason = f"{expected.metric} was not measured"
-        if found is None or "unavailable" in found:
-            return Verdict(NOT_HERE, expected.text, found["unavailable"] if found else reason)
-        if np.size(found["samples"]) == 0:
-            return Verdict(NOT_HERE, expected.text, f"{expected.metric} has no samples")
-    limits = [limit for point in group for limit in _limits(expected, point)]
-    if limits:
-        return Verdict(NOT_HERE, expected.text, limits[0])
+    for absent in (_absent(expected, point) for point in group):
+        if absent is not None:
+            return absent
+    calm = claim and not expected.exact
     state = None
     if is_time(expected.metric):
-        state = common_state(expected.metric, *group)
-        if state is None:
+        state = common_state(expected.metric, *group, undisturbed=calm)
+        if state is None and common_state(expected.metric, *group) is None:
             return Verdict(INCONCLUSIVE, expected.text, _apart(group))
-    runs = [_shown_runs(point["metrics"][expected.metric], state) for point in group]
+    runs = [_shown_runs(point["metrics"][expected.metric], state, calm) for point in group]
     fewest = min(runs, key=len)
+    if not fewest:
+        return Verdict(INCONCLUSIVE, expected.text, _too_few(0, state, claim))
     samples = sum(run.size for run in fewest)
-    many = is_time(expected.metric) and samples >= SAMPLES_MANY
-    if len(fewest) < RUNS_LEAST and not expected.exact and not many:
+    many = is_time(expected.metric) and samples >= SAMPLES_MANY and not claim
+    least = CLAIM_RUNS if claim else RUNS_LEAST
+    if len(fewest) < least and not expected.exact and not many:
         # The figures are there all the same.
-        detail = _too_few(len(fewest), state)
-        return replace(judged(expected, runs, "", seed), verdict=INCONCLUSIVE, detail=detail)
+        shown = judged(expected, runs, "", seed)
+        return replace(
+            shown, verdict=INCONCLUSIVE, miss="", detail=_too_few(len(fewest), state, claim)
+        )
     return runs, state
 
 
-def _shown_runs(metric: Mapping[str, Any], state: str | None) -> list[Samples]:
-    """The runs of a metric, in times of the emulated platform where there is one."""
+def _absent(expected: Expectation, point: PointData) -> Verdict | None:
+    """Why a point has no figures to be judged; None if it has."""
+    found = point["metrics"].get(expected.metric)
+    detail, needs = "", ""
+    if found is None:
+        detail = f"{expected.metric} was not measured"
+    elif "unavailable" in found:
+        detail = found["unavailable"]
+        needs = "cache counters" if expected.metric in CACHE_METRICS else ""
+    elif np.size(found["samples"]) == 0:
+        detail = f"{expected.metric} has no samples"
+    elif limits := _limits(expected, point):
+        detail, needs = limits[0], _NEEDED.get(limits[0], "")
+    return Verdict(NOT_HERE, expected.text, detail, needs=needs) if detail else None
+
+
+def _shown_runs(metric: Mapping[str, Any], state: str | None, calm: bool) -> list[Samples]:
+    """The runs of a metric, in times of the emulated platform where there is one; `calm`: of those
+    that nothing disturbed.
+    """
     scale = metric.get("scaled", {}).get("scale", 1.0)
-    return [run * scale for run in runs_of(metric, state)]
+    return [run * scale for run in runs_of(metric, state, undisturbed=calm)]
 
 
 def _limits(expected: Expectation, point: PointData) -> list[str]:
@@ -174,9 +217,13 @@ def _apart(group: Group) -> str:
     return f"no runs with the CPUs at one distance ({seen}): raise repeats"
 
 
-def _too_few(runs: int, state: str | None) -> str:
+def _too_few(runs: int, state: str | None, claim: bool) -> str:
     while_state = f" with the CPUs {state}" if state not in (None, ANY) else ""
-    return f"only {runs} run{'s' if runs > 1 else ''}{while_state}: --set repeats=5"
+    alone = " that nothing disturbed" if claim else ""
+    return (
+        f"only {runs} run{'s' if runs != 1 else ''}{while_state}{alone}: "
+        f"--set repeats={CLAIM_RUNS if claim else RUNS_LEAST + 2}"
+    )
 
 
 def _shown_words(groups: Sequence[Group], verdicts: Sequence[Verdict], shown: Verdict) -> str:

@@ -16,6 +16,8 @@ AS_EXPECTED, OPPOSITE = "as expected", "not as expected"
 INCONCLUSIVE, NOT_HERE, NOT_RUN = "inconclusive", "not measurable here", "not run"
 # The worst of several verdicts is the one that is shown.
 ORDER_OF_VERDICTS = (AS_EXPECTED, INCONCLUSIVE, NOT_RUN, NOT_HERE, OPPOSITE)
+# How what is not as expected misses: by its size, or by its direction, which is certain.
+OTHER_SIZE, REVERSED = "other size", "reversed"
 
 # Values of some axes of a result: all points that have them.
 Place = Annotated[Mapping[str, Any], AfterValidator(by_own_names)]
@@ -28,7 +30,9 @@ class Verdict:
     """An expectation's verdict and the sentence that goes with it; `scope`: what it covers.
 
     `measured` with `ci95`, in `unit`, is the figure that was judged, and `figures` are the medians
-    of the places that it compares: of the emulated platform, where there is one.
+    of the places that it compares: of the emulated platform, where there is one. `miss`: OTHER_SIZE
+    or REVERSED, of a figure that certainly lies elsewhere; `needs`: in a word or two, what it
+    takes to measure it, where that is known.
     """
 
     verdict: str
@@ -39,6 +43,8 @@ class Verdict:
     ci95: list[float] | None = None
     unit: str = ""
     figures: list[float] = field(default_factory=list)
+    miss: str = ""
+    needs: str = ""
 
 
 def is_time(metric: str) -> bool:
@@ -135,6 +141,20 @@ class Ratio(_Bounded):
     kind: Literal["ratio"] = "ratio"
 
 
+class Growth(_Bounded):
+    """What `metric` grows by from `to` to `of`, divided by what it grows by from `other` to `one`,
+    both as ratios of medians, lies within bounds.
+    """
+
+    of: Place
+    to: Place
+    one: Place
+    other: Place
+    at_least: float | None = Field(None, gt=0)
+    at_most: float | None = Field(None, gt=0)
+    kind: Literal["growth"] = "growth"
+
+
 class Between(_Expectation):
     """The median of `metric` at `of` lies between those at `one` and `other`.
 
@@ -225,4 +245,4 @@ class Order(_Expectation):
             yield from ((upper, lower, False) for upper, lower in itertools.product(own, below))
 
 
-Expectation = Ratio | Between | Equals | Bound | Within | Near | Order
+Expectation = Ratio | Growth | Between | Equals | Bound | Within | Near | Order

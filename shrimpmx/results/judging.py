@@ -18,10 +18,13 @@ from shrimpmx.results.expectation_kinds import (
     NOT_HERE,
     OPPOSITE,
     ORDER_OF_VERDICTS,
+    OTHER_SIZE,
+    REVERSED,
     Between,
     Bound,
     Equals,
     Expectation,
+    Growth,
     Near,
     Order,
     Place,
@@ -43,6 +46,9 @@ from shrimpmx.results.words import value_words
 
 Runs = Sequence[Sequence[Samples]]
 RATIO_UNIT = "ratio"
+# Two figures whose ratio surely is within this share of 1 do not differ (ours).
+NO_DIFFERENCE = 0.01
+_MISSES = ("", OTHER_SIZE, REVERSED)
 
 
 def judged(expected: Expectation, runs: Runs, where: str, seed: int) -> Verdict:
@@ -50,6 +56,8 @@ def judged(expected: Expectation, runs: Runs, where: str, seed: int) -> Verdict:
     match expected:
         case Ratio():
             return _ratio(expected, runs, where, seed)
+        case Growth():
+            return _growth(expected, runs, where, seed)
         case Between():
             return _between(expected, runs, where, seed)
         case Equals():
@@ -66,7 +74,10 @@ def judged(expected: Expectation, runs: Runs, where: str, seed: int) -> Verdict:
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
     """The first of the worst verdicts."""
-    return max(verdicts, key=lambda verdict: ORDER_OF_VERDICTS.index(verdict.verdict))
+    return max(
+        verdicts,
+        key=lambda each: (ORDER_OF_VERDICTS.index(each.verdict), _MISSES.index(each.miss)),
+    )
 
 
 def _made(
@@ -76,7 +87,9 @@ def _made(
     detail: str,
     figure: Summary | None,
     unit: str | None = None,
+    miss: str = OTHER_SIZE,
 ) -> Verdict:
+    """`miss`: how it misses, if it is not as expected."""
     known = METRICS.get(expected.metric)
     return Verdict(
         verdict,
@@ -86,6 +99,7 @@ def _made(
         ci95=[figure.low, figure.high] if figure else None,
         unit=(known.unit if known else "") if unit is None else unit,
         figures=[median_of(part) for part in runs],
+        miss=miss if verdict == OPPOSITE else "",
     )
 
 
@@ -116,17 +130,55 @@ def _no_divisor(expected: Expectation, runs: Runs, where: str) -> Verdict:
 def _ratio(expected: Ratio, runs: Runs, where: str, seed: int) -> Verdict:
     if median_of(runs[1]) <= 0:
         return _no_divisor(expected, runs, where)
-    ratio = ratio_of_medians(runs[0], runs[1], seed)
+    return _of_ratio(expected, runs, ratio_of_medians(runs[0], runs[1], seed), where)
+
+
+def _growth(expected: Growth, runs: Runs, where: str, seed: int) -> Verdict:
+    """One ratio of medians by another, bootstrapped together."""
+    if any(median_of(part) <= 0 for part in runs[1:]):
+        return _no_divisor(expected, runs, where)
+    own, others = (ratio_of_medians(over, under, seed) for over, under in (runs[:2], runs[2:]))
+    resampled = [run_medians(part, seed + number) for number, part in enumerate(runs)]
+    # A resampled median of 0 counts as in ratio_of_medians.
+    least = [median_of(part) / 1e6 for part in runs]
+    over, under, one, other = (
+        np.maximum(medians, few) for medians, few in zip(resampled, least, strict=True)
+    )
+    growth = own.median / others.median
+    interval = interval_of((over / under) / (one / other), growth)
+    figure = Summary(growth, *interval, min(own.count, others.count))
+    return _of_ratio(expected, runs, figure, where)
+
+
+def _of_ratio(expected: Ratio | Growth, runs: Runs, ratio: Summary, where: str) -> Verdict:
+    """The verdict on a ratio, by its bounds."""
     low, high = expected.bounds()
     verdict = _side(ratio, low, high)
     words = _ratio_words(ratio)
+    miss, certain = REVERSED if _is_reversed(ratio, low, high) else OTHER_SIZE, False
     if verdict == OPPOSITE and (low > 1 or high < 1):
         if ratio.low <= 1 <= ratio.high:
             verdict, words = INCONCLUSIVE, f"{words}, which covers no effect"
-        elif (ratio.median > 1) == (low > 1):
+            certain = _is_one(ratio)
+        elif miss == OTHER_SIZE:
             words += ", which is the direction expected, but not the size"
     detail = f"{words}, expected {expected.bounds_words()}{where}"
-    return _made(expected, runs, verdict, detail, ratio, RATIO_UNIT)
+    made = _made(expected, runs, verdict, detail, ratio, RATIO_UNIT, miss)
+    return replace(made, miss=OTHER_SIZE) if certain else made
+
+
+def _is_reversed(ratio: Summary, low: float, high: float) -> bool:
+    """Whether a ratio is certainly on the other side of 1 than its bounds: these have a side unless
+    they tolerate a difference to both.
+    """
+    upwards = low > 1 or (low > 0 and high == float("inf"))
+    downwards = high < 1 or low <= 0
+    return (upwards and ratio.high < 1) or (downwards and ratio.low > 1)
+
+
+def _is_one(ratio: Summary) -> bool:
+    """Whether a ratio is certainly 1: of an inconclusive one, the effect has another size, none."""
+    return 1 - NO_DIFFERENCE <= ratio.low <= 1 <= ratio.high <= 1 + NO_DIFFERENCE
 
 
 def _between(expected: Between, runs: Runs, where: str, seed: int) -> Verdict:
@@ -146,7 +198,7 @@ def _between(expected: Between, runs: Runs, where: str, seed: int) -> Verdict:
         float(figures[0]), *interval_of(resampled[0], float(figures[0])), resampled[0].size
     )
     detail = f"{_words(own)}, expected {low:.4g} to {high:.4g}{where}"
-    return _made(expected, runs, verdict, detail, own)
+    return _made(expected, runs, verdict, detail, own, miss=REVERSED)
 
 
 def _borders(figures: Samples, tolerance: float) -> tuple[Any, Any]:
@@ -218,7 +270,9 @@ def _pair(expected: Order, runs: Runs, pair: tuple[int, int, bool], seed: int) -
         outside = OPPOSITE if ratio.high < 1 else INCONCLUSIVE
         verdict, wanted = AS_EXPECTED if ratio.low > 1 else outside, "above 1"
     detail = f"{names}: {_ratio_words(ratio)}, expected {wanted}"
-    return _made(expected, runs, verdict, detail, ratio, RATIO_UNIT)
+    miss = OTHER_SIZE if equal else REVERSED
+    made = _made(expected, runs, verdict, detail, ratio, RATIO_UNIT, miss)
+    return replace(made, miss=OTHER_SIZE) if not equal and _is_one(ratio) else made
 
 
 def _named(place: Place, other: Place) -> str:

@@ -36,15 +36,21 @@ def main_state(states: Sequence[str]) -> str:
     return max(STATES, key=lambda state: (states.count(state), -STATES.index(state)))
 
 
-def runs_of(metric: Mapping[str, Any], state: str | None = None) -> list[Samples]:
-    """The samples of a metric of a point, run by run; those of one `state`, or all."""
+def runs_of(
+    metric: Mapping[str, Any], state: str | None = None, *, undisturbed: bool = False
+) -> list[Samples]:
+    """The samples of a metric of a point, run by run; those of one `state`, or all; `undisturbed`:
+    of runs that nothing disturbed from outside.
+    """
     samples = np.asarray(metric["samples"], dtype=np.float64)
     repeats = metric.get("repeats") or [{"state": "unknown", "count": samples.size}]
     ends = np.cumsum([part["count"] for part in repeats])
     return [
         samples[end - part["count"] : end]
         for part, end in zip(repeats, ends, strict=True)
-        if part["count"] and (state is None or part["state"] == state)
+        if part["count"]
+        and (state is None or part["state"] == state)
+        and not (undisturbed and part.get("disturbed"))
     ]
 
 

@@ -61,6 +61,7 @@ class _Placement(_Part):
 class _Repeats(_Part):
     state: State
     count: Count
+    disturbed: bool = False
 
 
 class _Topology(_Part):

@@ -116,11 +116,17 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
 
 
 def _merged_metric(name: str, runs: Sequence[RunData]) -> dict[str, Any]:
-    parts = [(run["metrics"][name], run["state"]) for run in runs]
-    there = [(part, state) for part, state in parts if "samples" in part]
+    there = [(run["metrics"][name], run) for run in runs if "samples" in run["metrics"][name]]
     if not there:
-        return dict(parts[0][0])
-    repeats = [{"state": state, "count": len(part["samples"])} for part, state in there]
+        return dict(runs[0]["metrics"][name])
+    repeats = [
+        {
+            "state": run["state"],
+            "count": len(part["samples"]),
+            **({"disturbed": True} if run.get("disturbed") else {}),
+        }
+        for part, run in there
+    ]
     joined: dict[str, Any] = {
         "unit": METRICS[name].unit,
         "samples": [sample for part, _ in there for sample in part["samples"]],
@@ -128,7 +134,7 @@ def _merged_metric(name: str, runs: Sequence[RunData]) -> dict[str, Any]:
     }
     # All samples are kept; a time is summarised from runs of one state.
     if METRICS[name].kind == "time":
-        joined["state"] = main_state([state for _, state in there])
+        joined["state"] = main_state([run["state"] for _, run in there])
     chosen = runs_of(joined, joined.get("state"))
     summary = summarise_runs(chosen)
     figures = {"median": summary.median, **(tail_of(chosen) if "state" in joined else {})}

@@ -33,6 +33,7 @@ from shrimpmx.results.expectation_kinds import (
     Bound,
     Equals,
     Expectation,
+    Growth,
     Near,
     Order,
     Place,
@@ -67,6 +68,7 @@ __all__ = [
     "Between",
     "Bound",
     "Equals",
+    "Growth",
     "Near",
     "Order",
     "PointParameters",
@@ -125,9 +127,10 @@ class Scenario(Declared):
     is traced in a run of its own: the first is printed. There a tuple means each of its values.
     `policies` and `waits` are a user's own coalescing policies and waiting strategies by name (see
     docs/scenarios.md). `rows` and `columns` are the axes of the printed table. `sections` are
-    printed behind the tables (report/sections.py). `code` has the digests of the file that was
-    loaded and of its modules (own_code.py), `platforms` the user's own by file, as settings name
-    them.
+    printed behind the tables (report/sections.py). `calibrated_by` are the claims whose figures
+    set a parameter, by its name: it says nothing about them. `code` has the digests of the file
+    that was loaded and of its modules (own_code.py), `platforms` the user's own by file, as
+    settings name them.
     """
 
     name: Annotated[str, AfterValidator(_can_be_a_path)]
@@ -150,6 +153,7 @@ class Scenario(Declared):
     waits: dict[str, Any] = Field(default_factory=dict)
     sections: tuple[str, ...] = ()
     timelines: tuple[Named, ...] = ()
+    calibrated_by: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     code: dict[str, str] = Field(default_factory=dict)
     platforms: dict[str, Platform] = Field(default_factory=dict)
 
@@ -161,6 +165,8 @@ class Scenario(Declared):
                 raise ValueError(f"metrics names {name!r} twice")
         for name in self.sections:
             _known(name, SECTIONS, "sections", "section of a report")
+        for name in self.calibrated_by:
+            _known(name, self.parameters, "calibrated_by", "parameter that is set here")
         for place, changes in self.adjusted:
             for name in changes:
                 parameter_name(name)
@@ -228,6 +234,9 @@ class Scenario(Declared):
             (place, {n: v for n, v in changes.items() if n not in given.names})
             for place, changes in self.adjusted
         )
+        keep["calibrated_by"] = {
+            name: claims for name, claims in self.calibrated_by.items() if name not in given.names
+        }
         try:
             changed = {
                 **keep,

@@ -32,9 +32,9 @@ def test_a_reproduction_judges_what_the_engine_can_run(
     document = read(output / "claims.json")
     assert document["engine"] == "simulated"
     ran, could_not = document["claims"]
-    assert ran["verdict"] != "not measurable here"
+    assert ran["class"] != "needs"
     assert ran["measured"] is not None
-    assert could_not["verdict"] == "not measurable here"
+    assert could_not["class"] == "needs"
     assert "needs --engine forked" in could_not["reason"]
     assert "Simulated hosts" in capsys.readouterr().out
     # Where one engine has begun, another does not go on.

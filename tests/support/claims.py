@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from shrimpmx.papers.claim import Claim, Statistic
+from shrimpmx.papers.claim import Claim, Finding, Statistic, judge
+from shrimpmx.papers.evidence import Evidence
 from shrimpmx.results.expectation import evaluate, matching
 from shrimpmx.results.expectation_kinds import Place, Ratio
 from shrimpmx.results.metrics import METRICS
 from shrimpmx.study.loading import find_scenario, load_scenario
 from shrimpmx.study.scenario import Scenario
 
-RUNS = 3
+RUNS = 6
 
 
 def named(entry: tuple[Claim, Statistic]) -> str:
@@ -25,6 +26,35 @@ def point_of(place: Place, **figures: float) -> dict[str, Any]:
     repeats = [{"state": "near", "count": 1}] * RUNS
     metrics = {name: {"samples": [y] * RUNS, "repeats": repeats} for name, y in figures.items()}
     return {"params": place, "metrics": metrics, "states": ["near"] * RUNS, "limits": []}
+
+
+class Nothing:
+    """A scenario of which nothing is known: no point of it uses any calibrated value."""
+
+    def __init__(self) -> None:
+        self.calibrated_by: dict[str, tuple[str, ...]] = {}
+
+    def points(self) -> list[Any]:
+        return []
+
+
+def found(
+    claim: Claim,
+    results: Mapping[str, Any],
+    cpus: int | None = 2,
+    *,
+    real: bool = True,
+    scenarios: Mapping[str, Any] | None = None,
+) -> Finding:
+    """What results made by hand say of a claim; its scenarios as they are declared, where there are
+    files of them.
+    """
+    known = {each.scenario: _declared(each.scenario) for each in claim.statistics}
+    return judge(claim, results, Evidence({**known, **(scenarios or {})}, real, cpus))
+
+
+def _declared(name: str) -> Any:
+    return load_scenario(find_scenario(name)) if "/" in name else Nothing()
 
 
 def verdict_on_the_papers_figures(statistic: Statistic) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from rich.console import Console
+from support.claims import found as judged
 
 from shrimpmx.errors import InputError
-from shrimpmx.papers.claim import Claim, Finding, Statistic, effect, judge, scenarios_of
+from shrimpmx.papers.claim import Claim, Finding, Statistic, effect, scenarios_of
 from shrimpmx.papers.claims_report import paper_words, print_findings, summary_words
 from shrimpmx.papers.known import PAPERS, chosen, is_whole, narrowed, papers_of
 from shrimpmx.results.expectation_kinds import Expectation, Near, Order, Ratio
@@ -46,20 +47,20 @@ def result(**figures: list[float]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("b", "verdict", "deciding"),
     [
-        ([2.0, 2.0, 2.1], "reproduced", 1.0),
-        ([2.0, 2.0, 3.0], "inconclusive", 2.0),
-        ([3.0, 3.0, 3.0], "opposite", 3.0),
-        ([], "not measurable here", None),
+        ([2.0] * 5 + [2.1], "measured", 1.0),
+        ([2.0] * 5 + [3.0], "inconclusive", 2.0),
+        ([3.0] * 6, "other size", 3.0),
+        ([], "needs", None),
     ],
 )
 def test_the_worst_statistic_decides(b: list[float], verdict: str, deciding: float | None) -> None:
-    found = judge(claim(1, near("a", 1), near("b", 2)), {"s": result(a=[1.0] * 3, b=b)}, 2)
+    found = judged(claim(1, near("a", 1), near("b", 2)), {"s": result(a=[1.0] * 6, b=b)}, 2)
     kept = found.as_dict()
-    assert (kept["id"], kept["verdict"], kept["paper"]) == ("XX-1", verdict, "1 and 2")
+    assert (kept["id"], kept["class"], kept["paper"]) == ("XX-1", verdict, "1 and 2")
     assert kept["measured"] == deciding
     assert kept["unit"] == ("irq/msg" if b else "")
-    assert kept["reason"].partition(": ")[0] == ("" if verdict == "reproduced" else "b? (way b)")
-    assert [part["verdict"] for part in kept["parts"]] == ["reproduced", verdict]
+    assert kept["reason"].partition(": ")[0] == ("" if verdict == "measured" else "b? (way b)")
+    assert [part["class"] for part in kept["parts"]] == ["measured", verdict]
     assert kept["parts"][0]["paper"] == [1.0]
     json.dumps(kept, allow_nan=False)
 
@@ -69,16 +70,14 @@ def test_what_lacks_is_told_and_nothing_is_run_for_it() -> None:
     absent = claim(2, missing="needs the moon")
     noted = claim(3, near("a", 1), note="half of it")
     claims = [needy, absent, noted]
-    reasons = [judge(each, {"s": result(a=[1.0] * 3)}, 2) for each in claims]
+    reasons = [judged(each, {"s": result(a=[1.0] * 6)}, 2) for each in claims]
     assert [found.as_dict()["reason"] for found in reasons] == [
         *("needs 3 CPUs, and this process may use 2", "needs the moon", "half of it")
     ]
-    assert [found.verdict for found in reasons] == [
-        *("not measurable here", "not measurable here", "reproduced")
-    ]
+    assert [found.of_class for found in reasons] == [*("needs", "needs", "measured")]
     assert reasons[0].as_dict()["measured"] is None
-    assert scenarios_of(claims[:2], 2) == {}
-    assert [len(expected) for expected in scenarios_of(claims, 3).values()] == [2]
+    assert scenarios_of(claims[:2], "forked", 2) == {}
+    assert [len(expected) for expected in scenarios_of(claims, "forked", 3).values()] == [2]
     with pytest.raises(ValidationError, match="XX-4 needs statistics, or else what is missing"):
         claim(4)
 
@@ -89,27 +88,27 @@ def beside(way: str, value: float) -> Statistic:
 
 def test_what_stands_beside_has_a_verdict_and_decides_nothing() -> None:
     both = claim(1, near("a", 1), beside("b", 2), note="as noted")
-    results = {"s": result(a=[1.0] * 3, b=[3.0] * 3)}
-    found = judge(both, results, 2)
-    assert found.verdict == "reproduced"
-    assert found.reason.startswith("beside it, opposite: b? (way b): 3 (3 to 3), expected 1.7")
+    results = {"s": result(a=[1.0] * 6, b=[3.0] * 6)}
+    found = judged(both, results, 2)
+    assert found.of_class == "measured"
+    assert found.reason.startswith("beside it, other size: b? (way b): 3 (3 to 3), expected 1.7")
     assert found.reason.endswith("; as noted")
     kept = found.as_dict()
     assert kept["measured"] == 1.0
-    assert [(part["verdict"], part["decides"]) for part in kept["parts"]] == [
-        *(("reproduced", True), ("opposite", False))
+    assert [(part["class"], part["decides"]) for part in kept["parts"]] == [
+        *(("measured", True), ("other size", False))
     ]
-    assert "(beside: opposite)" in printed(found)
+    assert "(beside: other size)" in printed(found)
     # Where it holds as well there is nothing to say.
-    assert judge(both, {"s": result(a=[1.0] * 3, b=[2.0] * 3)}, 2).reason == "as noted"
+    assert judged(both, {"s": result(a=[1.0] * 6, b=[2.0] * 6)}, 2).reason == "as noted"
     # It is run as what decides is.
-    assert len(scenarios_of([both], 2)["s"]) == 2
+    assert len(scenarios_of([both], "forked", 2)["s"]) == 2
     with pytest.raises(ValidationError, match="XX-1 has no statistic that decides"):
         claim(1, beside("a", 1))
 
 
 @pytest.mark.parametrize("paper", [0.1, 0.8, 0.997, 1.003, 1.2, 7.5])
-def test_an_effect_has_the_papers_direction_and_order_of_magnitude(paper: float) -> None:
+def test_an_effect_has_the_papers_direction_and_size(paper: float) -> None:
     expected = effect("e", COUNT, {}, {"size_bytes": 0}, paper)
     low, high = expected.bounds()
     assert low < paper < high
@@ -121,10 +120,10 @@ def test_an_effect_has_the_papers_direction_and_order_of_magnitude(paper: float)
         ratio = 1 + factor * (max(paper, 1 / paper) - 1)
         return ratio if paper > 1 else 1 / ratio
 
-    assert low < scaled(3) < high
-    assert low < scaled(1 / 3) < high
-    assert not low < scaled(4) < high
-    assert not low < scaled(1 / 4) < high
+    assert low < scaled(1.9) < high
+    assert low < scaled(1 / 1.9) < high
+    assert not low < scaled(2.1) < high
+    assert not low < scaled(1 / 2.1) < high
 
 
 def test_an_effect_of_nothing_is_refused() -> None:
@@ -230,18 +229,19 @@ def test_the_table_has_papers_figures_beside_measured_ones() -> None:
         paper=(490, 252),
         expectation=Order(text="o?", metric=COUNT, tiers=(({"way": "b"},), ({"way": "a"},))),
     )
-    results = {"s": result(a=[0.9, 1.0, 1.1], b=[2.0] * 3)}
-    whole = judge(claim(1, near("a", 1), ratio, order), results, 2)
-    text = printed(whole, judge(claim(2, near("b", 2)), results, 2))
+    results = {"s": result(a=[0.9, 0.9, 1.0, 1.0, 1.1, 1.1], b=[2.0] * 6)}
+    whole = judged(claim(1, near("a", 1), ratio, order), results, 2)
+    text = printed(whole, judged(claim(2, near("b", 2)), results, 2))
     for words in (
         *("XX-1", "· a?", "1 (0.9 to 1.1) irq/msg"),
         *("ratio 0.500 (0.450 to 0.550)", "490 / 252 irq/msg", "2 / 1 irq/msg"),
-        "XX-1, opposite: r?: ratio 0.50 (0.45 to 0.55), expected at least 3",
-        "1 reproduced, 1 opposite",
+        "XX-1, reversed: r?: ratio 0.50 (0.45 to 0.55), expected at least 3",
+        "reversed: XX-1",
+        "measured: XX-2",
     ):
         assert words in text
     assert "XX-2," not in text
-    assert summary_words([whole]) == "1 opposite"
+    assert summary_words([whole]) == "reversed: XX-1"
     assert paper_words(ratio) == "ratio 0.500"
 
 

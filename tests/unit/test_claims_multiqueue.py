@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 from support.claims import check_scenario_of, check_words, named, point_of
+from support.claims import found as judged
 from support.claims import verdict_on_the_papers_figures as verdict_on_paper
 
-from shrimpmx.papers.claim import Claim, Finding, Statistic, judge
+from shrimpmx.papers.claim import Claim, Finding, Statistic
 from shrimpmx.papers.known import PAPERS
 from shrimpmx.papers.multiqueue2010 import figures as paper
 from shrimpmx.papers.multiqueue2010.claims import CLAIMS
-from shrimpmx.results.expectation_kinds import AS_EXPECTED, NOT_HERE, Ratio
+from shrimpmx.results.expectation_kinds import AS_EXPECTED, Ratio
 from shrimpmx.results.runs import OVERSUBSCRIBED
 
 STATISTICS = [(claim, each) for claim in CLAIMS for each in claim.statistics]
@@ -70,16 +71,16 @@ LATENCY = {"round-robin": 17.0, "SC": 15.0, "S$": 12.0, "multiqueue": 15.5}
 def found_mq_1(**change: float) -> Finding:
     points = measured({**LATENCY, **change}, "mean_half_round_trip")
     result = {"points": points, "layout": {"axes": ["irq_binding", "distance"]}}
-    return judge(CLAIM["MQ-1"], {paper.LATENCY: result}, TWO_CPUS)
+    return judged(CLAIM["MQ-1"], {paper.LATENCY: result}, TWO_CPUS)
 
 
 def test_mq_1_is_decided_by_what_two_cpus_show_and_says_what_the_rest_needs() -> None:
     finding = found_mq_1()
-    assert finding.verdict == "reproduced"
-    assert f"beside it, not measurable here: SP between round-robin and S$: {WHY}" in finding.reason
+    assert finding.of_class == "measured"
+    assert f"beside it, needs ...: SP between round-robin and S$: {WHY}" in finding.reason
     parts = finding.as_dict()["parts"]
-    assert sorted({part["verdict"] for part in parts if part["decides"]}) == ["reproduced"]
-    assert {part["verdict"] for part in parts if not part["decides"]} == {"not measurable here"}
+    assert sorted({part["class"] for part in parts if part["decides"]}) == ["measured"]
+    assert {part["class"] for part in parts if not part["decides"]} == {"needs"}
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_mq_1_is_decided_by_what_two_cpus_show_and_says_what_the_rest_needs() ->
 )
 def test_mq_1_needs_each_of_the_papers_key_results(change: dict[str, float], words: str) -> None:
     finding = found_mq_1(**change)
-    assert finding.verdict == "opposite"
+    assert finding.of_class == "reversed"
     assert words in finding.reason
 
 
@@ -103,40 +104,40 @@ THROUGHPUT = {"round-robin": 646.0, "SC": 719.0, "S$": 723.0, "multiqueue": 690.
 def found_throughput(claim: str, cpus: int, **change: float) -> Finding:
     points = measured({**THROUGHPUT, **change}, "bandwidth", copy_offload=claim == "MQ-3")
     result = {"points": points, "layout": {"axes": ["copy_offload", "irq_binding", "distance"]}}
-    return judge(CLAIM[claim], {paper.THROUGHPUT: result}, cpus)
+    return judged(CLAIM[claim], {paper.THROUGHPUT: result}, cpus)
 
 
 @pytest.mark.parametrize(
     ("change", "verdict"),
     [
-        ({}, "reproduced"),
-        ({"S$": 730.0}, "reproduced"),
-        ({"S$": 718.0}, "reproduced"),
-        ({"S$": 700.0}, "opposite"),
-        ({"multiqueue": 640.0}, "opposite"),
-        ({"round-robin": 720.0}, "opposite"),
+        ({}, "measured"),
+        ({"S$": 730.0}, "measured"),
+        ({"S$": 718.0}, "measured"),
+        ({"S$": 800.0}, "other size"),
+        ({"multiqueue": 645.0}, "reversed"),
+        ({"round-robin": 720.0}, "reversed"),
     ],
 )
 @pytest.mark.parametrize(("claim", "cpus"), [("MQ-2", 5), ("MQ-3", 8)])
 def test_throughput_has_a_shared_cache_best_or_equal_and_in_turn_last(
     claim: str, cpus: int, change: dict[str, float], verdict: str
 ) -> None:
-    assert found_throughput(claim, cpus, **change).verdict == verdict
+    assert found_throughput(claim, cpus, **change).of_class == verdict
 
 
 def test_throughput_in_turn_needs_a_cpu_for_each_core_the_rest_does_not() -> None:
     finding = found_throughput("MQ-2", TWO_CPUS, **{"round-robin": 800.0})
-    assert finding.verdict == "not measurable here"
+    assert finding.of_class == "needs"
     assert "needs 5 CPUs, and this process may use 2" in finding.reason
-    judged = {part.text for part in finding.parts if part.verdict == AS_EXPECTED}
+    judged = {part.verdict.text for part in finding.parts if part.outcome == "holds"}
     assert judged == {"S$ against SC", "multiqueue against SC"}
-    assert found_throughput("MQ-2", TWO_CPUS, **{"S$": 600.0}).verdict == "opposite"
+    assert found_throughput("MQ-2", TWO_CPUS, **{"S$": 600.0}).of_class == "other size"
 
 
 @pytest.mark.parametrize("cpus", [TWO_CPUS, 7])
 def test_throughput_with_offload_needs_cpus_for_the_agents_that_copy(cpus: int) -> None:
     finding = found_throughput("MQ-3", cpus)
-    assert (finding.verdict, finding.parts) == ("not measurable here", ())
+    assert (finding.of_class, finding.parts) == ("needs", ())
     assert f"needs 8 CPUs, and this process may use {cpus}" in finding.reason
 
 
@@ -160,15 +161,15 @@ def idle_results(idle_us: float) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("cpus", "idle_us", "verdict"),
     [
-        (5, 15.0, "reproduced"),
-        (5, 11.1, "opposite"),
-        (2, 15.0, "not measurable here"),
+        (5, 15.0, "measured"),
+        (5, 11.1, "other size"),
+        (2, 15.0, "needs"),
     ],
 )
 def test_mq_4_needs_cores_that_are_idle(cpus: int, idle_us: float, verdict: str) -> None:
-    finding = judge(CLAIM["MQ-4"], idle_results(idle_us), cpus)
-    assert finding.verdict == verdict
-    assert finding.parts[-1].verdict == AS_EXPECTED
+    finding = judged(CLAIM["MQ-4"], idle_results(idle_us), cpus)
+    assert finding.of_class == verdict
+    assert finding.parts[-1].outcome == "holds"
     assert ("needs 5 CPUs, and this process may use 2" in finding.reason) == (cpus == 2)
 
 
@@ -196,17 +197,17 @@ def ledger(in_turn: float, queues: float, endpoint: float = 1.0) -> dict[str, An
 @pytest.mark.parametrize(
     ("in_turn", "queues", "verdicts"),
     [
-        (87.5, 0.0, ("reproduced", "reproduced")),
-        (87.4, 0.0, ("reproduced", "reproduced")),
-        (80.0, 0.0, ("opposite", "reproduced")),
-        (87.5, 0.001, ("opposite", "opposite")),
+        (87.5, 0.0, ("invariant", "invariant")),
+        (87.4, 0.0, ("invariant", "invariant")),
+        (80.0, 0.0, ("other size", "invariant")),
+        (87.5, 0.001, ("other size", "other size")),
     ],
 )
 def test_counts_of_the_ledger_are_exact_on_any_machine(
     in_turn: float, queues: float, verdicts: tuple[str, str]
 ) -> None:
     results = ledger(in_turn, queues)
-    found = tuple(judge(CLAIM[name], results, TWO_CPUS).verdict for name in ("MQ-6", "MQ-10"))
+    found = tuple(judged(CLAIM[name], results, TWO_CPUS).of_class for name in ("MQ-6", "MQ-10"))
     assert found == verdicts
 
 
@@ -225,25 +226,25 @@ def found_mq_11(cpus: int, large_us: float = 9000.0, small_us: float = 51.0) -> 
             (1 << 20, "per-queue", 5000.0),
         )
     ]
-    return judge(CLAIM["MQ-11"], {paper.MANY_RANKS: {"points": points}}, cpus)
+    return judged(CLAIM["MQ-11"], {paper.MANY_RANKS: {"points": points}}, cpus)
 
 
-@pytest.mark.parametrize(("cpus", "verdict"), [(9, "reproduced"), (2, "not measurable here")])
+@pytest.mark.parametrize(("cpus", "verdict"), [(9, "measured"), (2, "needs")])
 def test_mq_11_counts_where_it_cannot_time(cpus: int, verdict: str) -> None:
     finding = found_mq_11(cpus)
-    assert finding.verdict == verdict
-    timed = AS_EXPECTED if cpus == 9 else NOT_HERE
-    assert [part.verdict for part in finding.parts[1:]] == [timed, AS_EXPECTED, AS_EXPECTED]
+    assert finding.of_class == verdict
+    timed = "holds" if cpus == 9 else "needs"
+    assert [part.outcome for part in finding.parts[1:]] == [timed, "holds", "holds"]
 
 
 def test_mq_11_is_opposite_if_one_core_does_as_well() -> None:
-    assert found_mq_11(9, large_us=4900.0).verdict == "opposite"
+    assert found_mq_11(9, large_us=4900.0).of_class == "reversed"
 
 
 def test_mq_11_has_beside_it_that_one_core_limits_small_messages_as_well() -> None:
     finding = found_mq_11(9, small_us=90.0)
-    assert finding.verdict == "reproduced"
-    assert "beside it, opposite: wall time of 4 pairs with 128 B" in finding.reason
+    assert finding.of_class == "measured"
+    assert "beside it, reversed: wall time of 4 pairs with 128 B" in finding.reason
 
 
 def found_mq_7(cpus: int, in_turn: float = 1.3, bound: float = 1.6, mx: float = 0.8) -> Finding:
@@ -266,30 +267,28 @@ def found_mq_7(cpus: int, in_turn: float = 1.3, bound: float = 1.6, mx: float = 
         native = {"nic": "mx", "irq_binding": "auto", "copy_offload": False}
         longer = 1.1 if size == 4096 else mx
         points.append(point_of({"size_bytes": size, **native}, run_time=10_000 * longer))
-    return judge(CLAIM["MQ-7"], {paper.ALLTOALL: {"points": points}}, cpus)
+    return judged(CLAIM["MQ-7"], {paper.ALLTOALL: {"points": points}}, cpus)
 
 
 def test_mq_7_counts_where_it_cannot_time() -> None:
-    assert found_mq_7(20).verdict == "reproduced"
+    assert found_mq_7(20).of_class == "measured"
     finding = found_mq_7(TWO_CPUS)
-    assert finding.verdict == "not measurable here"
+    assert finding.of_class == "needs"
     counted = [
-        part.verdict
-        for statistic, part in zip(finding.claim.statistics, finding.parts, strict=True)
-        if statistic.expectation.metric != "run_time"
+        part.outcome for part in finding.parts if part.statistic.expectation.metric != "run_time"
     ]
-    assert counted == [AS_EXPECTED] * 5
+    assert counted == ["holds"] * 5
 
 
 @pytest.mark.parametrize("figures", [{"in_turn": 0.9}, {"bound": 1.2}, {"mx": 0.6}])
 def test_mq_7_is_opposite_if_another_binding_does_as_well(figures: dict[str, float]) -> None:
-    assert found_mq_7(20, **figures).verdict == "opposite"
+    assert found_mq_7(20, **figures).of_class == "reversed"
 
 
 def test_mq_7_has_beside_it_how_much_a_queue_gains() -> None:
     finding = found_mq_7(20, in_turn=3.0, bound=4.0)
-    assert finding.verdict == "reproduced"
-    assert "beside it, opposite: what a queue each gains" in finding.reason
+    assert finding.of_class == "measured"
+    assert "beside it, other size: what a queue each gains" in finding.reason
 
 
 CACHE_METRICS = ("cache_misses_handler", "cache_misses_rank", "l1_misses_per_packet")
@@ -309,19 +308,19 @@ def found_mq_5(own: float | None) -> Finding:
                     figure = 30.0 * (own if binding == "0" else 1)
                     point["metrics"] |= point_of(place, **{metric: figure})["metrics"]
             points.append(point)
-    return judge(CLAIM["MQ-5"], {paper.CACHES: {"points": points}}, 5)
+    return judged(CLAIM["MQ-5"], {paper.CACHES: {"points": points}}, 5)
 
 
 def test_mq_5_says_what_is_not_counted_here_and_has_the_ledger_beside() -> None:
     finding = found_mq_5(None)
-    assert finding.verdict == "not measurable here"
+    assert finding.of_class == "needs"
     assert NO_COUNTER in finding.reason
-    assert finding.parts[-1].verdict == AS_EXPECTED
+    assert finding.parts[-1].outcome == "holds"
 
 
 def test_mq_5_is_opposite_if_the_same_core_misses_more_often() -> None:
     finding = found_mq_5(1.2)
-    assert finding.verdict == "opposite"
+    assert finding.of_class == "reversed"
     assert "misses of the handler, 0 B" in finding.reason
     for size in ("0 B", "128 B"):
-        assert f"beside it, opposite: first-level misses per packet, {size}" in finding.reason
+        assert f"beside it, reversed: first-level misses per packet, {size}" in finding.reason

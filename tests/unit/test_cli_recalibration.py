@@ -77,6 +77,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
         statistic = Statistic(scenario=f"{name}.py", expectation=near)
         claims.append(Claim(id=f"AB-{number}", statistics=(statistic,), **texts))
     Path("plain.py").write_text(SCENARIO.format(name="plain", platform="none"))
+    monkeypatch.setattr(reproduce, "CLAIM_RUNS", 1)
     monkeypatch.setattr(reproduce, "PAPERS", {"tiny": tuple(claims)})
     return found
 

@@ -19,6 +19,7 @@ from shrimpmx.commands import reproduce, sweeping
 from shrimpmx.commands.progress import Bar
 from shrimpmx.errors import AgentError, DeadlineError
 from shrimpmx.papers.claim import Claim, Statistic
+from shrimpmx.results import expectation
 from shrimpmx.results.expectation_kinds import Near, Ratio
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.study.point import Point
@@ -99,6 +100,9 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runs:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sweeping, "ClusterExecutor", Fake)
     monkeypatch.setattr(reproduce, "PAPERS", {"tiny": CLAIMS})
+    # As few runs as the scenarios have.
+    for module in (reproduce, expectation):
+        monkeypatch.setattr(module, "CLAIM_RUNS", 3)
     # A machine under load flips between two probes, and such a run is taken again.
     steady = functools.partial(Sweep, prober=lambda _cpus: ("near", 100.0), neighbours=list)
     monkeypatch.setattr(sweeping, "Sweep", steady)
@@ -117,14 +121,14 @@ def test_a_paper_runs_each_scenario_once_and_judges_all(
     assert main(["reproduce", "tiny", "--output", "r", "--json", "r.json", "--seed", "3"]) == 0
     assert len(runs.points) == 2 * 3 * 6
     found = claims_of("r.json")
-    assert {name: each["verdict"] for name, each in found.items()} == {
-        "AB-1": "reproduced",
-        "AB-2": "reproduced",
-        "AB-3": "opposite",
-        "AB-4": "not measurable here",
-        "AB-5": "not measurable here",
+    assert {name: each["class"] for name, each in found.items()} == {
+        "AB-1": "measured",
+        "AB-2": "measured",
+        "AB-3": "other size",
+        "AB-4": "needs",
+        "AB-5": "needs",
     }
-    assert set(found["AB-1"]) >= {*("id", "verdict", "paper", "measured", "ci95", "unit", "reason")}
+    assert set(found["AB-1"]) >= {*("id", "class", "paper", "measured", "ci95", "unit", "reason")}
     assert (found["AB-1"]["measured"], found["AB-1"]["ci95"]) == (10.0, [10.0, 10.0])
     assert (found["AB-2"]["measured"], found["AB-2"]["unit"]) == (0.5, "ratio")
     assert "expected 42.5 to 57.5" in found["AB-3"]["reason"]
@@ -137,7 +141,7 @@ def test_a_paper_runs_each_scenario_once_and_judges_all(
     assert claims_of("r/claims.json") == found
     out = capsys.readouterr().out
     assert "claims: 5; scenarios: 2; runs: 36" in out
-    assert "2 reproduced, 1 opposite, 2 not measurable here" in out
+    assert "measured: AB-1, AB-2\nneeds: AB-4, AB-5\nother size: AB-3\n" in out
     assert "set:" not in out
     assert "result: r" in out
 
@@ -158,9 +162,9 @@ def test_settings_reach_every_scenario_and_are_printed(
     assert "\nset: repeats=1, size_bytes=0\n" in capsys.readouterr().out
     assert len(runs.points) == 4
     found = claims_of("r/claims.json")
-    assert found["AB-1"]["verdict"] == "inconclusive"
+    assert found["AB-1"]["class"] == "inconclusive"
     assert "only 1 run" in found["AB-1"]["reason"]
-    assert found["AB-2"]["verdict"] == "not run"
+    assert found["AB-2"]["class"] == "not run"
 
 
 def test_the_default_place_is_named_after_the_papers(runs: Runs) -> None:

@@ -92,6 +92,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     monkeypatch.chdir(tmp_path)
     for module in (sweeps, reproduce):
         monkeypatch.setattr(module, "environment", lambda: found.environment)
+    monkeypatch.setattr(reproduce, "CLAIM_RUNS", 1)
     monkeypatch.setattr(reproduce, "PAPERS", {"tiny": (CLAIM,)})
     monkeypatch.setattr(sweeping.ClusterExecutor, "__call__", lambda _self, *a: found.execute(*a))
     monkeypatch.setattr(sweeping, "check_points", lambda *_arguments: None)

@@ -13,6 +13,7 @@ from typing import Any
 from shrimpmx.report.plot.reading import PaperFigure
 
 FIG4 = "coalescing/fig4_message_rate"
+CORES = "coalescing/scattered_cores"
 OVERHEAD = "coalescing/interrupt_overhead"
 FIG5 = "coalescing/fig5_pingpong"
 FIG6 = "coalescing/fig6_openmx_pingpong"
@@ -128,7 +129,7 @@ PAPER_FIGURES: tuple[PaperFigure, ...] = (
         "handler_cpu_per_packet",
         "965 ns per packet without coalescing, 774 ns with it (IV-B2)",
         PER_PACKET,
-        {"irq_binding": "round-robin"},
+        {"platform": "myri10g-2009", "irq_binding": "round-robin"},
     ),
     *(
         figure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shrimpmx.papers.claim import Statistic, effect, statistic_of
+from shrimpmx.papers.claim import REAL, Statistic, effect, statistic_of
 from shrimpmx.papers.coalescing2009 import figures
 from shrimpmx.papers.coalescing2009.statistics import (
     ADAPTIVE,
@@ -15,7 +15,8 @@ from shrimpmx.papers.coalescing2009.statistics import (
 )
 from shrimpmx.results.expectation_kinds import Place, Ratio
 
-# An application's time needs a CPU for each of 16 ranks and for the NIC of each node.
+# An application's time needs a CPU for each of 16 ranks and for the NIC of each node. Simulated
+# ranks compute in no time, so real processes decide.
 CPUS = 18
 # IV-D: what never helps makes no run faster. LU and MG are 0.7 and 0.6 % faster without coalescing,
 # and the table shows no percentage there: to 1 %.
@@ -40,7 +41,7 @@ def interrupts_of_sort() -> tuple[Statistic, ...]:
         ratio(
             f"interrupts of IS, {of['coalescing']} against timeout",
             *(figures.TABLE5, "run_interrupts", of, TIMEOUT),
-            counts[of["coalescing"]] / counts["timeout"],
+            *(counts[of["coalescing"]], counts["timeout"]),
         )
         for of in (DISABLED, OPEN_MX, STREAM)
     )
@@ -56,7 +57,7 @@ def adaptive_sort() -> Statistic:
         at_least=HIGHER,
         cpus=CPUS,
     )
-    return statistic_of(figures.TABLE4, expected)
+    return statistic_of(figures.TABLE4, expected, engine=REAL)
 
 
 def _kernel(name: str, letter: str) -> Place:
@@ -69,7 +70,11 @@ def _time(name: str, of: Place) -> Statistic:
     place = {**_kernel(name, "A"), **of}
     text = f"run time of {name}, {strategy} against timeout"
     return statistic_of(
-        figures.TABLE4, effect(text, "run_time", place, TIMEOUT, paper, CPUS), paper
+        figures.TABLE4,
+        effect(text, "run_time", place, TIMEOUT, paper, CPUS),
+        paper,
+        absolute=(seconds[strategy], seconds["timeout"]),
+        engine=REAL,
     )
 
 
@@ -83,4 +88,7 @@ def _no_help(name: str, letter: str) -> Statistic:
         at_least=NO_HELP,
         cpus=CPUS,
     )
-    return statistic_of(figures.TABLE4, expected, seconds["disabled"] / seconds["timeout"])
+    absolute = seconds["disabled"], seconds["timeout"]
+    return statistic_of(
+        figures.TABLE4, expected, absolute[0] / absolute[1], absolute=absolute, engine=REAL
+    )

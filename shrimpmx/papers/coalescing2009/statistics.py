@@ -1,15 +1,15 @@
 """Places and predicates that the claims of the coalescing paper are made of.
 
 A predicate follows from the paper's figure by a rule, never from ours: a count lies within 15 %
-of it; the effect of a ratio has its direction and its order of magnitude (`effect`); where the
-paper gives a direction only, so does the claim.
+of it; the effect of a ratio has its direction and its size (`effect`); where the paper gives a
+direction only, so does the claim.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from shrimpmx.papers.claim import Statistic, effect, statistic_of
+from shrimpmx.papers.claim import REAL, SIMULATED, Engine, Statistic, effect, statistic_of
 from shrimpmx.papers.coalescing2009 import figures
 from shrimpmx.results.expectation_kinds import Equals, Near, Order, Place, Ratio
 
@@ -20,6 +20,8 @@ HIGHER, LOWER = 1.01, 0.99
 SMALL, MEDIUM, LARGE = 0, 32_768, 1_048_576
 # A sender so slow that the receiver keeps up with it, ns per message.
 SLOW_NS = 20_000
+# What a sender of table I takes for each message, ns, as the platform says.
+OWN_RATE_NS = 1_970
 
 DISABLED, TIMEOUT = {"coalescing": "disabled"}, {"coalescing": "timeout"}
 OPEN_MX, STREAM = {"coalescing": "open-mx"}, {"coalescing": "stream"}
@@ -31,21 +33,62 @@ PLATFORM, OWN_COSTS = {"platform": "myri10g-2009"}, {"platform": "none"}
 ASLEEP, AWAKE = {"idle": "sleep"}, {"idle": "awake"}
 # Scattered interrupts need two cores on the receiving node, and a CPU for its peer.
 SCATTERED_CPUS = 3
-# What of the emulated platform was chosen so that a claim's own figure comes out: there the verdict
-# says that the model can give it, not that it had to. docs/reproduction.md has the whole list.
-FITTED = {
-    "IC-6": "fitted: a rank's cost per event, to the 10 µs, and the kind of timer, to the 75 µs",
-    "IC-9": "fitted: the sending host's gap, to the rate with 75 µs",
-    "IC-12": "fitted: the latency of the DMA",
-    "IC-14": "fitted: the time of an interrupt, to the 92.4; the gap between packets, to the 14.4",
-    "IC-18": "fitted: the gap between packets, to the 30 %",
-    "IC-20": "chosen after its figures were seen: a dilation longer by the ranks per CPU",
-}
+# Why a count of packets cannot come out otherwise.
+BY_THE_PROTOCOL = "the protocol's own sizes decide it"
 
 
-def ratio(text: str, scenario: str, metric: str, of: Place, to: Place, paper: float) -> Statistic:
-    """The metric at `of` by that at `to`: an effect like the paper's ratio."""
-    return statistic_of(scenario, effect(text, metric, of, to, paper), paper)
+def ratio(
+    text: str, scenario: str, metric: str, of: Place, to: Place, over: float, under: float
+) -> Statistic:
+    """The metric at `of` by that at `to`: an effect like the paper's, whose figures are these."""
+    paper = over / under
+    expected = effect(text, metric, of, to, paper)
+    return statistic_of(scenario, expected, paper, absolute=(over, under))
+
+
+def on_cores(text: str, of: Place, to: Place) -> tuple[Statistic, Statistic]:
+    """A higher message rate at `of` than at `to`: on real cores at this machine's own costs, and on
+    the eight cores of simulated hosts.
+    """
+    on_real = Ratio(
+        text=text,
+        metric="message_rate",
+        of={**OWN_COSTS, **of},
+        to=to,
+        at_least=HIGHER,
+        cpus=SCATTERED_CPUS,
+    )
+    simulated = Ratio(text=text, metric="message_rate", of=of, to=to, at_least=HIGHER)
+    return (
+        statistic_of(figures.FIG4, on_real),
+        statistic_of(figures.CORES, simulated, engine=SIMULATED),
+    )
+
+
+def of_dropped(
+    text: str, of: Place, to: Place, over: float, under: float, cpus: int = 1
+) -> tuple[Statistic, ...]:
+    """Host time per dropped packet, an effect like the paper's: at this machine's own costs, and
+    on the platform, beside it of real processes. `cpus`: the fewest for these.
+    """
+    paper, metric = over / under, "handler_cpu_per_packet"
+
+    def at(costs: Place, words: str, engine: Engine, decides: bool, cpus: int) -> Statistic:
+        expected = effect(f"{text}{words}", metric, {**costs, **of}, to, paper, cpus)
+        return statistic_of(
+            figures.OVERHEAD,
+            expected,
+            paper,
+            absolute=(over, under),
+            decides=decides,
+            engine=engine,
+        )
+
+    return (
+        at(OWN_COSTS, "", REAL, True, cpus),
+        at(PLATFORM, ", on the platform", REAL, False, cpus),
+        at(PLATFORM, ", on the platform", SIMULATED, True, 1),
+    )
 
 
 def rate_order(size: int, *tiers: tuple[Place, ...]) -> Statistic:
@@ -71,7 +114,10 @@ def packets(text: str, metric: str) -> Statistic:
     """Packets of each 234 880 B message, whatever the strategy."""
     paper = figures.PACKETS[metric]
     return statistic_of(
-        figures.TABLE2, Equals(text=text, metric=metric, of=ALL, value=paper), paper
+        figures.TABLE2,
+        Equals(text=text, metric=metric, of=ALL, value=paper),
+        paper,
+        invariant=BY_THE_PROTOCOL,
     )
 
 
@@ -88,8 +134,8 @@ def unmarked_words(mark: str) -> str:
 def saved(mark: str) -> Statistic:
     """What a mark saves of the transfer time with Open-MX, which has all marks."""
     full = figures.TRANSFER["open-mx"]
-    paper = (full + figures.SAVED_BY_MARK[mark]) / full
-    return ratio(unmarked_words(mark), figures.TABLE2, "transfer", without(mark), ALL, paper)
+    of, slower = without(mark), full + figures.SAVED_BY_MARK[mark]
+    return ratio(unmarked_words(mark), figures.TABLE2, "transfer", of, ALL, slower, full)
 
 
 def misordered(text: str, of: Place, to: Place) -> Statistic:
@@ -97,7 +143,7 @@ def misordered(text: str, of: Place, to: Place) -> Statistic:
     over, under = (
         figures.MISORDERED[place["mark_early"]][place["coalescing"]] for place in (of, {**of, **to})
     )
-    return ratio(text, figures.TABLE3, "transfer", of, to, over / under)
+    return ratio(text, figures.TABLE3, "transfer", of, to, over, under)
 
 
 def moved(degree: int) -> dict[str, Any]:
@@ -113,6 +159,13 @@ def overtaken(degree: int) -> dict[str, Any]:
 def at_most(text: str, metric: str, of: Place, to: Place, most: float) -> Ratio:
     """The metric at `of` by that at `to` is at most so much."""
     return Ratio(text=text, metric=metric, of=of, to=to, at_most=most)
+
+
+def same(text: str, metric: str, of: Place, to: Place, share: float = NO_EFFECT) -> Ratio:
+    """The metric at `of` is that at `to`, but for so large a share of either."""
+    return Ratio(
+        text=text, metric=metric, of=of, to=to, at_least=1 / (1 + share), at_most=1 + share
+    )
 
 
 def sized(place: Place, size_bytes: int) -> Place:

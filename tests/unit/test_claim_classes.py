@@ -1,0 +1,258 @@
+"""What a claim's result is evidence of: classes, calibrated values, hosts, runs that count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.claims import found, point_of
+
+from shrimpmx.papers.claim import Claim, Statistic
+from shrimpmx.papers.known import PAPERS, on_hosts
+from shrimpmx.results.expectation import evaluate
+from shrimpmx.results.expectation_kinds import Equals, Expectation, Growth, Near, Order, Ratio
+from shrimpmx.study.calibrated import calibrated_by
+from shrimpmx.study.loading import find_scenario, load_scenario
+from shrimpmx.study.platform import PLATFORMS
+from shrimpmx.study.scenario import Scenario
+
+TIME, COUNT = "half_round_trip", "interrupts_per_message"
+SLOW, FAST = {"coalescing": "timeout"}, {"coalescing": "disabled"}
+ABOVE = Ratio(text="r", metric=TIME, of=SLOW, to=FAST, at_least=1.5, at_most=4)
+SAME = Ratio(text="s", metric=TIME, of=SLOW, to=FAST, at_least=1 / 1.1, at_most=1.1)
+NO_WORSE = Ratio(text="n", metric=TIME, of=SLOW, to=FAST, at_most=1.1)
+RANKED = Order(text="o", metric=TIME, tiers=((SLOW,), (FAST,)))
+
+
+def scenario(**parameters: Any) -> Scenario:
+    return Scenario(
+        name="s",
+        title="t",
+        parameters=parameters,
+        sweep={"coalescing": ("timeout", "disabled")},
+        metrics=(TIME, COUNT),
+    )
+
+
+def claim(expectation: Expectation, **more: Any) -> Claim:
+    statistic = {name: more.pop(name) for name in ("invariant", "engine") if name in more}
+    return Claim(
+        id=more.pop("id", "IC-6"),
+        kind="ratio",
+        source="table I",
+        setup="What.",
+        paper="much",
+        statistics=(Statistic(scenario="s", expectation=expectation, **statistic),),
+        **more,
+    )
+
+
+def result(slow: float, fast: float, spread: float = 0.0) -> dict[str, Any]:
+    points = [
+        point_of(place, **{TIME: us, COUNT: us}) for place, us in ((SLOW, slow), (FAST, fast))
+    ]
+    samples = points[0]["metrics"][TIME]["samples"]
+    for number in range(len(samples)):
+        samples[number] += spread * (number - 2.5) / 2.5
+    return {"points": points}
+
+
+def of_class(expectation: Expectation, slow: float, fast: float, **more: Any) -> str:
+    made = {"s": result(slow, fast, more.pop("spread", 0.0))}
+    real = more.pop("real", True)
+    declared = more.pop("scenario", scenario())
+    one = found(claim(expectation, **more), made, None, real=real, scenarios={"s": declared})
+    assert one.parts[0].as_dict()["class"] == one.of_class
+    return one.of_class
+
+
+@pytest.mark.parametrize(
+    ("expected", "slow", "spread", "class_there"),
+    [
+        (ABOVE, 20, 0, "measured"),
+        (ABOVE, 12, 0, "other size"),
+        (ABOVE, 80, 0, "other size"),
+        (ABOVE, 8, 0, "reversed"),
+        (ABOVE, 15, 3, "inconclusive"),
+        (ABOVE, 10, 1, "inconclusive"),
+        # Certainly no effect is an effect of another size.
+        (ABOVE, 10, 0, "other size"),
+        (SAME, 10.5, 0, "measured"),
+        (SAME, 12, 0, "other size"),
+        (SAME, 8, 0, "other size"),
+        (NO_WORSE, 5, 0, "measured"),
+        (NO_WORSE, 12, 0, "reversed"),
+        (RANKED, 11, 0, "measured"),
+        (RANKED, 9, 0, "reversed"),
+        (RANKED, 10, 0, "other size"),
+        (RANKED, 10, 1, "inconclusive"),
+        (Near(text="c", metric=COUNT, of=SLOW, value=10), 20, 0, "other size"),
+        (Equals(text="e", metric=COUNT, of=SLOW, value=10), 20, 0, "other size"),
+    ],
+)
+def test_only_a_direction_that_is_certain_is_reversed(
+    expected: Expectation, slow: float, spread: float, class_there: str
+) -> None:
+    assert of_class(expected, slow, 10, spread=spread) == class_there
+
+
+@pytest.mark.parametrize(("real", "class_there"), [(True, "measured"), (False, "predicted")])
+def test_engines_give_evidence_of_different_kinds(real: bool, class_there: str) -> None:
+    assert of_class(ABOVE, 20, 10, real=real) == class_there
+
+
+def test_what_could_not_fail_is_no_evidence_and_its_failure_is_seen() -> None:
+    near = Near(text="c", metric=COUNT, of=SLOW, value=10)
+    assert of_class(near, 10, 10, invariant="by construction") == "invariant"
+    assert of_class(near, 20, 10, invariant="by construction") == "other size"
+
+
+@pytest.mark.parametrize("slow", [20, 8, 12])
+@pytest.mark.parametrize("real", [True, False])
+def test_a_claim_that_set_a_value_of_its_run_is_calibrated_whatever_comes_out(
+    real: bool, slow: float
+) -> None:
+    on_platform = scenario(platform="myri10g-2009", time_dilation=1)
+    assert of_class(ABOVE, slow, 10, real=real, scenario=on_platform) == "calibrated"
+    # That value is not used where the scenario has its own, or none is emulated.
+    own = {"event_cost_ns": 5, "rx_timer": "first-packet"}
+    other = scenario(platform="myri10g-2009", time_dilation=1, **own)
+    assert of_class(ABOVE, slow, 10, real=real, scenario=other) != "calibrated"
+    assert of_class(ABOVE, slow, 10, real=real) != "calibrated"
+
+
+def test_values_of_simulated_hosts_calibrate_nothing_that_real_processes_show() -> None:
+    on_platform = scenario(platform="myri10g-2009", time_dilation=1)
+    classes = [
+        of_class(ABOVE, 20, 10, real=real, scenario=on_platform, id="MQ-4")
+        for real in (True, False)
+    ]
+    assert classes == ["measured", "calibrated"]
+
+
+def test_a_value_that_a_scenario_fitted_itself_calibrates_until_a_user_sets_another() -> None:
+    declared = load_scenario(find_scenario("coalescing/table3_misordering"))
+    parameters = declared.points()[0].parameters
+    assert "IC-18" in calibrated_by(declared, parameters, True)["tx_gap_ns"]
+    changed = declared.changed(["tx_gap_ns=2500"])
+    assert "tx_gap_ns" not in calibrated_by(changed, changed.points()[0].parameters, True)
+
+
+def test_a_notifications_handler_matters_to_those_that_are_notified() -> None:
+    declared = load_scenario(find_scenario("waiting/fig3_multiprogramming"))
+    used = {
+        point.parameters.wait.strategy
+        for point in declared.points()
+        if "handler_cost_ns" in calibrated_by(declared, point.parameters, True)
+    }
+    assert used == {"notify", "spin-notify"}
+
+
+@pytest.mark.parametrize(
+    ("platform", "own_costs", "real", "class_there"),
+    [
+        ("myri10g-2009", False, True, "measured"),
+        ("none", False, True, "needs"),
+        ("none", True, True, "measured"),
+        ("none", True, False, "needs"),
+        ("shrimp-1996", True, True, "needs"),
+    ],
+)
+def test_a_figure_of_the_papers_hosts_needs_their_platform(
+    platform: str, own_costs: bool, real: bool, class_there: str
+) -> None:
+    assert (
+        of_class(
+            *(ABOVE, 20, 10),
+            id="IC-7",
+            host="myri10g-2009",
+            own_costs=own_costs,
+            real=real,
+            scenario=scenario(platform=platform, time_dilation=1),
+        )
+        == class_there
+    )
+
+
+def test_simulated_hosts_are_those_of_the_paper_where_a_scenario_names_none() -> None:
+    profiles = {
+        name: {
+            point.parameters.platform.profile
+            for point in on_hosts(load_scenario(find_scenario(name)), host).points()
+        }
+        for name, host in (
+            ("multiqueue/table1_binding", "myri10g-2009"),
+            ("waiting/fig2_message_delay", "shrimp-1996"),
+            ("coalescing/fig5_pingpong", "myri10g-2009"),
+        )
+    }
+    assert profiles == {
+        "multiqueue/table1_binding": {"myri10g-2009"},
+        "waiting/fig2_message_delay": {"shrimp-1996"},
+        "coalescing/fig5_pingpong": {"myri10g-2009"},
+    }
+
+
+def test_claims_that_calibrated_a_platform_are_known() -> None:
+    ids = {each.id for claims in PAPERS.values() for each in claims}
+    for platform in PLATFORMS.values():
+        for name, entry in platform.entries():
+            assert set(entry.calibrated_by) <= ids, name
+
+
+@pytest.mark.parametrize(("disturbed", "verdict"), [(0, "as expected"), (1, "inconclusive")])
+def test_disturbed_runs_decide_nothing_about_a_claim(disturbed: int, verdict: str) -> None:
+    made = result(20, 10)
+    for number in range(disturbed):
+        made["points"][0]["metrics"][TIME]["repeats"][number] = {
+            "state": "near",
+            "count": 1,
+            "disturbed": True,
+        }
+    assert evaluate(ABOVE, made["points"], claim=True).verdict == verdict
+    # What a scenario expects is judged by all runs.
+    assert evaluate(ABOVE, made["points"]).verdict == "as expected"
+
+
+@pytest.mark.parametrize(("runs", "verdict"), [(5, "inconclusive"), (6, "as expected")])
+def test_a_claim_takes_six_runs_of_each_point(runs: int, verdict: str) -> None:
+    made = result(20, 10)
+    for point in made["points"]:
+        for metric in point["metrics"].values():
+            metric["samples"], metric["repeats"] = (
+                metric["samples"][:runs],
+                metric["repeats"][:runs],
+            )
+    assert evaluate(ABOVE, made["points"], claim=True).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("own", "verdict", "miss"),
+    [(15, "as expected", ""), (40, "not as expected", "reversed"), (20, "inconclusive", None)],
+)
+def test_growth_compares_what_two_strategies_suffer(
+    own: float, verdict: str, miss: str | None
+) -> None:
+    """The other one takes 10 alone and 20 with company."""
+    expected = Growth(
+        text="g",
+        metric=TIME,
+        of={"company": "hog", "wait": "spin-block"},
+        to={"company": "alone"},
+        one={"wait": "block"},
+        other={"company": "alone", "wait": "block"},
+        at_most=0.99,
+    )
+    points = [
+        point_of({"company": company, "wait": wait}, **{TIME: us})
+        for company, wait, us in (
+            ("hog", "spin-block", own),
+            ("alone", "spin-block", 10),
+            ("hog", "block", 20),
+            ("alone", "block", 10),
+        )
+    ]
+    found_there = evaluate(expected, points, claim=True)
+    assert found_there.verdict == verdict
+    assert found_there.measured == pytest.approx(own / 20)
+    assert miss is None or found_there.miss == miss
