@@ -45,6 +45,7 @@ from shrimpmx.errors import AgentError, InputError
 from shrimpmx.papers.claim import Claim, Finding, judge, scenarios_of
 from shrimpmx.papers.claims_report import print_claims, print_findings
 from shrimpmx.papers.evidence import Evidence
+from shrimpmx.papers.frozen import frozen
 from shrimpmx.papers.known import (
     PAPERS,
     chosen,
@@ -255,6 +256,7 @@ class Reproduction:
             **self.engine.describe(),
             **costs_to_keep(self._costs),
             **platforms_to_keep(self._platforms),
+            "frozen": frozen(self._platforms),
             "environment": self._environment,
         }
 
@@ -263,7 +265,16 @@ class Reproduction:
 
         InputError unless it can be written, and is of the same claims, settings and seed.
         """
+        is_new = not self.output.exists()
         self._directory.prepare(self._options.resume)
+        try:
+            self._begin()
+        except BaseException:
+            if is_new and not any(self.output.iterdir()):
+                self.output.rmdir()
+            raise
+
+    def _begin(self) -> None:
         stored = self._stored() if self._options.resume else {}
         # Once for all scenarios: they emulate one platform with one dilation.
         self._costs = costs_for(self.points, stored.get("costs"), self.engine)
@@ -297,6 +308,7 @@ class Reproduction:
             ("settings", "other settings"),
             ("seed", "another seed"),
             ("engine", "another engine"),
+            ("frozen", "other rules, or other values of platforms,"),
         ):
             if stored.get(key) != self._head()[key]:
                 raise InputError(

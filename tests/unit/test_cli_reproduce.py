@@ -17,7 +17,7 @@ from support.cli import assert_refused
 from shrimpmx.cli import main
 from shrimpmx.commands import reproduce, sweeping
 from shrimpmx.commands.progress import Bar
-from shrimpmx.errors import AgentError, DeadlineError
+from shrimpmx.errors import AgentError, DeadlineError, InputError
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results import expectation
 from shrimpmx.results.expectation_kinds import Near, Ratio
@@ -220,6 +220,34 @@ def test_a_deadline_that_was_met_is_longer_in_what_goes_on(
     assert len(runs.points) == 36
 
 
+@pytest.mark.parametrize("made_before", [False, True])
+def test_what_is_refused_leaves_no_empty_directory(
+    made_before: bool, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_arguments: Any) -> None:
+        raise InputError("this machine has no costs")
+
+    monkeypatch.setattr(reproduce, "costs_for", refuse)
+    if made_before:
+        Path("r").mkdir()
+    assert main(["reproduce", "--output", "r"]) == 2
+    assert runs.points == []
+    assert Path("r").exists() == made_before
+
+
+def test_rules_and_platforms_are_kept_before_anything_is_judged(runs: Runs) -> None:
+    kept: list[dict[str, str]] = []
+
+    def look(_point: Point) -> None:
+        kept.append(json.loads(Path("r/claims.json").read_text())["frozen"])
+
+    runs.before = look
+    assert main(["reproduce", "AB-1", "--output", "r"]) == 0
+    last = json.loads(Path("r/claims.json").read_text())["frozen"]
+    assert set(last) == {"rules", "platforms"}
+    assert kept == [last] * len(runs.points)
+
+
 def test_what_is_complete_is_judged_again_without_a_run(runs: Runs) -> None:
     assert main(["reproduce", "--output", "r"]) == 0
     before = claims_of("r/claims.json")
@@ -239,6 +267,7 @@ def written(path: Path, **changes: Any) -> None:
         ({}, ["AB-1"], "r claims"),
         ({}, ["--seed", "2"], "r seed"),
         ({}, ["--set", "mtu=9000"], "r settings"),
+        ({"claims.json": {"frozen": {"rules": "0"}}}, [], "r rules platforms"),
         ({"claims.json": {"schema": 2}}, [], "schema 2 version"),
         ({"claims.json": "{"}, [], "r/claims.json damaged JSON line 1"),
         ({"paper-one/run.json": {"schema": 9}}, [], "run.json schema 9 version"),

@@ -1,0 +1,40 @@
+"""What is settled before the first judgement: the rules, and the platforms' values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.papers import claim, evidence
+from shrimpmx.papers.claim import Claim
+from shrimpmx.papers.known import PAPERS
+from shrimpmx.results import expectation, judging, statistics
+from shrimpmx.settings.platform import Platform
+from shrimpmx.study import calibrated
+from shrimpmx.study.platform import PLATFORMS
+
+# The code that judges, beside what the claims themselves say.
+_CODE = (claim, evidence, calibrated, expectation, judging, statistics)
+
+
+def frozen(own: Mapping[str, Platform]) -> dict[str, str]:
+    """Digests of the rules by which claims are judged, and of the values of all platforms, the
+    user's `own` among them.
+    """
+    claims: list[Claim] = [each for known in PAPERS.values() for each in known]
+    code = [Path(str(module.__file__)).read_text(encoding="utf-8") for module in _CODE]
+    platforms = {**PLATFORMS, **own}
+    return {
+        "rules": _digest([[each.model_dump(mode="json") for each in claims], code]),
+        "platforms": _digest(
+            {name: each.model_dump(mode="json") for name, each in platforms.items()}
+        ),
+    }
+
+
+def _digest(document: Any) -> str:
+    text = json.dumps(document, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
