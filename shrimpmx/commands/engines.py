@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 
 REAL, SIMULATED = "forked", "simulated"
 ENGINES = (REAL, SIMULATED)
+BOTH = "both"
 
 
-def add_engine_options(parser: argparse.ArgumentParser) -> None:
-    """Declare --engine, --workers and --scheduler."""
-    add_engine_option(parser)
+def add_engine_options(parser: argparse.ArgumentParser, *, both: bool = False) -> None:
+    """Declare --engine, --workers and --scheduler; with `both` one may be asked for after the
+    other.
+    """
+    add_engine_option(parser, both=both)
     parser.add_argument(
         "--workers",
         type=int,
@@ -37,13 +40,15 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_engine_option(parser: argparse.ArgumentParser) -> None:
-    """Declare --engine."""
+def add_engine_option(parser: argparse.ArgumentParser, *, both: bool = False) -> None:
+    """Declare --engine; with `both` that is a choice, too."""
+    also = "; or both, one after the other" if both else ""
     parser.add_argument(
         "--engine",
-        choices=ENGINES,
+        choices=(*ENGINES, BOTH) if both else ENGINES,
         default=ENGINES[0],
-        help="real processes on this machine (forked), or emulated hosts under a virtual clock",
+        help="real processes on this machine (forked), or emulated hosts under a virtual clock"
+        f"{also}",
     )
 
 
@@ -69,7 +74,7 @@ def engine_words(options: argparse.Namespace) -> list[str]:
 
 def are_elsewhere(options: argparse.Namespace) -> bool:
     """Whether other machines' times are measured, each with its environment and costs."""
-    return options.engine == ENGINES[0] and options.scheduler is not None
+    return options.engine != SIMULATED and options.scheduler is not None
 
 
 def check_real_hosts(points: Iterable[Point]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,10 @@ from rich.markup import escape
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.commands.engines import (
+    BOTH,
     ENGINES,
+    REAL,
+    SIMULATED,
     add_engine_options,
     are_elsewhere,
     check_engine_options,
@@ -86,7 +90,7 @@ def add_parser(commands: Any) -> None:
     meaning = f"papers ({', '.join(PAPERS)}) or claims such as IC-9; default: all"
     add_words(parser, "PAPER | ID", meaning, "*")
     add_sweep_options(parser)
-    add_engine_options(parser)
+    add_engine_options(parser, both=True)
     parser.add_argument("--list", action="store_true", help="print the claims, run nothing")
     parser.set_defaults(function=run)
 
@@ -107,15 +111,38 @@ def run(options: argparse.Namespace) -> int:
             "claims are judged by real runs of one machine, which is this one: --scheduler needs "
             "--engine simulated"
         )
-    engine = chosen_engine(options.engine)
     output = options.output or default_output("-".join(["reproduce", *papers_of(claims, PAPERS)]))
-    with cluster_of(options, engine) as cluster:
-        return _reproduce(asked, options, Reproduction(claims, options, output, engine, cluster))
+    if options.engine != BOTH:
+        _reproduce(asked, claims, options, output)
+        return 0
+    documents = []
+    # Simulated hosts take minutes, real processes longer.
+    for engine in (SIMULATED, REAL):
+        place = output / engine
+        own = {"engine": engine, "json": None, "workers": options.workers, "resume": False}
+        if engine == REAL:
+            own["workers"] = 1
+        if options.resume:
+            own["resume"] = engine == SIMULATED or place.exists()
+        alone = argparse.Namespace(**{**vars(options), **own})
+        documents += _reproduce(asked, claims, alone, place)
+    if options.json:
+        write_json(options.json, {"schema": SCHEMA, "claims": documents})
+    return 0
 
 
 def _reproduce(
-    asked: Sequence[str], options: argparse.Namespace, reproduction: Reproduction
-) -> int:
+    asked: Sequence[str], claims: Sequence[Claim], options: argparse.Namespace, output: Path
+) -> list[Document]:
+    """Reproduce claims on one engine; what is kept of each."""
+    engine = chosen_engine(options.engine)
+    with cluster_of(options, engine) as cluster:
+        reproduction = Reproduction(claims, options, output, engine, cluster)
+        _run(asked, options, reproduction)
+    return [finding.as_dict() for finding in reproduction.findings()]
+
+
+def _run(asked: Sequence[str], options: argparse.Namespace, reproduction: Reproduction) -> None:
     output = reproduction.output
     reproduction.open()
     claims, parts = len(reproduction.claims), len(reproduction.parts)
@@ -140,7 +167,6 @@ def _reproduce(
         terminal.print(SIMULATED_WORDS)
     print_findings(reproduction.findings(), terminal)
     print(f"\nresult: {output}")
-    return 0
 
 
 def _list(claims: Sequence[Claim], json_path: Path | None) -> int:
@@ -265,13 +291,14 @@ class Reproduction:
 
         InputError unless it can be written, and is of the same claims, settings and seed.
         """
-        is_new = not self.output.exists()
+        new = [path for path in (self.output, *self.output.parents) if not path.exists()]
         self._directory.prepare(self._options.resume)
         try:
             self._begin()
         except BaseException:
-            if is_new and not any(self.output.iterdir()):
-                self.output.rmdir()
+            for path in new:
+                with contextlib.suppress(OSError):  # not empty
+                    path.rmdir()
             raise
 
     def _begin(self) -> None:

@@ -43,6 +43,21 @@ def test_a_reproduction_judges_what_the_engine_can_run(
     assert_refused(capsys, "another engine")
 
 
+def test_claims_are_judged_on_both_engines(tmp_path: Path) -> None:
+    output, document = tmp_path / "r", tmp_path / "r.json"
+    words = ["reproduce", "MQ-10", "--engine", "both", "--output", str(output), *SHORT]
+    words += ["--set=pairs=1", "--set=size_bytes=0", "--json", str(document)]
+    assert main(words) == 0
+    claims = read(document)["claims"]
+    assert [(each["engine"], each["class"]) for each in claims] == [
+        *(("simulated", "invariant"), ("forked", "invariant"))
+    ]
+    for each in claims:
+        assert read(output / each["engine"] / "claims.json")["claims"] == [each]
+    assert main([*words, "--resume"]) == 0
+    assert read(document)["claims"] == claims
+
+
 def test_points_that_the_engine_cannot_run_are_named_and_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -230,9 +230,10 @@ def test_what_is_refused_leaves_no_empty_directory(
     monkeypatch.setattr(reproduce, "costs_for", refuse)
     if made_before:
         Path("r").mkdir()
-    assert main(["reproduce", "--output", "r"]) == 2
+    assert main(["reproduce", "--output", "r/deep"]) == 2
     assert runs.points == []
     assert Path("r").exists() == made_before
+    assert not Path("r/deep").exists()
 
 
 def test_rules_and_platforms_are_kept_before_anything_is_judged(runs: Runs) -> None:
