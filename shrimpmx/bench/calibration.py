@@ -42,8 +42,8 @@ ONE_CPU = "needs two CPUs, this process may use only one"
 
 Figures = npt.NDArray[np.float64]
 Document = dict[str, Any]
-# Measures a cost for so many seconds: its metric, or why there is none.
-Measure = Callable[[float], dict[str, Any]]
+# Measures costs for so many seconds: by name the metric, or why there is none.
+Measure = Callable[[float], dict[str, dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -177,14 +177,14 @@ def t_block(costs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def calibrate(seconds: float, handler_cost: Measure) -> Document:
+def calibrate(seconds: float, path_costs: Measure) -> Document:
     """Measure this machine: {"schema", "environment", "state", "costs"}.
 
-    `handler_cost` gives the receive handler's cost per packet, for which a cluster has to run.
+    `path_costs` gives those of the receive path, for which a cluster has to run.
     """
     cpus = sorted(os.sched_getaffinity(0))
     state, _ = probe(cpus)
-    costs = {**measure_host(cpus, seconds), "handler_per_packet": handler_cost(seconds)}
+    costs = {**measure_host(cpus, seconds), **path_costs(seconds)}
     return {"schema": SCHEMA, "environment": environment(), "state": state, "costs": costs}
 
 
@@ -237,7 +237,7 @@ def _is_cost(cost: Mapping[str, Any]) -> bool:
 
 
 def for_platforms(
-    handler_cost: Measure, tell: Callable[[str], None] | None = None
+    path_costs: Measure, tell: Callable[[str], None] | None = None
 ) -> dict[str, dict[str, Any]]:
     """The costs of this machine, for whatever emulates a platform.
 
@@ -250,14 +250,14 @@ def for_platforms(
         stored = load()
     except NewerSchemaError as error:
         tell(f"{error}; it is kept, and this command measures for itself, {WHOLE_S:.0f} s")
-        return dict(calibrate(SECONDS, handler_cost)["costs"])
+        return dict(calibrate(SECONDS, path_costs)["costs"])
     except InputError as error:
         tell(f"{error}; measuring anew, {WHOLE_S:.0f} s")
     else:
         if stored is not None:
             return dict(stored["costs"])
         tell(f"this machine is not calibrated yet: measuring, {WHOLE_S:.0f} s")
-    document = calibrate(SECONDS, handler_cost)
+    document = calibrate(SECONDS, path_costs)
     try:
         store(document, "the calibration holds for this command only")
     except MachineError as error:

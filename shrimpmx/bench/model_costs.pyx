@@ -267,7 +267,7 @@ def interrupt_exits(int cpu, int other, double seconds):
 def time_slices(int cpu, double seconds):
     """How long a process keeps its CPU while another one wants it, ns."""
     shared = _Shared()
-    cdef int64_t now_ns = monotonic_now_ns(), before_ns
+    cdef int64_t now_ns = monotonic_now_ns(), before_ns, began_ns = 0
     cdef int64_t end_ns = now_ns + <int64_t>(seconds * 1e9)
     found = []
     with _child(shared, cpu, _spinner, end_ns), _pinned(cpu):
@@ -279,6 +279,8 @@ def time_slices(int cpu, double seconds):
                     before_ns = now_ns
                     now_ns = monotonic_now_ns()
             if now_ns - before_ns >= GAP_NS:
-                found.append(now_ns - before_ns)
+                if began_ns:  # from the end of a gap to the next: others on the CPU do not count
+                    found.append(before_ns - began_ns)
+                began_ns = now_ns
             before_ns = now_ns
     return np.array(found, dtype=np.float64)

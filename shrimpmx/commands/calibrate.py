@@ -23,7 +23,7 @@ from shrimpmx.results.environment import unavailable
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
 from shrimpmx.settings.platform import CHARGES, KNOWN, THIS_MACHINE, Platform
-from shrimpmx.study.machine_costs import handler_cost
+from shrimpmx.study.machine_costs import path_costs
 from shrimpmx.study.platform import PLATFORMS, Costs, host_costs, proposed_dilation
 from shrimpmx.study.platform_files import write_platform
 from shrimpmx.study.this_machine import machine_platform
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     target = options.write_platform
     if target is not None and (target.suffix != ".toml" or not target.parent.is_dir()):
         raise InputError(f"--write-platform {target}: name a file.toml in a directory that exists")
-    measure = partial(handler_cost, chosen_engine())
+    measure = partial(path_costs, chosen_engine())
     document = stored() if options.show else calibration.calibrate(options.seconds, measure)
     costs = document["costs"]
     terminal = console()

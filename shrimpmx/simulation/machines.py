@@ -77,9 +77,8 @@ class Machines:
         nodes = 1 if one else spec.nodes + len(spec.nic.switches(spec.nodes))
         self.world = World(memory.control, agents, model, schedulers, deadline_ns, nodes)
         for index, made in driven:
-            assert one is not None
             plan = placement.processes[index]
-            self.add(plan, driving(spec, plan, index, made, one, memory.control))
+            self.add(plan, driving(spec, plan, index, made, memory.control))
 
     def _node(self, node: int) -> int:
         return node if self._one is None else 0

@@ -31,14 +31,12 @@ class OneMachine:
     """A machine on which all processes of a run are.
 
     `realtime`: whether its processes may have real-time priority, and if not, why; `scheduler`: the
-    one of its kernel, by the names of HostParameters; `nic_work_ns`: what a NIC's process takes for
-    each thing that its firmware does.
+    one of its kernel, by the names of HostParameters.
     """
 
     topology: Topology
     realtime: tuple[bool, str] = (True, "")
     scheduler: str = "eevdf"
-    nic_work_ns: int = WORK_LEAST_NS
 
     def schedulers(self, spec: ClusterSpec) -> MakeScheduler:
         """Those of its CPUs: this kernel's, unless the run says another one, below real-time."""
@@ -59,18 +57,16 @@ def driving(
     plan: ProcessPlan,
     index: int,
     agents: list[Agent],
-    machine: OneMachine,
     control: Control,
 ) -> Callable[[SimulatedHost], None]:
     """What process `index` does, as a task: it drives `agents` until the run stops."""
     late = plan.role == "irq" and spec.nic.coalescing_row.defers
-    work_ns = machine.nic_work_ns if plan.role in ("nic", "generator") else 0
 
     def drive(host: SimulatedHost) -> None:
         strategy = make_strategy(plan.wait.strategy, plan.wait.spin_ns)
         waiter = Waiter(control, index, strategy, host=host)
         early_ns = 0 if late else spec.early_wake_ns
-        runner = Runner(agents, waiter, early_ns, plan.realtime, max(WORK_LEAST_NS, work_ns))
+        runner = Runner(agents, waiter, early_ns, plan.realtime, WORK_LEAST_NS)
         control.set_runner_state(index, "ready")
         runner.run()
         control.set_runner_state(index, "done")

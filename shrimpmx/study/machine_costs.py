@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from shrimpmx.bench import calibration
 from shrimpmx.bench.calibration import metric
 from shrimpmx.cluster.engine.engine import Engine
+from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.results.environment import unavailable
 from shrimpmx.results.metrics import total
 from shrimpmx.study.clusters import cluster_spec, needed_costs
@@ -19,6 +20,14 @@ from shrimpmx.study.point import Point, PointParameters
 
 # Messages that a handler's cost is taken over: many polls, well below a second.
 HANDLER_MESSAGES = 100_000
+# By name: whose they are, and what.
+PATH_COSTS = {
+    "handler_per_packet": (
+        "node0.irq0",
+        "CPU time of the receive handler per packet, in a stream",
+    ),
+    "rank_per_message": ("rank0", "CPU time of a rank per message that it receives, in a stream"),
+}
 
 
 def machine_costs(points: Iterable[Point], engine: Engine) -> Costs | None:
@@ -33,16 +42,16 @@ def costs_named(used: Set[str], engine: Engine) -> Costs | None:
     """
     if not used:
         return None
-    known = calibration.for_platforms(partial(handler_cost, engine))
+    known = calibration.for_platforms(partial(path_costs, engine))
     return {name: known[name] for name in sorted(used & known.keys())}
 
 
-def handler_cost(engine: Engine, seconds: float) -> dict[str, Any]:
-    """CPU time of the interrupt handler per packet of a stream of 128 B messages, ns.
+def path_costs(engine: Engine, seconds: float) -> dict[str, dict[str, Any]]:
+    """What the receive path takes of the CPU in a stream of 128 B messages, ns: the interrupt
+    handler per packet, and the rank per message. By the names of the calibration.
 
     One node under test, the traffic generator as its peer, no link limit, Stream coalescing.
     """
-    meaning = "CPU time of the receive handler per packet, in a stream"
     parameters = PointParameters.model_validate(
         {
             "cluster": {"mode": "generator", "deadline_s": 20 + 100 * seconds},
@@ -51,13 +60,20 @@ def handler_cost(engine: Engine, seconds: float) -> dict[str, Any]:
             "wait": {"strategy": "block"},
         }
     )
+    results = [engine.run(cluster_spec(parameters, seed)) for seed in range(1, 6)]
+    return {
+        name: {**_per_packet(results, process), "meaning": meaning}
+        for name, (process, meaning) in PATH_COSTS.items()
+    }
+
+
+def _per_packet(results: Sequence[ClusterResult], process: str) -> dict[str, Any]:
+    """What a process has used of its CPU for each packet."""
     costs = []
-    for seed in range(1, 6):
-        spec = cluster_spec(parameters, seed)
-        result = engine.run(spec)
+    for result in results:
         packets = total({"irq": result.counters["node0.irq0"]}, "recv_packets")
-        used_ns = result.usage.get("node0.irq0", {}).get("task_clock_ns")
+        used_ns = result.usage.get(process, {}).get("task_clock_ns")
         if not packets or used_ns is None:
-            return {**unavailable("the kernel gave no CPU time of the handler"), "meaning": meaning}
+            return unavailable("the kernel gave no CPU time of it")
         costs.append(used_ns / packets)
-    return metric(np.array(costs), meaning)
+    return metric(np.array(costs), process)

@@ -28,6 +28,7 @@ NAMES = (
     "interrupt_exit",
     "t_block",
     "handler_per_packet",
+    "rank_per_message",
 )
 
 

@@ -34,8 +34,8 @@ def quick_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "measure_host", host)
     monkeypatch.setattr(
         calibrate_command,
-        "handler_cost",
-        lambda _engine, _s: {"unavailable": "no time", "meaning": "h"},
+        "path_costs",
+        lambda _engine, _s: {"handler_per_packet": {"unavailable": "no time", "meaning": "h"}},
     )
 
 

@@ -36,8 +36,8 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return made
 
 
-def handler_cost(_seconds: float) -> dict[str, Any]:
-    return HANDLER
+def path_costs(_seconds: float) -> dict[str, dict[str, Any]]:
+    return {"handler_per_packet": HANDLER}
 
 
 def test_each_turn_measures_every_cost_and_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,13 +87,13 @@ def test_one_cpu_has_no_costs_between_two() -> None:
 def test_a_machine_is_measured_once_and_told_in_one_line(
     measured: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    costs = for_platforms(handler_cost)
+    costs = for_platforms(path_costs)
     assert costs["interrupt_to_handler"]["median"] == 5050
     assert costs["handler_per_packet"] == HANDLER
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == "shrimpmx: this machine is not calibrated yet: measuring, 6 s\n"
-    assert for_platforms(handler_cost) == costs
+    assert for_platforms(path_costs) == costs
     assert len(measured) == 1
     assert capsys.readouterr().err == ""
     stored = calibration.load()
@@ -109,13 +109,13 @@ def test_what_cannot_be_used_is_measured_anew_with_a_note(
     place.parent.mkdir()
     place.write_text(content)
     told: list[str] = []
-    costs = for_platforms(handler_cost, told.append)
+    costs = for_platforms(path_costs, told.append)
     assert len(told) == 1
     assert told[0].startswith(f"calibration {place} ")
     assert told[0].endswith("; measuring anew, 6 s")
     assert len(measured) == 1
     assert json.loads(place.read_text())["costs"] == costs
-    for_platforms(handler_cost, told.append)
+    for_platforms(path_costs, told.append)
     assert len(told) == len(measured) == 1
 
 
@@ -125,7 +125,7 @@ def test_what_a_later_version_has_stored_is_left_to_it(measured: list[float]) ->
     place.write_text('{"schema": 3}')
     told: list[str] = []
     for number in (1, 2):
-        assert for_platforms(handler_cost, told.append)["t_block"]["median"] == 3 * 5050
+        assert for_platforms(path_costs, told.append)["t_block"]["median"] == 3 * 5050
         assert len(measured) == len(told) == number
     assert told[0].startswith(f"calibration {place} has schema 3, this version of shrimpmx reads")
     assert told[0].endswith("; it is kept, and this command measures for itself, 6 s")
@@ -137,7 +137,7 @@ def test_where_nothing_can_be_stored_the_figures_serve_all_the_same(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
     told: list[str] = []
-    assert for_platforms(handler_cost, told.append)["t_block"]["median"] == 3 * 5050
+    assert for_platforms(path_costs, told.append)["t_block"]["median"] == 3 * 5050
     assert told[0] == "this machine is not calibrated yet: measuring, 6 s"
     assert "cannot be written" in told[1]
     assert told[1].endswith(

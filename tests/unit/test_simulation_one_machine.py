@@ -21,7 +21,7 @@ from shrimpmx.simulation.realtime import RealtimeScheduler
 from shrimpmx.simulation.world import World
 
 COSTS = {"switch_ns": 1000, "wake_ns": 4000, "wake_call_ns": 700, "sleep_call_ns": 300}
-TWO_CPUS = OneMachine(Topology.from_synthetic("package:1 l3:1 core:2 pu:1"), nic_work_ns=50)
+TWO_CPUS = OneMachine(Topology.from_synthetic("package:1 l3:1 core:2 pu:1"))
 MESSAGES = 20
 
 

@@ -30,6 +30,7 @@ NS = {
     "interrupt_exit": 1100.0,
     "t_block": 11_000.0,
     "handler_per_packet": 60.0,
+    "rank_per_message": 70.0,
 }
 
 
@@ -57,7 +58,7 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
     assert {name: entry.value for name, entry in found.model.items()} == {
         "poll_ns": 12,
         "yield_ns": 200,
-        "slice_ns": 4_000_000,
+        "slice_ns": 3_000_000,
         "switch_ns": 700,
         "wake_ns": 8300,
         "wake_call_ns": 1500,
@@ -68,6 +69,7 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
         "copy_bytes_per_second": 10_000_000_000,
     }
     assert found.costs["interrupt_to_handler"].value == 9000
+    assert found.costs["rank_event"].value == 70
     assert found.dilation == 1
     assert {entry.origin for _, entry in found.entries()} == {"measured", "derived"}
 

@@ -81,7 +81,8 @@ class Validation:
         self._seed = seed
         self._real = ClusterExecutor(Forked())
         scheduler = str(platform.host["scheduler"].value)
-        one = OneMachine(Topology.of_this_machine(), realtime_permitted(), scheduler)
+        machine = Topology.of_this_machine()
+        one = OneMachine(machine, realtime_permitted(), scheduler)
         self._engines = {HOSTS: Simulated(), MACHINE: Simulated(one)}
         self.pairs = [
             self._pair(family, real, simulated)
