@@ -152,6 +152,12 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
             f"times: the median of {found['times']} errors is {found['median_error']:.1%} "
             f"(aim: {TIMES_WITHIN:.0%})"
         )
+    for name, each in found["families"].items():
+        error = each["median_error"]
+        lines.append(
+            f"  {name}: {each['points']} points, counts {each['counts_within']} of "
+            f"{each['counts']}" + ("" if error is None else f", times {error:.1%}")
+        )
     orders = found["orders_reversed"]
     lines.append(f"orders: {len(orders)} reversed of {found['orders_certain']} that are certain")
     lines += [f"  reversed: {words}" for words in orders]

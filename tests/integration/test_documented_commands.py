@@ -51,6 +51,7 @@ ELSEWHERE = {
     "py-spy": "is not one of our dependencies; py-spy is run by hand",
     "shrimpmx run --scheduler": "needs a cluster; test_sweeps_on_dask.py has one",
     "shrimpmx caches": "takes half a minute in valgrind; tests/integration/test_caches.py runs it",
+    "shrimpmx validate": "takes minutes; tests/integration/test_validate.py runs a part",
 }
 SCENARIOS = [
     pytest.param(page, number, id=f"{page.name}-{number}")

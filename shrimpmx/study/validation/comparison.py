@@ -113,19 +113,30 @@ def _words(params: dict[str, Any]) -> str:
 
 def summary(rows: Sequence[Compared], axis: dict[str, str]) -> dict[str, Any]:
     """All of it in figures: points, counts within COUNTS_WITHIN, the median error of times, and
-    certain orders that are reversed.
+    certain orders that are reversed; the first four for each family, too.
     """
+    certain, reversed_words = reversed_pairs(rows, axis)
+    families = dict.fromkeys(row.family for row in rows)
+    return {
+        **_accuracy(rows),
+        "orders_certain": certain,
+        "orders_reversed": reversed_words,
+        "families": {
+            family: _accuracy([row for row in rows if row.family == family]) for family in families
+        },
+    }
+
+
+def _accuracy(rows: Sequence[Compared]) -> dict[str, Any]:
+    """How many counts there are and are within COUNTS_WITHIN; the median error of times."""
     counts = [row for row in rows if row.kind == "count"]
     times = [row for row in rows if row.kind == "time"]
-    certain, reversed_words = reversed_pairs(rows, axis)
     return {
         "points": len({(row.family, str(row.params)) for row in rows}),
         "counts": len(counts),
         "counts_within": sum(row.error <= COUNTS_WITHIN for row in counts),
         "times": len(times),
         "median_error": float(np.median([row.error for row in times])) if times else None,
-        "orders_certain": certain,
-        "orders_reversed": reversed_words,
     }
 
 
