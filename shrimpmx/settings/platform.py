@@ -74,13 +74,15 @@ _BY_COSTS = {charge.parameter: name for name, charge in CHARGES.items()}
 class Entry(Declared):
     """A value of a platform, of a cost in ns: where it comes from, in a word and in a sentence.
 
-    `calibrated_by`: the claims whose figures it was chosen by, which it says nothing about.
+    `calibrated_by`: the claims whose figures it was chosen by, which it says nothing about. `hosts`
+    are those that have it: real processes, simulated hosts, or both.
     """
 
     value: Any
     origin: Origin
     source: Sentence
     calibrated_by: tuple[str, ...] = ()
+    hosts: Literal["all", "real", "simulated"] = "all"
 
 
 class Platform(Declared):
@@ -133,6 +135,16 @@ class Platform(Declared):
             group.model_validate({n: each.value for n, each in entries.items()}, strict=True)
         except ValidationError as error:
             raise ValueError(f"{table}.{validation_sentence(error)}") from None
+
+    def on(self, *, real: bool) -> Platform:
+        """The platform as real processes have it, or simulated hosts."""
+        others = "simulated" if real else "real"
+        tables = {table: getattr(self, table) for table in ("costs", *TABLES)}
+        left = {
+            table: {name: each for name, each in entries.items() if each.hosts != others}
+            for table, entries in tables.items()
+        }
+        return self.model_copy(update=left)
 
     def entries(self) -> Iterator[tuple[str, Entry]]:
         """All that it says, by table and name, such as "model.poll_ns"."""

@@ -54,7 +54,7 @@ class Clusters:
 
     def emulated(self, point: Point) -> Emulated:
         """The point's NIC, host, waiting and dilation, as the run is made with them."""
-        return _emulated(point.parameters, self._costs)
+        return _emulated(point.parameters, self._costs, real=self._engine.is_real)
 
     def spec_of(self, point: Point, seed: int, *, traced: bool = False) -> ClusterSpec:
         """The cluster that a point describes."""
@@ -179,9 +179,9 @@ def check_points(points: Iterable[Point], costs: Costs) -> None:
         check_workloads(cluster_spec(point.parameters, 1, made=_emulated(point.parameters, costs)))
 
 
-def _emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
+def _emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = True) -> Emulated:
     """What a run is made with, spin limit included."""
-    made = emulated(parameters, costs)
+    made = emulated(parameters, costs, real=real)
     return dataclasses.replace(made, wait=resolved_wait(made, costs))
 
 

@@ -110,8 +110,9 @@ class Emulated:
     dilation: float
 
 
-def emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
-    """The parameters as the run needs them; `costs` are this machine's, from its calibration.
+def emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = True) -> Emulated:
+    """The parameters as the run of `real` processes or of simulated hosts needs them; `costs` are
+    this machine's, from its calibration.
 
     They are needed for a platform only. What a scenario sets itself overrides the profile.
     """
@@ -122,11 +123,11 @@ def emulated(parameters: PointParameters, costs: Costs | None) -> Emulated:
     if platform is not None:
         if costs is None:
             raise InputError(f"platform {platform.name} needs a calibration of this machine")
+        platform = platform.on(real=real)
         if wanted.time_dilation == "auto":
+            # Simulated hosts have CPUs enough.
             dilation = proposed_dilation(platform, costs)
-            # Simulated hosts cost nothing of their own, and have CPUs enough.
-            if any(cost.get("median") for cost in costs.values()):
-                dilation *= ranks_per_cpu(parameters)
+            dilation *= ranks_per_cpu(parameters) if real else 1.0
         charged = host_costs(platform, costs, dilation)
         nic = _with_defaults(nic, _values(NicParameters, platform.nic, dilation))
         host = _with_defaults(host, _values(HostParameters, platform.host, dilation) | charged)

@@ -285,7 +285,7 @@ def test_a_simulated_programs_dilation_asks_for_no_cpus_of_this_machine(
         update={"cluster": ClusterParameters(ranks=4), "workload": work}
     )
     free = {name: {"median": 0.0} for name in TOY.costs}
-    assert emulated(point, free).dilation == 1.0
+    assert emulated(point, free, real=False).dilation == 1.0
     assert emulated(point, costs(1000.0)).dilation == 4.0
 
 
@@ -299,3 +299,25 @@ def test_a_platforms_host_model_is_dilated_as_its_other_times() -> None:
     model = emulated(on_platform(4), costs(5000.0)).model
     assert (model.line_cache_ns, model.copy_bytes_per_second) == (24, 500_000_000)
     assert model.host_topology == "package:1 core:8 pu:1"
+
+
+def test_a_value_for_simulated_hosts_is_for_no_other() -> None:
+    def entry(value: object, hosts: str) -> Entry:
+        return Entry(value=value, origin="ours", source="p. 8", hosts=hosts)
+
+    host = {
+        "time_slice_ns": entry(100_000_000, "real"),
+        "scheduler": entry("goodness", "simulated"),
+    }
+    platform.PLATFORMS[TOY.name] = TOY.model_copy(update={"host": host})  # of this test only
+    here = emulated(on_platform(1), costs(5000.0)).host
+    assert (here.time_slice_ns, here.scheduler) == (100_000_000, "kernel")
+    there = emulated(on_platform(1), costs(0.0), real=False).host
+    assert (there.time_slice_ns, there.scheduler) == (0, "goodness")
+
+
+@pytest.mark.usefixtures("shrimp")
+def test_simulated_hosts_of_shrimp_have_the_scheduler_of_their_time() -> None:
+    made = emulated(on_shrimp(), {name: {"median": 0.0} for name in CHARGES}, real=False)
+    assert (made.host.scheduler, made.host.time_slice_ns) == ("goodness", 0)
+    assert made.host.interrupt_time_ns == 100_000
