@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from shrimpmx.results.metrics import METRICS
 from shrimpmx.settings.names import GROUPS
 from shrimpmx.settings.strategies import COALESCING, WAITING
 from shrimpmx.study.loading import docstring_of, list_scenarios, scenario_directories
+from shrimpmx.study.platform import PLATFORMS
 
 
 def add_parser(commands: Any) -> None:
@@ -30,6 +32,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--strategies", action="store_true", help="list coalescing and waiting strategies"
     )
+    parser.add_argument(
+        "--platforms", action="store_true", help="list what platforms say, and from where"
+    )
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write the list there")
     parser.set_defaults(function=run)
 
@@ -42,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
         return _print("metrics", _metrics(), options.json)
     if options.strategies:
         return _print("strategies", _strategies(), options.json)
+    if options.platforms:
+        return _print("platforms", _platforms(), options.json)
     if options.directory is not None and not options.directory.is_dir():
         raise InputError(f"{options.directory} is no directory")
     directories = [options.directory] if options.directory else scenario_directories()
@@ -79,6 +86,31 @@ def _strategies() -> list[dict[str, str]]:
         for of, table in (("coalescing", COALESCING), ("wait", WAITING))
         for row in table.values()
     ]
+
+
+def _platforms() -> list[dict[str, str]]:
+    """A row for each platform, with its title, and one for each of its values."""
+    rows = []
+    for platform in PLATFORMS.values():
+        rows.append(_platform_row(platform.name, "", "", platform.title, ()))
+        if platform.dilation is not None:
+            value = f"{platform.dilation:g}"
+            rows.append(
+                _platform_row(platform.name, "dilation", value, platform.dilation_source, ())
+            )
+        for key, each in platform.entries():
+            only = "" if each.hosts == "all" else f" ({each.hosts} hosts only)"
+            what = f"{each.origin}: {each.source}{only}"
+            row = _platform_row(platform.name, key, str(each.value), what, each.calibrated_by)
+            rows.append(row)
+    return rows
+
+
+def _platform_row(
+    name: str, key: str, value: str, what: str, calibrated_by: Sequence[str]
+) -> dict[str, str]:
+    by = ", ".join(calibrated_by)
+    return {"name": name, "key": key, "value": value, "what": what, "calibrated by": by}
 
 
 def _print(what: str, rows: list[dict[str, str]], json_path: Path | None) -> int:

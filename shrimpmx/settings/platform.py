@@ -24,7 +24,7 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.sentences import validation_sentence
 
 # Those that come with shrimpmx, a file each in shrimpmx/study/platforms/.
-KNOWN = ("myri10g-2009", "shrimp-1996")
+KNOWN = ("myri10g-2009", "shrimp-1996", "xeon-100g")
 # The one that is made of this machine's calibration.
 THIS_MACHINE = "this-machine"
 
@@ -184,8 +184,9 @@ class PlatformParameters(Declared):
     profile: Annotated[str | Platform, BeforeValidator(_known_or_own)] = Field(
         "none",
         description="hardware times and host costs, for parameters that are not set, of the "
-        "coalescing paper's hosts ('myri10g-2009'), of the waiting paper's ('shrimp-1996'), of "
-        "this machine's calibration ('this-machine'), or of a TOML file of your own (a path)",
+        "coalescing paper's hosts ('myri10g-2009'), of the waiting paper's ('shrimp-1996'), of a "
+        "host with 100 Gb/s ('xeon-100g'), of this machine's calibration ('this-machine'), or of a "
+        "TOML file of your own (a path)",
     )
     time_dilation: float | Literal["auto"] = Field(
         "auto",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from shrimpmx.cli import main
+from shrimpmx.study.platform import PLATFORMS
 
 
 def test_a_list_has_whole_names_on_a_narrow_terminal(
@@ -19,3 +20,17 @@ def test_a_list_has_whole_names_on_a_narrow_terminal(
     for row in json.loads((tmp_path / "list.json").read_text())["parameters"]:
         assert row["name"] in out.split()
     assert max(map(len, out.splitlines())) <= 60
+
+
+def test_what_a_platform_says_is_listed_with_its_source(tmp_path: Path) -> None:
+    assert main(["list", "--platforms", "--json", str(tmp_path / "list.json")]) == 0
+    rows = json.loads((tmp_path / "list.json").read_text())["platforms"]
+    found = {(row["name"], row["key"]): row for row in rows}
+    for name, platform in PLATFORMS.items():
+        assert found[name, ""]["what"] == platform.title
+        for key, entry in platform.entries():
+            row = found[name, key]
+            assert row["value"] == str(entry.value)
+            assert entry.source in row["what"]
+            assert entry.origin in row["what"]
+            assert row["calibrated by"] == ", ".join(entry.calibrated_by)
