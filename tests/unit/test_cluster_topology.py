@@ -132,3 +132,23 @@ def test_examples_are_the_first_pairs_of_each_distance_that_there_is() -> None:
 def test_of_many_caches_the_sizes_are_told() -> None:
     words = Topology.from_synthetic("package:2 l3:1 core:8 pu:2").describe()
     assert words.endswith("shared caches: 16 of 2 CPUs, 2 of 16 CPUs")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "package:1 core:1 pu:1",
+        "package:1 core:6 pu:2",
+        "package:3 core:1 pu:1",
+        "package:2 l3:2 l2:2 core:2 pu:1",
+        "package:2 l2:1 core:3 pu:2",
+        "package:1 l2:3 core:2 pu:1",
+    ],
+)
+def test_an_example_of_a_distance_is_the_first_pair_that_is_so_far_apart(text: str) -> None:
+    machine = Topology.from_synthetic(text)
+    pairs: dict[Distance, tuple[int, int]] = {}
+    for first in machine.numbers:
+        for second in machine.numbers:
+            pairs.setdefault(machine.distance(first, second), (first, second))
+    assert machine.examples() == pairs

@@ -145,12 +145,32 @@ class Topology:
     def examples(self) -> dict[Distance, tuple[int, int]]:
         """For each distance that there is, two CPUs that are so far apart; the first such pair."""
         found: dict[Distance, tuple[int, int]] = {}
+        alike = set()
         for first in self.numbers:
-            for second in self.numbers:
-                found.setdefault(self.distance(first, second), (first, second))
+            caches = self._caches_of.get(first, [])
+            # Of CPUs with the same package and caches each is as far from the others.
+            kind = self.cpu(first).package, *map(id, caches)
+            if kind in alike:
+                continue
+            alike.add(kind)
+            near = set(self._of_packages[kind[0]]).union(*caches)
+            if not found.keys() >= {Distance.SHARED_CACHE, Distance.SAME_PACKAGE}:
+                for second in sorted(near):
+                    found.setdefault(self.distance(first, second), (first, second))
+            far = next((number for number in self.numbers if number not in near), None)
+            if far is not None:
+                found.setdefault(Distance.OTHER_PACKAGE, (first, far))
             if len(found) == len(Distance):
                 break
         return {distance: found[distance] for distance in Distance if distance in found}
+
+    @cached_property
+    def _of_packages(self) -> dict[int, list[int]]:
+        """The CPUs of each package."""
+        found: dict[int, list[int]] = {}
+        for cpu in self.cpus:
+            found.setdefault(cpu.package, []).append(cpu.number)
+        return found
 
     def siblings(self, number: int) -> tuple[int, ...]:
         """All CPUs on the physical core of CPU `number`, itself included."""
