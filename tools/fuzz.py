@@ -4,9 +4,10 @@
     python tools/fuzz.py --replay build/fuzz/crashes/seed1-frame4711.bin
 
 Two nodes talk under a virtual clock; between them frames are damaged, repeated and made up, and
-handed to the first node's receive handler, whose memory lies between guard pages. Frames that
-reach a new edge of the compiled wire, link, host and mx code are kept and damaged further. Every
-frame must be a legal one or a counted drop. Needs gcc; builds its own copy in build/fuzz.
+handed to the first node, whose memory lies between guard pages: to its receive handler, or to its
+NIC. Frames that reach a new edge of the compiled wire, link, host and mx code are kept and damaged
+further. Every frame must be a legal one or a counted drop. Tells in the end how many branch targets
+of each module were reached. Needs gcc; builds its own copy in build/fuzz.
 Ends with exit code 1, and the last frames in a file, if the process crashes.
 """
 
@@ -14,8 +15,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import functools
-import gc
 import mmap
 import os
 import random
@@ -25,116 +24,44 @@ import sys
 import time
 import traceback
 from pathlib import Path
-from typing import Any, ClassVar
 
 import fuzz_build
+from fuzz_world import GuardedMemory, World
 
 PLACE = fuzz_build.ROOT / "build/fuzz"
 KEPT_FRAMES = 4096  # of those that reached something new
-LAST_FRAMES, SLOT_BYTES = 512, 2048  # what a crash leaves behind
+LAST_FRAMES, SLOT_BYTES, HEAD_BYTES = 512, 9 * 1024, 12  # what a crash leaves behind
 WORLD_FRAMES = 20_000  # then two new nodes
 BATCH_FRAMES = 16
-SIZES = (0, 1, 32, 33, 128, 129, 1452, 5000, 32768, 40_000, 200_000)
 
 
 class LastFrames:
-    """The frames handed over last, in memory that outlives the process that crashes."""
+    """The frames handed over last, and the seed of their world, in memory that outlives the
+    process that crashes.
+    """
 
     def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, 8 + LAST_FRAMES * SLOT_BYTES)
+        self._memory = mmap.mmap(-1, HEAD_BYTES + LAST_FRAMES * SLOT_BYTES)
         self.count = 0
 
+    def begin(self, world_seed: int) -> None:
+        self._memory[8:HEAD_BYTES] = world_seed.to_bytes(HEAD_BYTES - 8, "big")
+
     def note(self, frame: bytes) -> None:
-        start = 8 + self.count % LAST_FRAMES * SLOT_BYTES
+        start = HEAD_BYTES + self.count % LAST_FRAMES * SLOT_BYTES
         self._memory[start : start + 2 + len(frame)] = len(frame).to_bytes(2, "big") + frame
         self.count += 1
         self._memory[:8] = self.count.to_bytes(8, "big")
 
     def read(self) -> tuple[int, bytes]:
-        """How many there were, and the last of them, each behind its length."""
+        """How many there were; the world's seed and the last frames, each behind its length."""
         count = int.from_bytes(self._memory[:8], "big")
-        parts = []
+        parts = [self._memory[8:HEAD_BYTES]]
         for number in range(max(0, count - LAST_FRAMES), count):
-            start = 8 + number % LAST_FRAMES * SLOT_BYTES
+            start = HEAD_BYTES + number % LAST_FRAMES * SLOT_BYTES
             size = int.from_bytes(self._memory[start : start + 2], "big")
             parts.append(self._memory[start : start + 2 + size])
         return count, b"".join(parts)
-
-
-class GuardedMemory:
-    """Stands for Segment in the virtual cluster: its nodes get guard pages."""
-
-    made: ClassVar[list[Any]] = []
-
-    @classmethod
-    def anonymous(cls, size_bytes: int, kind: int) -> Any:
-        from support.guarded import GuardedSegment
-
-        cls.made.append(GuardedSegment(-(-size_bytes // mmap.PAGESIZE) * mmap.PAGESIZE))
-        return cls.made[-1]
-
-    @classmethod
-    def free(cls) -> None:
-        """Unmap all; nothing that used it is left."""
-        gc.collect()
-        while cls.made:
-            cls.made.pop().close()
-
-
-class World:
-    """Two endpoints that keep sending to each other; `recent`: real frames for the first."""
-
-    def __init__(self, draw: random.Random) -> None:
-        from support import virtual_cluster
-
-        from shrimpmx.settings.mx import MxParameters
-
-        vars(virtual_cluster)["Segment"] = GuardedMemory
-        self.draw = draw
-        self.recent: list[bytes] = []
-        self.cluster = virtual_cluster.VirtualCluster(seed=draw.randrange(1 << 30))
-        parameters = MxParameters(resend_delay_ns=1_000_000, ack_delay_ns=100_000)
-        self.one, self.other, self.to_other = self.cluster.pair(parameters)
-        self.to_one = self.cluster.connect(self.other, 0)
-        self.cluster.wire = self._wire
-        self.handler = self.cluster.handlers[0]
-        self._requests: list[tuple[Any, Any]] = []
-
-    def _wire(self, frame: bytes) -> list[tuple[int, bytes]]:
-        if frame[5] == 0:
-            self.recent = [*self.recent[-63:], frame]
-        return [] if self.draw.random() < 0.05 else [(1000, frame)]
-
-    def work(self) -> None:
-        """A few messages each way, and time passes."""
-        from shrimpmx.errors import MxError
-
-        draw = self.draw
-        for endpoint, partner in ((self.one, self.to_other), (self.other, self.to_one)):
-            if len(self._requests) < 64:
-                size = draw.choice(SIZES)
-                posted = (
-                    functools.partial(endpoint.irecv, bytearray(size), 0, 0),
-                    functools.partial(endpoint.isend, bytes(size), partner, 7),
-                )
-                for call in posted:
-                    try:
-                        self._requests.append((endpoint, call()))
-                    except MxError:
-                        return  # its partner was given up: as it should be
-        for _ in range(4):
-            self.cluster.step()
-        self._requests = [(e, request) for e, request in self._requests if not e.test(request)]
-        self.cluster.control.set_virtual_ns(self.cluster.now_ns + draw.choice((1000, 10**6)))
-        self.cluster.frames.clear()
-
-    def check(self) -> None:
-        """Each frame that the handler saw was a legal one or a counted drop."""
-        counts = self.cluster.control.agent_counters(0)
-        sums = ("recv_packets", "recv_other_bytes", "recv_other_delay_ns")
-        names = [n for n in counts if n.startswith(("recv_", "drop_")) and n not in sums]
-        kept = sum(counts[n] for n in (*names, "unexp_eventq_full"))
-        assert kept == counts["recv_packets"], {n: c for n, c in counts.items() if c}
 
 
 class Fuzzer:
@@ -153,7 +80,7 @@ class Fuzzer:
         draw = self.draw
         choice = draw.random()
         if choice < 0.3 or not world.recent:
-            return self.hostile.hostile_frame(draw)
+            return self.hostile.hostile_frame(draw, world.mtu, world.wire_format == "compatible")
         base = draw.choice(self.kept) if choice < 0.6 and self.kept else draw.choice(world.recent)
         form = draw.randrange(4)
         if form == 0:
@@ -179,7 +106,9 @@ class Fuzzer:
             if world is None or self.last.count % WORLD_FRAMES < BATCH_FRAMES:
                 world = None
                 GuardedMemory.free()
-                world = World(self.draw)
+                seed = self.draw.randrange(1 << 32)
+                self.last.begin(seed)
+                world = World(random.Random(seed))
             self._batch(world)
             if time.monotonic() > shown + 2 or self.last.count >= frames:
                 shown = time.monotonic()
@@ -189,11 +118,13 @@ class Fuzzer:
                     f"{len(self.kept):>5} kept, {rate:,.0f} frames/s",
                     flush=True,
                 )
+        for module, count in sorted(targets_by_module(self.coverage).items()):
+            print(f"{count:>9} branch targets of {module}")
 
     def _hand_over(self, world: World, frame: bytes, finish: bool) -> None:
         frame = frame[: SLOT_BYTES - 2]
         self.last.note(frame)
-        world.handler.handle_frame(frame, finish)
+        world.take(frame, finish)
         if self.coverage.end_input():
             self._keep(frame)
 
@@ -215,13 +146,31 @@ class Fuzzer:
         world.check()
 
     def replay(self, path: Path) -> None:
-        data, world = path.read_bytes(), World(self.draw)
+        data = path.read_bytes()
+        world = World(random.Random(int.from_bytes(data[: HEAD_BYTES - 8], "big")))
+        data = data[HEAD_BYTES - 8 :]
         while data:
             size = int.from_bytes(data[:2], "big")
-            self._hand_over(world, data[2 : 2 + size], True)
+            finish = self.last.count % BATCH_FRAMES == BATCH_FRAMES - 1 or len(data) == 2 + size
+            self._hand_over(world, data[2 : 2 + size], finish)
             data = data[2 + size :]
-        world.work()
-        world.check()
+            if finish:
+                world.work()
+                world.check()
+
+
+def targets_by_module(coverage: ctypes.CDLL) -> dict[str, int]:
+    """Branch targets that were reached, by compiled module: "host/pull" and the like."""
+    coverage.targets_taken.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
+    found: dict[str, int] = {}
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        span, rights, _, _, _, *path = line.split(maxsplit=5)
+        module = Path(*path)
+        if "x" in rights and module.suffix == ".so" and module.parts[-2] in fuzz_build.INSTRUMENTED:
+            start, end = (int(address, 16) for address in span.split("-"))
+            name = f"{module.parent.name}/{module.name.partition('.')[0]}"
+            found[name] = found.get(name, 0) + coverage.targets_taken(start, end)
+    return found
 
 
 def inside(options: argparse.Namespace) -> int:

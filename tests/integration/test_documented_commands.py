@@ -44,6 +44,8 @@ ELSEWHERE = {
     ".venv/bin/python tools/mutations.py": "breaks the clone that it runs in; is run by hand",
     ".venv/bin/python tools/nas_plain.py": "takes a minute; test_nas.py runs a step",
     ".venv/bin/python tools/schedules.py": "compiles the project once more; make schedules runs it",
+    ".venv/bin/python tools/fuzz.py": "compiles the project once more; is run by hand",
+    ".venv/bin/python tools/soak.py": "takes half an hour; test_soak.py sends a few messages",
     ".venv/bin/python tools/goldens.py": "writes into tests/support; is run by hand",
     ".venv/bin/python tools/seeds.py": "takes minutes; test_simulation_seeds.py runs 200 seeds",
     "dask": "needs a network; tests/integration/test_sweeps_on_dask.py starts a cluster",
