@@ -59,6 +59,7 @@ clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find shrimpmx -name '*.so' -delete
 	rm -rf shrimpmx/mpi/lib $(addprefix shrimpmx/mpi/,table.h table.pxd refused.h calls.h)
+	rm -f shrimpmx/native/stamp.h
 	find . -name __pycache__ -type d -prune -exec rm -r {} +
 
 # What pyproject.toml names as needed to build.

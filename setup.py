@@ -5,6 +5,7 @@ packages, which is handy while working on one of them.
 """
 
 import gc
+import hashlib
 import os
 import re
 import shutil
@@ -32,6 +33,9 @@ MPI_LIBRARY = "shrimpmx.mpi.lib.libmpi"
 MPI_SONAME = "libmpi.so.12"
 # -g1: lines for py-spy and perf, without the variables, which take longest to track.
 COMPILE_ARGS = ["-O2", "-g1", "-std=gnu11", "-Wno-unused-function"]
+# A number for the sources, in each segment: processes of two builds share no memory.
+STAMP, STAMP_HEADER = "shrimpmx.native.stamp", Path("shrimpmx/native/stamp.h")
+COMPILED = (".pyx", ".pxd", ".h", ".c")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 only = [name for name in os.environ.get("SHRIMPMX_BUILD", "").split(",") if name]
 
@@ -52,9 +56,24 @@ def extensions() -> list[Extension]:
     found = [extension(CYTHON_RUNTIME, [])]
     for source in sorted((ROOT / "shrimpmx").rglob("*.pyx")):
         relative = source.relative_to(ROOT)
-        if not only or relative.parts[1] in only:
-            found.append(extension(".".join(relative.with_suffix("").parts), [str(relative)]))
-    return found
+        module = ".".join(relative.with_suffix("").parts)
+        if not only or relative.parts[1] in only or module == STAMP:
+            found.append(extension(module, [str(relative)]))
+    # The stamp first: what starts while the rest is compiled is refused by older runs.
+    return sorted(found, key=lambda one: one.name != STAMP)
+
+
+def write_stamp() -> None:
+    """The header with the hash of all sources that are compiled; it stays if they are the same."""
+    generated = {STAMP_HEADER, *(Path("shrimpmx/mpi", name) for name in generate.GENERATED)}
+    sources = [Path("shrimpmx/mpi/functions.py"), Path("shrimpmx/mpi/generate.py")]
+    sources += [path for path in Path("shrimpmx").rglob("*") if path.suffix in COMPILED]
+    whole = hashlib.sha256()
+    for path in sorted(set(sources) - generated):
+        whole.update(f"{path}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    text = f"#define SHRIMPMX_BUILD_STAMP 0x{whole.hexdigest()[:8]}u\n"
+    if not STAMP_HEADER.exists() or STAMP_HEADER.read_text() != text:
+        STAMP_HEADER.write_text(text)
 
 
 def mpi_library() -> Extension:
@@ -125,6 +144,7 @@ def main() -> None:
     gc.disable()
     os.chdir(ROOT)
     generate.write_sources()
+    write_stamp()
     modules = cythonize(
         extensions(),
         build_dir="build/cython",

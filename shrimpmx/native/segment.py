@@ -30,9 +30,9 @@ from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.files import user_name
 from shrimpmx.native.process_memory import address_of
+from shrimpmx.native.stamp import BUILD_STAMP
 
 MAGIC = 0x584D504D49524853
-ABI_VERSION = 7
 # What a segment holds (enum segment_kind of shared/layout.h).
 SEGMENT_CONTROL, SEGMENT_NODE, SEGMENT_TRACE, SEGMENT_HEAP, SEGMENT_PLAN = 1, 2, 3, 4, 5
 KIND_NAMES = {
@@ -44,7 +44,7 @@ KIND_NAMES = {
 }
 
 _MADV_POPULATE_WRITE = 23  # <asm-generic/mman-common.h>; the mmap module does not name it
-_HEADER = struct.Struct("<QIIQI4xQ24s")
+_HEADER = struct.Struct("<QIIQIIQ24s")
 HEADER_BYTES = _HEADER.size
 _FIRST_PAGE_BYTES = 4096
 _RUN_ID_MAX = 23  # bytes before the zero that ends header.run_id
@@ -52,6 +52,7 @@ _NAME = re.compile(
     r"shrimpmx-([A-Za-z0-9_]{1,23})-([1-9][0-9]{0,9})-([0-9]{1,20})-([\w.-]+)", re.ASCII
 )
 _PID_MAX = 1 << 22  # no kernel gives a higher one
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _SHM = "/dev/shm"  # where Linux keeps POSIX shared memory objects
 
 
@@ -149,7 +150,7 @@ class Segment:
 
     @classmethod
     def attach(cls, name: str, kind: int, *, writable: bool = True) -> Segment:
-        """Map an existing segment and verify magic, ABI version, kind and size.
+        """Map an existing segment and verify magic, build, kind and size.
 
         `writable` False: for onlookers; a write to it raises SIGSEGV.
         """
@@ -202,7 +203,7 @@ class Segment:
 
     def identity(self) -> RunIdentity:
         """The identity that the creator wrote into the header."""
-        _, _, _, _, pid, start, run_id = _HEADER.unpack_from(self._mapping())
+        _, _, _, _, pid, _, start, run_id = _HEADER.unpack_from(self._mapping())
         return RunIdentity(run_id.rstrip(b"\0").decode(), pid, start)
 
     def view(self) -> memoryview:
@@ -289,6 +290,26 @@ def is_hidden(pid: int) -> bool:
     return not os.access(f"/proc/{pid}/stat", os.R_OK)
 
 
+def is_elsewhere(name: str) -> bool:
+    """Whether the maker of the segment `name` is, or was, of another pid namespace: a container
+    that shares /dev/shm with this one. Its pid then says nothing here.
+    """
+    with contextlib.suppress(SegmentError), open(_open_own(name, os.O_RDONLY), "rb") as file:
+        header = file.read(_HEADER.size)
+        if len(header) == _HEADER.size:
+            magic, _, _, _, _, namespace, *_ = _HEADER.unpack(header)
+            return bool(magic == MAGIC and namespace != _pid_namespace())
+    return False
+
+
+def _pid_namespace() -> int:
+    """The number of the namespace in which pids of this process are valid; 0 without /proc."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino & 0xFFFFFFFF
+    except OSError:
+        return 0
+
+
 def _named_segments() -> Iterator[tuple[int, str, RunIdentity, str]]:
     """Owner, name, identity and purpose of the files of /dev/shm that are named like segments."""
     with contextlib.suppress(FileNotFoundError):
@@ -356,23 +377,25 @@ def _write_header(memory: mmap.mmap, identity: RunIdentity, kind: int) -> None:
         memory,
         0,
         MAGIC,
-        ABI_VERSION,
+        BUILD_STAMP,
         kind,
         len(memory),
         identity.pid,
+        _pid_namespace(),
         identity.start_ticks,
         identity.run_id.encode(),
     )
 
 
 def _verify_header(memory: mmap.mmap, name: str, kind: int) -> None:
-    magic, version, found_kind, size_bytes, *_ = _HEADER.unpack_from(memory)
+    magic, build, found_kind, size_bytes, *_ = _HEADER.unpack_from(memory)
     if magic != MAGIC:
         raise SegmentError(f"segment {name} is not one of shrimpmx (magic {magic:#x})")
-    if version != ABI_VERSION:
+    if build != BUILD_STAMP:
         raise SegmentError(
-            f"segment {name} has ABI version {version}, this shrimpmx speaks {ABI_VERSION}; "
-            "use one installation for all processes of a run"
+            f"segment {name} was made by another build of shrimpmx ({build:08x}) than this one in "
+            f"{_PACKAGE} ({BUILD_STAMP:08x}): use one installation for all processes of a run, and "
+            "build it when none goes on"
         )
     if found_kind != kind:
         raise SegmentError(

@@ -1,8 +1,7 @@
 /* What agents share: the control segment (one per run) and the node segments.
  *
  * Places inside a segment are byte offsets from its start, never pointers, since
- * every process maps it elsewhere. Each field names its writer. A change here
- * raises SEGMENT_ABI_VERSION.
+ * every process maps it elsewhere. Each field names its writer.
  */
 #ifndef SHRIMPMX_SHARED_LAYOUT_H
 #define SHRIMPMX_SHARED_LAYOUT_H
@@ -17,7 +16,6 @@
 #include "wire/wire.h"
 
 #define SEGMENT_MAGIC 0x584d504d49524853ull /* "SHRIMPMX" in memory */
-#define SEGMENT_ABI_VERSION 7
 
 enum segment_kind {
     SEGMENT_CONTROL = 1,
@@ -29,11 +27,11 @@ enum segment_kind {
 
 struct segment_header {      /* offset; writer: the creator, once */
     uint64_t magic;          /*  0 */
-    uint32_t abi_version;    /*  8 */
+    uint32_t build;          /*  8  of which sources its compiled code is: native/stamp.pyx */
     uint32_t kind;           /* 12  enum segment_kind */
     uint64_t size_bytes;     /* 16 */
     uint32_t owner_pid;      /* 24  the supervisor */
-    uint32_t unused0;        /* 28 */
+    uint32_t pid_namespace;  /* 28  in which `owner_pid` is a process; an inode's number */
     uint64_t owner_start;    /* 32  its start time, clock ticks since boot */
     char run_id[24];         /* 40  zero-terminated */
 };

@@ -154,10 +154,11 @@ cdef extern from "shared/layout.h" nogil:
         EVENT_PULL_DONE
     cdef struct segment_header:
         uint64_t magic
-        uint32_t abi_version
+        uint32_t build
         uint32_t kind
         uint64_t size_bytes
         uint32_t owner_pid
+        uint32_t pid_namespace
         uint64_t owner_start
         char run_id[24]
     cdef struct wait_account:

@@ -25,8 +25,15 @@ from shrimpmx.cluster.engine.leftovers import (
     remove_leftovers,
 )
 from shrimpmx.errors import InterruptedRunError
+from shrimpmx.native import segment as native_segment
 from shrimpmx.native.cores import start_ticks
-from shrimpmx.native.segment import RunIdentity, Segment, list_segments, unlink_segment
+from shrimpmx.native.segment import (
+    SEGMENT_NODE,
+    RunIdentity,
+    Segment,
+    list_segments,
+    unlink_segment,
+)
 
 
 def dead_run() -> RunIdentity:
@@ -55,6 +62,27 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where directories of runs lie."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
+
+
+def test_a_run_of_another_container_is_spared(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = dead_run()
+    with monkeypatch.context() as there:
+        there.setattr(native_segment, "_pid_namespace", lambda: 1)
+        made = Segment.create(dead, "node0", 4096, SEGMENT_NODE)
+    directory = make_scratch(dead)
+    try:
+        found = find_leftovers()
+        assert made.name not in found.segments
+        assert str(directory) not in found.directories
+        monkeypatch.setattr(native_segment, "_pid_namespace", lambda: 1)
+        found = find_leftovers()
+        assert made.name in found.segments
+        assert str(directory) in found.directories
+    finally:
+        made.unlink()
+        made.close()
 
 
 def test_a_pid_that_has_come_round_is_not_killed(innocent: subprocess.Popen[bytes]) -> None:

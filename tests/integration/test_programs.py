@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from support.cli import assert_refused
 from support.clusters import run
+from support.conditions import patient
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine.result import ClusterResult
@@ -310,6 +311,25 @@ def test_ctrl_c_ends_programs_and_leaves_nothing(tmp_path: Path) -> None:
         with pytest.raises(ProcessLookupError):
             os.kill(int(place.read_text()), 0)
     assert not [name for name, run_id, _ in list_segments() if run_id.pid == process.pid]
+
+
+@pytest.mark.parametrize("joins", ["shrimpmx.join().__enter__()", "import mpi4py.MPI"])
+def test_a_program_with_another_build_of_shrimpmx_does_not_join(joins: str, tmp_path: Path) -> None:
+    text = f"""
+        import shrimpmx.native.segment as segment
+
+        segment.BUILD_STAMP ^= 1
+        import shrimpmx
+        {joins}
+        """
+    path = program(tmp_path, text)
+    command = [sys.executable, "-m", "shrimpmx", "mpirun", "-n", "2", sys.executable, str(path)]
+    if "mpi4py" not in joins:
+        command[3:] = ["run", f"program={path}", "--output", str(tmp_path / "result")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=patient(50), check=False)
+    assert done.returncode != 0
+    assert "another build of shrimpmx" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_process_that_is_no_rank_is_told_how_to_become_one() -> None:

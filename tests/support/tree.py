@@ -26,6 +26,8 @@ def _is_ours(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
     if parts[0] in _NOT_OURS or (parts[1:2] == ("mpi",) and path.name in GENERATED):
         return False
+    if parts[-2:] == ("native", "stamp.h"):
+        return False
     return not any(
         part.startswith(".") or part.endswith(".egg-info") or part == "__pycache__"
         for part in parts

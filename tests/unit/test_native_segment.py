@@ -19,9 +19,10 @@ from shrimpmx.native.segment import (
     parse_segment_name,
     unlink_segment,
 )
+from shrimpmx.native.stamp import BUILD_STAMP
 
 CONTROL, NODE = 1, 2
-ABI_VERSION_OFFSET, SIZE_OFFSET = 8, 16
+BUILD_OFFSET, SIZE_OFFSET = 8, 16
 
 
 @pytest.fixture
@@ -140,10 +141,11 @@ def test_another_kind_is_refused(segment: Segment) -> None:
         Segment.attach(segment.name, CONTROL)
 
 
-def test_another_abi_version_is_refused(segment: Segment) -> None:
-    overwrite(segment, ABI_VERSION_OFFSET, struct.pack("<I", 999))
-    with pytest.raises(SegmentError, match="has ABI version 999, this shrimpmx speaks"):
-        Segment.attach(segment.name, NODE)
+def test_a_segment_of_another_build_is_refused(segment: Segment) -> None:
+    overwrite(segment, BUILD_OFFSET, struct.pack("<I", BUILD_STAMP ^ 1))
+    for attach in (Segment.attach, Segment.copy_of):
+        with pytest.raises(SegmentError, match="another build of shrimpmx"):
+            attach(segment.name, NODE)
 
 
 def test_another_magic_is_refused(segment: Segment) -> None:

@@ -14,7 +14,7 @@ import signal
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from shrimpmx.native.segment import (
     SEGMENT_CONTROL,
     RunIdentity,
     Segment,
+    is_elsewhere,
     list_segments,
     parse_segment_name,
     unlink_segment,
@@ -76,16 +77,21 @@ def find_leftovers() -> Leftovers:
     """Everything of this user's runs whose supervisor no longer lives."""
     found = Leftovers()
     dead: dict[RunIdentity, None] = {}
+    elsewhere = set()
     for name, identity, what in list_segments():
-        if not identity.is_alive():
-            found.segments.append(name)
-            dead[identity] = None
-            if what == "control":
-                pids = {*processes_of(name, identity), *marked_processes(identity)}
-                found.processes += [(pid, identity) for pid in sorted(pids)]
+        if identity.is_alive():
+            continue
+        if is_elsewhere(name):
+            elsewhere.add(identity)
+            continue
+        found.segments.append(name)
+        dead[identity] = None
+        if what == "control":
+            pids = {*processes_of(name, identity), *marked_processes(identity)}
+            found.processes += [(pid, identity) for pid in sorted(pids)]
     found.janitors = [(pid, identity) for identity in dead for pid in janitors_of(identity)]
-    found.queues = _ownerless_queues(dead)
-    found.directories = _ownerless_directories()
+    found.queues = _ownerless_queues(dead, elsewhere)
+    found.directories = _ownerless_directories(elsewhere)
     return found
 
 
@@ -199,7 +205,13 @@ def maps(pid: int, prefix: str) -> bool:
         return False
 
 
-def _ownerless_queues(dead: dict[RunIdentity, None]) -> list[str]:
+def _is_dead(run: RunIdentity, elsewhere: Container[RunIdentity]) -> bool:
+    return not run.is_alive() and run not in elsewhere
+
+
+def _ownerless_queues(
+    dead: dict[RunIdentity, None], elsewhere: Container[RunIdentity]
+) -> list[str]:
     if not MQUEUE.is_mount():
         # Queues cannot be listed, but those of runs that left segments have known names.
         return [identity.segment_name(QUEUE) for identity in dead]
@@ -208,17 +220,19 @@ def _ownerless_queues(dead: dict[RunIdentity, None]) -> list[str]:
         parsed = parse_segment_name(path.name)
         with contextlib.suppress(FileNotFoundError):
             own = path.lstat().st_uid == os.geteuid()
-            if own and parsed is not None and not parsed[0].is_alive():
+            if own and parsed is not None and _is_dead(parsed[0], elsewhere):
                 names.append(path.name)
     return sorted(names)
 
 
-def _ownerless_directories() -> list[str]:
+def _ownerless_directories(elsewhere: Container[RunIdentity]) -> list[str]:
     """Scratch directories of this user's dead runs that had the same place for such files."""
     found = []
     for path in Path(tempfile.gettempdir()).glob("shrimpmx-*"):
         parsed = parse_segment_name(path.name)
-        if parsed is None or not parsed[1].startswith(SCRATCH) or parsed[0].is_alive():
+        if parsed is None or not parsed[1].startswith(SCRATCH):
+            continue
+        if not _is_dead(parsed[0], elsewhere):
             continue
         with contextlib.suppress(FileNotFoundError):
             status = path.lstat()

@@ -1,0 +1,1 @@
+BUILD_STAMP: int
