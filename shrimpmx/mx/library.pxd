@@ -69,6 +69,7 @@ cdef struct LargeReceiveState:  # large_receive.pyx
 
 cdef struct PartnerState:    # partner.pyx
     MxPartner **table        # [peer_index * 256 + endpoint]; NULL: never heard of
+    MxPartner *made          # all in the table, the last one that was made first
     ListLink refused         # partners that refused a message (refusals)
 
 cdef struct RequestState:    # request.pxd

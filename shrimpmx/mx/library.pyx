@@ -139,7 +139,7 @@ cdef class Library:
 
     cdef void close(self) noexcept:
         """Gives all memory back; the lists are empty afterwards and no call may follow."""
-        cdef uint32_t i
+        cdef MxPartner *partner
         self.opened = False
         if self in OPEN_LIBRARIES:
             OPEN_LIBRARIES.remove(self)
@@ -147,8 +147,11 @@ cdef class Library:
         self.clear_lists()
         self.heap = None
         if self.partner.table != NULL:
-            for i in range(self.settings.nodes_count * 256):
-                free(self.partner.table[i])
+            # Not by the table, most of whose pages were never touched on a large cluster.
+            while self.partner.made != NULL:
+                partner = self.partner.made
+                self.partner.made = partner.made_before
+                free(partner)
             free(self.partner.table)
             self.partner.table = NULL
         free(self.large.region_owners)

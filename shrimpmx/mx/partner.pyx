@@ -57,6 +57,8 @@ cdef MxPartner *partner_make(Library library, uint32_t peer_index,
     receive_from(partner, library.settings.first_seqnum)
     send_from(partner, SEQNUM_FIRST)
     library.partner.table[peer_index * 256 + endpoint] = partner
+    partner.made_before = library.partner.made
+    library.partner.made = partner
     return partner
 
 

@@ -125,6 +125,7 @@ cdef struct MxPartner:       # one remote endpoint
     ListLink large           # large sends that await their notify, oldest first (chain)
     ListLink incoming        # kept or matched messages whose data is still the sender's (chain)
     void *owner              # the Python Partner, borrowed
+    MxPartner *made_before   # another one of the table; NULL: none
 
 
 cdef struct MxRequest:       # cache lines; what every message needs lies in the first two

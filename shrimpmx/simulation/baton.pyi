@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from shrimpmx.shared.control import Control
@@ -10,6 +10,7 @@ class Baton:
         control: Control,
         directory: Path,
         name: str,
+        cpus: Iterable[int],
         look_ns: int,
         events: int,
         attend: Callable[[int], bool],

@@ -7,17 +7,19 @@ process asks for. The process runs while the task has its turn: see cluster/rank
 import os
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from posix.unistd cimport read, write
 
 from shrimpmx.cluster.rank.baton cimport (
-    WANT_BLOCK, WANT_COMPUTE, WANT_MOVE, WANT_OFFER, WANT_POLL, WANT_SLEEP, Turn, Want, Wish,
+    WANT_BLOCK, WANT_COMPUTE, WANT_MOVE, WANT_OFFER, WANT_POLL, WANT_SLEEP, WANT_TURN, Turn, Want,
+    Wish,
 )
 from shrimpmx.native.clock cimport monotonic_now_ns
 from shrimpmx.shared.control cimport Control
 from shrimpmx.simulation.host cimport SimulatedHost
 
 from shrimpmx.cluster.rank.baton import pipe_paths
+from shrimpmx.errors import AgentError
 
 cdef extern from "<poll.h>" nogil:
     enum:
@@ -30,23 +32,29 @@ cdef extern from "<poll.h>" nogil:
 
 # Between two calls of `attend` while a process computes, ms.
 cdef int ATTEND_MS = 200
+# No wish computes or sleeps longer: 146 years, so that times can be added up.
+cdef int64_t LONGEST_NS = 1 << 62
 
 
 cdef class Baton:
     """The simulation's end. `attend`, called with when the turn began (as time.monotonic_ns), looks
     after what else the supervisor has to do, and says whether the process still runs; `events` is a
-    descriptor that is readable when there is something. A look of the process takes `look_ns`.
+    descriptor that is readable when there is something. A look of the process takes `look_ns`; it
+    may move to the emulated `cpus`. A wish that no process of ours has is an AgentError.
     """
 
     cdef object attend
     cdef Control control
+    cdef str name
+    cdef object cpus
     cdef int wishes, turns, events
     cdef int64_t look_ns
     cdef Wish wish
 
-    def __init__(self, Control control not None, directory, name, int64_t look_ns, int events,
-                 attend):
+    def __init__(self, Control control not None, directory, str name not None, cpus,
+                 int64_t look_ns, int events, attend):
         self.control, self.events, self.attend = control, events, attend
+        self.name, self.cpus = name, frozenset(cpus)
         self.look_ns = look_ns
         self.wishes = self.turns = -1
         paths = pipe_paths(directory, name)
@@ -90,7 +98,8 @@ cdef class Baton:
             if waited[1].revents or not waited[0].revents:
                 runs = self.attend(began_ns)
             if waited[0].revents & POLLIN:
-                read(self.wishes, &self.wish, sizeof(Wish))
+                if read(self.wishes, &self.wish, sizeof(Wish)) != sizeof(Wish):
+                    raise self._strange()
                 return True
             if not runs:
                 return False
@@ -106,6 +115,8 @@ cdef class Baton:
     cdef int _fulfil(self, SimulatedHost host) except -1:
         cdef Want want = <Want>self.wish.want
         cdef int64_t argument = self.wish.argument
+        if not self._is_sound():
+            raise self._strange()
         if want == WANT_COMPUTE:
             host.burn_c(argument)
         elif want == WANT_SLEEP:
@@ -120,3 +131,26 @@ cdef class Baton:
         elif want == WANT_MOVE:
             host.run_on([argument])
         return host.check()
+
+    cdef bint _is_sound(self) except -1:
+        """Whether it can be done: the process, whose memory its program may have damaged, has
+        written it.
+        """
+        cdef Want want = <Want>self.wish.want
+        cdef uint64_t detail = self.wish.detail
+        if want == WANT_TURN or want == WANT_POLL:
+            return True
+        if want == WANT_COMPUTE or want == WANT_SLEEP:
+            return 0 <= self.wish.argument <= LONGEST_NS
+        if want == WANT_OFFER:
+            return detail <= <uint64_t>LONGEST_NS
+        if want == WANT_BLOCK:
+            return (detail % sizeof(uint32_t) == 0
+                    and detail <= <uint64_t>self.control.segment.size_bytes - sizeof(uint32_t))
+        return want == WANT_MOVE and self.wish.argument in self.cpus
+
+    def _strange(self) -> AgentError:
+        return AgentError(
+            f"{self.name} asks its simulated host for what there is not (wish {self.wish.want}, "
+            f"{self.wish.argument}, {self.wish.detail}): its program may have damaged the memory "
+            "of its process", self.name)

@@ -69,6 +69,7 @@ class ProgramRun(ForkedRun):
                 self.parts.memory.control,
                 self.scratch,
                 name,
+                self.placement.topology.numbers,
                 self.spec.model.poll_ns,
                 self.selector.fileno(),
                 partial(self._attend, index),

@@ -61,6 +61,7 @@ cdef class Switch(Agent):
     cdef void hear(self, uint32_t port) noexcept nogil
 
     cdef uint32_t add_port(self) except? 0xFFFFFFFF
+    cdef void lead_to(self, uint32_t port, Switch other, uint32_t far_port) noexcept
     cdef bint enter(self, uint32_t port, int64_t now_ns) noexcept nogil
     cdef bint let_in(self, uint32_t port, int64_t now_ns) noexcept nogil
     cdef void look_again(self, uint32_t port, int64_t now_ns) noexcept nogil

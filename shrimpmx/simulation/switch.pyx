@@ -140,8 +140,8 @@ cdef class Switch(Agent):
         other.lead_to(far, self, port)
         return port, far
 
-    def lead_to(self, uint32_t port, Switch other not None, uint32_t far_port) -> None:
-        """What leaves by `port` comes to that port of the other."""
+    cdef void lead_to(self, uint32_t port, Switch other, uint32_t far_port) noexcept:
+        """What leaves by `port` comes to that port of the other; both have them."""
         self.outputs[port].frames = other.inputs[far_port].frames
         self.outputs[port].far = <void *>other
         self.outputs[port].far_port = far_port
@@ -159,6 +159,8 @@ cdef class Switch(Agent):
         """
         if port >= self.ports_count:
             raise InputError(f"{self.name} has no port {port}")
+        if self.ups_count == self.ports_room:
+            raise InputError(f"{self.name} has no more than {self.ups_count} ports")
         self.ups[self.ups_count] = port
         self.ups_count += 1
 
@@ -214,11 +216,11 @@ cdef class Switch(Agent):
             self.turns.set_due(self.ports_room + port, due_ns)
 
     cdef uint32_t output_of(self, uint32_t port) noexcept nogil:
-        """The output for the first frame of an input; NO_PORT: there is none."""
+        """The output for the first frame of an input; NO_PORT: there is none, or it is damaged."""
         cdef ring *frames = self.inputs[port].frames
         cdef frame_slot *slot = <frame_slot *>ring_slot(frames, frames.tail)
         cdef uint32_t node = node_of_address((<const wire_head *>slot.frame).destination)
-        if node >= self.nodes_count:
+        if node >= self.nodes_count or slot.bad_fcs:
             return NO_PORT
         if self.routes[node] == NO_PORT and self.ups_count != 0:
             return self.ups[node % self.ups_count]

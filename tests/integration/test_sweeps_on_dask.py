@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,7 +63,7 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDask]:
 
 @pytest.fixture(scope="module")
 def dask(scheduler: LocalDask) -> LocalDask:
-    scheduler.start_workers(2)
+    scheduler.start_workers(3)
     return scheduler
 
 
@@ -97,12 +99,20 @@ def test_a_scheduler_without_workers_is_refused(
     monkeypatch.setattr(dask_cluster, "WORKERS_S", 0.1)
     assert Sweeps(tmp_path).run("out", *SIMULATED, "--scheduler", scheduler.address) == 2
     assert_refused(capsys, "no workers")
+    # It says what it waits for before it gives up.
+    monkeypatch.setattr(dask_cluster, "SAY_S", 0.0)
+    assert Sweeps(tmp_path).run("out", *SIMULATED, "--scheduler", scheduler.address) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 2
+    assert f"dask worker {scheduler.address}" in said[0]
+    monkeypatch.undo()
+    monkeypatch.setattr(dask_cluster, "WORKERS_S", 0.1)
     assert Sweeps(tmp_path).run("out", "--scheduler", scheduler.address) == 2
     assert_refused(capsys, "machine=1")
     assert not (tmp_path / "out").exists()
 
 
-def test_two_workers_give_the_bytes_of_one_process(dask: LocalDask, tmp_path: Path) -> None:
+def test_workers_give_the_bytes_of_one_process(dask: LocalDask, tmp_path: Path) -> None:
     sweeps = Sweeps(tmp_path)
     assert sweeps.run("here", *SIMULATED) == 0
     assert sweeps.run("there", *SIMULATED, "--scheduler", dask.address) == 0
@@ -185,7 +195,7 @@ def test_an_address_without_a_scheduler_is_refused(
     assert_refused(capsys, f"{address}: dask scheduler")
 
 
-# The last test: one of the workers is gone behind it.
+# The last tests: each ends a worker.
 def test_runs_of_a_killed_worker_are_made_again(dask: LocalDask, tmp_path: Path) -> None:
     deed = 'once("killed") and os.kill(os.getppid(), signal.SIGKILL)'
     sweeps = Sweeps(tmp_path, deed)
@@ -193,3 +203,23 @@ def test_runs_of_a_killed_worker_are_made_again(dask: LocalDask, tmp_path: Path)
     assert (tmp_path / "killed").exists()
     assert sweeps.run("here", *SIMULATED) == 0
     assert sweeps.text("here") == sweeps.text("there")
+
+
+def test_a_run_whose_worker_ends_before_it_has_sent_it_is_made_again(
+    dask: LocalDask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched, killed = dask_cluster.DaskCluster._fetched, []
+
+    def killing(cluster: Any, run: Any) -> str | None:
+        if not killed:
+            [address] = cluster._client.who_has([run])[run.key]
+            [pid] = cluster._client.run(os.getpid, workers=[address]).values()
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+        return fetched(cluster, run)
+
+    monkeypatch.setattr(dask_cluster.DaskCluster, "_fetched", killing)
+    sweeps = Sweeps(tmp_path)
+    assert sweeps.run("there", *SIMULATED, "--scheduler", dask.address) == 0
+    assert killed
+    assert sweeps.document("there")["complete"]

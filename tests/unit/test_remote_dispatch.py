@@ -46,6 +46,10 @@ TOGETHER = APART.model_copy(
 )
 
 
+# What machines say that their own work costs.
+COSTS = {"interrupt": 3000.0}
+
+
 def environment_of(machine: str) -> dict[str, Any]:
     return {"cpu_model": machine, "topology": {"cpus": [0, 1]}, "time": "now"}
 
@@ -60,6 +64,8 @@ class FakeCluster:
         self._pending: list[tuple[str, Task]] = []
         # What was made where, by the machine's name.
         self.made: list[tuple[str, int]] = []
+        # What the tasks of each machine said about it.
+        self.told: dict[str, list[dict[str, Any] | None]] = {}
         self.given_up: list[Any] = []
 
     def places(self) -> dict[str, Place]:
@@ -68,6 +74,7 @@ class FakeCluster:
     def begin(self, worker: str, job: str, task: str) -> Any:
         assert Job.model_validate_json(job).metrics == METRICS
         run = (worker, Task.model_validate_json(task))
+        self.told.setdefault(self._places[worker].machine, []).append(run[1].machine)
         self._pending.append(run)
         return id(run[1])
 
@@ -85,7 +92,7 @@ class FakeCluster:
         self.made.append((machine, task.seed))
         outcome = Outcome(np.full(50, 20_000.0), {}, placement={"processes": []})
         run = run_data(task.point, outcome, METRICS, "any", [])
-        told = {"name": machine, "environment": environment_of(machine), "costs": {}}
+        told = {"name": machine, "environment": environment_of(machine), "costs": COSTS}
         return reply_of_run({**run, "machine": told})
 
     def give_up(self, runs: Iterable[Any]) -> None:
@@ -151,6 +158,19 @@ def test_what_the_machine_has_begun_it_goes_on_with(tmp_path: Path) -> None:
     assert document["complete"]
     assert len(again.made) == 12 - 4
     assert Counter(machine for machine, _ in again.made) == {"a": 2, "b": 6}
+
+
+def test_a_resumed_sweep_keeps_the_costs_of_its_machines(tmp_path: Path) -> None:
+    lost = FakeCluster({"a:1": Place("a", 1)}, lasts={"a:1": 4})
+    lost.give_up = lambda runs: interrupted(list(runs))  # type: ignore[method-assign]
+    output = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        sweep_on(lost, output=output).run()
+    assert lost.told["a"][0] is None
+    again = FakeCluster(TWO)
+    sweep_on(again, output=output, resume=True).run()
+    assert [(told or {}).get("costs") for told in again.told["a"]] == [COSTS] * 2
+    assert again.told["b"][0] is None
 
 
 def interrupted(runs: list[Any]) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+import pytest
 from support.memory import make_control
 from support.packets import node_address
 
+from shrimpmx.errors import InputError
 from shrimpmx.link.ends import Egress
+from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.frames import take_frames
@@ -47,7 +50,13 @@ class Arrival:
 class Star:
     """Nodes at a switch, or at two that are joined, the even ones at the first."""
 
-    def __init__(self, count: int, parameters: NicParameters, switches: int = 1) -> None:
+    def __init__(
+        self,
+        count: int,
+        parameters: NicParameters,
+        switches: int = 1,
+        faults: LinkFaults | None = None,
+    ) -> None:
         names = [f"switch{number}" for number in range(switches)]
         agents = [(f"node{i}.nic", "nic", 0) for i in range(count)]
         agents += [(name, "switch", 2) for name in names] + [("irq", "irq", 1)]
@@ -74,7 +83,8 @@ class Star:
         self.links: list[Egress] = []
         for node in self.nodes:
             switch = self.switches[node.index % switches]
-            self.links.append(switch_links(node, switch, switch.attach(node), parameters)[0])
+            port = switch.attach(node)
+            self.links.append(switch_links(node, switch, port, parameters, faults)[0])
         if switches == 2:
             here, there = self.switches[0].join(self.switches[1])
             self.switches[0].route_up(here)
@@ -213,3 +223,23 @@ def test_a_frame_to_no_node_is_dropped() -> None:
     assert star.links[0].send(0, 1, strange)
     star.run()
     assert star.counted()["switch_dropped"] == 1
+
+
+def test_a_damaged_frame_is_dropped_by_the_first_switch() -> None:
+    star = Star(2, plain(), switches=2, faults=LinkFaults(corrupt=1.0, seed=1))
+    for _ in range(3):
+        assert star.send(0, 1)
+    star.run()
+    assert not star.arrivals(1)
+    assert star.counted()["switch_dropped"] == 3
+    assert star.counted(1)["switch_packets"] == 0
+
+
+def test_a_switch_has_no_more_ways_up_than_ports() -> None:
+    switch = Star(2, plain()).switches[0]
+    for _ in range(3):
+        switch.route_up(0)
+    with pytest.raises(InputError, match="ports"):
+        switch.route_up(0)
+    with pytest.raises(InputError, match="port 7"):
+        switch.route_up(7)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sys
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,6 +29,10 @@ CONNECT_S = 5.0
 WORKERS_S = 10.0
 # A sweep whose workers have all gone waits so long for others, s (ours).
 GONE_S = 60.0
+# Without a worker it says so after that time, s (ours).
+SAY_S = 3.0
+# A worker that has made a run has so long to send it, s (ours).
+FETCH_S = 60.0
 # How often to look which workers there are, s (ours).
 LOOK_S = 1.0
 # What workers of real runs are started with: one run at a time per machine.
@@ -45,6 +50,7 @@ class DaskCluster:
         self._refused: set[str] = set()
         self._places: dict[str, Place] = {}
         self._looked_s = self._seen_s = time.monotonic()
+        self._said = False
         self._runs: set[Future] = set()
         self._name = uuid.uuid4().hex
 
@@ -54,19 +60,35 @@ class DaskCluster:
         self._look()
         while not self._places and not self._refused:
             if time.monotonic() > limit:
-                raise InputError(self._no_workers())
+                raise InputError(f"{self._no_workers()}: {self._remedy()}")
+            self._say_none(WORKERS_S)
             time.sleep(LOOK_S / 10)
             self._look()
         if not self._places:
             raise InputError(min(self._refused))
 
     def _no_workers(self) -> str:
+        kind = "worker for real runs" if self._real else "workers"
+        return f"the scheduler at {self.address} has no {kind}"
+
+    def _remedy(self) -> str:
+        command = f"dask worker {self.address}"
         if self._real:
-            return (
-                f"the scheduler at {self.address} has no worker for real runs: start one on each "
-                f"machine with --nworkers 1 --nthreads 1 --resources {RESOURCE}=1"
-            )
-        return f"the scheduler at {self.address} has no workers: start some with `dask worker`"
+            words = f"--nworkers 1 --nthreads 1 --resources {RESOURCE}=1"
+            return f"start one on each machine with `{command} {words}`"
+        return f"start some with `{command}`"
+
+    def _say_none(self, patience_s: float) -> None:
+        """Once it has had none for a while, say so; `patience_s`: how long it waits in all."""
+        if self._said or time.monotonic() < self._seen_s + SAY_S:
+            return
+        self._said = True
+        print(
+            f"shrimpmx: {self._no_workers()} now; the sweep waits {patience_s:g} s for one: "
+            f"{self._remedy()}",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def places(self) -> dict[str, Place]:
         """The workers that there are now, by address."""
@@ -77,9 +99,11 @@ class DaskCluster:
             while self._refused:
                 LOGGER.warning(self._refused.pop())
         if self._places:
-            self._seen_s = now_s
+            self._seen_s, self._said = now_s, False
         elif now_s > self._seen_s + GONE_S:
             raise AgentError(f"all workers of the scheduler at {self.address} have gone")
+        else:
+            self._say_none(GONE_S)
         return self._places
 
     def _look(self) -> None:
@@ -156,12 +180,20 @@ class DaskCluster:
 
     def _reply(self, run: Future) -> str | None:
         if run.status == "finished":
-            with self._translated():
-                return str(run.result())
+            return self._fetched(run)
         error = run.exception() if run.status == "error" else None
         if error is None or isinstance(error, KilledWorker):
             return None
         raise AgentError(f"a worker of {self.address} failed: {type(error).__name__}: {error}")
+
+    def _fetched(self, run: Future) -> str | None:
+        """The reply that a worker has; None if it is lost with its worker, or does not come."""
+        limit = time.monotonic() + FETCH_S
+        while run.status == "finished" and time.monotonic() < limit:
+            with self._translated(), contextlib.suppress(TimeoutError, KilledWorker):
+                return str(run.result(timeout=LOOK_S))
+        self.give_up([run])
+        return None
 
     def give_up(self, runs: Iterable[Future]) -> None:
         """Forget runs; their workers notice, and end them."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from shrimpmx.errors import AgentError
+from shrimpmx.results.machines import machines_of
 from shrimpmx.study.own_code import code_of_programs
 from shrimpmx.study.remote.messages import Job, Task, run_of
 from shrimpmx.study.remote.units import Unit, compared_runs, single_runs
@@ -87,6 +88,9 @@ class Remote:
     def _units(self, sweep: Sweep, missing: Sequence[RunPlan]) -> list[Unit]:
         if not self._real:
             return single_runs(missing)
+        # Machines go on with the costs that they had when the sweep was interrupted.
+        for machine in machines_of(sweep.runs.values()):
+            self._machines[machine["name"]] = machine
         units = compared_runs(sweep.scenario, sweep.points, sweep.plans)
         for unit in units:
             unit.made = {p.index: sweep.runs[p.index] for p in unit.plans if p.index in sweep.runs}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import select
@@ -82,10 +83,10 @@ def measure(job: str, task: str) -> str:
     return reply or reply_of_error(AgentError(f"the process that makes runs {ended}"))
 
 
-def dismiss() -> None:
-    """End the processes that have nothing to do."""
+async def dismiss() -> None:
+    """End the processes that have nothing to do; the worker answers its scheduler meanwhile."""
     while process := _taken():
-        process.end()
+        await asyncio.to_thread(process.end)
 
 
 def _process_for(job: str) -> PointProcess:
