@@ -257,8 +257,8 @@ DMA = {
 SWITCH = {
     "switch_packets": "Frames that it has sent on.",
     "switch_bytes": "Their bytes.",
-    "switch_dropped": "Frames dropped: the queue of their output was full, they were damaged on the "
-    "link that they came by, or they were for no node.",
+    "switch_dropped": "Frames dropped: the queue of their output was full, they were damaged on "
+    "the link that they came by, or they were for no node.",
     "switch_paused": "Frames that waited at their input, as the queue of their output was full.",
     "switch_paused_ns": "How long they did, ns, added up.",
 }

@@ -391,7 +391,7 @@ cdef class World:
             task.status = ENDED
             task.host = task.cpu = task.next_here = None
         self.tasks, self.cpu_list, self.cpus, self.tasks_of_node = [], [], {}, []
-        self.scheduler = None
+        self.scheduler = self.acts = None
         self.agents = Agents(self.control, [], 0)
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from shrimpmx.bench import calibration
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.errors import InputError
 from shrimpmx.settings.platform import THIS_MACHINE, Entry, Platform
@@ -35,6 +34,9 @@ LINES = {
 
 def this_machine() -> Platform:
     """The platform of this machine's stored calibration; InputError without one."""
+    # Here, as it needs numpy, whose import takes longer than mpirun has.
+    from shrimpmx.bench import calibration
+
     document = calibration.load()
     if document is None:
         raise InputError("this machine has no stored calibration; run shrimpmx calibrate")

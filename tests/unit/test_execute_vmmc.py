@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
@@ -21,7 +22,6 @@ from shrimpmx.study.point import Point, PointParameters
 from shrimpmx.study.ranks import companions_of, needs_t_block, resolved_wait, t_block_ns
 from shrimpmx.study.scenario import Scenario
 
-NO_ENGINE: Any = None
 # Two context switches of 500 ns and an interrupt.
 T_BLOCK = {"t_block": {"median": 20_000.0}, "interrupt_to_handler": {"median": 19_000.0}}
 OWN_COSTS = {**T_BLOCK, "context_switch": {"median": 500.0}}
@@ -120,7 +120,7 @@ def test_a_rank_alone_has_no_company_and_a_generator_none_beside_it() -> None:
 
 
 def test_a_spin_limit_in_t_blocks_is_that_of_this_machine() -> None:
-    executor = ClusterExecutor(NO_ENGINE, costs=T_BLOCK)
+    executor = ClusterExecutor(Forked(), costs=T_BLOCK)
     point = point_of(wait="spin-block", spin_t_block=0.54)
     spec = executor.spec_of(point, 1)
     assert spec.wait.spin_ns == 10_800
@@ -128,18 +128,18 @@ def test_a_spin_limit_in_t_blocks_is_that_of_this_machine() -> None:
 
 
 def test_a_platforms_t_block_is_this_machines_and_what_is_charged_beside_it() -> None:
-    executor = ClusterExecutor(NO_ENGINE, costs=OWN_COSTS)
+    executor = ClusterExecutor(Forked(), costs=OWN_COSTS)
     point = point_of(wait="spin-block", platform="shrimp-1996", spin_t_block=1.0)
     # Three times 100 us, whatever this machine takes.
     assert executor.spec_of(point, 1).wait.spin_ns == 300_000
     assert t_block_ns(executor.emulated(point), OWN_COSTS) == 300_000
     slower = {**OWN_COSTS, "interrupt_to_handler": {"median": 119_000.0}}
     slower["t_block"] = {"median": 120_000.0}
-    assert t_block_ns(ClusterExecutor(NO_ENGINE, costs=slower).emulated(point), slower) == 319_000
+    assert t_block_ns(ClusterExecutor(Forked(), costs=slower).emulated(point), slower) == 319_000
 
 
 def test_a_points_t_block_follows_from_the_point_alone() -> None:
-    executor = ClusterExecutor(NO_ENGINE, costs=OWN_COSTS)
+    executor = ClusterExecutor(Forked(), costs=OWN_COSTS)
     arrivals = point_of(workload="arrivals", platform="none", spin_ns=50_000)
     assert needs_t_block(arrivals.parameters)
     assert t_block_ns(executor.emulated(arrivals), OWN_COSTS) == 20_000
@@ -170,10 +170,10 @@ def test_only_points_that_need_t_block_have_the_machine_calibrated(
         return {**T_BLOCK, "rank_event": {"median": 1.0}}
 
     monkeypatch.setattr("shrimpmx.bench.calibration.for_platforms", for_platforms)
-    assert machine_costs([point_of(), point_of(wait="block")], NO_ENGINE) is None
+    assert machine_costs([point_of(), point_of(wait="block")], Forked()) is None
     assert not asked
-    assert machine_costs([point_of(), point_of(spin_t_block=1.0)], NO_ENGINE) == T_BLOCK
-    assert machine_costs([point_of(), point_of(workload="arrivals")], NO_ENGINE) == T_BLOCK
+    assert machine_costs([point_of(), point_of(spin_t_block=1.0)], Forked()) == T_BLOCK
+    assert machine_costs([point_of(), point_of(workload="arrivals")], Forked()) == T_BLOCK
 
 
 def test_an_outcome_has_the_figures_of_all_ranks() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.errors import InputError
 from shrimpmx.nic.policy import Policy
 from shrimpmx.settings.names import parameter_name
@@ -23,8 +24,6 @@ BASE: dict[str, Any] = {
     "sweep": {"size_bytes": (0, 128), "coalescing": PAPER_COALESCING_NAMES},
     "compare": "coalescing",
 }
-
-NO_ENGINE: Any = None
 
 
 class Idle(Policy):
@@ -220,7 +219,7 @@ def test_a_users_waiting_strategy_is_a_value_of_wait() -> None:
     mine = scenario(**waits, parameters={})
     points = mine.points()
     assert [point.wait for point in points] == ["mine", ""]
-    executor = ClusterExecutor(NO_ENGINE, waits={"mine": Mine})
+    executor = ClusterExecutor(Forked(), waits={"mine": Mine})
     spec = executor.spec_of(points[0], 1)
     assert (spec.wait.strategy, spec.waits) == ("mine", {"mine": Mine})
     assert executor.spec_of(points[1], 1).wait.strategy == "block"

@@ -90,7 +90,7 @@ class Remote:
             return single_runs(missing)
         # Machines go on with the costs that they had when the sweep was interrupted.
         for machine in machines_of(sweep.runs.values()):
-            self._machines[machine["name"]] = machine
+            self._machines[machine["name"]] = dict(machine)
         units = compared_runs(sweep.scenario, sweep.points, sweep.plans)
         for unit in units:
             unit.made = {p.index: sweep.runs[p.index] for p in unit.plans if p.index in sweep.runs}
