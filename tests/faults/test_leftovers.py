@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from support.clusters import pingpong_pair, run
+from support.conditions import wait_until
 from support.forked import in_child
 
 from shrimpmx.cluster.engine import forked, janitor, leftovers
@@ -165,6 +166,8 @@ def test_a_janitor_that_dies_at_work_leaves_the_segment_by_which_the_rest_is_kno
 def test_a_process_of_the_run_is_killed() -> None:
     dead = dead_run()
     with subprocess.Popen(["sleep", "60"], env={**os.environ, **mark_of(dead)}) as process:
+        environment = Path(f"/proc/{process.pid}/environ")
+        wait_until(environment.read_bytes, "the kernel has made its environment")
         remove_leftovers(Leftovers(processes=[(process.pid, dead)]))
         assert process.wait() == -signal.SIGKILL
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import selectors
 import socket
 import time
 
 import numpy as np
 import pytest
-from support.socket_programs import PORT, reach, recv_exactly, run_programs
+from support.socket_programs import CONNECT_LIMIT_S, PORT, reach, recv_exactly, run_programs
 
 from shrimpmx.settings.strategies import WAIT_NAMES
 from shrimpmx.sockets.api import create_connection, create_server
@@ -162,11 +163,13 @@ def test_waits_end_when_their_time_has_passed() -> None:
 
 
 def test_sends_and_connects_time_out_where_nobody_looks() -> None:
+    given_up = multiprocessing.Event()
+
     def server(network: Network) -> None:
         with create_server(network, ("", PORT)) as listener:
             one, _ = listener.accept()
             # Reads neither data nor mail until the client has given up.
-            time.sleep(6 * PATIENCE_S)
+            assert given_up.wait(CONNECT_LIMIT_S)
             while one.recv(1 << 20):
                 pass
 
@@ -177,6 +180,7 @@ def test_sends_and_connects_time_out_where_nobody_looks() -> None:
                 create_connection(network, ("node0", PORT), PATIENCE_S)
             with pytest.raises(TimeoutError):
                 one.sendall(BULK)
+            given_up.set()
         return {}
 
     counters = run_programs(server, client, strategy="spin-block").counters["rank1"]

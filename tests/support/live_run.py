@@ -22,7 +22,8 @@ from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
 from support.memory import CORE_BYTES, CORE_TAKEN_AT, counter, word64
 
-RUN = "live_test"
+# Its own id, so that suites that run at the same time do not meet.
+RUN = f"live_test{os.getpid()}"
 
 
 class LiveRun:
