@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,35 +11,22 @@ from rich.padding import Padding
 from rich.table import Table
 
 from shrimpmx.host.idle import AWAKE_BY
-from shrimpmx.report.axis_layout import AxisLayout, axis_layout
-from shrimpmx.report.cells import (
-    cell_words,
-    is_unusual,
-    legend,
-    summary_of,
-    tail_words,
-    usual_state,
-)
-from shrimpmx.report.limited import is_limited, limit_notes
+from shrimpmx.report.axis_layout import axis_layout
+from shrimpmx.report.cells import legend, summary_of, usual_state
+from shrimpmx.report.limited import limit_notes
 from shrimpmx.report.sections import SECTIONS
-from shrimpmx.results.expectation import matching
+from shrimpmx.report.tables import MetricTable, metric_tables, unit_of
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
 from shrimpmx.results.machines import machine_lines
-from shrimpmx.results.metrics import METRICS, shown_figures
 from shrimpmx.results.outside import disturbance_words
 from shrimpmx.results.runs import ANY, steered_words
 from shrimpmx.results.statistics import SAMPLES_WISHED, instability
 from shrimpmx.results.words import (
     NO_PLATFORM_WORDS,
     SIMULATED_WORDS,
-    axis_title,
-    heading_words,
     is_simulated,
     number_words,
     place_words,
-    titled,
-    unit_words,
-    value_words,
 )
 
 # Longer than any line, in columns.
@@ -72,11 +58,12 @@ def print_report(document: Document, console: Console) -> None:
         console.print(escape(line), highlight=False)
     texts = [item["detail"] for item in document.get("expectations", ())]
     for metric in points[0]["metrics"]:
-        for title, table in metric_tables(document, metric, console):
-            console.print(f"\n[bold]{title}[/bold]")
-            console.print(table)
-            figures = table.columns[bool(axis_layout(document).rows) :]
-            texts += [str(cell) for column in figures for cell in column.cells]
+        # Where it is needed for a line the second part of a cell stands below the first.
+        forms = (metric_tables(document, metric, between) for between in (" ", "\n"))
+        for tables in zip(*forms, strict=True):
+            console.print(f"\n[bold]{escape(tables[0].title)}[/bold]")
+            console.print(_fitting(tables, console))
+            texts += tables[0].words()
     if legend(texts):
         console.print(f"[dim]{escape(legend(texts))}[/dim]")
     if document.get("shows"):
@@ -141,103 +128,25 @@ def idle_words(points: Sequence[PointData]) -> list[str]:
     return [f"Idle cores that are awake are kept so by {' and '.join(by)}."] if by else []
 
 
-def metric_tables(document: Document, metric: str, console: Console) -> Iterable[tuple[str, Table]]:
-    """Titles and tables of one metric: rows and columns as the scenario says, one table for
-    each value of the other axes; none if the metric is available nowhere. Where it is needed
-    for a line of `console` the second part of each cell stands below the first.
+def _fitting(tables: Sequence[MetricTable], console: Console) -> Table:
+    """The first of some forms of a table that fits a line of `console`. Where none does it is the
+    first one, and rich breaks its cells where it can.
     """
-    points = document["points"]
-    usual = usual_state(document)
-    layout = axis_layout(document)
     endless = console.options.update(max_width=ENDLESS)
-    for values in itertools.product(*(layout.axes[axis] for axis in layout.others)):
-        place = dict(zip(layout.others, values, strict=True))
-        chosen = matching(points, place)
-        found = [point["metrics"].get(metric, {}) for point in chosen]
-        for figure, least, what in (
-            ("median", "samples", ""),
-            ("p99", "p99", ", 99th percentile and longest"),
-        ):
-            if any(least in each for each in found):
-                tables = [_table(metric, chosen, layout, usual, figure, b) for b in (" ", "\n")]
-                widths = [console.measure(each, options=endless).maximum for each in tables]
-                fits = [width <= console.width for width in widths]
-                # Where neither fits, rich breaks cells where it can.
-                yield _title(metric, place, what), tables[fits == [False, True]]
+    drawn = [_drawn(table) for table in tables]
+    widths = [console.measure(each, options=endless).maximum for each in drawn]
+    return next((t for t, w in zip(drawn, widths, strict=True) if w <= console.width), drawn[0])
 
 
-def _table(
-    metric: str,
-    points: Sequence[PointData],
-    layout: AxisLayout,
-    usual: str | None,
-    figure: str,
-    between: str,
-) -> Table:
-    axes, rows, columns = layout.axes, layout.rows, layout.columns
+def _drawn(shown: MetricTable) -> Table:
     table = Table()
-    if rows:
-        table.add_column(escape(axis_title(rows)), justify="right")
-    column_values = axes[columns] if columns else [None]
-    for value in column_values:
-        heading = heading_words(columns, value) if columns else _unit(metric)
+    for heading in (*([shown.corner] if shown.corner else []), *shown.headings):
         table.add_column(escape(heading), justify="right")
-    for row in axes[rows] if rows else [None]:
-        cells = []
-        for value in column_values:
-            where = {rows: row} if rows else {}
-            where |= {columns: value} if columns else {}
-            found = matching(points, {str(k): v for k, v in where.items()})
-            cells.append(found[0] if found else None)
-        if not any(point and point["metrics"].get(metric) for point in cells):
-            continue  # the sweep leaves these points out
-        first = [escape(value_words(rows, row))] if rows else []
-        table.add_row(*first, *_highlighted(metric, cells, usual, figure, between))
+    for heading, cells in shown.rows:
+        first = [escape(heading)] if shown.corner else []
+        words = (f"[bold]{cell.words}[/bold]" if cell.best else cell.words for cell in cells)
+        table.add_row(*first, *words)
     return table
-
-
-def _unit(metric: str) -> str:
-    unit = METRICS[metric].unit if metric in METRICS else ""
-    return unit_words(unit)
-
-
-def _title(metric: str, place: Mapping[str, Any], what: str = "") -> str:
-    known = METRICS.get(metric)
-    parts = [titled((known.title if known else metric) + what, _unit(metric))]
-    parts += [place_words(axis, value) for axis, value in place.items()]
-    if known and known.better:
-        parts.append(f"{known.better} is better")
-    return escape(" — ".join(parts))
-
-
-def _highlighted(
-    metric: str,
-    points: Sequence[PointData | None],
-    usual: str | None,
-    figure: str,
-    between: str,
-) -> list[str]:
-    """The cells of a row, the best figure bold; one of another state is no rival, nor one that
-    is limited.
-    """
-    cells = [point and point["metrics"].get(metric) for point in points]
-    limited = [point is not None and is_limited(point, metric) for point in points]
-    words_of = cell_words if figure == "median" else tail_words
-    marked = zip(cells, limited, strict=True)
-    words = [words_of(cell, usual, mark, between) for cell, mark in marked]
-    rivals = {
-        index: shown_figures(cell)[figure]
-        for index, (cell, mark) in enumerate(zip(cells, limited, strict=True))
-        if cell is not None and figure in cell and not mark and not is_unusual(cell, usual)
-    }
-    better = METRICS[metric].better if metric in METRICS else ""
-    if len(rivals) < 2 or not better:
-        return words
-    best = (max if better == "higher" else min)(rivals.values())
-    return [
-        f"[bold]{word}[/bold]" if rivals.get(index) == best else word
-        for index, word in enumerate(words)
-    ]
 
 
 def _print_expectations(expectations: Iterable[Mapping[str, str]], console: Console) -> None:
@@ -281,7 +190,7 @@ def notes(document: Document) -> list[str]:
                 found[f"{name} is not available: {metric['unavailable']}"] = None
                 continue
             summary = summary_of(metric)
-            sentence = instability(summary, _unit(name), calmer) if summary else None
+            sentence = instability(summary, unit_of(name), calmer) if summary else None
             # Counts come once per run: their spread over a few repeats is no noise to mend.
             if summary and sentence and summary.count >= SAMPLES_WISHED:
                 share = summary.half_width / abs(summary.median or 1.0)
