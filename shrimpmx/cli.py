@@ -46,6 +46,7 @@ COMMANDS = {
     "reproduce": Command("reproduce", "run what the papers' claims need, and judge them"),
     "list": Command("listing", "list scenarios, parameters, metrics or strategies"),
     "plot": Command("plot", "draw results as PNG and SVG"),
+    "report": Command("report", "write results as one HTML page"),
     "export": Command("export", "write the samples of a result as a table"),
     "counters": Command("counters", "print the counters of a live run or a result"),
     "top": Command("top", "watch what a live run does"),

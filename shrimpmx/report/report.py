@@ -43,19 +43,12 @@ def print_report(document: Document, console: Console) -> None:
     console.print(f"[bold]{escape(document.get('title') or document['scenario'])}[/bold]")
     if document.get("source"):
         console.print(f"[dim]{escape(document['source'])}[/dim]")
-    if document.get("set"):
-        console.print(escape(f"set: {', '.join(document['set'])}"))
-    if is_simulated(document):
-        console.print(SIMULATED_WORDS)
+    for line in heading_lines(document):
+        console.print(escape(line), highlight=False)
     points = document["points"]
     if not points:
         console.print("No point was finished.")
         return
-    measured = [point for point in points if "impossible" not in point]
-    own = NO_PLATFORM_WORDS if is_simulated(document) else OWN_TIMES
-    emulation = emulation_words(measured, own)
-    for line in (*shared_words(document), *emulation, *idle_words(measured)):
-        console.print(escape(line), highlight=False)
     texts = [item["detail"] for item in document.get("expectations", ())]
     for metric in points[0]["metrics"]:
         # Where it is needed for a line the second part of a cell stands below the first.
@@ -76,6 +69,21 @@ def print_report(document: Document, console: Console) -> None:
     _print_expectations(document.get("expectations", ()), console)
     for note in notes(document):
         console.print(f"[yellow]note:[/yellow] {escape(note)}", highlight=False)
+
+
+def heading_lines(document: Document) -> Iterator[str]:
+    """Under which settings a result came about, and whose times its figures are."""
+    if document.get("set"):
+        yield f"set: {', '.join(document['set'])}"
+    if is_simulated(document):
+        yield SIMULATED_WORDS
+    if document["points"]:
+        measured = [point for point in document["points"] if "impossible" not in point]
+        yield from shared_words(document)
+        yield from emulation_words(
+            measured, NO_PLATFORM_WORDS if is_simulated(document) else OWN_TIMES
+        )
+        yield from idle_words(measured)
 
 
 def shared_words(document: Document) -> list[str]:

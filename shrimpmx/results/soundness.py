@@ -78,6 +78,19 @@ class _Machine(_Part):
     costs: dict[str, Positive]
 
 
+class _Verdict(_Part):
+    verdict: str
+    text: str
+    detail: str
+    scope: str = ""
+
+
+class _Timeline(_Part):
+    params: dict[str, Any]
+    heading: str
+    text: str
+
+
 COSTS_WORDS = "an object of costs in ns"
 _OBJECT: Any = Field({}, description="an object")
 
@@ -96,6 +109,10 @@ class _Run(_Part):
     platforms: dict[str, Any] = _OBJECT
     layout: dict[str, Any] = _OBJECT
     machines: list[dict[str, Any]] = Field([], description="a list of machines")
+    placement: dict[str, Any] = _OBJECT
+    expectations: list[_Verdict] = Field([], description="a list of verdicts")
+    sections: list[str] = Field([], description="a list of names")
+    timelines: list[_Timeline] = Field([], description="a list of timelines")
 
 
 class _Layout(_Part):

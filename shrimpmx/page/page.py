@@ -1,0 +1,49 @@
+"""Results as one HTML page: question, verdicts, tables, where they come from, and their data.
+
+Nothing in it is loaded from elsewhere, and it has no script. The same results give the same page.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from shrimpmx.page.downloads import Room
+from shrimpmx.page.part import Part, part_of
+from shrimpmx.page.stored import Stored
+
+TEMPLATE = "page.html"
+# Neither HTML nor UTF-8 has these, or they turn the order of the letters behind them around.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def page_of(results: Sequence[Stored]) -> bytes:
+    """The page of some results, at least one. InputError if one is damaged."""
+    room = Room()
+    parts = [part_of(stored, number, room) for number, stored in enumerate(results, 1)]
+    return _rendered(title=_title(parts), parts=parts)
+
+
+def _title(parts: Sequence[Part]) -> str:
+    return parts[0].title if len(parts) == 1 else f"{len(parts)} results of shrimpmx"
+
+
+def _rendered(**context: Any) -> bytes:
+    text = _templates().get_template(TEMPLATE).render(**context)
+    return _UNPRINTABLE.sub("\ufffd", text).encode()
+
+
+@functools.cache
+def _templates() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=select_autoescape(default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,112 @@
+"""What a page says of one result, as words and tables for its template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shrimpmx.page.downloads import Download, Room
+from shrimpmx.page.origin import Facts, origin_of
+from shrimpmx.page.stored import Stored
+from shrimpmx.report.cells import legend
+from shrimpmx.report.report import heading_lines, notes
+from shrimpmx.report.sections import SECTIONS
+from shrimpmx.report.tables import MetricTable, metric_tables
+from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
+
+# A verdict is told by a sign of its own, not by its colour alone.
+_SIGNS = {AS_EXPECTED: ("good", "✓"), OPPOSITE: ("bad", "✗")}
+_OTHER_SIGN = ("open", "?")
+BEST_WORDS = "bold: the best of a row"
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class VerdictWords:
+    """A verdict with its sign, and with the class that gives it a colour."""
+
+    sign: str
+    colour: str
+    verdict: str
+    text: str
+    scope: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """One result. `lines` say under which settings and on whose hosts; `texts` are sections in
+    fixed letters, each with its title.
+    """
+
+    anchor: str
+    name: str
+    title: str
+    source: str
+    shows: str
+    lines: list[str]
+    verdicts: list[VerdictWords]
+    tables: list[MetricTable]
+    legend: str
+    texts: list[tuple[str, str]]
+    notes: list[str]
+    origin: list[Facts]
+    command: str
+    place: str
+    downloads: list[Download]
+
+    @property
+    def counted(self) -> str:
+        """How many verdicts there are of each kind."""
+        found: dict[str, int] = {}
+        for each in self.verdicts:
+            found[each.verdict] = found.get(each.verdict, 0) + 1
+        return ", ".join(f"{count} {verdict}" for verdict, count in found.items())
+
+
+def part_of(stored: Stored, number: int, room: Room) -> Part:
+    """What a page says of its result `number`, whose data takes some of the `room`."""
+    document = stored.document
+    verdicts = [_verdict(item) for item in document.get("expectations", ())]
+    tables = list(_tables(document))
+    texts = [word for table in tables for word in table.words()]
+    texts += [each.detail for each in verdicts]
+    return Part(
+        anchor=f"result{number}",
+        name=document["scenario"],
+        title=document.get("title") or document["scenario"],
+        source=document.get("source", ""),
+        shows=document.get("shows", ""),
+        lines=list(heading_lines(document)),
+        verdicts=verdicts,
+        tables=tables,
+        legend="; ".join(filter(None, (legend(texts), BEST_WORDS * any(map(_has_best, tables))))),
+        texts=[
+            (SECTIONS[name].title, SECTIONS[name].text(document))
+            for name in document.get("sections", ())
+            if name in SECTIONS
+        ],
+        notes=notes(document),
+        origin=list(origin_of(document)),
+        command=document.get("command", ""),
+        place=str(stored.path),
+        downloads=list(room.downloads(stored)),
+    )
+
+
+def _tables(document: Document) -> Iterator[MetricTable]:
+    metrics = dict.fromkeys(name for point in document["points"] for name in point["metrics"])
+    for metric in metrics:
+        yield from metric_tables(document, metric)
+
+
+def _has_best(table: MetricTable) -> bool:
+    return any(cell.best for _, cells in table.rows for cell in cells)
+
+
+def _verdict(item: Mapping[str, str]) -> VerdictWords:
+    colour, sign = _SIGNS.get(item["verdict"], _OTHER_SIGN)
+    scope = item.get("scope", "")
+    return VerdictWords(sign, colour, item["verdict"], item["text"], scope, item["detail"])

@@ -1,0 +1,28 @@
+"""A result as it lies on disk: its document, and where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.errors import InputError
+from shrimpmx.results.result import RUN_FILE, load_result
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The result in the directory `path`, checked; `text` is its run.json."""
+
+    path: Path
+    document: Mapping[str, Any]
+    text: bytes
+
+
+def stored_in(path: Path) -> Stored:
+    """The result in a directory. InputError if it is missing or damaged, or has no point."""
+    document = load_result(path)
+    if not document["points"]:
+        raise InputError(f"result {path} has no finished point yet")
+    return Stored(path, document, (path / RUN_FILE).read_bytes())
