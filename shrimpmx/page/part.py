@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from shrimpmx.page.downloads import Download, Room
 from shrimpmx.page.origin import Facts, origin_of
 from shrimpmx.page.stored import Stored
+from shrimpmx.page.svg.figure import Figure, figures_of
+from shrimpmx.papers.charts import charts_of
 from shrimpmx.report.cells import legend
+from shrimpmx.report.plot.chart import Chart
 from shrimpmx.report.report import heading_lines, notes
 from shrimpmx.report.sections import SECTIONS
 from shrimpmx.report.tables import MetricTable, metric_tables
@@ -48,6 +51,8 @@ class Part:
     shows: str
     lines: list[str]
     verdicts: list[VerdictWords]
+    figures: list[Figure]
+    caption: list[str]
     tables: list[MetricTable]
     legend: str
     texts: list[tuple[str, str]]
@@ -69,6 +74,7 @@ class Part:
 def part_of(stored: Stored, number: int, room: Room) -> Part:
     """What a page says of its result `number`, whose data takes some of the `room`."""
     document = stored.document
+    charts = charts_of(document)
     verdicts = [_verdict(item) for item in document.get("expectations", ())]
     tables = list(_tables(document))
     texts = [word for table in tables for word in table.words()]
@@ -81,6 +87,8 @@ def part_of(stored: Stored, number: int, room: Room) -> Part:
         shows=document.get("shows", ""),
         lines=list(heading_lines(document)),
         verdicts=verdicts,
+        figures=list(figures_of(charts)),
+        caption=_captions(charts, document.get("source", "")),
         tables=tables,
         legend="; ".join(filter(None, (legend(texts), BEST_WORDS * any(map(_has_best, tables))))),
         texts=[
@@ -100,6 +108,12 @@ def _tables(document: Document) -> Iterator[MetricTable]:
     metrics = dict.fromkeys(name for point in document["points"] for name in point["metrics"])
     for metric in metrics:
         yield from metric_tables(document, metric)
+
+
+def _captions(charts: Sequence[Chart], said: str) -> list[str]:
+    """The lines below some charts, each once, without one that is said elsewhere."""
+    lines = dict.fromkeys(line for chart in charts for line in chart.caption)
+    return [line for line in lines if line != said]
 
 
 def _has_best(table: MetricTable) -> bool:

@@ -12,6 +12,7 @@ RANK = "import shrimpmx.cluster.rank.joining"
 # A program's rank looks its kind of NIC up.
 KIND = f"{RANK}; from shrimpmx.cluster.nics.kinds import kind_called; kind_called('ethernet')"
 HELP = "from shrimpmx.cli import parse\ntry: parse(['--help'])\nexcept SystemExit: pass"
+PAGE = "from shrimpmx.page.page import page_of"
 CHECKERS = {"pydantic", "pydantic_core"}
 PICTURES = {"matplotlib", "rich"}
 VMMC = {"greenlet", "shrimpmx.vmmc", "shrimpmx.sockets", "shrimpmx.nic.vmmc"}
@@ -22,9 +23,10 @@ VMMC = {"greenlet", "shrimpmx.vmmc", "shrimpmx.sockets", "shrimpmx.nic.vmmc"}
     [
         (RANK, CHECKERS | PICTURES | VMMC),
         (KIND, CHECKERS | PICTURES | VMMC),
-        (HELP, CHECKERS | PICTURES | VMMC | {"numpy"}),
+        (HELP, CHECKERS | PICTURES | VMMC | {"numpy", "jinja2"}),
+        (PAGE, {"matplotlib"}),
     ],
-    ids=["rank", "kind", "help"],
+    ids=["rank", "kind", "help", "page"],
 )
 def test_a_process_loads_only_its_own_part(program: str, unwanted: set[str]) -> None:
     program += "\nimport sys; print(); print(*sys.modules)"

@@ -28,7 +28,7 @@ def draw_grid(axes: Axes, panel: GridPanel) -> None:
     """Draw a grid into `axes`, with a bar that says what the colours are."""
     if not begin(axes, panel, panel.x_label):
         return
-    spread = max([LEAST_SPREAD, *(_distance(cell.value, panel.even) for cell in panel.cells)])
+    spread = max([LEAST_SPREAD, *(distance(cell.value, panel.even) for cell in panel.cells)])
     limit = math.log(spread)
     table = [[math.nan] * len(panel.columns) for _ in panel.rows]
     for cell in panel.cells:
@@ -61,6 +61,6 @@ def draw_grid(axes: Axes, panel: GridPanel) -> None:
     bar.set_label(plain(textwrap.fill(panel.value_label, LABEL_LETTERS)))
 
 
-def _distance(value: float, even: float) -> float:
+def distance(value: float, even: float) -> float:
     """How many times the greater of the two is as large as the other."""
     return max(value / even, even / value)

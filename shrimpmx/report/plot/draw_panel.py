@@ -131,7 +131,7 @@ def _errors(series: Series, indices: Sequence[int]) -> list[list[float]]:
 
 
 def _draw_bars(axes: Axes, panel: Panel, handles: dict[str, Artist]) -> None:
-    slots = _slots(panel.series)
+    slots = stack_slots(panel.series)
     width = 0.82 / (max(slots, default=0) + 1)
     tops = [slot not in slots[index + 1 :] for index, slot in enumerate(slots)]
     figures = zip(panel.series, tops, strict=True)
@@ -171,7 +171,7 @@ def _draw_bars(axes: Axes, panel: Panel, handles: dict[str, Artist]) -> None:
             )
 
 
-def _slots(series: Sequence[Series]) -> list[int]:
+def stack_slots(series: Sequence[Series]) -> list[int]:
     """The number of each series' bar within a group; those of one stack share theirs."""
     found: dict[str, int] = {}
     names = [one.stack or f"{index} alone" for index, one in enumerate(series)]
