@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from shrimpmx.commands.plot import results_in
-from shrimpmx.native.files import write_whole
-from shrimpmx.page.page import page_of
-from shrimpmx.page.stored import stored_in
-
-PAGE_FILE = "report.html"
+from shrimpmx.page.write import PAGE_FILE, write_page
+from shrimpmx.papers.claim import CLAIMS_FILE
+from shrimpmx.results.result import RUN_FILE
 
 
 def add_parser(commands: Any) -> None:
@@ -45,16 +43,22 @@ def run(options: argparse.Namespace) -> int:
     InputError if a result is missing, damaged or empty, MachineError if the page cannot be written.
     """
     directories = list(dict.fromkeys(p for given in options.results for p in results_in(given)))
-    page = page_of([stored_in(directory) for directory in directories])
-    place = options.output or _common(directories) / PAGE_FILE
-    write_whole(place, page, "give another file with --output")
+    place = options.output or _common(options.results) / PAGE_FILE
+    write_page(directories, list(_claims(options.results)), place)
     print(place)
     return 0
 
 
-def _common(directories: Sequence[Path]) -> Path:
-    """The result, or the directory that holds all of them."""
-    if len(directories) == 1:
-        return directories[0]
-    whole = Path(os.path.commonpath([directory.absolute() for directory in directories]))
-    return Path(os.path.relpath(whole))
+def _claims(given: Sequence[Path]) -> Iterator[Path]:
+    """The findings of reproductions in directories of results."""
+    for path in dict.fromkeys(given):
+        if path.is_dir() and not (path / RUN_FILE).exists():
+            yield from sorted(path.rglob(CLAIMS_FILE))
+
+
+def _common(given: Sequence[Path]) -> Path:
+    """The directory that is given, or the one that holds all of those that are."""
+    places = [path.parent if path.is_file() else path for path in given]
+    if len(places) == 1:
+        return places[0]
+    return Path(os.path.relpath(os.path.commonpath([path.absolute() for path in places])))

@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
+from shrimpmx.commands.beside import write_beside
 from shrimpmx.commands.engines import (
     BOTH,
     ENGINES,
@@ -46,7 +47,7 @@ from shrimpmx.commands.sweeping import (
 )
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError
-from shrimpmx.papers.claim import Claim, Finding, judge, scenarios_of
+from shrimpmx.papers.claim import CLAIMS_FILE, Claim, Finding, judge, scenarios_of
 from shrimpmx.papers.claims_report import print_claims, print_findings
 from shrimpmx.papers.evidence import Evidence
 from shrimpmx.papers.frozen import frozen
@@ -62,7 +63,7 @@ from shrimpmx.papers.known import (
 from shrimpmx.results.environment import environment
 from shrimpmx.results.expectation import CLAIM_RUNS
 from shrimpmx.results.json_file import read_json, write_json
-from shrimpmx.results.result import SCHEMA, ResultDirectory, check_schema
+from shrimpmx.results.result import RUN_FILE, SCHEMA, ResultDirectory, check_schema
 from shrimpmx.results.sameness import SOFTWARE, check_environment
 from shrimpmx.results.soundness import COSTS_WORDS, are_costs
 from shrimpmx.results.words import SIMULATED_WORDS
@@ -74,8 +75,6 @@ from shrimpmx.study.remote.dispatch import Cluster
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Sweep
 
-# What lies beside the results of the scenarios: which claims they are for, and the findings.
-CLAIMS_FILE = "claims.json"
 Document = dict[str, Any]
 
 
@@ -114,6 +113,7 @@ def run(options: argparse.Namespace) -> int:
     output = options.output or default_output("-".join(["reproduce", *papers_of(claims, PAPERS)]))
     if options.engine != BOTH:
         _reproduce(asked, claims, options, output)
+        _write_page(output)
         return 0
     documents = []
     # Simulated hosts take minutes, real processes longer.
@@ -128,7 +128,15 @@ def run(options: argparse.Namespace) -> int:
         documents += _reproduce(asked, claims, alone, place)
     if options.json:
         write_json(options.json, {"schema": SCHEMA, "claims": documents})
+    _write_page(output)
     return 0
+
+
+def _write_page(output: Path) -> None:
+    """The page of a reproduction; none of claims that need no run."""
+    results = [path.parent for path in sorted(output.rglob(RUN_FILE))]
+    if results:
+        write_beside(output, results, sorted(output.rglob(CLAIMS_FILE)))
 
 
 def _reproduce(
@@ -137,7 +145,7 @@ def _reproduce(
     """Reproduce claims on one engine; what is kept of each."""
     engine = chosen_engine(options.engine)
     with cluster_of(options, engine) as cluster:
-        reproduction = Reproduction(claims, options, output, engine, cluster)
+        reproduction = Reproduction(asked, claims, options, output, engine, cluster)
         _run(asked, options, reproduction)
     return [finding.as_dict() for finding in reproduction.findings()]
 
@@ -219,13 +227,14 @@ class Reproduction:
 
     def __init__(
         self,
+        asked: Sequence[str],
         claims: Sequence[Claim],
         options: argparse.Namespace,
         output: Path,
         engine: Engine,
         cluster: Cluster | None,
     ) -> None:
-        self.claims, self._options = claims, options
+        self._asked, self.claims, self._options = asked, claims, options
         self.output, self.engine, self._cluster = output, engine, cluster
         self._directory = _ReproductionDirectory(output)
         self._cpus = self.engine.cpus()
@@ -253,9 +262,12 @@ class Reproduction:
         directory = self._directory.path / stem_of(scenario.name)
         engine = self.engine
         executor = executor_for(scenario, None, self._costs, engine)
-        sweep = sweep_of(scenario, executor, self._options, directory, None, self._costs, engine)
+        options, command = self._options, ["reproduce", *self._asked]
+        sweep = sweep_of(
+            scenario, executor, options, directory, None, self._costs, engine, command=command
+        )
         path = find_scenario(name)
-        sweep.beside = runs_beside(self._options, self._cluster, engine, scenario, path)
+        sweep.beside = runs_beside(options, self._cluster, engine, scenario, path)
         return Part(name, scenario, sweep, ResultDirectory(directory))
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
+from shrimpmx.commands.beside import write_beside
 from shrimpmx.commands.engines import (
     add_engine_options,
     are_elsewhere,
@@ -108,7 +109,17 @@ def _run(
     traces = output / "traces" if options.trace else None
     executor = executor_for(scenario, traces, costs, engine)
     bar = bar_for(scenario.name, scenario)
-    sweep = sweep_of(scenario, executor, options, output, bar, costs, engine, elsewhere=elsewhere)
+    sweep = sweep_of(
+        scenario,
+        executor,
+        options,
+        output,
+        bar,
+        costs,
+        engine,
+        elsewhere=elsewhere,
+        command=["run", name],
+    )
     sweep.beside = beside
     if options.placement:
         for lines in executor.placement_maps(sweep.points):
@@ -128,4 +139,5 @@ def _run(
     check_possible(document)
     print_report(document, console())
     print(f"\nresult: {output}")
+    write_beside(output, [output])
     return 0

@@ -210,10 +210,12 @@ def sweep_of(
     costs: Costs | None = None,
     engine: Engine | None = None,
     *,
+    command: Sequence[str],
     elsewhere: bool = False,
 ) -> Sweep:
-    """The sweep of a scenario, ready to run into `output`, by the executor with these; `elsewhere`:
-    other machines make its real runs.
+    """The sweep of a scenario, ready to run into `output`, by the executor with these; `command`
+    has the first words of the one that makes it, and `elsewhere`: other machines make its real
+    runs.
     """
     engine = engine or chosen_engine()
     own: dict[str, Any] = {
@@ -232,7 +234,7 @@ def sweep_of(
         resume=options.resume,
         changes=options.settings,
         progress=progress,
-        made_with=costs_to_keep(costs),
+        made_with={"command": _repeating(command, options, engine), **costs_to_keep(costs)},
         engine=engine.describe(),
         cpus=engine.cpus(),
         **own,
@@ -263,12 +265,26 @@ def resume_command(
     more: Sequence[str] = (),
 ) -> str:
     """The command line that goes on with an interrupted result, to be pasted into a shell."""
-    words = [*_program(), *command]
-    for setting in settings:
-        words += ["--set", setting]
-    words += ["--seed", str(options.seed), "--output", str(output), "--resume"]
+    words = [*_program(), *_repeated(command, options, settings)]
+    words += ["--output", str(output), "--resume"]
     words += ["--json", str(options.json)] if options.json else []
     return shlex.join([*words, *more])
+
+
+def _repeating(command: Sequence[str], options: argparse.Namespace, engine: Engine) -> str:
+    """The command line that makes a result once more, on whatever makes its runs."""
+    words = _repeated(command, options, options.settings)
+    return shlex.join(["shrimpmx", *words, *([] if engine.is_real else ["--engine", engine.name])])
+
+
+def _repeated(
+    command: Sequence[str], options: argparse.Namespace, settings: Iterable[str]
+) -> list[str]:
+    """A command with settings and seed, which decide what comes out."""
+    words = [*command]
+    for setting in settings:
+        words += ["--set", setting]
+    return [*words, "--seed", str(options.seed)]
 
 
 def _program() -> list[str]:

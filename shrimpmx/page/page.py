@@ -13,6 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from shrimpmx.page.claims import Claims
 from shrimpmx.page.downloads import Room
 from shrimpmx.page.part import Part, part_of
 from shrimpmx.page.stored import Stored
@@ -22,14 +23,16 @@ TEMPLATE = "page.html"
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def page_of(results: Sequence[Stored]) -> bytes:
-    """The page of some results, at least one. InputError if one is damaged."""
+def page_of(results: Sequence[Stored], claims: Sequence[Claims] = ()) -> bytes:
+    """The page of some results, at least one, and of the claims that they were made for."""
     room = Room()
     parts = [part_of(stored, number, room) for number, stored in enumerate(results, 1)]
-    return _rendered(title=_title(parts), parts=parts)
+    return _rendered(title=_title(parts, claims), parts=parts, claims=claims)
 
 
-def _title(parts: Sequence[Part]) -> str:
+def _title(parts: Sequence[Part], claims: Sequence[Claims]) -> str:
+    if claims:
+        return "What the papers say, and what came out"
     return parts[0].title if len(parts) == 1 else f"{len(parts)} results of shrimpmx"
 
 

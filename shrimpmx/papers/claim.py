@@ -30,6 +30,8 @@ from shrimpmx.results.expectation_kinds import (
     Verdict,
 )
 
+# What lies beside the results of the scenarios: which claims they are for, and the findings.
+CLAIMS_FILE = "claims.json"
 MEASURED, PREDICTED, CALIBRATED, INVARIANT = "measured", "predicted", "calibrated", "invariant"
 NEEDS, HOLDS = "needs", "holds"
 # From what a claim may have beside better evidence to what it has whatever else there is.

@@ -104,6 +104,7 @@ class _Run(_Part):
     code: dict[str, str] = Field({}, description="an object of digests by file")
     parameters: dict[str, Any] = _OBJECT
     set: list[str] = Field([], description="a list of settings")
+    command: str = Field("", description="a text")
     seed: int = Field(0, ge=0, description="a whole number from 0 on")
     costs: dict[str, Positive] = Field({}, description=COSTS_WORDS)
     platforms: dict[str, Any] = _OBJECT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Self
@@ -34,6 +35,11 @@ class Page(HTMLParser):
     def read(cls, path: Path) -> Self:
         """The page in a file."""
         return cls(path.read_text(encoding="utf-8"))
+
+    def file(self, name: str) -> bytes:
+        """The content of a file, which may be compressed."""
+        packed = self.files.get(f"{name}.gz")
+        return self.files[name] if packed is None else gzip.decompress(packed)
 
     @property
     def tags(self) -> set[str]:

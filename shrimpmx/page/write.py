@@ -1,0 +1,24 @@
+"""Where pages go, and writing one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from shrimpmx.native.files import write_whole
+from shrimpmx.page.claims import claims_in
+from shrimpmx.page.page import page_of
+from shrimpmx.page.stored import stored_in
+
+PAGE_FILE = "report.html"
+
+
+def write_page(directories: Sequence[Path], claims: Sequence[Path], place: Path) -> None:
+    """Write the page of the results in some directories to `place`; `claims` are files of
+    reproductions that they belong to.
+
+    InputError if one is missing, damaged or empty, MachineError if the page cannot be written.
+    """
+    judged = [claims_in(path) for path in claims]
+    page = page_of([stored_in(directory) for directory in directories], judged)
+    write_whole(place, page, "give another file with --output")
