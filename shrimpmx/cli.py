@@ -1,9 +1,10 @@
 """The command line: `shrimpmx run`, `mpirun`, `explore`, `reproduce`, `list`, `plot`, `export`,
-`counters`, `top`, `place`, `affinity`, `binding`, `bench`, `caches`, `calibrate`, `validate`,
-`doctor` and `clean`.
+`compare`, `counters`, `top`, `place`, `affinity`, `binding`, `bench`, `caches`, `calibrate`,
+`validate`, `doctor` and `clean`.
 
-Exit codes: 0 done; 2 bad input, or something that this machine cannot do; 3 an agent failed,
-or the run was interrupted (what was measured is kept).
+Exit codes: 0 done; 1 `compare` found a verdict that it was to look for; 2 bad input, or something
+that this machine cannot do; 3 an agent failed, or the run was interrupted (what was measured is
+kept).
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ COMMANDS = {
     "plot": Command("plot", "draw results as PNG and SVG"),
     "report": Command("report", "write results as one HTML page"),
     "export": Command("export", "write the samples of a result as a table"),
+    "compare": Command("compare", "compare two results, point by point"),
     "counters": Command("counters", "print the counters of a live run or a result"),
     "top": Command("top", "watch what a live run does"),
     "place": Command("place", "show on which CPUs a scenario runs, without running it"),

@@ -20,7 +20,7 @@ from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError, SegmentError
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.results.json_file import json_place, write_json
-from shrimpmx.results.result import RUN_FILE, load_result
+from shrimpmx.results.result import load_measured
 from shrimpmx.results.words import place_words
 from shrimpmx.shared.counter_texts import TEXTS
 
@@ -128,10 +128,8 @@ class Choice:
 
 def _points(path: Path) -> list[tuple[str, Counts]]:
     """The counters of each point of a result, with the words that name the point."""
-    if path.is_file() and path.name != RUN_FILE:
-        raise InputError(f"{path} is no {RUN_FILE}; give a result directory or its {RUN_FILE}")
     found = []
-    for point in load_result(path)["points"]:
+    for point in load_measured(path)["points"]:
         counts, params = point["counters"], point["params"]
         sound = (
             isinstance(params, dict)
@@ -146,8 +144,6 @@ def _points(path: Path) -> list[tuple[str, Counts]]:
             raise InputError(f"result {path} is damaged: a point has no counters by agent")
         words = ", ".join(place_words(axis, value) for axis, value in params.items())
         found.append((words or "the only point", counts))
-    if not found:
-        raise InputError(f"result {path} has no finished point yet")
     return found
 
 

@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.errors import InputError
 from shrimpmx.native.files import write_whole
 from shrimpmx.results.json_file import STANDARD_OUTPUT
-from shrimpmx.results.result import RUN_FILE, load_result
+from shrimpmx.results.result import RUN_FILE, load_measured
 from shrimpmx.results.tidy import csv_of
 
 
@@ -40,13 +39,7 @@ def run(options: argparse.Namespace) -> int:
     InputError if the result is missing, damaged or empty, MachineError if the file cannot be
     written.
     """
-    given: Path = options.result
-    if given.is_file() and given.name != RUN_FILE:
-        raise InputError(f"{given} is no {RUN_FILE}; give a result directory or its {RUN_FILE}")
-    document = load_result(given)
-    if not document["points"]:
-        raise InputError(f"result {given} has no finished point yet")
-    text = csv_of(document)
+    text = csv_of(load_measured(options.result))
     if options.csv == STANDARD_OUTPUT:
         sys.stdout.write(text)
     else:

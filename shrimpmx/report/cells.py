@@ -9,7 +9,7 @@ from typing import Any
 from shrimpmx.report.limited import MARK
 from shrimpmx.results.metrics import shown_figures
 from shrimpmx.results.runs import ANY, main_state, runs_of
-from shrimpmx.results.statistics import Summary
+from shrimpmx.results.statistics import PERCENTILES, Summary
 from shrimpmx.results.words import number_words
 
 # Follows a figure that has no interval.
@@ -59,10 +59,14 @@ def cell_words(
     summary = summary_of(metric) if metric is not None else None
     if metric is None or summary is None:
         return "—"
+    return figure_words(summary, _marks(metric, usual_state, limited), between)
+
+
+def figure_words(summary: Summary, marks: str = "", between: str = " ") -> str:
+    """A median with its interval and its `marks`, as in a cell."""
     words = number_words(summary.median)
     decimals = len(words.partition(".")[2])
     least = max(0.005 * abs(summary.median), 0.5 * 10**-decimals)
-    marks = _marks(metric, usual_state, limited)
     if summary.half_width < least:
         return words + ONE_SAMPLE * (summary.count == 1) + marks
     if summary.is_lopsided:
@@ -77,12 +81,18 @@ def tail_words(
     limited: bool = False,
     between: str = " ",
 ) -> str:
-    """A cell of the 99th percentile and the longest of a metric's samples, `between` them."""
+    """A cell of the percentiles and the longest of a metric's samples, `between` the last two."""
     shown = shown_figures(metric) if metric is not None else {}
-    if metric is None or "p99" not in shown:
+    if metric is None or "max" not in shown:
         return "—"
-    words = f"{number_words(shown['p99'])},{between}{number_words(shown['max'])}"
-    return words + _marks(metric, usual_state, limited)
+    *first, longest = [number_words(shown[name]) for name in (*PERCENTILES, "max") if name in shown]
+    return f"{', '.join(first)},{between}{longest}" + _marks(metric, usual_state, limited)
+
+
+def tail_title(metrics: Iterable[Mapping[str, Any]]) -> str:
+    """What such cells hold, of these metrics: "p99, p99.9, max"."""
+    found = {name for metric in metrics for name in shown_figures(metric)}
+    return ", ".join(name for name in (*PERCENTILES, "max") if name in found)
 
 
 def _marks(metric: Mapping[str, Any], usual_state: str | None, limited: bool) -> str:

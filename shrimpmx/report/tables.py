@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shrimpmx.report.axis_layout import AxisLayout, axis_layout
-from shrimpmx.report.cells import cell_words, is_unusual, tail_words, usual_state
+from shrimpmx.report.cells import cell_words, is_unusual, tail_title, tail_words, usual_state
 from shrimpmx.report.limited import is_limited
 from shrimpmx.results.expectation import matching
 from shrimpmx.results.metrics import METRICS, shown_figures
@@ -61,7 +61,7 @@ def metric_tables(document: Document, metric: str, between: str = " ") -> Iterat
         found = [point["metrics"].get(metric, {}) for point in chosen]
         for figure, least, what in (
             ("median", "samples", ""),
-            ("p99", "p99", ", 99th percentile and longest"),
+            ("p99", "p99", f", {tail_title(found)}"),
         ):
             if any(least in each for each in found):
                 rows = tuple(_rows(metric, chosen, layout, usual, figure, between))

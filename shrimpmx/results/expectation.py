@@ -158,7 +158,7 @@ def _compared(
         state = common_state(expected.metric, *group, undisturbed=calm)
         if state is None and common_state(expected.metric, *group) is None:
             return Verdict(INCONCLUSIVE, expected.text, _apart(group))
-    runs = [_shown_runs(point["metrics"][expected.metric], state, calm) for point in group]
+    runs = [shown_runs(point["metrics"][expected.metric], state, calm) for point in group]
     fewest = min(runs, key=len)
     if not fewest:
         return Verdict(INCONCLUSIVE, expected.text, _too_few(0, state, claim))
@@ -190,7 +190,7 @@ def _absent(expected: Expectation, point: PointData) -> Verdict | None:
     return Verdict(NOT_HERE, expected.text, detail, needs=needs) if detail else None
 
 
-def _shown_runs(metric: Mapping[str, Any], state: str | None, calm: bool) -> list[Samples]:
+def shown_runs(metric: Mapping[str, Any], state: str | None, calm: bool = False) -> list[Samples]:
     """The runs of a metric, in times of the emulated platform where there is one; `calm`: of those
     that nothing disturbed.
     """

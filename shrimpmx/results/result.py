@@ -217,5 +217,18 @@ def load_result(path: Path) -> dict[str, Any]:
 
     Raises InputError, in one sentence, if it is missing, damaged, or of another schema.
     """
-    directory = ResultDirectory(path if path.is_dir() else path.parent)
-    return directory.load_run()
+    if path.is_dir():
+        return ResultDirectory(path).load_run()
+    if not os.path.lexists(path):
+        raise InputError(f"there is no result {path}")
+    if path.name != RUN_FILE:
+        raise InputError(f"{path} is no {RUN_FILE}; give a result directory or its {RUN_FILE}")
+    return ResultDirectory(path.parent).load_run()
+
+
+def load_measured(path: Path) -> dict[str, Any]:
+    """Such a result; InputError also if it has no point yet."""
+    document = load_result(path)
+    if not document["points"]:
+        raise InputError(f"result {path} has no finished point yet")
+    return document

@@ -20,17 +20,18 @@ def check_environment(
     """InputError with all that differs between the environment that the result in `place` has,
     and that of now, `apart` from some keys.
     """
-    _refuse(place, _differences(then, now, apart))
+    _refuse(place, differences(then, now, apart))
 
 
 def same_environment(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two environments are of one machine, one version and one code."""
-    return not _differences(one, other)
+    return not differences(one, other)
 
 
-def _differences(
+def differences(
     then: Mapping[str, Any], now: Mapping[str, Any], apart: tuple[str, ...] = ()
 ) -> list[str]:
+    """What differs between two environments, `apart` from some keys: "NAME was A and is B" each."""
     keys = sorted({*then, *now} - {*_NO_CONDITIONS, *apart})
     return [text for key in keys for text in _changes(key, then.get(key), now.get(key))]
 

@@ -42,7 +42,8 @@ class _Part(BaseModel):
             cls.model_validate(values)
         except ValidationError as error:
             key = str(error.errors()[0]["loc"][0])
-            return f"{owner}{key!r} is not {cls.model_fields[key].description}"
+            field = next(f for name, f in cls.model_fields.items() if key in (name, f.alias))
+            return f"{owner}{key!r} is not {field.description}"
         return None
 
 
@@ -165,6 +166,7 @@ class _Metric(_Part):
     scale: Positive = Field(1.0, description="a number above 0")
     median: Number = Field(0.0, description="a number")
     p99: Number = Field(0.0, description="a number")
+    p99_9: Number = Field(0.0, alias="p99.9", description="a number")
     max: Number = Field(0.0, description="a number")
     ci95: list[Number] = Field([0.0, 0.0], min_length=2, max_length=2, description="two numbers")
     repeats: list[_Repeats] = Field([], description="a list of states and counts")

@@ -22,8 +22,9 @@ SAMPLES_WISHED = 5
 # ± misstates an interval if one half is longer by this factor than the other, and an end moves by
 # more than this share of the median (ours).
 LOPSIDED, MOVED_SHARE = 1.5, 0.01
-# The 99th percentile of fewer samples would be their longest (ours).
-TAIL_LEAST = 100
+# Percentiles of a tail, by name, each with the samples that it takes: of fewer it would be their
+# longest (ours).
+PERCENTILES = {"p99": (99.0, 100), "p99.9": (99.9, 1000)}
 # From this many runs on an interval is one over runs: their medians are independent, while the
 # samples of one run share a placement and a state of the CPUs (ours, docs/decisions.md).
 RUNS_LEAST = 3
@@ -126,13 +127,16 @@ def summarise_runs(runs: Sequence[Samples], seed: int = 1) -> Summary:
 
 
 def tail_of(runs: Sequence[Samples]) -> dict[str, float]:
-    """The 99th percentile and the longest of the samples of all runs, {"p99", "max"}; empty if
-    they are fewer than TAIL_LEAST.
+    """PERCENTILES of the samples of all runs, as far as they are enough, and "max", the longest;
+    empty if they are too few for any.
     """
     samples = np.concatenate(runs)
-    if samples.size < TAIL_LEAST:
-        return {}
-    return {"p99": float(np.percentile(samples, 99)), "max": float(samples.max())}
+    found = {
+        name: float(np.percentile(samples, share))
+        for name, (share, least) in PERCENTILES.items()
+        if samples.size >= least
+    }
+    return {**found, "max": float(samples.max())} if found else {}
 
 
 def ratio_of_medians(over: Sequence[Samples], under: Sequence[Samples], seed: int = 1) -> Summary:

@@ -163,12 +163,13 @@ def test_waits_end_when_their_time_has_passed() -> None:
 
 
 def test_sends_and_connects_time_out_where_nobody_looks() -> None:
-    given_up = multiprocessing.Event()
+    looks_away, given_up = multiprocessing.Event(), multiprocessing.Event()
 
     def server(network: Network) -> None:
         with create_server(network, ("", PORT)) as listener:
             one, _ = listener.accept()
             # Reads neither data nor mail until the client has given up.
+            looks_away.set()
             assert given_up.wait(CONNECT_LIMIT_S)
             while one.recv(1 << 20):
                 pass
@@ -176,6 +177,8 @@ def test_sends_and_connects_time_out_where_nobody_looks() -> None:
     def client(network: Network) -> dict[str, int]:
         with reach(network) as one:
             one.settimeout(PATIENCE_S)
+            # As long as the server is still in accept() it answers requests.
+            assert looks_away.wait(CONNECT_LIMIT_S)
             with pytest.raises(TimeoutError):
                 create_connection(network, ("node0", PORT), PATIENCE_S)
             with pytest.raises(TimeoutError):

@@ -79,7 +79,7 @@ def test_other_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     full = write_result(tmp_path / "full", a_document("mine/x", POINTS, layout=LAYOUT))
     for arguments, words in (
         ([str(empty), "--csv"], "empty point"),
-        ([str(tmp_path / "none"), "--csv"], "run.json exist"),
+        ([str(tmp_path / "none"), "--csv"], "there is no result none"),
         ([str(full)], "--csv"),
         ([str(full), "--csv", "/dev/full"], "/dev/full space --csv"),
         ([__file__, "--csv"], "test_cli_export.py run.json"),

@@ -208,8 +208,13 @@ def test_percentiles_are_those_of_the_runs_that_the_median_is_of() -> None:
     runs = [run_data(point, one, ("half_round_trip",), way, [1.0]) for one, way in outcomes]
     metric = merged(point, runs)["metrics"]["half_round_trip"]
     assert metric["p99"] == pytest.approx(np.percentile([*near, *near], 99) / 1000)
+    assert "p99.9" not in metric  # of 400 samples
     assert metric["max"] == 200
     assert metric["scaled"]["max"] == 100
+    many = [run_data(point, Outcome(np.tile(near, 5), {}), ("half_round_trip",), "near", [1.0])]
+    assert merged(point, many)["metrics"]["half_round_trip"]["p99.9"] == pytest.approx(
+        200, rel=0.01
+    )
     few = [run_data(point, Outcome(near[:30], {}), ("half_round_trip",), "near", [1.0])]
     assert "p99" not in merged(point, few)["metrics"]["half_round_trip"]
 

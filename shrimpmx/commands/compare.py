@@ -1,0 +1,192 @@
+"""`shrimpmx compare`: what changed from one result to another, point by point."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from shrimpmx.commands.terminal import console
+from shrimpmx.errors import InputError
+from shrimpmx.report.cells import figure_words
+from shrimpmx.results.comparison import (
+    CHANGES,
+    FASTER,
+    NOT_COMPARABLE,
+    SLOWER,
+    UNCERTAIN,
+    VERDICTS,
+    Change,
+    Comparison,
+    compare,
+)
+from shrimpmx.results.json_file import json_place, write_json
+from shrimpmx.results.metrics import METRICS
+from shrimpmx.results.result import RUN_FILE, load_measured
+from shrimpmx.results.words import axis_title, titled, unit_words, value_words
+
+EXIT_FOUND = 1
+_STYLE = {FASTER: "green", SLOWER: "red", UNCERTAIN: "yellow", NOT_COMPARABLE: "yellow"}
+_JUDGED = (*CHANGES, UNCERTAIN, NOT_COMPARABLE)
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command's options."""
+    parser = commands.add_parser(
+        "compare", description="Compare two results: by what factor each figure changed."
+    )
+    what = f"a result directory or its {RUN_FILE}"
+    parser.add_argument("first", type=Path, metavar="A", help=what)
+    parser.add_argument("second", type=Path, metavar="B", help="another one")
+    parser.add_argument(
+        "--metrics", type=_names, default=(), metavar="NAME,...", help="only these metrics"
+    )
+    parser.add_argument(
+        "--least",
+        type=_share,
+        default=0.0,
+        metavar="PERCENT",
+        help="a smaller change counts as no difference",
+    )
+    parser.add_argument(
+        "--fail-on",
+        type=_verdicts,
+        default=(),
+        metavar="VERDICT,...",
+        help=f"exit code {EXIT_FOUND} if a point has one of these: {', '.join(_JUDGED)}",
+    )
+    parser.add_argument("--json", type=json_place, metavar="PATH", help="write all figures there")
+    parser.set_defaults(function=run)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(text.replace("-", "_").split(","))
+    if unknown := next((name for name in names if name not in METRICS), None):
+        raise InputError(f"--metrics: there is no metric {unknown!r}: shrimpmx list --metrics")
+    return names
+
+
+def _share(text: str) -> float:
+    try:
+        percent = float(text)
+    except ValueError:
+        percent = -1.0
+    if not 0 <= percent < 1000:
+        raise InputError(f"--least takes a percentage from 0 on, not {text!r}")
+    return percent / 100
+
+
+def _verdicts(text: str) -> tuple[str, ...]:
+    words = tuple(text.split(","))
+    if unknown := next((word for word in words if word not in _JUDGED), None):
+        raise InputError(f"--fail-on takes {', '.join(_JUDGED)}, not {unknown!r}")
+    return words
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what changed; returns 0, or EXIT_FOUND for --fail-on.
+
+    InputError if a result is missing, damaged or empty, or if the two have no point in common.
+    """
+    first, second = load_measured(options.first), load_measured(options.second)
+    found = compare(first, second, options.metrics, options.least)
+    if not found.points:
+        raise InputError(
+            f"{options.first} and {options.second} have no point in common: their parameters have "
+            "different values everywhere"
+        )
+    if not found.metrics():
+        raise InputError(f"{options.first} and {options.second} have no metric in common")
+    if options.json:
+        write_json(options.json, _as_json(options, found))
+    if options.json is None or str(options.json) != "-":
+        _print(options, (first, second), found, console())
+    return EXIT_FOUND if set(options.fail_on) & set(found.verdicts()) else 0
+
+
+def _as_json(options: argparse.Namespace, found: Comparison) -> dict[str, Any]:
+    return {
+        "first": str(options.first),
+        "second": str(options.second),
+        "settings": [list(each) for each in found.settings],
+        "conditions": list(found.conditions),
+        "alone": list(found.alone),
+        "points": [
+            {"params": place, "metrics": {name: asdict(change) for name, change in changes.items()}}
+            for place, changes in found.points
+        ],
+    }
+
+
+def _print(
+    options: argparse.Namespace,
+    documents: Sequence[Mapping[str, Any]],
+    found: Comparison,
+    terminal: Console,
+) -> None:
+    def say(text: str) -> None:
+        terminal.print(escape(text), highlight=False)
+
+    for letter, path, document in zip(
+        "AB", (options.first, options.second), documents, strict=True
+    ):
+        when = document["environment"].get("time", "")
+        say(f"{letter}: {path}, {document['scenario']}{f', {when}' if when else ''}")
+    for name, one, other in found.settings:
+        say(
+            f"setting: {axis_title(name)} is {value_words(name, one)} in A and "
+            f"{value_words(name, other)} in B"
+        )
+    for words in found.conditions:
+        say(f"from A to B: {words}")
+    for metric in found.metrics():
+        known = METRICS.get(metric)
+        title = titled(known.title if known else metric, unit_words(known.unit if known else ""))
+        terminal.print(f"\n[bold]{escape(title)}[/bold]")
+        terminal.print(_table(metric, found))
+    counted = {verdict: list(found.verdicts()).count(verdict) for verdict in VERDICTS}
+    say("\n" + ", ".join(f"{count} {verdict}" for verdict, count in counted.items() if count))
+    for letter, count in zip("AB", found.alone, strict=True):
+        if count:
+            say(f"{letter} alone has {count} point{'s' if count > 1 else ''}, left out here")
+    for reason in dict.fromkeys(_reasons(found)):
+        terminal.print(f"[yellow]note:[/yellow] {escape(reason)}", highlight=False)
+
+
+def _reasons(found: Comparison) -> Iterator[str]:
+    for _, changes in found.points:
+        yield from (change.reason for change in changes.values() if change.reason)
+
+
+def _table(metric: str, found: Comparison) -> Table:
+    varied = _varied([place for place, _ in found.points])
+    table = Table()
+    for heading in (*(axis_title(name) for name in varied), "A", "B", "B by A"):
+        table.add_column(escape(heading), justify="right")
+    table.add_column("verdict", no_wrap=True)
+    for place, changes in found.points:
+        if metric in changes:
+            where = [escape(value_words(name, place.get(name))) for name in varied]
+            table.add_row(*where, *_cells(changes[metric]))
+    return table
+
+
+def _cells(change: Change) -> list[str]:
+    figures = [
+        figure_words(figure) if figure else "—"
+        for figure in (change.first, change.second, change.ratio)
+    ]
+    style = _STYLE.get(change.verdict)
+    return [*figures, f"[{style}]{change.verdict}[/{style}]" if style else change.verdict]
+
+
+def _varied(places: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The parameters that differ between points; none of a single point."""
+    names = dict.fromkeys(name for place in places for name in place)
+    return [name for name in names if len({repr(place.get(name)) for place in places}) > 1]

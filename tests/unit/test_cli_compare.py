@@ -1,0 +1,164 @@
+"""`shrimpmx compare`: what changed between two results, and one sentence per mistake."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.cli import assert_refused
+from support.results import a_document, a_metric, a_point, write_result
+
+from shrimpmx.cli import main
+from shrimpmx.results.comparison import COMPARED_RUNS, compare
+
+
+def runs(*values: float, state: str = "near") -> dict[str, Any]:
+    """A metric with one sample per run."""
+    repeats = [{"state": state, "count": 1}] * len(values)
+    ends = [min(values), max(values)]
+    middle = float(np.median(values))
+    return {**a_metric(middle), "samples": list(values), "repeats": repeats, "ci95": ends}
+
+
+def around(value: float, count: int = COMPARED_RUNS, state: str = "near") -> dict[str, Any]:
+    """A metric whose runs lie within 2 % of a value."""
+    return runs(*(value * (1 + share) for share in np.linspace(-0.02, 0.02, count)), state=state)
+
+
+def stored(
+    path: Path, points: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], **changes: Any
+) -> Path:
+    made = []
+    for params, metrics in points:
+        point = a_point(params, metrics)
+        states = [[part["state"] for part in m["repeats"]] for m in point["metrics"].values()]
+        made.append({**point, "states": max(states, default=[], key=len)})
+    return write_result(path, a_document("mine/x", made, "wait", **changes))
+
+
+def verdict(
+    metric: str, one: Mapping[str, Any], other: Mapping[str, Any], least: float = 0.0
+) -> str:
+    first, second = (a_document("x", [a_point({"a": 1}, {metric: m})]) for m in (one, other))
+    [(_, changes)] = compare(first, second, least=least).points
+    return changes[metric].verdict
+
+
+@pytest.mark.parametrize(
+    ("metric", "one", "other", "word"),
+    [
+        ("half_round_trip", around(10), around(11), "slower"),
+        ("half_round_trip", around(11), around(10), "faster"),
+        ("message_rate", around(10), around(11), "faster"),
+        ("interrupts_per_message", around(10), around(11), "more"),
+        ("interrupts_per_message", around(11), around(10), "fewer"),
+        ("half_round_trip", around(10), around(10.05), "no difference"),
+        ("interrupts_per_message", runs(*[2.0] * 5), runs(*[2.0] * 5), "no difference"),
+        ("interrupts_per_message", runs(*[0.0] * 5), runs(*[0.0] * 5), "no difference"),
+        ("interrupts_per_message", runs(*[0.0] * 5), runs(*[1.0] * 5), "more"),
+        ("half_round_trip", around(10, COMPARED_RUNS - 1), around(20), "inconclusive"),
+        ("half_round_trip", around(10), around(20, state="far"), "not comparable"),
+        ("interrupts_per_message", around(10), around(20, state="far"), "more"),
+    ],
+)
+def test_verdicts(metric: str, one: dict[str, Any], other: dict[str, Any], word: str) -> None:
+    assert verdict(metric, one, other) == word
+
+
+def test_a_change_smaller_than_the_least_is_none() -> None:
+    assert verdict("half_round_trip", around(10), around(11), 0.05) == "slower"
+    assert verdict("half_round_trip", around(10), around(11), 0.2) == "no difference"
+    assert verdict("half_round_trip", around(11), around(10), 0.2) == "no difference"
+
+
+def test_times_of_emulated_hosts_are_compared_not_raw_ones() -> None:
+    slow, fast = ({**around(10 * d), "scaled": {"scale": 1 / d}} for d in (2.0, 20.0))
+    assert verdict("half_round_trip", slow, fast) == "no difference"
+
+
+def test_two_sets_of_runs_of_one_distribution_differ_by_chance_in_few_cases() -> None:
+    random = np.random.default_rng(7)
+    found = [
+        verdict("half_round_trip", *(runs(*random.lognormal(0, 0.1, COMPARED_RUNS)) for _ in "ab"))
+        for _ in range(300)
+    ]
+    assert found.count("no difference") >= 0.93 * len(found)
+
+
+def test_points_are_paired_by_what_they_have_in_common(tmp_path: Path) -> None:
+    first = [
+        ({"wait": wait, "platform": "none"}, {"half_round_trip": around(10)})
+        for wait in ("spin", "block")
+    ]
+    second = [
+        ({"wait": wait, "platform": "shrimp-1996"}, {"half_round_trip": around(20)})
+        for wait in ("block", "sched")
+    ]
+    one, other = stored(tmp_path / "a", first), stored(tmp_path / "b", second)
+    assert main(["compare", str(one), str(other), "--json", str(tmp_path / "c")]) == 0
+    found = json.loads((tmp_path / "c").read_text())
+    assert found["settings"] == [["platform", "none", "shrimp-1996"]]
+    assert [point["params"] for point in found["points"]] == [{"wait": "block"}]
+    change = found["points"][0]["metrics"]["half_round_trip"]
+    assert change["verdict"] == "slower"
+    assert change["ratio"]["median"] == pytest.approx(2)
+    assert found["alone"] == [1, 1]
+
+
+def test_figures_ratio_and_what_differs_are_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = [[({"wait": "spin"}, {"half_round_trip": around(us)})] for us in (10, 20)]
+    one = stored(tmp_path / "a", points[0])
+    environment = {"cpu_model": "Another CPU", "time": "2026-01-02T03:04:05+00:00"}
+    other = stored(tmp_path / "b", points[1], environment=environment)
+    assert main(["compare", str(one), str(other / "run.json")]) == 0
+    text = capsys.readouterr().out
+    for words in ("10.00", "20.00", "2.00", "slower", "'Test CPU'", "'Another CPU'"):
+        assert words in text
+
+
+def test_a_verdict_that_a_job_looks_for_gives_exit_code_1(tmp_path: Path) -> None:
+    one, other = (
+        stored(tmp_path / name, [({"wait": "spin"}, {"half_round_trip": around(us)})])
+        for name, us in (("a", 10), ("b", 20))
+    )
+    assert main(["compare", str(one), str(other), "--fail-on", "slower,inconclusive"]) == 1
+    assert main(["compare", str(other), str(one), "--fail-on", "slower"]) == 0
+    assert main(["compare", str(one), str(one), "--fail-on", "slower,faster,more,fewer"]) == 0
+    assert main(["compare", str(one), str(other), "--metrics", "message-rate"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["a", "nowhere"], "nowhere"),
+        (["a", "elsewhere"], "no point in common"),
+        (["a", "empty"], "no finished point"),
+        (["a", "other"], "no metric in common"),
+        (["a", "a", "--metrics", "beauty"], "beauty"),
+        (["a", "a", "--least", "-1"], "--least"),
+        (["a", "a", "--least", "nan"], "--least"),
+        (["a", "a", "--fail-on", "ugly"], "ugly"),
+        (["a"], "required"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    arguments: list[str],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spins = {"wait": "spin"}
+    stored(Path("a"), [(spins, {"half_round_trip": around(10)}), ({"wait": "block"}, {})])
+    stored(Path("elsewhere"), [({"wait": w}, {"half_round_trip": 1.0}) for w in ("x", "y")])
+    stored(Path("empty"), [])
+    stored(Path("other"), [(spins, {"message_rate": 1.0}), ({"wait": "block"}, {})])
+    assert main(["compare", *arguments]) == 2
+    assert_refused(capsys, words)
