@@ -6,9 +6,11 @@ its turns, and its interval says how they differ.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from shrimpmx.bench import host_costs, model_costs
 from shrimpmx.bench.probe import probe, round_trips
 from shrimpmx.errors import InputError, MachineError
 from shrimpmx.native.files import cache_directory
-from shrimpmx.results.environment import environment, fingerprint, unavailable
+from shrimpmx.results.environment import busy_ns, environment, fingerprint, unavailable
 from shrimpmx.results.json_file import read_json, write_json
 from shrimpmx.results.result import NewerSchemaError, check_schema
 from shrimpmx.results.soundness import is_number
@@ -36,6 +38,11 @@ TURNS = 9
 TURN_LEAST_S = 0.01
 # Of processes that share a CPU: each has it for some slices at least, on a busy machine too (ours).
 TURN_OF_TWO_S = 0.1
+# A cost without a single sample is measured again, each time for longer (ours).
+AGAIN_S = (0.1, 1.0)
+# Other processes' share of the CPUs from which on a calibration does not replace a quieter one: a
+# desktop at rest has less (ours).
+OTHERS_MOST = 0.05
 # A cache line's round trips need no longer to be told apart (ours).
 LINE_S = 0.05
 ONE_CPU = "needs two CPUs, this process may use only one"
@@ -147,6 +154,9 @@ def measure_host(cpus: list[int], seconds: float) -> dict[str, dict[str, Any]]:
             samples = cost.samples(first, second, seconds / turns)
             if samples.size:
                 medians[name].append(float(np.median(samples)))
+    for name, longer in itertools.product(possible, AGAIN_S):
+        if not medians[name] and (samples := possible[name].samples(first, second, longer)).size:
+            medians[name].append(float(np.median(samples)))
     costs = {
         name: metric(np.array(medians[name]), cost.meaning)
         if name in possible
@@ -178,14 +188,48 @@ def t_block(costs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def calibrate(seconds: float, path_costs: Measure) -> Document:
-    """Measure this machine: {"schema", "environment", "state", "costs"}.
+    """Measure this machine: {"schema", "environment", "state", "costs", "others"}, the last one the
+    share of its CPUs that other processes, or the hypervisor, had meanwhile.
 
     `path_costs` gives those of the receive path, for which a cluster has to run.
     """
     cpus = sorted(os.sched_getaffinity(0))
+    began_s, others_s = _clock_s(), _others_s(cpus)
     state, _ = probe(cpus)
     costs = {**measure_host(cpus, seconds), **path_costs(seconds)}
-    return {"schema": SCHEMA, "environment": environment(), "state": state, "costs": costs}
+    had_s = len(cpus) * (_clock_s() - began_s)
+    others = min(1.0, max(0.0, _others_s(cpus) - others_s) / had_s)
+    return {
+        "schema": SCHEMA,
+        "environment": environment(),
+        "state": state,
+        "costs": costs,
+        "others": round(others, 3),
+    }
+
+
+def _clock_s() -> float:
+    return time.monotonic()
+
+
+def _others_s(cpus: Sequence[int]) -> float:
+    """The time of these CPUs that was neither idle nor this process's and its ended children's."""
+    busy = busy_ns()
+    return sum(busy.get(cpu, 0) for cpu in cpus) / 1e9 - sum(os.times()[:4])
+
+
+def why_kept(stored: Document | None, document: Document) -> str:
+    """Why what is stored is better than a new calibration; "" if it is not."""
+    if stored is None:
+        return ""
+    had = {name for name, cost in stored["costs"].items() if "median" in cost}
+    lost = sorted(name for name in had if "median" not in document["costs"].get(name, {}))
+    if lost:
+        return f"it has {', '.join(lost)}, which this one could not measure"
+    others = document["others"]
+    if others > max(OTHERS_MOST, stored.get("others", 0.0)):
+        return f"other processes had {others:.0%} of the CPUs during this one"
+    return ""
 
 
 def store(document: Mapping[str, Any], consequence: str, path: Path | None = None) -> Path:
@@ -218,6 +262,7 @@ def _is_sound(document: Mapping[str, Any]) -> bool:
     costs, taken = document.get("costs"), document.get("environment")
     return (
         isinstance(document.get("state"), str)
+        and is_number(document.get("others", 0))
         and isinstance(taken, dict)
         and isinstance(taken.get("time"), str)
         and isinstance(costs, dict)

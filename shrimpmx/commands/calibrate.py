@@ -46,6 +46,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--seconds", type=float, default=seconds, help=f"per cost ({seconds})")
     parser.add_argument("--show", action="store_true", help="print what is stored, measure nothing")
     parser.add_argument(
+        "--force", action="store_true", help="store the figures even if those stored are better"
+    )
+    parser.add_argument(
         "--write-platform",
         type=Path,
         metavar="FILE",
@@ -59,6 +62,8 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure, print, store; returns 0. InputError for times that make no sense.
+
+    What is stored already is kept if it is better: complete, or taken on a quieter machine.
 
     MachineError if they cannot be stored, once they are printed and written to --json.
     """
@@ -84,9 +89,23 @@ def run(options: argparse.Namespace) -> int:
         write_platform(target, named_after(target, document))
         terminal.print(f"platform written to {target}", soft_wrap=True)
     if not options.show:
-        lost = "the figures above are not stored"
-        terminal.print(f"stored in {calibration.store(document, lost)}", soft_wrap=True)
+        terminal.print(_kept(document, options.force), soft_wrap=True, markup=False)
     return 0
+
+
+def _kept(document: calibration.Document, force: bool) -> str:
+    """Store a calibration, unless what is stored is better; what became of it."""
+    try:
+        before = None if force else calibration.load()
+    except InputError:  # what cannot be used is replaced
+        before = None
+    if why := calibration.why_kept(before, document):
+        taken = before["environment"]["time"] if before else ""
+        return (
+            f"not stored: the calibration of {taken} is kept, since {why}; calibrate again while "
+            "nothing else runs, or with --force"
+        )
+    return f"stored in {calibration.store(document, 'the figures above are not stored')}"
 
 
 def named_after(path: Path, document: calibration.Document) -> Platform:

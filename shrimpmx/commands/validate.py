@@ -11,7 +11,7 @@ from rich.table import Table
 
 from shrimpmx.commands.sweeping import SEED_MAX
 from shrimpmx.commands.terminal import console
-from shrimpmx.errors import InputError, NotHereError
+from shrimpmx.errors import AgentError, InputError, NotHereError
 from shrimpmx.results.environment import environment
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
@@ -60,8 +60,8 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run, print and write it; returns 0, whatever comes out. InputError for bad options, or
-    without a calibration.
+    """Run, print and write it; returns 0, whatever comes out of a point at least. InputError for
+    bad options, or without a calibration; AgentError if all points fail.
     """
     families = _families(options)
     platform = this_machine()
@@ -73,7 +73,9 @@ def run(options: argparse.Namespace) -> int:
         for done, pair in enumerate(validation.turn(number), 1):
             _tell(f"turn {number + 1} of {repeats}, {pair.family.name}, point {done}")
     _tell("")
-    rows = validation.rows()
+    rows, failed = validation.rows(), validation.failures()
+    if failed and not rows:
+        raise AgentError(f"every point failed, the first one: {failed[0]['reason']}")
     axis = {family.name: family.compare or "" for family in families}
     found = {**summary(rows, axis), **validation.disturbances()}
     terminal = console()
@@ -85,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     for pair in validation.pairs:
         if pair.impossible:
             terminal.print(f"not measurable here: {pair.family.name}: {pair.impossible}")
-    for line in summary_lines(found):
+    for line in (*failure_lines(failed), *summary_lines(found)):
         terminal.print(line, soft_wrap=True, markup=False, highlight=False)
     if options.json:
         document = {
@@ -95,6 +97,7 @@ def run(options: argparse.Namespace) -> int:
             "repeats": repeats,
             "rows": as_data(rows),
             "summary": found,
+            "failed": failed,
         }
         write_json(options.json, document)
     return 0
@@ -139,6 +142,16 @@ def family_table(family: Scenario, rows: Sequence[Compared]) -> Table:
             ends,
         )
     return table
+
+
+def failure_lines(failed: Sequence[dict[str, Any]]) -> list[str]:
+    """Which points are left out since a run of them failed, and why."""
+    return [
+        f"failed, and left out: {each['family']} "
+        + ", ".join(f"{name} {value}" for name, value in each["params"].items())
+        + f": {each['reason']}"
+        for each in failed
+    ]
 
 
 def summary_lines(found: dict[str, Any]) -> list[str]:

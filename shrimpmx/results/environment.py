@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import platform
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from shrimpmx.native.segment import supervisors
 
 PACKAGES = ("shrimpmx", "numpy", "posix-ipc", "multiprocessing-logging", "pydantic", "rich")
 
-# Of a CPU's line in /proc/stat (proc(5)).
+# Of a CPU's line in /proc/stat (proc(5)). Busy: user, nice, system, irq, softirq, steal.
 STEAL_FIELD = 7
+BUSY_FIELDS = (0, 1, 2, 5, 6, STEAL_FIELD)
 
 
 def unavailable(reason: str) -> dict[str, str]:
@@ -142,13 +144,23 @@ def other_runs() -> list[int]:
 
 def stolen_ns(root: Path = Path("/")) -> dict[int, int]:
     """Time in which the hypervisor let each CPU wait, ns since the machine's start, by CPU."""
+    return _cpu_ns((STEAL_FIELD,), root)
+
+
+def busy_ns(root: Path = Path("/")) -> dict[int, int]:
+    """Time that each CPU was not idle, or stolen, ns since the machine's start, by CPU."""
+    return _cpu_ns(BUSY_FIELDS, root)
+
+
+def _cpu_ns(fields: Sequence[int], root: Path) -> dict[int, int]:
+    """The sum of these fields of each CPU in /proc/stat, ns; of no CPU where one is missing."""
     tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     found = {}
     for line in (read_text(root / "proc/stat") or "").splitlines():
         name, *ticks = line.split()
         number = name.removeprefix("cpu")
-        if name != number and number.isdigit() and len(ticks) > STEAL_FIELD:
-            found[int(number)] = int(ticks[STEAL_FIELD]) * tick_ns
+        if name != number and number.isdigit() and len(ticks) > max(fields):
+            found[int(number)] = sum(int(ticks[field]) for field in fields) * tick_ns
     return found
 
 

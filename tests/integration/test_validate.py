@@ -12,6 +12,11 @@ import pytest
 
 from shrimpmx import cli
 from shrimpmx.bench import calibration
+from shrimpmx.cluster.engine.forked import Forked
+from shrimpmx.errors import DeadlineError
+from shrimpmx.results.metrics import Outcome
+from shrimpmx.study.execute import ClusterExecutor
+from shrimpmx.study.point import Point
 from shrimpmx.study.validation.comparison import PACKETS, Compared, reversed_pairs, summary
 
 NAMES = (
@@ -115,3 +120,37 @@ def test_a_summary_counts_what_is_near_enough() -> None:
     found = summary(rows, {"waiting": "wait"})
     assert (found["counts_within"], found["counts"], found["times"]) == (2, 3, 1)
     assert found["median_error"] == pytest.approx(0.2)
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The irq_bindings of points whose real runs fail."""
+    found: set[str] = set()
+    run = ClusterExecutor.__call__
+
+    def fail(self: ClusterExecutor, point: Point, seed: int) -> Outcome:
+        real = isinstance(self._engine, Forked)
+        if real and dict(point.shown)["irq_binding"] in found:
+            raise DeadlineError("the run did not end within 1 s")
+        return run(self, point, seed)
+
+    monkeypatch.setattr(ClusterExecutor, "__call__", fail)
+    return found
+
+
+def test_a_run_that_fails_costs_its_point(
+    calibrated: Path, failing: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing.add("1")
+    path = calibrated / "found.json"
+    words = ["validate", "--short", "--only", "multiqueue", "--json", str(path)]
+    assert cli.main(words) == 0
+    document = json.loads(path.read_text())
+    (failed,) = document["failed"]
+    assert failed["params"]["irq_binding"] == "1"
+    assert "did not end" in failed["reason"]
+    assert {row["params"]["irq_binding"] for row in document["rows"]} == {"round-robin"}
+    assert failed["reason"] in capsys.readouterr().out
+    failing.add("round-robin")
+    assert cli.main(["validate", "--short", "--only", "multiqueue"]) == 3
+    assert "did not end" in capsys.readouterr().err

@@ -69,6 +69,29 @@ def test_calibrate_stores_for_this_machine(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.usefixtures("quick_calibration")
+def test_calibrate_keeps_what_a_quieter_machine_gave(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure = calibration.calibrate
+    shares = iter((0.0, 0.6, 0.6))
+    monkeypatch.setattr(
+        calibration, "calibrate", lambda *given: {**measure(*given), "others": next(shares)}
+    )
+    assert main(["calibrate"]) == 0
+    place = calibration.storage_path()
+    quiet = place.read_bytes()
+    capsys.readouterr()
+    assert main(["calibrate"]) == 0
+    assert place.read_bytes() == quiet
+    out = capsys.readouterr().out
+    assert "t_block" in out
+    assert "60%" in out
+    assert "--force" in out
+    assert main(["calibrate", "--force"]) == 0
+    assert json.loads(place.read_text())["others"] == 0.6
+
+
+@pytest.mark.usefixtures("quick_calibration")
 def test_calibrate_tells_what_a_platform_takes_here(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,6 +168,7 @@ def test_calibrate_without_an_interrupt_proposes_nothing(
         ({"costs": {}}, "damaged:"),
         ({"costs": [1]}, "damaged:"),
         ({"environment": None}, "damaged:"),
+        ({"others": "many"}, "damaged:"),
         ({"median": "fast"}, "damaged:"),
         ({"median": -1}, "damaged:"),
         ({"ci95": [1]}, "damaged:"),

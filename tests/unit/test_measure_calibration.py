@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shrimpmx.bench import calibration
-from shrimpmx.bench.calibration import HOST_COSTS, HostCost, for_platforms, measure_host
+from shrimpmx.bench.calibration import HOST_COSTS, HostCost, for_platforms, measure_host, why_kept
 
 HANDLER = {"unit": "ns", "median": 40.0, "ci95": [39.0, 41.0], "samples": [40.0], "meaning": "h"}
 
@@ -72,6 +72,62 @@ def test_a_short_measurement_has_fewer_turns(monkeypatch: pytest.MonkeyPatch) ->
     assert len(asked) == 3 * len(HOST_COSTS)
     measure_host([0], 0.001)
     assert len(asked) == 4 * len(HOST_COSTS)
+
+
+def test_a_cost_without_a_sample_is_measured_again_for_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[float] = []
+
+    def busy(_cpu: int, _other: int, seconds: float) -> calibration.Figures:
+        asked.append(seconds)
+        return np.array([7.0] if seconds > 0.5 else [])
+
+    quick = HostCost("m", lambda *_: np.array([1.0]))
+    costs = {**dict.fromkeys(HOST_COSTS, quick), "wake_call": HostCost("w", busy)}
+    monkeypatch.setattr(calibration, "HOST_COSTS", costs)
+    found = measure_host([0, 1], 0.01)
+    assert found["wake_call"]["median"] == 7
+    assert asked == [0.01, *calibration.AGAIN_S]
+
+
+@pytest.mark.parametrize(
+    ("stored", "new", "kept"),
+    [
+        (None, 0.9, False),
+        (0.0, 0.04, False),
+        (0.01, 0.3, True),
+        (0.4, 0.3, False),
+    ],
+)
+def test_a_calibration_of_a_quieter_machine_is_kept(
+    stored: float | None, new: float, kept: bool
+) -> None:
+    before = None if stored is None else {"costs": {"look": HANDLER}, "others": stored}
+    assert bool(why_kept(before, {"costs": {"look": HANDLER}, "others": new})) == kept
+
+
+def test_a_calibration_that_has_more_costs_is_kept() -> None:
+    missing = {"unavailable": "too busy", "meaning": "m"}
+    whole = {"costs": {"look": HANDLER, "wake_call": HANDLER}}
+    assert "wake_call" in why_kept(whole, {"costs": {"look": HANDLER, "wake_call": missing}})
+    assert "wake_call" in why_kept(whole, {"costs": {"look": HANDLER}, "others": 0.0})
+    assert why_kept({"costs": {"look": missing}}, {**whole, "others": 0.0}) == ""
+
+
+def test_what_other_processes_have_of_the_cpus_is_noticed(
+    measured: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elapsed = iter((0.0, 10.0))
+    busy = iter(({0: 0, 1: 0}, {0: 9_000_000_000, 1: 3_000_000_000}))
+    used = iter(((0.0,) * 4, (1.0, 0.5, 3.0, 1.5)))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(calibration, "probe", lambda _: ("near", 100.0))
+    monkeypatch.setattr(calibration, "_clock_s", lambda: next(elapsed))
+    monkeypatch.setattr(calibration, "busy_ns", lambda: next(busy))
+    monkeypatch.setattr(os, "times", lambda: next(used))
+    assert calibration.calibrate(1.0, path_costs)["others"] == pytest.approx((12 - 6) / 20)
+    assert measured == [1.0]
 
 
 def test_one_cpu_has_no_costs_between_two() -> None:

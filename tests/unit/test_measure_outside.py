@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shrimpmx.results.environment import stolen_ns
+from shrimpmx.results.environment import busy_ns, stolen_ns
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.outside import (
     OTHER_RUNS,
@@ -109,6 +109,7 @@ def test_steal_is_read_from_the_kernels_table(tmp_path: Path) -> None:
     found = stolen_ns(tmp_path)
     assert found.keys() == {0, 12}
     assert found[12] == 2 * found[0] > 0
+    assert busy_ns(tmp_path)[12] == 25 * found[0] // 10
     assert stolen_ns().keys() >= {0}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from shrimpmx.cluster.engine.forked import Forked
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.place.topology import Topology
-from shrimpmx.errors import ShrimpmxError
+from shrimpmx.errors import AgentError, InterruptedRunError, ShrimpmxError
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.results.outside import disturbances
 from shrimpmx.results.statistics import Samples
@@ -38,12 +38,15 @@ class Pair:
     simulated: Point
     model: str = HOSTS
     impossible: str = ""
+    failed: str = ""
 
     def __post_init__(self) -> None:
         self.runs: dict[str, list[dict[str, Any]]] = {"real": [], "simulated": []}
 
     def rows(self) -> Iterator[Compared]:
-        """What can be compared of them."""
+        """What can be compared of them; nothing of a point that failed."""
+        if self.failed:
+            return
         for metric in (*self.family.metrics, PACKETS):
             found = [
                 [samples for run in runs if (samples := self._samples(run, metric)).size]
@@ -110,20 +113,29 @@ class Validation:
         return pair
 
     def turn(self, number: int) -> Iterator[Pair]:
-        """One run of each point on either; gives each point when it has had them."""
+        """One run of each point on either; gives each point when it has had them. One that fails is
+        left out from then on.
+        """
         for pair in self.pairs:
-            if pair.impossible:
+            if pair.impossible or pair.failed:
                 continue
-            seed = self._seed + number
             for engine in ("real", "simulated") if number % 2 == 0 else ("simulated", "real"):
-                run = self._measure(pair, engine)(
-                    pair.real if engine == "real" else pair.simulated, seed
-                )
+                try:
+                    run = self._run(pair, engine, self._seed + number)
+                except InterruptedRunError:
+                    raise
+                except AgentError as error:
+                    pair.failed = f"{engine} run: {error}"
+                    break
                 if "impossible" in run:
                     pair.impossible = run["impossible"]
                     break
                 pair.runs[engine].append(run)
             yield pair
+
+    def _run(self, pair: Pair, engine: str, seed: int) -> dict[str, Any]:
+        point = pair.real if engine == "real" else pair.simulated
+        return self._measure(pair, engine)(point, seed)
 
     def _measure(self, pair: Pair, engine: str) -> Measuring:
         key = (pair.family.name, engine if engine == "real" else pair.model)
@@ -140,6 +152,14 @@ class Validation:
     def rows(self) -> list[Compared]:
         """All that can be compared."""
         return [row for pair in self.pairs for row in pair.rows()]
+
+    def failures(self) -> list[dict[str, Any]]:
+        """The points that failed, and why."""
+        return [
+            {"family": pair.family.name, "params": dict(pair.real.shown), "reason": pair.failed}
+            for pair in self.pairs
+            if pair.failed
+        ]
 
     def disturbances(self) -> dict[str, Any]:
         """How many real runs were disturbed, and taken again, by cause."""
