@@ -88,7 +88,15 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options of a command line. A command's words may stand before and behind its options."""
+    """The options of a command line, with its words as `arguments`. A command's words may stand
+    before and behind its options.
+    """
+    options = _parsed(arguments)
+    options.arguments = tuple(arguments)
+    return options
+
+
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     name = next((word for word in arguments if word != "--"), None)
     line = _Parser(
         prog="shrimpmx",

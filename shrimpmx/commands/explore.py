@@ -15,8 +15,9 @@ from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.commands import mpi_options
+from shrimpmx.commands.beside import write_beside
 from shrimpmx.commands.engines import chosen_engine
-from shrimpmx.commands.explore_report import print_findings, print_unfinished
+from shrimpmx.commands.explore_report import print_findings, print_unfinished, texts_of
 from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
 from shrimpmx.commands.mpi_scenario import program_scenario
 from shrimpmx.commands.mpirun import EXIT_LATE
@@ -39,7 +40,7 @@ from shrimpmx.mpi.library import library_path
 from shrimpmx.report.plot.draw import FORMATS, save
 from shrimpmx.results.json_file import write_json
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.result import ResultDirectory
+from shrimpmx.results.result import RUN_FILE, ResultDirectory
 from shrimpmx.study.clusters import never_joined
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.explore import grid
@@ -53,6 +54,8 @@ from shrimpmx.study.scenario import Scenario
 BUDGET_S = 300.0
 # Where what the program prints is kept, within the result.
 OUTPUT_FILE = "output.txt"
+# Options whose values say where files go.
+PLACES = ("--output", "--json", "--plot")
 # Parameters that options choose, beside those of mpirun.
 OPTIONS = {
     **mpi_options.OPTIONS,
@@ -132,7 +135,8 @@ def run(options: argparse.Namespace) -> int:
     costs = costs_for(points, kept, chosen_engine())
     runner = executor_for(scenario, costs=costs)
     placement = runner.placement_of(points[0])
-    exploration = _exploration(options, scenario, runner, launch, output, costs_to_keep(costs))
+    made_with = {"command": _repeating(options), **costs_to_keep(costs)}
+    exploration = _exploration(options, scenario, runner, launch, output, made_with)
     say(
         f"{len(points)} setting{'s' * (len(points) > 1)} of {shlex.join(options.words)}, "
         f"{options.n} ranks on {scenario.parameters['nodes']} nodes, within {options.budget:g} s"
@@ -188,6 +192,19 @@ def _exploration(
     )
 
 
+def _repeating(options: argparse.Namespace) -> str:
+    """The command line that explores the same, without the places of what it keeps."""
+    own = iter(options.arguments[: len(options.arguments) - len(options.words)])
+    kept = []
+    for word in own:
+        option, given, _ = word.partition("=")
+        if option in PLACES:
+            _ = given or next(own, "")
+        elif word != "--resume":
+            kept.append(word)
+    return shlex.join(["shrimpmx", *kept, *options.words])
+
+
 def scenario_of(options: argparse.Namespace) -> Scenario:
     """The settings as a scenario. InputError if the options cannot be used."""
     mpi_options.check_options(options, "explore", OPTIONS)
@@ -241,18 +258,21 @@ def _report(
     document = exploration.sweep.last_document or {}
     findings = exploration.findings()
     shortage = exploration.shortage()
+    found: dict[str, Any] = {} if findings is None else findings.as_dict()
     if findings is not None and shortage:
         print_unfinished(findings, console())
     elif findings is not None:
         limits = dict.fromkeys(limit for p in document["points"] for limit in p["limits"])
         cpus = exploration.sweep.points[0].parameters.cluster.cpus or os.sched_getaffinity(0)
-        machine = (processes, len(cpus))
-        print_findings(findings, console(), machine, document["points"], list(limits))
+        dilation = document["points"][0].get("time_dilation", 1.0)
+        texts = texts_of(findings, (processes, len(cpus)), dilation, list(limits))
+        print_findings(findings, console(), texts)
+        found |= {"program": shlex.join(options.words), "texts": texts}
+        write_json(output / RUN_FILE, {**document, "explore": found})
     if options.json:
-        found = {} if findings is None else findings.as_dict()
         write_json(options.json, {**document, "explore": found})
     if findings is not None and not shortage:
-        chart = chart_of(findings, shlex.join(Path(word).name for word in options.words))
+        chart = chart_of(found)
         for path in save(chart, options.plot or output / "plots", FORMATS):
             print(path)
     print(f"result: {output}")
@@ -262,3 +282,4 @@ def _report(
         check_possible(document)
         reason = document["points"][0]["failed"]
         raise AgentError(f"the program failed under every setting: {reason}")
+    write_beside(output, [output])

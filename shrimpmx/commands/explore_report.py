@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -27,28 +26,31 @@ LEGEND = f"""{INTERVALS}
 Mark = Callable[[Findings, int], str]
 
 
-def print_findings(
-    findings: Findings,
-    console: Console,
-    machine: tuple[int, int],
-    points: Sequence[Mapping[str, Any]],
-    limits: Sequence[str],
-) -> None:
-    """Print the settings, those that failed, the recommended one and its commands.
+def texts_of(
+    findings: Findings, machine: tuple[int, int], dilation: float, limits: Sequence[str]
+) -> list[tuple[str, list[str]]]:
+    """What is said below the settings: titles, each with its lines.
 
     `machine`: processes of a run, and the CPUs that they had; `limits`: why their times say less.
     """
-    _print_settings(findings, console, _mark, LEGEND)
-    _print_lines(console, "Recommended", recommendation(findings))
-    console.print("\n[bold]On a real machine[/bold]")
+    commands = []
     for advice in findings.advice(crowded=machine[0] > machine[1]):
-        console.print(f"  # {escape(advice.heading)}", soft_wrap=True)
-        for command in advice.commands:
-            console.print(f"  {escape(command)}", soft_wrap=True)
-        for line in advice.note.splitlines():
-            console.print(f"  # {escape(line)}", soft_wrap=True)
-    dilation = points[0].get("time_dilation", 1.0)
-    _print_lines(console, "What it rests on", rests_on(*machine, dilation, limits))
+        notes = [f"# {line}" for line in advice.note.splitlines()]
+        commands += [f"# {advice.heading}", *advice.commands, *notes]
+    return [
+        ("Recommended", recommendation(findings)),
+        ("On a real machine", commands),
+        ("What it rests on", rests_on(*machine, dilation, limits)),
+    ]
+
+
+def print_findings(
+    findings: Findings, console: Console, texts: Sequence[tuple[str, Sequence[str]]]
+) -> None:
+    """Print the settings, those that failed, and the `texts`: the recommended one, its commands."""
+    _print_settings(findings, console, _mark, LEGEND)
+    for title, lines in texts:
+        _print_lines(console, title, lines)
     console.print()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shrimpmx.page.downloads import Download, Room
+from shrimpmx.page.explored import Explored, explored_in
 from shrimpmx.page.origin import Facts, origin_of
 from shrimpmx.page.stored import Stored
 from shrimpmx.page.svg.figure import Figure, figures_of
@@ -50,6 +51,7 @@ class Part:
     source: str
     shows: str
     lines: list[str]
+    explored: Explored | None
     verdicts: list[VerdictWords]
     figures: list[Figure]
     caption: list[str]
@@ -74,7 +76,7 @@ class Part:
 def part_of(stored: Stored, number: int, room: Room) -> Part:
     """What a page says of its result `number`, whose data takes some of the `room`."""
     document = stored.document
-    charts = charts_of(document)
+    charts, explored = charts_of(document), explored_in(stored)
     verdicts = [_verdict(item) for item in document.get("expectations", ())]
     tables = list(_tables(document))
     texts = [word for table in tables for word in table.words()]
@@ -82,10 +84,11 @@ def part_of(stored: Stored, number: int, room: Room) -> Part:
     return Part(
         anchor=f"result{number}",
         name=document["scenario"],
-        title=document.get("title") or document["scenario"],
+        title=explored.title if explored else document.get("title") or document["scenario"],
         source=document.get("source", ""),
         shows=document.get("shows", ""),
         lines=list(heading_lines(document)),
+        explored=explored,
         verdicts=verdicts,
         figures=list(figures_of(charts)),
         caption=_captions(charts, document.get("source", "")),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.mpi_programs import MPI4PY, mpi_program
+from support.page import Page
 from support.results import load_fonts
 
 from shrimpmx.cli import main
@@ -64,7 +65,18 @@ def test_a_small_grid_is_explored_reported_and_kept(tmp_path: Path, capsys: Capt
     place = tmp_path / "result"
     assert "done" in (place / "output.txt").read_text()
     assert {path.suffix for path in (place / "plots").iterdir()} == {".png", ".svg"}
-    assert len(load_result(place)["points"]) == 4
+    stored = load_result(place)
+    assert len(stored["points"]) == 4
+    assert stored["explore"] == found
+    page = Page.read(place / "report.html")
+    assert page.unbalanced == []
+    rows = [row for table in page.tables if "setting" in table[0] for row in table[1:]]
+    assert sorted(row[1] for row in rows) == sorted(each["name"] for each in found["settings"])
+    assert rows[0][1] == found["recommended"]
+    shown = (*found["commands"], stored["command"])
+    assert all(" ".join(command.split()) in page.text for command in shown)
+    assert "--output" not in stored["command"]
+    assert said.out.endswith(f"page: {place / 'report.html'}\n")
 
 
 def test_a_program_that_fails_under_one_setting_is_explored_under_the_others(

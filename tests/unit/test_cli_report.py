@@ -147,8 +147,9 @@ def test_several_results_share_a_page(tmp_path: Path) -> None:
         (json.dumps(a_document("mine/x", [])), "no finished point"),
         (json.dumps(a_document("mine/x", POINTS, expectations=[3])), "damaged 'expectations'"),
         (json.dumps(a_document("mine/x", POINTS, timelines=[{}])), "damaged 'timelines'"),
+        (json.dumps(a_document("mine/x", POINTS, explore={})), "damaged explore.program"),
     ],
-    ids=["newer", "truncated", "foreign", "empty", "verdicts", "timelines"],
+    ids=["newer", "truncated", "foreign", "empty", "verdicts", "timelines", "explore"],
 )
 def test_what_is_no_result_is_refused(
     content: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

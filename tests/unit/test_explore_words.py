@@ -14,7 +14,7 @@ from support.exploring import Program, exploration, scenario_of
 
 from shrimpmx.cli import main, parse
 from shrimpmx.commands.explore import scenario_of as scenario_of_options
-from shrimpmx.commands.explore_report import print_findings, print_unfinished
+from shrimpmx.commands.explore_report import print_findings, print_unfinished, texts_of
 from shrimpmx.report.plot.chart import MapPanel
 from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
 from shrimpmx.study.explore.advice import advice_of
@@ -172,7 +172,7 @@ def test_times_of_shared_cpus_and_of_dilated_hosts_are_called_so() -> None:
 def test_the_report_has_each_setting_once_and_what_failed() -> None:
     found = findings()
     page = io.StringIO()
-    print_findings(found, Console(file=page, width=80), (5, 2), [{}], [])
+    print_findings(found, Console(file=page, width=80), texts_of(found, (5, 2), 1.0, []))
     for setting in found.usable:
         assert re.search(rf"^[→= *]+ {setting.name} ", page.getvalue(), re.M)
     assert all(f"failed: {setting.name}" in page.getvalue() for setting in found.failed)
@@ -180,7 +180,7 @@ def test_the_report_has_each_setting_once_and_what_failed() -> None:
 
 def test_the_picture_names_the_frontier_and_the_recommended_setting() -> None:
     found = findings()
-    (panel,) = chart_of(found, "prog").panels
+    (panel,) = chart_of({**found.as_dict(), "program": "prog"}).panels
     assert isinstance(panel, MapPanel)
     assert len(panel.spots) == len(found.usable)
     named = {spot.label for spot in panel.spots if spot.label}

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 from shrimpmx.report.plot.chart import Chart, MapPanel, Spot, Value
-from shrimpmx.results.statistics import Summary
-from shrimpmx.study.explore.findings import Findings, Setting
+from shrimpmx.study.explore.measured import FIGURES
 from shrimpmx.study.explore.words import SECONDS, WISHES
 
 # Styles of a spot: the recommended one, the frontier, all others.
 BEST, FRONTIER, OTHER = 1, 0, 7
 
+Kept = Mapping[str, Any]
 
-def chart_of(findings: Findings, program: str) -> Chart:
-    """A spot for each setting; those of the frontier have their names beside them."""
-    spots = sorted(
-        (_spot(each, findings) for each in findings.usable), key=lambda spot: bool(spot.label)
-    )
+
+def chart_of(found: Kept) -> Chart:
+    """A spot for each setting; those of the frontier have their names beside them. `found` is what
+    Findings.as_dict gives, with the command line of the `program`.
+    """
+    usable = [each for each in found["settings"] if "failed" not in each]
+    spots = sorted((_spot(each, found) for each in usable), key=lambda spot: bool(spot.label))
     panel = MapPanel(
         title="named: the frontier, of which no other setting is better in everything",
         x_label="run time, s",
@@ -25,23 +32,24 @@ def chart_of(findings: Findings, program: str) -> Chart:
         largest=max((spot.size or 0.0 for spot in spots), default=0.0),
         log_y=False,
     )
-    best = findings.settings[findings.best].name
-    caption = f"For {WISHES[findings.objective]}: {best}. Bars: 95 % intervals."
+    best = found["recommended"]
+    program = shlex.join(Path(word).name for word in shlex.split(found["program"]))
+    caption = f"For {WISHES[found['objective']]}: {best}. Bars: 95 % intervals."
     return Chart("frontier", f"Which setting suits {program}?", (panel,), caption=(caption,))
 
 
-def _spot(setting: Setting, findings: Findings) -> Spot:
-    on_frontier = setting.index in findings.frontier
-    style = BEST if setting.index == findings.best else FRONTIER if on_frontier else OTHER
-    named = on_frontier or style == BEST
+def _spot(setting: Kept, found: Kept) -> Spot:
+    name, best = setting["name"], setting["name"] == found["recommended"]
+    on_frontier = name in found["frontier"]
     return Spot(
-        label=setting.name if named else "",
-        x=_seconds(setting.summary("time")),
-        y=_seconds(setting.summary("cpu")),
-        size=setting.summary("interrupts").median,
-        style=style,
+        label=name if on_frontier or best else "",
+        x=_seconds(setting[FIGURES["time"]]),
+        y=_seconds(setting[FIGURES["cpu"]]),
+        size=setting[FIGURES["interrupts"]]["median"],
+        style=BEST if best else FRONTIER if on_frontier else OTHER,
     )
 
 
-def _seconds(summary: Summary) -> Value:
-    return Value(summary.median / SECONDS, summary.low / SECONDS, summary.high / SECONDS)
+def _seconds(figure: Kept) -> Value:
+    low, high = figure["ci95"]
+    return Value(figure["median"] / SECONDS, low / SECONDS, high / SECONDS)

@@ -1,0 +1,115 @@
+"""What an exploration found, from what its result has kept: settings, the recommended one, why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from shrimpmx.errors import InputError
+from shrimpmx.page.stored import Stored
+from shrimpmx.page.svg.figure import Figure, figures_of
+from shrimpmx.results.words import number_words
+from shrimpmx.study.explore.picture import chart_of
+from shrimpmx.study.explore.words import SECONDS
+
+# The key of an exploration in its result.
+KEY = "explore"
+RECOMMENDED, ALIKE, FRONTIER = "recommended", "as good", "frontier"
+
+
+class _Measured(BaseModel):
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    median: float
+    ci95: tuple[float, float]
+
+
+class _Setting(BaseModel):
+    name: str
+    runs: int
+    failed: str = ""
+    run_time: _Measured | None = None
+    run_cpu_time: _Measured | None = None
+    run_interrupts: _Measured | None = None
+
+    @model_validator(mode="after")
+    def _has_figures(self) -> Self:
+        if not self.failed and None in (self.run_time, self.run_cpu_time, self.run_interrupts):
+            raise ValueError("neither figures nor a reason")
+        return self
+
+
+class _Found(BaseModel):
+    program: str
+    objective: str = Field(pattern="^(time|cpu|interrupts)$")
+    recommended: str
+    tied: tuple[str, ...]
+    frontier: tuple[str, ...]
+    settings: tuple[_Setting, ...]
+    texts: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Explored:
+    """The question; headings and rows of the table of settings, the recommended one first; the map
+    of them; `failed` settings with their reasons; and texts with their titles.
+    """
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    figures: tuple[Figure, ...]
+    failed: tuple[str, ...]
+    texts: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def explored_in(stored: Stored) -> Explored | None:
+    """What a result's exploration found; None if it is of none. InputError if that is damaged."""
+    kept = stored.document.get(KEY)
+    if kept is None:
+        return None
+    try:
+        found = _Found.model_validate(kept)
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"]))
+        raise InputError(f"result {stored.path} is damaged: {KEY}.{place}") from None
+    usable = [each for each in found.settings if not each.failed]
+    usable.sort(key=lambda each: (each.name != found.recommended, each.name not in found.tied))
+    chart = chart_of(kept)
+    return Explored(
+        chart.title,
+        ("", "setting", "time, s", "CPU time, s", "interrupts", "runs"),
+        tuple(_row(each, found) for each in usable),
+        tuple(figures_of([chart])),
+        tuple(f"{each.name}: {each.failed}" for each in found.settings if each.failed),
+        found.texts,
+    )
+
+
+def _row(setting: _Setting, found: _Found) -> tuple[str, ...]:
+    marks = [RECOMMENDED] if setting.name == found.recommended else []
+    marks += [ALIKE] if setting.name in found.tied and not marks else []
+    marks += [FRONTIER] if setting.name in found.frontier else []
+    return (
+        ", ".join(marks),
+        setting.name,
+        _words(setting.run_time, _seconds),
+        _words(setting.run_cpu_time, _seconds),
+        _words(setting.run_interrupts, "{:,.0f}".format),
+        str(setting.runs),
+    )
+
+
+def _seconds(value: float) -> str:
+    return number_words(value / SECONDS)
+
+
+def _words(figure: _Measured | None, words: Callable[[float], str]) -> str:
+    """A median with its interval."""
+    if figure is None:
+        return "—"
+    low, high = map(words, figure.ci95)
+    return words(figure.median) + (f" [{low}, {high}]" if low != high else "")
