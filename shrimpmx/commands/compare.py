@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,22 +14,25 @@ from rich.table import Table
 
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError
-from shrimpmx.report.cells import figure_words
+from shrimpmx.report.compared import (
+    ComparedTable,
+    compared_tables,
+    counted_lines,
+    difference_lines,
+    reasons_of,
+)
 from shrimpmx.results.comparison import (
     CHANGES,
     FASTER,
     NOT_COMPARABLE,
     SLOWER,
     UNCERTAIN,
-    VERDICTS,
-    Change,
     Comparison,
     compare,
 )
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.metrics import METRICS
 from shrimpmx.results.result import RUN_FILE, load_measured
-from shrimpmx.results.words import axis_title, titled, unit_words, value_words
 
 EXIT_FOUND = 1
 _STYLE = {FASTER: "green", SLOWER: "red", UNCERTAIN: "yellow", NOT_COMPARABLE: "yellow"}
@@ -138,55 +141,26 @@ def _print(
     ):
         when = document["environment"].get("time", "")
         say(f"{letter}: {path}, {document['scenario']}{f', {when}' if when else ''}")
-    for name, one, other in found.settings:
-        say(
-            f"setting: {axis_title(name)} is {value_words(name, one)} in A and "
-            f"{value_words(name, other)} in B"
-        )
-    for words in found.conditions:
-        say(f"from A to B: {words}")
-    for metric in found.metrics():
-        known = METRICS.get(metric)
-        title = titled(known.title if known else metric, unit_words(known.unit if known else ""))
-        terminal.print(f"\n[bold]{escape(title)}[/bold]")
-        terminal.print(_table(metric, found))
-    counted = {verdict: list(found.verdicts()).count(verdict) for verdict in VERDICTS}
-    say("\n" + ", ".join(f"{count} {verdict}" for verdict, count in counted.items() if count))
-    for letter, count in zip("AB", found.alone, strict=True):
-        if count:
-            say(f"{letter} alone has {count} point{'s' if count > 1 else ''}, left out here")
-    for reason in dict.fromkeys(_reasons(found)):
+    for line in difference_lines(found):
+        say(line)
+    for shown in compared_tables(found):
+        terminal.print(f"\n[bold]{escape(shown.title)}[/bold]")
+        terminal.print(_table(shown))
+    first, *rest = counted_lines(found)
+    say(f"\n{first}")
+    for line in rest:
+        say(line)
+    for reason in reasons_of(found):
         terminal.print(f"[yellow]note:[/yellow] {escape(reason)}", highlight=False)
 
 
-def _reasons(found: Comparison) -> Iterator[str]:
-    for _, changes in found.points:
-        yield from (change.reason for change in changes.values() if change.reason)
-
-
-def _table(metric: str, found: Comparison) -> Table:
-    varied = _varied([place for place, _ in found.points])
+def _table(shown: ComparedTable) -> Table:
     table = Table()
-    for heading in (*(axis_title(name) for name in varied), "A", "B", "B by A"):
+    *figures, verdict = shown.headings
+    for heading in figures:
         table.add_column(escape(heading), justify="right")
-    table.add_column("verdict", no_wrap=True)
-    for place, changes in found.points:
-        if metric in changes:
-            where = [escape(value_words(name, place.get(name))) for name in varied]
-            table.add_row(*where, *_cells(changes[metric]))
+    table.add_column(verdict, no_wrap=True)
+    for *cells, word in shown.rows:
+        style = _STYLE.get(word)
+        table.add_row(*map(escape, cells), f"[{style}]{word}[/{style}]" if style else word)
     return table
-
-
-def _cells(change: Change) -> list[str]:
-    figures = [
-        figure_words(figure) if figure else "—"
-        for figure in (change.first, change.second, change.ratio)
-    ]
-    style = _STYLE.get(change.verdict)
-    return [*figures, f"[{style}]{change.verdict}[/{style}]" if style else change.verdict]
-
-
-def _varied(places: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The parameters that differ between points; none of a single point."""
-    names = dict.fromkeys(name for place in places for name in place)
-    return [name for name in names if len({repr(place.get(name)) for place in places}) > 1]

@@ -19,7 +19,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "report",
         description="Write results as one HTML page that needs nothing beside itself: question, "
-        "verdicts, tables, where the figures come from, and the data as downloads.",
+        "verdicts, figures, tables, where these come from, and the data as downloads. Two results "
+        "stand beside each other first.",
     )
     parser.add_argument(
         "results",
@@ -44,7 +45,9 @@ def run(options: argparse.Namespace) -> int:
     """
     directories = list(dict.fromkeys(p for given in options.results for p in results_in(given)))
     place = options.output or _common(options.results) / PAGE_FILE
-    write_page(directories, list(_claims(options.results)), place)
+    # Two that are named one by one, not a directory that happens to hold two.
+    compared = len(options.results) == len(directories) == 2
+    write_page(directories, list(_claims(options.results)), place, compared=compared)
     print(place)
     return 0
 

@@ -26,9 +26,9 @@ def origin_of(document: Document) -> Iterator[Facts]:
     """All that a result tells of where its figures come from, a table for each kind."""
     many = document.get("machines", ())
     what = "What all machines have in common" if many else "Machine and software"
-    yield from _facts(what, _flat(document.get("environment", {})))
+    yield from _facts(what, flat(document.get("environment", {})))
     for machine in many:
-        told = [*_flat(machine.get("environment", {})), *_costs(machine.get("costs", {}))]
+        told = [*flat(machine.get("environment", {})), *_costs(machine.get("costs", {}))]
         yield from _facts(f"Machine {machine.get('name', 'without a name')}", told)
     yield from _facts("Costs of this machine, as calibrated", _costs(document.get("costs", {})))
     yield from _facts("Model of the simulated hosts", _model(document["points"]))
@@ -42,14 +42,14 @@ def _facts(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[Facts]:
         yield Facts(title, found[:FACTS_MOST], max(0, len(found) - FACTS_MOST))
 
 
-def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+def flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
     """Names and values of nested objects, a name with those above it."""
     for name, value in values.items():
         words = f"{above}{name.replace('_', ' ')}"
         if isinstance(value, Mapping) and value.keys() == {"unavailable"}:
             yield words, f"not available: {value['unavailable']}"
         elif isinstance(value, Mapping):
-            yield from _flat(value, f"{words}: ")
+            yield from flat(value, f"{words}: ")
         else:
             yield words, _value(value)
 

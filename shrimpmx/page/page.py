@@ -17,22 +17,35 @@ from shrimpmx.page.claims import Claims
 from shrimpmx.page.downloads import Room
 from shrimpmx.page.part import Part, part_of
 from shrimpmx.page.stored import Stored
+from shrimpmx.page.versus import COLOURS, versus
 
 TEMPLATE = "page.html"
 # Neither HTML nor UTF-8 has these, or they turn the order of the letters behind them around.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def page_of(results: Sequence[Stored], claims: Sequence[Claims] = ()) -> bytes:
-    """The page of some results, at least one, and of the claims that they were made for."""
+def page_of(
+    results: Sequence[Stored], claims: Sequence[Claims] = (), *, compared: bool = False
+) -> bytes:
+    """The page of some results, at least one, and of the claims that they were made for;
+    `compared`: they are two, and stand beside each other first.
+    """
     room = Room()
     parts = [part_of(stored, number, room) for number, stored in enumerate(results, 1)]
-    return _rendered(title=_title(parts, claims), parts=parts, claims=claims)
+    return _rendered(
+        title=_title(parts, claims, compared),
+        parts=parts,
+        claims=claims,
+        versus=versus(*results) if compared else None,
+        colours=COLOURS,
+    )
 
 
-def _title(parts: Sequence[Part], claims: Sequence[Claims]) -> str:
+def _title(parts: Sequence[Part], claims: Sequence[Claims], compared: bool) -> str:
     if claims:
         return "What the papers say, and what came out"
+    if compared:
+        return "Two results beside each other"
     return parts[0].title if len(parts) == 1 else f"{len(parts)} results of shrimpmx"
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.errors import InputError
-from shrimpmx.results.result import RUN_FILE, load_result
+from shrimpmx.results.result import RUN_FILE, load_measured
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,4 @@ class Stored:
 
 def stored_in(path: Path) -> Stored:
     """The result in a directory. InputError if it is missing or damaged, or has no point."""
-    document = load_result(path)
-    if not document["points"]:
-        raise InputError(f"result {path} has no finished point yet")
-    return Stored(path, document, (path / RUN_FILE).read_bytes())
+    return Stored(path, load_measured(path), (path / RUN_FILE).read_bytes())

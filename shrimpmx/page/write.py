@@ -13,12 +13,14 @@ from shrimpmx.page.stored import stored_in
 PAGE_FILE = "report.html"
 
 
-def write_page(directories: Sequence[Path], claims: Sequence[Path], place: Path) -> None:
+def write_page(
+    directories: Sequence[Path], claims: Sequence[Path], place: Path, *, compared: bool = False
+) -> None:
     """Write the page of the results in some directories to `place`; `claims` are files of
-    reproductions that they belong to.
+    reproductions that they belong to, and `compared` as that of page_of.
 
     InputError if one is missing, damaged or empty, MachineError if the page cannot be written.
     """
     judged = [claims_in(path) for path in claims]
-    page = page_of([stored_in(directory) for directory in directories], judged)
+    page = page_of([stored_in(directory) for directory in directories], judged, compared=compared)
     write_whole(place, page, "give another file with --output")

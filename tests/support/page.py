@@ -74,6 +74,8 @@ class Page(HTMLParser):
             self._open.pop()
 
     def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th"):
+            self.tables[-1][-1][-1] = " ".join(self.tables[-1][-1][-1].split())
         if self._open and self._open[-1] == tag:
             self._open.pop()
         else:
@@ -84,4 +86,4 @@ class Page(HTMLParser):
             return
         self._words.append(data)
         if {"td", "th"} & set(self._open):
-            self.tables[-1][-1][-1] += data.strip()
+            self.tables[-1][-1][-1] += data

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from support.cli import assert_refused
 from support.page import Page
-from support.results import a_document, a_metric, a_point, write_result
+from support.results import ENVIRONMENT, a_document, a_metric, a_point, write_result
 
 from shrimpmx.cli import main
 from shrimpmx.page import downloads
@@ -28,6 +28,7 @@ EXPECTATIONS = [
     {"verdict": verdict, "text": f"text of {verdict}", "detail": "ratio 2", "scope": "all"}
     for verdict in ("as expected", "not as expected", "inconclusive", "not measurable here")
 ]
+WAITS = ("spin", "block")
 HOSTILE = """<script>alert("1")</script>&amp; ' " {{ 7*7 }} </style></pre>\x00\x1b[1m\u202e"""
 
 
@@ -123,19 +124,59 @@ def test_the_same_result_gives_the_same_page(tmp_path: Path) -> None:
     assert page_of(result).source == page_of(result).source
 
 
-def test_several_results_share_a_page(tmp_path: Path) -> None:
-    results = tmp_path / "some"
-    for name in "ab":
-        a_result(results / name, title=f"Title of {name}")
-    page = page_of(results)
-    assert "2 results" in page.text
-    assert page.text.count("Title of a") == page.text.count("Title of b") == 2
+def assert_sound(page: Page) -> None:
+    assert page.unbalanced == []
     assert page.headings.count(1) == 1
     ids = [each["id"] for tag in page.attributes.values() for each in tag if "id" in each]
     assert len(ids) == len(set(ids))
     assert {f"#{one}" for one in ids} >= {each for each in page.addresses if each[0] == "#"}
+
+
+def test_several_results_share_a_page(tmp_path: Path) -> None:
+    results = tmp_path / "some"
+    for name in "abc":
+        a_result(results / name, title=f"Title of {name}")
+    page = page_of(results)
+    assert "3 results" in page.text
+    assert page.text.count("Title of a") == page.text.count("Title of b") == 2
+    assert_sound(page)
     other = tmp_path / "new" / "x.html"
-    assert page_of(results / "a", results / "b", "--output", other).source == page.source
+    given = (results / "a", results / "b", results / "c" / "run.json")
+    assert page_of(*given, "--output", other).source == page.source
+    (results / "report.html").unlink()
+    assert main(["report", *map(str, given)]) == 0
+    assert (results / "report.html").exists()
+
+
+def compared(tmp_path: Path, *metrics: str) -> Page:
+    """The page of two results with other times, waits and machines; each has its metric."""
+    for name, metric, time, wait in zip("ab", metrics, (10.0, 20.0), WAITS, strict=True):
+        runs = {"repeats": [{"state": "near", "count": 1}] * 5}
+        figures = {**a_metric(time), **runs, "samples": [time * (1 + n / 1000) for n in range(5)]}
+        point = a_point({"size_bytes": 0, "wait": wait}, {metric: figures})
+        point["states"] = ["near"] * 5
+        environment = {**ENVIRONMENT, "cpu_model": f"CPU of {name}"}
+        write_result(tmp_path / name, a_document("x", [point], environment=environment))
+    return page_of(tmp_path / "a", tmp_path / "b", "--output", tmp_path / "page.html")
+
+
+def test_two_results_stand_beside_each_other(tmp_path: Path) -> None:
+    page = compared(tmp_path, "half_round_trip", "half_round_trip")
+    assert_sound(page)
+    sides = {row[0]: row[1:] for row in page.tables[0]}
+    assert sides["cpu model ≠"] == ["CPU of a", "CPU of b"]
+    assert sides["system"] == ["Linux 6", "Linux 6"]
+    assert sides["waiting ≠"] == ["spin", "block"]
+    assert page.tables[1][0] == ["A", "B", "B by A", "verdict"]
+    assert page.tables[1][1][2:] == ["2.00", "slower"]
+    assert "1 slower" in page.text
+
+
+def test_two_results_with_nothing_in_common_have_a_page(tmp_path: Path) -> None:
+    page = compared(tmp_path, "half_round_trip", "message_rate")
+    assert_sound(page)
+    assert "nothing is compared" in page.text
+    assert all(words in page.text for words in ("Half round trip, µs", "Message rate"))
 
 
 @pytest.mark.parametrize(

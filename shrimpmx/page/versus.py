@@ -1,0 +1,57 @@
+"""Two results of a page beside each other: what they are, and what changed between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shrimpmx.page.origin import flat
+from shrimpmx.page.stored import Stored
+from shrimpmx.report.cells import legend
+from shrimpmx.report.compared import ComparedTable, compared_tables, counted_lines, reasons_of
+from shrimpmx.results.comparison import FASTER, SLOWER, compare
+from shrimpmx.results.words import axis_title, value_words
+
+# Of the environment, what is shown even where both have the same.
+ALWAYS = ("cpu model", "system", "versions: shrimpmx", "code", "time")
+COLOURS = {FASTER: "good", SLOWER: "bad"}
+
+
+@dataclass(frozen=True)
+class Versus:
+    """`sides` are what the results are: a name, both values, and whether they differ. Without
+    anything in common there are no tables.
+    """
+
+    sides: tuple[tuple[str, str, str, bool], ...]
+    tables: tuple[ComparedTable, ...]
+    counted: tuple[str, ...]
+    legend: str
+    notes: tuple[str, ...]
+
+
+def versus(first: Stored, second: Stored) -> Versus:
+    """The second result beside the first."""
+    found = compare(first.document, second.document)
+    settings = [
+        (axis_title(name), value_words(name, one), value_words(name, other))
+        for name, one, other in found.settings
+    ]
+    sides = [(name, a, b, a != b) for name, a, b in (*_told(first, second), *settings)]
+    tables = tuple(compared_tables(found))
+    words = [cell for table in tables for row in table.rows for cell in row]
+    counted = tuple(counted_lines(found)) if tables else ()
+    return Versus(tuple(sides), tables, counted, legend(words), tuple(reasons_of(found)))
+
+
+def _told(first: Stored, second: Stored) -> Iterator[tuple[str, str, str]]:
+    """What each is, in both: its place and scenario, and the environments as far as they differ."""
+    yield "result", str(first.path), str(second.path)
+    for key in ("scenario", "engine", "command"):
+        one, other = (str(each.document.get(key, "—")) for each in (first, second))
+        yield key, one, other
+    one_flat, other_flat = (dict(flat(each.document["environment"])) for each in (first, second))
+    for name in dict.fromkeys((*one_flat, *other_flat)):
+        a, b = one_flat.get(name, "—"), other_flat.get(name, "—")
+        if a != b or name in ALWAYS:
+            yield name, a, b
