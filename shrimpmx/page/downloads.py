@@ -15,6 +15,8 @@ from shrimpmx.results.tidy import csv_of
 ROOM_BYTES = 2_000_000
 # From this size on a file is compressed: less would not be worth a second step (ours).
 GZIP_BYTES = 50_000
+# From this size on it has no room, however well it may be compressed: a tenth remains (ours).
+TRIED_BYTES = 10 * ROOM_BYTES
 # Samples of a CSV: more would take seconds, and most of the room (ours).
 CSV_SAMPLES = 100_000
 TABLE_FILE = "samples.csv"
@@ -56,6 +58,8 @@ class Room:
 
     def _take(self, name: str, what: str, content: bytes, kind: str, instead: str) -> Download:
         size = f"{len(content) / 1000:,.0f} kB"
+        if len(content) >= TRIED_BYTES:
+            return Download(name, what, size, instead=instead)
         if len(content) >= GZIP_BYTES:
             # No time: the same result gives the same page.
             content = gzip.compress(content, mtime=0)

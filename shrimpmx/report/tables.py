@@ -10,8 +10,8 @@ from typing import Any
 from shrimpmx.report.axis_layout import AxisLayout, axis_layout
 from shrimpmx.report.cells import cell_words, is_unusual, tail_title, tail_words, usual_state
 from shrimpmx.report.limited import is_limited
-from shrimpmx.results.expectation import matching
 from shrimpmx.results.metrics import METRICS, shown_figures
+from shrimpmx.results.point_index import PointIndex
 from shrimpmx.results.words import (
     axis_title,
     heading_words,
@@ -52,12 +52,12 @@ def metric_tables(document: Document, metric: str, between: str = " ") -> Iterat
     the other axes; none if the metric is available nowhere. `between` stands between the two parts
     of a cell.
     """
-    points = document["points"]
+    index = PointIndex(document["points"])
     usual = usual_state(document)
     layout = axis_layout(document)
     for values in itertools.product(*(layout.axes[axis] for axis in layout.others)):
         place = dict(zip(layout.others, values, strict=True))
-        chosen = matching(points, place)
+        chosen = index.find(place)
         found = [point["metrics"].get(metric, {}) for point in chosen]
         for figure, least, what in (
             ("median", "samples", ""),
@@ -89,12 +89,13 @@ def _rows(
 ) -> Iterator[tuple[str, tuple[Cell, ...]]]:
     """Heading and cells of each row that the sweep has a point of."""
     axes, rows, columns = layout.axes, layout.rows, layout.columns
+    index = PointIndex(points)
     for row in axes[rows] if rows else [None]:
         cells = []
         for value in axes[columns] if columns else [None]:
             where = {rows: row} if rows else {}
             where |= {columns: value} if columns else {}
-            found = matching(points, {str(k): v for k, v in where.items()})
+            found = index.find({str(k): v for k, v in where.items()})
             cells.append(found[0] if found else None)
         if any(point and point["metrics"].get(metric) for point in cells):
             heading = value_words(rows, row) if rows else ""

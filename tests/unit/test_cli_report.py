@@ -97,6 +97,8 @@ def test_large_data_is_compressed_and_too_large_data_is_left_out(
     monkeypatch.setattr(downloads.Room.__init__, "__defaults__", (10**6,))
     monkeypatch.setattr(downloads, "CSV_SAMPLES", 5)
     assert list(page_of(result).files) == ["run.json.gz"]
+    monkeypatch.setattr(downloads, "TRIED_BYTES", 1000)
+    assert page_of(result).files == {}
 
 
 def test_hostile_words_stay_words(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from shrimpmx.errors import InputError
 from shrimpmx.report.axis_layout import axis_layout
 from shrimpmx.report.cells import is_unusual, usual_state
 from shrimpmx.report.plot.chart import Value
-from shrimpmx.results.expectation import common_state, matching
+from shrimpmx.results.expectation import common_state
 from shrimpmx.results.expectation_kinds import Place
 from shrimpmx.results.metrics import METRICS, shown_figures
+from shrimpmx.results.point_index import PointIndex
 from shrimpmx.results.runs import runs_of
 from shrimpmx.results.statistics import (
     Samples,
@@ -74,6 +75,8 @@ class Result:
         self.axes, self.others = layout.axes, layout.others
         self.rows, self.columns = layout.rows, layout.columns
         self.notes: dict[str, None] = {}
+        self._index = PointIndex(self.points)
+        self._usual = usual_state(document)
 
     @property
     def metrics(self) -> list[str]:
@@ -90,7 +93,7 @@ class Result:
 
     def find(self, place: Place) -> PointData | None:
         """The point at `place`, or None if it was not run."""
-        found = matching(self.points, dict(place))
+        found = self._index.find(place)
         return found[0] if found else None
 
     def places(self, axes: Sequence[str]) -> list[dict[str, Any]]:
@@ -121,7 +124,7 @@ class Result:
                 f"the result of {self.scenario} is damaged: {metric} of a point has no median"
             )
         low, high = figures["ci95"]
-        starred = is_unusual(found, usual_state(self.document))
+        starred = is_unusual(found, self._usual)
         return Value(figures["median"], low, high, starred=starred)
 
     def ratio(self, over: PointData | None, under: PointData | None, metric: str) -> Value | str:
