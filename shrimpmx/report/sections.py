@@ -128,9 +128,9 @@ def timeline(document: Document) -> str:
     place = ", ".join(_values(first["params"], axes))
     lines = [f"{place}; {first['heading']}", first["text"]]
     for one in found:
-        if "json" in one:
+        if "perfetto" in one:
             place = ", ".join(_values(one["params"], axes))
-            lines.append(f"{place}: {one['full']}, and for ui.perfetto.dev {one['json']}")
+            lines.append(f"{place}: {one['full']}, and for ui.perfetto.dev {one['perfetto']}")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""The timeline of one message, from the binary trace of all agents: as text, and for Perfetto.
+"""The timeline of one message, from the binary trace of all agents, as text.
 
 A trace holds what each agent did. Here what belongs together is put together: a packet as its
 source's NIC sent it, as it arrived and as it was in host memory; a poll from its begin to its
@@ -7,30 +7,29 @@ end. Times are us since the message was handed to the library.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from shrimpmx.cluster.engine.trace_text import MARK, SHORT_NAMES, cause, words
 from shrimpmx.errors import InputError
 from shrimpmx.native.trace import TraceRecord
-from shrimpmx.results.json_file import write_json
 from shrimpmx.wire.names import PACKET_NAMES
 from shrimpmx.wire.tables import PULL_REPLY_OVERHEAD_BYTES, WireGeometry, wire_geometry
 
 # Lines of packets in a row, of one kind and way, from which on the middle is folded.
 FOLD_FROM = 4
-# A packet's slice in the Chrome trace: long enough to be seen, shorter than a frame of 1500 bytes
-# takes at 10 Gb/s.
-SLICE_NS = 400
 # What a NIC says of a packet on its way, and the order of it.
 SENT, ARRIVED, IN_MEMORY = "tx_frame", "rx_frame", "dma_complete"
 # Records that say nothing beside the lines about packets, or that only the file holds.
 SILENT = frozenset(
     {SENT, ARRIVED, IN_MEMORY, "event", "irq_wished", "poll_begin", "wait_begin", "wait_end"}
 )
+
+_NODE = re.compile(r"node(\d+)\.")
+_CORE = re.compile(r"\.irq(\d+)$")
 
 
 @dataclass(frozen=True)
@@ -90,14 +89,29 @@ class Line:
     group: tuple[Any, ...] = ()
 
 
+@dataclass(frozen=True)
+class Seat:
+    """Where a rank is: its node, the core that it runs on, and its endpoint there."""
+
+    node: int
+    core: int
+    endpoint: int
+
+
 @dataclass
 class Timeline:
-    """The records of one message, by time; `agents` and `processes` are names by number."""
+    """Records by time, of one message or of a run; `agents` and `processes` are names by number.
+
+    `seats` are those of ranks, by name. `overwritten`: how many records of an agent, by its number,
+    newer ones have overwritten.
+    """
 
     records: Sequence[TraceRecord]
     agents: Sequence[str]
     geometry: WireGeometry = field(default_factory=wire_geometry)
     processes: Sequence[str] = ()
+    seats: Mapping[str, Seat] = field(default_factory=dict)
+    overwritten: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def start_ns(self) -> int:
@@ -106,8 +120,25 @@ class Timeline:
 
     def agent_name(self, record: TraceRecord) -> str:
         """The name of the agent that recorded it."""
-        known = record.agent < len(self.agents)
-        return self.agents[record.agent] if known else f"agent{record.agent}"
+        return self.name_of(record.agent)
+
+    def name_of(self, agent: int) -> str:
+        """The name of an agent by its number."""
+        return self.agents[agent] if agent < len(self.agents) else f"agent{agent}"
+
+    def node_of(self, agent: int) -> int:
+        """The node of an agent; 0 if neither its name nor a seat tells it."""
+        name = self.name_of(agent)
+        seat = self.seats.get(name)
+        found = _NODE.match(name)
+        return seat.node if seat else int(found[1]) if found else 0
+
+    def core_of(self, agent: int) -> int | None:
+        """The emulated core of a handler or a rank."""
+        name = self.name_of(agent)
+        seat = self.seats.get(name)
+        found = _CORE.search(name)
+        return seat.core if seat else int(found[1]) if found else None
 
     def flights(self) -> list[Flight]:
         """Every packet that was sent, with its arrival. Equal packets stay in their order."""
@@ -170,120 +201,6 @@ class Timeline:
             told = [*told[:most], f"{'':>9}  {'...':<11}  {left} more lines"]
         return "\n".join(told)
 
-    # -- Perfetto --------------------------------------------------------
-
-    def chrome(self) -> dict[str, Any]:
-        """The timeline as a Chrome trace: a process per host, a thread per agent; slices for
-        packets, polls and waits, instants for the rest, arrows from a packet's sending to its
-        arrival. Opens in ui.perfetto.dev.
-        """
-        events = [*self._flight_events(), *self._agent_events()]
-        events.sort(key=lambda event: (event["pid"], event["tid"], event["ts"], -_dur(event)))
-        return {"displayTimeUnit": "ns", "traceEvents": [*self._names(), *events]}
-
-    def _place(self, agent: str) -> dict[str, int]:
-        """The process and the thread of an agent: node1.irq0, node0.nic, rank1."""
-        node, _, rest = agent.partition(".")
-        if not rest:
-            number = _number(node)
-            return {"pid": number, "tid": 200 + number}
-        tid = {"nic": 3, "generator": 3, "dma": 90}.get(rest, 10 + _number(rest))
-        return {"pid": _number(node), "tid": tid}
-
-    def _names(self) -> Iterable[dict[str, Any]]:
-        seen: set[int] = set()
-        for number in sorted({record.agent for record in self.records}):
-            name = self.agents[number] if number < len(self.agents) else f"agent{number}"
-            place = self._place(name)
-            if place["pid"] not in seen:
-                seen.add(place["pid"])
-                yield _named("process_name", {**place, "tid": 0}, f"node{place['pid']}")
-                yield _named("thread_name", {**place, "tid": 1}, "packets sent")
-                yield _named("thread_name", {**place, "tid": 2}, "packets in memory")
-            yield _named("thread_name", place, name)
-
-    def _ts(self, time_ns: int) -> float:
-        return round((time_ns - self.start_ns) / 1000, 3)
-
-    def _flight_events(self) -> Iterable[dict[str, Any]]:
-        """Two slices per packet, at both NICs, and the arrow between them.
-
-        Slices of a thread follow each other: of packets that a NIC took at one moment, the
-        later ones are drawn later, and say when they were taken.
-        """
-        flights = self.flights()
-        ends = [(f.sent_ns, number, "s") for number, f in enumerate(flights)]
-        ends += [(f.in_memory_ns, n, "f") for n, f in enumerate(flights) if f.in_memory_ns]
-        free_ns: dict[tuple[int, str], int] = {}
-        for time_ns, number, phase in sorted(ends):
-            flight = flights[number]
-            node = flight.source if phase == "s" else flight.destination
-            drawn_ns = max(time_ns, free_ns.get((node, phase), time_ns))
-            free_ns[node, phase] = drawn_ns + SLICE_NS
-            place = {"pid": node, "tid": 1 if phase == "s" else 2, "ts": self._ts(drawn_ns)}
-            yield {
-                **place,
-                "ph": "X",
-                "cat": "packet",
-                "name": flight.words(self.geometry),
-                "dur": SLICE_NS / 1000,
-                "args": {
-                    "at_us": self._ts(time_ns),
-                    "bytes": flight.size_bytes,
-                    "marked": bool(flight.word & MARK),
-                },
-            }
-            if flight.in_memory_ns:
-                yield {
-                    **place,
-                    "ph": phase,
-                    "id": number,
-                    "cat": "packet",
-                    "name": "packet",
-                    "bp": "e",
-                }
-
-    def _agent_events(self) -> Iterable[dict[str, Any]]:
-        """A slice for each poll and wait, and an instant for every other record."""
-        begun: dict[tuple[int, str], TraceRecord] = {}
-        for record in self.records:
-            place = {**self._place(self.agent_name(record)), "cat": "agent"}
-            stem, _, end = record.kind.partition("_")
-            if end == "begin":
-                begun[record.agent, stem] = record
-            elif end == "end" and (record.agent, stem) in begun:
-                start = begun.pop((record.agent, stem)).time_ns
-                yield {
-                    **place,
-                    "ph": "X",
-                    "name": stem,
-                    "ts": self._ts(start),
-                    "dur": (record.time_ns - start) / 1000,
-                    "args": {"what": words(record)},
-                }
-            elif record.kind not in (SENT, ARRIVED, IN_MEMORY):
-                yield {
-                    **place,
-                    "ph": "i",
-                    "s": "t",
-                    "name": self._words(record),
-                    "ts": self._ts(record.time_ns),
-                    "args": {"kind": record.kind, "a": str(record.a), "b": str(record.b)},
-                }
-
-
-def _number(name: str) -> int:
-    digits = "".join(letter for letter in name if letter.isdigit())
-    return int(digits) if digits else 0
-
-
-def _dur(event: dict[str, Any]) -> float:
-    return float(event.get("dur", 0.0))
-
-
-def _named(what: str, place: dict[str, int], name: str) -> dict[str, Any]:
-    return {**place, "ph": "M", "name": what, "args": {"name": name}}
-
 
 def heading(dilation: float) -> str:
     """What the columns of a timeline are, and whose times; `dilation` is that of the run."""
@@ -315,6 +232,7 @@ def message_timeline(
     geometry: WireGeometry | None = None,
     sender: str = "rank0",
     processes: Sequence[str] = (),
+    seats: Mapping[str, Seat] | None = None,
 ) -> Timeline:
     """The timeline of the last message that `sender` sent, to the end of the trace.
 
@@ -328,9 +246,4 @@ def message_timeline(
     if not starts:
         raise InputError(f"the trace holds no message that {sender} sent; trace fewer messages")
     of_message = [record for record in ordered if record.time_ns >= starts[-1]]
-    return Timeline(of_message, agents, geometry or wire_geometry(), processes)
-
-
-def write_chrome(timeline: Timeline, path: Path) -> None:
-    """Write the timeline where ui.perfetto.dev can open it. MachineError as write_json's."""
-    write_json(path, timeline.chrome())
+    return Timeline(of_message, agents, geometry or wire_geometry(), processes, seats or {})

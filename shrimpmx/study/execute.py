@@ -9,9 +9,10 @@ from typing import Any
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import AgentError
 from shrimpmx.native.files import write_whole
-from shrimpmx.report.timeline import Timeline, message_timeline, write_chrome
+from shrimpmx.report.timeline import Seat, Timeline, message_timeline
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.study.clusters import Clusters, never_joined
 from shrimpmx.study.outcome import outcome_of
@@ -21,8 +22,6 @@ from shrimpmx.study.ranks import needs_t_block, t_block_ns
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 from shrimpmx.wire.tables import WireGeometry, wire_geometry
 
-# Of a trace, the last records that a Chrome trace holds: more than 20 MB open slowly (ours).
-CHROME_RECORDS = 100_000
 # Messages of a run whose last one is shown: the first one connects, and finds cold caches.
 TIMELINE_MESSAGES = 4
 
@@ -51,7 +50,7 @@ class ClusterExecutor(Clusters):
         if result.absent:
             raise AgentError(never_joined(spec), result.absent[0])
         if self._traces is not None:
-            self._keep_trace(point, seed, result)
+            self._keep_trace(point, seed, spec, result)
         return outcome_of(spec, result, self._t_block_ns(point))
 
     def _t_block_ns(self, point: Point) -> float | None:
@@ -60,13 +59,24 @@ class ClusterExecutor(Clusters):
             return None
         return t_block_ns(self.emulated(point), self._costs)
 
-    def _keep_trace(self, point: Point, seed: int, result: ClusterResult) -> None:
+    def _keep_trace(
+        self, point: Point, seed: int, spec: ClusterSpec, result: ClusterResult
+    ) -> None:
+        # protobuf loads slowly.
+        from shrimpmx.report.perfetto import SUFFIX, write_perfetto
+
         assert self._traces is not None
         path = self._traces / f"point{point.index:04d}-seed{seed}.txt"
         write_whole(path, result.trace)
-        last = result.records[-CHROME_RECORDS:]
-        whole = Timeline(last, result.agents, _geometry(point), result.processes)
-        write_chrome(whole, path.with_suffix(".json"))
+        whole = Timeline(
+            result.records,
+            result.agents,
+            _geometry(point),
+            result.processes,
+            _seats(spec),
+            result.overwritten,
+        )
+        write_perfetto(whole, path.with_suffix(SUFFIX))
 
     def timeline(self, point: Point, seed: int) -> Timeline:
         """The timeline of one message of a point, in a run of its own: tracing takes time."""
@@ -74,10 +84,23 @@ class ClusterExecutor(Clusters):
         work = point.parameters.workload.model_copy(update=few)
         parameters = point.parameters.model_copy(update={"workload": work})
         short = dataclasses.replace(point, parameters=parameters)
-        result = self._engine.run(self.spec_of(short, seed, traced=True))
-        geometry, processes = _geometry(point), result.processes
-        return message_timeline(result.records, result.agents, geometry, processes=processes)
+        spec = self.spec_of(short, seed, traced=True)
+        result = self._engine.run(spec)
+        return message_timeline(
+            result.records,
+            result.agents,
+            _geometry(point),
+            processes=result.processes,
+            seats=_seats(spec),
+        )
 
 
 def _geometry(point: Point) -> WireGeometry:
     return wire_geometry(point.parameters.nic.mtu, point.parameters.nic.wire_format)
+
+
+def _seats(spec: ClusterSpec) -> dict[str, Seat]:
+    return {
+        f"rank{number}": Seat(rank.node, spec.home_core(number), spec.endpoints[number])
+        for number, rank in enumerate(spec.ranks)
+    }

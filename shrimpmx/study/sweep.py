@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from shrimpmx.bench.probe import probe
 from shrimpmx.errors import InputError, RunCutError
 from shrimpmx.native.files import write_whole
-from shrimpmx.report.timeline import Timeline, heading, write_chrome
+from shrimpmx.report.timeline import Timeline, heading
 from shrimpmx.results.environment import environment, other_runs, stolen_ns
 from shrimpmx.results.expectation import evaluate
 from shrimpmx.results.machines import fewest_cpus, machines_of, place_among
@@ -328,11 +328,15 @@ class Sweep:
             text = timeline.text(most=TIMELINE_LINES)
             kept = {"params": point.shown, "heading": head, "text": text}
             if self.output is not None:
+                # protobuf loads slowly.
+                from shrimpmx.report.perfetto import SUFFIX, write_perfetto
+
                 stem = self.output / TIMELINES / f"point{point.index:04d}"
-                write_chrome(timeline, stem.with_suffix(".json"))
+                opened = stem.with_suffix(SUFFIX)
+                write_perfetto(timeline, opened)
                 full = f"{head}\n{timeline.text(full=True)}\n"
                 write_whole(stem.with_suffix(".txt"), full)
-                kept |= {"json": f"{stem}.json", "full": f"{stem}.txt"}
+                kept |= {"perfetto": str(opened), "full": f"{stem}.txt"}
             self._timelines.append(kept)
 
     def _check_program(self, point: Point) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.cli import assert_refused
+from support.perfetto import check_interrupts
 
 from shrimpmx.cli import main
 from shrimpmx.papers.charts import charts_of
@@ -90,6 +91,14 @@ def test_a_trace_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
     text = next(each for name, each in sorted(texts[0].items()) if name.endswith(".txt")).decode()
     assert all(words in text for words in ("isend", "interrupt taken", "received"))
+
+
+@pytest.mark.parametrize("scenario", ["smoke/pingpong", "smoke/waiting"])
+def test_every_interrupt_is_in_the_trace(
+    scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["run", scenario, *ENGINE, *SHORT[1:], "--set=iterations=5"]
+    check_interrupts(words, tmp_path / "r", monkeypatch)
 
 
 def test_a_timeline_shows_what_makes_a_packet_go_before_it(tmp_path: Path) -> None:

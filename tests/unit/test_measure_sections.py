@@ -74,7 +74,7 @@ def test_the_first_timeline_is_printed_and_all_are_named() -> None:
             "params": {"coalescing": name},
             "heading": f"{name} heads",
             "text": f"text of {name}",
-            "json": "j",
+            "perfetto": "p",
             "full": "t",
         }
         for name in ("open-mx", "timeout")
@@ -82,7 +82,7 @@ def test_the_first_timeline_is_printed_and_all_are_named() -> None:
     text = SECTIONS["timeline"].text({**DOCUMENT, "timelines": timelines})
     assert "open-mx; open-mx heads\ntext of open-mx\n" in text
     assert "text of timeout" not in text
-    assert "timeout: t, and for ui.perfetto.dev j" in text
+    assert "timeout: t, and for ui.perfetto.dev p" in text
     assert SECTIONS["timeline"].text(DOCUMENT) == "no message was traced"
 
 

@@ -1,17 +1,13 @@
-"""The timeline of one message from records made by hand: as text, and as a Chrome trace."""
+"""The timeline of one message from records made by hand, as text."""
 
 from __future__ import annotations
-
-import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from shrimpmx.errors import InputError
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.nic.coalescing import CAUSE_NAMES
-from shrimpmx.report.timeline import Timeline, message_timeline, write_chrome
+from shrimpmx.report.timeline import Timeline, message_timeline
 from shrimpmx.wire.tables import wire_geometry
 
 AGENTS = ["rank0", "node0.nic", "node0.irq0", "node1.nic", "node1.irq0", "rank1"]
@@ -136,61 +132,6 @@ def test_a_trace_without_a_message_is_refused() -> None:
 def test_frames_are_numbered_by_the_geometry() -> None:
     shown = message_timeline(large_message(), AGENTS, wire_geometry(9000, "compatible"))
     assert "pull request, block 4 (from frame 32 on)" in shown.text(full=True)
-
-
-def chrome() -> list[dict[str, Any]]:
-    events: list[dict[str, Any]] = json.loads(json.dumps(timeline().chrome()))["traceEvents"]
-    return events
-
-
-def test_the_chrome_trace_has_a_process_per_host_and_a_thread_per_agent() -> None:
-    names = {(event["name"], event["args"]["name"]) for event in chrome() if event["ph"] == "M"}
-    assert {("process_name", "node0"), ("process_name", "node1")} <= names
-    assert {("thread_name", agent) for agent in AGENTS if agent != "node0.irq0"} <= names
-
-
-def test_every_arrow_has_two_ends_inside_slices() -> None:
-    events = chrome()
-    ends: dict[str, dict[int, dict[str, Any]]] = {"s": {}, "f": {}}
-    for event in events:
-        if event["ph"] in ends:
-            assert event["id"] not in ends[event["ph"]]
-            ends[event["ph"]][event["id"]] = event
-    assert len(ends["s"]) == 1 + 2 + REPLIES + 1
-    assert set(ends["s"]) == set(ends["f"])
-    slices = {(e["pid"], e["tid"], e["ts"]) for e in events if e["ph"] == "X"}
-    for number, start in ends["s"].items():
-        end = ends["f"][number]
-        assert start["pid"] != end["pid"]
-        assert start["ts"] <= end["ts"]
-        for one in (start, end):
-            assert (one["pid"], one["tid"], one["ts"]) in slices
-
-
-def test_slices_of_a_thread_follow_each_other() -> None:
-    threads: dict[tuple[int, int], float] = {}
-    for event in chrome():
-        if event["ph"] == "X":
-            thread = event["pid"], event["tid"]
-            assert event["ts"] >= threads.get(thread, 0.0)
-            threads[thread] = round(event["ts"] + event["dur"], 3)
-    assert len(threads) == 6  # packets sent and in memory, and polls, of each host
-
-
-def test_times_of_a_thread_never_go_back() -> None:
-    last: dict[tuple[int, int], float] = {}
-    for event in chrome():
-        if event["ph"] != "M":
-            thread = event["pid"], event["tid"]
-            assert event["ts"] >= last.get(thread, 0.0)
-            last[thread] = event["ts"]
-
-
-def test_a_file_for_perfetto_is_json(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "trace.json"
-    write_chrome(timeline(), path)
-    document = json.loads(path.read_text())
-    assert document["traceEvents"]
 
 
 def test_an_agent_that_nobody_named_has_a_number() -> None:

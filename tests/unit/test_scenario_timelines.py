@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 from rich.console import Console
+from support.perfetto import instants, trace_of
 
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.report import print_report
@@ -84,10 +85,10 @@ def test_a_workload_that_does_not_count_by_message_says_so() -> None:
 def test_the_points_asked_for_are_traced_in_their_order(tmp_path: Path) -> None:
     document, tracer = run(tmp_path / "r")
     assert tracer.points == [3, 0, 1]
-    found = [Path(timeline["json"]).name for timeline in document["timelines"]]
-    assert found == ["point0003.json", "point0000.json", "point0001.json"]
+    found = [Path(timeline["perfetto"]).name for timeline in document["timelines"]]
+    assert found == ["point0003.pftrace", "point0000.pftrace", "point0001.pftrace"]
     for timeline in document["timelines"]:
-        assert json.loads(Path(timeline["json"]).read_text())["traceEvents"]
+        assert instants(trace_of(Path(timeline["perfetto"])), "isend")
         assert "isend: message 9" in Path(timeline["full"]).read_text()
     assert json.loads((tmp_path / "r" / "run.json").read_text())["timelines"]
 

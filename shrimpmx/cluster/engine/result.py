@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,8 +36,9 @@ class ClusterResult:
     cores while it ran. `lost[rank]`: why a rank did not end its work, in a run that survives that.
     `pauses`: how often all of the run stood still, for `paused_s` in all, which its times hold.
     `absent`: ranks of an MPI program that ended without MPI_Init. `records`: the binary trace,
-    whose `agents` are named by their numbers; `trace` is it in words. `host_model`: what a
-    simulated host takes for what, by parameter.
+    whose `agents` are named by their numbers; `trace` is it in words, `overwritten` how many of an
+    agent, by its number, newer ones have replaced. `host_model`: what a simulated host takes for
+    what, by parameter.
     """
 
     placement: Placement
@@ -62,6 +64,7 @@ class ClusterResult:
     trace: str = ""
     records: list[TraceRecord] = field(default_factory=list)
     agents: list[str] = field(default_factory=list)
+    overwritten: dict[int, int] = field(default_factory=dict)
     host_model: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -98,6 +101,9 @@ class ClusterResult:
                 self.steered.append(node.index)
         if memory.trace is not None:
             self.records = memory.trace.records()
+            kept = Counter(record.agent for record in self.records)
+            for agent in range(len(self.agents)):
+                self.overwritten[agent] = memory.trace.written(agent) - kept[agent]
             self.trace = trace_text(memory.trace, self.agents, processes=self.processes)
 
     def _read_sections(self, control: Control) -> None:
