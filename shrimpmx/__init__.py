@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from shrimpmx.cluster.rank.session import RankSession
     from shrimpmx.notebook import Result
+    from shrimpmx.study.scenario import Scenario
 
 
 def join() -> RankSession:
@@ -29,3 +30,20 @@ def load(path: str | os.PathLike[str]) -> Result:
     from shrimpmx import notebook
 
     return notebook.load(path)
+
+
+def run(
+    scenario: Scenario | str | os.PathLike[str],
+    *,
+    engine: Literal["forked", "simulated"] = "forked",
+    seed: int = 1,
+    output: str | os.PathLike[str] | None = None,
+    **settings: Any,
+) -> Result:
+    """Run a scenario, keep its result below ./results or in `output`, and return it.
+
+    `shrimpmx.run("smoke/pingpong", size_bytes=[0, 128], repeats=5)`; see shrimpmx.notebook.run.
+    """
+    from shrimpmx import notebook
+
+    return notebook.run(scenario, engine=engine, seed=seed, output=output, **settings)

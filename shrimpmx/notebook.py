@@ -1,20 +1,33 @@
-"""A result in a notebook or a script: its report, a data frame, figures."""
+"""Runs and results in a notebook or a script: a result has its report, a data frame, figures."""
 
 from __future__ import annotations
 
 import io
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 
+from shrimpmx.cluster.engine.logs import run_log
+from shrimpmx.commands.engines import ENGINES, check_real_hosts, chosen_engine
+from shrimpmx.commands.sweeping import (
+    bar_for,
+    check_possible,
+    checked_points,
+    costs_for,
+    default_output,
+    executor_for,
+    sweep_of,
+)
 from shrimpmx.errors import InputError, MachineError
 from shrimpmx.papers.charts import charts_of
 from shrimpmx.report.plot.draw import figure_of
 from shrimpmx.report.report import print_report
-from shrimpmx.results.result import load_result
+from shrimpmx.results.result import ResultDirectory, load_result
 from shrimpmx.results.tidy import columns_of, rows_of
+from shrimpmx.study.loading import find_scenario, load_scenario
+from shrimpmx.study.scenario import Scenario
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,3 +79,56 @@ class Result:
 def load(path: str | os.PathLike[str]) -> Result:
     """The result in a directory, or of a run.json. InputError if it is missing or damaged."""
     return Result(Path(path))
+
+
+def run(
+    scenario: Scenario | str | os.PathLike[str],
+    *,
+    engine: Literal["forked", "simulated"] = "forked",
+    seed: int = 1,
+    output: str | os.PathLike[str] | None = None,
+    **settings: Any,
+) -> Result:
+    """What `shrimpmx run` does, without printing: the result of a scenario, which is kept too.
+
+    `scenario` is one, a file, or a name such as "smoke/pingpong". `settings` are those of --set:
+    a list gives an axis its values. `output` is a new or an empty directory, by default one below
+    ./results. Raises InputError, MachineError and AgentError.
+    """
+    if engine not in ENGINES:
+        raise InputError(f"engine is one of {', '.join(ENGINES)}, not {engine!r}")
+    if seed < 0:
+        raise InputError(f"seed must be at least 0, not {seed}")
+    name = scenario.name if isinstance(scenario, Scenario) else os.fspath(scenario)
+    declared = scenario if isinstance(scenario, Scenario) else load_scenario(find_scenario(name))
+    changes = [f"{key}={_setting(value)}" for key, value in settings.items()]
+    changed = declared.changed(changes)
+    points, hosts = checked_points(changed), chosen_engine(engine)
+    if hosts.is_real:
+        check_real_hosts(points)
+    place = Path(output) if output is not None else default_output(changed.name)
+    ResultDirectory(place).prepare(resume=False)
+    costs = costs_for(points, None, hosts)
+    executor = executor_for(changed, None, costs, hosts)
+    bar = bar_for(changed.name, changed)
+    sweep = sweep_of(
+        changed,
+        executor,
+        place,
+        bar,
+        costs,
+        hosts,
+        settings=changes,
+        seed=seed,
+        command=["run", name],
+    )
+    with run_log(place):
+        check_possible(sweep.run())
+    return Result(place)
+
+
+def _setting(value: Any) -> str:
+    """A value as the command line has it."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(_setting, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

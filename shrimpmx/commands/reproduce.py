@@ -264,7 +264,16 @@ class Reproduction:
         executor = executor_for(scenario, None, self._costs, engine)
         options, command = self._options, ["reproduce", *self._asked]
         sweep = sweep_of(
-            scenario, executor, options, directory, None, self._costs, engine, command=command
+            scenario,
+            executor,
+            directory,
+            None,
+            self._costs,
+            engine,
+            settings=options.settings,
+            seed=options.seed,
+            command=command,
+            resume=options.resume,
         )
         path = find_scenario(name)
         sweep.beside = runs_beside(options, self._cluster, engine, scenario, path)

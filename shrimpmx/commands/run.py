@@ -112,13 +112,15 @@ def _run(
     sweep = sweep_of(
         scenario,
         executor,
-        options,
         output,
         bar,
         costs,
         engine,
-        elsewhere=elsewhere,
+        settings=options.settings,
+        seed=options.seed,
         command=["run", name],
+        resume=options.resume,
+        elsewhere=elsewhere,
     )
     sweep.beside = beside
     if options.placement:

@@ -204,20 +204,21 @@ def check_possible(document: Mapping[str, Any]) -> None:
 def sweep_of(
     scenario: Scenario,
     executor: ClusterExecutor,
-    options: argparse.Namespace,
     output: Path,
     progress: Progress | None,
-    costs: Costs | None = None,
-    engine: Engine | None = None,
+    costs: Costs | None,
+    engine: Engine,
     *,
+    settings: Sequence[str],
+    seed: int,
     command: Sequence[str],
+    resume: bool = False,
     elsewhere: bool = False,
 ) -> Sweep:
-    """The sweep of a scenario, ready to run into `output`, by the executor with these; `command`
-    has the first words of the one that makes it, and `elsewhere`: other machines make its real
-    runs.
+    """The sweep of a scenario, ready to run into `output`, by the executor with these; `settings`
+    have changed the scenario, `command` has the first words of the one that makes it, and
+    `elsewhere`: other machines make its real runs.
     """
-    engine = engine or chosen_engine()
     own: dict[str, Any] = {
         "tracer": executor.timeline,
         "dilation_of": lambda point: executor.emulated(point).dilation,
@@ -229,12 +230,15 @@ def sweep_of(
     return Sweep(
         scenario,
         executor,
-        seed=options.seed,
+        seed=seed,
         output=output,
-        resume=options.resume,
-        changes=options.settings,
+        resume=resume,
+        changes=settings,
         progress=progress,
-        made_with={"command": _repeating(command, options, engine), **costs_to_keep(costs)},
+        made_with={
+            "command": _repeating(command, settings, seed, engine),
+            **costs_to_keep(costs),
+        },
         engine=engine.describe(),
         cpus=engine.cpus(),
         **own,
@@ -265,26 +269,24 @@ def resume_command(
     more: Sequence[str] = (),
 ) -> str:
     """The command line that goes on with an interrupted result, to be pasted into a shell."""
-    words = [*_program(), *_repeated(command, options, settings)]
+    words = [*_program(), *_repeated(command, settings, options.seed)]
     words += ["--output", str(output), "--resume"]
     words += ["--json", str(options.json)] if options.json else []
     return shlex.join([*words, *more])
 
 
-def _repeating(command: Sequence[str], options: argparse.Namespace, engine: Engine) -> str:
+def _repeating(command: Sequence[str], settings: Iterable[str], seed: int, engine: Engine) -> str:
     """The command line that makes a result once more, on whatever makes its runs."""
-    words = _repeated(command, options, options.settings)
+    words = _repeated(command, settings, seed)
     return shlex.join(["shrimpmx", *words, *([] if engine.is_real else ["--engine", engine.name])])
 
 
-def _repeated(
-    command: Sequence[str], options: argparse.Namespace, settings: Iterable[str]
-) -> list[str]:
+def _repeated(command: Sequence[str], settings: Iterable[str], seed: int) -> list[str]:
     """A command with settings and seed, which decide what comes out."""
     words = [*command]
     for setting in settings:
         words += ["--set", setting]
-    return [*words, "--seed", str(options.seed)]
+    return [*words, "--seed", str(seed)]
 
 
 def _program() -> list[str]:

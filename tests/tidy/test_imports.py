@@ -21,7 +21,7 @@ ORDER = (
     *("cluster.nics", "cluster.rank", "mpi", "cluster.rules", "cluster.launch", "cluster.spec"),
     "cluster.place",
     *("cluster.engine", "cluster.live", "simulation"),
-    *("results", "bench", "report", "study", "papers", "page", "notebook", "commands"),
+    *("results", "bench", "report", "study", "papers", "page", "commands", "notebook"),
     *("cli", "__main__"),
     # The package itself: the names that a user's program imports.
     "",

@@ -1,0 +1,82 @@
+"""`shrimpmx.run` and `shrimpmx.load`: in a kernel of Jupyter, and in a script."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from support.tree import ROOT
+
+import shrimpmx
+from shrimpmx.errors import InputError
+from shrimpmx.study.loading import find_scenario, load_scenario
+
+SHORT = {"iterations": 3, "warmup": 1, "size_bytes": 0, "coalescing": "stream"}
+CELLS = (
+    f"import shrimpmx; result = shrimpmx.run('smoke/pingpong', repeats=2, **{SHORT})",
+    "result",
+    "result.to_pandas().groupby('metric')['run'].nunique()['half_round_trip']",
+    "%matplotlib inline\nresult.figure()",
+    f"shrimpmx.run('smoke/pingpong', engine='simulated', repeats=1, **{SHORT}).document['engine']",
+)
+
+
+@pytest.mark.timeout(180)
+def test_a_kernel_runs_a_scenario_and_shows_its_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.chdir(tmp_path)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
+    nbformat.write(notebook, "cells.ipynb")
+    # In a process of its own: the client leaves an event loop open.
+    client = [sys.executable, "-c", "from nbclient.cli import main; main()"]
+    subprocess.run(
+        [*client, "cells.ipynb", "--inplace", "--kernel_name=python3"], check=True, timeout=150
+    )
+    notebook = nbformat.read("cells.ipynb", as_version=4)
+    first, shown, runs, figure, engine = (shown_by(cell) for cell in notebook.cells)
+    assert not first
+    assert "<pre" in shown["text/html"]
+    assert runs["text/plain"] in ("2", "np.int64(2)")
+    assert figure["image/png"]
+    assert engine["text/plain"] == "'simulated'"
+    assert len(list((tmp_path / "results").iterdir())) == 2
+
+
+def shown_by(cell: Any) -> Any:
+    """What a cell shows, by type; the output that has most of them."""
+    assert [out for out in cell.outputs if out.output_type == "error"] == []
+    found = [out.data for out in cell.outputs if "data" in out]
+    return max(found, key=len, default={})
+
+
+def test_a_scenario_with_lists_and_truth_values(tmp_path: Path) -> None:
+    scenario = load_scenario(find_scenario("smoke/pingpong"))
+    given = {**SHORT, "size_bytes": [0, 128], "repeats": 1}
+    result = shrimpmx.run(scenario, output=tmp_path / "r", seed=3, engine="simulated", **given)
+    assert [point["params"]["size_bytes"] for point in result.document["points"]] == [0, 128]
+    assert result.document["seed"] == 3
+    assert "--set size_bytes=0,128" in result.document["command"]
+    assert result.path == tmp_path / "r"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "given"),
+    [
+        ("smoke/nothing", {}),
+        ("smoke/pingpong", {"beauty": 3}),
+        ("smoke/pingpong", {"engine": "steam"}),
+        ("smoke/pingpong", {"seed": -1}),
+    ],
+)
+def test_mistakes_raise_our_error_and_leave_nothing(
+    scenario: str, given: dict[str, Any], tmp_path: Path
+) -> None:
+    with pytest.raises(InputError):
+        shrimpmx.run(scenario, output=tmp_path / "r", **given)
+    assert not (tmp_path / "r").exists()
