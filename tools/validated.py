@@ -1,0 +1,94 @@
+"""Keep what `shrimpmx validate --json` gave, and write docs/validation.md's tables from it.
+
+python tools/validated.py validated.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from shrimpmx.study.validation.comparison import COUNTS_WITHIN, TIMES_WITHIN
+
+DOCUMENTS = Path(__file__).resolve().parents[1] / "docs"
+PAGE, KEPT = DOCUMENTS / "validation.md", DOCUMENTS / "validated" / "validate.json"
+BEGIN, END = "<!-- tools/validated.py writes this part -->\n", "<!-- end of the part -->\n"
+MACHINE_KEYS = ("cpu_model", "system", "time")
+
+
+def lines_of(document: dict[str, Any]) -> Iterator[str]:
+    """What a validation gave, as lines of the page."""
+    found, machine = document["summary"], document["environment"]
+    yield f"{machine['cpu_model']}, {machine['system']}, {machine['time'][:10]};"
+    yield f"{document['repeats']} runs of each point; {found['disturbed']} are kept although"
+    yield "they were disturbed from outside:"
+    yield ""
+    yield "| points | how many | counts within 5 % | median error of times |"
+    yield "| --- | --- | --- | --- |"
+    for name, each in (*found["families"].items(), ("all", found)):
+        error = each["median_error"]
+        yield (
+            f"| {name if name == 'all' else f'`{name}`'} | {each['points']} "
+            f"| {each['counts_within']} of {each['counts']} "
+            f"| {'' if error is None else f'{error * 100:.3g} %'} |"
+        )
+    yield ""
+    median = found["median_error"]
+    if median is not None:
+        words = "met" if median <= TIMES_WITHIN else "not met"
+        yield f"- The aim for times, {TIMES_WITHIN * 100:.0f} % in the median, is {words}."
+    words = "met" if found["counts_within"] == found["counts"] else "not met"
+    yield f"- The aim for counts, each within {COUNTS_WITHIN * 100:.0f} %, is {words}."
+    reversed_words = found["orders_reversed"]
+    yield f"- Of {found['orders_certain']} certain orders {len(reversed_words)} are reversed."
+    failed = [f"{each['family']}: {each['reason']}" for each in document["failed"]]
+    yield f"- {len(failed)} points failed." if failed else "- No point failed."
+    yield from _column("reversed order", reversed_words)
+    yield from _column("failed point", failed)
+
+
+def _column(head: str, cells: Sequence[str]) -> Iterator[str]:
+    """A table of one column; nothing without a cell."""
+    if cells:
+        yield from ("", f"| {head} |", "| --- |", *(f"| {cell} |" for cell in cells))
+
+
+def kept() -> dict[str, Any]:
+    """What is kept of the last validation."""
+    document: dict[str, Any] = json.loads(KEPT.read_text())
+    return document
+
+
+def page_with(document: dict[str, Any], page: str) -> str:
+    """The page with the part that this document makes."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, behind = rest.partition(END)
+    part = "\n".join(lines_of(document))
+    return f"{before}{BEGIN}\n{part}\n\n{END}{behind}"
+
+
+def keep(path: Path) -> None:
+    """Keep a validation in place of the last one."""
+    document = json.loads(path.read_text())
+    machine = {key: document["environment"][key] for key in MACHINE_KEYS}
+    parts = {key: document[key] for key in ("repeats", "summary", "failed", "rows")}
+    KEPT.parent.mkdir(exist_ok=True)
+    text = json.dumps({"environment": machine, **parts}, ensure_ascii=False, indent=1)
+    KEPT.write_text(f"{text}\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Keep, and write the page; returns 0."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("result", type=Path, help="what `shrimpmx validate --json` has written")
+    keep(parser.parse_args(arguments).result)
+    PAGE.write_text(page_with(kept(), PAGE.read_text()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
