@@ -49,6 +49,7 @@ COMMANDS = {
     "plot": Command("plot", "draw results as PNG and SVG"),
     "report": Command("report", "write results as one HTML page"),
     "export": Command("export", "write the samples of a result as a table"),
+    "trace": Command("trace", "show the slowest messages of a traced result, stage by stage"),
     "compare": Command("compare", "compare two results, point by point"),
     "counters": Command("counters", "print the counters of a live run or a result"),
     "top": Command("top", "watch what a live run does"),

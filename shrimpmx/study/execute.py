@@ -12,6 +12,7 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import AgentError
 from shrimpmx.native.files import write_whole
+from shrimpmx.report import kept_trace
 from shrimpmx.report.timeline import Seat, Timeline, message_timeline
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.study.clusters import Clusters, never_joined
@@ -29,7 +30,7 @@ TIMELINE_MESSAGES = 4
 class ClusterExecutor(Clusters):
     """Runs points on emulated clusters, by an engine.
 
-    With `traces` the binary trace of each run is kept there, as text and for Perfetto.
+    With `traces` the binary trace of each run is kept there: as text, for Perfetto, as numbers.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class ClusterExecutor(Clusters):
             result.overwritten,
         )
         write_perfetto(whole, path.with_suffix(SUFFIX))
+        kept_trace.keep_trace(whole, path.with_suffix(kept_trace.SUFFIX))
 
     def timeline(self, point: Point, seed: int) -> Timeline:
         """The timeline of one message of a point, in a run of its own: tracing takes time."""

@@ -1,0 +1,128 @@
+"""The slowest messages of a trace, stage by stage."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shrimpmx.cluster.engine.trace_text import words
+from shrimpmx.native.trace import TraceRecord
+from shrimpmx.report.timeline import Seat, Timeline
+from shrimpmx.wire.tables import MARK_TYPES
+
+SEQNUM_MASK = 0x3FFF
+# The packets that carry the number of their message.
+NUMBERED = frozenset(MARK_TYPES[name] for name in ("tiny", "small", "medium", "rndv"))
+UNKNOWN = (
+    "Which process had a CPU between two stages is not known: a trace holds what agents did, and "
+    "no context switches."
+)
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message from its isend to the end of its receive."""
+
+    sent: TraceRecord
+    received: TraceRecord
+    source: Seat
+    destination: Seat
+
+    @property
+    def took_ns(self) -> int:
+        """From isend to received."""
+        return self.received.time_ns - self.sent.time_ns
+
+
+def messages_of(timeline: Timeline) -> list[Message]:
+    """The messages of which the trace has both ends, in the order of their ends."""
+    found: list[Message] = []
+    begun: dict[tuple[Seat, Seat, int], deque[TraceRecord]] = defaultdict(deque)
+    seats = {(seat.node, seat.endpoint): seat for seat in timeline.seats.values()}
+    for record in timeline.records:
+        if record.kind not in ("isend", "received"):
+            continue
+        seat = timeline.seats.get(timeline.name_of(record.agent))
+        partner = seats.get((record.a >> 32, record.a >> 16 & 0xFFFF))
+        if seat is None or partner is None:
+            continue
+        ends = (seat, partner) if record.kind == "isend" else (partner, seat)
+        key = (*ends, record.a & SEQNUM_MASK)
+        if record.kind == "isend":
+            begun[key].append(record)
+        elif begun[key]:
+            found.append(Message(begun[key].popleft(), record, *ends))
+    return found
+
+
+def stages(timeline: Timeline, message: Message) -> list[tuple[str, TraceRecord]]:
+    """What happened to a message, in order of time: only stages that the trace has."""
+    times = [record.time_ns for record in timeline.records]
+    start = bisect_left(times, message.sent.time_ns)
+    end = bisect_left(times, message.received.time_ns + 1)
+    within = timeline.records[start:end]
+    packets = [record for record in within if _is_of(message, record)]
+    there = message.destination.node
+    found = [("sent", message.sent)]
+    found += _first("on the line", packets, "tx_frame")
+    found += _last("arrived", packets, "rx_frame")
+    found += _last("DMA complete", packets, "dma_complete")
+    handled = _last("handled", packets, "event")
+    if handled:
+        of_node = [
+            record
+            for record in within
+            if timeline.node_of(record.agent) == there and record.time_ns <= handled[0][1].time_ns
+        ]
+        found += _last("interrupt raised", of_node, "irq_raised")
+        by = [record for record in of_node if record.agent == handled[0][1].agent]
+        found += _last("interrupt delivered", by, "interrupt")
+    found += handled
+    rank = [record for record in within if record.agent == message.received.agent]
+    found += _last("rank awake", rank, "wait_end")
+    found += _last("rendezvous matched", rank, "rndv_matched")
+    found += _last("pull starts", rank, "pull_start")
+    found.append(("received", message.received))
+    return sorted(found, key=lambda stage: stage[1].time_ns)
+
+
+def _is_of(message: Message, record: TraceRecord) -> bool:
+    return (
+        record.kind in ("tx_frame", "rx_frame", "dma_complete", "event")
+        and record.a & 0x7F in NUMBERED
+        and record.a >> 16 & SEQNUM_MASK == message.sent.a & SEQNUM_MASK
+        and record.a >> 32 & 0xFFFF == message.source.node
+        and record.a >> 48 == message.destination.node
+    )
+
+
+def _last(name: str, records: Sequence[TraceRecord], kind: str) -> list[tuple[str, TraceRecord]]:
+    return [(name, record) for record in records if record.kind == kind][-1:]
+
+
+def _first(name: str, records: Sequence[TraceRecord], kind: str) -> list[tuple[str, TraceRecord]]:
+    return [(name, record) for record in records if record.kind == kind][:1]
+
+
+def slowest_text(timeline: Timeline, count: int) -> str:
+    """The slowest messages, the slowest one first, each with its stages; "" if there are none."""
+    found = sorted(messages_of(timeline), key=lambda message: -message.took_ns)[:count]
+    return "\n\n".join(_text(timeline, message) for message in found)
+
+
+def _text(timeline: Timeline, message: Message) -> str:
+    sent, received = message.sent, message.received
+    lines = [
+        f"{timeline.name_of(sent.agent)} to {timeline.name_of(received.agent)}, "
+        f"{received.b} bytes: {message.took_ns / 1000:.3f} us",
+        f"{'us':>9} {'since':>9}  {'stage':19} {'agent':10} record",
+    ]
+    before = sent.time_ns
+    for name, record in stages(timeline, message):
+        at, since = record.time_ns - sent.time_ns, record.time_ns - before
+        before = record.time_ns
+        agent, said = timeline.agent_name(record), words(record)
+        lines.append(f"{at / 1000:9.3f} {since / 1000:9.3f}  {name:19} {agent:10} {said}")
+    return "\n".join(lines)

@@ -1,0 +1,108 @@
+"""`shrimpmx trace`: the slowest messages, and one sentence per mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.cli import assert_refused
+
+from shrimpmx.cli import main
+from shrimpmx.native.trace import TraceRecord
+from shrimpmx.report.kept_trace import keep_trace, load_trace
+from shrimpmx.report.slow_messages import messages_of, stages
+from shrimpmx.report.timeline import Seat, Timeline
+
+AGENTS = ["rank0", "node0.nic", "node1.nic", "node1.irq0", "rank1"]
+RANK0, NIC0, NIC1, IRQ1, RANK1 = range(5)
+SEATS = {"rank0": Seat(0, 0, 0), "rank1": Seat(1, 2, 3)}
+STAGES = (
+    *("sent", "on the line", "arrived", "DMA complete", "interrupt raised"),
+    *("interrupt delivered", "handled", "rank awake", "received"),
+)
+
+
+def message(at: int, number: int, took: int) -> list[TraceRecord]:
+    """A message of two packets from rank 0 to endpoint 3 of node 1."""
+    first, last = (39 | each << 8 | number << 16 | 1 << 48 for each in range(2))
+    acknowledgement = 35 | number << 16 | 1 << 48
+    return [
+        TraceRecord(at, RANK0, "isend", 1 << 32 | 3 << 16 | number, 2000),
+        TraceRecord(at + 1, NIC0, "tx_frame", first, 1500),
+        TraceRecord(at + 2, NIC0, "tx_frame", last, 600),
+        TraceRecord(at + 3, NIC0, "tx_frame", acknowledgement, 60),
+        TraceRecord(at + 4, NIC1, "rx_frame", first, 1500),
+        TraceRecord(at + 5, NIC1, "rx_frame", last, 600),
+        TraceRecord(at + 6, NIC1, "dma_complete", first, 1500),
+        TraceRecord(at + 7, NIC1, "dma_complete", last, 600),
+        TraceRecord(at + 8, NIC1, "irq_raised", 0, 0),
+        TraceRecord(at + 9, IRQ1, "interrupt", 1, 0),
+        TraceRecord(at + 10, IRQ1, "event", first, 3),
+        TraceRecord(at + 11, IRQ1, "event", last, 3),
+        TraceRecord(at + took - 1, RANK1, "wait_end", 2, 1),
+        TraceRecord(at + took, RANK1, "received", number, 2000),
+    ]
+
+
+def result(tmp_path: Path, records: list[TraceRecord]) -> str:
+    keep_trace(Timeline(records, AGENTS, seats=SEATS), tmp_path / "traces" / "point0000-seed1.npz")
+    return str(tmp_path)
+
+
+def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:
+    records = [*message(0, 1, 50), TraceRecord(60, RANK1, "note", 2**64 - 1, 0)]
+    result(tmp_path, records)
+    found = load_trace(tmp_path / "traces" / "point0000-seed1.npz")
+    assert (found.records, found.agents, found.seats) == (records, AGENTS, SEATS)
+
+
+def test_the_stages_are_those_of_the_first_packet_sent_and_the_last_one_handled() -> None:
+    timeline = Timeline(message(0, 1, 50) + message(100, 2, 90), AGENTS, seats=SEATS)
+    for found, took in zip(messages_of(timeline), (50, 90), strict=True):
+        told = stages(timeline, found)
+        assert [name for name, _ in told] == list(STAGES)
+        times = [record.time_ns - found.sent.time_ns for _, record in told]
+        assert times == [0, 1, 5, 7, 8, 9, 11, took - 1, took]
+
+
+def test_the_slowest_message_comes_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = message(0, 1, 5_000) + message(10_000, 2, 9_000) + message(20_000, 1, 7_000)
+    # An end without a begin.
+    place = result(tmp_path, message(-10_000, 9, 50)[4:] + records)
+    assert main(["trace", place, "--slowest", "2"]) == 0
+    out = capsys.readouterr().out
+    heads = [line for line in out.splitlines() if line.startswith("rank0 to rank1")]
+    assert [head.split(": ")[1] for head in heads] == ["9.000 us", "7.000 us"]
+    assert all(stage in out for stage in STAGES)
+    assert "is not known" in out
+
+
+def test_what_the_trace_lacks_is_left_out() -> None:
+    sent, *_, received = message(0, 1, 50)
+    timeline = Timeline([sent, received], AGENTS, seats=SEATS)
+    [found] = messages_of(timeline)
+    assert [name for name, _ in stages(timeline, found)] == ["sent", "received"]
+
+
+def test_a_result_without_traces_or_records_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["trace", str(tmp_path)]) == 2
+    assert_refused(capsys, "has no traces: --trace")
+    assert main(["trace", result(tmp_path, [])]) == 2
+    assert_refused(capsys, "hold no message")
+    assert main(["trace", str(tmp_path), "--slowest", "0"]) == 2
+    assert_refused(capsys, "--slowest 1 or more")
+
+
+@pytest.mark.parametrize("keep", [0, 100, -30])
+def test_a_damaged_trace_is_refused(
+    keep: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = result(tmp_path, message(0, 1, 50))
+    path = tmp_path / "traces" / "point0000-seed1.npz"
+    path.write_bytes(path.read_bytes()[:keep])
+    assert main(["trace", place]) == 2
+    assert_refused(capsys, "is damaged")
