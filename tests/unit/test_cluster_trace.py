@@ -244,7 +244,7 @@ def test_text_names_agents_and_bounds_lines() -> None:
 def test_the_example_in_the_documents_is_what_the_program_prints(document: str) -> None:
     """Each line of the excerpt fits the words of some kind of record."""
     page = (Path(__file__).parents[2] / document).read_text()
-    excerpt = re.findall(r"^ +\d+\.\d{3}  (\S+) +(.+)$", page, re.M)
+    excerpt = re.findall(r"^ +\d+\.\d{3}  ([a-z]\S*) +(.+)$", page, re.M)
     assert len(excerpt) > 5
     starts = {words(TraceRecord(0, 0, kind, 0, 0)).split()[0].rstrip(":") for kind in WORDS}
     assert {text.split()[0].rstrip(":") for _, text in excerpt} <= starts
