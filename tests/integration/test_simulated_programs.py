@@ -210,3 +210,23 @@ def test_a_program_that_fails_ends_the_run(
 def test_a_program_without_mpi_runs(capfd: pytest.CaptureFixture[str]) -> None:
     assert main([*SIMULATED, "-n", "2", "echo", "here"]) == 0
     assert capfd.readouterr().out.splitlines() == ["here", "here"]
+
+
+def test_what_arrives_while_a_program_pays_for_its_events_is_seen_at_its_next_look(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    crossing = """
+    longest = 0.0
+    for _ in range(40):
+        begin = MPI.Wtime()
+        world.allreduce(1.0)
+        longest = max(longest, MPI.Wtime() - begin)
+    print(longest, flush=True)
+    """
+    for wait in ("spin", "sched"):
+        settings = ["--set", "platform=myri10g-2009", "--set", f"wait={wait}"]
+        command = mpi_program(tmp_path, crossing, MPI4PY)
+        assert main([*SIMULATED, "-n", "2", *settings, *command]) == 0
+        # Virtual seconds: a few packets' way, and not the quarter of one after which a wait that
+        # has missed its message looks for what to show.
+        assert all(0 < float(longest) < 1e-3 for longest in capfd.readouterr().out.split())

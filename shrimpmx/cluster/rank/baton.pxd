@@ -45,3 +45,4 @@ cdef class BatonHost(Host):
     cdef void count(self) noexcept nogil
     cdef void owe(self, int64_t cost_ns) noexcept nogil
     cdef void settle(self) noexcept nogil
+    cdef int64_t paid(self, int64_t until_ns) noexcept nogil

@@ -77,20 +77,20 @@ cdef class BatonHost(Host):
 
     cdef bint pause(self, int64_t until_ns) noexcept nogil:
         if until_ns > self.now_c():
-            return self.ask(WANT_POLL, until_ns)
+            return self.ask(WANT_POLL, self.paid(until_ns))
         # It will see soon that its time is over.
         self.owe(self.turn.look_ns)
         return not self.failed
 
     cdef bint yield_cpu(self, int64_t until_ns, int64_t cost_ns) noexcept nogil:
-        return self.ask(WANT_OFFER, until_ns, <uint64_t>cost_ns)
+        return self.ask(WANT_OFFER, self.paid(until_ns), <uint64_t>cost_ns)
 
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
         cdef uint64_t offset = <uint64_t>(<const char *>word - self.shared)
         if load_acquire_u32(word) != seen or self.now_c() >= until_ns:
             return True
         if offset >= self.shared_bytes:  # of a node, which the simulation has elsewhere
-            return self.ask(WANT_POLL, until_ns)
+            return self.ask(WANT_POLL, self.paid(until_ns))
         return self.ask(WANT_BLOCK, until_ns, offset, seen)
 
     cdef int64_t cpu_ns(self) noexcept nogil:
@@ -143,6 +143,16 @@ cdef class BatonHost(Host):
             wish.want, wish.argument = WANT_COMPUTE, self.owed_ns
             self.owed_ns = 0
             self.hand_over(&wish)
+
+    cdef int64_t paid(self, int64_t until_ns) noexcept nogil:
+        """Until when to wait for news after a look in vain, having paid what is owed. The time that
+        this takes may bring some, which the look has missed: then it is up to the next look.
+        """
+        self.count()
+        if self.owed_ns <= 0:
+            return until_ns
+        self.settle()
+        return self.now_c()
 
     cdef bint ask(self, Want want, int64_t argument, uint64_t detail=0,
                   uint32_t seen=0) noexcept nogil:
