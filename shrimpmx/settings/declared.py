@@ -23,6 +23,9 @@ Nanoseconds = Annotated[int, Field(ge=0, le=60_000_000_000)]
 HARDWARE_TIME, HARDWARE_RATE = "hardware time", "hardware rate"
 HardwareTime = Annotated[Nanoseconds, HARDWARE_TIME]
 HardwareRate = Annotated[int, Field(ge=0), HARDWARE_RATE]
+# Of the protocol: dilated with the hardware's, since as much has to fit into them.
+PROTOCOL_TIME = "protocol time"
+ProtocolTime = Annotated[Nanoseconds, PROTOCOL_TIME]
 # Of the emulated host: what a platform says of it is dilated as well.
 HOST_COST, HOST_RATE = "host cost", "host rate"
 # Longer ones would keep all other processes from a CPU.

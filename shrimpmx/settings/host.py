@@ -12,7 +12,7 @@ from shrimpmx.settings.declared import (
     Declared,
     HardwareTime,
     HostCost,
-    Nanoseconds,
+    ProtocolTime,
     RingEntries,
 )
 
@@ -56,7 +56,7 @@ class HostParameters(Declared):
     marks: tuple[MarkName, ...] = Field(
         MARK_NAMES, description="packets that are marked latency-sensitive (coalescing, III-B)"
     )
-    pull_resend_delay_ns: Nanoseconds = Field(
+    pull_resend_delay_ns: ProtocolTime = Field(
         1_000_000_000, ge=1_000_000, description="before a pull asks again, ns (Open-MX)"
     )
     mark_early: int = Field(

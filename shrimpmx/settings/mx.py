@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from shrimpmx.settings.declared import Count, Declared, HostCost, Nanoseconds
+from shrimpmx.settings.declared import Count, Declared, HostCost, ProtocolTime
 
 MemoryName = Literal["auto", "heap", "process-vm", "bounce"]
 
@@ -29,9 +29,9 @@ class MxParameters(Declared):
         0, description="added to a rank's time per packet of a message that it sends, ns (ours)"
     )
 
-    ack_delay_ns: Nanoseconds = Field(16_000_000, description="delayed acknowledgement, ns")
+    ack_delay_ns: ProtocolTime = Field(16_000_000, description="delayed acknowledgement, ns")
     notacked_max: int = Field(4, ge=1, le=8191, description="unacked messages that force an ack")
-    resend_delay_ns: Nanoseconds = Field(500_000_000, description="before a resend, ns")
+    resend_delay_ns: ProtocolTime = Field(500_000_000, description="before a resend, ns")
     resends_max: int = Field(1000, ge=1, description="resends before the partner is given up")
     zombies_max: Count = Field(512, description="sends completed before they are acked")
     throttle: int = Field(8191, ge=1, le=8191, description="unacked messages that stop sending")

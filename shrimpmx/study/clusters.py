@@ -146,7 +146,7 @@ def cluster_spec(
         model=made.model,
         link_faults=faults if faults.active else None,
         companions=companions_of(parameters),
-        generator=_generator(parameters.workload, made.dilation),
+        generator=_generator(parameters.workload, made),
         policy=policy,
         waits=waits or {},
         realtime=cluster.realtime,
@@ -185,13 +185,14 @@ def _emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = 
     return dataclasses.replace(made, wait=resolved_wait(made, costs))
 
 
-def _generator(work: WorkloadParameters, dilation: float) -> GeneratorSpec:
+def _generator(work: WorkloadParameters, made: Emulated) -> GeneratorSpec:
     """What the generator sends: an endless stream, or so many invalid packets."""
     return GeneratorSpec(
         size_bytes=work.size_bytes,
         count=work.warmup + work.iterations if work.frames == "invalid" else 0,
+        resend_delay_ns=made.mx.resend_delay_ns,
         frames=work.frames,
-        other_rate=work.other_rate / dilation,
+        other_rate=work.other_rate / made.dilation,
         other_bytes=work.other_bytes,
     )
 

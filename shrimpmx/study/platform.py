@@ -2,9 +2,10 @@
 
 The papers' results depend on the ratio of interrupt cost to packet cost, and a host of today has
 another ratio. A platform has the times of the paper's machine. `emulated` gives the parameters with
-which a run keeps the paper's ratios: every time of the hardware is longer by the dilation, and the
-host is charged for what it does faster than the paper's, dilated alike. An application's own
-computing is not dilated; where its ranks share CPUs it is slower, and the dilation follows.
+which a run keeps the paper's ratios: every time of the hardware and of the protocol is longer by
+the dilation, and the host is charged for what it does faster than the paper's, dilated alike. An
+application's own computing is not dilated; where its ranks share CPUs it is slower, and the
+dilation follows.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from shrimpmx.settings.declared import (
     HARDWARE_TIME,
     HOST_COST,
     HOST_RATE,
+    PROTOCOL_TIME,
     Declared,
 )
 from shrimpmx.settings.host import HostParameters
@@ -135,7 +137,12 @@ def emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = T
         wait = _with_defaults(wait, charged)
         model = _with_defaults(model, _values(HostModelParameters, platform.model, dilation))
     return Emulated(
-        _dilated_nic(nic, dilation), _dilated(host, dilation), mx, wait, model, dilation
+        _dilated_nic(nic, dilation),
+        _dilated(host, dilation),
+        _dilated(mx, dilation),
+        wait,
+        model,
+        dilation,
     )
 
 
@@ -160,10 +167,12 @@ def _with_defaults(given: Any, defaults: Mapping[str, Any]) -> Any:
 
 
 def _dilated(group: Group, dilation: float) -> Group:
-    """The group with times of the hardware, and of what stands for it, longer by `dilation`."""
+    """The group with times of the hardware and of the protocol, and of what stands for them, longer
+    by `dilation`.
+    """
     changed: dict[str, Any] = {}
     for name, declared in type(group).model_fields.items():
-        if HARDWARE_TIME in declared.metadata:
+        if HARDWARE_TIME in declared.metadata or PROTOCOL_TIME in declared.metadata:
             changed[name] = round(getattr(group, name) * dilation)
         if HARDWARE_RATE in declared.metadata:
             changed[name] = round(getattr(group, name) / dilation)

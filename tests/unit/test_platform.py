@@ -150,6 +150,19 @@ def test_a_dilation_alone_dilates_the_hardware_and_charges_the_host_nothing() ->
     assert made.host.interrupt_time_ns == made.host.packet_cost_ns == made.mx.event_cost_ns == 0
 
 
+def test_what_the_protocol_waits_for_is_dilated_as_what_it_waits_for_is() -> None:
+    made = emulated(
+        PointParameters(
+            mx=MxParameters(resend_delay_ns=3_000, ack_delay_ns=2_000),
+            host=HostParameters(pull_resend_delay_ns=1_000_000),
+            platform=PlatformParameters(time_dilation=4),
+        ),
+        None,
+    )
+    assert (made.mx.resend_delay_ns, made.mx.ack_delay_ns) == (12_000, 8_000)
+    assert made.host.pull_resend_delay_ns == 4_000_000
+
+
 def test_the_hardware_of_the_platform_is_dilated_and_the_host_charged() -> None:
     made = emulated(on_platform(4), costs(5000.0))
     for name in ("link_delay_ns", "dma_latency_ns", "tx_gap_ns"):
@@ -164,8 +177,6 @@ def test_the_hardware_of_the_platform_is_dilated_and_the_host_charged() -> None:
     assert made.mx.event_cost_ns == 4 * EVENT_NS
     assert made.host.gro_flush_timeout_ns == 4 * 20_000
     assert made.host.irq_suspend_timeout_ns == 4_000_000
-    # Software's own times are no hardware.
-    assert made.host.pull_resend_delay_ns == HostParameters().pull_resend_delay_ns
 
 
 def test_the_proposal_is_longer_where_ranks_of_a_program_share_cpus(
