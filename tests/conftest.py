@@ -72,6 +72,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        own = item.get_closest_marker("timeout")
+        if own is not None:
+            item.add_marker(pytest.mark.timeout(patient(own.args[0])), append=False)
     if config.getoption("--timing"):
         return
     skip = pytest.mark.skip(reason="measures times; run with --timing on a quiet machine")

@@ -28,6 +28,8 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
+import inputs
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
@@ -37,7 +39,6 @@ from support.chaos_verdicts import Played  # noqa: E402
 
 MINUTES = 1.0
 REPORT_S = 10.0
-SEED_MAX = 2**32 - 1
 
 
 class _Parser(argparse.ArgumentParser):
@@ -49,7 +50,8 @@ class _Parser(argparse.ArgumentParser):
 def seed_range(text: str) -> range:
     """A-B as the seeds from A to B. ArgumentTypeError if it is no such range."""
     first, dash, last = text.partition("-")
-    if dash and first.isdecimal() and last.isdecimal() and int(first) <= int(last) <= SEED_MAX:
+    numbers = dash and first.isdecimal() and last.isdecimal()
+    if numbers and int(first) <= int(last) <= inputs.SEED[1]:
         return range(int(first), int(last) + 1)
     raise argparse.ArgumentTypeError(f"must be from A to B, as 1-500, not {text!r}")
 
@@ -65,11 +67,7 @@ def parsed() -> argparse.Namespace:
     given = [name for name, value in vars(options).items() if value is not None]
     if len(given) > 1 and not {"minutes", "deaths"}.issuperset(given):
         parser.error(f"--{given[0]} and --{given[1]} exclude each other: give one of them")
-    limits = {"seed": (0, SEED_MAX), "minutes": (0, 10_000), "deaths": (1, 10**9)}
-    for name, (least, most) in limits.items():
-        value = getattr(options, name)
-        if value is not None and not least <= value <= most:
-            parser.error(f"--{name} must be from {least} to {most}, not {value}")
+    inputs.check(options, {"seed": inputs.SEED, "minutes": (0, 10_000), "deaths": (1, 10**9)})
     if importlib.util.find_spec("mpi4py") is None:
         parser.error("some scenes are MPI programs, which need mpi4py: pip install mpi4py")
     if not given:

@@ -25,6 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
+import inputs  # noqa: E402
 from other_mpis import Mpi, mpich, open_mpi  # noqa: E402
 
 from shrimpmx.cluster.place.topology import Topology  # noqa: E402
@@ -181,15 +182,10 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="how those begin that are wanted (all)")
     parser.add_argument("--turns", type=int, default=5, help="(5)")
     options = parser.parse_args()
-    if not 1 <= options.turns <= 1000:
-        print(f"compare_mpi.py: --turns must be from 1 to 1000, not {options.turns}",
-              file=sys.stderr)  # fmt: skip
-        return 2
+    inputs.check(options, {"turns": (1, 1000)})
     wanted = [one for one in measurements() if one.name.startswith(tuple(options.names) or "")]
     if not wanted:
-        print(f"compare_mpi.py: no measurement begins with {' or '.join(options.names)}",
-              file=sys.stderr)  # fmt: skip
-        return 2
+        inputs.refuse(f"no measurement begins with {' or '.join(options.names)}")
     with tempfile.TemporaryDirectory() as scratch:
         others = installed(Path(scratch))
         for one in wanted:

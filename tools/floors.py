@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import inputs
 import numpy as np
 
 from shrimpmx.bench.run import benchmarks
@@ -154,6 +155,7 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=TURNS, help=f"of each pair ({TURNS})")
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"of a turn ({SECONDS})")
     options = parser.parse_args()
+    inputs.check(options, {"turns": (1, 1000), "seconds": (0.01, 1000)})
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         print("floors: not measured, since there is no C compiler (cc or gcc) to build them")

@@ -26,7 +26,10 @@ import traceback
 from pathlib import Path
 
 import fuzz_build
+import inputs
 from fuzz_world import GuardedMemory, World
+
+from shrimpmx.native.files import write_whole
 
 PLACE = fuzz_build.ROOT / "build/fuzz"
 KEPT_FRAMES = 4096  # of those that reached something new
@@ -196,9 +199,8 @@ def inside(options: argparse.Namespace) -> int:
     how = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else "an error"
     count, data = last.read()
     crashes = PLACE / "crashes"
-    crashes.mkdir(parents=True, exist_ok=True)
     path = crashes / f"seed{options.seed}-frame{count}.bin"
-    path.write_bytes(data)
+    write_whole(path, data)
     print(f"{how} at frame {count} of seed {options.seed}; the last frames are in {path}")
     return 1
 
@@ -206,8 +208,9 @@ def inside(options: argparse.Namespace) -> int:
 def has_frames(path: Path) -> bool:
     """Whether there is something to replay; if not, says so."""
     try:
-        if path.stat().st_size:
-            path.open("rb").close()
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES - 7)
+        if len(head) > HEAD_BYTES - 8:
             return True
         reason = "it holds no frames"
     except OSError as error:
@@ -225,6 +228,7 @@ def main() -> int:
     parser.add_argument("--address-sanitizer", action="store_true", help="slower; sees more")
     parser.add_argument("--replay", type=Path, help="frames of a crash")
     options = parser.parse_args()
+    inputs.check(options, {"frames": (1, 10**12), "seed": inputs.SEED})
     if options.replay and not has_frames(options.replay):
         return 2
     if "FUZZ_COVERAGE" in os.environ:

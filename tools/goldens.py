@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from support.goldens import GOLDENS, RECORDED, golden_text  # noqa: E402
 
+from shrimpmx.native.files import write_whole  # noqa: E402
 from shrimpmx.simulation.engine import Simulated  # noqa: E402
 
 
@@ -32,7 +33,7 @@ def main() -> int:
         path = RECORDED / f"{name}.json"
         text = golden_text(Simulated().run(GOLDENS[name]()))
         changed = not path.exists() or path.read_text() != text
-        path.write_text(text)
+        write_whole(path, text)
         print(f"{name}: {'written' if changed else 'as it was'}")
     return 0
 

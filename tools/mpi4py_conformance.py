@@ -33,6 +33,8 @@ from conformance_rank import REFUSED  # noqa: E402
 from conformance_table import FileResult, file_result, without_paths  # noqa: E402
 from other_mpis import Mpi, mpich  # noqa: E402
 
+from shrimpmx.native.files import write_whole  # noqa: E402
+
 GET = "pip download --no-binary :all: --no-deps mpi4py==4.1.2"
 END_S = 10.0  # for what has been told to end
 # What needs no refused call: options of mpi4py.bench, and programs in the folder demo, each with
@@ -211,7 +213,8 @@ def conform(options: argparse.Namespace, scratch: Path) -> None:
     ran: dict[str, list[str]] = {}
 
     def write() -> None:  # after each file: who interrupts it keeps what was done
-        options.output.write_text(page(folder.name, [mpi.name for mpi in mpis], results, ran))
+        names = [mpi.name for mpi in mpis]
+        write_whole(options.output, page(folder.name, names, results, ran))
 
     for file in files:
         for ranks, mpi in itertools.product(options.ranks, mpis):

@@ -14,6 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import inputs
+
+from shrimpmx.native.files import write_whole
 from shrimpmx.papers.known import PAPERS
 from shrimpmx.papers.overview import overview
 
@@ -40,16 +43,15 @@ def keep(paths: Sequence[Path]) -> None:
     """Keep the claims of these reproductions in place of those of their engines."""
     by_engine: dict[str, dict[str, dict[str, Any]]] = {}
     for path in paths:
-        document = json.loads(path.read_text())
+        document = inputs.document(path, "the claims.json of a reproduction", ("engine", "claims"))
         claims = by_engine.setdefault(document["engine"], {})
         claims |= {
             each["id"]: {key: each[key] for key in CLAIM_KEYS} for each in document["claims"]
         }
-    KEPT.mkdir(exist_ok=True)
     for engine, claims in by_engine.items():
         document = {"engine": engine, "claims": list(claims.values())}
         text = json.dumps(document, indent=1, ensure_ascii=False)
-        (KEPT / f"{engine}.json").write_text(f"{text}\n")
+        write_whole(KEPT / f"{engine}.json", f"{text}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("claims", nargs="+", type=Path, help="claims.json of reproductions")
     keep(parser.parse_args(arguments).claims)
-    PAGE.write_text(page_with(kept(), PAGE.read_text()))
+    write_whole(PAGE, page_with(kept(), PAGE.read_text()))
     return 0
 
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import inputs
 import numpy as np
 
 from shrimpmx.cluster.engine.result import ClusterResult
@@ -94,6 +95,9 @@ PATTERNS: dict[str, Callable[[MxRank, int, int], None]] = {
 }
 
 
+LIMITS = {"nodes": (1, 4096), "ranks": (1, 64), "size_bytes": (0, 1 << 20), "rounds": (1, 10**6)}
+
+
 def spec_of(options: argparse.Namespace) -> ClusterSpec:
     """The cluster and its ranks."""
     work = PATTERNS[options.pattern]
@@ -151,6 +155,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--network", default="fat-tree", choices=("direct", "switch", "fat-tree"))
     options = parser.parse_args()
+    inputs.check(options, LIMITS)
     spec = spec_of(options)
     engine = Simulated()
     began = time.process_time()

@@ -13,8 +13,9 @@ messages take about ten minutes on two CPUs.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
+
+import inputs
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
@@ -34,7 +35,7 @@ ZOMBIES_MAX = 32
 # Below this many messages a second something hangs.
 SLOWEST_PER_S = 100
 SPARE_S = 60.0
-LIMITS = {"messages": (1, 10**12), "seed": (0, 2**32 - 1), "faults": (0, 1), "pairs": (1, 64)}
+LIMITS = {"messages": (1, 10**12), "seed": inputs.SEED, "faults": (0, 1), "pairs": (1, 64)}
 TOLD = (
     "recv_messages", "resent_messages", "recv_duplicate", "recv_early", "recv_unexpected",
     "sent_large", "sent_shared", "pulls_failed", "partners_dead", "link_lost", "link_duplicated",
@@ -96,11 +97,7 @@ def main() -> int:
     parser.add_argument("--faults", type=float, default=0.01, help="rate of each fault (0.01)")
     parser.add_argument("--pairs", type=int, default=3, help="pairs of ranks (3)")
     options = parser.parse_args()
-    for name, (least, most) in LIMITS.items():
-        value = getattr(options, name)
-        if not least <= value <= most:
-            print(f"soak.py: --{name} must be from {least} to {most}, not {value}", file=sys.stderr)
-            return 2
+    inputs.check(options, LIMITS)
     spec = soak_spec(options.messages, options.seed, options.faults, options.pairs, report_s=10)
     begin = time.monotonic()
     try:

@@ -14,6 +14,8 @@ import argparse
 import random
 import time
 
+import inputs
+
 from shrimpmx.cluster.engine.leftovers import find_leftovers
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.commands.engines import chosen_engine
@@ -92,6 +94,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long (60)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the first cluster (1)")
     options = parser.parse_args()
+    inputs.check(options, {"seed": inputs.SEED, "seconds": (0, 10**7)})
     until = time.monotonic() + options.seconds
     seed = options.seed
     while time.monotonic() < until:

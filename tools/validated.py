@@ -12,12 +12,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import inputs
+
+from shrimpmx.native.files import write_whole
 from shrimpmx.study.validation.comparison import COUNTS_WITHIN, TIMES_WITHIN
 
 DOCUMENTS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, KEPT = DOCUMENTS / "validation.md", DOCUMENTS / "validated" / "validate.json"
 BEGIN, END = "<!-- tools/validated.py writes this part -->\n", "<!-- end of the part -->\n"
 MACHINE_KEYS = ("cpu_model", "system", "time")
+KEPT_KEYS = ("repeats", "summary", "failed", "rows")
 
 
 def lines_of(document: dict[str, Any]) -> Iterator[str]:
@@ -73,12 +77,11 @@ def page_with(document: dict[str, Any], page: str) -> str:
 
 def keep(path: Path) -> None:
     """Keep a validation in place of the last one."""
-    document = json.loads(path.read_text())
+    document = inputs.document(path, "what `validate --json` writes", (*KEPT_KEYS, "environment"))
     machine = {key: document["environment"][key] for key in MACHINE_KEYS}
-    parts = {key: document[key] for key in ("repeats", "summary", "failed", "rows")}
-    KEPT.parent.mkdir(exist_ok=True)
+    parts = {key: document[key] for key in KEPT_KEYS}
     text = json.dumps({"environment": machine, **parts}, ensure_ascii=False, indent=1)
-    KEPT.write_text(f"{text}\n")
+    write_whole(KEPT, f"{text}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("result", type=Path, help="what `shrimpmx validate --json` has written")
     keep(parser.parse_args(arguments).result)
-    PAGE.write_text(page_with(kept(), PAGE.read_text()))
+    write_whole(PAGE, page_with(kept(), PAGE.read_text()))
     return 0
 
 

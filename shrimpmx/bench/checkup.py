@@ -22,7 +22,7 @@ from shrimpmx.results.environment import governor, read_text, realtime, virtuali
 # Room that a run of two nodes with default rings needs, with a margin (ours).
 SHM_WISHED_BYTES = 64 << 20
 # The kernel's default: an agent of ours blocks or yields far earlier.
-RT_RUNTIME_DEFAULT_US = 950_000
+RT_RUNTIME_DEFAULT_US, RT_PERIOD_DEFAULT_US = 950_000, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,10 @@ def realtime_priority(root: Path) -> CheckResult:
             "Run as root, or raise rtprio in /etc/security/limits.conf and log in again; in a "
             "container --cap-add SYS_NICE.",
         )
-    budget = state["sched_rt_runtime_us"]
-    if not isinstance(budget, int) or budget < 0:
+    budget, period = state["sched_rt_runtime_us"], state["sched_rt_period_us"]
+    if not isinstance(period, int):
+        period = RT_PERIOD_DEFAULT_US
+    if not isinstance(budget, int) or not 0 <= budget < period:
         told = budget if isinstance(budget, int) else budget["unavailable"]
         return limited(
             f"permitted, sched_rt_runtime_us {told}",
@@ -152,10 +154,10 @@ def realtime_priority(root: Path) -> CheckResult:
             "a twentieth of the time, and end when one has not slept for 5 s.",
             f"sysctl kernel.sched_rt_runtime_us={RT_RUNTIME_DEFAULT_US}",
         )
-    if budget < RT_RUNTIME_DEFAULT_US:
+    if budget * RT_PERIOD_DEFAULT_US < RT_RUNTIME_DEFAULT_US * period:
         return limited(
             f"permitted, sched_rt_runtime_us {budget}",
-            "A NIC that shares a CPU is stopped for the rest of each second.",
+            "A NIC that shares a CPU is stopped for the rest of each period.",
             f"sysctl kernel.sched_rt_runtime_us={RT_RUNTIME_DEFAULT_US}",
         )
     return good(f"permitted, sched_rt_runtime_us {budget}")

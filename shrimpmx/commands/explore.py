@@ -125,7 +125,7 @@ def run(options: argparse.Namespace) -> int:
     points = checked_points(scenario)
     output = options.output or default_output("explore")
     launch = Launch(
-        exported(options.exports), options.wdir, stdout=str((output / OUTPUT_FILE).resolve())
+        exported(options.exports), options.wdir, stdout=str((output / OUTPUT_FILE).absolute())
     )
     check_command(options.words, launch)
     library_path()

@@ -98,12 +98,11 @@ def code_digest() -> str:
 def realtime(root: Path = Path("/")) -> dict[str, Any]:
     """Whether agents get real-time priority, why not, and how long they may keep a CPU."""
     permitted, reason = cores.realtime_permitted()
-    budget = read_text(root / "proc/sys/kernel/sched_rt_runtime_us")
-    return {
-        "permitted": permitted,
-        "reason": reason,
-        "sched_rt_runtime_us": int(budget) if budget else unavailable("no such kernel setting"),
-    }
+    kernel: dict[str, Any] = {"permitted": permitted, "reason": reason}
+    for name in ("sched_rt_runtime_us", "sched_rt_period_us"):
+        value = read_text(root / "proc/sys/kernel" / name)
+        kernel[name] = int(value) if value else unavailable("no such kernel setting")
+    return kernel
 
 
 def environment(root: Path = Path("/")) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import re
 import time
 from pathlib import Path
@@ -55,6 +56,21 @@ def test_a_killed_agent_ends_the_run_and_is_named(process: str) -> None:
     assert error.agent == name
     assert error.exit_code == 3
     assert seconds < KILL_LIMIT_S
+
+
+def test_nice_company_is_let_run_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine whose CPUs are busy it would get too little of them to see the stop word."""
+    hurried: dict[int, int] = {}
+    patched = os.setpriority
+
+    def noted(which: int, pid: int, niceness: int) -> None:
+        patched(which, pid, niceness)
+        hurried[pid] = os.getpriority(which, pid)
+
+    monkeypatch.setattr(os, "setpriority", noted)
+    result = run(pingpong_pair(20, wait=BLOCK, companions=(CompanionSpec(0, kind="nice"),)))
+    assert [plan.niceness for plan in result.placement.processes if plan.niceness] == [19]
+    assert list(hurried.values()) == [0]
 
 
 @pytest.mark.parametrize("process", ["node0.dma", "node1.dma"])

@@ -18,11 +18,18 @@ from support.users import needs_namespaces, with_own_mounts
 
 from shrimpmx.cluster.engine.ending import FirstInterrupt
 from shrimpmx.cluster.engine.forked import Forked
+from shrimpmx.cluster.engine.leftovers import find_leftovers
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
-from shrimpmx.errors import AgentError, DeadlineError, InterruptedRunError, SegmentError
+from shrimpmx.errors import (
+    AgentError,
+    DeadlineError,
+    InterruptedRunError,
+    MachineError,
+    SegmentError,
+)
 from shrimpmx.native.segment import SEGMENT_NODE, Segment, list_segments
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
@@ -60,6 +67,10 @@ def test_a_run_that_ends_late_tells_which_ring_lost_packets() -> None:
         run(spec, deadline_s=3)
 
 
+# Where Python looks for room for temporary files.
+PLACES = ("/tmp", "/var/tmp")
+
+
 @needs_namespaces
 def test_a_full_scratch_directory_is_one_sentence(tmp_path: Path) -> None:
     def work() -> None:
@@ -72,6 +83,22 @@ def test_a_full_scratch_directory_is_one_sentence(tmp_path: Path) -> None:
     # Processes of another namespace of pids would take the run for dead by its names.
     shm = ("tmpfs", "size=512m", "/dev/shm")
     with_own_mounts(work, ("tmpfs", "size=4k", str(tmp_path)), shm)
+
+
+@needs_namespaces
+def test_a_full_disk_is_one_sentence() -> None:
+    def work() -> None:
+        for place in PLACES:
+            (Path(place) / "filling").write_bytes(bytes(4096))
+        os.chdir(PLACES[0])
+        os.environ.pop("TMPDIR", None)
+        tempfile.tempdir = None
+        assert not find_leftovers().directories
+        with pytest.raises(MachineError, match="No usable temporary directory"):
+            run(pingpong_pair(200, wait=BLOCK))
+        assert not find_leftovers().directories
+
+    with_own_mounts(work, *[("tmpfs", "size=4k", place) for place in PLACES])
 
 
 def _burst(context: MxRank) -> RankSamples:

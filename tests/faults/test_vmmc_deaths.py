@@ -6,6 +6,7 @@ import time
 
 import pytest
 from support.clusters import ENDLESS, run
+from support.conditions import patient
 from support.vmmc_programs import (
     LIMIT_NS,
     PAGE,
@@ -20,7 +21,8 @@ from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError, VmmcError
 from shrimpmx.settings.wait import WaitParameters
 
-KILLED = (AgentFault("rank1", "kill", 0.1),)
+# When the ranks have mapped each other.
+KILLED = (AgentFault("rank1", "kill", patient(0.1)),)
 
 
 def wait_for_ever(context: VmmcRank) -> dict[str, list[int]]:

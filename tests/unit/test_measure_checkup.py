@@ -42,7 +42,14 @@ def test_output_to_a_file_has_no_trailing_blanks_and_fits(
 
 @pytest.mark.parametrize(
     ("budget", "state"),
-    [("950000", "good"), ("1000000", "good"), ("-1", "limited"), ("500000", "limited")],
+    [
+        ("950000", "good"),
+        ("1000000", "limited"),
+        ("1900000 2000000", "good"),
+        ("950000 2000000", "limited"),
+        ("-1", "limited"),
+        ("500000", "limited"),
+    ],
 )
 def test_real_time_priority_that_the_kernel_does_not_bound_is_worth_less(
     budget: str, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -51,7 +58,10 @@ def test_real_time_priority_that_the_kernel_does_not_bound_is_worth_less(
     assert realtime_priority(tmp_path).state == "limited"  # the kernel does not tell
     setting = tmp_path / "proc/sys/kernel/sched_rt_runtime_us"
     setting.parent.mkdir(parents=True)
-    setting.write_text(budget + "\n")
+    runtime_us, *period_us = budget.split()
+    setting.write_text(runtime_us + "\n")
+    for each in period_us:
+        setting.with_name("sched_rt_period_us").write_text(each + "\n")
     found = realtime_priority(tmp_path)
     assert found.state == state
     assert bool(found.follows and found.enable) == (state == "limited")

@@ -26,6 +26,16 @@ from support.tree import ROOT
         (["chaos.py", "--deaths", "0"], "--deaths must be from 1 to 1000000000, not 0"),
         (["chaos.py", "--seeds", "9-1"], "argument --seeds: must be from A to B, as 1-500, not"),
         (["chaos.py", "--seeds", "1-9", "--seed", "1"], "--seed and --seeds exclude each other"),
+        (["stress.py", "--seed", "-1"], "--seed must be from 0 to 4294967295, not -1"),
+        (["stress.py", "--seconds", "nan"], "--seconds must be from 0 to 10000000, not nan"),
+        (["fuzz.py", "--frames", "0"], "--frames must be from 1 to 1000000000000, not 0"),
+        (["fuzz.py", "--replay", "{short}"], "short: it holds no frames; crashes are kept in"),
+        (["simulated_scale.py", "ring", "--nodes", "0"], "--nodes must be from 1 to 4096, not 0"),
+        (["floors.py", "--turns", "0"], "--turns must be from 1 to 1000, not 0"),
+        (["reproduced.py", "{none}"], "none does not exist"),
+        (["reproduced.py", "{foreign}"], "it has no 'engine'"),
+        (["validated.py", "{empty}"], "empty is damaged: no JSON at line 1"),
+        (["validated.py", "{foreign}"], "it has no 'repeats'"),
         (["compare_mpi.py", "--turns", "0"], "--turns must be from 1 to 1000, not 0"),
         (["compare_mpi.py", "nothing"], "no measurement begins with nothing"),
         (["collectives.py", "--only", "gather,nothing"], "nothing is none of bcast, gather, "),
@@ -51,7 +61,10 @@ def test_what_cannot_be_used(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "empty").touch()
-    places = {"{none}": tmp_path / "none", "{empty}": tmp_path / "empty", "{directory}": tmp_path}
+    (tmp_path / "short").write_bytes(bytes(4))
+    (tmp_path / "foreign").write_text("{}")
+    places = {f"{{{name}}}": tmp_path / name for name in ("none", "empty", "short", "foreign")}
+    places["{directory}"] = tmp_path
     tool, *words = (str(places.get(word, word)) for word in arguments)
     path = str(ROOT / "tools" / tool)
     monkeypatch.setattr(sys, "argv", [path, *words])

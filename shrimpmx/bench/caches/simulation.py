@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from shrimpmx.bench.caches import callgrind
 from shrimpmx.bench.caches.callgrind import Cost
 from shrimpmx.bench.caches.simulated_caches import SimulatedCaches
 from shrimpmx.bench.caches.surroundings import Surroundings
+from shrimpmx.cluster.engine.leftovers import scratch_directory
 from shrimpmx.errors import AgentError, InputError, MachineError
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.wire.tables import EAGER_MAX_BYTES, wire_geometry
@@ -109,8 +109,8 @@ def simulate(
     entries = max(RX_RING_MIN, 1 << (needed - 1).bit_length())
     surroundings = Surroundings(entries, copy_offload)
     try:
-        with tempfile.TemporaryDirectory(prefix="shrimpmx-caches-") as directory:
-            out = Path(directory) / "out"
+        with scratch_directory() as directory:
+            out = directory / "out"
             found = _run(surroundings, rounds, caches, out)
             return _figures(rounds, found, out)
     finally:

@@ -237,7 +237,7 @@ class ForkedRun:
     def _collect(self) -> None:
         began = time.monotonic()
         self.parts.memory.set_stop("finish")
-        self._hurry_spinners()
+        self._hurry_company()
         # Not what is left of the deadline: what was to be done was done in time.
         self.until = began + END_LIMIT_S
         self.late = f"the run was done, but did not end within {END_LIMIT_S:g} s more"
@@ -421,17 +421,22 @@ class ForkedRun:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfds[index], number)
 
-    def _hurry_spinners(self) -> None:
-        """Let those of the idle class see the stop word soon, also where strangers keep the CPU
-        busy. Without the right to it they end when they get their share.
+    def _hurry_company(self) -> None:
+        """Let those of the idle class, and nice ones, see the stop word soon, also where strangers
+        keep the CPU busy. Without the right to it they end when they get their share.
         """
         for index in range(len(self.processes)):
             self._hurry(index)
 
     def _hurry(self, index: int) -> None:
-        if self.placement.processes[index].idle_class and index not in self.exited:
-            with contextlib.suppress(PermissionError, ProcessLookupError):
+        plan = self.placement.processes[index]
+        if index in self.exited:
+            return
+        with contextlib.suppress(PermissionError, ProcessLookupError):
+            if plan.idle_class:
                 os.sched_setscheduler(self._pids()[index], os.SCHED_OTHER, os.sched_param(0))
+            if plan.niceness:
+                os.setpriority(os.PRIO_PROCESS, self._pids()[index], 0)
 
     def _end_everyone(self, memory: RunMemory) -> None:
         left = [index for index in range(len(self.pidfds)) if index not in self.exited]
@@ -440,7 +445,7 @@ class ForkedRun:
             for index in left:
                 if self.placement.processes[index].name in self.mpi:
                     self._signal(index, signal.SIGTERM)
-            self._hurry_spinners()
+            self._hurry_company()
             until = time.monotonic() + ABORT_LIMIT_S
             while left and time.monotonic() < until:
                 with contextlib.suppress(AgentError):

@@ -136,6 +136,16 @@ def make_scratch(identity: RunIdentity) -> Path:
     return Path(tempfile.mkdtemp(prefix=identity.segment_name(SCRATCH)))
 
 
+@contextlib.contextmanager
+def scratch_directory() -> Iterator[Path]:
+    """A new directory of this process's for a while; `clean` knows it, if the process is killed."""
+    place = make_scratch(RunIdentity.of_this_process())
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
 def processes_of(control_name: str, identity: RunIdentity) -> list[int]:
     """Living processes that the control segment names and that really are of that run.
 
@@ -227,8 +237,12 @@ def _ownerless_queues(
 
 def _ownerless_directories(elsewhere: Container[RunIdentity]) -> list[str]:
     """Scratch directories of this user's dead runs that had the same place for such files."""
+    try:
+        place = Path(tempfile.gettempdir())
+    except FileNotFoundError:  # no directory for such files takes one: the disk is full
+        return []
     found = []
-    for path in Path(tempfile.gettempdir()).glob("shrimpmx-*"):
+    for path in place.glob("shrimpmx-*"):
         parsed = parse_segment_name(path.name)
         if parsed is None or not parsed[1].startswith(SCRATCH):
             continue

@@ -69,6 +69,10 @@ class ProgramProcess:
         return self._exit_code
 
 
+# A link in the file's place may be another user's.
+OUTPUT_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+
+
 def _live(main: Callable[[], None]) -> NoReturn:
     """The child's life: nothing of the caller's may run in it, no clean-up and no flush."""
     code = 1
@@ -103,7 +107,7 @@ def become(spec: ClusterSpec, number: int, run: RunIdentity) -> NoReturn:
         os.dup2(os.open(launch.stdin, os.O_RDONLY), 0)
     os.set_inheritable(0, True)
     if launch.stdout:
-        os.dup2(os.open(launch.stdout, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
+        os.dup2(os.open(launch.stdout, OUTPUT_FLAGS, 0o666), 1)
     if launch.directory:
         os.chdir(launch.directory)
     os.execvpe(rank.command[0], rank.command, environment)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import socket
 import sys
@@ -18,12 +17,11 @@ from typing import TextIO
 from shrimpmx.cluster.engine.ending import FirstInterrupt
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.forked import Forked
-from shrimpmx.cluster.engine.leftovers import make_scratch
+from shrimpmx.cluster.engine.leftovers import scratch_directory
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.errors import AgentError, InputError, ShrimpmxError
 from shrimpmx.native.cores import die_with_parent
 from shrimpmx.native.files import write_whole
-from shrimpmx.native.segment import RunIdentity
 from shrimpmx.results.environment import environment
 from shrimpmx.results.sameness import same_environment
 from shrimpmx.simulation.engine import Simulated
@@ -140,16 +138,6 @@ def serve(lines: Iterator[str], replies: TextIO, scratch: Path) -> None:
 
 
 @contextlib.contextmanager
-def _scratch() -> Iterator[Path]:
-    """A directory that `clean` knows, if this process is killed."""
-    place = make_scratch(RunIdentity.of_this_process())
-    try:
-        yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-@contextlib.contextmanager
 def _own_output() -> Iterator[TextIO]:
     """Standard output, for this module alone: to all others it is standard error."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as replies:
@@ -163,7 +151,7 @@ def main(arguments: list[str]) -> None:
     with (
         FirstInterrupt((signal.SIGTERM, signal.SIGHUP)),
         contextlib.suppress(KeyboardInterrupt),
-        _scratch() as scratch,
+        scratch_directory() as scratch,
         _own_output() as replies,
     ):
         serve(sys.stdin, replies, scratch)

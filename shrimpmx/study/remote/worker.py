@@ -30,9 +30,14 @@ class PointProcess:
 
     def __init__(self, job: str) -> None:
         self.job = job
-        command = [sys.executable, "-m", "shrimpmx.study.remote.point_process", str(os.getpid())]
+        # -P: a module of the working directory, which may be /tmp, is none of ours.
+        program = [sys.executable, "-P", "-m", "shrimpmx.study.remote.point_process"]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+            [*program, str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
         self._write(job)
 

@@ -1,0 +1,39 @@
+"""Input of the tools: what cannot be used ends them with a sentence and exit code 2."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from shrimpmx.errors import InputError
+from shrimpmx.results.json_file import read_json
+
+SEED = (0, 2**32 - 1)
+
+
+def check(options: argparse.Namespace, limits: Mapping[str, tuple[float, float]]) -> None:
+    """Exit if one of the options lies outside of its limits; None, not given, lies within."""
+    for name, (least, most) in limits.items():
+        value = getattr(options, name)
+        if value is not None and not least <= value <= most:
+            refuse(f"--{name.replace('_', '-')} must be from {least} to {most}, not {value}")
+
+
+def document(path: Path, what: str, keys: Iterable[str]) -> dict[str, Any]:
+    """The JSON object in `path`, which has these keys; exit if it is none. `what` names it."""
+    try:
+        found = read_json(path, what)
+    except InputError as error:
+        refuse(str(error))
+    if missing := [key for key in keys if key not in found]:
+        refuse(f"{path} is not {what}: it has no {missing[0]!r}")
+    return found
+
+
+def refuse(sentence: str) -> NoReturn:
+    """Exit with a sentence that begins with the tool's name."""
+    print(f"{Path(sys.argv[0]).name}: {sentence}", file=sys.stderr)
+    raise SystemExit(2)
