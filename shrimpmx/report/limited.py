@@ -34,7 +34,7 @@ def limit_notes(document: Mapping[str, Any]) -> list[str]:
     axes = axis_layout(document).axes
     return [
         f"{limit}; times marked {MARK} are not those of the emulated hosts: "
-        f"{_where(points, measured, axes)}"
+        f"{where(points, measured, axes)}"
         for limit, points in limited.items()
     ]
 
@@ -45,7 +45,7 @@ def _limits(point: PointData) -> list[str]:
     return [limit for limit in point.get("limits", ()) if limit not in steered]
 
 
-def _where(
+def where(
     some: Sequence[PointData], points: Sequence[PointData], axes: Mapping[str, Sequence[Any]]
 ) -> str:
     """Which points are meant: all, those with some values of the axes, or each by its place."""

@@ -14,6 +14,7 @@ from shrimpmx.host.idle import AWAKE_BY
 from shrimpmx.report.axis_layout import axis_layout
 from shrimpmx.report.cells import legend, summary_of, usual_state
 from shrimpmx.report.limited import limit_notes
+from shrimpmx.report.overrun import overrun_notes
 from shrimpmx.report.sections import SECTIONS
 from shrimpmx.report.tables import MetricTable, metric_tables, unit_of
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, OPPOSITE
@@ -203,7 +204,7 @@ def notes(document: Document) -> list[str]:
             if summary and sentence and summary.count >= SAMPLES_WISHED:
                 share = summary.half_width / abs(summary.median or 1.0)
                 unstable.append((share, name, sentence))
-    found |= dict.fromkeys(limit_notes(document))
+    found |= dict.fromkeys((*limit_notes(document), *overrun_notes(document)))
     if unstable:
         _, name, sentence = max(unstable)
         found[f"{len(unstable)} figure(s) unstable, the worst {name}: {sentence}"] = None

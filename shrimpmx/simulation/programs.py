@@ -14,7 +14,6 @@ from shrimpmx.cluster.engine.plans import rank_plans
 from shrimpmx.cluster.engine.real import check_programs
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.engine.supervision import supervision
-from shrimpmx.cluster.engine.tagged import TaggedPipe
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import DeadlineError, DeadlockError
@@ -119,13 +118,7 @@ class ProgramRun(ForkedRun):
         """Handle what there is to handle, in the turn of a rank's process that began then; whether
         that still runs.
         """
-        events = self.selector.select(0)
-        self._read_messages(self.awaited)
-        for key, _ in events:
-            if isinstance(key.data, TaggedPipe):
-                self.tagged.pass_on(key.data)
-            elif key.data is not None:
-                self._note_exit(key.data, self.awaited)
+        self._handle(self.selector.select(0), self.awaited)
         self.tagged.look()
         self.mpi.look(self._pids())
         name = self.placement.processes[index].name

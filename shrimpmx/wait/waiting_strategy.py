@@ -9,7 +9,7 @@ class WaitingStrategy:
     A wait looks once; if it finds nothing, `idle` decides how it goes on, and again each time that
     what it decided is over and nothing has been found. Deciding takes the GIL, some hundred
     nanoseconds; looking does not. One object serves all waits of a process. An exception ends the
-    run.
+    run. All times are those of this machine, without a time dilation.
 
     Example: yields the CPU for 50 us, then sleeps.
 

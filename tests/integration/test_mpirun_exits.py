@@ -60,3 +60,23 @@ def test_a_rank_ends_with_open_requests_and_a_child(
     assert state == [True, True]
     wait_until(lambda: process_state(child) == "gone", "the rank's child is ended", 5)
     assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
+
+
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+def test_the_death_of_a_rank_is_seen_though_the_shell_that_started_it_goes_on(
+    engine: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = """
+        import os, signal
+
+        world.Barrier()
+        if rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        world.recv(source=1)
+        """
+    program = " ".join(mpi_program(tmp_path, text, MPI4PY))
+    words = ("-n", "2", "--timeout", "60", "--engine", engine)
+    shell = ("sh", "-c", f"{program}; sleep 3600")
+    assert main(["mpirun", *words, *shell]) == 1
+    assert "rank1" in capfd.readouterr().err
+    assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]

@@ -9,6 +9,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from support.conditions import patient
 from support.tree import ROOT
 
 import shrimpmx
@@ -36,7 +37,9 @@ def test_a_kernel_runs_a_scenario_and_shows_its_result(
     # In a process of its own: the client leaves an event loop open.
     client = [sys.executable, "-c", "from nbclient.cli import main; main()"]
     subprocess.run(
-        [*client, "cells.ipynb", "--inplace", "--kernel_name=python3"], check=True, timeout=150
+        [*client, "cells.ipynb", "--inplace", "--kernel_name=python3"],
+        check=True,
+        timeout=patient(150),
     )
     notebook = nbformat.read("cells.ipynb", as_version=4)
     first, shown, runs, figure, engine = (shown_by(cell) for cell in notebook.cells)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.conditions import patient
 from support.results import a_document, a_metric, a_point, write_result
 
 from shrimpmx.cli import main
@@ -48,7 +49,7 @@ def seen(page: Path, tmp_path: Path) -> list[str]:
         [str(BROWSER), *options, *own, frame.as_uri()],
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=patient(110),
         check=True,
     )
     [text] = re.findall(r"<pre>(.*?)</pre>", done.stdout, re.S)

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from support.conditions import patient
 from support.socket_programs import CONNECT_LIMIT_S, PORT, reach, recv_exactly, run_programs
 
 from shrimpmx.settings.strategies import WAIT_NAMES
@@ -137,7 +138,7 @@ def test_waits_end_when_their_time_has_passed() -> None:
             listener.settimeout(PATIENCE_S)
             with pytest.raises(TimeoutError):
                 listener.accept()
-            one.settimeout(5.0)
+            one.settimeout(patient(5.0))
             assert recv_exactly(one, 4) == b"next"
             one.close()
 

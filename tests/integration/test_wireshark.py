@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.conditions import patient
 from support.packets import PACKET_TYPES, Packet, encode
 from support.tree import ROOT
 
@@ -28,7 +29,7 @@ def decoded(frames: Sequence[bytes], path: Path, *options: str) -> list[dict[str
     head = struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, 65535, ETHERNET)
     path.write_bytes(head + b"".join(records))
     command = ["tshark", "-X", f"lua_script:{DISSECTOR}", *options, "-r", str(path), "-T", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=patient(50), check=True)
     assert "Lua" not in done.stderr, done.stderr
     return [each["_source"]["layers"] for each in json.loads(done.stdout)]
 

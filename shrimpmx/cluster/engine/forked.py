@@ -33,6 +33,7 @@ from shrimpmx.cluster.engine.pauses import PULSE_S, Pauses
 from shrimpmx.cluster.engine.process import started
 from shrimpmx.cluster.engine.program import ProgramProcess
 from shrimpmx.cluster.engine.real import check_programs, check_real
+from shrimpmx.cluster.engine.relayed import Relayed, RelayedPrograms, was_at_work
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.engine.stopped import StoppedProcesses
 from shrimpmx.cluster.engine.supervision import supervision
@@ -51,6 +52,8 @@ from shrimpmx.host.idle import cores_awake, pm_qos_works
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.native.files import write_whole
 from shrimpmx.native.segment import RunIdentity
+
+Events = Sequence[tuple[selectors.SelectorKey, int]]
 
 LOGGER = logging.getLogger("shrimpmx.cluster")
 
@@ -142,6 +145,7 @@ class ForkedRun:
         self.faults = AgentFaults(spec.agent_faults, placement)
         self.selector = selectors.DefaultSelector()
         self.tagged = TaggedOutput(self.selector)
+        self.relayed = RelayedPrograms(self.selector)
         self.pauses = Pauses()
 
     def run(self) -> ClusterResult:
@@ -190,6 +194,7 @@ class ForkedRun:
                         channel.close()
                     if memory is not None:
                         memory.close()
+                    self.relayed.close()
                     self.selector.close()
                     if scratch is not None:
                         shutil.rmtree(scratch, ignore_errors=True)
@@ -262,17 +267,23 @@ class ForkedRun:
             left = min(self.until, due, now + PULSE_S) - now
             left = min(left, self.lost.close(), self.mpi.look(self._pids()), self.tagged.look())
             events = self.selector.select(max(0.0, left))
-            # Messages first: a process that reports and then exits has reported.
-            self._read_messages(what)
-            for key, _ in events:
-                if isinstance(key.data, TaggedPipe):
-                    self.tagged.pass_on(key.data)
-            for key, _ in events:
-                if isinstance(key.data, int):
-                    self._note_exit(key.data, what)
+            self._handle(events, what)
             # What came before the deadline has been handled by now, however late it is.
             if now >= self.until and self.waiting_for:
                 self._give_up()
+
+    def _handle(self, events: Events, what: str) -> None:
+        # Messages first: a process that reports and then exits has reported.
+        self._read_messages(what)
+        for key, _ in events:
+            if isinstance(key.data, TaggedPipe):
+                self.tagged.pass_on(key.data)
+        for key, _ in events:
+            if isinstance(key.data, int):
+                self._note_exit(key.data, what)
+            if isinstance(key.data, Relayed):
+                self.selector.unregister(key.fd)
+                self._note_relayed_end(key.data)
 
     def _moment(self) -> float:
         """What time it is; what was to come waits for as long as the run stood still."""
@@ -297,7 +308,7 @@ class ForkedRun:
                     message["traceback"],
                 )
             if message["what"] == "ready":
-                self.mpi.note_ready(message["from"])
+                self._note_ready(message["from"])
             if message["what"] == what:
                 self.waiting_for.discard(message["from"])
 
@@ -323,6 +334,25 @@ class ForkedRun:
         if not self._survives(plan.name, ended):
             raise AgentError(ended, plan.name)
         self.lost.note_end(index)
+
+    def _note_ready(self, name: str) -> None:
+        started_pid = self._pids()[self.placement.process_index(name)]
+        ended = self.relayed.note_ready(self.parts, name, started_pid)
+        self.mpi.note_ready(name)
+        if ended is not None:
+            self._note_relayed_end(ended)
+
+    def _note_relayed_end(self, program: Relayed) -> None:
+        """The end of a rank's program that the process which was started may outlive."""
+        name = self.placement.processes[program.index].name
+        if was_at_work(self.parts, program):
+            if name in self.mpi:
+                self.mpi.note_death(name, program.pid)
+            ended = f"{name} (pid {program.pid}) ended before its work was done"
+            if not self._survives(name, ended):
+                raise AgentError(ended, name)
+        if name in self.lost.why:
+            self.lost.note_end(program.index)
 
     def _note_mpi_exit(self, index: int, exit_code: int) -> None:
         """The end of an MPI rank's work is that of its process."""

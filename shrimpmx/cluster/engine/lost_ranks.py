@@ -24,6 +24,7 @@ class LostRanks:
     def __init__(self, parts: RunParts) -> None:
         self._parts = parts
         self._open: list[int] = []
+        self._ended: set[int] = set()
         self.why: dict[str, str] = {}
 
     def note(self, name: str, why: str) -> None:
@@ -33,8 +34,13 @@ class LostRanks:
             self.why[name] = why
 
     def note_end(self, index: int) -> None:
-        """The process of a lost rank has ended; its endpoint is closed by the next close()."""
-        self._open.append(index)
+        """The process of a lost rank has ended; its endpoint is closed by the next close().
+
+        Told twice of a program that a shell has started, which ends later.
+        """
+        if index not in self._ended:
+            self._ended.add(index)
+            self._open.append(index)
 
     def close(self) -> float:
         """Close what can be closed now. For how long there is nothing else to try, s."""

@@ -112,7 +112,11 @@ class MpiRanks:
             self.absent.append(name)
             self._check_all_join()
         elif info["state"] != "done":
-            self._fail(name, pid, "ended without MPI_Finalize", UNJOINED)
+            self.note_death(name, pid)
+
+    def note_death(self, name: str, pid: int) -> None:
+        """A rank that had joined has ended in the middle: raises RankEndedError."""
+        self._fail(name, pid, "ended without MPI_Finalize", UNJOINED)
 
     def finish(self) -> None:
         """Wait for what goes on beside the ranks, all of which have ended."""
