@@ -4,6 +4,7 @@
 # make chaos   random runs whose processes are killed, stopped and throttled (MINUTES=1)
 # make bench   the figures of docs/performance.md on this machine
 # make lint    all style and type checks
+# make docs    the documentation as a site, build/docs/html/index.html
 # make clean   forget everything that was built
 #
 # Each works alone on a machine with Python 3.11 or newer, gcc and Python's headers.
@@ -23,7 +24,7 @@ PACKAGE := setup.cfg setup.py pyproject.toml
 # Where this is set, each of the many commands that the tests start would compile all Python again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test schedules chaos bench lint clean
+.PHONY: demo test schedules chaos bench lint docs clean
 
 demo: $(VENV)/built
 	$(BIN)/shrimpmx run scenarios/smoke/pingpong.py
@@ -54,6 +55,11 @@ lint: $(VENV)/built $(VENV)/tools
 	$(BIN)/cython-lint shrimpmx
 	$(BIN)/mypy
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+
+docs: $(VENV)/built $(VENV)/tools
+	$(BIN)/python -m sphinx -M html docs build/docs -c docs/site \
+		--fresh-env --fail-on-warning --keep-going --quiet
+	@echo "the site begins at build/docs/html/index.html"
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
