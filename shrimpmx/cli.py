@@ -1,6 +1,4 @@
-"""The command line: `shrimpmx run`, `mpirun`, `explore`, `reproduce`, `list`, `plot`, `export`,
-`compare`, `counters`, `top`, `place`, `affinity`, `binding`, `bench`, `caches`, `calibrate`,
-`validate`, `doctor` and `clean`.
+"""The command line: `shrimpmx run`, `shrimpmx list` and the other COMMANDS.
 
 Exit codes: 0 done; 1 `compare` found a verdict that it was to look for; 2 bad input, or something
 that this machine cannot do; 3 an agent failed, or the run was interrupted (what was measured is
@@ -45,7 +43,9 @@ COMMANDS = {
     "mpirun": Command("mpirun", "run an MPI program as the ranks of a cluster", True),
     "explore": Command("explore", "find the setting that suits an MPI program", True),
     "reproduce": Command("reproduce", "run what the papers' claims need, and judge them"),
-    "list": Command("listing", "list scenarios, parameters, metrics or strategies"),
+    "list": Command(
+        "listing", "list scenarios, parameters, metrics, strategies, counters or platforms"
+    ),
     "plot": Command("plot", "draw results as PNG and SVG"),
     "report": Command("report", "write results as one HTML page"),
     "export": Command("export", "write the samples of a result as a table"),
@@ -97,8 +97,13 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    name = next((word for word in arguments if word != "--"), None)
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """The parser of a command, by its name."""
+    return _line_with(name)[1][name]
+
+
+def _line_with(name: str | None) -> tuple[_Parser, dict[str, _Parser]]:
+    """The parser of the command line, and those of commands: only the named one has its options."""
     line = _Parser(
         prog="shrimpmx",
         description="Emulates the receive path of message passing over Ethernet with real "
@@ -113,11 +118,17 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
             _load(command).add_parser(commands)
         else:
             commands.add_parser(other, help=command.help)
+    return line, commands.choices
+
+
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    name = next((word for word in arguments if word != "--"), None)
+    line, commands = _line_with(name)
     if name not in COMMANDS or arguments[0] != name:
         return line.parse_args(arguments)
     # Mistakes are those of the command. Intermixed parsing drops a "--" and would take the words
     # behind it for options.
-    command_line = commands.choices[name]
+    command_line = commands[name]
     if COMMANDS[name].starts_program or "--" in arguments:
         return command_line.parse_args(arguments[1:])
     return command_line.parse_intermixed_args(arguments[1:])

@@ -18,6 +18,8 @@ extensions = ["myst_parser"]
 exclude_patterns = ["site"]
 # A heading has the anchor that a code host gives it.
 myst_heading_anchors = 4
+# Quotes as they are typed.
+smartquotes = False
 highlight_language = "text"
 pygments_style, pygments_dark_style = "friendly", "github-dark"
 
@@ -30,5 +32,7 @@ html_use_index = html_copy_source = html_show_sphinx = html_show_copyright = Fal
 def setup(app: Sphinx) -> None:
     """What pages get before Sphinx reads them."""
     from navigation import add_navigation
+    from reference import add_reference
 
     app.connect("source-read", add_navigation)
+    app.connect("source-read", add_reference)

@@ -104,7 +104,9 @@ class Choice:
             known = ", ".join(counts) or "none"
             raise InputError(f"--agent {self.agent!r} fits no agent; there are {known}")
         if self.only is not None and not any(fnmatchcase(name, self.only) for name in TEXTS):
-            raise InputError(f"--only {self.only!r} fits no counter; docs/counters.md lists them")
+            raise InputError(
+                f"--only {self.only!r} fits no counter (shrimpmx list --counters shows them)"
+            )
         wanted = {agent: self._counters(counts[agent]) for agent in agents}
         if self.added:
             sums: dict[str, int] = {}

@@ -1,11 +1,11 @@
-"""`shrimpmx list`: scenarios, parameters, metrics and strategies."""
+"""`shrimpmx list`: scenarios, and what runs are made of."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.markup import escape
 from rich.table import Table
@@ -16,8 +16,19 @@ from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.metrics import METRICS
 from shrimpmx.settings.names import GROUPS
 from shrimpmx.settings.strategies import COALESCING, WAITING
+from shrimpmx.shared.counter_texts import GROUPS as COUNTER_GROUPS
 from shrimpmx.study.loading import docstring_of, list_scenarios, scenario_directories
 from shrimpmx.study.platform import PLATFORMS
+
+Row = dict[str, str]
+SCENARIOS = "scenarios"
+
+
+class _List(NamedTuple):
+    """A list: what its option says, its rows."""
+
+    help: str
+    rows: Callable[[], list[Row]]
 
 
 def add_parser(commands: Any) -> None:
@@ -27,60 +38,53 @@ def add_parser(commands: Any) -> None:
         description="List the scenarios below a directory (./scenarios, or those of the checkout).",
     )
     parser.add_argument("directory", nargs="?", type=Path, help="where to look for scenarios")
-    parser.add_argument("--parameters", action="store_true", help="list what --set can set")
-    parser.add_argument("--metrics", action="store_true", help="list what can be measured")
-    parser.add_argument(
-        "--strategies", action="store_true", help="list coalescing and waiting strategies"
-    )
-    parser.add_argument(
-        "--platforms", action="store_true", help="list what platforms say, and from where"
-    )
+    for name, other in LISTS.items():
+        parser.add_argument(f"--{name}", action="store_true", help=other.help)
     parser.add_argument("--json", type=json_place, metavar="PATH", help="write the list there")
     parser.set_defaults(function=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print a list; returns 0. InputError if the directory is not there."""
-    if options.parameters:
-        return _print("parameters", _parameters(), options.json)
-    if options.metrics:
-        return _print("metrics", _metrics(), options.json)
-    if options.strategies:
-        return _print("strategies", _strategies(), options.json)
-    if options.platforms:
-        return _print("platforms", _platforms(), options.json)
-    if options.directory is not None and not options.directory.is_dir():
-        raise InputError(f"{options.directory} is no directory")
-    directories = [options.directory] if options.directory else scenario_directories()
-    rows = []
-    for name, path in list_scenarios(directories):
-        first = docstring_of(path).strip().partition("\n")[0]
-        rows.append({"name": name, "what": first, "file": str(path)})
-    return _print("scenarios", rows, options.json)
+    name = next((name for name in LISTS if getattr(options, name)), SCENARIOS)
+    return _print(name, rows(name, options.directory), options.json)
 
 
-def _parameters() -> list[dict[str, str]]:
-    rows = []
-    for group, model in GROUPS.items():
-        for name, field in model.model_fields.items():
-            rows.append(
-                {
-                    "name": f"{group}.{name}",
-                    "default": str(field.get_default()),
-                    "what": field.description or "",
-                }
-            )
-    return rows
+def rows(name: str, directory: Path | None = None) -> list[Row]:
+    """The rows of a list: one of LISTS, or the scenarios (below a directory). InputError if that is
+    not there.
+    """
+    if name in LISTS:
+        return LISTS[name].rows()
+    if directory is not None and not directory.is_dir():
+        raise InputError(f"{directory} is no directory")
+    directories = [directory] if directory else scenario_directories()
+    return [
+        {"name": name, "what": docstring_of(path).strip().partition("\n")[0], "file": str(path)}
+        for name, path in list_scenarios(directories)
+    ]
 
 
-def _metrics() -> list[dict[str, str]]:
+def _parameters() -> list[Row]:
+    return [
+        {
+            "name": f"{group}.{name}",
+            "default": str(field.get_default()),
+            "what": field.description or "",
+        }
+        for group, model in GROUPS.items()
+        for name, field in model.model_fields.items()
+    ]
+
+
+def _metrics() -> list[Row]:
     return [
         {"name": metric.name, "unit": metric.unit, "what": metric.meaning}
         for metric in METRICS.values()
     ]
 
 
-def _strategies() -> list[dict[str, str]]:
+def _strategies() -> list[Row]:
     return [
         {"of": of, "name": row.name, "rule": row.rule, "wins when": row.wins}
         for of, table in (("coalescing", COALESCING), ("wait", WAITING))
@@ -88,7 +92,15 @@ def _strategies() -> list[dict[str, str]]:
     ]
 
 
-def _platforms() -> list[dict[str, str]]:
+def _counters() -> list[Row]:
+    return [
+        {"of": kinds, "name": name, "goes up with": text}
+        for kinds, _, texts in COUNTER_GROUPS
+        for name, text in texts.items()
+    ]
+
+
+def _platforms() -> list[Row]:
     """A row for each platform, with its title, and one for each of its values."""
     rows = []
     for platform in PLATFORMS.values():
@@ -106,14 +118,21 @@ def _platforms() -> list[dict[str, str]]:
     return rows
 
 
-def _platform_row(
-    name: str, key: str, value: str, what: str, calibrated_by: Sequence[str]
-) -> dict[str, str]:
+def _platform_row(name: str, key: str, value: str, what: str, calibrated_by: Sequence[str]) -> Row:
     by = ", ".join(calibrated_by)
     return {"name": name, "key": key, "value": value, "what": what, "calibrated by": by}
 
 
-def _print(what: str, rows: list[dict[str, str]], json_path: Path | None) -> int:
+LISTS = {
+    "parameters": _List("list what --set can set", _parameters),
+    "metrics": _List("list what can be measured", _metrics),
+    "strategies": _List("list coalescing and waiting strategies", _strategies),
+    "counters": _List("list what agents count", _counters),
+    "platforms": _List("list what platforms say, and from where", _platforms),
+}
+
+
+def _print(what: str, rows: list[Row], json_path: Path | None) -> int:
     if json_path:
         write_json(json_path, {what: rows})
     if not rows:

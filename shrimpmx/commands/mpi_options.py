@@ -102,7 +102,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def add_cluster_options(parser: argparse.ArgumentParser) -> None:
     """The cluster, the program and how it is started; words of other mpiruns are refused."""
     parser.add_argument("-n", "-np", type=int, required=True, metavar="N", help="number of ranks")
-    parser.add_argument("--nodes", type=int, metavar="M", help="emulated nodes (2)")
+    parser.add_argument("--nodes", type=int, metavar="M", help="emulated nodes (2; 1 for one rank)")
     parser.add_argument(
         "--set",
         dest="settings",
@@ -122,7 +122,7 @@ def add_cluster_options(parser: argparse.ArgumentParser) -> None:
         *("--bind-to", "-bind-to"),
         choices=("core", "none"),
         default="core",
-        help="cores that a rank may use",
+        help="a rank runs on one core, or on all cores of its node (none)",
     )
     parser.add_argument(
         "-x",
@@ -133,7 +133,10 @@ def add_cluster_options(parser: argparse.ArgumentParser) -> None:
         help="set an environment variable of the ranks; all others are handed on anyway",
     )
     parser.add_argument(
-        *("--wdir", "-wdir", "-wd"), default="", metavar="DIR", help="where ranks start"
+        *("--wdir", "-wdir", "-wd"),
+        default="",
+        metavar="DIR",
+        help="where ranks start; the path of the program counts from there",
     )
     parser.add_argument(
         *("--timeout", "-timeout"), type=float, metavar="S", help="give up after S seconds"
@@ -142,13 +145,15 @@ def add_cluster_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             *names, action=_Elsewhere, nargs=0, const=advice, help=argparse.SUPPRESS
         )
-    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS")
+    parser.add_argument(
+        "words", nargs=argparse.REMAINDER, metavar="PROGRAM ARGS", help="the program, its options"
+    )
 
 
 def _add_output_options(parser: argparse.ArgumentParser) -> None:
     """What ranks read and print, and what is said of them."""
     parser.add_argument(
-        "--tag-output", action="store_true", help="print ranks' lines with the rank in front"
+        "--tag-output", action="store_true", help="print ranks' lines with [rank] in front"
     )
     parser.add_argument(
         "--silence",
@@ -161,7 +166,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         "--stdin",
         choices=("0", "all", "none"),
         default="0",
-        help="ranks that get the standard input (rank 0)",
+        help="ranks that get the standard input: rank 0, all (each a copy), or none",
     )
 
 

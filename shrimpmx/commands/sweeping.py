@@ -105,13 +105,22 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     """Options of whatever runs scenarios."""
     parser.add_argument("--seed", type=int, default=1, help="seed of point order and faults (1)")
     parser.add_argument(
-        "--output", type=Path, metavar="DIR", help="new or empty directory for the result"
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="new or empty directory for the result; default: results/NAME-TIME",
     )
     parser.add_argument(
-        "--resume", action="store_true", help="continue the interrupted result in --output"
+        "--resume",
+        action="store_true",
+        help="continue the interrupted result in --output, with the same settings and seed, on the "
+        "same machine with the same code",
     )
     parser.add_argument(
-        "--json", type=json_place, metavar="PATH", help="also write the result there"
+        "--json",
+        type=json_place,
+        metavar="PATH",
+        help="also write the result there; -: to the standard output",
     )
 
 

@@ -24,7 +24,7 @@ PROGRAMS = {
     "cc",
     "./sketch",
 }
-_FENCED = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.M | re.S)
+_FENCED = re.compile(r"^ *```([\w{}]*)\n(.*?)^ *```$", re.M | re.S)
 _SPAN = re.compile(r"`([^`]+)`")
 # What stands for a reader's own word, in a command within a sentence.
 _PLACEHOLDER = re.compile(r"\b(?:SCENARIO|NAME|FILE|DIR|RUN|PATH|PID)\b|\.\.\.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import subprocess
 import sys
@@ -12,19 +13,27 @@ from urllib.parse import unquote, urldefrag
 import pytest
 from support.tree import ROOT
 
+from shrimpmx.cli import COMMANDS, parser_of
+from shrimpmx.commands.listing import LISTS, SCENARIOS, rows
+from shrimpmx.papers.known import PAPERS
+
 # What a browser loads by itself.
 LOADED = {"link": "href", "script": "src", "img": "src", "iframe": "src"}
 
 
 class _Page(HTMLParser):
-    """The links of a page, what it loads, and what can be linked to in it."""
+    """The links of a page, what it loads, what can be linked to in it, and its words."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.links: list[str] = []
         self.loads: list[str] = []
         self.ids: set[str] = set()
+        self.words: set[str] = set()
         self.feed(path.read_text())
+
+    def handle_data(self, data: str) -> None:
+        self.words |= set(re.split(r"[\s,|]+", data))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         known = {key: value or "" for key, value in attributes}
@@ -80,6 +89,30 @@ def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
     assert {each for each in loads if elsewhere(each)} == set()
     styles = "".join(path.read_text() for path in site.rglob("*.css"))
     assert re.findall(r"@import|url\([\"']?(?:https?:)?//", styles) == []
+
+
+@pytest.mark.timeout(180)
+def test_the_reference_has_all_that_is_declared(site: Path) -> None:
+    listed = {name: {row["name"] for row in rows(name)} for name in (*LISTS, SCENARIOS)}
+    listed["parameters"] = {name.partition(".")[2] for name in listed["parameters"]}
+    options = {
+        word
+        for name in COMMANDS
+        for action in parser_of(name)._actions
+        for word in action.option_strings
+        if action.dest != "help" and action.help != argparse.SUPPRESS
+    }
+    pages = {
+        **{name: name for name in LISTS},
+        SCENARIOS: "scenario-list",
+        "platforms": "platform-values",
+        "claims": "papers",
+        "options": "commands",
+    }
+    claims = {claim.id for claims in PAPERS.values() for claim in claims}
+    for of, names in {**listed, "claims": claims, "options": options}.items():
+        assert len(names) > 2
+        assert names - _Page(site / f"{pages[of]}.html").words == set(), of
 
 
 @pytest.mark.timeout(180)
