@@ -20,7 +20,7 @@ exclude_patterns = ["site"]
 myst_heading_anchors = 4
 # Quotes as they are typed.
 smartquotes = False
-highlight_language = "text"
+highlight_language = "none"
 pygments_style, pygments_dark_style = "friendly", "github-dark"
 
 html_theme = "furo"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from support.conditions import wait_until
-from support.documents import PAGES, examples, is_live, own_commands
+from support.documents import PAGES, TUTORIAL, examples, is_live, own_commands
 from support.tree import ROOT, name
 
 from shrimpmx.bench.run import benchmarks
@@ -57,9 +57,10 @@ ELSEWHERE = {
     "shrimpmx caches": "takes half a minute in valgrind; tests/integration/test_caches.py runs it",
     "shrimpmx validate": "takes minutes; tests/integration/test_validate.py runs a part",
 }
+OTHERS = [page for page in PAGES if page != TUTORIAL]
 SCENARIOS = [
     pytest.param(page, number, id=f"{page.name}-{number}")
-    for page in PAGES
+    for page in OTHERS
     for number, _ in enumerate(examples(page, "scenario = Scenario("))
 ]
 
@@ -81,7 +82,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield place
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", OTHERS, ids=name)
 @pytest.mark.timeout(180)
 def test_commands(page: Path, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in own_commands(page):
@@ -91,7 +92,7 @@ def test_commands(page: Path, workplace: Path, capsys: pytest.CaptureFixture[str
 
 @pytest.mark.timeout(120)
 def test_commands_that_look_at_a_live_run(workplace: Path) -> None:
-    found = [command for page in PAGES for command in own_commands(page) if is_live(command)]
+    found = [command for page in OTHERS for command in own_commands(page) if is_live(command)]
     ending = [command for command in found if "--watch" in command]
     assert len(found) > 8
     live = start_live_run()

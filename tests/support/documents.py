@@ -9,6 +9,8 @@ from pathlib import Path
 
 from support.tree import ROOT
 
+# Followed from its first command to its last by tests/integration/test_tutorial.py.
+TUTORIAL = ROOT / "docs/tutorial.md"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Programs whose lines are commands; a fenced block that has one of them holds commands only.
 PROGRAMS = {
@@ -30,18 +32,27 @@ _SPAN = re.compile(r"`([^`]+)`")
 _PLACEHOLDER = re.compile(r"\b(?:SCENARIO|NAME|FILE|DIR|RUN|PATH|PID)\b|\.\.\.")
 
 
+def steps(page: Path) -> list[tuple[str, str]]:
+    """All fenced blocks of a page in order: language and text."""
+    return _FENCED.findall(page.read_text())
+
+
 def blocks(page: Path, language: str = "") -> list[str]:
     """The fenced blocks of a page in a language; "" for those without one."""
-    return [text for word, text in _FENCED.findall(page.read_text()) if word == language]
+    return [text for word, text in steps(page) if word == language]
+
+
+def commands_of(block: str) -> list[str]:
+    """The command lines of a block, without their comments; none if it holds something else."""
+    lines = [line for line in re.sub(r"\\\n\s*", "", block).splitlines() if line.strip()]
+    if not any(line.split()[0] in PROGRAMS for line in lines):
+        return []
+    return [re.sub(r"\s+# .*", "", line) for line in lines]
 
 
 def commands(page: Path) -> list[str]:
     """The command lines of a page, in order: of its blocks, then of its sentences."""
-    found: list[str] = []
-    for block in blocks(page):
-        lines = [line for line in re.sub(r"\\\n\s*", "", block).splitlines() if line.strip()]
-        if any(line.split()[0] in PROGRAMS for line in lines):
-            found += [re.sub(r"\s+# .*", "", line) for line in lines]
+    found = [line for block in blocks(page) for line in commands_of(block)]
     text = _FENCED.sub("", page.read_text())
     spans = (" ".join(span.split()) for span in _SPAN.findall(text))
     return [*found, *(span for span in spans if _is_command(span))]

@@ -1,0 +1,72 @@
+"""The tutorial, followed as its reader does: the files saved, the commands run one after another.
+What it shows is what they print, figures apart.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.documents import TUTORIAL, commands_of, steps
+from support.tree import ROOT
+
+pytest.importorskip("mpi4py")
+# The environment of the tests is made already.
+INSTALLING = ("make demo", "source", "pip", "mkdir", "cd")
+# Real processes: what is printed first is what was measured. One run of each setting is enough.
+MEASURED = "shrimpmx explore"
+SHORT = ["--runs", "1"]
+_NAMES = re.compile(r"[Ss]ave this(?: one)? as `(.+?)`")
+
+
+def follow(command: str, place: Path) -> str:
+    """Run a command in a directory; all that it prints. A command to install is not run."""
+    if command.startswith(INSTALLING):
+        return ""
+    words = shlex.split(command, posix=True)
+    assert words[0] == "shrimpmx", command
+    short = SHORT if command.startswith(MEASURED) else []
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [sys.executable, "-m", "shrimpmx", words[1], *short, *words[2:]],
+        cwd=place,
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout}"
+    return done.stdout
+
+
+def without_figures(text: str) -> list[str]:
+    """The lines of a text, with one sign for each figure, rule and gap."""
+    plain = re.sub(r"[\d][\d.,]*", "0", re.sub(r"[─━═]+", "─", text))
+    return [" ".join(line.split()) for line in plain.splitlines() if line.strip()]
+
+
+@pytest.mark.timeout(300)
+def test_the_tutorial_can_be_followed(tmp_path: Path) -> None:
+    files = iter(_NAMES.findall(TUTORIAL.read_text()))
+    shown = 0
+    commands: list[str] = []
+    printed: list[str] = []
+    for language, text in steps(TUTORIAL):
+        if language == "python":
+            (tmp_path / next(files)).write_text(text)
+        elif language == "" and (commands := commands_of(text)):
+            output = "".join(follow(command, tmp_path) for command in commands)
+            printed = without_figures(output)
+        elif language == "text" and not commands[0].startswith(MEASURED):
+            rest = iter(printed)
+            for line in without_figures(text):
+                assert line == "..." or line in rest, f"{line!r} is not printed by {commands}"
+            shown += 1
+    assert next(files, None) is None
+    assert shown > 4
