@@ -181,6 +181,22 @@ def test_only_own_queues_are_left_over(dead: RunIdentity, tmp_path: Path) -> Non
     with_own_mounts(work, ("mqueue", "rw", str(tmp_path)))
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_queue_is_found_by_its_segment_where_queues_cannot_be_listed(
+    there: bool, dead: RunIdentity, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leftovers, "MQUEUE", tmp_path)
+    name = dead.segment_name(QUEUE)
+    Segment.create(dead, "control", Control.size_bytes(1, 1), SEGMENT_CONTROL).close()
+    if there:
+        posix_ipc.MessageQueue("/" + name, posix_ipc.O_CREX).close()
+    try:
+        assert find_leftovers().queues == [name] * there
+    finally:
+        remove_leftovers(find_leftovers())
+    assert not find_leftovers()
+
+
 @needs_two_users
 def test_a_name_makes_a_supervisor_of_no_foreign_process() -> None:
     mine = RunIdentity.of_this_process("claimed")

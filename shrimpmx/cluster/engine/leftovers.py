@@ -18,7 +18,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shrimpmx.cluster.rank.channel import QUEUE, unlink_queue
+from shrimpmx.cluster.rank.channel import QUEUE, has_queue, unlink_queue
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.segment import (
@@ -224,7 +224,7 @@ def _ownerless_queues(
 ) -> list[str]:
     if not MQUEUE.is_mount():
         # Queues cannot be listed, but those of runs that left segments have known names.
-        return [identity.segment_name(QUEUE) for identity in dead]
+        return list(filter(has_queue, (identity.segment_name(QUEUE) for identity in dead)))
     names = []
     for path in MQUEUE.iterdir():
         parsed = parse_segment_name(path.name)

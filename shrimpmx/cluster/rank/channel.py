@@ -40,6 +40,15 @@ def unlink_queue(name: str) -> bool:
     return True
 
 
+def has_queue(name: str) -> bool:
+    """Whether there is a message queue `name` that is this user's to read."""
+    try:
+        posix_ipc.MessageQueue("/" + name, write=False).close()
+    except (posix_ipc.ExistentialError, posix_ipc.PermissionsError):
+        return False
+    return True
+
+
 class ControlChannel:
     """One run's queue. The supervisor creates it; its other processes join it by name."""
 
