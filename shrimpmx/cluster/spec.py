@@ -116,6 +116,16 @@ class GeneratorSpec:
 
 
 @dataclass(frozen=True)
+class CaptureRoom:
+    """What a capture keeps: the last frames of each end of a link, in `end_bytes` of memory, and of
+    each frame the first `snap_bytes`; None: all of it.
+    """
+
+    end_bytes: int = 16 << 20
+    snap_bytes: int | None = None
+
+
+@dataclass(frozen=True)
 class ClusterSpec:
     """One run of an emulated cluster.
 
@@ -131,7 +141,8 @@ class ClusterSpec:
     `distance`: how far a rank's CPU is to be from that of its interrupts. `hardware_counters`: each
     process counts cache references and misses, where the CPU does. `binding` is the
     `process_binding` of `mx`, whose file is read here only: all of a run goes by the same lines.
-    `model`: the hosts of a simulated run.
+    `model`: the hosts of a simulated run. `capture`: the frames that pass the ends of links are
+    kept.
     `deadline_s`: seconds after which the run is given up; FOREVER_S: never. `silence_s`: seconds
     after which MPI ranks that all wait are reported; 0: never. `profiles`: the directory for
     profiles of MPI ranks; "": none. `allowed_cpus`: CPUs of the machine that it may use; empty:
@@ -161,6 +172,7 @@ class ClusterSpec:
     survive: bool = False
     clock: Literal["tsc", "monotonic"] = "tsc"
     trace_entries: int = 0
+    capture: CaptureRoom | None = None
     early_wake_ns: int = EARLY_WAKE_NS
     distance: DistanceName = "any"
     hardware_counters: bool = False
@@ -182,6 +194,12 @@ class ClusterSpec:
     def kind(self) -> NicKind:
         """The kind of its NICs."""
         return kind_of(self.nic)
+
+    @property
+    def link_ends(self) -> tuple[str, ...]:
+        """The names of all ends of links, by which a capture numbers them: NICs, then switches."""
+        nodes = (f"node{number}" for number in range(self.nodes))
+        return (*nodes, *self.nic.switches(self.nodes))
 
     @property
     def groups(self) -> Groups:

@@ -17,6 +17,12 @@ from shrimpmx.commands.engines import (
     chosen_engine,
     engine_words,
 )
+from shrimpmx.commands.recording import (
+    add_recording_options,
+    check_recording,
+    recording_words,
+    room_of,
+)
 from shrimpmx.commands.spreading import cluster_of, runs_beside
 from shrimpmx.commands.sweeping import (
     SCENARIO_WORDS,
@@ -53,9 +59,7 @@ def add_parser(commands: Any) -> None:
     add_words(parser, *SCENARIO_WORDS)
     add_sweep_options(parser)
     add_engine_options(parser)
-    parser.add_argument(
-        "--trace", action="store_true", help="record what every agent does, beside the result"
-    )
+    add_recording_options(parser)
     parser.add_argument(
         "--placement",
         action="store_true",
@@ -75,6 +79,7 @@ def run(options: argparse.Namespace) -> int:
     path = find_scenario(name)
     scenario = load_scenario(path).changed(options.settings, kept_platforms(options))
     points = checked_points(scenario)
+    check_recording(options, points)
     engine = chosen_engine(options.engine)
     if engine.is_real:
         check_real_hosts(points)
@@ -85,8 +90,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _check_place(options: argparse.Namespace) -> None:
     """InputError if an option is for runs that this machine makes, and others are to make them."""
-    if options.scheduler is not None and options.trace:
-        raise InputError("--trace is for runs on this machine: leave --scheduler out")
     if are_elsewhere(options) and options.placement:
         raise InputError("--placement is that of this machine: leave --scheduler out")
 
@@ -107,7 +110,8 @@ def _run(
     kept = directory.load_run().get("costs") if options.resume else None
     costs = None if elsewhere else costs_for(points, kept, engine)
     traces = output / "traces" if options.trace else None
-    executor = executor_for(scenario, traces, costs, engine)
+    captures = output / "captures" if options.capture else None
+    executor = executor_for(scenario, traces, costs, engine, captures, room_of(options))
     bar = bar_for(scenario.name, scenario)
     sweep = sweep_of(
         scenario,
@@ -130,7 +134,7 @@ def _run(
         with run_log(output):
             document = sweep.run()
     except (AgentError, KeyboardInterrupt) as error:
-        more = [*(["--trace"] if options.trace else []), *engine_words(options)]
+        more = [*recording_words(options), *engine_words(options)]
         settings = settings_to_go_on(options, points, error)
         command = resume_command(["run", name], options, settings, output, more)
         say_how_to_go_on(sweep.runs_done, len(sweep.plans), output, command, error)

@@ -15,6 +15,7 @@ from typing import Any
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
+from shrimpmx.cluster.spec import CaptureRoom
 from shrimpmx.commands.engines import check_real_hosts, chosen_engine
 from shrimpmx.commands.progress import Bar
 from shrimpmx.errors import DeadlineError, InputError, NeverReportedError, NotHereError
@@ -190,10 +191,19 @@ def executor_for(
     traces: Path | None = None,
     costs: Costs | None = None,
     engine: Engine | None = None,
+    captures: Path | None = None,
+    room: CaptureRoom | None = None,
 ) -> ClusterExecutor:
-    """What runs a scenario's points; `traces` and `costs` as those of ClusterExecutor."""
-    engine = engine or chosen_engine()
-    return ClusterExecutor(engine, scenario.policies, traces, costs, scenario.waits)
+    """What runs a scenario's points; the rest as those of ClusterExecutor."""
+    return ClusterExecutor(
+        engine or chosen_engine(),
+        scenario.policies,
+        traces,
+        costs,
+        scenario.waits,
+        captures,
+        room,
+    )
 
 
 def checked_points(scenario: Scenario) -> list[Point]:

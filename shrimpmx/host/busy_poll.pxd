@@ -22,6 +22,7 @@ cdef class BusyPoll:
     cdef readonly bint found
     cdef bint suspends               # interrupts stay off while it finds something
     cdef ReceiveHandler handler
+    cdef object capturing            # the Capture that it notes drops in; None: there is none
     cdef interrupt_vector *vector
     cdef ring *rx
     cdef wait_slot *watcher          # of the irq agent that has the timer

@@ -37,6 +37,7 @@ from shrimpmx.host.transmit cimport transmit_open
 from shrimpmx.native.atomics cimport (
     fetch_add_u64, load_acquire_u32, load_relaxed_u32, store_relaxed_u64,
 )
+from shrimpmx.native.capture cimport Capture
 from shrimpmx.native.futex cimport WAIT_SLOT_IDLE, wait_slot, wait_slot_wake
 from shrimpmx.native.ring cimport ring, ring_available_from, ring_consume, ring_free, ring_slot
 from shrimpmx.native.trace cimport trace_ring
@@ -120,6 +121,11 @@ cdef class BusyPoll:
 
     cdef void use_trace(self, trace_ring *trace) noexcept:
         self.handler.trace = trace
+
+    def use_capture(self, Capture capture not None, uint32_t end) -> None:
+        """Note from now on which frames it drops, at end number `end`."""
+        self.handler.capture = capture.checked_ring(end)
+        self.capturing = capture
 
     cdef uint32_t look(self, int64_t now_ns) noexcept nogil:
         cdef uint32_t seen, budget

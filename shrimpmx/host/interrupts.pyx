@@ -24,6 +24,7 @@ from shrimpmx.host.token cimport token_free, token_take
 from shrimpmx.native.atomics cimport (
     exchange_u64, load_acquire_u32, load_relaxed_u32, load_relaxed_u64, store_release_u32,
 )
+from shrimpmx.native.capture cimport Capture
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.trace cimport TRACE_interrupt, Trace, trace_record
@@ -95,6 +96,11 @@ cdef class InterruptAgent(Agent):
         """Record from now on what the handler does, in the ring of agent `number`."""
         Agent.use_trace(self, trace, number)
         self.rx.trace = self.handler.trace = self.trace
+
+    def use_capture(self, Capture capture not None, uint32_t end) -> None:
+        """Note from now on which frames the handler drops, at end number `end`."""
+        self.handler.capture = capture.checked_ring(end)
+        self.capturing = capture
 
     def use_prices(self, Prices prices not None) -> None:
         """Add from now on to what a frame takes what memory costs by them."""

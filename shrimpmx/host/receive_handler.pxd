@@ -7,6 +7,7 @@ from shrimpmx.host.copy_queue cimport copy_queue
 from shrimpmx.host.event_ring cimport event_writer
 from shrimpmx.host.pull_backlog cimport pull_backlog
 from shrimpmx.host.transmit cimport TransmitPort
+from shrimpmx.native.capture cimport capture_ring
 from shrimpmx.native.ring cimport ring
 from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.shared.layout cimport endpoint_descriptor, node_header
@@ -19,6 +20,8 @@ cdef class ReceiveHandler:
     cdef node_header *header
     cdef uint64_t *counters          # of the irq agent that runs the handler; see count_into
     cdef trace_ring *trace           # of the same agent; NULL: tracing is off
+    cdef capture_ring *capture       # of the node's NIC; NULL: capturing is off
+    cdef uint32_t captured           # the frame's number there
     cdef int64_t now_ns              # time of its records, and of the pulls' timers
     cdef int64_t frame_time_ns       # when the frame to be handled came to host memory
     cdef TransmitPort port           # the core's own tx ring: nacks, pull requests and replies

@@ -28,6 +28,7 @@ from shrimpmx.host.pull_backlog cimport backlog_empty, backlog_first, block_requ
 from shrimpmx.host.pull_replies cimport answer_from_backlog, answer_pull_request, reply_has_room
 from shrimpmx.host.transmit cimport transmit_doorbell, transmit_open
 from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32, prefetch_read
+from shrimpmx.native.capture cimport capture_drop
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.ring cimport ring, ring_slot
@@ -135,6 +136,8 @@ cdef class ReceiveHandler:
                 self.now_ns = slot.time_ns   # it came after the poll began
             self.copies.frame = position + index
             self.frame_time_ns = slot.time_ns
+            if self.capture != NULL:
+                self.captured = slot.captured
             self.handle(slot.frame, slot.length)
 
     cdef void _handle_event_frame(self, const uint8_t *frame, int ptype) noexcept nogil:
@@ -246,6 +249,7 @@ cdef class ReceiveHandler:
     cdef void _drop(self, uint32_t counter) noexcept nogil:
         self.counters[counter] += 1
         trace_record(self.trace, self.now_ns, TRACE_drop, counter, AGENT_IRQ)
+        capture_drop(self.capture, self.captured, AGENT_IRQ, counter)
 
     cdef void _post(self, const uint8_t *frame, int ptype, uint32_t peer) noexcept nogil:
         """Posts the event of a packet to the locked endpoint."""

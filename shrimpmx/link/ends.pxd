@@ -2,6 +2,10 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
+from shrimpmx.native.capture cimport (
+    CAPTURE_BAD_FCS, CAPTURE_RECEIVED, Capture, capture_ring, capture_write,
+)
+
 
 cdef enum:
     NO_PROCESS = 0xFFFFFFFF
@@ -15,6 +19,8 @@ cdef class Egress:
     cdef readonly uint32_t source    # the sending node
     cdef readonly uint32_t mtu       # largest frame, bytes
     cdef readonly object failure     # exception raised by user code: the run ends; or None
+    cdef capture_ring *capture       # where it keeps what it sends; NULL: capturing is off
+    cdef object capturing            # the Capture that the ring belongs to
     # The processes of this machine whose doorbells the last flush has rung, by their runners.
     cdef uint32_t *rung
     cdef uint32_t rung_count
@@ -44,12 +50,15 @@ cdef struct incoming_frame:
     uint32_t length
     uint32_t source              # the node that it comes from
     bint bad_fcs                 # its frame check sequence does not fit
+    uint32_t captured            # its number in the capture, while there is one
 
 
 cdef class Ingress:
     cdef int64_t arrival_ns          # of the earliest frame not taken; NEVER_NS: none known
     cdef public int64_t look_ns      # when to look without a doorbell; NEVER_NS: there is one
     cdef readonly object failure     # as in an Egress
+    cdef capture_ring *capture       # where take_frame() keeps what arrives; NULL: nowhere
+    cdef object capturing            # as in an Egress
 
     # Sees what has arrived, and when, by this node's clock; once per step.
     cdef void look(self, int64_t now_ns) noexcept nogil
@@ -61,3 +70,14 @@ cdef class Ingress:
     cdef void finish_all(self) noexcept nogil
     # Returns the room of finished frames to their senders, once per step.
     cdef void hand_back(self) noexcept nogil
+
+
+cdef inline void take_frame(Ingress ingress, int64_t time_ns,
+                            incoming_frame *taken) noexcept nogil:
+    """Take the frame that arrives at arrival_ns, and keep it in the capture if there is one."""
+    ingress.take(taken)
+    if ingress.capture != NULL:
+        taken.captured = capture_write(
+            ingress.capture, time_ns,
+            CAPTURE_RECEIVED | CAPTURE_BAD_FCS if taken.bad_fcs else CAPTURE_RECEIVED,
+            taken.frame, taken.length)

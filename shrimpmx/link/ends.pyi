@@ -1,3 +1,4 @@
+from shrimpmx.native.capture import Capture
 from shrimpmx.shared.node import Node
 
 class Egress:
@@ -5,9 +6,11 @@ class Egress:
     mtu: int
     failure: BaseException | None
     def __init__(self, node: Node) -> None: ...
+    def use_capture(self, capture: Capture) -> None: ...
     def send(self, now_ns: int, destination: int, frame: bytes) -> bool: ...
     def flush_at(self, now_ns: int) -> int | None: ...
 
 class Ingress:
     look_ns: int
     failure: BaseException | None
+    def use_capture(self, capture: Capture, end: int) -> None: ...

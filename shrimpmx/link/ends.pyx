@@ -10,6 +10,7 @@ computed; ends with a clock each send how long the frame still travels.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
+from shrimpmx.native.capture cimport Capture
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.node cimport Node
 
@@ -27,6 +28,11 @@ cdef class Egress:
         self.source = node.header.index
         self.mtu = node.header.geometry.mtu_bytes
         self.full = NO_PROCESS
+
+    def use_capture(self, Capture capture not None) -> None:
+        """Keep from now on what it sends, as the end of its node."""
+        self.capture = capture.checked_ring(self.source)
+        self.capturing = capture
 
     cdef bint has_destination(self, uint32_t node) noexcept nogil:
         return False
@@ -83,6 +89,11 @@ cdef class Ingress:
 
     def __cinit__(self, *args, **kwargs):
         self.arrival_ns = self.look_ns = NEVER_NS
+
+    def use_capture(self, Capture capture not None, uint32_t end) -> None:
+        """Keep from now on what arrives, as end number `end`."""
+        self.capture = capture.checked_ring(end)
+        self.capturing = capture
 
     cdef void look(self, int64_t now_ns) noexcept nogil:
         pass

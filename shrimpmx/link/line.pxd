@@ -44,6 +44,11 @@ cdef class EmulatedLine(Egress):
     @cython.final
     cdef int64_t pass_line(self, int64_t now_ns, uint32_t length) noexcept nogil
 
+    # Keeps a frame that is to be sent, with these faults, in the capture; its number there.
+    @cython.final
+    cdef uint32_t keep(self, int64_t now_ns, const uint8_t *frame, uint32_t length,
+                       int faults) noexcept nogil
+
     @cython.final
     cdef int64_t in_order(self, int64_t arrival_ns) noexcept nogil
 

@@ -14,11 +14,14 @@ from libc.string cimport memcpy
 
 from shrimpmx.link.ends cimport LINK_RETRY_NS, Egress
 from shrimpmx.link.faults cimport (
-    FAULT_CORRUPT, FAULT_DUPLICATE, FAULT_HOLD, FAULT_LOSE, OVERTAKEN, OVERTAKES, OVERTAKES_NOTHING,
-    FaultSource, HeldFrames, held_frame, message_of, overtaking,
+    FAULT_CORRUPT, FAULT_DUPLICATE, FAULT_HOLD, FAULT_LOSE, FAULT_NONE, OVERTAKEN, OVERTAKES,
+    OVERTAKES_NOTHING, FaultSource, HeldFrames, held_frame, message_of, overtaking,
 )
 from shrimpmx.link.gap cimport host_gap_draw, host_gap_initialise
 from shrimpmx.link.rate cimport rate_line_initialise, rate_line_pass
+from shrimpmx.native.capture cimport (
+    CAPTURE_CORRUPTED, CAPTURE_DUPLICATED, CAPTURE_HELD, CAPTURE_LOST, capture_fault, capture_write,
+)
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.layout cimport (
     COUNTER_link_corrupted, COUNTER_link_duplicated, COUNTER_link_lost, COUNTER_link_reordered,
@@ -79,6 +82,8 @@ cdef class EmulatedLine(Egress):
         if self.faults is not None:
             self.commit_with_faults(now_ns, destination, length)
             return
+        if self.capture != NULL:
+            self.keep(now_ns, self.place(destination), length, FAULT_NONE)
         passed_ns = self.pass_line(now_ns, length)
         self.fill(destination, length, self.in_order(passed_ns + self.delay_ns), False)
 
@@ -88,6 +93,19 @@ cdef class EmulatedLine(Egress):
         cdef int64_t passed_ns = rate_line_pass(&self.line, now_ns, length + LINK_OVERHEAD_BYTES)
         self.line.free_ns += host_gap_draw(&self.gap)
         return passed_ns
+
+    @cython.final
+    cdef uint32_t keep(self, int64_t now_ns, const uint8_t *frame, uint32_t length,
+                       int faults) noexcept nogil:
+        cdef uint32_t flags = 0
+        if faults & FAULT_LOSE:
+            flags |= CAPTURE_LOST
+        if faults & FAULT_CORRUPT:
+            flags |= CAPTURE_CORRUPTED
+        if faults & FAULT_DUPLICATE:
+            flags |= CAPTURE_DUPLICATED
+        # When the line is free for its first bit.
+        return capture_write(self.capture, max(now_ns, self.line.free_ns), flags, frame, length)
 
     @cython.final
     cdef int64_t in_order(self, int64_t arrival_ns) noexcept nogil:
@@ -110,6 +128,9 @@ cdef class EmulatedLine(Egress):
         cdef int64_t arrival_ns = self.delay_ns
         cdef bint fill = not drawn & FAULT_LOSE
         cdef bint bad_fcs = drawn & FAULT_CORRUPT and self.faults.checked
+        cdef uint32_t captured = 0
+        if self.capture != NULL:
+            captured = self.keep(now_ns, frame, length, drawn)
         if drawn & FAULT_LOSE:
             self.counters[COUNTER_link_lost] += 1
         if drawn & FAULT_CORRUPT:
@@ -130,6 +151,8 @@ cdef class EmulatedLine(Egress):
         if fill:
             self.fill(destination, length, self.in_order(arrival_ns), bad_fcs)
             self.held.count_overtaking(destination)
+        elif self.capture != NULL and not drawn & FAULT_LOSE:
+            capture_fault(self.capture, captured, CAPTURE_HELD)
         if place == OVERTAKES:
             # Behind the last fragment, or alone if that was lost.
             overtaken = self.held.let_go(destination, message, now_ns)

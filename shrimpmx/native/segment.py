@@ -35,12 +35,14 @@ from shrimpmx.native.stamp import BUILD_STAMP
 MAGIC = 0x584D504D49524853
 # What a segment holds (enum segment_kind of shared/layout.h).
 SEGMENT_CONTROL, SEGMENT_NODE, SEGMENT_TRACE, SEGMENT_HEAP, SEGMENT_PLAN = 1, 2, 3, 4, 5
+SEGMENT_CAPTURE = 6
 KIND_NAMES = {
     SEGMENT_CONTROL: "control",
     SEGMENT_NODE: "node",
     SEGMENT_TRACE: "trace",
     SEGMENT_HEAP: "heap",
     SEGMENT_PLAN: "plan",
+    SEGMENT_CAPTURE: "capture",
 }
 
 _MADV_POPULATE_WRITE = 23  # <asm-generic/mman-common.h>; the mmap module does not name it

@@ -48,9 +48,9 @@ cdef inline uint32_t dma_behind(dma_engine *dma, uint32_t queue) noexcept nogil:
     return dma.queues[queue].frames.reserved + dma.queues[queue].pending
 
 
-cdef inline void dma_submit(dma_engine *dma, uint32_t queue, int64_t arrival_ns,
-                            const uint8_t *frame, uint32_t length) noexcept nogil:
-    """Start the DMA of a frame; only with room."""
+cdef inline frame_slot *dma_submit(dma_engine *dma, uint32_t queue, int64_t arrival_ns,
+                                   const uint8_t *frame, uint32_t length) noexcept nogil:
+    """Start the DMA of a frame; only with room. Where it goes."""
     cdef ring *frames = dma.queues[queue].frames
     cdef uint32_t index = dma_behind(dma, queue)
     cdef frame_slot *slot = <frame_slot *>ring_slot(frames, index)
@@ -67,6 +67,7 @@ cdef inline void dma_submit(dma_engine *dma, uint32_t queue, int64_t arrival_ns,
     dma.order[dma.behind & dma.order_mask] = <uint8_t>queue
     dma.behind += 1
     dma.queues[queue].pending += 1
+    return slot
 
 
 cdef inline uint32_t dma_first(dma_engine *dma) noexcept nogil:

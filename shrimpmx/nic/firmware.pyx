@@ -19,6 +19,7 @@ from libc.stdlib cimport calloc, free
 
 from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.link.rate cimport rate_line_initialise
+from shrimpmx.native.capture cimport capture_drop
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.trace cimport (
     TRACE_dma_complete, TRACE_irq_deferred, TRACE_rx_frame, Trace, trace_record,
@@ -30,7 +31,7 @@ from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port, take_arrival
 from shrimpmx.nic.rx_queue cimport RxQueue
 from shrimpmx.nic.steering cimport Steering
 from shrimpmx.shared.layout cimport (
-    COUNTER_rx_bytes, COUNTER_rx_drop_ring_full, COUNTER_rx_marked, COUNTER_rx_packets,
+    AGENT_NIC, COUNTER_rx_bytes, COUNTER_rx_drop_ring_full, COUNTER_rx_marked, COUNTER_rx_packets,
     COUNTER_steps, STEERING_ARFS, frame_slot,
 )
 from shrimpmx.shared.node cimport Node
@@ -153,6 +154,7 @@ cdef class Firmware(Port):
         cdef int endpoint = NO_ENDPOINT
         cdef uint32_t number = 0
         cdef incoming_frame arrived
+        cdef frame_slot *slot
         take_arrival(self, time_ns, &arrived)
         if arrived.frame == NULL:
             return
@@ -162,9 +164,13 @@ cdef class Firmware(Port):
         if not dma_has_room(&self.dma, number):
             self.counters[COUNTER_rx_drop_ring_full] += 1
             self.trace_drop(time_ns, COUNTER_rx_drop_ring_full)
+            capture_drop(self.ingress.capture, arrived.captured, AGENT_NIC,
+                         COUNTER_rx_drop_ring_full)
             return
         trace_packet(self.trace, time_ns, TRACE_rx_frame, arrived.frame, arrived.length)
-        dma_submit(&self.dma, number, time_ns, arrived.frame, arrived.length)
+        slot = dma_submit(&self.dma, number, time_ns, arrived.frame, arrived.length)
+        if self.ingress.capture != NULL:
+            slot.captured = arrived.captured
         if endpoint != NO_ENDPOINT:
             self.flows.passed(endpoint, number, dma_behind(&self.dma, number))
         (<RxQueue>self.queue_at[number]).policy.on_arrival(

@@ -17,11 +17,12 @@ the handler, whose cost is what they are for. And it can send packets of another
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
+from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame, take_frame
+from shrimpmx.native.capture cimport Capture, capture_drop
 from shrimpmx.native.trace cimport TRACE_rx_frame, TRACE_tx_frame
 from shrimpmx.nic.other_flow cimport OtherFlow
 from shrimpmx.shared.layout cimport (
-    COUNTER_generated_invalid, COUNTER_generated_other, COUNTER_generated_packets,
+    AGENT_NIC, COUNTER_generated_invalid, COUNTER_generated_other, COUNTER_generated_packets,
     COUNTER_generated_resent, COUNTER_rx_bad_fcs, COUNTER_steps, COUNTER_sunk_acks,
     COUNTER_sunk_packets, node_address,
 )
@@ -117,6 +118,11 @@ cdef class TrafficGenerator(Agent):
             <uint32_t>WIRE_FRAME_MIN_BYTES,
         )
 
+    def use_capture(self, Capture capture not None, uint32_t end) -> None:
+        """Keep from now on the frames that pass its end of the link, number `end`."""
+        self.egress.use_capture(capture)
+        self.ingress.use_capture(capture, end)
+
     @property
     def sent_count(self):
         """Messages, or invalid packets, sent at least once."""
@@ -162,9 +168,10 @@ cdef class TrafficGenerator(Agent):
         cdef incoming_frame arrived
         self.ingress.look(now_ns)
         while self.ingress.arrival_ns <= now_ns:
-            self.ingress.take(&arrived)
+            take_frame(self.ingress, self.ingress.arrival_ns, &arrived)
             if arrived.bad_fcs:
                 self.counters[COUNTER_rx_bad_fcs] += 1
+                capture_drop(self.ingress.capture, arrived.captured, AGENT_NIC, COUNTER_rx_bad_fcs)
             else:
                 self.take(arrived.frame, arrived.length, now_ns)
             done += 1

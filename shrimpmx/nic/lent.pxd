@@ -4,6 +4,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.link.ends cimport Egress
+from shrimpmx.native.capture cimport Capture, capture_ring
 from shrimpmx.native.ring cimport ring
 from shrimpmx.native.trace cimport trace_ring
 from shrimpmx.nic.lending cimport Lending
@@ -20,7 +21,6 @@ cdef enum:
     LENT_PATIENCE_NS = 30_000
     # The longest update, also where the link takes no time: others wait for the lock (ours).
     LENT_BYTES_MAX = 65536
-    LENT_HEAD_BYTES = 64         # of a frame, for its record: more than is read of it
 
 
 @cython.final
@@ -36,6 +36,10 @@ cdef class LentNic:
     cdef uint64_t *counters          # of its NIC's agent
     cdef trace_ring *trace           # the same agent's; NULL: tracing is off
     cdef object tracing              # the Trace that it belongs to
+    cdef capture_ring *capture       # where the NIC keeps what it sends; NULL: capturing is off
+    cdef Capture capturing           # which that belongs to
+    cdef uint32_t endpoint           # the sender's
+    cdef uint8_t *frame              # a packet as it would be on the link, for records
     cdef uint32_t room               # bytes of data in a packet
     cdef int64_t link_delay_ns
     cdef int64_t fixed_ns            # of a flight: link delay and DMA latency
@@ -53,5 +57,6 @@ cdef class LentNic:
     cdef bint way_is_free(self, uint32_t node) noexcept nogil
     cdef void carry_out(self, const vmmc_import *target, uint64_t offset, const void *data,
                         uint64_t length, bint interrupt, int64_t sent_ns) noexcept nogil
-    cdef void record(self, Updates there, const update_request *request, int64_t sent_ns,
-                     int64_t arrival_ns, int64_t complete_ns) noexcept nogil
+    cdef void build(self, uint32_t node, const update_request *request) noexcept nogil
+    cdef uint32_t record(self, Updates there, const update_request *request, int64_t sent_ns,
+                         int64_t passed_ns, int64_t complete_ns) noexcept nogil

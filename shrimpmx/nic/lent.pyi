@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 
 from shrimpmx.link.ends import Egress
+from shrimpmx.native.capture import Capture
 from shrimpmx.native.trace import Trace
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.node import Node
@@ -16,3 +17,4 @@ class LentNic:
         parameters: NicParameters,
     ) -> None: ...
     def use_trace(self, trace: Trace) -> None: ...
+    def use_capture(self, capture: Capture) -> None: ...

@@ -18,22 +18,25 @@ nothing where a rank waits by them.
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from shrimpmx.link.ends cimport Egress
 from shrimpmx.link.line cimport LINK_OVERHEAD_BYTES
+from shrimpmx.native.capture cimport CAPTURE_RECEIVED, Capture, capture_drop, capture_write
 from shrimpmx.native.ring cimport ring_depth
 from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, TRACE_tx_frame, Trace
 from shrimpmx.nic.lending cimport Lending
 from shrimpmx.nic.updates cimport Updates, update_request
 from shrimpmx.shared.layout cimport (
-    COUNTER_tx_bytes, COUNTER_tx_packets, node_address, node_endpoint_tx_ring,
+    AGENT_NIC, COUNTER_tx_bytes, COUNTER_tx_packets, node_address, node_endpoint_tx_ring,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport vmmc_import
 from shrimpmx.wire.packet_word cimport trace_packet
-from shrimpmx.wire.vmmc cimport VMMC_ETHERTYPE, VMMC_HEADER_BYTES, VMMC_UPDATE, wire_vmmc
-from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, be16, wire_head
+from shrimpmx.wire.vmmc cimport (
+    VMMC_ETHERTYPE, VMMC_FLAG_INTERRUPT, VMMC_HEADER_BYTES, VMMC_UPDATE, be64, wire_vmmc,
+)
+from shrimpmx.wire.wire cimport WIRE_FRAME_MIN_BYTES, WIRE_HEAD_BYTES, be16, be32, wire_head
 
 from shrimpmx.shared.host import host_of
 
@@ -68,7 +71,12 @@ cdef class LentNic:
         for number, updates in enumerate(self.updates):
             self.updates_of[number] = <void *>updates
         self.host = host_of(self.node.control)
+        self.endpoint = endpoint
         self.tx = node_endpoint_tx_ring(self.header, endpoint)
+        free(self.frame)
+        self.frame = <uint8_t *>calloc(1, self.header.geometry.mtu_bytes)
+        if self.frame == NULL:
+            raise MemoryError()
         self.counters = <uint64_t *>self.node.control.agent(self.header.nic_agent).counters
         self.room = self.header.geometry.mtu_bytes - HEAD_BYTES
         self.link_delay_ns = parameters.link_delay_ns
@@ -79,6 +87,7 @@ cdef class LentNic:
 
     def __dealloc__(self):
         free(self.updates_of)
+        free(self.frame)
 
     def use_trace(self, Trace trace not None) -> None:
         """Record from now on what the NICs do, in the rings of their agents."""
@@ -87,6 +96,11 @@ cdef class LentNic:
         self.trace = trace.checked_ring(self.header.nic_agent)
         for updates in self.updates:
             updates.interrupts.trace = trace.checked_ring(updates.header.nic_agent)
+
+    def use_capture(self, Capture capture not None) -> None:
+        """Keep from now on what passes the ends of links, as the NICs would."""
+        self.capture = capture.checked_ring(self.header.index)
+        self.capturing = capture
 
     cdef bint update(self, const vmmc_import *target, uint64_t offset, const void *data,
                      uint64_t length, bint interrupt) noexcept nogil:
@@ -148,6 +162,7 @@ cdef class LentNic:
         cdef update_request request
         cdef uint64_t size, sent = 0
         cdef int64_t complete_ns
+        cdef uint32_t dropped, captured = 0
         cdef void *there = self.updates_of[target.node]
         request.endpoint = target.endpoint
         request.export_index = target.export_index
@@ -165,29 +180,49 @@ cdef class LentNic:
             self.counters[COUNTER_tx_bytes] += size
             sent += request.length
             complete_ns = sent_ns + self.flight_ns(sent)
-            if self.trace != NULL:
-                self.record(<Updates>there, &request, sent_ns,
-                            sent_ns + self.link_delay_ns + <int64_t>self.line_ns(sent),
-                            complete_ns)
-            (<Updates>there).take(&request, size, complete_ns)
+            if self.trace != NULL or self.capture != NULL:
+                captured = self.record(<Updates>there, &request, sent_ns,
+                                       sent_ns + <int64_t>self.line_ns(sent), complete_ns)
+            dropped = (<Updates>there).take(&request, size, complete_ns)
+            if dropped != 0 and self.capture != NULL:
+                capture_drop(self.capturing.ring(target.node), captured, AGENT_NIC, dropped)
             request.offset += request.length
             request.data += request.length
         (<Updates>there).end()
 
-    cdef void record(self, Updates there, const update_request *request, int64_t sent_ns,
-                     int64_t arrival_ns, int64_t complete_ns) noexcept nogil:
-        """Record what both NICs would of a packet."""
-        cdef uint8_t frame[LENT_HEAD_BYTES]
-        cdef wire_head *head = <wire_head *>frame
-        cdef wire_vmmc *header = <wire_vmmc *>(frame + WIRE_HEAD_BYTES)
-        cdef uint64_t size = self.frame_bytes(request.length)
-        memset(frame, 0, sizeof(frame))
-        node_address(there.header.index, head.destination)
+    cdef void build(self, uint32_t node, const update_request *request) noexcept nogil:
+        """The packet, as the library would make it and the NIC would pad it."""
+        cdef wire_head *head = <wire_head *>self.frame
+        cdef wire_vmmc *header = <wire_vmmc *>(self.frame + WIRE_HEAD_BYTES)
+        memset(self.frame, 0, WIRE_FRAME_MIN_BYTES)
+        node_address(node, head.destination)
         node_address(self.header.index, head.source)
         head.ethertype = be16(VMMC_ETHERTYPE)
+        head.dst_src_peer_index = be16(<uint16_t>self.header.index)
         header.packet = VMMC_UPDATE
         header.dst_endpoint = <uint8_t>request.endpoint
+        header.src_endpoint = <uint8_t>self.endpoint
+        header.flags = VMMC_FLAG_INTERRUPT if request.interrupt else 0
         header.length = be16(<uint16_t>request.length)
-        trace_packet(self.trace, sent_ns, TRACE_tx_frame, frame, size)
-        trace_packet(there.interrupts.trace, arrival_ns, TRACE_rx_frame, frame, size)
-        trace_packet(there.interrupts.trace, complete_ns, TRACE_dma_complete, frame, size)
+        header.export_index = be16(<uint16_t>request.export_index)
+        header.generation = be32(request.generation)
+        header.offset = be64(request.offset)
+        memcpy(header + 1, request.data, request.length)
+
+    cdef uint32_t record(self, Updates there, const update_request *request, int64_t sent_ns,
+                         int64_t passed_ns, int64_t complete_ns) noexcept nogil:
+        """Record and keep what both NICs would of a packet whose last bit leaves at `passed_ns`;
+        its number in the far one's capture.
+        """
+        cdef uint64_t size = self.frame_bytes(request.length)
+        cdef int64_t line_ns = <int64_t>(self.link_byte_ns * (size + LINK_OVERHEAD_BYTES))
+        cdef int64_t arrival_ns = passed_ns + self.link_delay_ns
+        self.build(there.header.index, request)
+        trace_packet(self.trace, sent_ns, TRACE_tx_frame, self.frame, size)
+        trace_packet(there.interrupts.trace, arrival_ns, TRACE_rx_frame, self.frame, size)
+        trace_packet(there.interrupts.trace, complete_ns, TRACE_dma_complete, self.frame, size)
+        if self.capture == NULL:
+            return 0
+        capture_write(self.capture, passed_ns - line_ns, 0, self.frame, <uint32_t>size)
+        return capture_write(self.capturing.ring(there.header.index), arrival_ns,
+                             CAPTURE_RECEIVED, self.frame, <uint32_t>size)

@@ -16,6 +16,7 @@ from libc.stdlib cimport free
 from shrimpmx.host.pull_tick cimport pull_tick_ns
 from shrimpmx.host.receive_handler cimport ReceiveHandler
 from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
+from shrimpmx.native.capture cimport Capture
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, Trace
 from shrimpmx.nic.held cimport (
@@ -61,6 +62,11 @@ cdef class MxFirmware(Port):
         handler does, in that of the agent that counts for it."""
         Port.use_trace(self, trace, number)
         self.handler.trace = trace.checked_ring(node_core(self.header, 0).agent)
+
+    def use_capture(self, Capture capture not None, uint32_t end) -> None:
+        """Keep from now on the frames that pass its end of the link, number `end`."""
+        Port.use_capture(self, capture, end)
+        self.handler.capture = self.ingress.capture
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
         cdef int done = self.send(now_ns)
@@ -112,6 +118,8 @@ cdef class MxFirmware(Port):
             self.counters[COUNTER_mx_handled] += 1
             trace_packet(self.trace, time_ns, TRACE_dma_complete, frame, length)
             self.handler.frame_time_ns = time_ns
+            if self.handler.capture != NULL:
+                self.handler.captured = first.arrived.captured
             self.handler.handle(frame, length)
         held_finish(&self.held, self.ingress)
 

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
+from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame, take_frame
 from shrimpmx.native.ring cimport ring
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport node_header
@@ -37,6 +37,8 @@ cdef class Port(Agent):
     cdef int64_t reached(self, int64_t due_ns) noexcept nogil
     cdef void trace_drop(self, int64_t time_ns, uint32_t counter) noexcept nogil
     cdef void drop_arrival(self, int64_t time_ns, incoming_frame *taken) noexcept nogil
+    cdef void drop_unsent(self, int64_t time_ns, const uint8_t *frame, uint32_t length,
+                          uint32_t counter) noexcept nogil
     cdef void end_step(self, int64_t now_ns, int64_t work_ns) noexcept nogil
     cdef void keep_failure(self) noexcept nogil
 
@@ -45,7 +47,7 @@ cdef inline void take_arrival(Port port, int64_t time_ns, incoming_frame *taken)
     """Take the earliest frame off its link; its `frame` is NULL if it is a bad one, counted as
     dropped. The caller finishes it in either case.
     """
-    port.ingress.take(taken)
+    take_frame(port.ingress, time_ns, taken)
     if (taken.length <= WIRE_HEAD_BYTES or taken.length > port.header.geometry.mtu_bytes
             or taken.bad_fcs):
         port.drop_arrival(time_ns, taken)

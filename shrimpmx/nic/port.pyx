@@ -10,6 +10,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.native.atomics cimport load_relaxed_u32, prefetch_read
+from shrimpmx.native.capture cimport Capture, capture_drop, capture_ring, capture_write
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
 from shrimpmx.native.trace cimport TRACE_drop, TRACE_tx_frame, trace_record
@@ -63,6 +64,11 @@ cdef class Port(Agent):
     def __dealloc__(self):
         free(self.tx_rings)
 
+    def use_capture(self, Capture capture not None, uint32_t end) -> None:
+        """Keep from now on the frames that pass its end of the link, number `end`."""
+        self.egress.use_capture(capture)
+        self.ingress.use_capture(capture, end)
+
     # -- down ----------------------------------------------------------------
 
     cdef int send(self, int64_t now_ns) noexcept nogil:
@@ -110,13 +116,11 @@ cdef class Port(Agent):
         cdef uint32_t destination
         cdef uint8_t *place
         if length < WIRE_HEAD_BYTES or length > self.header.geometry.mtu_bytes:
-            self.counters[COUNTER_tx_bad_frame] += 1
-            self.trace_drop(now_ns, COUNTER_tx_bad_frame)
+            self.drop_unsent(now_ns, frame, length, COUNTER_tx_bad_frame)
             return True
         destination = node_of_address((<const wire_head *>frame).destination)
         if not self.egress.has_destination(destination):
-            self.counters[COUNTER_tx_no_route] += 1
-            self.trace_drop(now_ns, COUNTER_tx_no_route)
+            self.drop_unsent(now_ns, frame, length, COUNTER_tx_no_route)
             return True
         place = self.egress.prepare(destination)
         if place == NULL:
@@ -134,6 +138,18 @@ cdef class Port(Agent):
         self.counters[COUNTER_tx_packets] += 1
         self.counters[COUNTER_tx_bytes] += length
         return True
+
+    cdef void drop_unsent(self, int64_t time_ns, const uint8_t *frame, uint32_t length,
+                          uint32_t counter) noexcept nogil:
+        """Count a frame that no link takes as dropped."""
+        cdef capture_ring *capture = self.egress.capture
+        self.counters[counter] += 1
+        self.trace_drop(time_ns, counter)
+        if capture != NULL:
+            # Its length is not to be believed; a slot has room for the longest frame.
+            length = min(length, self.header.geometry.mtu_bytes)
+            capture_drop(capture, capture_write(capture, time_ns, 0, frame, length), AGENT_NIC,
+                         counter)
 
     # -- up ------------------------------------------------------------------
 
@@ -154,6 +170,7 @@ cdef class Port(Agent):
             counter = COUNTER_rx_bad_fcs
         self.counters[counter] += 1
         self.trace_drop(time_ns, counter)
+        capture_drop(self.ingress.capture, taken.captured, AGENT_NIC, counter)
         taken.frame = NULL
 
     cdef void end_step(self, int64_t now_ns, int64_t work_ns) noexcept nogil:

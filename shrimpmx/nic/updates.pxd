@@ -36,8 +36,8 @@ cdef class Updates:
     cdef uint32_t put(self, const update_request *request, int64_t now_ns) noexcept nogil
     # The same for one that came as a packet of `size_bytes`; counts that; a drop it counts
     # and records.
-    cdef void take(self, const update_request *request, uint64_t size_bytes,
-                   int64_t now_ns) noexcept nogil
+    cdef uint32_t take(self, const update_request *request, uint64_t size_bytes,
+                       int64_t now_ns) noexcept nogil
     cdef vmmc_process *open_process(self, uint32_t endpoint) noexcept nogil
     cdef vmmc_export *find_export(self, vmmc_process *process, uint32_t index) noexcept nogil
     cdef bint lies_in_heap(self, vmmc_process *process, uint64_t part, uint64_t offset,

@@ -84,8 +84,8 @@ cdef class Updates:
                                     (start + length - 1) >> VMMC_PAGE_SHIFT, now_ns)
         return 0
 
-    cdef void take(self, const update_request *request, uint64_t size_bytes,
-                   int64_t now_ns) noexcept nogil:
+    cdef uint32_t take(self, const update_request *request, uint64_t size_bytes,
+                       int64_t now_ns) noexcept nogil:
         cdef uint32_t dropped
         self.counters[COUNTER_rx_packets] += 1
         self.counters[COUNTER_rx_bytes] += size_bytes
@@ -93,6 +93,7 @@ cdef class Updates:
         if dropped != 0:
             self.counters[dropped] += 1
             trace_record(self.interrupts.trace, now_ns, TRACE_drop, dropped, AGENT_NIC)
+        return dropped
 
     cdef vmmc_process *open_process(self, uint32_t endpoint) noexcept nogil:
         """The process at an endpoint; NULL if there is none that is open."""

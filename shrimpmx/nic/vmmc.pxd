@@ -18,6 +18,7 @@ cdef class VmmcFirmware(Port):
     cdef Lending lending             # None: only this agent acts as the NIC
     cdef readonly NicLetters letters
     cdef held_frames held            # whose DMA is under way
+    cdef uint32_t captured           # the number in the capture of the frame dealt with
 
     cdef int act(self, int64_t now_ns) noexcept nogil
     cdef int receive(self, int64_t now_ns) noexcept nogil

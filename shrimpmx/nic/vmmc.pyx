@@ -20,6 +20,7 @@ from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.native.atomics cimport (
     load_acquire_u8, load_relaxed_u32, load_relaxed_u64, store_release_u32,
 )
+from shrimpmx.native.capture cimport capture_drop
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport ring, ring_fill, ring_free, ring_next, ring_publish
 from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, Trace
@@ -31,9 +32,9 @@ from shrimpmx.nic.letters cimport NicLetters, letter_fits, letter_read, nic_lett
 from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port, take_arrival
 from shrimpmx.nic.updates cimport Updates, may_map, update_request
 from shrimpmx.shared.layout cimport (
-    COUNTER_drop_vmmc_bad_frame, COUNTER_drop_vmmc_mailbox_full, COUNTER_drop_vmmc_no_process,
-    COUNTER_rx_bytes, COUNTER_rx_packets, COUNTER_steps, COUNTER_vmmc_letters,
-    COUNTER_vmmc_letters_bounced, COUNTER_vmmc_map_requests,
+    AGENT_NIC, COUNTER_drop_vmmc_bad_frame, COUNTER_drop_vmmc_mailbox_full,
+    COUNTER_drop_vmmc_no_process, COUNTER_rx_bytes, COUNTER_rx_packets, COUNTER_steps,
+    COUNTER_vmmc_letters, COUNTER_vmmc_letters_bounced, COUNTER_vmmc_map_requests,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport (
@@ -141,6 +142,8 @@ cdef class VmmcFirmware(Port):
             self.counters[COUNTER_rx_bytes] += first.arrived.length
             trace_packet(self.trace, time_ns, TRACE_dma_complete, first.arrived.frame,
                          first.arrived.length)
+            if self.ingress.capture != NULL:
+                self.captured = first.arrived.captured
             self.take(&first.arrived, time_ns)
         held_finish(&self.held, self.ingress)
 
@@ -184,6 +187,7 @@ cdef class VmmcFirmware(Port):
     cdef void drop(self, int64_t now_ns, uint32_t counter) noexcept nogil:
         self.counters[counter] += 1
         self.trace_drop(now_ns, counter)
+        capture_drop(self.ingress.capture, self.captured, AGENT_NIC, counter)
 
     # -- letters -------------------------------------------------------------
 
@@ -268,5 +272,6 @@ cdef class VmmcFirmware(Port):
         letter.endpoint = header.src_endpoint
         letter.source = header.dst_endpoint
         letter.tag = <uint32_t>be64(header.offset)
-        if not self.letters.put(letter, now_ns):
-            self.drop(now_ns, COUNTER_drop_vmmc_mailbox_full)
+        if not self.letters.put(letter, now_ns):   # the answer, which is no frame yet
+            self.counters[COUNTER_drop_vmmc_mailbox_full] += 1
+            self.trace_drop(now_ns, COUNTER_drop_vmmc_mailbox_full)

@@ -12,6 +12,7 @@ cdef class Agent:
     cdef uint64_t *counters          # record.counters
     cdef trace_ring *trace           # where it records what it does; NULL: tracing is off
     cdef object tracing              # the Trace that the ring belongs to
+    cdef object capturing            # the Capture that it keeps frames in; None: there is none
     cdef int64_t next_due_ns         # when it next wants to run by itself; NEVER_NS: on a wake
     cdef int64_t busy_until_ns       # it works, on its CPU, until then; in the past: it does not
     cdef bint keeps_waiting          # another process, on the same CPU, has work from it to do

@@ -7,6 +7,7 @@ drive the same compiled agents under a virtual clock, in any interleaving.
 
 from libc.stdint cimport int64_t, uint32_t
 
+from shrimpmx.native.capture cimport Capture
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.trace cimport Trace
 
@@ -38,6 +39,11 @@ cdef class Agent:
         """Record from now on what it does, in the ring of agent `number`."""
         self.trace = trace.checked_ring(number)
         self.tracing = trace
+
+    def use_capture(self, Capture capture not None, uint32_t end) -> None:
+        """Keep from now on the frames that pass its link's end, number `end`, or note there which
+        of them it drops; nothing if it has to do with no frames.
+        """
 
     @property
     def keeps_others_waiting(self):

@@ -23,6 +23,7 @@ enum segment_kind {
     SEGMENT_TRACE = 3,
     SEGMENT_HEAP = 4, /* the memory of a node's ranks: one heap per endpoint */
     SEGMENT_PLAN = 5, /* text behind the header: the plan that ranks read when they join */
+    SEGMENT_CAPTURE = 6,
 };
 
 struct segment_header {      /* offset; writer: the creator, once */
@@ -116,7 +117,8 @@ static inline struct agent_record *control_agent(struct control_header *control,
 struct frame_slot {      /* offset; writer: the ring's producer */
     uint16_t length;     /*  0  bytes of `frame` */
     uint8_t bad_fcs;     /*  2  link: 1 if the frame check sequence does not fit the frame */
-    uint8_t unused[5];   /*  3 */
+    uint8_t unused;      /*  3 */
+    uint32_t captured;   /*  4  rx: its number in a capture; anything without one */
     int64_t time_ns;     /*  8  tx: handed over; link: arrival at the far NIC; rx: DMA complete */
     uint8_t frame[];     /* 16 */
 };

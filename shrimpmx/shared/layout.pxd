@@ -201,6 +201,7 @@ cdef extern from "shared/layout.h" nogil:
     cdef struct frame_slot:
         uint16_t length
         uint8_t bad_fcs
+        uint32_t captured
         int64_t time_ns
         uint8_t frame[1]
     cdef struct core_interrupts:

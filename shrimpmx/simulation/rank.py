@@ -60,7 +60,8 @@ class SimulatedRank:
             wait.handler_cost_ns,
             host,
         )
-        seat = Seat(self._run, plan, control, self._nodes, waiter, self._memory.trace)
+        kept = self._memory.trace, self._memory.capture
+        seat = Seat(self._run, plan, control, self._nodes, waiter, *kept)
         with kind_of(self._run.nic).ranks(seat) as rank:
             control.set_runner_state(plan.runner, "ready")
             host.wait_started(START_LIMIT_NS)

@@ -5,8 +5,10 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from shrimpmx.link.ends cimport Egress
 from shrimpmx.link.line cimport EmulatedLine
 from shrimpmx.link.rate cimport rate_line
+from shrimpmx.native.capture cimport capture_ring
 from shrimpmx.native.ring cimport ring
 from shrimpmx.shared.agent cimport Agent
+from shrimpmx.shared.layout cimport frame_slot
 from shrimpmx.simulation.agenda cimport Agenda
 
 
@@ -38,6 +40,7 @@ cdef class Switch(Agent):
     cdef readonly Egress egress      # a Bells
     cdef readonly uint32_t ports_count
     cdef uint32_t runner             # its process
+    cdef capture_ring *capture       # where it keeps what it drops; NULL: capturing is off
     cdef list kept                   # what the ports point to
     cdef input_port *inputs
     cdef output_port *outputs
@@ -63,6 +66,7 @@ cdef class Switch(Agent):
     cdef uint32_t add_port(self) except? 0xFFFFFFFF
     cdef void lead_to(self, uint32_t port, Switch other, uint32_t far_port) noexcept
     cdef bint enter(self, uint32_t port, int64_t now_ns) noexcept nogil
+    cdef void keep_dropped(self, const frame_slot *slot, int64_t now_ns) noexcept nogil
     cdef bint let_in(self, uint32_t port, int64_t now_ns) noexcept nogil
     cdef void look_again(self, uint32_t port, int64_t now_ns) noexcept nogil
     cdef bint has_room(self, output_port *out, int64_t now_ns) noexcept nogil

@@ -19,6 +19,9 @@ from shrimpmx.link.ends cimport LINK_RETRY_NS, NO_PROCESS, Egress
 from shrimpmx.link.line cimport LINK_OVERHEAD_BYTES, EmulatedLine
 from shrimpmx.link.rate cimport rate_line_initialise, rate_line_pass
 from shrimpmx.link.rings cimport RingIngress
+from shrimpmx.native.capture cimport (
+    CAPTURE_BAD_FCS, CAPTURE_RECEIVED, Capture, capture_drop, capture_write,
+)
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport (
     RING_HEADER_BYTES, ring, ring_available, ring_consume, ring_fill, ring_free, ring_initialise,
@@ -28,8 +31,8 @@ from shrimpmx.nic.port cimport node_of_address
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport (
-    COUNTER_switch_bytes, COUNTER_switch_dropped, COUNTER_switch_packets, COUNTER_switch_paused,
-    COUNTER_switch_paused_ns, frame_slot, node_link_ring,
+    AGENT_SWITCH, COUNTER_switch_bytes, COUNTER_switch_dropped, COUNTER_switch_packets,
+    COUNTER_switch_paused, COUNTER_switch_paused_ns, frame_slot, node_link_ring,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.simulation.agenda cimport Agenda
@@ -106,6 +109,11 @@ cdef class Switch(Agent):
         free(self.stuck)
         free(self.routes)
         free(self.ups)
+
+    def use_capture(self, Capture capture not None, uint32_t end) -> None:
+        """Keep from now on the frames that it drops, as end number `end`."""
+        self.capture = capture.checked_ring(end)
+        self.capturing = capture
 
     cdef uint32_t add_port(self) except? 0xFFFFFFFF:
         cdef uint32_t port = self.ports_count
@@ -253,9 +261,17 @@ cdef class Switch(Agent):
                 self.wait_for_room(number, now_ns)
                 return True
         self.counters[COUNTER_switch_dropped] += 1
+        if self.capture != NULL:
+            self.keep_dropped(<frame_slot *>ring_slot(into.frames, into.frames.tail), now_ns)
         ring_consume(into.frames, 1)
         self.look_again(port, now_ns)
         return True
+
+    cdef void keep_dropped(self, const frame_slot *slot, int64_t now_ns) noexcept nogil:
+        """Keep in the capture a frame that is lost here."""
+        cdef uint32_t flags = CAPTURE_RECEIVED | (CAPTURE_BAD_FCS if slot.bad_fcs else 0)
+        cdef uint32_t number = capture_write(self.capture, now_ns, flags, slot.frame, slot.length)
+        capture_drop(self.capture, number, AGENT_SWITCH, COUNTER_switch_dropped)
 
     cdef bint let_in(self, uint32_t port, int64_t now_ns) noexcept nogil:
         """Let the frame of the input that has waited longest into the queue of output `port`."""

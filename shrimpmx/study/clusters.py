@@ -11,7 +11,7 @@ from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.rules import program_problems
-from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, check_workloads
+from shrimpmx.cluster.spec import CaptureRoom, ClusterSpec, GeneratorSpec, check_workloads
 from shrimpmx.errors import InputError, PlacementError
 from shrimpmx.native.process_memory import process_memory_permitted
 from shrimpmx.nic.policy import Policy
@@ -56,7 +56,14 @@ class Clusters:
         """The point's NIC, host, waiting and dilation, as the run is made with them."""
         return _emulated(point.parameters, self._costs, real=self._engine.is_real)
 
-    def spec_of(self, point: Point, seed: int, *, traced: bool = False) -> ClusterSpec:
+    def spec_of(
+        self,
+        point: Point,
+        seed: int,
+        *,
+        traced: bool = False,
+        capture: CaptureRoom | None = None,
+    ) -> ClusterSpec:
         """The cluster that a point describes."""
         policy = self._policies.get(point.policy)
         made = self.emulated(point)
@@ -70,6 +77,7 @@ class Clusters:
             trace_entries=TRACE_ENTRIES if traced else 0,
             made=made,
             waits=self._waits,
+            capture=capture,
         )
         return dataclasses.replace(spec, policy_name=point.policy) if point.policy else spec
 
@@ -128,6 +136,7 @@ def cluster_spec(
     trace_entries: int = 0,
     made: Emulated | None = None,
     waits: Mapping[str, Callable[[], WaitingStrategy]] | None = None,
+    capture: CaptureRoom | None = None,
 ) -> ClusterSpec:
     """What the cluster has to run for a point's parameters; `made` from them, where they emulate
     a platform.
@@ -152,6 +161,7 @@ def cluster_spec(
         realtime=cluster.realtime,
         clock=cluster.clock,
         trace_entries=trace_entries,
+        capture=capture,
         distance=cluster.distance,
         hardware_counters=cluster.hardware_counters,
         seed=seed,

@@ -9,10 +9,11 @@ from typing import Any
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.cluster.spec import CaptureRoom, ClusterSpec
 from shrimpmx.errors import AgentError
 from shrimpmx.native.files import write_whole
 from shrimpmx.report import kept_trace
+from shrimpmx.report.pcapng import SUFFIX, write_pcapng
 from shrimpmx.report.timeline import Seat, Timeline, message_timeline
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.study.clusters import Clusters, never_joined
@@ -31,6 +32,7 @@ class ClusterExecutor(Clusters):
     """Runs points on emulated clusters, by an engine.
 
     With `traces` the binary trace of each run is kept there: as text, for Perfetto, as numbers.
+    With `captures` the frames of each run are, for Wireshark, as far as they find `room`.
     """
 
     def __init__(
@@ -40,18 +42,24 @@ class ClusterExecutor(Clusters):
         traces: Path | None = None,
         costs: Costs | None = None,
         waits: Mapping[str, Callable[[], WaitingStrategy]] | None = None,
+        captures: Path | None = None,
+        room: CaptureRoom | None = None,
     ) -> None:
         super().__init__(engine, policies, costs, waits)
         self._traces = traces
+        self._captures = captures
+        self._room = (room or CaptureRoom()) if captures else None
 
     def __call__(self, point: Point, seed: int) -> Outcome:
         """Run one point in fresh processes. Raises AgentError, MachineError or InputError."""
-        spec = self.spec_of(point, seed, traced=self._traces is not None)
+        spec = self.spec_of(point, seed, traced=self._traces is not None, capture=self._room)
         result = self._engine.run(spec)
         if result.absent:
             raise AgentError(never_joined(spec), result.absent[0])
         if self._traces is not None:
             self._keep_trace(point, seed, spec, result)
+        if self._captures is not None and result.captured is not None:
+            write_pcapng(result.captured, self._captures / f"{_run_name(point, seed)}{SUFFIX}")
         return outcome_of(spec, result, self._t_block_ns(point))
 
     def _t_block_ns(self, point: Point) -> float | None:
@@ -64,10 +72,11 @@ class ClusterExecutor(Clusters):
         self, point: Point, seed: int, spec: ClusterSpec, result: ClusterResult
     ) -> None:
         # protobuf loads slowly.
-        from shrimpmx.report.perfetto import SUFFIX, write_perfetto
+        from shrimpmx.report.perfetto import SUFFIX as PERFETTO
+        from shrimpmx.report.perfetto import write_perfetto
 
         assert self._traces is not None
-        path = self._traces / f"point{point.index:04d}-seed{seed}.txt"
+        path = self._traces / f"{_run_name(point, seed)}.txt"
         write_whole(path, result.trace)
         whole = Timeline(
             result.records,
@@ -77,7 +86,7 @@ class ClusterExecutor(Clusters):
             _seats(spec),
             result.overwritten,
         )
-        write_perfetto(whole, path.with_suffix(SUFFIX))
+        write_perfetto(whole, path.with_suffix(PERFETTO))
         kept_trace.keep_trace(whole, path.with_suffix(kept_trace.SUFFIX))
 
     def timeline(self, point: Point, seed: int) -> Timeline:
@@ -95,6 +104,11 @@ class ClusterExecutor(Clusters):
             processes=result.processes,
             seats=_seats(spec),
         )
+
+
+def _run_name(point: Point, seed: int) -> str:
+    """How the files of one run are called."""
+    return f"point{point.index:04d}-seed{seed}"
 
 
 def _geometry(point: Point) -> WireGeometry:

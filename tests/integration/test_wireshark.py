@@ -1,37 +1,40 @@
-"""tools/wireshark/: tshark decodes every packet type to the values that were encoded."""
+"""Captures: tshark and tools/wireshark/ decode every packet type to the values that were encoded,
+and show times, ends, faults and drops as they were.
+"""
 
 from __future__ import annotations
 
-import json
-import shutil
 import struct
-import subprocess
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.conditions import patient
+from support.capture import captured, decoded, needs_tshark, new_capture
+from support.nic import Nodes
 from support.packets import PACKET_TYPES, Packet, encode
-from support.tree import ROOT
+from support.virtual_cluster import NicCluster, pattern
 
-DISSECTOR = ROOT / "tools" / "wireshark" / "shrimpmx.lua"
-ETHERNET = 1
-MAGIC_NS = 0xA1B23C4D
+from shrimpmx.link.rings import ring_links
+from shrimpmx.native.capture import Capture
+from shrimpmx.report.pcapng import comments, write_pcapng
+from shrimpmx.settings.faults import LinkFaults
+from shrimpmx.settings.nic import NicParameters
+
 NAMED = ("destination", "source", "peer_index", "marked", "data")
-needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
 
 
-def decoded(frames: Sequence[bytes], path: Path, *options: str) -> list[dict[str, Any]]:
-    """The layers of each frame, as tshark has them."""
-    records = [struct.pack("<IIII", 0, 0, len(each), len(each)) + each for each in frames]
-    head = struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, 65535, ETHERNET)
-    path.write_bytes(head + b"".join(records))
-    command = ["tshark", "-X", f"lua_script:{DISSECTOR}", *options, "-r", str(path), "-T", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=patient(50), check=True)
-    assert "Lua" not in done.stderr, done.stderr
-    return [each["_source"]["layers"] for each in json.loads(done.stdout)]
+def told_of(frames: Sequence[bytes], path: Path, *options: str) -> list[dict[str, Any]]:
+    """What tshark says of frames that a captured link has sent."""
+    capture = new_capture()
+    egress, _ = ring_links(Nodes(link_ring_entries=64).nodes, 0, NicParameters())
+    egress.use_capture(capture)
+    for frame in frames:
+        assert egress.send(0, 1, frame)
+    write_pcapng(captured(capture), path)
+    return decoded(path, *options)
 
 
 def packet_of(kind: type[Packet], wire_format: str) -> Packet:
@@ -50,7 +53,7 @@ def packet_of(kind: type[Packet], wire_format: str) -> Packet:
 def test_every_packet_type_of_mxoe(wire_format: str, tmp_path: Path) -> None:
     packets = [packet_of(kind, wire_format) for kind in PACKET_TYPES.values()]
     compatible = wire_format == "compatible"
-    found = decoded(
+    found = told_of(
         [encode(packet, wire_format) for packet in packets],
         tmp_path / "capture",
         *("-o", f"mxoe.compatible:{str(compatible).upper()}"),
@@ -76,10 +79,60 @@ def test_packets_of_shrimp_and_of_the_other_protocol(tmp_path: Path) -> None:
     address = bytes([10, 0, 0, 1])
     packet = struct.pack(">BBHHHBBH", 0x45, 0, 24, 0, 0, 64, 253, 0) + 2 * address
     frames = [letter, ends + struct.pack(">H", 0x0800) + packet + struct.pack(">I", 70_000)]
-    found = decoded([frame.ljust(60, b"\0") for frame in frames], tmp_path / "capture")
+    found = told_of([frame.ljust(60, b"\0") for frame in frames], tmp_path / "capture")
     names = ("packet", "dst_endpoint", "src_endpoint", "flags")
     names += ("length", "export_index", "generation", "offset")
     told = found[0]["vmmc"]
     assert tuple(int(told[f"vmmc.{name}"]) for name in names) == header
     assert bytes.fromhex(told["vmmc.data"].replace(":", "")) == b"letter!!"
     assert found[1]["shrimpmx_other"]["shrimpmx_other.number"] == "70000"
+
+
+def faulty_run() -> Capture:
+    """Messages of all sizes between two nodes, whose links have every fault."""
+    faults = LinkFaults(loss=0.05, duplicate=0.05, reorder=0.05, corrupt=0.05, seed=3)
+    cluster = NicCluster(NicParameters(), faults)
+    capture = new_capture(end_bytes=8 << 20)
+    for node, nic in enumerate(cluster.nics):
+        nic.use_capture(capture, node)
+        cluster.interrupts[node].use_capture(capture, node)
+    one, other, partner = cluster.pair()
+    for length in (0, 100, 4000, 32768, 100_000):
+        for _ in range(5):
+            receive = other.irecv(bytearray(length), 1)
+            one.isend(pattern(length), partner, 1)
+            cluster.wait(other, receive)
+    sent = [cluster.nic_counters(node) for node in range(2)]
+    kept = capture.frames()
+    assert len([each for each in kept if not each.received]) == sum(
+        counted["tx_packets"] for counted in sent
+    )
+    for name in ("link_lost", "link_duplicated", "link_reordered", "link_corrupted"):
+        noted = sum(name in each.faults for each in kept)
+        assert noted == sum(counted[name] for counted in sent) > 0, name
+    return capture
+
+
+@needs_tshark
+def test_times_ends_faults_and_drops(tmp_path: Path) -> None:
+    capture = faulty_run()
+    path = tmp_path / "capture.pcapng"
+    write_pcapng(captured(capture), path)
+    kept, found = capture.frames(), decoded(path)
+    assert len(kept) == len(found) == capture.written(0) + capture.written(1)
+    for frame, layers in zip(kept, found, strict=True):
+        told = layers["frame"]
+        ends = told["frame.interface_id_tree"]
+        assert ends["frame.interface_name"] == f"node{frame.end}"
+        seconds, _, fraction = told["frame.time_epoch"].partition(".")
+        assert int(seconds) * 10**9 + int(fraction) == frame.time_ns
+        assert int(told["frame.len"]) == frame.length
+        direction = told["frame.packet_flags_tree"]["frame.packet_flags_direction"]
+        assert int(direction, 16) == (1 if frame.received else 2)
+        crc_error = told["frame.packet_flags_tree"]["frame.packet_flags_crc_error"]
+        assert (crc_error in ("1", "True")) == frame.bad_fcs
+        said = layers.get("pkt_comment", {}).get("frame.comment", [])
+        assert ([said] if isinstance(said, str) else said) == list(comments(frame))
+    reasons = Counter(words for frame in kept for words in comments(frame))
+    assert any("receive handler" in words for words in reasons)
+    assert any("rx_bad_fcs" in words for words in reasons)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from shrimpmx.link.rings import ring_links
+from shrimpmx.native.capture import Capture
 from shrimpmx.native.segment import SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.nic.lent import LentNic
@@ -15,6 +16,7 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.host import Host
 from shrimpmx.vmmc.buffers import Export, Import
 from shrimpmx.vmmc.process import VmmcProcess
+from support.capture import new_capture
 from support.conditions import patient
 from support.vmmc import PLAIN_VMMC, VmmcNodes
 
@@ -95,6 +97,15 @@ class LentPair:
         if self.lent is not None:
             self.lent.use_trace(trace)
         return trace
+
+    def use_capture(self) -> Capture:
+        """Keep the frames of both NICs, whichever process acts as them."""
+        capture = new_capture()
+        for node, nic in enumerate(self.rig.nics):
+            nic.use_capture(capture, node)
+        if self.lent is not None:
+            self.lent.use_capture(capture)
+        return capture
 
     def counters(self) -> list[dict[str, int]]:
         """Those of both NICs and of the sender that are not 0."""

@@ -106,6 +106,38 @@ def test_its_trace_is_what_the_nics_record(length: int, exported: int) -> None:
     assert kinds.count("irq_raised") == (length <= exported)
 
 
+@pytest.mark.parametrize("length", [1, ROOM, 3 * ROOM + 10])
+@pytest.mark.parametrize("exported", [4 * PAGE, ROOM + 100])
+def test_its_capture_is_what_the_nics_keep(length: int, exported: int) -> None:
+    parameters = plain(link_delay_ns=2000, dma_latency_ns=500, link_bits_per_second=8 * 10**9)
+    found = []
+    for lends in (True, False):
+        pair = LentPair(lends, parameters=parameters)
+        capture = pair.use_capture()
+        pair.rig.export_entry(0).length = exported
+        pair.out.update((bytes(range(256)) * 20)[:length], interrupt=True)
+        pair.settle()
+        frames = capture.frames()
+        start_ns = frames[0].time_ns
+        found.append(
+            [
+                each._replace(time_ns=each.time_ns - start_ns, data=without_generation(each.data))
+                for each in frames
+            ]
+        )
+        pair.close()
+    assert found[0] == found[1]
+    packets = -(-length // ROOM)
+    assert [each.received for each in found[0]].count(True) == packets
+    dropped = [each for each in found[0] if each.dropped is not None]
+    assert len(dropped) == max(0, packets - exported // ROOM)
+
+
+def without_generation(frame: bytes) -> bytes:
+    """A frame without that of its export, which each process draws."""
+    return frame[:24] + frame[28:]
+
+
 def test_no_interrupt_is_raised_that_was_not_asked_for(pair: LentPair) -> None:
     pair.rig.watch(0, 0)
     before = pair.rig.nic_counters(0)

@@ -9,7 +9,8 @@ import pytest
 from support.memory import AGENTS_OFFSET_AT, AgentRow, make_control, word32, word64
 
 from shrimpmx.errors import SegmentError
-from shrimpmx.native.segment import SEGMENT_TRACE, Segment
+from shrimpmx.native.capture import Capture
+from shrimpmx.native.segment import SEGMENT_CAPTURE, SEGMENT_TRACE, Segment
 from shrimpmx.native.trace import Trace
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.geometry import NodeLayout
@@ -157,3 +158,25 @@ def test_rings_of_a_trace(at: int, value: int) -> None:
     if at == 72:
         word64(segment, at).value = value
     damaged(Trace.attach, segment)
+
+
+@pytest.mark.parametrize(
+    ("at", "value"), [(64, 3), (64, 1 << 31), (68, 0), (68, 3), (72, 64), (80, 0), (80, 1 << 40)]
+)
+def test_rings_of_a_capture(at: int, value: int) -> None:
+    segment = Segment.anonymous(Capture.size_bytes(2, 1 << 16, 1500), SEGMENT_CAPTURE)
+    Capture.create(segment, 2, 1 << 16, 1500)
+    assert Capture.attach(segment).written(1) == 0
+    if at == 80:
+        word64(segment, at).value = value
+    else:
+        word32(segment, at).value = value
+    damaged(Capture.attach, segment)
+
+
+@pytest.mark.parametrize(("at", "value"), [(8, 2), (12, 3000), (16, 64)])
+def test_a_ring_of_a_capture_that_is_none(at: int, value: int) -> None:
+    segment = Segment.anonymous(Capture.size_bytes(2, 1 << 16, 1500), SEGMENT_CAPTURE)
+    Capture.create(segment, 2, 1 << 16, 1500)
+    word32(segment, 128 + at).value = value
+    damaged(Capture.attach, segment)

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import pytest
+from support.capture import new_capture
 from support.memory import make_control
 from support.packets import node_address
 
@@ -243,3 +244,19 @@ def test_a_switch_has_no_more_ways_up_than_ports() -> None:
         switch.route_up(0)
     with pytest.raises(InputError, match="port 7"):
         switch.route_up(7)
+
+
+def test_a_capture_has_the_frames_that_a_switch_drops() -> None:
+    star = Star(3, plain(switch_buffer_packets=1))
+    capture = new_capture(ends=4)
+    [switch] = star.switches
+    switch.use_capture(capture, 3)
+    for source in (0, 1):
+        for _ in range(3):
+            assert star.send(source, 2)
+    star.run()
+    dropped = star.counted()["switch_dropped"]
+    kept = capture.frames_of(3)
+    assert len(kept) == dropped > 0
+    assert {each.data for each in kept} <= {frame(0, 2), frame(1, 2)}
+    assert all(each.dropped is not None for each in kept)

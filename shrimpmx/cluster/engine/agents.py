@@ -30,6 +30,9 @@ def make_agents(
         agent = _make(spec, wanted, number, memory, placement.lends)
         if memory.trace is not None:
             agent.use_trace(memory.trace, number)
+        if memory.capture is not None:
+            end = spec.nodes + wanted.number if wanted.role == "switch" else wanted.node
+            agent.use_capture(memory.capture, end)
         agents.append(agent)
     return agents
 

@@ -1,4 +1,4 @@
-"""A run's shared memory: the control segment, a segment per node, and the trace."""
+"""A run's shared memory: the control segment, a segment per node, trace and capture."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from shrimpmx.host.raw import rouse_reader
 from shrimpmx.link.ends import Ingress
 from shrimpmx.link.line import EmulatedLine
 from shrimpmx.link.rings import ring_links
+from shrimpmx.native.capture import Capture
 from shrimpmx.native.segment import (
     HEADER_BYTES,
+    SEGMENT_CAPTURE,
     SEGMENT_CONTROL,
     SEGMENT_HEAP,
     SEGMENT_NODE,
@@ -45,6 +47,8 @@ class RunMemory:
         self.segments: list[Segment] = []
         self.nodes: list[Node] = []
         self.trace: Trace | None = None
+        self.capture: Capture | None = None
+        self.link_ends = spec.link_ends
         self.identity = identity
         try:
             self._create(spec, placement, directory)
@@ -73,6 +77,11 @@ class RunMemory:
             size_bytes = Trace.size_bytes(len(agents), spec.trace_entries)
             segment = self._segment("trace", size_bytes, SEGMENT_TRACE)
             self.trace = Trace.create(segment, len(agents), spec.trace_entries)
+        if spec.capture:
+            snap_bytes = min(spec.capture.snap_bytes or spec.nic.mtu, spec.nic.mtu)
+            sizes = (len(self.link_ends), spec.capture.end_bytes, snap_bytes)
+            segment = self._segment("capture", Capture.size_bytes(*sizes), SEGMENT_CAPTURE)
+            self.capture = Capture.create(segment, *sizes)
 
     def _write_plan(self, spec: ClusterSpec, placement: Placement, directory: Path) -> None:
         data = plan_bytes(ranks_plan(spec, placement, directory))
@@ -129,7 +138,7 @@ class RunMemory:
     def close(self) -> None:
         """Remove and unmap every segment; nothing may use the nodes or the control after."""
         self.nodes.clear()
-        self.trace = None
+        self.trace = self.capture = None
         for segment in self.segments:
             with contextlib.suppress(OSError):
                 segment.unlink()

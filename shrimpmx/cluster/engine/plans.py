@@ -27,6 +27,7 @@ def ranks_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> Rank
         deadline_s=spec.deadline_s,
         seed=spec.seed,
         traced=spec.trace_entries > 0,
+        captured=spec.capture is not None,
         lends=placement.lends,
         generated=spec.mode == "generator",
         hardware_counters=spec.hardware_counters,

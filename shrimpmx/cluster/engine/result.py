@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shrimpmx.cluster.engine.captured import Captured, captured_of
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.cluster.place.placement import Placement
@@ -38,7 +39,7 @@ class ClusterResult:
     `absent`: ranks of an MPI program that ended without MPI_Init. `records`: the binary trace,
     whose `agents` are named by their numbers; `trace` is it in words, `overwritten` how many of an
     agent, by its number, newer ones have replaced. `host_model`: what a simulated host takes for
-    what, by parameter.
+    what, by parameter. `captured`: the frames that passed the ends of links, if they were kept.
     """
 
     placement: Placement
@@ -66,6 +67,7 @@ class ClusterResult:
     agents: list[str] = field(default_factory=list)
     overwritten: dict[int, int] = field(default_factory=dict)
     host_model: dict[str, Any] = field(default_factory=dict)
+    captured: Captured | None = None
 
     @property
     def processes(self) -> list[str]:
@@ -105,6 +107,8 @@ class ClusterResult:
             for agent in range(len(self.agents)):
                 self.overwritten[agent] = memory.trace.written(agent) - kept[agent]
             self.trace = trace_text(memory.trace, self.agents, processes=self.processes)
+        if memory.capture is not None:
+            self.captured = captured_of(memory, memory.capture)
 
     def _read_sections(self, control: Control) -> None:
         """What MPI ranks have marked, in place of all their work."""

@@ -44,10 +44,10 @@ class RanksPlan:
     """What all ranks of a run need to know beside their own parts.
 
     `cpus[node][core]`: the CPU of an emulated core. `directory`: where ranks leave their samples
-    and stacks. `lends`: senders carry out the NIC's short updates (nic/lent.pyx). `generated`: a
-    generator is the ranks' partner. `deadline_s`: when the run is given up. `survive`: the run goes
-    on without a rank that fails. Simulated hosts have `lines_ns[node][to][from]`, what a cache line
-    costs one core from another, and `copy_bytes_per_second`. `compute`: what a program of a
+    and stacks. `traced`, `captured`: the run has segments for that. `lends`: senders carry out the NIC's short updates (nic/lent.pyx). `generated`:
+    a generator is the ranks' partner. `deadline_s`: when the run is given up. `survive`: the run
+    goes on without a rank that fails. Simulated hosts have `lines_ns[node][to][from]`, what a cache
+    line costs one core from another, and `copy_bytes_per_second`. `compute`: what a program of a
     simulated run computes between its calls, "none", "measured" (times `compute_factor`), or ns for
     each call.
     """
@@ -62,6 +62,7 @@ class RanksPlan:
     deadline_s: float
     seed: int
     traced: bool = False
+    captured: bool = False
     lends: bool = False
     generated: bool = False
     hardware_counters: bool = False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from shrimpmx.cluster.nics.plan import RankPlan, RanksPlan
 from shrimpmx.errors import InputError
+from shrimpmx.native.capture import Capture
 from shrimpmx.native.trace import Trace
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.heap import Heap
@@ -37,6 +38,7 @@ class Seat:
     nodes: Mapping[int, Node]
     waiter: Waiter
     trace: Trace | None = None
+    capture: Capture | None = None
 
 
 class Rank(ABC):

@@ -42,6 +42,8 @@ class VmmcRank(Rank):
         lent = LentNic(nodes, plan.node, plan.endpoint, egress, run.nic)
         if self.seat.trace is not None:
             lent.use_trace(self.seat.trace)
+        if self.seat.capture is not None:
+            lent.use_capture(self.seat.capture)
         return lent
 
     @property

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shrimpmx.cluster.nics.plan import RanksPlan, plan_of
+from shrimpmx.native.capture import Capture
 from shrimpmx.native.segment import (
+    SEGMENT_CAPTURE,
     SEGMENT_CONTROL,
     SEGMENT_HEAP,
     SEGMENT_NODE,
@@ -46,6 +48,11 @@ class RankMemory:
     def map_trace(self) -> Trace | None:
         """The run's trace; None if it is not traced."""
         return Trace.attach(self._attach("trace", SEGMENT_TRACE)) if self.plan.traced else None
+
+    def map_capture(self) -> Capture | None:
+        """What keeps the run's frames; None if it is not captured."""
+        captured = self.plan.captured
+        return Capture.attach(self._attach("capture", SEGMENT_CAPTURE)) if captured else None
 
     def populate(self, node: Node) -> None:
         """Fault in the control segment and that of `node`, so that no page faults later."""
