@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shrimpmx.bench import host_costs, model_costs
+from shrimpmx.bench import host_costs, interrupt_costs, model_costs, stages
 from shrimpmx.bench.probe import probe, round_trips
 from shrimpmx.errors import InputError, MachineError
 from shrimpmx.native.files import cache_directory
@@ -30,9 +30,9 @@ from shrimpmx.results.statistics import summarise
 
 # Of stored calibrations. 2: figures are medians of turns, the handler's cost is always there.
 SCHEMA = 2
-# Measuring per cost, s; the whole takes about twenty times as long (ours).
+# Measuring per cost, s; the whole takes about thirty times as long (ours).
 SECONDS = 0.3
-WHOLE_S = 20 * SECONDS
+WHOLE_S = 30 * SECONDS
 # So many turns, unless that would make one shorter than a child needs to start (ours).
 TURNS = 9
 TURN_LEAST_S = 0.01
@@ -77,7 +77,13 @@ HOST_COSTS = {
     ),
     "interrupt_to_handler": HostCost(
         "from raising an interrupt until its handler runs in place of a busy rank",
-        lambda cpu, other, seconds: host_costs.interrupt_to_handler(cpu, other, seconds),
+        lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(cpu, other, seconds),
+    ),
+    "interrupt_to_idle": HostCost(
+        "from raising an interrupt until its handler runs on a CPU that is idle",
+        lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(
+            cpu, other, seconds, busy=False
+        ),
     ),
     "context_switch": HostCost(
         "handing one CPU from process to process",
@@ -100,7 +106,7 @@ HOST_COSTS = {
     ),
     "time_slice": HostCost(
         "how long a process keeps a CPU that another one wants",
-        lambda cpu, _, seconds: model_costs.time_slices(cpu, max(seconds, TURN_OF_TWO_S)),
+        lambda cpu, _, seconds: host_costs.time_slices(cpu, max(seconds, TURN_OF_TWO_S)),
         across=False,
     ),
     "copy_4k": HostCost(
@@ -110,13 +116,28 @@ HOST_COSTS = {
     ),
     "wake_call": HostCost(
         "the call that wakes a process on another CPU, for its caller",
-        lambda cpu, other, seconds: model_costs.wake_calls(cpu, other, seconds),
+        lambda cpu, other, seconds: interrupt_costs.wake_calls(cpu, other, seconds),
     ),
     "interrupt_exit": HostCost(
         "from the end of a handler until what it has interrupted goes on",
-        lambda cpu, other, seconds: model_costs.interrupt_exits(
+        lambda cpu, other, seconds: interrupt_costs.interrupt_exits(
             cpu, other, max(seconds, TURN_OF_TWO_S)
         ),
+    ),
+    "late_timer": HostCost(
+        "how late a sleep ends that a time ends, in place of a busy rank",
+        lambda cpu, _, seconds: interrupt_costs.late_timers(cpu, seconds),
+        across=False,
+    ),
+    "send_packet": HostCost(
+        "CPU time of a rank per packet that it sends",
+        lambda cpu, _, seconds: stages.send_packets(cpu, seconds),
+        across=False,
+    ),
+    "nic_frame": HostCost(
+        "CPU time of a NIC's process per frame that it sends or receives",
+        lambda cpu, _, seconds: stages.nic_frames(cpu, seconds),
+        across=False,
     ),
 }
 # Those that platforms and waiting need; a calibration of an earlier version has no others.

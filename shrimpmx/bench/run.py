@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shrimpmx.bench import copy_offload, host_costs, intra_node
+from shrimpmx.bench import copy_offload, host_costs, interrupt_costs, intra_node
 from shrimpmx.bench.benchmark import LINK_BITS_PER_SECOND, RUN_DEADLINE_S, Benchmark, Sample
 from shrimpmx.bench.matching import exchange
 from shrimpmx.bench.probe import probe, round_trips
@@ -199,7 +199,7 @@ def _wake_cross(seconds: float) -> Sample:
 
 def _interrupt(seconds: float) -> Sample:
     first, second = _two_cpus()
-    figures = host_costs.interrupt_to_handler(first, second, seconds)
+    figures = interrupt_costs.interrupt_to_handler(first, second, seconds)
     return Sample(figures / 1000, "the interrupt of a CPU")
 
 

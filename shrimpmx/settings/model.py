@@ -39,6 +39,11 @@ class HostModelParameters(Declared):
     wake_ns: HostCost = Field(
         0, description="from waking a process on another core until that core begins it, ns (ours)"
     )
+    preempt_ns: HostCost = Field(
+        0,
+        description="so much longer than wake_ns until a process begins that is woken on another "
+        "core which is not idle, ns (ours)",
+    )
     wake_call_ns: HostCost = Field(
         0, description="the call that wakes a process on another core, of its caller, ns (ours)"
     )
@@ -46,6 +51,18 @@ class HostModelParameters(Declared):
         0,
         description="the call by which a process sleeps, and one that wakes another on its core, "
         "until that is free, ns (ours)",
+    )
+    timer_late_ns: HostCost = Field(
+        0, description="a sleep that a time ends, ends so much later, ns (ours)"
+    )
+    nic_frame_ns: HostCost = Field(
+        0,
+        description="a frame that a NIC sends or receives which is a process on a core of the "
+        "host, beside its copy, ns (ours)",
+    )
+    reply_ns: HostCost = Field(
+        0,
+        description="a reply of a pull that a handler sends, with the copy of its data, ns (ours)",
     )
     tick_ns: HostCost = Field(
         4_000_000,

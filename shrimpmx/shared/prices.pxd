@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 cdef struct host_prices:
     double copy_ns_per_byte
+    int64_t reply_ns                 # a pull reply that a handler sends
     uint32_t cores
     int64_t *lines_ns                # [to * cores + from]
 

@@ -11,13 +11,15 @@ from libc.stdlib cimport calloc, free
 
 cdef class Prices:
     """Prices of one host. `lines_ns`: for each core, what a line costs it from each of the cores,
-    ns; `copy_bytes_per_second`: how fast a core copies (0: in no time).
+    ns; `copy_bytes_per_second`: how fast a core copies (0: in no time); `reply_ns`: what a handler
+    pays for a pull reply that it sends.
     """
 
-    def __cinit__(self, lines_ns, int64_t copy_bytes_per_second=0):
+    def __cinit__(self, lines_ns, int64_t copy_bytes_per_second=0, int64_t reply_ns=0):
         cdef uint32_t to, source
         self.prices.cores = <uint32_t>len(lines_ns)
         self.prices.copy_ns_per_byte = 1e9 / copy_bytes_per_second if copy_bytes_per_second else 0
+        self.prices.reply_ns = reply_ns
         self.prices.lines_ns = <int64_t *>calloc(
             max(1, self.prices.cores * self.prices.cores), sizeof(int64_t))
         if self.prices.lines_ns == NULL:
@@ -31,7 +33,7 @@ cdef class Prices:
         for index in range(self.prices.cores * self.prices.cores):
             if self.prices.lines_ns[index] != 0:
                 return False
-        return self.prices.copy_ns_per_byte == 0
+        return self.prices.copy_ns_per_byte == 0 and self.prices.reply_ns == 0
 
     def __dealloc__(self):
         free(self.prices.lines_ns)

@@ -67,7 +67,7 @@ class Machines:
         for agent in handlers:
             if isinstance(agent, InterruptAgent):
                 lines_ns = line_costs(spec, placement, agent.node.index)
-                agent.use_prices(Prices(lines_ns, model.copy_bytes_per_second))
+                agent.use_prices(Prices(lines_ns, model.copy_bytes_per_second, model.reply_ns))
         deadline_ns = round(spec.deadline_s * 1e9)
         if one is None:
             cpus_per_host = max(host_of(spec).numbers) + 1

@@ -14,6 +14,7 @@ from shrimpmx.cluster.engine.runner import Runner
 from shrimpmx.cluster.place.placement import Placement, ProcessPlan
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.simulation.host import SimulatedHost
@@ -24,6 +25,8 @@ from shrimpmx.wait.waiter import Waiter
 
 # A step of an agent takes this at least: time passes between two, ns.
 WORK_LEAST_NS = 1
+# Processes of NICs.
+NICS = ("nic", "generator")
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,13 @@ class OneMachine:
 
 def is_process(placement: Placement, plan: ProcessPlan) -> bool:
     """Whether agents share their CPU with others: a NIC that has one for itself is as hardware."""
-    return not (plan.role in ("nic", "generator") and placement.nic_alone)
+    return not (plan.role in NICS and placement.nic_alone)
+
+
+def _frame_prices(model: HostModelParameters) -> tuple[int, float]:
+    """What a frame takes its NIC, ns, and each byte of it, which it copies."""
+    rate = model.copy_bytes_per_second
+    return model.nic_frame_ns, 1e9 / rate if model.nic_frame_ns and rate else 0.0
 
 
 def driving(
@@ -60,13 +69,14 @@ def driving(
     control: Control,
 ) -> Callable[[SimulatedHost], None]:
     """What process `index` does, as a task: it drives `agents` until the run stops."""
+    prices = _frame_prices(spec.model) if plan.role in NICS else (0, 0.0)
     late = plan.role == "irq" and spec.nic.coalescing_row.defers
 
     def drive(host: SimulatedHost) -> None:
         strategy = make_strategy(plan.wait.strategy, plan.wait.spin_ns)
         waiter = Waiter(control, index, strategy, host=host)
         early_ns = 0 if late else spec.early_wake_ns
-        runner = Runner(agents, waiter, early_ns, plan.realtime, WORK_LEAST_NS)
+        runner = Runner(agents, waiter, early_ns, plan.realtime, WORK_LEAST_NS, *prices)
         control.set_runner_state(index, "ready")
         runner.run()
         control.set_runner_state(index, "done")

@@ -12,6 +12,7 @@ from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
 from shrimpmx.shared.control cimport Control
 from shrimpmx.simulation.agenda cimport Agenda
 from shrimpmx.simulation.agents cimport Agents, HandlerCpu
+from shrimpmx.simulation.costs cimport task_costs, timer_ends_ns
 from shrimpmx.simulation.host cimport SimulatedHost
 from shrimpmx.simulation.scheduler cimport Schedulable, Scheduler
 
@@ -84,10 +85,10 @@ cdef class Task(Schedulable):
         return self._wait(COMPUTING, duration_ns, NEVER_NS)
 
     cpdef int poll(self, int64_t until_ns) except -1:
-        return self._look(self.world.poll_ns, until_ns, False)
+        return self._look(self.world.costs.poll_ns, until_ns, False)
 
     cpdef int64_t offer(self, int64_t until_ns, int64_t cost_ns=0) except -1:
-        self._look(self.world.yield_ns + cost_ns, until_ns, True)
+        self._look(self.world.costs.yield_ns + cost_ns, until_ns, True)
         return self.looks
 
     cpdef int sleep(self, int64_t until_ns) except -1:
@@ -144,7 +145,8 @@ cdef class Task(Schedulable):
         if self.coroutine.dead:
             self.status = ENDED
         elif self.status == ASLEEP:
-            self.world.task_turns.set_due(self.index, self.until_ns)
+            self.world.task_turns.set_due(
+                self.index, timer_ends_ns(&self.world.costs, self.until_ns))
         deeds = self.host.deeds()
         # A look in vain is nothing that others could look for.
         if before != POLLING or self.status != POLLING or deeds != self.deeds:
@@ -172,7 +174,7 @@ cdef class Cpu(HandlerCpu):
     def __init__(self, World world not None, Scheduler scheduler not None):
         self.world = world
         self.scheduler = scheduler
-        self.exit_ns = world.interrupt_exit_ns
+        self.exit_ns = world.costs.interrupt_exit_ns
 
     def handles(self, int64_t now_ns, int64_t until_ns) -> None:
         """A handler takes the CPU."""
@@ -237,8 +239,8 @@ cdef class Cpu(HandlerCpu):
             self.since_ns = now_ns
         if scheduler.running is not self.last:
             self.last = <Task>scheduler.running
-            if self.world.switch_ns > 0:
-                self.handle(now_ns, now_ns + self.world.switch_ns)
+            if self.world.costs.switch_ns > 0:
+                self.handle(now_ns, now_ns + self.world.costs.switch_ns)
                 return False
         return self._go_on(<Task>scheduler.running, now_ns)
 
@@ -266,18 +268,20 @@ cdef class Cpu(HandlerCpu):
             self.left_ns = now_ns
             if not self.scheduler.waiting:
                 self.last = None
-            self.handle(now_ns, now_ns + self.world.sleep_call_ns)
+            self.handle(now_ns, now_ns + self.world.costs.sleep_call_ns)
         return True
 
     cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept:
         """How long the core takes to wake up, if it sleeps."""
-        if self.world.idle_exit_ns == 0 or now_ns < self.handling_until_ns:
+        cdef int64_t since_ns = max(self.left_ns, self.handling_until_ns)
+        if not self.is_idle(now_ns) or now_ns - since_ns <= self.world.costs.idle_after_ns:
             return 0
-        if self.scheduler.running is not None or self.scheduler.waiting:
-            return 0
-        if now_ns - max(self.left_ns, self.handling_until_ns) <= self.world.idle_after_ns:
-            return 0
-        return self.world.idle_exit_ns
+        return self.world.costs.idle_exit_ns
+
+    cdef bint is_idle(self, int64_t now_ns) noexcept:
+        """Whether neither a handler nor a task has it or wants it."""
+        return (now_ns >= self.handling_until_ns and self.scheduler.running is None
+                and not self.scheduler.waiting)
 
     cdef int64_t due_ns(self) noexcept:
         """When something can happen here by itself; NEVER_NS: never."""
@@ -323,8 +327,8 @@ cdef class World:
     cdef list tasks_of_node          # the first one, by node
     cdef bint closed
     cdef Cpu acts                    # whose task has just run; None: agents have
-    cdef int64_t poll_ns, yield_ns, interrupt_exit_ns, idle_exit_ns, idle_after_ns, deadline_ns
-    cdef int64_t switch_ns, wake_ns, wake_call_ns, sleep_call_ns
+    cdef task_costs costs
+    cdef int64_t deadline_ns
 
     def __cinit__(self, Control control not None, agents, model, scheduler, int64_t deadline_ns,
                   uint32_t nodes=1):
@@ -334,11 +338,7 @@ cdef class World:
         self.loop = getcurrent()
         self.tasks, self.cpu_list, self.cpus = [], [], {}
         self.scheduler = scheduler
-        self.poll_ns, self.yield_ns = model.poll_ns, model.yield_ns
-        self.interrupt_exit_ns = model.interrupt_exit_ns
-        self.idle_exit_ns, self.idle_after_ns = model.idle_exit_ns, model.idle_after_ns
-        self.switch_ns, self.wake_ns = model.switch_ns, model.wake_ns
-        self.wake_call_ns, self.sleep_call_ns = model.wake_call_ns, model.sleep_call_ns
+        self.costs = model.model_dump()
         self.deadline_ns = deadline_ns
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
         self.tasks_of_node = [None] * nodes
@@ -435,14 +435,17 @@ cdef class World:
         """Something wakes a task: if the CPU that acts is another one than the task's, its call
         takes time, and the task's learns of it later. A handler that is no task makes no call."""
         cdef int64_t now_ns = self.now_ns()
-        cdef bint is_here = self.acts is task.cpu
+        cdef bint is_here = self.acts is task.cpu, is_idle
         if task.comes_ns == NEVER_NS:
             if self.acts is None:
                 is_here = task.cpu.handling_until_ns >= now_ns
             elif not is_here:
                 self.acts.handle(
-                    now_ns, max(now_ns, self.acts.handling_until_ns) + self.wake_call_ns)
-            task.comes_ns = now_ns if is_here else now_ns + self.wake_ns
+                    now_ns, max(now_ns, self.acts.handling_until_ns) + self.costs.wake_call_ns)
+            task.comes_ns = now_ns
+            if not is_here:
+                is_idle = task.cpu.is_idle(now_ns)
+                task.comes_ns += self.costs.wake_ns + (0 if is_idle else self.costs.preempt_ns)
         self.task_turns.mark(task.index)
         return 0
 

@@ -14,9 +14,12 @@ from typing import Any
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.errors import InputError
 from shrimpmx.settings.platform import THIS_MACHINE, Entry, Platform
+from shrimpmx.wire.tables import wire_geometry
 
 # Bytes that the calibration copies at a time.
 COPY_BYTES = 4096
+# Data of a full pull reply at MTU 1500.
+REPLY_BYTES = wire_geometry(1500).pull_frame_bytes
 # The first Linux that schedules by virtual deadlines.
 EEVDF_SINCE = (6, 6)
 # The platform's costs, and what the calibration calls them.
@@ -25,6 +28,8 @@ CHARGED = {
     "handler_per_packet": "handler_per_packet",
     "rank_event": "rank_per_message",
 }
+# Of a parameter: ns, origin and source.
+Derived = tuple[float, str, str]
 LINES = {
     Distance.SHARED_CACHE: "line_cache_ns",
     Distance.SAME_PACKAGE: "line_package_ns",
@@ -49,30 +54,9 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
     InputError if the calibration lacks a cost that it needs.
     """
     costs = _Costs(document["costs"])
-    interrupt, switch = costs["interrupt_to_handler"], costs.switch()
-    model = {
-        "poll_ns": (costs["look"], "measured", "look"),
-        "yield_ns": (costs["yield_alone"], "measured", "yield_alone"),
-        # A turn ends at the first tick after its slice, which is shorter therefore.
-        "slice_ns": (0.75 * costs["time_slice"], "derived", "three quarters of time_slice"),
-        "switch_ns": (switch, "derived", "context_switch less yield_alone"),
-        "wake_ns": (interrupt - switch, "derived", "interrupt_to_handler less switch_ns"),
-        "wake_call_ns": (costs["wake_call"], "measured", "wake_call"),
-        "sleep_call_ns": (
-            costs["wake_same_cpu"] - switch,
-            "derived",
-            "wake_same_cpu less switch_ns: both calls on one CPU",
-        ),
-        "idle_exit_ns": (
-            costs["wake_cross_cpu"] - interrupt,
-            "derived",
-            "wake_cross_cpu less interrupt_to_handler",
-        ),
-        "interrupt_exit_ns": (costs["interrupt_exit"], "measured", "interrupt_exit"),
-    }
     entries = {
         name: Entry(value=max(0, round(ns)), origin=origin, source=f"shrimpmx calibrate: {source}")
-        for name, (ns, origin, source) in (model | _lines(costs, topology)).items()
+        for name, (ns, origin, source) in (_model(costs) | _lines(costs, topology)).items()
     }
     entries["copy_bytes_per_second"] = Entry(
         value=round(1e9 * COPY_BYTES / costs["copy_4k"]),
@@ -95,6 +79,13 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
         host={
             "scheduler": Entry(
                 value=kernel_scheduler(release), origin="derived", source=f"Linux {release}"
+            )
+        },
+        mx={
+            "send_cost_ns": Entry(
+                value=round(costs["send_packet"]),
+                origin="measured",
+                source="shrimpmx calibrate: send_packet",
             )
         },
         model=entries,
@@ -128,7 +119,41 @@ class _Costs:
         return max(0.0, self["context_switch"] - self["yield_alone"])
 
 
-def _lines(costs: _Costs, topology: Topology) -> dict[str, tuple[float, str, str]]:
+def _model(costs: _Costs) -> dict[str, Derived]:
+    """The times of the host model, but for lines of caches."""
+    busy, idle, switch = costs["interrupt_to_handler"], costs["interrupt_to_idle"], costs.switch()
+    copy_ns = costs["copy_4k"] / COPY_BYTES
+    return {
+        "poll_ns": (costs["look"], "measured", "look"),
+        "yield_ns": (costs["yield_alone"], "measured", "yield_alone"),
+        # A turn ends at the first tick after its slice, which is shorter therefore.
+        "slice_ns": (0.75 * costs["time_slice"], "derived", "three quarters of time_slice"),
+        "switch_ns": (switch, "derived", "context_switch less yield_alone"),
+        "wake_ns": (
+            min(busy, idle) - switch,
+            "derived",
+            "the shorter one of interrupt_to_handler and interrupt_to_idle, less switch_ns",
+        ),
+        "preempt_ns": (busy - idle, "derived", "interrupt_to_handler less interrupt_to_idle"),
+        "wake_call_ns": (costs["wake_call"], "measured", "wake_call"),
+        "sleep_call_ns": (
+            costs["wake_same_cpu"] - switch,
+            "derived",
+            "wake_same_cpu less switch_ns: both calls on one CPU",
+        ),
+        "idle_exit_ns": (idle - busy, "derived", "interrupt_to_idle less interrupt_to_handler"),
+        "interrupt_exit_ns": (costs["interrupt_exit"], "measured", "interrupt_exit"),
+        "timer_late_ns": (costs["late_timer"] - switch, "derived", "late_timer less switch_ns"),
+        "nic_frame_ns": (costs["nic_frame"], "measured", "nic_frame"),
+        "reply_ns": (
+            costs["send_packet"] + REPLY_BYTES * copy_ns,
+            "derived",
+            f"send_packet, and the copy of {REPLY_BYTES} bytes by copy_4k",
+        ),
+    }
+
+
+def _lines(costs: _Costs, topology: Topology) -> dict[str, Derived]:
     """Half a cache line's round trip, for the distance of the CPUs between which it was measured;
     the others are absent.
     """

@@ -75,6 +75,16 @@ def test_a_handler_pays_for_copies_and_a_rank_too() -> None:
     assert all(3000 <= each <= 3100 for each in added)
 
 
+def test_a_handler_pays_for_the_replies_of_a_pull() -> None:
+    free, dear = (
+        simulated(pingpong_pair(3, 65_536, nic=NIC, wait=BLOCK), reply_ns=cost_ns)
+        for cost_ns in (0, 200)
+    )
+    # 32 replies to the first request, 13 to the second one, by one handler.
+    pairs = zip(half_round_trips(free), half_round_trips(dear), strict=True)
+    assert {b - a for a, b in pairs} == {45 * 200}
+
+
 @pytest.mark.parametrize(
     ("distance", "added_ns"), [("SC", 0), ("S$", 2 * 7), ("SP", 2 * 30), ("OP", 2 * 400)]
 )

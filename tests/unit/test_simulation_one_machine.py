@@ -81,11 +81,17 @@ def test_priorities_are_those_of_the_kernel() -> None:
         world_of().add("one", 0, lambda host: None, realtime=100)
 
 
-def pingpong(wait: str, engine: Simulated, coalescing: str = "disabled", **model: int) -> Any:
+def pingpong(
+    wait: str,
+    engine: Simulated,
+    coalescing: str = "disabled",
+    nic: dict[str, int] | None = None,
+    **model: int,
+) -> Any:
     options = {"size_bytes": 0, "iterations": MESSAGES, "warmup": 0}
     spec = ClusterSpec(
         ranks=tuple(RankSpec(node, "pingpong", options=options) for node in range(2)),
-        nic=NicParameters(coalescing=coalescing),
+        nic=NicParameters.model_validate({"coalescing": coalescing, **(nic or {})}),
         wait=WaitParameters(strategy=wait),
         model=HostModelParameters(**model),
     )
@@ -113,6 +119,42 @@ def test_a_wake_up_across_cpus_takes_what_the_machine_takes() -> None:
     times = [pingpong("spin", Simulated(TWO_CPUS), wake_ns=wake_ns) for wake_ns in (0, 8_000)]
     half_ns = [int(each.samples["rank0"]["half_round_trip_ns"][-1]) for each in times]
     assert half_ns[1] - half_ns[0] == pytest.approx(8_000, abs=200)
+
+
+# What is under way takes no time.
+AT_ONCE = dict.fromkeys(
+    ("link_bits_per_second", "link_delay_ns", "dma_bytes_per_second", "dma_latency_ns"), 0
+)
+
+
+def added_by(**costs: int) -> tuple[int, int, int]:
+    """How much longer half a round trip takes with these costs, and the NIC's process, ns; how many
+    frames it has sent or received.
+    """
+    free, dear = (
+        pingpong("spin", Simulated(TWO_CPUS), nic=AT_ONCE, **each) for each in ({}, costs)
+    )
+    half_ns = [int(each.samples["rank0"]["half_round_trip_ns"][-1]) for each in (free, dear)]
+    used_ns = [each.usage["nic"]["task_clock_ns"] for each in (free, dear)]
+    nics = [dear.counters[f"node{node}.nic"] for node in range(2)]
+    frames = sum(each["tx_packets"] + each["rx_packets"] for each in nics)
+    return half_ns[1] - half_ns[0], used_ns[1] - used_ns[0], frames
+
+
+def test_a_frame_takes_a_nic_that_shares_its_cpu_time() -> None:
+    """The NIC pays when it has sent the frame, and when it has received it: before a handler of its
+    own CPU runs, and before it sends the answer of a rank on the other one.
+    """
+    half_ns, used_ns, frames = added_by(nic_frame_ns=50_000)
+    assert half_ns == 2 * 50_000
+    assert used_ns == pytest.approx(frames * 50_000, abs=100)
+
+
+def test_a_byte_of_a_frame_takes_a_nic_its_copy() -> None:
+    half_ns, used_ns, frames = added_by(nic_frame_ns=1000, copy_bytes_per_second=10**6)
+    # 60 us: sending, receiving, and, where that is not meanwhile, the handler.
+    assert half_ns == (2 * 61_000 + (2 * 61_000 + 60_000)) // 2
+    assert used_ns == pytest.approx(frames * 61_000, abs=100)
 
 
 def test_a_nic_alone_on_its_cpu_needs_none() -> None:

@@ -64,6 +64,28 @@ def test_a_task_that_wakes_takes_the_cpu_from_one_that_had_more_of_it() -> None:
     assert scene.run()[0] == ("sleeper", 3710)
 
 
+@pytest.mark.parametrize(("busy", "at_ns"), [(False, 1000 + 50), (True, 1000 + 50 + 30)])
+def test_a_wake_up_from_another_cpu_takes_longer_where_that_is_busy(busy: bool, at_ns: int) -> None:
+    scene = Scene(wake_ns=50, preempt_ns=30, timer_late_ns=7)
+
+    def waker(host: SimulatedHost) -> None:
+        host.burn(1000)
+        scene.control.start()
+
+    scene.task("sleeper", lambda host: host.wait_started(FOR_EVER_NS))
+    scene.task("waker", waker, cpu=1)
+    if busy:
+        scene.task("busy", burns(5000))
+    assert ("sleeper", at_ns) in scene.run()
+
+
+def test_a_sleep_that_a_time_ends_is_as_late_as_the_timer() -> None:
+    scene = Scene(timer_late_ns=40, wake_ns=1000)
+    scene.task("sleeper", lambda host: host.sleep(3000))
+    scene.task("other", lambda host: host.sleep(2000), cpu=1)
+    assert scene.run() == [("other", 2040), ("sleeper", 3040)]
+
+
 def test_a_yield_lets_the_other_go_first_and_costs_time_alone() -> None:
     scene = Scene()
 

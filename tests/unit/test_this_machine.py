@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shrimpmx import cli
-from shrimpmx.bench import calibration, model_costs
+from shrimpmx.bench import calibration, host_costs, interrupt_costs, model_costs, stages
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.errors import InputError
 from shrimpmx.study.platform_files import read_platform
@@ -20,6 +20,7 @@ NS = {
     "wake_same_cpu": 2000.0,
     "wake_cross_cpu": 12_000.0,
     "interrupt_to_handler": 9000.0,
+    "interrupt_to_idle": 11_500.0,
     "context_switch": 900.0,
     "cache_line_round_trip": 120.0,
     "look": 12.0,
@@ -28,6 +29,9 @@ NS = {
     "copy_4k": 409.6,
     "wake_call": 1500.0,
     "interrupt_exit": 1100.0,
+    "late_timer": 14_700.0,
+    "send_packet": 40.0,
+    "nic_frame": 35.0,
     "t_block": 11_000.0,
     "handler_per_packet": 60.0,
     "rank_per_message": 70.0,
@@ -61,17 +65,28 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
         "slice_ns": 3_000_000,
         "switch_ns": 700,
         "wake_ns": 8300,
+        "preempt_ns": 0,
         "wake_call_ns": 1500,
         "sleep_call_ns": 1300,
-        "idle_exit_ns": 3000,
+        "idle_exit_ns": 2500,
         "interrupt_exit_ns": 1100,
+        "timer_late_ns": 14_000,
+        "nic_frame_ns": 35,
+        "reply_ns": 40 + 147,
         "line_cache_ns": 60,
         "copy_bytes_per_second": 10_000_000_000,
     }
     assert found.costs["interrupt_to_handler"].value == 9000
     assert found.costs["rank_event"].value == 70
+    assert found.mx["send_cost_ns"].value == 40
     assert found.dilation == 1
     assert {entry.origin for _, entry in found.entries()} == {"measured", "derived"}
+
+
+def test_a_machine_may_take_longer_for_a_busy_cpu_than_for_an_idle_one() -> None:
+    found = machine_platform(document(interrupt_to_idle=6000.0), "6.12.1", TWO).model
+    costs = [found[name].value for name in ("wake_ns", "preempt_ns", "idle_exit_ns")]
+    assert costs == [5300, 3000, 0]
 
 
 @pytest.mark.parametrize(("release", "name"), [("6.18.4-x", "eevdf"), ("5.10", "fair")])
@@ -117,13 +132,22 @@ def test_simulated_hosts_may_be_this_machine(
 
 def test_probes_give_figures() -> None:
     """How large they are is this machine's affair."""
-    for probe in (model_costs.looks, model_costs.yields, model_costs.copies):
-        assert (probe(0, 0.005) > 0).all()
-    assert model_costs.time_slices(0, 0.02).ndim == 1
+    probes = [model_costs.looks, model_costs.yields, model_costs.copies]
+    for probe in (*probes, stages.send_packets, stages.nic_frames):
+        figures = probe(0, 0.005)
+        assert figures.size > 0
+        assert (figures > 0).all()
+    assert host_costs.time_slices(0, 0.02).ndim == 1
+    assert (interrupt_costs.late_timers(0, 0.02) > 0).all()
 
 
 @pytest.mark.skipif(len(Topology.of_this_machine().cpus) < 2, reason="needs two CPUs")
 def test_probes_between_cpus_give_figures() -> None:
     first, second = Topology.of_this_machine().numbers[:2]
-    assert (model_costs.wake_calls(first, second, 0.05) > 0).all()
-    assert (model_costs.interrupt_exits(first, second, 0.05) > 0).all()
+    assert (interrupt_costs.interrupt_exits(first, second, 0.05) > 0).all()
+    # However short, and however long the other process takes to begin.
+    for busy in (True, False):
+        figures = interrupt_costs.interrupt_to_handler(first, second, 0.0001, busy)
+        assert figures.size > 0
+        assert (figures > 0).all()
+    assert interrupt_costs.wake_calls(first, second, 0.01).size > 0

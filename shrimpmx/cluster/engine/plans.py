@@ -34,6 +34,7 @@ def ranks_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> Rank
         survive=spec.survive,
         lines_ns=lines_ns if any(lines_ns) else [],
         copy_bytes_per_second=spec.model.copy_bytes_per_second,
+        reply_ns=spec.model.reply_ns,
         compute=spec.compute,
         compute_factor=spec.compute_factor,
     )

@@ -18,6 +18,9 @@ cdef struct RunnerState:
     bint wants_demotion      # an agent does not catch up
     bint failed              # an agent's step raised
     int64_t work_ns          # what each thing that an agent does takes beside its own time
+    int64_t frame_ns         # ... and what each frame takes its NIC
+    double byte_ns           # ... and each byte of it
+    uint64_t frames, bytes   # of the agents' NICs so far
 
 
 cdef class Runner:

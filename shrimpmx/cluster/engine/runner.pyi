@@ -13,5 +13,7 @@ class Runner:
         early_wake_ns: int = ...,
         realtime: int = 0,
         work_ns: int = 0,
+        frame_ns: int = 0,
+        byte_ns: float = 0.0,
     ) -> None: ...
     def run(self) -> None: ...

@@ -5,13 +5,16 @@ do, the process waits with its waiting strategy, which looks by making another p
 there is work, an agent's own time comes, or the run stops.
 """
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from shrimpmx.native.atomics cimport load_relaxed_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.host cimport Host
+from shrimpmx.shared.layout cimport (
+    COUNTER_rx_bytes, COUNTER_rx_packets, COUNTER_tx_bytes, COUNTER_tx_packets,
+)
 from shrimpmx.wait.strategy cimport spin_until
 from shrimpmx.wait.waiter cimport Waiter
 
@@ -54,8 +57,26 @@ cdef int one_pass(RunnerState *state) noexcept nogil:
         done += step_agent(state, state.agents[index], now_ns, &due_ns)
     state.due_ns = due_ns
     if done > 0 and state.work_ns > 0:
-        (<Host>state.host).charge(done * state.work_ns)
+        (<Host>state.host).charge(
+            done * state.work_ns + (frames_price(state) if state.frame_ns > 0 else 0))
     return done
+
+
+# What the frames of the agents' NICs take that none was charged for yet.
+cdef int64_t frames_price(RunnerState *state) noexcept nogil:
+    cdef uint64_t frames = 0, bytes = 0
+    cdef const uint64_t *counters
+    cdef int64_t price_ns
+    cdef uint32_t index
+    for index in range(state.agents_count):
+        counters = (<Agent>state.agents[index]).counters
+        if counters != NULL:
+            frames += counters[COUNTER_tx_packets] + counters[COUNTER_rx_packets]
+            bytes += counters[COUNTER_tx_bytes] + counters[COUNTER_rx_bytes]
+    price_ns = <int64_t>(frames - state.frames) * state.frame_ns
+    price_ns += <int64_t>(<double>(bytes - state.bytes) * state.byte_ns)
+    state.frames, state.bytes = frames, bytes
+    return price_ns
 
 
 cdef inline int step_agent(RunnerState *state, void *pointer, int64_t now_ns,
@@ -84,12 +105,14 @@ cdef class Runner:
 
     `waiter`: how the process waits, and its record; `early_wake_ns`: how long before a due
     time a sleep ends (the rest is spun, since timers are late); `realtime`: the FIFO priority
-    that the process holds, 0 if none, to return to after a demotion. `work_ns`: what each thing
-    that an agent does takes in a simulation, where its own code takes no time.
+    that the process holds, 0 if none, to return to after a demotion. In a simulation an agent's own
+    code takes no time: `work_ns` is what each thing takes that one does. Where all agents are NICs,
+    `frame_ns` is what a frame takes, and `byte_ns` each byte of it.
     """
 
     def __cinit__(self, list agents not None, Waiter waiter not None,
-                  early_wake_ns: int = EARLY_WAKE_NS, realtime: int = 0, work_ns: int = 0):
+                  early_wake_ns: int = EARLY_WAKE_NS, realtime: int = 0, work_ns: int = 0,
+                  frame_ns: int = 0, byte_ns: float = 0.0):
         self.state.agents = <void **>calloc(max(1, len(agents)), sizeof(void *))
         if self.state.agents == NULL:
             raise MemoryError
@@ -97,7 +120,7 @@ cdef class Runner:
         self.waiter = waiter
         self.early_wake_ns = early_wake_ns
         self.realtime = realtime
-        self.state.work_ns = work_ns
+        self.state.work_ns, self.state.frame_ns, self.state.byte_ns = work_ns, frame_ns, byte_ns
         self.state.host = <void *>waiter.host
         for agent in self.agents:
             self._add(agent)

@@ -1,1 +1,0 @@
-"""What this host charges; see host_costs.pyx."""

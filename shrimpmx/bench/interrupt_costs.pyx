@@ -1,0 +1,176 @@
+"""What an interrupt and a timer of this host take, of the processes that stand for them in a run.
+
+A handler is a process of real-time priority, where that is permitted, which sleeps on a CPU: alone
+there, or in the place of one that computes.
+"""
+
+import time
+from contextlib import nullcontext
+
+from libc.stdint cimport int64_t, uint32_t
+
+from shrimpmx.bench.probe_processes cimport (
+    SETTLE_NS, block_until, keep, page_of, shared_page,
+)
+from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32, store_release_u32
+from shrimpmx.native.clock cimport monotonic_now_ns
+from shrimpmx.native.futex cimport futex_wait, wait_slot_wake
+
+from shrimpmx.bench.probe_processes import HANDLER_PRIORITY, Shared, child, pinned
+
+# How long a handler may take to answer, and any process of a measurement to end, ns (ours).
+cdef int64_t ANSWER_NS = 1_000_000_000
+cdef int64_t LONGEST_NS = 60_000_000_000
+
+
+cdef void _handle(shared_page *page, bint keeps) noexcept nogil:
+    """The handler; it `keeps` how long after the interrupt it runs."""
+    cdef uint32_t turn = 1
+    cdef int64_t limit_ns = monotonic_now_ns() + LONGEST_NS
+    while block_until(page, 1, turn, limit_ns):
+        if keeps and not keep(page, monotonic_now_ns() - page.sent_ns):
+            return
+        page.done_ns = monotonic_now_ns()
+        store_release_u32(&page.turn, turn + 1)  # H3: the sample and done_ns stand; pairs with H4
+        turn += 2
+
+
+cdef void _raise(shared_page *page, int64_t budget_ns, bint keeps) noexcept nogil:
+    """An interrupt each SETTLE_NS, and at least one; it `keeps` how long the call takes by which it
+    is raised.
+    """
+    cdef uint32_t turn = 0
+    cdef int64_t until_ns
+    cdef int64_t end_ns = monotonic_now_ns() + budget_ns
+    while turn == 0 or monotonic_now_ns() < end_ns:
+        until_ns = monotonic_now_ns() + SETTLE_NS
+        while monotonic_now_ns() < until_ns:
+            cpu_pause()
+        page.sent_ns = monotonic_now_ns()
+        store_release_u32(&page.turn, turn + 1)
+        # It may not sleep yet, and needs no call then.
+        if wait_slot_wake(&page.slots[1]) and keeps:
+            if not keep(page, monotonic_now_ns() - page.sent_ns):
+                return
+        turn += 2
+        while load_acquire_u32(&page.turn) != turn:  # H4: pairs with H3
+            cpu_pause()
+            if monotonic_now_ns() > until_ns + ANSWER_NS:
+                return
+
+
+cdef void _compute(shared_page *page, shared_page *handler) noexcept nogil:
+    """What a handler interrupts; of that of `handler`, NULL for none, it keeps how long after the
+    end of each run it goes on.
+    """
+    cdef uint32_t seen = 0, turn
+    cdef int64_t now_ns
+    cdef int64_t limit_ns = monotonic_now_ns() + LONGEST_NS
+    while not load_acquire_u32(&page.stop):
+        turn = 0 if handler == NULL else load_acquire_u32(&handler.turn)  # H4
+        now_ns = monotonic_now_ns()
+        if now_ns > limit_ns:
+            return
+        if turn != seen and turn % 2 == 0:
+            seen = turn
+            if not keep(page, now_ns - handler.done_ns):
+                return
+        cpu_pause()
+
+
+cdef void _sleep(shared_page *page) noexcept nogil:
+    """Sleeps to a time, over and over: how late it wakes up."""
+    cdef int64_t until_ns
+    while not load_acquire_u32(&page.stop):
+        until_ns = monotonic_now_ns() + SETTLE_NS
+        futex_wait(&page.slots[1].word, page.slots[1].word, SETTLE_NS)
+        if not keep(page, monotonic_now_ns() - until_ns):
+            return
+
+
+def _handler(shared):
+    cdef shared_page *page = page_of(shared)
+    with nogil:
+        _handle(page, False)
+
+
+def _timed_handler(shared):
+    cdef shared_page *page = page_of(shared)
+    with nogil:
+        _handle(page, True)
+
+
+def _sleeper(shared):
+    cdef shared_page *page = page_of(shared)
+    with nogil:
+        _sleep(page)
+
+
+def _rank(handler=None):
+    """A process that computes, for child(); `handler` is the page of one whose ends it notes."""
+    def compute(shared):
+        cdef shared_page *page = page_of(shared)
+        cdef shared_page *other = NULL
+        if handler is not None:
+            other = page_of(handler)
+        with nogil:
+            _compute(page, other)
+
+    return compute
+
+
+def interrupt_to_handler(int cpu_nic, int cpu_core, double seconds=0.2, bint busy=True):
+    """From raising on `cpu_nic` until the handler runs on `cpu_core`, ns: in the place of a process
+    that computes there, or, if not `busy`, alone.
+
+    The two CPUs must differ: one that raises by itself would measure its own falling asleep.
+    """
+    if cpu_nic == cpu_core:
+        raise ValueError("an interrupt is measured between two CPUs")
+    shared = Shared()
+    cdef shared_page *page = page_of(shared)
+    cdef int64_t budget_ns = <int64_t> (seconds * 1e9)
+    with (
+        child(shared, cpu_core, _timed_handler, HANDLER_PRIORITY),
+        child(Shared(), cpu_core, _rank()) if busy else nullcontext(),
+        pinned(cpu_nic),
+    ):
+        with nogil:
+            _raise(page, budget_ns, False)
+    return shared.samples()
+
+
+def wake_calls(int cpu, int other, double seconds):
+    """The call that wakes a process which sleeps on another CPU, for its caller, ns."""
+    shared = Shared()
+    cdef shared_page *page = page_of(shared)
+    cdef int64_t budget_ns = <int64_t> (seconds * 1e9)
+    with child(shared, other, _handler, HANDLER_PRIORITY), pinned(cpu):
+        with nogil:
+            _raise(page, budget_ns, True)
+    return shared.samples()
+
+
+def interrupt_exits(int cpu, int other, double seconds):
+    """From the end of a handler on CPU `other` until the process goes on that it preempted, ns."""
+    shared, interrupted = Shared(), Shared()
+    cdef shared_page *page = page_of(shared)
+    cdef int64_t budget_ns = <int64_t> (seconds * 1e9)
+    with (
+        child(shared, other, _handler, HANDLER_PRIORITY),
+        child(interrupted, other, _rank(shared)),
+        pinned(cpu),
+    ):
+        with nogil:
+            _raise(page, budget_ns, False)
+    return interrupted.samples()
+
+
+def late_timers(int cpu, double seconds):
+    """From when a process of real-time priority was to wake up until it runs, in the place of one
+    that computes, ns.
+    """
+    shared = Shared()
+    with child(shared, cpu, _sleeper, HANDLER_PRIORITY), child(Shared(), cpu, _rank()):
+        time.sleep(seconds)
+    return shared.samples()

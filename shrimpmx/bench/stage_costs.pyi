@@ -1,0 +1,20 @@
+from collections.abc import Sequence
+
+from shrimpmx.mx.endpoint import Endpoint
+from shrimpmx.mx.handles import Partner
+from shrimpmx.shared.agent import Agent
+
+class Stages:
+    sent_ns: int
+    nic_ns: int
+    packets: int
+    frames: int
+    def __init__(
+        self,
+        sender: Endpoint,
+        partner: Partner,
+        receiver: Endpoint,
+        agents: Sequence[Agent],
+        size_bytes: int,
+    ) -> None: ...
+    def round(self) -> None: ...

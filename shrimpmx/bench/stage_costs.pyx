@@ -1,0 +1,115 @@
+"""What ranks and NICs take for a packet that they send: their own code, stepped in one process.
+
+No process is woken and no cache line moves: that is measured elsewhere. The clock of the run is
+virtual; this machine's takes the time.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from shrimpmx.mx.endpoint cimport Endpoint
+from shrimpmx.mx.handles cimport Partner
+from shrimpmx.mx.types cimport REQUEST_DONE, STATUS_SUCCESS, MxRequest
+from shrimpmx.native.clock cimport monotonic_now_ns
+from shrimpmx.shared.agent cimport Agent
+from shrimpmx.shared.layout cimport COUNTER_rx_packets, COUNTER_tx_packets
+from shrimpmx.workloads.common cimport check_partner, make_buffers
+
+from shrimpmx.errors import MxError
+
+# Messages of a round: fewer than a tx ring or an event ring holds.
+cdef enum:
+    MESSAGES = 16
+    # Until all that is on its way has arrived, of virtual time.
+    ARRIVED_NS = 1_000_000
+
+
+cdef class Stages:
+    """A rank that sends to another one, their NICs and handlers.
+
+    `agents`: the sender's NIC and handler, the receiver's NIC and handler. `round()` sends messages
+    and has them received; how long sending them took the rank and the NICs, `sent_ns` and `nic_ns`,
+    for `packets` and `frames`.
+    """
+
+    cdef Endpoint sender, receiver
+    cdef Partner partner
+    cdef Agent near_nic, near_handler, far_nic, far_handler
+    cdef uint8_t[::1] out, into
+    cdef uint32_t size_bytes
+    cdef MxRequest *sent[MESSAGES]
+    cdef MxRequest *received[MESSAGES]
+    cdef readonly int64_t sent_ns, nic_ns
+    cdef readonly uint64_t packets, frames
+
+    def __init__(self, Endpoint sender not None, Partner partner not None,
+                 Endpoint receiver not None, agents, uint32_t size_bytes):
+        check_partner(sender, partner)
+        self.sender, self.partner, self.receiver = sender, partner, receiver
+        self.near_nic, self.near_handler, self.far_nic, self.far_handler = agents
+        self.size_bytes = size_bytes
+        self.out = make_buffers(size_bytes, MESSAGES)
+        self.into = make_buffers(size_bytes, MESSAGES)
+
+    def round(self) -> None:
+        """Send messages, one behind the other, and end with all of them received."""
+        cdef bint is_fine
+        with nogil:
+            is_fine = self.send() and self.deliver()
+        if not is_fine:
+            raise MxError("a message of the measurement was lost", "lost")
+
+    cdef bint send(self) noexcept nogil:
+        cdef uint64_t before = self.frames_of(self.near_nic, COUNTER_tx_packets)
+        cdef int64_t began_ns
+        cdef int index
+        for index in range(MESSAGES):
+            self.received[index] = self.receiver.irecv_c(
+                &self.into[index * self.size_bytes], self.size_bytes, index, <uint64_t>-1)
+            if self.received[index] == NULL:
+                return False
+        began_ns = monotonic_now_ns()
+        for index in range(MESSAGES):
+            self.sent[index] = self.sender.isend_c(
+                self.partner.partner, &self.out[index * self.size_bytes], self.size_bytes, index)
+            if self.sent[index] == NULL:
+                return False
+        self.sender.doorbell_c()
+        self.sent_ns = monotonic_now_ns() - began_ns
+        self.nic_ns = self.time(self.near_nic)
+        self.packets = self.frames_of(self.near_nic, COUNTER_tx_packets) - before
+        return True
+
+    cdef bint deliver(self) noexcept nogil:
+        """To the receiver, and its acknowledgements back."""
+        cdef uint64_t before = self.frames_of(self.far_nic, COUNTER_rx_packets)
+        cdef int index
+        self.sender.control.header.clock.virtual_ns += ARRIVED_NS
+        self.nic_ns += self.time(self.far_nic)
+        self.frames = self.packets + self.frames_of(self.far_nic, COUNTER_rx_packets) - before
+        self.time(self.far_handler)
+        self.receiver.progress_c()
+        self.receiver.flush_c()
+        self.time(self.far_nic)
+        self.sender.control.header.clock.virtual_ns += ARRIVED_NS
+        self.time(self.near_nic)
+        self.time(self.near_handler)
+        self.sender.progress_c()
+        for index in range(MESSAGES):
+            if (not self.sent[index].flags & REQUEST_DONE
+                    or not self.received[index].flags & REQUEST_DONE
+                    or self.received[index].status != STATUS_SUCCESS):
+                return False
+            self.sender.release_c(self.sent[index])
+            self.receiver.release_c(self.received[index])
+        return True
+
+    cdef uint64_t frames_of(self, Agent nic, uint32_t counter) noexcept nogil:
+        return nic.counters[counter]
+
+    cdef int64_t time(self, Agent agent) noexcept nogil:
+        """Step an agent until it has nothing to do; how long it took, ns."""
+        cdef int64_t now_ns = self.sender.control.header.clock.virtual_ns
+        cdef int64_t began_ns = monotonic_now_ns()
+        while agent.step(now_ns) > 0:
+            pass
+        return monotonic_now_ns() - began_ns

@@ -1,0 +1,106 @@
+"""What a packet takes the rank that sends it, and each NIC that it passes, on this machine."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from shrimpmx.bench.probe_processes import pinned
+from shrimpmx.bench.stage_costs import Stages
+from shrimpmx.cluster.engine.agents import make_agents
+from shrimpmx.cluster.engine.memory import RunMemory
+from shrimpmx.cluster.place.placement import Placement
+from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.errors import MxError
+from shrimpmx.mx.endpoint import Endpoint
+from shrimpmx.mx.handles import Partner
+from shrimpmx.native.segment import RunIdentity
+from shrimpmx.settings.nic import NicParameters
+from shrimpmx.shared.agent import Agent
+from shrimpmx.shared.control import Control
+from shrimpmx.simulation.engine import Simulated
+from shrimpmx.simulation.memory import PrivateMemory
+
+Figures = npt.NDArray[np.float64]
+# As the stream by which the costs of receiving are measured (study/machine_costs.py).
+SIZE_BYTES = 128
+# Longer than a packet is on its way, ns of virtual time; the most such steps of connecting.
+STEP_NS = 1_000_000
+STEPS = 100
+# Rounds of a measurement at least: a millisecond (ours).
+ROUNDS = 100
+PARTS = tuple(f"node{node}.{part}" for node in range(2) for part in ("nic", "irq0"))
+
+
+def send_packets(cpu: int, seconds: float) -> Figures:
+    """CPU time of a rank for each packet that it sends, with its share of the message, ns."""
+    return _figures(cpu, seconds, lambda stages: stages.sent_ns / stages.packets)
+
+
+def nic_frames(cpu: int, seconds: float) -> Figures:
+    """CPU time of a NIC's process for a frame that it sends or receives, ns."""
+    return _figures(cpu, seconds, lambda stages: stages.nic_ns / stages.frames)
+
+
+def _figures(cpu: int, seconds: float, figure: Callable[[Stages], float]) -> Figures:
+    """One for each round, ROUNDS at least, without the first tenth, which warmed up."""
+    found: list[float] = []
+    with pinned(cpu), _stages() as stages:
+        end_s = time.monotonic() + seconds
+        while len(found) < ROUNDS or time.monotonic() < end_s:
+            stages.round()
+            found.append(figure(stages))
+    return np.array(found[len(found) // 10 :])
+
+
+@contextmanager
+def _stages() -> Iterator[Stages]:
+    """Two nodes in this process, whose ranks have connected."""
+    spec = ClusterSpec(
+        ranks=tuple(RankSpec(node, "idle") for node in range(2)),
+        nic=NicParameters(coalescing="stream", link_bits_per_second=0),
+    )
+    placement = Simulated().place(spec)
+    with ExitStack() as stack:
+        memory = PrivateMemory(spec, placement, RunIdentity.of_this_process(), Path(os.devnull))
+        stack.callback(memory.close)
+        agents = _agents(spec, placement, memory)
+        ends = []
+        for index, plan in enumerate(placement.processes):
+            if plan.role == "rank":
+                ends.append(Endpoint(memory.nodes[plan.agents[0].node], 0, index))
+                stack.callback(ends[-1].close)
+        partner = _connected(memory.control, agents, ends)
+        yield Stages(ends[0], partner, ends[1], agents, SIZE_BYTES)
+
+
+def _agents(spec: ClusterSpec, placement: Placement, memory: RunMemory) -> list[Agent]:
+    """Those of PARTS."""
+    made = {
+        agent.name: agent
+        for plan in placement.processes
+        if plan.role != "rank"
+        for agent in make_agents(spec, placement, plan, memory)
+    }
+    return [made[name] for name in PARTS]
+
+
+def _connected(control: Control, agents: list[Agent], ends: list[Endpoint]) -> Partner:
+    """The second end, as the partner of the first one."""
+    request = ends[0].iconnect(1, 0)
+    for _ in range(STEPS):
+        for agent in agents:
+            agent.step_at(control.now_ns())
+        for end in ends:
+            end.progress()
+        status = ends[0].test(request)
+        if status is not None and status.source is not None:
+            return status.source
+        control.set_virtual_ns(control.now_ns() + STEP_NS)
+    raise MxError("two ranks of a measurement did not connect", "timeout")

@@ -1,0 +1,16 @@
+"""What tasks of a simulated host pay for their CPU, by the names of HostModelParameters; ns."""
+
+from libc.stdint cimport int64_t
+
+from shrimpmx.native.clock cimport NEVER_NS
+
+
+cdef struct task_costs:
+    int64_t poll_ns, yield_ns
+    int64_t switch_ns, wake_ns, preempt_ns, wake_call_ns, sleep_call_ns, timer_late_ns
+    int64_t interrupt_exit_ns, idle_exit_ns, idle_after_ns
+
+
+# When a sleep ends that a time ends; NEVER_NS: none does.
+cdef inline int64_t timer_ends_ns(const task_costs *costs, int64_t until_ns) noexcept nogil:
+    return NEVER_NS if until_ns == NEVER_NS else until_ns + costs.timer_late_ns
