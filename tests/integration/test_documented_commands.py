@@ -53,14 +53,15 @@ ELSEWHERE = {
     "dask": "needs a network; tests/integration/test_sweeps_on_dask.py starts a cluster",
     "pip install": "installs from the network",
     "py-spy": "is not one of our dependencies; py-spy is run by hand",
+    "shrimpmx mpirun -n 4 --profile": "needs py-spy, which is run by hand",
     "shrimpmx run --scheduler": "needs a cluster; test_sweeps_on_dask.py has one",
     "shrimpmx caches": "takes half a minute in valgrind; tests/integration/test_caches.py runs it",
     "shrimpmx validate": "takes minutes; tests/integration/test_validate.py runs a part",
 }
-OTHERS = [page for page in PAGES if page != TUTORIAL]
 SCENARIOS = [
     pytest.param(page, number, id=f"{page.name}-{number}")
-    for page in OTHERS
+    for page in PAGES
+    if page != TUTORIAL
     for number, _ in enumerate(examples(page, "scenario = Scenario("))
 ]
 
@@ -82,7 +83,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield place
 
 
-@pytest.mark.parametrize("page", OTHERS, ids=name)
+@pytest.mark.parametrize("page", PAGES, ids=name)
 @pytest.mark.timeout(180)
 def test_commands(page: Path, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in own_commands(page):
@@ -92,7 +93,7 @@ def test_commands(page: Path, workplace: Path, capsys: pytest.CaptureFixture[str
 
 @pytest.mark.timeout(120)
 def test_commands_that_look_at_a_live_run(workplace: Path) -> None:
-    found = [command for page in OTHERS for command in own_commands(page) if is_live(command)]
+    found = [command for page in PAGES for command in own_commands(page) if is_live(command)]
     ending = [command for command in found if "--watch" in command]
     assert len(found) > 8
     live = start_live_run()

@@ -9,8 +9,12 @@ from pathlib import Path
 
 from support.tree import ROOT
 
-# Followed from its first command to its last by tests/integration/test_tutorial.py.
 TUTORIAL = ROOT / "docs/tutorial.md"
+# Followed from the first command to the last by tests/integration/test_followed_pages.py.
+FOLLOWED = [
+    TUTORIAL,
+    *(ROOT / f"docs/{name}.md" for name in ("add-a-strategy", "place-a-run", "read-a-timeline")),
+]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Programs whose lines are commands; a fenced block that has one of them holds commands only.
 PROGRAMS = {
@@ -51,8 +55,11 @@ def commands_of(block: str) -> list[str]:
 
 
 def commands(page: Path) -> list[str]:
-    """The command lines of a page, in order: of its blocks, then of its sentences."""
-    found = [line for block in blocks(page) for line in commands_of(block)]
+    """The command lines of a page, in order: of its blocks, unless it is FOLLOWED, then of its
+    sentences.
+    """
+    shown = [] if page in FOLLOWED else blocks(page)
+    found = [line for block in shown for line in commands_of(block)]
     text = _FENCED.sub("", page.read_text())
     spans = (" ".join(span.split()) for span in _SPAN.findall(text))
     return [*found, *(span for span in spans if _is_command(span))]

@@ -1,5 +1,5 @@
-"""The tutorial, followed as its reader does: the files saved, the commands run one after another.
-What it shows is what they print, figures apart.
+"""The tutorial and some guides, followed as a reader does: files saved, the commands of the blocks
+run one after another. What a page shows is what they print, figures apart.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.documents import TUTORIAL, commands_of, steps
-from support.tree import ROOT
+from support.documents import FOLLOWED, commands_of, steps
+from support.tree import ROOT, name
 
 pytest.importorskip("mpi4py")
 # The environment of the tests is made already.
@@ -52,21 +52,21 @@ def without_figures(text: str) -> list[str]:
 
 
 @pytest.mark.timeout(300)
-def test_the_tutorial_can_be_followed(tmp_path: Path) -> None:
-    files = iter(_NAMES.findall(TUTORIAL.read_text()))
-    shown = 0
+@pytest.mark.parametrize("page", FOLLOWED, ids=name)
+def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
+    files = iter(_NAMES.findall(page.read_text()))
     commands: list[str] = []
     printed: list[str] = []
-    for language, text in steps(TUTORIAL):
+    shown = 0
+    for language, text in steps(page):
         if language == "python":
             (tmp_path / next(files)).write_text(text)
         elif language == "" and (commands := commands_of(text)):
-            output = "".join(follow(command, tmp_path) for command in commands)
-            printed = without_figures(output)
+            printed = without_figures("".join(follow(command, tmp_path) for command in commands))
         elif language == "text" and not commands[0].startswith(MEASURED):
             rest = iter(printed)
             for line in without_figures(text):
                 assert line == "..." or line in rest, f"{line!r} is not printed by {commands}"
             shown += 1
     assert next(files, None) is None
-    assert shown > 4
+    assert shown > 0
