@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from shrimpmx.report.plot.caption import caption
 from shrimpmx.report.plot.chart import AnyPanel, Chart, Panel, Panels
 from shrimpmx.report.plot.panels import HERE, OWN_COSTS, SIMULATED, metric_panel
 from shrimpmx.report.plot.reading import Result
+from shrimpmx.report.plot.tails import tail_panels
 from shrimpmx.results.words import is_simulated
 
 FIGURES = {
@@ -31,6 +32,8 @@ SAID = {**waiting_figures.SAID, **multiqueue_figures.SAID}
 PANELS_MAX = 12
 # File systems take 255 bytes, endings included.
 NAME_LETTERS = 60
+# Behind a result's name, the picture of its percentiles.
+TAILS = "percentiles"
 
 
 def charts_of(document: Mapping[str, Any]) -> list[Chart]:
@@ -43,14 +46,25 @@ def charts_of(document: Mapping[str, Any]) -> list[Chart]:
         panels = [_of_simulated(panel) for panel in panels]
     name = _file_name(result.scenario)
     title = document.get("title") or result.scenario
-    charts = []
+    charts = list(_pictures(result, name, title, panels, columns))
+    tails = tail_panels(result)
+    if tails:
+        title = f"{title} (median, percentiles, maximum)"
+        columns = 2 if len(tails) == 4 else min(len(tails), 3)
+        charts += _pictures(result, f"{name}-{TAILS}", title, tails, columns)
+    return charts
+
+
+def _pictures(
+    result: Result, name: str, title: str, panels: Panels, columns: int
+) -> Iterator[Chart]:
+    """So many charts that each has room for its panels."""
     for start in range(0, len(panels), PANELS_MAX):
         chosen = tuple(panels[start : start + PANELS_MAX])
         theirs = any(_has_paper(panel) for panel in chosen)
         lines = caption(result, theirs, _sources(result))
         suffix = f"-{start // PANELS_MAX + 1}" if start else ""
-        charts.append(Chart(name + suffix, title, chosen, columns, lines))
-    return charts
+        yield Chart(name + suffix, title, chosen, columns, lines)
 
 
 def _of_simulated(panel: AnyPanel) -> AnyPanel:

@@ -12,6 +12,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.papers.charts import PANELS_MAX, charts_of
 from shrimpmx.papers.coalescing2009.figures import ALL_MARKS
 from shrimpmx.report.plot.chart import Chart, MapPanel, Panel, Series, Value
+from shrimpmx.report.plot.panels import HERE
 
 SIZES = (0, 128, 32768)
 REASON = {"unavailable": "the kernel gave none"}
@@ -392,3 +393,47 @@ def test_a_file_is_named_after_the_scenario_whatever_it_is_called(scenario: str,
 def test_a_result_without_points_has_no_charts() -> None:
     with pytest.raises(InputError, match="has no finished point yet"):
         charts_of(a_document("x", []))
+
+
+def with_tail(median: float, **tail: float) -> dict[str, Any]:
+    """A half round trip, and how far its slow ones go; twice dilated."""
+    metric = a_metric(median, 2.0)
+    metric["scaled"] |= tail
+    return {**metric, **{name: 2 * value for name, value in tail.items()}}
+
+
+def test_percentiles_and_maximum_have_a_picture_of_their_own() -> None:
+    tails = [
+        {"p99": 20.0, "p99.9": 50.0, "max": 90.0},
+        {"p99": 30.0, "max": 40.0},  # too few samples for p99.9
+        {"max": 11.0},  # and for any
+    ]
+    points = [
+        a_point({"size_bytes": size}, {"half_round_trip": with_tail(10.0, **tail)}, 2.0)
+        for size, tail in zip(SIZES, tails, strict=True)
+    ]
+    first, tail_chart = charts_of(a_document("x", points, "size_bytes"))
+    assert figures(panels_of(first)[0]) == {HERE: {0: 10, 1: 10, 2: 10}}
+    assert tail_chart.name == f"{first.name}-percentiles"
+    (panel,) = panels_of(tail_chart)
+    assert figures(panel) == {
+        "median": {0: 10, 1: 10},
+        "p99": {0: 20, 1: 30},
+        "p99.9": {0: 50},
+        "max": {0: 90, 1: 40},
+    }
+    assert panel.axis.words == panels_of(first)[0].axis.words
+
+
+def test_each_strategy_has_a_panel_of_percentiles() -> None:
+    metric = with_tail(10.0, p99=20.0, max=3000.0)
+    points = [
+        a_point({"size_bytes": size, "coalescing": name}, {"half_round_trip": metric}, 2.0)
+        for size in SIZES
+        for name in ("disabled", "timeout")
+    ]
+    _, chart = charts_of(a_document("x", points, "size_bytes", "coalescing"))
+    panels = panels_of(chart)
+    assert len(panels) == 2
+    assert all(panel.log for panel in panels)
+    assert ["timeout" in panel.title for panel in panels] == [False, True]

@@ -1,0 +1,53 @@
+"""Panels of how far the slow ones of a time go: its percentiles and maximum beside the median."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shrimpmx.report.plot.chart import Panel, Series, Value
+from shrimpmx.report.plot.panels import axis_of, is_wide, panel_title
+from shrimpmx.report.plot.reading import Result, metric_label
+from shrimpmx.results.metrics import shown_figures
+from shrimpmx.results.statistics import PERCENTILES
+
+# With fewer samples than this one takes, a maximum says little.
+LEAST = next(iter(PERCENTILES))
+TAIL = (*PERCENTILES, "max")
+
+
+def tail_panels(result: Result) -> list[Panel]:
+    """A panel for each metric with samples enough, and each place of the axes that it does not run
+    along.
+    """
+    rows = result.rows or result.columns
+    axes = [*([result.columns] if result.rows and result.columns else []), *result.others]
+    found = (
+        _panel(result, metric, rows, place)
+        for metric in result.metrics
+        for place in result.places(axes)
+    )
+    return [panel for panel in found if panel is not None]
+
+
+def _panel(result: Result, metric: str, rows: str | None, place: Mapping[str, Any]) -> Panel | None:
+    """The median of a metric, its percentiles and its maximum, over the values of `rows`; None
+    where no point has samples enough.
+    """
+    values = result.axes[rows] if rows else [None]
+    points = [result.find({**place, **({rows: value} if rows else {})}) for value in values]
+    found = {i: point["metrics"].get(metric, {}) for i, point in enumerate(points) if point}
+    shown = {i: shown_figures(each) for i, each in found.items()}
+    tails = {i: each for i, each in shown.items() if LEAST in each}
+    if not tails:
+        return None
+    medians = {i: result.value(points[i], metric) for i in tails}
+    series = [Series("median", {i: v for i, v in medians.items() if isinstance(v, Value)}, 0)]
+    for style, name in enumerate(TAIL, 1):
+        figures = {i: each[name] for i, each in tails.items() if name in each}
+        if figures:
+            series.append(Series(name, {i: Value(y, y, y) for i, y in figures.items()}, style))
+    axis = axis_of(result, rows)
+    # Bars, too: the median is to be seen beside its maximum.
+    log = is_wide(series, "lines")
+    return Panel(panel_title(metric, place), axis, metric_label(metric), tuple(series), log)
