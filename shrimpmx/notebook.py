@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
+import itertools
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-
-from rich.console import Console
 
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.commands.engines import ENGINES, check_real_hosts, chosen_engine
@@ -23,7 +21,6 @@ from shrimpmx.commands.sweeping import (
 from shrimpmx.errors import InputError, MachineError
 from shrimpmx.papers.charts import charts_of
 from shrimpmx.report.plot.draw import figure_of
-from shrimpmx.report.report import print_report
 from shrimpmx.results.result import ResultDirectory, load_result
 from shrimpmx.results.tidy import columns_of, rows_of
 from shrimpmx.study.loading import find_scenario, load_scenario
@@ -33,13 +30,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-# Wide enough for the tables of our scenarios; a notebook scrolls what is wider.
-COLUMNS = 120
-_HTML = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
+# A notebook is one page, in which each result that it shows has a name.
+_shown = itertools.count(1)
 
 
 class Result:
-    """A stored result. `document` is its run.json, checked; Jupyter shows its report."""
+    """A stored result. `document` is its run.json, checked; Jupyter shows its tables."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -56,7 +52,8 @@ class Result:
         return DataFrame(list(rows_of(self.document)), columns=columns_of(self.document))
 
     def figure(self, number: int = 0) -> Figure:
-        """A picture of `shrimpmx plot`; most results have one, number 0.
+        """A picture of `shrimpmx plot`, from number 0 on; the last ones are of percentiles, where
+        there are samples enough.
 
         InputError if there is no such picture.
         """
@@ -69,11 +66,10 @@ class Result:
         return f"Result({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        # Left to itself, a console in Jupyter shows each line at once.
-        plain: dict[str, Any] = {"force_jupyter": False, "highlight": False}
-        console = Console(record=True, file=io.StringIO(), width=COLUMNS, **plain)
-        print_report(self.document, console)
-        return console.export_html(inline_styles=True, code_format=_HTML)
+        # Templates load slowly.
+        from shrimpmx.page.page import fragment_of
+
+        return fragment_of(self.document, f"shrimpmx{next(_shown)}")
 
 
 def load(path: str | os.PathLike[str]) -> Result:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from shrimpmx.page.claims import Claims
 from shrimpmx.page.downloads import Room
-from shrimpmx.page.part import Part, part_of
+from shrimpmx.page.part import Part, core_of, part_of
 from shrimpmx.page.stored import Stored
 from shrimpmx.page.versus import COLOURS, versus
 
-TEMPLATE = "page.html"
+TEMPLATE, FRAGMENT = "page.html", "fragment.html"
 # Neither HTML nor UTF-8 has these, or they turn the order of the letters behind them around.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -33,12 +33,18 @@ def page_of(
     room = Room()
     parts = [part_of(stored, number, room) for number, stored in enumerate(results, 1)]
     return _rendered(
+        TEMPLATE,
         title=_title(parts, claims, compared),
         parts=parts,
         claims=claims,
         versus=versus(*results) if compared else None,
         colours=COLOURS,
-    )
+    ).encode()
+
+
+def fragment_of(document: Mapping[str, Any], anchor: str) -> str:
+    """What came out of a result, in short, for a page of others, where `anchor` is its own name."""
+    return _rendered(FRAGMENT, part=core_of(document, anchor))
 
 
 def _title(parts: Sequence[Part], claims: Sequence[Claims], compared: bool) -> str:
@@ -49,9 +55,9 @@ def _title(parts: Sequence[Part], claims: Sequence[Claims], compared: bool) -> s
     return parts[0].title if len(parts) == 1 else f"{len(parts)} results of shrimpmx"
 
 
-def _rendered(**context: Any) -> bytes:
-    text = _templates().get_template(TEMPLATE).render(**context)
-    return _UNPRINTABLE.sub("\ufffd", text).encode()
+def _rendered(template: str, **context: Any) -> str:
+    text = _templates().get_template(template).render(**context)
+    return _UNPRINTABLE.sub("\ufffd", text)
 
 
 @functools.cache

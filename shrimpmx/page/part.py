@@ -40,9 +40,9 @@ class VerdictWords:
 
 
 @dataclass(frozen=True)
-class Part:
-    """One result. `lines` say under which settings and on whose hosts; `texts` are sections in
-    fixed letters, each with its title.
+class Core:
+    """What came out of one result, in short. `lines` say under which settings and on whose hosts;
+    `anchor` is its name in the page.
     """
 
     anchor: str
@@ -51,14 +51,20 @@ class Part:
     source: str
     shows: str
     lines: list[str]
-    explored: Explored | None
     verdicts: list[VerdictWords]
-    figures: list[Figure]
-    caption: list[str]
     tables: list[MetricTable]
     legend: str
-    texts: list[tuple[str, str]]
     notes: list[str]
+
+
+@dataclass(frozen=True)
+class Part(Core):
+    """One result. `texts` are sections in fixed letters, each with its title."""
+
+    explored: Explored | None
+    figures: list[Figure]
+    caption: list[str]
+    texts: list[tuple[str, str]]
     origin: list[Facts]
     command: str
     place: str
@@ -73,33 +79,41 @@ class Part:
         return ", ".join(f"{count} {verdict}" for verdict, count in found.items())
 
 
-def part_of(stored: Stored, number: int, room: Room) -> Part:
-    """What a page says of its result `number`, whose data takes some of the `room`."""
-    document = stored.document
-    charts, explored = charts_of(document), explored_in(stored)
+def core_of(document: Document, anchor: str) -> Core:
+    """What came out of a result, in short."""
     verdicts = [_verdict(item) for item in document.get("expectations", ())]
     tables = list(_tables(document))
     texts = [word for table in tables for word in table.words()]
     texts += [each.detail for each in verdicts]
-    return Part(
-        anchor=f"result{number}",
+    return Core(
+        anchor=anchor,
         name=document["scenario"],
-        title=explored.title if explored else document.get("title") or document["scenario"],
+        title=document.get("title") or document["scenario"],
         source=document.get("source", ""),
         shows=document.get("shows", ""),
         lines=list(heading_lines(document)),
-        explored=explored,
         verdicts=verdicts,
-        figures=list(figures_of(charts)),
-        caption=_captions(charts, document.get("source", "")),
         tables=tables,
         legend="; ".join(filter(None, (legend(texts), BEST_WORDS * any(map(_has_best, tables))))),
+        notes=notes(document),
+    )
+
+
+def part_of(stored: Stored, number: int, room: Room) -> Part:
+    """What a page says of its result `number`, whose data takes some of the `room`."""
+    document = stored.document
+    charts, explored = charts_of(document), explored_in(stored)
+    core = vars(core_of(document, f"result{number}"))
+    return Part(
+        **core | ({"title": explored.title} if explored else {}),
+        explored=explored,
+        figures=list(figures_of(charts)),
+        caption=_captions(charts, document.get("source", "")),
         texts=[
             (SECTIONS[name].title, SECTIONS[name].text(document))
             for name in document.get("sections", ())
             if name in SECTIONS
         ],
-        notes=notes(document),
         origin=list(origin_of(document)),
         command=document.get("command", ""),
         place=str(stored.path),
@@ -114,9 +128,12 @@ def _tables(document: Document) -> Iterator[MetricTable]:
 
 
 def _captions(charts: Sequence[Chart], said: str) -> list[str]:
-    """The lines below some charts, each once, without one that is said elsewhere."""
+    """The lines below some charts, each once, without one that is said elsewhere, or that another
+    begins with.
+    """
     lines = dict.fromkeys(line for chart in charts for line in chart.caption)
-    return [line for line in lines if line != said]
+    whole = [line for line in lines if sum(each.startswith(line) for each in lines) == 1]
+    return [line for line in whole if line != said]
 
 
 def _has_best(table: MetricTable) -> bool:

@@ -44,7 +44,7 @@ def test_a_kernel_runs_a_scenario_and_shows_its_result(
     notebook = nbformat.read("cells.ipynb", as_version=4)
     first, shown, runs, figure, engine = (shown_by(cell) for cell in notebook.cells)
     assert not first
-    assert "<pre" in shown["text/html"]
+    assert '<table aria-labelledby="shrimpmx1t1">' in shown["text/html"]
     assert runs["text/plain"] in ("2", "np.int64(2)")
     assert figure["image/png"]
     assert engine["text/plain"] == "'simulated'"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from support.results import a_document, a_metric, a_point, load_fonts, write_res
 
 import shrimpmx
 from shrimpmx.errors import InputError
+from shrimpmx.page.page import page_of
+from shrimpmx.page.stored import stored_in
 from shrimpmx.results.tidy import FIGURE_COLUMNS
 
 
@@ -45,12 +48,17 @@ def test_a_figure_is_the_picture_of_plot(stored: Path) -> None:
         result.figure(1)
 
 
-def test_a_notebook_shows_the_report(stored: Path) -> None:
-    html = shrimpmx.load(str(stored))._repr_html_()
-    assert html.startswith("<pre")
-    assert html.endswith("</pre>")
+def test_a_notebook_shows_the_tables_of_the_page(stored: Path) -> None:
+    result = shrimpmx.load(str(stored))
+    html = result._repr_html_()
+    assert "<pre" not in html
     assert "What is it?" in html
-    assert "block" in html
+    page = page_of([stored_in(stored)]).decode()
+    tables = re.findall(r"<tbody>.*?</tbody>", html, re.DOTALL)
+    assert tables == re.findall(r"<tbody>.*?</tbody>", page, re.DOTALL)[: len(tables)]
+    assert "block" in tables[0]
+    names = re.findall(r' id="([^"]+)"', html + result._repr_html_())
+    assert len(names) == len(set(names)) == 2 * len(tables)
 
 
 def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
