@@ -49,6 +49,7 @@ from shrimpmx.study.explore.exploration import Exploration
 from shrimpmx.study.explore.halving import RUNS_MOST
 from shrimpmx.study.explore.picture import chart_of
 from shrimpmx.study.point import Point
+from shrimpmx.study.progress import Quiet
 from shrimpmx.study.scenario import Scenario
 
 BUDGET_S = 300.0
@@ -162,8 +163,11 @@ def _exploration(
     output: Path,
     made_with: dict[str, Any],
 ) -> Exploration:
+    bar = BudgetBar("explore", varying_axes(scenario), options.budget)
+    engine = chosen_engine()
+    engine.onlooker = progress = bar if sys.stderr.isatty() else Quiet()
     program = ProgramExecutor(
-        chosen_engine(), runner, [launch] * options.n, FOREVER_S, mpi_options.SILENCE_S, ""
+        engine, runner, [launch] * options.n, FOREVER_S, mpi_options.SILENCE_S, ""
     )
 
     def execute(point: Point, seed: int, limit_s: float) -> Outcome:
@@ -173,7 +177,6 @@ def _exploration(
             raise AgentError(never_joined(program.spec))
         return outcome
 
-    bar = BudgetBar("explore", varying_axes(scenario), options.budget)
     return Exploration(
         scenario,
         execute,
@@ -184,7 +187,7 @@ def _exploration(
         seed=options.seed,
         output=output,
         resume=options.resume,
-        progress=bar if sys.stderr.isatty() else None,
+        progress=progress,
         changes=options.settings,
         made_with=made_with,
         dilation_of=lambda point: runner.emulated(point).dilation,

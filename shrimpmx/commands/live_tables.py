@@ -12,20 +12,19 @@ from rich.text import Text
 from shrimpmx.cluster.live.view import CoreView, EndpointReading, LiveView, ProcessView, QueueView
 from shrimpmx.settings.core_lists import format_core_list
 
-# Above the sections: which run, what started it, and what it drops.
-HEAD_LINES = 3
-
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen of a run: its id, the command line that started it, its age, its number of
-    nodes, what it did meanwhile.
+    """What was seen of a run at a time of day: its id, the command line that started it, its age,
+    its number of nodes, its `position` in a sweep, what it did meanwhile.
     """
 
+    at: str
     run: str
     command: str
     age_s: float
     nodes: int
+    position: str
     view: LiveView
 
 
@@ -112,25 +111,38 @@ def live_tables(look: Look, height: int | None, width: int) -> RenderableType:
     view = look.view
     sections = [
         section
-        for section in (_cores(view.cores), _queues(view.queues), _processes(view.processes))
+        for section in (
+            _cores(view.cores),
+            _queues(view.queues),
+            _processes(view.processes),
+            _long_waits(view.processes),
+        )
         if section.rows
     ]
     wanted = [len(section.rows) for section in sections]
-    least = HEAD_LINES + len(sections)
+    head = _head(look, height is not None)
+    least = len(head) + len(sections)
     given = wanted if height is None else share_out(wanted, height - least)
     roomy = height is None or least + sum(given) + len(sections) <= height
-    parts: list[RenderableType] = [
-        _line(
-            f"run {look.run}  {_age_words(look.age_s)} old  "
-            f"{look.nodes} node{'s' if look.nodes > 1 else ''}  "
-            f"rates over {view.seconds:.1f} s" + ("" if height is None else "  q quits")
-        ),
-        _line(f"command  {look.command}"),
-        _line(f"drops/s  {_drop_words(view)}"),
-    ]
+    parts: list[RenderableType] = list(map(_line, head))
     for section, lines in zip(sections, given, strict=True):
         parts += ([Text("")] if roomy else []) + [section.table(lines, width)]
     return Group(*parts)
+
+
+def _head(look: Look, has_keys: bool) -> list[str]:
+    """Which run, what started it, where it is in its sweep and what it waits for, what it drops."""
+    rates = f"rates over {look.view.seconds:.1f} s" + ("  q quits" if has_keys else "")
+    nodes = f"{look.nodes} node{'s' if look.nodes > 1 else ''}"
+    lines = [
+        f"run {look.run}  {_age_words(look.age_s)} old  {nodes}  {rates}",
+        f"command  {look.command}",
+    ]
+    if look.position:
+        lines.append(f"sweep    {look.position}")
+    if look.view.awaited:
+        lines.append(f"waits    for {look.view.awaited}")
+    return [*lines, f"drops/s  {_drop_words(look.view)}"]
 
 
 def seats_words(endpoints: Iterable[EndpointReading]) -> str:
@@ -220,6 +232,15 @@ def _processes(processes: Iterable[ProcessView]) -> Section:
             rate_words(process.received),
             share_words(process.spinning),
         )
+    return section
+
+
+def _long_waits(processes: Iterable[ProcessView]) -> Section:
+    section = Section(("process", "waits", "in"), frozenset({"process", "in"}))
+    for process in processes:
+        if process.waits_for:
+            words = f"{process.waits_s:.0f} s"
+            section.add((process.waits_s,), process.name, words, process.waits_for)
     return section
 
 

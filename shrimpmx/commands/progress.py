@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
@@ -21,6 +22,7 @@ from rich.table import Column
 from shrimpmx.cluster.engine.ending import interrupts_held
 from shrimpmx.commands.terminal import console
 from shrimpmx.results.words import place_words
+from shrimpmx.study.progress import Quiet
 from shrimpmx.study.scenario import RunPlan
 
 # Columns of a terminal that leave room for a bar of rich's usual width beside the words.
@@ -29,6 +31,7 @@ WIDE = 100
 NARROW = 72
 # "100/800" and "0:01:23", which dots would make worthless.
 COUNT_WIDTH, TIME_WIDTH = 7, 7
+AGAIN = ", again"
 
 Method = TypeVar("Method", bound=Callable[..., None])
 
@@ -56,13 +59,13 @@ def point_words(plan: RunPlan, axes: Sequence[str]) -> str:
     return ", ".join(place_words(axis, plan.point.shown[axis]) for axis in axes)
 
 
-class Bar:
+class Bar(Quiet):
     """Shows how a sweep goes on, in one line; `axes` are those that tell its runs apart.
 
     Of one sweep among several it counts `whole` runs, those of all, with `before` done before it.
 
-    It is drawn between runs only, without rich's refresh thread: a process with threads must
-    not fork, and every run forks its agents.
+    It is drawn between runs, and within one when that tells what it waits for, without rich's
+    refresh thread: a process with threads must not fork, and every run forks its agents.
     """
 
     def __init__(
@@ -72,9 +75,14 @@ class Bar:
         width: int | None = None,
         before: int = 0,
         whole: int = 0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__()
         terminal = console(stderr=True, width=width)
         self._axes = axes
+        self._clock = clock
+        self._process = os.getpid()
+        self._began_s, self._words = clock(), ""
         self._before, self._whole = before, whole
         # What is too long ends in dots: a line that wraps cannot be drawn over.
         columns: list[ProgressColumn] = [
@@ -107,21 +115,48 @@ class Bar:
         self._progress.refresh()
 
     @_unless_nobody_looks
-    def running(self, plan: RunPlan) -> None:
-        """A run begins."""
-        self._progress.update(self._task, point=point_words(plan, self._axes))
-        self._progress.refresh()
+    def running(self, plan: RunPlan, position: str) -> None:
+        """A run begins, which is there in the sweep, in words."""
+        super().running(plan, position)
+        self._began_s = self._clock()
+        self._words = ", ".join(filter(None, [point_words(plan, self._axes), _run_of(position)]))
+        self._show(self._words)
+
+    @_unless_nobody_looks
+    def again(self, why: str) -> None:
+        """The run is taken again."""
+        self._began_s = self._clock()
+        self._words = f"{self._words.partition(AGAIN)[0]}{AGAIN} ({why})"
+        self._show(self._words)
+
+    @_unless_nobody_looks
+    def waits_for(self, words: str) -> None:
+        """What the run, or the sweep, waits for now."""
+        since = f"{self._clock() - self._began_s:.0f} s, waits for {words}"
+        self._show(", ".join(filter(None, [self._words, since])))
 
     @_unless_nobody_looks
     def finished(self, plan: RunPlan) -> None:
         """A run is kept; of runs beside each other the last one to end is named."""
-        self._progress.update(self._task, advance=1, point=point_words(plan, self._axes))
-        self._progress.refresh()
+        self._began_s = self._clock()
+        self._progress.update(self._task, advance=1)
+        self._show(point_words(plan, self._axes))
 
     @_unless_nobody_looks
     def end(self) -> None:
         """The sweep is over, or was interrupted."""
         self._progress.stop()
+
+    def _show(self, words: str) -> None:
+        # A worker that this process has forked has no terminal.
+        if os.getpid() == self._process:
+            self._progress.update(self._task, point=words)
+            self._progress.refresh()
+
+
+def _run_of(position: str) -> str:
+    """Of a place in a sweep the run: its point is told by what it varies."""
+    return position.rpartition(", ")[2]
 
 
 class BudgetBar(Bar):
@@ -136,4 +171,4 @@ class BudgetBar(Bar):
         """A run is kept."""
         spent_s = int(time.monotonic() - self._begin)
         self._progress.update(self._task, completed=spent_s)
-        self._progress.refresh()
+        self._show(point_words(plan, self._axes))

@@ -375,7 +375,8 @@ class Reproduction:
         for number, part in enumerate(self.parts, 1):
             if part.done is None:
                 title = f"{number}/{len(self.parts)} {part.scenario.name}"
-                part.sweep.progress = bar_for(title, part.scenario, before, self.runs_total)
+                bar = bar_for(title, part.scenario, before, self.runs_total)
+                part.sweep.progress = self.engine.onlooker = bar
                 part.done = part.sweep.run()
             before += len(part.sweep.plans)
 

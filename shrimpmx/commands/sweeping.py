@@ -32,9 +32,10 @@ from shrimpmx.study.measuring import UNDISTURBED
 from shrimpmx.study.platform import Costs
 from shrimpmx.study.platform_files import stored_platforms
 from shrimpmx.study.point import Point
+from shrimpmx.study.progress import Quiet
 from shrimpmx.study.ranks import INTERRUPT, T_BLOCK
 from shrimpmx.study.scenario import Scenario
-from shrimpmx.study.sweep import Progress, Sweep
+from shrimpmx.study.sweep import Sweep
 
 RESULTS = Path("results")
 # The scenario of a program that is named without one.
@@ -157,10 +158,10 @@ def varying_axes(scenario: Scenario) -> list[str]:
     return [name for name, values in scenario.sweep.items() if len(values) > 1]
 
 
-def bar_for(name: str, scenario: Scenario, before: int = 0, whole: int = 0) -> Bar | None:
+def bar_for(name: str, scenario: Scenario, before: int = 0, whole: int = 0) -> Quiet:
     """The bar of a scenario's sweep, on a terminal; `before` and `whole` as those of Bar."""
     if not sys.stderr.isatty():
-        return None
+        return Quiet()
     return Bar(name, varying_axes(scenario), before=before, whole=whole)
 
 
@@ -224,7 +225,7 @@ def sweep_of(
     scenario: Scenario,
     executor: ClusterExecutor,
     output: Path,
-    progress: Progress | None,
+    progress: Quiet | None,
     costs: Costs | None,
     engine: Engine,
     *,
@@ -246,6 +247,7 @@ def sweep_of(
         own |= UNDISTURBED
     elif elsewhere:
         own = {"dilation_of": None, "environment": software}
+    engine.onlooker = progress
     return Sweep(
         scenario,
         executor,

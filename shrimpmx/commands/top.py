@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import datetime
 import itertools
 import math
 import os
@@ -26,7 +27,7 @@ from shrimpmx.commands.live_tables import Look, live_tables
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import InputError, SegmentError
 from shrimpmx.native.segment import RunIdentity
-from shrimpmx.results.json_file import json_place, write_json
+from shrimpmx.results.json_file import STANDARD_OUTPUT, JsonLines, json_place
 
 # How often a run is read within a long interval: its end is seen this soon.
 LOOK_S = 0.25
@@ -93,7 +94,11 @@ def add_parser(commands: Any) -> None:
     times.add_argument("--once", action="store_true", help="print one table and end")
     times.add_argument("--count", type=_count, metavar="N", help="end after N tables")
     parser.add_argument(
-        "--json", type=json_place, metavar="PATH", help="write all that was shown there, at the end"
+        "--json",
+        type=json_place,
+        metavar="PATH",
+        help="write there, too, a line of JSON at once for each table; - writes lines in place of "
+        "tables",
     )
     parser.set_defaults(function=run)
 
@@ -120,7 +125,7 @@ def run(options: argparse.Namespace) -> int:
     InputError if a number of tables is asked for, and the runs of a sweep end too soon for one.
     """
     identity = choose_run(options.target)
-    shown: list[Look] = []
+    lines = JsonLines(options.json) if options.json else None
     asked = options.once or options.count is not None
     keys = Keys()
     looks = _looks(
@@ -130,25 +135,37 @@ def run(options: argparse.Namespace) -> int:
         follow=options.target is None,
         patience_s=PATIENCE_S if asked else math.inf,
     )
-    try:
-        with keys, contextlib.closing(looks), contextlib.suppress(KeyboardInterrupt):
-            _watch(looks, options, shown)
-    finally:
-        if options.json:
-            write_json(options.json, {"looks": [asdict(look) for look in shown]})
+    with contextlib.ExitStack() as stack:
+        written = _written(looks, stack.enter_context(lines)) if lines else looks
+        stack.enter_context(keys)
+        stack.enter_context(contextlib.closing(looks))
+        stack.enter_context(contextlib.suppress(KeyboardInterrupt))
+        _watch(written, options)
     return 0
 
 
-def _watch(looks: Iterator[Look], options: argparse.Namespace, shown: list[Look]) -> None:
-    """Show the looks, as many as are asked for, and keep them in `shown`."""
+def _written(looks: Iterable[Look], lines: JsonLines) -> Iterator[Look]:
+    """The same, each of which is written first."""
+    for look in looks:
+        lines.write(asdict(look))
+        yield look
+
+
+def _watch(looks: Iterator[Look], options: argparse.Namespace) -> None:
+    """Show the looks, as many as are asked for."""
     terminal = console()
     count = 1 if options.once else options.count
-    if terminal.is_terminal and not terminal.is_dumb_terminal and not options.once:
+    looks = itertools.islice(looks, count)
+    shown: list[Look] = []
+    if options.json == STANDARD_OUTPUT:
+        for _ in looks:
+            pass
+    elif terminal.is_terminal and not terminal.is_dumb_terminal and not options.once:
         with contextlib.suppress(OSError):  # the terminal was closed
-            _fill_screen(terminal, itertools.islice(looks, count), shown)
+            _fill_screen(terminal, looks, shown)
             _say_end(terminal, count, shown)
     else:
-        for look in itertools.islice(looks, count):
+        for look in looks:
             if shown:
                 terminal.print()
             shown.append(look)
@@ -201,7 +218,8 @@ def _looks(
 
 def _looks_at(attached: AttachedRun, interval_s: float, pause: Pause) -> Iterator[Look]:
     """One look after each interval; if the run ends within one, what was read of that so far."""
-    before, look, command = attached.reading(), None, command_of(attached.run)
+    before, look = attached.reading(), None
+    command, position = command_of(attached.run), attached.position()
     ends = time.monotonic() + interval_s
     while True:
         pause(max(0.0, min(LOOK_S, ends - time.monotonic())))
@@ -209,10 +227,12 @@ def _looks_at(attached: AttachedRun, interval_s: float, pause: Pause) -> Iterato
             break
         after = attached.reading()
         look = Look(
+            datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
             attached.run.run_id,
             command,
             attached.age_s(),
             len(attached.nodes),
+            position,
             live_view(before, after),
         )
         if time.monotonic() >= ends:

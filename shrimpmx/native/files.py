@@ -7,6 +7,7 @@ import os
 import pwd
 import stat
 from pathlib import Path
+from typing import IO
 
 from shrimpmx.errors import MachineError
 
@@ -30,6 +31,11 @@ def write_whole(path: Path, content: str | bytes, advice: str = "") -> None:
     except OSError as error:
         reason = f"{path} cannot be written: {error.strerror or error}"
         raise MachineError(f"{reason}; {advice}" if advice else reason) from error
+
+
+def open_anew(path: Path) -> IO[str]:
+    """A file that grows line by line, in place of what there was; a device or a pipe as it is."""
+    return (path if is_stream(path) else place_of(path)).open("w", encoding="utf-8")
 
 
 def is_stream(path: Path) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Self
 
 from shrimpmx.errors import InputError, MachineError
-from shrimpmx.native.files import is_stream, place_of, write_whole
+from shrimpmx.native.files import is_stream, open_anew, place_of, write_whole
 
 ANOTHER_PLACE = "give another place with --output or --json"
 STANDARD_OUTPUT = Path("-")
@@ -54,6 +56,46 @@ def write_json(path: Path, document: Any, advice: str = ANOTHER_PLACE) -> None:
         sys.stdout.write(text)
     else:
         write_whole(path, text, advice)
+
+
+class JsonLines:
+    """One document per line in a file, or on the standard output, each written at once: a context
+    manager. MachineError if the file cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> Self:
+        if self._path == STANDARD_OUTPUT:
+            self._file: IO[str] = sys.stdout
+            return self
+        with self._errors():
+            self._file = open_anew(self._path)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not sys.stdout:
+            with contextlib.suppress(OSError):  # a line that could not be written said so
+                self._file.close()
+
+    def write(self, document: Any) -> None:
+        """One more line."""
+        text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+        with self._errors():
+            self._file.write(text + "\n")
+            self._file.flush()
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise MachineError(
+                f"{self._path} cannot be written: {error.strerror}; {ANOTHER_PLACE}"
+            ) from error
 
 
 def read_json(path: Path, what: str) -> dict[str, Any]:

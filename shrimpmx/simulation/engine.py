@@ -8,6 +8,7 @@ from pathlib import Path
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import LOGGER
+from shrimpmx.cluster.engine.onlooker import Onlooker, Telling, names_words
 from shrimpmx.cluster.engine.plans import ranks_plan
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import Placement, place
@@ -23,6 +24,9 @@ from shrimpmx.simulation.one_machine import OneMachine
 from shrimpmx.simulation.programs import run_programs
 from shrimpmx.simulation.rank import SimulatedRank
 
+# A look at the clock costs as much as a few of the questions between two of them.
+ASKED_PER_LOOK = 1000
+
 
 class Simulated(Engine):
     """An Engine: agents, library and workloads as they are, on hosts that a spec's `model` has.
@@ -37,6 +41,7 @@ class Simulated(Engine):
 
     def __init__(self, one: OneMachine | None = None) -> None:
         self._one = one
+        self.onlooker: Onlooker | None = None
 
     def cpus(self) -> int | None:
         """As many as a run needs."""
@@ -55,10 +60,10 @@ class Simulated(Engine):
         check_simulated(spec)
         placement = self.place(spec)
         if any(rank.command for rank in spec.ranks):
-            return run_programs(spec, placement)
+            return run_programs(spec, placement, self.onlooker)
         memory = PrivateMemory(spec, placement, RunIdentity.of_this_process(), Path(os.devnull))
         try:
-            made = _Run(spec, placement, memory, self._one)
+            made = _Run(spec, placement, memory, self._one, Telling(self.onlooker))
             try:
                 return made.run()
             finally:
@@ -108,7 +113,9 @@ class _Run:
         placement: Placement,
         memory: PrivateMemory,
         one: OneMachine | None,
+        telling: Telling,
     ) -> None:
+        self.telling, self._asked = telling, 0
         self.spec, self.placement, self.memory = spec, placement, memory
         self.machines = Machines(spec, placement, memory, one)
         self.world = self.machines.world
@@ -148,9 +155,9 @@ class _Run:
         def is_ready(runner: int) -> bool:
             return bool(control.runner_info(runner)["state"] != "starting")
 
-        self.world.run(all_of(is_ready, runners))
+        self.world.run(self._told(all_of(is_ready, runners)))
         control.start()
-        self.world.run(all_of(lambda rank: rank.report is not None, self.ranks))
+        self.world.run(self._told(all_of(lambda rank: rank.report is not None, self.ranks)))
         self.memory.set_stop("finish")
         self.machines.finish()
         LOGGER.info(
@@ -160,6 +167,22 @@ class _Run:
             control.now_ns() / 1e9,
         )
         return self._result()
+
+    def _told(self, until: Callable[[], bool]) -> Callable[[], bool]:
+        """The same, which now and then tells the onlooker how far the run is."""
+
+        def holds() -> bool:
+            self._asked += 1
+            if self._asked % ASKED_PER_LOOK == 0:
+                self.telling.look(self._awaited)
+            return until()
+
+        return holds
+
+    def _awaited(self) -> str:
+        names = [f"rank{number}" for number, rank in enumerate(self.ranks) if rank.report is None]
+        simulated_s = self.memory.control.now_ns() / 1e9
+        return f"{names_words(names)} to finish, {simulated_s:.6f} s simulated"
 
     def _result(self) -> ClusterResult:
         result = ClusterResult(self.placement, host_model=self.machines.model.model_dump())

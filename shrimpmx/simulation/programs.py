@@ -10,6 +10,7 @@ from typing import Any
 
 from shrimpmx.cluster.engine.forked import ForkedRun
 from shrimpmx.cluster.engine.memory import RunMemory
+from shrimpmx.cluster.engine.onlooker import Onlooker
 from shrimpmx.cluster.engine.plans import rank_plans
 from shrimpmx.cluster.engine.real import check_programs
 from shrimpmx.cluster.engine.result import ClusterResult
@@ -31,12 +32,14 @@ def ranks_first(placement: Placement) -> Placement:
     )
 
 
-def run_programs(spec: ClusterSpec, placement: Placement) -> ClusterResult:
+def run_programs(
+    spec: ClusterSpec, placement: Placement, onlooker: Onlooker | None = None
+) -> ClusterResult:
     """Run it to its end, as Simulated.run does."""
     check_programs(spec)
     try:
         with supervision():
-            return ProgramRun(spec, placement).run()
+            return ProgramRun(spec, placement, onlooker).run()
     finally:
         # The parts of a world refer to each other, and keep the run's memory mapped.
         gc.collect()
@@ -48,9 +51,11 @@ class ProgramRun(ForkedRun):
     A rank's process runs by itself until it joins; from there on it runs in its turns only.
     """
 
-    def __init__(self, spec: ClusterSpec, placement: Placement) -> None:
+    def __init__(
+        self, spec: ClusterSpec, placement: Placement, onlooker: Onlooker | None = None
+    ) -> None:
         # World knows exactly when all wait for ever.
-        super().__init__(replace(spec, silence_s=0.0), ranks_first(placement), None)
+        super().__init__(replace(spec, silence_s=0.0), ranks_first(placement), None, onlooker)
         self.members = range(len(spec.ranks))
         self.batons: list[Baton] = []
         self.machines: Machines | None = None
@@ -59,7 +64,7 @@ class ProgramRun(ForkedRun):
         self.used: dict[str, dict[str, Any]] = {}
 
     def _make_memory(self, identity: RunIdentity) -> RunMemory:
-        return SimulatedMemory(self.spec, self.placement, identity, self.scratch)
+        return SimulatedMemory(self.spec, self.placement, identity, self.scratch, self.position)
 
     def _launch(self) -> None:
         for index in self.members:
@@ -121,6 +126,7 @@ class ProgramRun(ForkedRun):
         self._handle(self.selector.select(0), self.awaited)
         self.tagged.look()
         self.mpi.look(self._pids())
+        self.telling.look(lambda: self._awaited(self.awaited))
         name = self.placement.processes[index].name
         if time.monotonic_ns() - began_ns > self.spec.deadline_s * 1e9:
             raise DeadlineError(

@@ -59,9 +59,11 @@ class Measuring:
         self._prober, self._retries, self._clock = prober, retries, clock
         self._outside = Outside(neighbours, stolen, clock)
 
-    def __call__(self, point: Point, seed: int) -> RunData:
+    def __call__(
+        self, point: Point, seed: int, again: Callable[[str], None] | None = None
+    ) -> RunData:
         """One run between two cache-line probes; taken again if they disagree, or if it was
-        disturbed from outside by what may pass.
+        disturbed from outside by what may pass; `again` is told why.
 
         Not if its interrupts were steered: the user did that to this run, and no verdict
         is taken from it whatever its state.
@@ -85,9 +87,11 @@ class Measuring:
             state = before if before == after else "mixed"
             if outcome.dilation >= DISTANCE_DILATION:
                 state = ANY
-            again = state == "mixed" or self._outside.may_pass(causes[-1])
-            if not again or outcome.steered or attempt == self._retries:
+            impure = state == "mixed" or self._outside.may_pass(causes[-1])
+            if not impure or outcome.steered or attempt == self._retries:
                 break
+            if again:
+                again(", ".join(sorted(causes[-1])) or "the distance of the CPUs changed")
         self._outside.kept(causes)
         run = run_data(point, outcome, self._metrics, state, [before_ns, after_ns])
         return {**run, "took_s": took_s, **disturbance(causes)}

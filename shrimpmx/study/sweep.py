@@ -28,6 +28,7 @@ from shrimpmx.study.measuring import RETRIES, Executor, Measuring, Prober
 from shrimpmx.study.own_code import code_of, code_of_programs
 from shrimpmx.study.platform_files import platforms_to_keep
 from shrimpmx.study.point import Point
+from shrimpmx.study.progress import Progress, Quiet
 from shrimpmx.study.run_data import RunData, merged
 from shrimpmx.study.scenario import RunPlan, Scenario, plan_runs
 
@@ -37,24 +38,6 @@ TIMELINE_LINES = 60
 
 # What must agree for a result to be one of this very sweep.
 SAME = ("scenario", "settings", "seed")
-
-
-class Progress(Protocol):
-    """Is told how a sweep goes on."""
-
-    def begin(self, total: int, done: int) -> None: ...
-    def running(self, plan: RunPlan) -> None: ...
-    def finished(self, plan: RunPlan) -> None: ...
-    def end(self) -> None: ...
-
-
-class Quiet:
-    """Progress that is not shown."""
-
-    def begin(self, total: int, done: int) -> None: ...
-    def running(self, plan: RunPlan) -> None: ...
-    def finished(self, plan: RunPlan) -> None: ...
-    def end(self) -> None: ...
 
 
 class Tracer(Protocol):
@@ -214,10 +197,15 @@ class Sweep:
     def _run_in_turn(self, progress: Progress) -> None:
         for plan in self.order(self):
             if plan.index not in self._runs:
-                progress.running(plan)
+                progress.running(plan, self._position(plan))
                 with contextlib.suppress(RunCutError):
                     self._keep(plan, self.measured(plan))
                 progress.finished(plan)
+
+    def _position(self, plan: RunPlan) -> str:
+        """Where a run is in the sweep, in words."""
+        point, run = plan.point.index + 1, plan.repeat + 1
+        return f"point {point} of {len(self.points)}, run {run} of {self.scenario.repeats}"
 
     def _run_beside(self, progress: Progress, beside: Beside) -> None:
         missing = [plan for plan in self.order(self) if plan.index not in self._runs]
@@ -227,7 +215,8 @@ class Sweep:
 
     def measured(self, plan: RunPlan) -> RunData:
         """One run, made now. InputError if its program was edited since the sweep began."""
-        run = self._measure(plan.point, self.seed + plan.index)
+        again = self.progress.again if self.progress else None
+        run = self._measure(plan.point, self.seed + plan.index, again)
         self._check_program(plan.point)
         return run
 

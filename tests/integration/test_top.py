@@ -113,7 +113,7 @@ def test_top_shows_a_running_cluster(
     document = tmp_path / "top.json"
     command = ["top", cluster.identity.run_id, "--once", "--interval", "0.5"]
     assert main([*command, "--json", str(document)]) == 0
-    [look] = json.loads(document.read_text())["looks"]
+    [look] = map(json.loads, document.read_text().splitlines())
     assert (look["run"], look["nodes"]) == (cluster.identity.run_id, 2)
     view = look["view"]
     assert [(core["node"], core["core"]) for core in view["cores"]] == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from shrimpmx.cluster.live import attach
 from shrimpmx.cluster.live import runs as live
 from shrimpmx.host.endpoint import DriverEndpoint
 from shrimpmx.native.segment import (
+    HEADER_BYTES,
     SEGMENT_CONTROL,
     SEGMENT_NODE,
+    SEGMENT_PLAN,
     RunIdentity,
     Segment,
     list_segments,
@@ -24,6 +27,7 @@ from support.memory import CORE_BYTES, CORE_TAKEN_AT, counter, word64
 
 # Its own id, so that suites that run at the same time do not meet.
 RUN = f"live_test{os.getpid()}"
+POSITION = "point 3 of 12, run 2 of 6"
 
 
 class LiveRun:
@@ -53,6 +57,9 @@ class LiveRun:
         processes = ["nic", "node0.irq0", "node0.irq1", "rank0"]
         control = self._segment("control", Control.size_bytes(4, len(self.agents)), SEGMENT_CONTROL)
         self.control = Control.create(control, processes, self.agents, 2, clock="virtual")
+        text = json.dumps({"position": POSITION}).encode()
+        plan = self._segment("plan", HEADER_BYTES + len(text), SEGMENT_PLAN)
+        plan.payload()[: len(text)] = text
         if begun:
             self.control.register_process(3)
         self.layout = NodeLayout(

@@ -21,11 +21,9 @@ from shrimpmx.bench import calibration
 from shrimpmx.bench import run as bench
 from shrimpmx.cli import main
 from shrimpmx.commands import sweeping
-from shrimpmx.commands.progress import Bar, point_words
 from shrimpmx.errors import AgentError, DeadlineError, MachineError, NeverReportedError
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.study.point import Point
-from shrimpmx.study.scenario import Scenario, plan_runs
 from shrimpmx.study.sweep import Sweep
 
 REPOSITORY = Path(__file__).parents[2]
@@ -396,34 +394,6 @@ def test_output_degrades_where_the_locale_is_ascii(tmp_path: Path) -> None:
     text = (tmp_path / "out").read_bytes().decode("ascii")
     assert "5 us ~ 1 - # ?" in text
     assert "Half round trip, us" in text
-
-
-def test_progress_shows_what_varies_by_name_in_one_line() -> None:
-    declared = Scenario(
-        name="x",
-        title="t",
-        metrics=("half_round_trip",),
-        parameters={"iterations": 3000, "rx_usecs": 20},
-        sweep={"size_bytes": (0, 1024), "coalescing": ("timeout", "stream"), "mtu": (1500,)},
-    )
-    axes = sweeping.varying_axes(declared)
-    plan = plan_runs(declared, declared.points(), 1)[0]
-    words = point_words(plan, axes)
-    assert words in {
-        f"messages of {size}, coalescing {way}"
-        for size in ("0 B", "1 KiB")
-        for way in ("timeout", "stream")
-    }
-    for columns in (30, 50, 200):
-        bar = Bar("smoke/pingpong", axes, columns)
-        bar.begin(8, 3)
-        bar.running(plan)
-        lines = bar.lines()
-        assert len(lines) == 1
-        assert len(lines[0]) <= columns
-        assert "3/8" in lines[0]
-        assert words[:8] in lines[0]
-        bar.end()
 
 
 @pytest.mark.parametrize(

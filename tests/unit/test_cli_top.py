@@ -14,10 +14,11 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.conditions import wait_until
-from support.live_run import RUN, LiveRun, only_our_runs
+from support.live_run import POSITION, RUN, LiveRun, only_our_runs
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.live import attach
@@ -87,6 +88,11 @@ def test_the_command_that_started_a_run_is_told_without_its_interpreter() -> Non
     assert command_of(run) == ""
 
 
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """The documents of a file of lines."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 def words_of(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines() if line]
 
@@ -97,8 +103,8 @@ def test_one_table_of_exact_rates(busy: LiveRun, capsys: pytest.CaptureFixture[s
     lines = words_of(capsys.readouterr().out)
     assert lines[0][:2] == ["run", RUN]
     assert lines[1][:2] == ["command", command_of(busy.identity).split()[0]]
-    assert " ".join(lines[2]) == "drops/s 3.0 rx_drop_ring_full 2.0, drop_bad_session 1.0"
-    rows = {line[0]: line[1:] for line in lines[3:]}
+    assert " ".join(lines[4]) == "drops/s 3.0 rx_drop_ring_full 2.0, drop_bad_session 1.0"
+    rows = {line[0]: line[1:] for line in lines[5:]}
     assert rows["node0.core0"] == ["0", "0", "-", "50", "500", "15", "25%", "0:50"]
     assert rows["node0.core1"] == ["0", "0", "-", "3.5", "0", "0", "-", "1:3.5"]
     assert rows["node0.rx0"] == ["0", "50", "0", "rank0@1"]
@@ -110,15 +116,16 @@ def test_one_table_of_exact_rates(busy: LiveRun, capsys: pytest.CaptureFixture[s
     assert busy.mappings() == before
 
 
-def test_the_same_as_a_document(
+def test_the_same_as_lines_of_json(
     busy: LiveRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "top.json"
     assert main(["top", RUN[:6], "--count", "3", "--json", str(path), *INTERVAL]) == 0
     assert capsys.readouterr().out.count("drops/s") == 3
-    document = json.loads(path.read_text())
-    assert [look["run"] for look in document["looks"]] == [RUN] * 3
-    for view in (look["view"] for look in document["looks"]):
+    looks = lines_of(path)
+    assert [look["run"] for look in looks] == [RUN] * 3
+    assert sorted(look["at"] for look in looks) == [look["at"] for look in looks]
+    for view in (look["view"] for look in looks):
         assert view["seconds"] == 2
         assert view["cores"][0]["interrupts"] == 50
         assert view["cores"][0]["at_process"] == 0.25
@@ -230,25 +237,54 @@ def test_one_table_is_not_waited_for_endlessly_while_runs_end_too_soon(
     advice = "runs end within the interval: use a shorter one, --interval 0.02\n"
     for asked in (("--once",), ("--count", "2")):
         assert refusal(capsys, *asked, "--json", str(path)).endswith(advice)
-        assert json.loads(path.read_text()) == {"looks": []}
+        assert path.read_text() == ""
     monkeypatch.setattr(top, "PATIENCE_S", 0.0)
     assert "too soon to be watched" in refusal(capsys, "--once", *INTERVAL)
     for run in runs[1:]:
         run.close()
 
 
-def test_ctrl_c_ends_the_view_and_the_document_is_written(
+def test_each_line_is_there_at_once_also_if_ctrl_c_ends_the_view(
     live: LiveRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    path, seen = tmp_path / "top.json", []
+
     def happens(number: int) -> None:
         live.pass_time(1)
-        if number == 2:
+        seen.append(len(lines_of(path)))
+        if number == 4:
             raise KeyboardInterrupt
 
     meanwhile(monkeypatch, happens)
-    path = tmp_path / "top.json"
     assert main(["top", "--json", str(path), *INTERVAL]) == 0
-    assert len(json.loads(path.read_text())["looks"]) == 1
+    assert seen == [0, 1, 2, 3]
+    assert len(lines_of(path)) == 3
+
+
+def test_lines_alone_on_the_standard_output(
+    busy: LiveRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["top", "--count", "2", "--json", "-", *INTERVAL]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [look["run"] for look in lines] == [RUN] * 2
+
+
+def test_a_full_disk_ends_it_with_one_sentence(
+    busy: LiveRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "/dev/full cannot be written" in refusal(
+        capsys, "--once", "--json", "/dev/full", *INTERVAL
+    )
+
+
+def test_what_ranks_are_waited_for_and_where_the_run_is(
+    live: LiveRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    meanwhile(monkeypatch, lambda _: live.pass_time(2))
+    assert main(["top", "--once", *INTERVAL]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert ["sweep", *POSITION.split()] in map(str.split, lines)
+    assert "waits    for rank0 to be ready" in lines
 
 
 def test_a_terminal_is_filled_and_given_back(

@@ -20,6 +20,7 @@ from shrimpmx.cluster.live.view import (
 from shrimpmx.commands.live_tables import Look, live_tables, rate_words, share_out
 
 SEAT = EndpointReading("rank0", 1, 1)
+NOW, POSITION = "2026-01-02T03:04:05.678+00:00", "point 3 of 12, run 2 of 6"
 IRQ0 = {"recv_packets": 0, "handover_event": 0, "recv_at_process": 0, "drop_bad_session": 5}
 
 
@@ -212,7 +213,11 @@ def lines_of(width: int, height: int | None) -> list[str]:
     console = Console(width=width, height=100)
     with console.capture() as shown:
         console.print(
-            live_tables(Look("12345678", "shrimpmx run x", 59.0, 2, a_large_view()), height, width)
+            live_tables(
+                Look(NOW, "12345678", "shrimpmx run x", 59.0, 2, POSITION, a_large_view()),
+                height,
+                width,
+            )
         )
     return shown.get().rstrip("\n").split("\n")
 
@@ -225,6 +230,7 @@ def test_a_large_cluster_fits_a_small_terminal_the_busiest_first() -> None:
     heads = (
         "run 12345678",
         "command  shrimpmx run x",
+        f"sweep    {POSITION}",
         "drops/s  1.00M",
         "core ",
         "rx queue",
@@ -259,3 +265,39 @@ def test_a_wide_screen_names_pids() -> None:
     ]
     assert [line.split()[1] for line in lines if line.startswith("rank0")] == ["13"]
     assert "q quits" not in lines[0]
+
+
+def test_an_mpi_rank_that_waits_long_says_for_what() -> None:
+    before, after = a_reading(10), a_reading(12)
+    words = "MPI_Recv from rank 1, tag 3, in MPI_COMM_WORLD"
+    waiting = dataclasses.replace(after.processes[3], wait=(words, 31.4))
+    view = live_view(before, dataclasses.replace(after, processes=(*after.processes[:3], waiting)))
+    assert (view.processes[0].waits_for, view.processes[0].waits_s) == (words, 31.4)
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(live_tables(Look(NOW, "1", "x", 59.0, 1, "", view), None, 200))
+    assert ["rank0", "31", "s", *words.split()] in map(str.split, shown.get().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("states", "words"),
+    [
+        (("ready", "starting"), "rank1 to be ready"),
+        (("running", "running"), ""),
+        (("done", "running"), "rank1 to finish"),
+        (("done", "done"), ""),
+    ],
+)
+def test_the_ranks_that_others_wait_for(states: tuple[str, str], words: str) -> None:
+    before, after = a_reading(10), a_reading(12)
+    agent = after.agents["rank0"]
+    both = {**after.agents, "rank1": dataclasses.replace(agent, process="rank1")}
+    ranks = [
+        dataclasses.replace(after.processes[3], name=f"rank{number}", state=state)
+        for number, state in enumerate(states)
+    ]
+    readings = [
+        dataclasses.replace(each, agents=both, processes=(*after.processes[:3], *ranks))
+        for each in (before, after)
+    ]
+    assert live_view(*readings).awaited == words

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from shrimpmx.errors import AgentError, DeadlineError, InputError, RankEndedErro
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.soundness import single_run_flaw
 from shrimpmx.study.point import Point
+from shrimpmx.study.progress import Quiet
 from shrimpmx.study.remote.dispatch import LOST_MAX, Place, Remote
 from shrimpmx.study.remote.messages import Job, Task, reply_of_error, reply_of_run
 from shrimpmx.study.run_data import run_data
@@ -118,6 +119,46 @@ def machines_by_point(cluster: FakeCluster, repeats: int = 3) -> dict[int, set[s
 
 
 TWO = {"a:1": Place("a", 1), "b:1": Place("b", 1)}
+
+
+class Told(Quiet):
+    """Progress that keeps what the sweep waits for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.awaited: list[str] = []
+
+    def waits_for(self, words: str) -> None:
+        self.awaited.append(words)
+
+
+def test_progress_is_told_of_runs_and_of_missing_workers() -> None:
+    told = Told()
+    sweep_on(FakeCluster(TWO), progress=told).run()
+    assert told.awaited[0] == "2 runs on 2 workers"
+    told, empty = Told(), FakeCluster({})
+
+    def ended() -> Iterator[tuple[Any, str | None]]:
+        empty._places.update(TWO)
+        return iter(())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(empty, "ended", ended)
+        patch.setattr(told, "waits_for", stop_at(told))
+        with pytest.raises(KeyboardInterrupt):
+            sweep_on(empty, progress=told).run()
+    assert told.awaited == ["a worker of nowhere", "2 runs on 2 workers"]
+
+
+def stop_at(told: Told) -> Callable[[str], None]:
+    """Interrupt the sweep when it is told for the second time."""
+
+    def waits_for(words: str) -> None:
+        told.awaited.append(words)
+        if len(told.awaited) == 2:
+            raise KeyboardInterrupt
+
+    return waits_for
 
 
 def test_what_is_compared_is_made_by_one_machine() -> None:

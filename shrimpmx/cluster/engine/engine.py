@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Protocol
 
+from shrimpmx.cluster.engine.onlooker import Onlooker
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
@@ -14,11 +15,13 @@ class Engine(Protocol):
     """Runs what a ClusterSpec describes: `Forked` by real processes on this machine, `Simulated` on
     emulated hosts.
 
-    `name` is that of --engine. `is_real`: times are this machine's.
+    `name` is that of --engine. `is_real`: times are this machine's. `onlooker` is told how runs go
+    on.
     """
 
     name: str
     is_real: bool
+    onlooker: Onlooker | None
 
     def describe(self) -> dict[str, Any]:
         """What a result says of it: `engine`, its name, and what its times depend on beside the

@@ -28,6 +28,7 @@ from shrimpmx.cluster.engine.leftovers import end_marked, make_scratch
 from shrimpmx.cluster.engine.lost_ranks import LostRanks
 from shrimpmx.cluster.engine.memory import RunMemory
 from shrimpmx.cluster.engine.mpi_ranks import MpiRanks
+from shrimpmx.cluster.engine.onlooker import Onlooker, Telling, names_words
 from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.pauses import PULSE_S, Pauses
 from shrimpmx.cluster.engine.process import started
@@ -63,6 +64,8 @@ ABORT_LIMIT_S = 0.1
 # A signal to a whole group reaches its processes one after the other, within so long.
 GROUP_SIGNAL_S = 0.1
 DUMP_FILE = "deadline.txt"
+# What processes report, as what they are waited for to do.
+ENDS = {"ready": "be ready", "done": "finish", "exit": "end"}
 
 
 class Forked(Engine):
@@ -77,6 +80,7 @@ class Forked(Engine):
     def __init__(self, directory: Path | None = None, topology: Topology | None = None) -> None:
         self.directory = directory
         self.topology = topology
+        self.onlooker: Onlooker | None = None
 
     def place(self, spec: ClusterSpec) -> Placement:
         """Where its processes run. InputError or PlacementError if they cannot."""
@@ -100,7 +104,7 @@ class Forked(Engine):
             placement.process_index(fault.process)
         awake = cores_awake if placement.idle == "pm-qos" else contextlib.nullcontext
         with supervision(), limited_to(spec.allowed_cpus), awake():
-            return ForkedRun(spec, placement, self.directory).run()
+            return ForkedRun(spec, placement, self.directory, self.onlooker).run()
 
 
 @contextlib.contextmanager
@@ -126,8 +130,11 @@ class ForkedRun:
         spec: ClusterSpec,
         placement: Placement,
         directory: Path | None,
+        onlooker: Onlooker | None = None,
     ) -> None:
         self.spec = spec
+        self.position = onlooker.position if onlooker else ""
+        self.telling = Telling(onlooker)
         self.placement = placement
         self.directory = directory
         self.started = time.monotonic()
@@ -206,7 +213,7 @@ class ForkedRun:
     # -- phases ---------------------------------------------------------
 
     def _make_memory(self, identity: RunIdentity) -> RunMemory:
-        return RunMemory(self.spec, self.placement, identity, self.scratch)
+        return RunMemory(self.spec, self.placement, identity, self.scratch, self.position)
 
     def _launch(self) -> None:
         self.selector.register(self.parts.channel.fileno(), selectors.EVENT_READ, None)
@@ -262,6 +269,7 @@ class ForkedRun:
         """Handle events until every process in `waiting_for` has reported `what`."""
         while self.waiting_for:
             now = self._moment()
+            self.telling.look(lambda: self._awaited(what))
             due = self.faults.apply(now, self._signal)
             due = min(due, self.stopped.look(now, self._pids(), self.pidfds))
             left = min(self.until, due, now + PULSE_S) - now
@@ -284,6 +292,16 @@ class ForkedRun:
             if isinstance(key.data, Relayed):
                 self.selector.unregister(key.fd)
                 self._note_relayed_end(key.data)
+
+    def _awaited(self, what: str) -> str:
+        """What _wait() waits for, in words; of MPI ranks what the one does that waits longest."""
+        names = [plan.name for plan in self.placement.processes if plan.name in self.waiting_for]
+        waits = self.mpi.waits(names) if what == "done" else {}
+        if waits:
+            name = max(waits, key=lambda each: waits[each][1])
+            words, seconds = waits[name]
+            return f"{name}: {words}, for {seconds:.0f} s"
+        return f"{names_words(names)} to {ENDS[what]}"
 
     def _moment(self) -> float:
         """What time it is; what was to come waits for as long as the run stood still."""

@@ -38,17 +38,23 @@ from shrimpmx.shared.sizes import NO_RUNNER
 
 class RunMemory:
     """Every segment of a run. The supervisor makes them; the processes of agents inherit the
-    mappings, ranks map them by name. `directory` is where ranks leave their samples.
+    mappings, ranks map them by name. `directory` is where ranks leave their samples. `position`: of
+    the run in its sweep, in words for onlookers.
     """
 
     def __init__(
-        self, spec: ClusterSpec, placement: Placement, identity: RunIdentity, directory: Path
+        self,
+        spec: ClusterSpec,
+        placement: Placement,
+        identity: RunIdentity,
+        directory: Path,
+        position: str = "",
     ) -> None:
         self.segments: list[Segment] = []
         self.nodes: list[Node] = []
         self.trace: Trace | None = None
         self.capture: Capture | None = None
-        self.link_ends = spec.link_ends
+        self.link_ends, self._position = spec.link_ends, position
         self.identity = identity
         try:
             self._create(spec, placement, directory)
@@ -84,7 +90,7 @@ class RunMemory:
             self.capture = Capture.create(segment, *sizes)
 
     def _write_plan(self, spec: ClusterSpec, placement: Placement, directory: Path) -> None:
-        data = plan_bytes(ranks_plan(spec, placement, directory))
+        data = plan_bytes(ranks_plan(spec, placement, directory, self._position))
         segment = self._segment("plan", HEADER_BYTES + len(data), SEGMENT_PLAN)
         segment.payload()[: len(data)] = data
 

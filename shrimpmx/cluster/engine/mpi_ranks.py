@@ -6,12 +6,12 @@ import math
 import re
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.profiling import Profiles
-from shrimpmx.cluster.engine.silence import Silence
+from shrimpmx.cluster.engine.silence import Silence, long_wait
 from shrimpmx.cluster.launch import Launch, python_hint
 from shrimpmx.cluster.spec import RankSpec
 from shrimpmx.errors import RankEndedError
@@ -79,6 +79,12 @@ class MpiRanks:
     def doing(self) -> dict[str, str]:
         """What each rank does, by name, once one has joined."""
         return self._silence.doing(self._ended) if self._joined else {}
+
+    def waits(self, names: Iterable[str]) -> dict[str, tuple[str, float]]:
+        """Of these ranks those that wait long, by name: in which call, and for how many seconds."""
+        found = ((name, self._indices[name]) for name in names if name in self._indices)
+        waits = ((name, long_wait(self._control, index)) for name, index in found)
+        return {name: wait for name, wait in waits if wait is not None}
 
     def note_ready(self, name: str) -> None:
         """A rank has joined. RankEndedError if another has ended and never will."""

@@ -10,8 +10,10 @@ from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.spec import ClusterSpec
 
 
-def ranks_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> RanksPlan:
-    """What the ranks of `spec` are told."""
+def ranks_plan(
+    spec: ClusterSpec, placement: Placement, directory: Path, position: str = ""
+) -> RanksPlan:
+    """What the ranks of `spec` are told, and onlookers: the run's `position` in a sweep."""
     lines_ns = [line_costs(spec, placement, node) for node in range(spec.full_nodes)]
     return RanksPlan(
         ranks=tuple(rank_plans(spec, placement)),
@@ -28,6 +30,7 @@ def ranks_plan(spec: ClusterSpec, placement: Placement, directory: Path) -> Rank
         seed=spec.seed,
         traced=spec.trace_entries > 0,
         captured=spec.capture is not None,
+        position=position,
         lends=placement.lends,
         generated=spec.mode == "generator",
         hardware_counters=spec.hardware_counters,

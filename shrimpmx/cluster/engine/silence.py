@@ -95,6 +95,16 @@ class Silence:
         return sum(counted.get(name, 0) for counted in counters for name in MOVES)
 
 
+def long_wait(control: Control, index: int) -> tuple[str, float] | None:
+    """The call that an MPI rank has waited in for long, and what for, in words, and for how many
+    seconds; None: it is in none.
+    """
+    wait = control.runner_wait(index)
+    if wait is None:
+        return None
+    return described(wait) + unacknowledged(wait), (control.now_ns() - wait["since_ns"]) / 1e9
+
+
 def is_finalizing(control: Control, index: int) -> bool:
     """Whether an MPI rank's process is seen to be in MPI_Finalize, where it may have no Python."""
     wait = control.runner_wait(index)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
+from shrimpmx.cluster.engine.silence import long_wait
 from shrimpmx.cluster.live.runs import live_runs
 from shrimpmx.cluster.live.view import (
     AgentReading,
@@ -17,11 +18,13 @@ from shrimpmx.cluster.live.view import (
     ProcessReading,
     Reading,
 )
+from shrimpmx.cluster.nics.plan import position_of
 from shrimpmx.errors import InputError, SegmentError
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.segment import (
     SEGMENT_CONTROL,
     SEGMENT_NODE,
+    SEGMENT_PLAN,
     RunIdentity,
     Segment,
     list_segments,
@@ -79,6 +82,14 @@ class AttachedRun:
         if self._control is None:
             raise SegmentError(f"the memory of run {self.run.run_id} is not mapped any more")
         return self._control
+
+    def position(self) -> str:
+        """Where the run is in its sweep, in words; "" if it is in none."""
+        plan = Segment.copy_of(self.run.segment_name("plan"), SEGMENT_PLAN)
+        try:
+            return position_of(bytes(plan.payload()).rstrip(b"\0"))
+        finally:
+            plan.close()
 
     def is_live(self) -> bool:
         """Whether the run goes on."""
@@ -175,6 +186,7 @@ class AttachedRun:
                 self.control.runner_account(number),
                 ran_ns,
                 queued_ns,
+                long_wait(self.control, number),
             )
 
     def _agents(self, processes: tuple[ProcessReading, ...]) -> Iterator[tuple[str, AgentReading]]:

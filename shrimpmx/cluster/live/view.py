@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from shrimpmx.cluster.engine.onlooker import names_words
+
 # What a received packet was dropped for: in the host, in the NIC, for a full ring or backlog.
 DROPS = (
     *("drop_*", "rx_drop_*", "rx_bad_*", "tx_bad_*", "tx_no_route"),
@@ -19,7 +21,8 @@ class ProcessReading:
     """A process: CPU, state, account of waiting, and what the kernel says of its time, ns.
 
     `ran_ns` and `queued_ns`: on a CPU, and ready for one; None before the process begins and
-    once it is gone.
+    once it is gone. `wait`: the call that an MPI rank waits in for long, what for, and for how many
+    seconds.
     """
 
     name: str
@@ -29,6 +32,7 @@ class ProcessReading:
     account: Counts
     ran_ns: int | None
     queued_ns: int | None
+    wait: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,9 @@ class QueueView:
 class ProcessView:
     """A process. `busy`, `queued`, `spinning`, `asleep`: shares of the time; None if it is gone.
 
-    `received`: messages of ranks, frames of NICs, per second; `waits` per second.
+    `received`: messages of ranks, frames of NICs, per second; `waits` per second. `waits_for`: the
+    call that an MPI rank waits in, and what for, since `waits_s` seconds; "" where that is not
+    known.
     """
 
     name: str
@@ -119,17 +125,22 @@ class ProcessView:
     asleep: float | None
     waits: float
     received: float
+    waits_for: str = ""
+    waits_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class LiveView:
-    """What a run did in `seconds`; `drops` per second by counter, those that went up."""
+    """What a run did in `seconds`; `drops` per second by counter, those that went up. `awaited`:
+    ranks that others wait for, to be ready or to finish; "" if there are none.
+    """
 
     seconds: float
     cores: tuple[CoreView, ...]
     queues: tuple[QueueView, ...]
     processes: tuple[ProcessView, ...]
     drops: Mapping[str, float]
+    awaited: str = ""
 
 
 def live_view(before: Reading, after: Reading) -> LiveView:
@@ -143,7 +154,19 @@ def live_view(before: Reading, after: Reading) -> LiveView:
         tuple(between.queues()),
         tuple(between.processes()),
         between.drops(),
+        awaited_words(after),
     )
+
+
+def awaited_words(reading: Reading) -> str:
+    """The ranks that a run waits for, and to do what; "" if all are at work."""
+    ranks = {agent.process for agent in reading.agents.values() if agent.kind == "rank"}
+    states = {each.name: each.state for each in reading.processes if each.name in ranks}
+    for others, lag, to in (((), "starting", "be ready"), (("done",), "running", "finish")):
+        names = [name for name, state in states.items() if state == lag]
+        if names and (not others or any(state in others for state in states.values())):
+            return f"{names_words(names)} to {to}"
+    return ""
 
 
 def is_drop(counter: str) -> bool:
@@ -245,6 +268,7 @@ class _Between:
                 None if busy is None or queued is None else max(0.0, 1 - busy - queued),
                 waits / self.seconds,
                 sum(self._received(agent) for agent in agents),
+                *(now.wait or ()),
             )
 
     def _received(self, agent: str) -> float:

@@ -44,13 +44,13 @@ class RanksPlan:
     """What all ranks of a run need to know beside their own parts.
 
     `cpus[node][core]`: the CPU of an emulated core. `directory`: where ranks leave their samples
-    and stacks. `traced`, `captured`: the run has segments for that. `lends`: senders carry out the
-    NIC's short updates (nic/lent.pyx). `generated`: a generator is the ranks' partner. `deadline_s`:
-    when the run is given up. `survive`: the run goes on without a rank that fails. Simulated hosts
-    have `lines_ns[node][to][from]`, what a cache line costs one core from another,
-    `copy_bytes_per_second`, and `reply_ns`, what a handler pays for a pull reply. `compute`: what a
-    program of a simulated run computes between its calls, "none", "measured" (times
-    `compute_factor`), or ns for each call.
+    and stacks. `traced`, `captured`: the run has segments for that. `position`: where it is in its
+    sweep, in words. `lends`: senders carry out the NIC's short updates (nic/lent.pyx). `generated`:
+    a generator is the ranks' partner. `deadline_s`: when the run is given up. `survive`: the run
+    goes on without a rank that fails. Simulated hosts have `lines_ns[node][to][from]`, what a cache
+    line costs one core from another, `copy_bytes_per_second`, and `reply_ns`, what a handler pays
+    for a pull reply. `compute`: what a program of a simulated run computes between its calls,
+    "none", "measured" (times `compute_factor`), or ns for each call.
     """
 
     ranks: tuple[RankPlan, ...]
@@ -64,6 +64,7 @@ class RanksPlan:
     seed: int
     traced: bool = False
     captured: bool = False
+    position: str = ""
     lends: bool = False
     generated: bool = False
     hardware_counters: bool = False
@@ -118,6 +119,11 @@ def plan_of(data: bytes) -> RanksPlan:
     for name in GROUPS:
         fields[name] = _group_of(fields[name])
     return RanksPlan(**fields)
+
+
+def position_of(data: bytes) -> str:
+    """The position that such data says, for onlookers."""
+    return str(json.loads(data)["position"])
 
 
 def _rank_of(fields: dict[str, Any]) -> RankPlan:

@@ -23,8 +23,9 @@ from shrimpmx.study.explore.grid import setting_name
 from shrimpmx.study.explore.halving import RUNS_MOST, Halving
 from shrimpmx.study.explore.measured import Measured, measured_of
 from shrimpmx.study.point import Point
+from shrimpmx.study.progress import Progress
 from shrimpmx.study.scenario import RunPlan, Scenario
-from shrimpmx.study.sweep import Progress, Sweep
+from shrimpmx.study.sweep import Sweep
 
 # A run may take so many times as long as the fastest one, and as many seconds at least; what is
 # slower than that is out (ours).

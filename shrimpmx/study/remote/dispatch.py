@@ -80,10 +80,19 @@ class Remote:
                 self._places = self._cluster.places()
                 self._take_back_lost()
                 self._hand_out(sweep)
+                if sweep.progress:
+                    sweep.progress.waits_for(self._awaited())
                 for run, reply in self._cluster.ended():
                     yield from self._taken(sweep, self._running.pop(run), reply)
         finally:
             self._cluster.give_up(list(self._running))
+
+    def _awaited(self) -> str:
+        """What the sweep waits for now, in words."""
+        count, workers = len(self._running), len({each.worker for each in self._running.values()})
+        if not count:
+            return f"a worker of {self._cluster.address}"
+        return f"{count} run{'s' * (count > 1)} on {workers} worker{'s' * (workers > 1)}"
 
     def _units(self, sweep: Sweep, missing: Sequence[RunPlan]) -> list[Unit]:
         if not self._real:
