@@ -125,7 +125,7 @@ class ProgramRun(ForkedRun):
         """
         self._handle(self.selector.select(0), self.awaited)
         self.tagged.look()
-        self.mpi.look(self._pids())
+        self.mpi.look(self.children.pids())
         self.telling.look(lambda: self._awaited(self.awaited))
         name = self.placement.processes[index].name
         if time.monotonic_ns() - began_ns > self.spec.deadline_s * 1e9:
@@ -134,7 +134,7 @@ class ProgramRun(ForkedRun):
                 "raise deadline_s if it needs longer",
                 name,
             )
-        return index not in self.exited
+        return index not in self.children.exited
 
     def _moment(self) -> float:
         """What time it is; that the run stands still takes no virtual time."""

@@ -20,9 +20,10 @@ from pathlib import Path
 
 from shrimpmx.cluster.engine import diagnosis
 from shrimpmx.cluster.engine.agent_faults import AgentFaults
+from shrimpmx.cluster.engine.children import Children
 from shrimpmx.cluster.engine.ending import interrupts_held
 from shrimpmx.cluster.engine.engine import Engine
-from shrimpmx.cluster.engine.exits import Member, exit_code_of, how_it_ended, reap
+from shrimpmx.cluster.engine.exits import how_it_ended
 from shrimpmx.cluster.engine.janitor import Janitor
 from shrimpmx.cluster.engine.leftovers import end_marked, make_scratch
 from shrimpmx.cluster.engine.lost_ranks import LostRanks
@@ -32,7 +33,6 @@ from shrimpmx.cluster.engine.onlooker import Onlooker, Telling, names_words
 from shrimpmx.cluster.engine.parts import RunParts
 from shrimpmx.cluster.engine.pauses import PULSE_S, Pauses
 from shrimpmx.cluster.engine.process import started
-from shrimpmx.cluster.engine.program import ProgramProcess
 from shrimpmx.cluster.engine.real import check_programs, check_real
 from shrimpmx.cluster.engine.relayed import Relayed, RelayedPrograms, was_at_work
 from shrimpmx.cluster.engine.result import ClusterResult
@@ -145,10 +145,8 @@ class ForkedRun:
         self.error: type[AgentError] = DeadlineError
         self.result = ClusterResult(placement)
         self.members = range(len(placement.processes))
-        self.processes: list[Member] = []
-        self.pidfds: list[int] = []
+        self.children = Children(placement)
         self.waiting_for: set[str] = set()
-        self.exited: set[int] = set()
         self.faults = AgentFaults(spec.agent_faults, placement)
         self.selector = selectors.DefaultSelector()
         self.tagged = TaggedOutput(self.selector)
@@ -220,9 +218,7 @@ class ForkedRun:
         self.waiting_for = {plan.name for plan in self.placement.processes}
         for index in self.members:
             with interrupts_held():
-                self.processes.append(started(self.parts, index, self.tagged))
-                pidfd = os.pidfd_open(self._pids()[-1])
-                self.pidfds.append(pidfd)
+                pidfd = self.children.add(started(self.parts, index, self.tagged))
                 self.selector.register(pidfd, selectors.EVENT_READ, index)
             # The queue holds few messages, and those that are ready wait for room in it.
             self._read_messages("ready")
@@ -235,7 +231,7 @@ class ForkedRun:
         LOGGER.info(
             "run %s: %d processes on %d CPUs ready after %.0f ms",
             self.parts.memory.identity.run_id,
-            len(self.processes),
+            len(self.children),
             len(self.placement.topology.cpus),
             self.result.launch_s * 1e3,
         )
@@ -249,14 +245,14 @@ class ForkedRun:
     def _collect(self) -> None:
         began = time.monotonic()
         self.parts.memory.set_stop("finish")
-        self._hurry_company()
+        self.children.hurry()
         # Not what is left of the deadline: what was to be done was done in time.
         self.until = began + END_LIMIT_S
         self.late = f"the run was done, but did not end within {END_LIMIT_S:g} s more"
         programs = any(rank.command for rank in self.spec.ranks)
         self.advice = f"; a program has {END_LIMIT_S:g} s behind its block" if programs else ""
         self.error = AgentError
-        exited = {self.placement.processes[index].name for index in self.exited}
+        exited = {self.placement.processes[index].name for index in self.children.exited}
         self.waiting_for = {plan.name for plan in self.placement.processes} - exited
         self._wait("exit")
         self.result.stop_s = time.monotonic() - began
@@ -270,10 +266,11 @@ class ForkedRun:
         while self.waiting_for:
             now = self._moment()
             self.telling.look(lambda: self._awaited(what))
-            due = self.faults.apply(now, self._signal)
-            due = min(due, self.stopped.look(now, self._pids(), self.pidfds))
+            due = self.faults.apply(now, self.children.signal)
+            due = min(due, self.stopped.look(now, self.children.pids(), self.children.pidfds))
             left = min(self.until, due, now + PULSE_S) - now
-            left = min(left, self.lost.close(), self.mpi.look(self._pids()), self.tagged.look())
+            left = min(left, self.lost.close(), self.mpi.look(self.children.pids()))
+            left = min(left, self.tagged.look())
             events = self.selector.select(max(0.0, left))
             self._handle(events, what)
             # What came before the deadline has been handled by now, however late it is.
@@ -332,10 +329,9 @@ class ForkedRun:
 
     def _note_exit(self, index: int, what: str) -> None:
         self._read_messages(what)
-        self.selector.unregister(self.pidfds[index])
-        self.exited.add(index)
-        process, plan = self.processes[index], self.placement.processes[index]
-        exit_code = exit_code_of(process, self.pidfds[index])
+        self.selector.unregister(self.children.pidfds[index])
+        self.children.exited.add(index)
+        plan, exit_code = self.placement.processes[index], self.children.exit_code(index)
         if what == "exit" and (exit_code == 0 or plan.name in self.lost.why):
             self.waiting_for.discard(plan.name)
             return
@@ -347,14 +343,14 @@ class ForkedRun:
             return
         agents = [agent.name for agent in plan.agents if agent.name != plan.name]
         how = how_it_ended(exit_code, worked=what == "exit")
-        ended = f"{plan.name} ({', '.join([f'pid {process.pid}', *agents])}) {how}"
+        ended = f"{plan.name} ({', '.join([f'pid {self.children.pids()[index]}', *agents])}) {how}"
         ended += self._never_joined(index, exit_code)
         if not self._survives(plan.name, ended):
             raise AgentError(ended, plan.name)
         self.lost.note_end(index)
 
     def _note_ready(self, name: str) -> None:
-        started_pid = self._pids()[self.placement.process_index(name)]
+        started_pid = self.children.pids()[self.placement.process_index(name)]
         ended = self.relayed.note_ready(self.parts, name, started_pid)
         self.mpi.note_ready(name)
         if ended is not None:
@@ -379,7 +375,7 @@ class ForkedRun:
         control = self.parts.memory.control
         waited = {"waited_ns": control.runner_waited_ns(index)}
         self.result.accounts[name] = control.runner_account(index) | waited
-        self.mpi.note_exit(name, self._pids()[index], exit_code)
+        self.mpi.note_exit(name, self.children.pids()[index], exit_code)
         self.waiting_for.discard(name)
 
     def _never_joined(self, index: int, exit_code: int | None) -> str:
@@ -404,7 +400,7 @@ class ForkedRun:
         return True
 
     def _give_up(self) -> None:
-        pids = diagnosis.member_pids(self.parts, self._pids())
+        pids = diagnosis.member_pids(self.parts, self.children.pids())
         blamed = self._blamed(pids)
         states = {
             plan.name: diagnosis.process_state(pid)
@@ -442,10 +438,7 @@ class ForkedRun:
         A lost rank that has not ended comes first: its partners wait until its endpoint is closed.
         """
         plans, lost = self.placement.processes, self.lost.why
-        codes = {
-            plan.name: exit_code_of(process, pidfd)
-            for plan, process, pidfd in zip(plans, self.processes, self.pidfds, strict=True)
-        }
+        codes = {plan.name: self.children.exit_code(index) for index, plan in enumerate(plans)}
         running = [name for name in lost if codes[name] is None]
         found = [
             name
@@ -459,55 +452,21 @@ class ForkedRun:
     def _now_ns(self) -> int:
         return time.monotonic_ns()
 
-    def _pids(self) -> list[int]:
-        return [process.pid or 0 for process in self.processes]
-
-    def _signal(self, index: int, number: signal.Signals) -> None:
-        if number == signal.SIGKILL:
-            self._hurry(index)
-        # By pidfd: a pid that came round again can never be hit.
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.pidfds[index], number)
-
-    def _hurry_company(self) -> None:
-        """Let those of the idle class, and nice ones, see the stop word soon, also where strangers
-        keep the CPU busy. Without the right to it they end when they get their share.
-        """
-        for index in range(len(self.processes)):
-            self._hurry(index)
-
-    def _hurry(self, index: int) -> None:
-        plan = self.placement.processes[index]
-        if index in self.exited:
-            return
-        with contextlib.suppress(PermissionError, ProcessLookupError):
-            if plan.idle_class:
-                os.sched_setscheduler(self._pids()[index], os.SCHED_OTHER, os.sched_param(0))
-            if plan.niceness:
-                os.setpriority(os.PRIO_PROCESS, self._pids()[index], 0)
-
     def _end_everyone(self, memory: RunMemory) -> None:
-        left = [index for index in range(len(self.pidfds)) if index not in self.exited]
+        left = [index for index in range(len(self.children)) if index not in self.children.exited]
         if left:
             memory.set_stop("abort")
             for index in left:
                 if self.placement.processes[index].name in self.mpi:
-                    self._signal(index, signal.SIGTERM)
-            self._hurry_company()
+                    self.children.signal(index, signal.SIGTERM)
+            self.children.hurry()
             until = time.monotonic() + ABORT_LIMIT_S
             while left and time.monotonic() < until:
                 with contextlib.suppress(AgentError):
                     self._read_messages("exit")
-                left = [index for index in left if self._runs(index)]
+                left = self.children.running()
                 time.sleep(0.002)
         for index in left:
-            self._signal(index, signal.SIGKILL)
-        reap(self.processes, self.pidfds)
-        for plan, process in zip(self.placement.processes, self.processes, strict=False):
-            if isinstance(process, ProgramProcess) and plan.name in self.mpi:
-                self.result.usage[plan.name] = process.used
-        for pidfd in self.pidfds:
-            os.close(pidfd)
-
-    def _runs(self, index: int) -> bool:
-        return exit_code_of(self.processes[index], self.pidfds[index]) is None
+            self.children.signal(index, signal.SIGKILL)
+        used = self.children.reap()
+        self.result.usage |= {name: each for name, each in used.items() if name in self.mpi}

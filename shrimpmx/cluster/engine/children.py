@@ -1,0 +1,84 @@
+"""The processes that the supervisor of a run has started, by their index in the placement."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+
+from shrimpmx.cluster.engine.exits import Member, exit_code_of, reap
+from shrimpmx.cluster.engine.program import ProgramProcess
+from shrimpmx.cluster.place.placement import Placement
+
+
+class Children:
+    """They are signalled by pidfd, and reaped last: a pid that came round again is never hit.
+
+    `exited`: the indices of those whose end the supervisor has handled.
+    """
+
+    def __init__(self, placement: Placement) -> None:
+        self._plans = placement.processes
+        self._processes: list[Member] = []
+        self.pidfds: list[int] = []
+        self.exited: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._processes)
+
+    def add(self, process: Member) -> int:
+        """One more has been started; returns its pidfd."""
+        self._processes.append(process)
+        self.pidfds.append(os.pidfd_open(process.pid or 0))
+        return self.pidfds[-1]
+
+    def pids(self) -> list[int]:
+        """The pid of each."""
+        return [process.pid or 0 for process in self._processes]
+
+    def exit_code(self, index: int) -> int | None:
+        """As `exit_code_of`."""
+        return exit_code_of(self._processes[index], self.pidfds[index])
+
+    def running(self) -> list[int]:
+        """The indices of those that have not ended."""
+        return [
+            index
+            for index in range(len(self))
+            if index not in self.exited and self.exit_code(index) is None
+        ]
+
+    def signal(self, index: int, number: signal.Signals) -> None:
+        """Send a signal. One that is killed gets CPU time to end."""
+        if number == signal.SIGKILL:
+            self._hurry(index)
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfds[index], number)
+
+    def hurry(self) -> None:
+        """Let those of the idle class, and nice ones, see the stop word soon, also where strangers
+        keep the CPU busy. Without the right to it they end when they get their share.
+        """
+        for index in range(len(self)):
+            self._hurry(index)
+
+    def _hurry(self, index: int) -> None:
+        if index in self.exited:
+            return
+        plan, pid = self._plans[index], self.pids()[index]
+        with contextlib.suppress(PermissionError, ProcessLookupError):
+            if plan.idle_class:
+                os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+            if plan.niceness:
+                os.setpriority(os.PRIO_PROCESS, pid, 0)
+
+    def reap(self) -> dict[str, dict[str, int]]:
+        """Wait until all have ended, then let their pids go. What programs have used, by name."""
+        reap(self._processes, self.pidfds)
+        for pidfd in self.pidfds:
+            os.close(pidfd)
+        return {
+            plan.name: process.used
+            for plan, process in zip(self._plans, self._processes, strict=False)
+            if isinstance(process, ProgramProcess)
+        }
