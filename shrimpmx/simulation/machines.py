@@ -44,8 +44,10 @@ class Machines:
         memory: RunMemory,
         one: OneMachine | None = None,
     ) -> None:
-        self._spec, self._placement, self._control = spec, placement, memory.control
         self._one = one
+        if one is not None:
+            spec = one.seated(spec)
+        self._spec, self._placement, self._control = spec, placement, memory.control
         self._numbers = {agent.name: each for each, (agent, _) in enumerate(placement.agents())}
         agents: list[tuple[Agent, int, int | None]] = []
         self._process_of: list[str] = []  # of each agent, its process

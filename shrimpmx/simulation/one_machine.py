@@ -8,7 +8,7 @@ the same compiled loop, at the same priorities.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shrimpmx.cluster.engine.runner import Runner
 from shrimpmx.cluster.place.placement import Placement, ProcessPlan
@@ -40,6 +40,12 @@ class OneMachine:
     topology: Topology
     realtime: tuple[bool, str] = (True, "")
     scheduler: str = "eevdf"
+
+    def seated(self, spec: ClusterSpec) -> ClusterSpec:
+        """The run as it is there: a handler is woken, which takes its time, and an interrupt takes
+        nothing else.
+        """
+        return replace(spec, host=spec.host.model_copy(update={"interrupt_time_ns": 0}))
 
     def schedulers(self, spec: ClusterSpec) -> MakeScheduler:
         """Those of its CPUs: this kernel's, unless the run says another one, below real-time."""

@@ -10,6 +10,7 @@ from support.memory import make_control
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.errors import InputError
+from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
@@ -86,11 +87,13 @@ def pingpong(
     engine: Simulated,
     coalescing: str = "disabled",
     nic: dict[str, int] | None = None,
+    host: HostParameters | None = None,
     **model: int,
 ) -> Any:
     options = {"size_bytes": 0, "iterations": MESSAGES, "warmup": 0}
     spec = ClusterSpec(
         ranks=tuple(RankSpec(node, "pingpong", options=options) for node in range(2)),
+        host=host or HostParameters(),
         nic=NicParameters.model_validate({"coalescing": coalescing, **(nic or {})}),
         wait=WaitParameters(strategy=wait),
         model=HostModelParameters(**model),
@@ -155,6 +158,15 @@ def test_a_byte_of_a_frame_takes_a_nic_its_copy() -> None:
     # 60 us: sending, receiving, and, where that is not meanwhile, the handler.
     assert half_ns == (2 * 61_000 + (2 * 61_000 + 60_000)) // 2
     assert used_ns == pytest.approx(frames * 61_000, abs=100)
+
+
+def test_an_interrupt_takes_what_waking_its_handler_takes() -> None:
+    host = HostParameters(interrupt_time_ns=20_000)
+    times = [
+        pingpong("block", Simulated(TWO_CPUS), host=each, **COSTS).samples["rank0"]
+        for each in (host, HostParameters())
+    ]
+    assert (times[0]["half_round_trip_ns"] == times[1]["half_round_trip_ns"]).all()
 
 
 def test_a_nic_alone_on_its_cpu_needs_none() -> None:
