@@ -19,22 +19,7 @@ from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.point import Point
 from shrimpmx.study.validation.comparison import PACKETS, Compared, reversed_pairs, summary
 
-NAMES = (
-    "wake_same_cpu",
-    "wake_cross_cpu",
-    "interrupt_to_handler",
-    "context_switch",
-    "cache_line_round_trip",
-    "look",
-    "yield_alone",
-    "time_slice",
-    "copy_4k",
-    "wake_call",
-    "interrupt_exit",
-    "t_block",
-    "handler_per_packet",
-    "rank_per_message",
-)
+NAMES = (*calibration.HOST_COSTS, "t_block", "handler_per_packet", "rank_per_message")
 
 
 @pytest.fixture
