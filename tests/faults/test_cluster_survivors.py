@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 from support.clusters import ENDLESS, run
+from support.conditions import patient
 
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
 from shrimpmx.errors import AgentError
@@ -14,7 +15,7 @@ from shrimpmx.settings.wait import WaitParameters
 
 BLOCK = WaitParameters(strategy="block")
 # Short, so that a message to a rank that says nothing any more is given up soon.
-MX = MxParameters(resend_delay_ns=20_000_000, resends_max=20)
+MX = MxParameters(resend_delay_ns=round(patient(20e6)), resends_max=20)
 # How a rank learns that its partner has died; on a loaded machine it has not connected yet.
 LOST_PARTNER = (
     *("endpoint-closed", "remote-endpoint-unreachable", "bad-session"),
