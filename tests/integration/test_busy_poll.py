@@ -12,6 +12,7 @@ from support.clusters import (
     run,
     stream_pair,
 )
+from support.conditions import patient
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import AgentFault, ClusterSpec, RankSpec
@@ -105,7 +106,7 @@ def test_a_killed_rank_leaves_the_others_of_its_node_their_frames(coalescing: st
             ranks=tuple(ranks),
             nic=nic(coalescing),
             wait=WaitParameters(strategy="block"),
-            mx=MxParameters(resend_delay_ns=20_000_000, resends_max=20),
+            mx=MxParameters(resend_delay_ns=round(patient(20e6)), resends_max=20),
             survive=True,
             agent_faults=(AgentFault("rank0", "kill", 0.05),),
         )

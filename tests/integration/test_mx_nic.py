@@ -13,6 +13,7 @@ from support.clusters import (
     run,
     stream_pair,
 )
+from support.conditions import patient
 from support.machines import described
 
 from shrimpmx.cluster.engine.result import ClusterResult
@@ -142,7 +143,7 @@ def test_a_killed_rank_ends_its_partner_alone(size_bytes: int) -> None:
         ranks=ranks,
         wait=BLOCK,
         nic=MX_NIC,
-        mx=MxParameters(resend_delay_ns=20_000_000, resends_max=20),
+        mx=MxParameters(resend_delay_ns=round(patient(20e6)), resends_max=20),
         survive=True,
         agent_faults=(AgentFault("rank1", "kill", 0.05),),
     )
