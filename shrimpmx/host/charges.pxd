@@ -6,7 +6,8 @@ An agent that pays says until when it works (`busy_until_ns`); its runner burns 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from shrimpmx.shared.layout cimport (
-    EVENT_RING_RESET, endpoint_descriptor, frame_slot, node_endpoint, node_header, node_vector,
+    CORE_PENDING_SENT, EVENT_RING_RESET, endpoint_descriptor, frame_slot, node_endpoint,
+    node_header, node_vector,
 )
 from shrimpmx.shared.prices cimport copy_price, host_prices, line_price
 from shrimpmx.wire.frame_endpoint cimport frame_endpoint
@@ -85,10 +86,13 @@ cdef inline bint packet_is_paid(packet_charge *charge, node_header *node, uint32
 
 cdef inline int64_t interrupts_end_ns(node_header *node, uint64_t raised, uint32_t count,
                                       int64_t interrupt_time_ns, int64_t now_ns) noexcept nogil:
-    """When `count` interrupts are over, of which the NIC raised those of the vectors in `raised`;
-    the handler's own timer and other cores the others, which began now.
+    """When `count` interrupts are over, of which the NIC raised those in `raised`, vectors and
+    CORE_PENDING_SENT; the handler's own timer and other cores the others, which began now.
     """
     cdef int64_t began_ns = now_ns
+    if raised & CORE_PENDING_SENT:
+        began_ns = min(began_ns, node.sent.raised_ns)
+        raised &= ~CORE_PENDING_SENT
     while raised != 0:
         began_ns = min(began_ns, node_vector(node, __builtin_ctzll(raised)).raised_ns)
         raised &= raised - 1

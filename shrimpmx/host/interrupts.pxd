@@ -28,6 +28,7 @@ cdef class InterruptAgent(Agent):
     # (CORE_PENDING_BACKLOG). A round polls each of those that were scheduled when it began.
     cdef uint64_t scheduled
     cdef uint64_t left               # of this round
+    cdef bint reaps                  # an interrupt that it has begun reports completed sends
     cdef bint exhausted              # a poll of this round used up the budget
     cdef uint32_t exhausted_rounds   # rounds in a row with such a poll
 

@@ -5,6 +5,9 @@ owns the vector's claim token, polls the rx ring up to a budget (rx_poll.pyx), a
 back when the ring is empty. At most one interrupt per vector is outstanding, as in the myri10ge
 driver. A ring that is not empty stays scheduled: each round polls every scheduled ring once.
 
+Completed sends are reported by the same interrupts, or by one that brings no rx ring. The handler
+learns of them when its interrupt is over, before it polls (reap.pxd).
+
 A poll may also begin without an interrupt. A handler that defers interrupts keeps the token and
 polls by timer (deferral.pxd). Where ranks poll, the agent of a vector's timer core goes on when a
 rank has stopped looking (suspension.pxd). Of the token's ways see token.pxd.
@@ -18,6 +21,7 @@ from shrimpmx.host.deferral cimport deferral_goes_on, deferral_renew
 from shrimpmx.host.poll_timers cimport timer_runs, timer_start, timer_stop
 from shrimpmx.host.pull_backlog cimport backlog_empty
 from shrimpmx.host.pull_tick cimport pull_tick_ns
+from shrimpmx.host.reap cimport reap_sends, reports_sends
 from shrimpmx.host.rx_poll cimport BACKLOG, RxPoll
 from shrimpmx.host.suspension cimport suspension_is_over, suspension_unwatch, suspension_watch
 from shrimpmx.host.token cimport token_free, token_take
@@ -30,9 +34,10 @@ from shrimpmx.native.futex cimport wait_slot_wake
 from shrimpmx.native.trace cimport TRACE_interrupt, Trace, trace_record
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.layout cimport (
-    BUSY_POLL_NONE, CORE_PENDING_BACKLOG, COUNTER_budget_exhausted, COUNTER_demotions,
-    COUNTER_interrupts, COUNTER_poll_timers, COUNTER_reclaims, COUNTER_timer_ticks, TOKEN_DEFERRED,
-    TOKEN_FREE, TOKEN_TAKEN, interrupt_vector, node_core, node_handled, node_rx_ring, node_vector,
+    BUSY_POLL_NONE, CORE_PENDING_BACKLOG, CORE_PENDING_SENT, COUNTER_budget_exhausted,
+    COUNTER_demotions, COUNTER_interrupts, COUNTER_poll_timers, COUNTER_reclaims,
+    COUNTER_timer_ticks, TOKEN_DEFERRED, TOKEN_FREE, TOKEN_TAKEN, interrupt_vector, node_core,
+    node_handled, node_rx_ring, node_vector,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.prices cimport Prices
@@ -122,6 +127,11 @@ cdef class InterruptAgent(Agent):
         if done != 0 and self.busy_until_ns > now_ns:
             self.next_due_ns = self.busy_until_ns
             return <int>done
+        if self.reaps:
+            self.reaps = False
+            if reap_sends(self.header, self.counters):
+                wait_slot_wake(self.nic_slot)
+            done += 1
         if self.left == 0:
             self.left = self.scheduled
             self.exhausted = False
@@ -165,7 +175,8 @@ cdef class InterruptAgent(Agent):
         # I2': pairs with I2, the fetch_or of NIC and other cores
         cdef uint64_t taken = exchange_u64(&self.interrupts.pending, 0)
         self.counters[COUNTER_interrupts] += __builtin_popcountll(taken & ~CORE_PENDING_BACKLOG)
-        self.scheduled |= taken
+        self.scheduled |= taken & ~CORE_PENDING_SENT
+        self.reaps |= reports_sends(self.header, taken)
         trace_record(self.trace, now_ns, TRACE_interrupt, taken, self.core)
         return taken
 

@@ -24,6 +24,8 @@ cdef class Egress:
     # The processes of this machine whose doorbells the last flush has rung, by their runners.
     cdef uint32_t *rung
     cdef uint32_t rung_count
+    # When the last byte of the last committed frame has left; 0: it leaves at once.
+    cdef int64_t sent_ns
     # Where there was no room, last; NO_PROCESS: there was, since the caller set it so.
     cdef uint32_t full
 

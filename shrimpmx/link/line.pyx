@@ -92,6 +92,7 @@ cdef class EmulatedLine(Egress):
         """Let a frame pass the line; when it is through."""
         cdef int64_t passed_ns = rate_line_pass(&self.line, now_ns, length + LINK_OVERHEAD_BYTES)
         self.line.free_ns += host_gap_draw(&self.gap)
+        self.sent_ns = passed_ns
         return passed_ns
 
     @cython.final

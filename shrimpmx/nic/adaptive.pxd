@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from shrimpmx.nic.coalescing cimport CoalescingPolicy
+from shrimpmx.nic.coalescing cimport Cause, CoalescingPolicy
 
 
 cdef enum LatencyClass:
@@ -21,6 +21,7 @@ cdef class AdaptiveRate(CoalescingPolicy):
     cdef uint32_t packets            # since the last report
     cdef uint64_t bytes
 
+    cdef Cause wish(self, int64_t now_ns, Cause cause) noexcept nogil
     cdef void adapt(self) noexcept nogil
     cdef void use_rate(self, uint32_t rate) noexcept nogil
 

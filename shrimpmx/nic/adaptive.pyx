@@ -25,7 +25,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.nic.coalescing cimport (
-    CAUSE_MARKED, CAUSE_NONE, CAUSE_PACKET, CAUSE_TIMEOUT, Cause, CoalescingPolicy,
+    CAUSE_MARKED, CAUSE_NONE, CAUSE_PACKET, CAUSE_SENT, CAUSE_TIMEOUT, Cause, CoalescingPolicy,
 )
 
 CLASS_NAMES = ("lowest", "low", "bulk")
@@ -94,8 +94,15 @@ cdef class AdaptiveRate(CoalescingPolicy):
 
     cdef Cause on_dma_complete(self, int64_t now_ns, bint marked,
                                uint32_t dma_pending) noexcept nogil:
+        return self.wish(now_ns, CAUSE_PACKET)
+
+    cdef Cause on_send_complete(self, int64_t now_ns) noexcept nogil:
+        return self.wish(now_ns, CAUSE_SENT)
+
+    cdef Cause wish(self, int64_t now_ns, Cause cause) noexcept nogil:
+        """An interrupt at once, or when its turn is."""
         if now_ns >= self.open_ns:
-            return CAUSE_PACKET
+            return cause
         self.deadline_ns = self.open_ns
         return CAUSE_NONE
 

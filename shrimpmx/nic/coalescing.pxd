@@ -12,6 +12,7 @@ cdef enum Cause:
     CAUSE_DEFERRED = 3   # a stream that held a marked packet has ended
     CAUSE_TIMEOUT = 4    # the coalescing delay is over
     CAUSE_FRAMES = 5     # so many packets are waiting
+    CAUSE_SENT = 6       # a send is complete and that is enough
 
 
 cdef class CoalescingPolicy:
@@ -27,5 +28,6 @@ cdef class CoalescingPolicy:
                          uint32_t length_bytes) noexcept nogil
     cdef Cause on_dma_complete(self, int64_t now_ns, bint marked,
                                uint32_t dma_pending) noexcept nogil
+    cdef Cause on_send_complete(self, int64_t now_ns) noexcept nogil
     cdef Cause on_deadline(self, int64_t now_ns) noexcept nogil
     cdef void on_raised(self, int64_t now_ns, Cause cause) noexcept nogil

@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t, uint32_t
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.ring cimport ring
 
-CAUSE_NAMES = ("none", "packet", "marked", "deferred", "timeout", "frames")
+CAUSE_NAMES = ("none", "packet", "marked", "deferred", "timeout", "frames", "sent")
 
 
 cdef class CoalescingPolicy:
@@ -44,14 +44,19 @@ cdef class CoalescingPolicy:
         """A packet is in host memory; `dma_pending` others are on their way there."""
         return CAUSE_NONE
 
+    cdef Cause on_send_complete(self, int64_t now_ns) noexcept nogil:
+        """A frame was sent; told where completed sends interrupt, of the first rx queue's policy.
+        """
+        return CAUSE_NONE
+
     cdef Cause on_deadline(self, int64_t now_ns) noexcept nogil:
         """`deadline_ns` has come. The policy must move it on."""
         self.deadline_ns = NEVER_NS
         return CAUSE_NONE
 
     cdef void on_raised(self, int64_t now_ns, Cause cause) noexcept nogil:
-        """All packets in host memory have been reported: an interrupt was delivered, or the
-        handler took them by itself before it could be."""
+        """All packets in host memory and completed sends have been reported: an interrupt was
+        delivered, or the handler took them by itself before it could be."""
         pass
 
     def arrival(self, int64_t now_ns, bint marked, uint32_t length_bytes=60):
@@ -61,6 +66,10 @@ cdef class CoalescingPolicy:
     def dma_complete(self, int64_t now_ns, bint marked, uint32_t dma_pending):
         """Call on_dma_complete; returns the cause's name."""
         return CAUSE_NAMES[self.on_dma_complete(now_ns, marked, dma_pending)]
+
+    def send_complete(self, int64_t now_ns):
+        """Call on_send_complete; returns the cause's name."""
+        return CAUSE_NAMES[self.on_send_complete(now_ns)]
 
     def deadline(self, int64_t now_ns):
         """Call on_deadline; returns the cause's name."""

@@ -223,6 +223,11 @@ cdef class Dim(CoalescingPolicy):
         self.waiting += 1
         return CAUSE_FRAMES if self.waiting >= self.frames else CAUSE_NONE
 
+    cdef Cause on_send_complete(self, int64_t now_ns) noexcept nogil:
+        if self.deadline_ns == NEVER_NS:
+            self.deadline_ns = now_ns + self.delay_ns
+        return CAUSE_NONE
+
     cdef Cause on_deadline(self, int64_t now_ns) noexcept nogil:
         self.deadline_ns = NEVER_NS
         return CAUSE_TIMEOUT

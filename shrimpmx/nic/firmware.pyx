@@ -9,6 +9,9 @@ times: what a policy decides does not depend on when the process happened to run
 same under a virtual clock. At one time an arrival comes before a completion, which comes
 before a deadline. Frames and slots are published once per step, or before an interrupt.
 
+Where completed sends interrupt, they are events of that loop too, between completed DMAs and
+deadlines: frames that have left the NIC. The first rx queue's policy is told.
+
 Of several queues only those are looked at to which something happens: bit masks say which, the DMA
 engine knows whose packet is next, and of the deadlines the first is kept.
 """
@@ -19,6 +22,7 @@ from libc.stdlib cimport calloc, free
 
 from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.link.rate cimport rate_line_initialise
+from shrimpmx.native.atomics cimport store_release_u32
 from shrimpmx.native.capture cimport capture_drop
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.trace cimport (
@@ -27,12 +31,14 @@ from shrimpmx.native.trace cimport (
 from shrimpmx.nic.coalescing cimport CAUSE_NONE, Cause
 from shrimpmx.nic.dma cimport dma_behind, dma_complete, dma_first, dma_has_room, dma_submit
 from shrimpmx.nic.flow_table cimport FlowTable
+from shrimpmx.nic.interrupt_line cimport InterruptLine
 from shrimpmx.nic.port cimport EVENTS_PER_STEP, Port, take_arrival
 from shrimpmx.nic.rx_queue cimport RxQueue
+from shrimpmx.nic.sends cimport sends_add, sends_complete, sends_initialise
 from shrimpmx.nic.steering cimport Steering
 from shrimpmx.shared.layout cimport (
     AGENT_NIC, COUNTER_rx_bytes, COUNTER_rx_drop_ring_full, COUNTER_rx_marked, COUNTER_rx_packets,
-    COUNTER_steps, STEERING_ARFS, frame_slot,
+    COUNTER_steps, COUNTER_tx_completed, STEERING_ARFS, frame_slot,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.frame_endpoint cimport NO_ENDPOINT, frame_endpoint
@@ -74,6 +80,11 @@ cdef class Firmware(Port):
             RxQueue(self.node, number, one, not parameters.mark_resets_timer)
             for number, one in enumerate(policies)
         )
+        sends_initialise(&self.sends)
+        if self.header.sent.interrupts:
+            queue = self.queues[0]
+            self.sends_line = InterruptLine(
+                self.node, 0, queue.policy, self.header.nic_agent, of_sends=True)
         self.steering = Steering(self.node)
         self.flows = FlowTable(self.node, self.header.nic_agent)
         self.follows = self.header.steering == STEERING_ARFS
@@ -111,6 +122,8 @@ cdef class Firmware(Port):
         Port.use_trace(self, trace, number)
         for queue in self.queues:
             queue.line.trace = self.trace
+        if self.sends_line is not None:
+            self.sends_line.trace = self.trace
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
         cdef int done = self.settle(now_ns)
@@ -120,27 +133,53 @@ cdef class Firmware(Port):
         self.end_queues()
         self.ingress.finish_all()   # they are copied
         self.ingress.hand_back()
-        self.end_step(now_ns, min(self.dma.due_ns, self.deadline_ns))
+        self.end_step(now_ns, min(self.sends.due_ns, min(self.dma.due_ns, self.deadline_ns)))
         self.keeps_waiting = self.handler_waits()
         return done
+
+    # -- down --------------------------------------------------------------------
+
+    cdef bint forward(self, const void *slot, int64_t now_ns) noexcept nogil:
+        if not Port.forward(self, slot, now_ns):
+            return False
+        if self.sends_line is not None:
+            sends_add(&self.sends, max(now_ns, self.egress.sent_ns))
+        return True
+
+    cdef void end_send(self, RxQueue queue) noexcept nogil:
+        """Frames have left: ask the policy of `queue`, the first, whether to say so."""
+        cdef int64_t time_ns = self.reached(self.sends.due_ns)
+        cdef uint32_t count = sends_complete(&self.sends)
+        cdef Cause cause
+        self.counters[COUNTER_tx_completed] += count
+        store_release_u32(&self.header.sent.count, self.header.sent.count + count)
+        cause = queue.policy.on_send_complete(time_ns)
+        if cause != CAUSE_NONE:
+            self.sends_line.request(time_ns, cause)
+        self.note_policy(queue)
 
     # -- the way up ------------------------------------------------------------
 
     cdef int receive(self, int64_t now_ns) noexcept nogil:
         """Handle the events that are due, in order of their times; returns how many."""
         cdef int done = 0
-        cdef int64_t arrival_ns
+        cdef int64_t arrival_ns, others_ns
         self.ingress.look(now_ns)
         while done < EVENTS_PER_STEP:
             arrival_ns = self.ingress.arrival_ns
-            if arrival_ns <= self.dma.due_ns and arrival_ns <= self.deadline_ns:
+            others_ns = min(self.sends.due_ns, self.deadline_ns)
+            if arrival_ns <= self.dma.due_ns and arrival_ns <= others_ns:
                 if arrival_ns > now_ns:
                     break
                 self.arrive()
-            elif self.dma.due_ns <= self.deadline_ns:
+            elif self.dma.due_ns <= others_ns:
                 if self.dma.due_ns > now_ns:
                     break
                 self.complete(<RxQueue>self.queue_at[dma_first(&self.dma)])
+            elif self.sends.due_ns <= self.deadline_ns:
+                if self.sends.due_ns > now_ns:
+                    break
+                self.end_send(<RxQueue>self.queue_at[0])
             else:
                 if self.deadline_ns > now_ns:
                     break
@@ -209,9 +248,18 @@ cdef class Firmware(Port):
         cdef int64_t time_ns = self.reached(self.deadline_ns)
         cdef Cause cause = queue.policy.on_deadline(time_ns)
         if cause != CAUSE_NONE:
-            queue.line.request(time_ns, cause)
+            self.request(queue, time_ns, cause)
             self.note_line(queue)
         self.note_policy(queue)
+
+    cdef void request(self, RxQueue queue, int64_t time_ns, Cause cause) noexcept nogil:
+        """An interrupt for all that the host does not know of, which one reports if it can."""
+        cdef bint sends = (
+            queue.number == 0 and self.sends_line is not None and self.sends_line.has_report())
+        if sends and not queue.line.has_report():
+            self.sends_line.request(time_ns, cause)
+        elif not queue.line.request(time_ns, cause) and sends:
+            self.sends_line.request(time_ns, cause)
 
     # -- the queues --------------------------------------------------------------
 
@@ -221,17 +269,20 @@ cdef class Firmware(Port):
         cdef uint32_t left = self.wishing
         cdef uint32_t number
         cdef int64_t events_ns
-        if left == 0:
+        if left == 0 and (self.sends_line is None or not self.sends_line.wished):
             return 0
         # Not beyond events that are due, and not before those that are over.
         events_ns = min(self.ingress.arrival_ns, min(self.dma.due_ns, self.deadline_ns))
-        events_ns = max(self.event_ns, min(now_ns, events_ns))
+        events_ns = max(self.event_ns, min(now_ns, min(self.sends.due_ns, events_ns)))
         while left != 0:
             number = __builtin_ctz(left)
             left &= left - 1
             done += (<RxQueue>self.queue_at[number]).line.settle(now_ns, events_ns)
             self.note_line(<RxQueue>self.queue_at[number])
             self.note_policy(<RxQueue>self.queue_at[number])
+        if self.sends_line is not None:
+            done += self.sends_line.settle(now_ns, events_ns)
+            self.note_policy(<RxQueue>self.queue_at[0])
         return done
 
     cdef void note_line(self, RxQueue queue) noexcept nogil:
@@ -280,6 +331,8 @@ cdef class Firmware(Port):
     cdef bint handler_waits(self) noexcept nogil:
         """Whether the handler of some queue has work that it cannot do while the NIC runs."""
         cdef uint32_t left = self.sharing_cpu
+        if self.sends_line is not None and self.sends_line.handler_waits():
+            return True
         while left != 0:
             if (<RxQueue>self.queue_at[__builtin_ctz(left)]).line.handler_waits():
                 return True

@@ -11,4 +11,5 @@ class InterruptLine:
         policy: CoalescingPolicy,
         agent: int,
         raise_if_empty: bool = False,
+        of_sends: bool = False,
     ) -> None: ...

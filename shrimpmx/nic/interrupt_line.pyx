@@ -9,6 +9,12 @@ delivered, or the handler, still polling, takes the packets that the wish was fo
     handler:  token = 1     ; full fence ; wish, and packets?    -> take it back, go on polling
 
 With both fences at least one side sees the other's store, so no wish is forgotten.
+
+Where completed sends interrupt, they have a line of their own beside that of the first rx queue.
+Both raise the same interrupt, which reports received frames and sends alike. One is outstanding
+until its handler has begun (the token of `sent_frames`). While the handler then polls, and holds
+the vector's token, further sends may interrupt it and received frames may not, as in myri10ge.
+
 Every wish is counted once and ends once: irq_wished = irq_raised + irq_absorbed (+ 1 while
 one is remembered); irq_held_back counts those that met no token.
 """
@@ -26,11 +32,13 @@ from shrimpmx.native.trace cimport (
 )
 from shrimpmx.nic.coalescing cimport CAUSE_PACKET, CAUSE_TIMEOUT, Cause, CoalescingPolicy
 from shrimpmx.shared.layout cimport (
-    COUNTER_irq_absorbed, COUNTER_irq_held_back, COUNTER_irq_raised, COUNTER_irq_raised_packet,
-    COUNTER_irq_wished, STEERING_RPS, TOKEN_FREE, TOKEN_TAKEN, core_interrupts, node_backlog,
-    node_core, node_handled, node_rx_ring, node_vector,
+    CORE_PENDING_SENT, COUNTER_irq_absorbed, COUNTER_irq_held_back, COUNTER_irq_raised,
+    COUNTER_irq_raised_packet, COUNTER_irq_wished, STEERING_RPS, TOKEN_FREE, TOKEN_TAKEN,
+    core_interrupts, node_backlog, node_core, node_handled, node_rx_ring, node_vector,
 )
 from shrimpmx.shared.node cimport Node
+
+from shrimpmx.errors import InputError
 
 cdef extern from *:
     int __builtin_ctzll(unsigned long long) noexcept nogil
@@ -42,46 +50,66 @@ cdef class InterruptLine:
     Args:
         raise_if_empty: raise a timeout's interrupt though the rx ring is empty, as the paper's
             pseudocode taken literally does.
+        of_sends: report completed sends instead of the rx ring.
     """
 
     def __init__(self, Node node not None, uint32_t index, CoalescingPolicy policy not None,
-                 uint32_t agent, bint raise_if_empty=False):
+                 uint32_t agent, bint raise_if_empty=False, bint of_sends=False):
         self.node = node
         self.index = index
         self.policy = policy
         self.vector = node_vector(node.header, index)
         self.frames = node_rx_ring(node.header, index)
         self.handled = node_handled(node.header, index)
-        policy.use_ring(self.frames, self.handled)
+        if index == 0 and node.header.sent.interrupts:
+            self.sent = &node.header.sent
+        if of_sends:
+            self.report_sends()
+        else:
+            policy.use_ring(self.frames, self.handled)
+            self.reports, self.known = &self.frames.reserved, self.handled
+            self.token, self.wish = <uint32_t *>&self.vector.token, <uint32_t *>&self.vector.wish
+            self.raised_ns = &self.vector.raised_ns
+            self.pending = <uint64_t>1 << index
         self.counters = <uint64_t *>node.control.agent(agent).counters
         self.raise_if_empty = raise_if_empty
         self.steered = node.header.rps_cores if node.header.steering == STEERING_RPS else 0
 
-    cdef void request(self, int64_t now_ns, Cause cause) noexcept nogil:
+    def report_sends(self):
+        """This is the line of completed sends."""
+        if self.sent == NULL:
+            raise InputError("completed sends interrupt on vector 0 of a node that says so, only")
+        self.reports = <const uint32_t *>&self.sent.count
+        self.known = <const uint32_t *>&self.sent.reaped
+        self.token, self.wish = <uint32_t *>&self.sent.token, <uint32_t *>&self.sent.wish
+        self.raised_ns = &self.sent.raised_ns
+        self.pending = CORE_PENDING_SENT
+
+    cdef bint request(self, int64_t now_ns, Cause cause) noexcept nogil:
         """The policy wishes an interrupt for everything that is in host memory now."""
         if self.wished:
-            self.wish_index = self.frames.reserved
-            return
+            self.wish_index = self.reports[0]
+            return False
         ring_publish(self.frames)
         self.counters[COUNTER_irq_wished] += 1
         trace_record(self.trace, now_ns, TRACE_irq_wished, self.index, cause)
-        if (load_acquire_u32(self.handled) == self.frames.reserved
-                and not (self.raise_if_empty and cause == CAUSE_TIMEOUT)):
+        if not self.has_report() and not (self.raise_if_empty and cause == CAUSE_TIMEOUT):
             self.absorb(now_ns, now_ns, cause)
-            return
+            return False
         if self.take_token():
             self.deliver(now_ns, now_ns, cause)
-            return
+            return True
         self.wished = True
         self.wish_cause = cause
-        self.wish_index = self.frames.reserved
-        store_relaxed_u32(&self.vector.wish, 1)
+        self.wish_index = self.reports[0]
+        store_relaxed_u32(self.wish, 1)
         full_fence()  # I1: the wish before the look at the token; pairs with the handler's I1'
         if self.take_token():
             self.deliver(now_ns, now_ns, cause)
-        else:
-            self.counters[COUNTER_irq_held_back] += 1
-            trace_record(self.trace, now_ns, TRACE_irq_held_back, self.index, cause)
+            return True
+        self.counters[COUNTER_irq_held_back] += 1
+        trace_record(self.trace, now_ns, TRACE_irq_held_back, self.index, cause)
+        return False
 
     cdef int settle(self, int64_t now_ns, int64_t events_ns) noexcept nogil:
         """See what became of a remembered wish; 1 if that ended it. Call with all published.
@@ -89,11 +117,9 @@ cdef class InterruptLine:
         `events_ns` is how far the NIC has come with its events, which is what the policy is told:
         after a pause of the NIC's process `now_ns` is beyond some that have yet to be handled.
         """
-        cdef uint32_t handled
         if not self.wished:
             return 0
-        handled = load_acquire_u32(self.handled)
-        if <int32_t>(handled - self.wish_index) >= 0:
+        if <int32_t>(load_acquire_u32(self.known) - self.wish_index) >= 0:
             self.absorb(now_ns, events_ns, self.wish_cause)
             return 1
         if not self.take_token():
@@ -101,16 +127,25 @@ cdef class InterruptLine:
         self.deliver(now_ns, events_ns, self.wish_cause)
         return 1
 
+    cdef bint has_report(self) noexcept nogil:
+        return load_acquire_u32(self.known) != self.reports[0]
+
     cdef bint take_token(self) noexcept nogil:
-        # The plain look first: while the handler holds it, its line is not torn away.
-        return (load_relaxed_u32(&self.vector.token) == TOKEN_FREE
-                and compare_exchange_u32(&self.vector.token, TOKEN_FREE, TOKEN_TAKEN))
+        # The plain looks first: while the handler holds it, its line is not torn away.
+        if self.sent != NULL and load_relaxed_u32(&self.sent.token) != TOKEN_FREE:
+            return False
+        if (load_relaxed_u32(self.token) != TOKEN_FREE
+                or not compare_exchange_u32(self.token, TOKEN_FREE, TOKEN_TAKEN)):
+            return False
+        if self.sent != NULL:   # that token only the NIC takes
+            store_relaxed_u32(&self.sent.token, TOKEN_TAKEN)
+        return True
 
     cdef bint handler_waits(self) noexcept nogil:
         """A handler has work that it cannot do while the NIC runs: both are on one CPU."""
         cdef uint64_t left = self.backlogs_on_nic_cpu
         cdef ring *backlog
-        if self.shares_nic_cpu and load_relaxed_u32(&self.vector.token) == TOKEN_TAKEN:
+        if self.shares_nic_cpu and load_relaxed_u32(self.token) == TOKEN_TAKEN:
             return True
         while left != 0:
             backlog = node_backlog(self.node.header, __builtin_ctzll(left))
@@ -146,26 +181,35 @@ cdef class InterruptLine:
         cdef core_interrupts *interrupts
         if self.wished:
             self.wished = False
-            store_relaxed_u32(&self.vector.wish, 0)
+            store_relaxed_u32(self.wish, 0)
         self.counters[COUNTER_irq_raised] += 1
         trace_record(self.trace, now_ns, TRACE_irq_raised, self.index, cause)
         self.counters[COUNTER_irq_raised_packet + <int>cause - <int>CAUSE_PACKET] += 1
         interrupts = node_core(self.node.header, core)
         interrupts.taken[self.index] += 1
-        self.vector.raised_ns = now_ns
+        self.raised_ns[0] = now_ns
         # I2: packets and time are published before the interrupt; pairs with the irq agent's I2'.
-        fetch_or_u64(&interrupts.pending, <uint64_t>1 << self.index)
+        fetch_or_u64(&interrupts.pending, self.pending)
         self.note_sharing(interrupts.runner)
         wait_slot_wake(self.node.control.slot(interrupts.runner))
-        self.policy.on_raised(events_ns, cause)
+        self.note_report(self.pending != CORE_PENDING_SENT, True, events_ns, cause)
 
     cdef void absorb(self, int64_t now_ns, int64_t events_ns, Cause cause) noexcept nogil:
         """The handler has taken the packets of this wish without an interrupt."""
         if self.wished:
             self.wished = False
-            store_relaxed_u32(&self.vector.wish, 0)
+            store_relaxed_u32(self.wish, 0)
         self.counters[COUNTER_irq_absorbed] += 1
         trace_record(self.trace, now_ns, TRACE_irq_absorbed, self.index, cause)
-        # If later packets still lie in the ring the timer that covers them must go on.
-        if load_acquire_u32(self.handled) == self.frames.reserved:
-            self.policy.on_raised(events_ns, cause)
+        self.note_report(False, False, events_ns, cause)
+
+    cdef void note_report(self, bint frames, bint sends, int64_t events_ns,
+                          Cause cause) noexcept nogil:
+        """An interrupt has reported received frames, or sends, or the host knows of some without
+        one. If it does not know of all, the timer that covers the others must go on."""
+        if not frames and load_acquire_u32(self.handled) != self.frames.reserved:
+            return
+        if (not sends and self.sent != NULL
+                and load_acquire_u32(&self.sent.reaped) != self.sent.count):
+            return
+        self.policy.on_raised(events_ns, cause)

@@ -23,9 +23,9 @@ class Policy:
     Override what the policy needs; InputError for a method `on_...` that there is not, and for one
     whose name is near to one of these (those of helpers may begin with `_`). All times
     are ns of the emulated hosts: a time dilation is taken off before each call, and applied to
-    `deadline_ns` behind it. Two methods decide: they return True, or the name of a cause ("packet",
-    "marked", "deferred", "timeout", "frames"), to raise an interrupt, and False or None not to. The
-    causes are counted.
+    `deadline_ns` behind it. Three methods decide: they return True, or the name of a cause
+    ("packet", "marked", "deferred", "timeout", "frames", "sent"), to raise an interrupt, and False
+    or None not to. The causes are counted.
 
     `deadline_ns` is the policy's one timer: set it to the time at which `on_deadline` is to
     be called, or to None. It is None again when `on_deadline` is called.
@@ -70,6 +70,12 @@ class Policy:
 
     def on_dma_complete(self, now_ns: int, marked: bool, dma_pending: int) -> bool | str | None:
         """A packet is in host memory; `dma_pending` others are on their way there."""
+        return None
+
+    def on_send_complete(self, now_ns: int) -> bool | str | None:
+        """A frame was sent; called with `tx_interrupts` only. By default the next interrupt tells
+        the host.
+        """
         return None
 
     def on_deadline(self, now_ns: int) -> bool | str | None:

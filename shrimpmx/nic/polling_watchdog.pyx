@@ -38,6 +38,9 @@ cdef class PollingWatchdog(Timeout):
         self.rx = frames
         self.handled = handled
 
+    cdef Cause on_send_complete(self, int64_t now_ns) noexcept nogil:
+        return CAUSE_NONE  # nobody polls for it: the next interrupt reports it
+
     cdef Cause on_deadline(self, int64_t now_ns) noexcept nogil:
         cdef uint32_t position
         cdef int64_t due_ns

@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.nic.coalescing cimport (
-    CAUSE_NONE, CAUSE_PACKET, CAUSE_TIMEOUT, Cause, CoalescingPolicy,
+    CAUSE_NONE, CAUSE_PACKET, CAUSE_SENT, CAUSE_TIMEOUT, Cause, CoalescingPolicy,
 )
 
 from shrimpmx.errors import InputError
@@ -52,6 +52,19 @@ cdef class PythonPolicy(CoalescingPolicy):
                     self.emulated_ns(now_ns), bool(marked), dma_pending
                 )
                 cause = self.cause_of(answer, CAUSE_PACKET, "on_dma_complete")
+                self.read_deadline()
+            except BaseException as error:
+                self.fail(error)
+        return cause
+
+    cdef Cause on_send_complete(self, int64_t now_ns) noexcept nogil:
+        cdef Cause cause = CAUSE_NONE
+        if self.failed:
+            return CAUSE_NONE
+        with gil:
+            try:
+                answer = self.policy.on_send_complete(self.emulated_ns(now_ns))
+                cause = self.cause_of(answer, CAUSE_SENT, "on_send_complete")
                 self.read_deadline()
             except BaseException as error:
                 self.fail(error)

@@ -12,8 +12,8 @@ from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.nic.coalescing cimport (
-    CAUSE_DEFERRED, CAUSE_FRAMES, CAUSE_MARKED, CAUSE_NONE, CAUSE_PACKET, CAUSE_TIMEOUT, Cause,
-    CoalescingPolicy,
+    CAUSE_DEFERRED, CAUSE_FRAMES, CAUSE_MARKED, CAUSE_NONE, CAUSE_PACKET, CAUSE_SENT,
+    CAUSE_TIMEOUT, Cause, CoalescingPolicy,
 )
 
 
@@ -29,6 +29,9 @@ cdef class Disabled(CoalescingPolicy):
     cdef Cause on_dma_complete(self, int64_t now_ns, bint marked,
                                uint32_t dma_pending) noexcept nogil:
         return CAUSE_PACKET
+
+    cdef Cause on_send_complete(self, int64_t now_ns) noexcept nogil:
+        return CAUSE_SENT
 
 
 cdef class TimedPolicy(CoalescingPolicy):
@@ -68,6 +71,12 @@ cdef class TimedPolicy(CoalescingPolicy):
         # An interrupt for an earlier wish may be ahead of a frame that is published late.
         if self.free_running and now_ns > self.reset_ns:
             self.deadline_ns -= (now_ns - self.reset_ns) % self.delay_ns
+
+    cdef Cause on_send_complete(self, int64_t now_ns) noexcept nogil:
+        """It waits for the timer: no send is marked."""
+        if self.delay_ns > 0:
+            self.arm(now_ns)
+        return CAUSE_NONE
 
     cdef Cause on_deadline(self, int64_t now_ns) noexcept nogil:
         self.deadline_ns = NEVER_NS   # "Reset coalescing timeout"

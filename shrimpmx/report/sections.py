@@ -96,6 +96,8 @@ def _reasons(moved: Means) -> Iterator[str]:
             f"each of {_count(moved.get('rx_packets', 0.0))} packets asks for one, but those that "
             "come while a wish waits share it"
         )
+    if moved.get("irq_raised_sent"):
+        yield f"each of {_count(moved.get('tx_completed', 0.0))} completed sends asks for one, too"
     if at_once or deferred:
         after = f", {_count(deferred)} once the packets behind had come" if deferred else ""
         yield f"{_count(at_once + deferred)} of {_count(marked)} marks raised one{after}"

@@ -103,6 +103,7 @@ CAUSES = {
     "deferred": "for a mark, once the packets behind it had arrived too",
     "timeout": "since the coalescing timer ran out",
     "frames": "since so many packets waited",
+    "sent": "since each completed send wishes one",
 }
 for _cause, _why in CAUSES.items():
     METRICS[f"interrupts_{_cause}"] = Metric(

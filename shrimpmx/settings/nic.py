@@ -104,6 +104,11 @@ class NicParameters(Declared):
     tx_gap_jitter: float = Field(
         0.0, ge=0, le=1, description="share of tx_gap_ns that is exponentially distributed (ours)"
     )
+    tx_interrupts: bool = Field(
+        False,
+        description="a completed send is a cause for an interrupt, of the first rx queue's vector "
+        "and under its coalescing strategy (the driver myri10ge reaps sends in its interrupt)",
+    )
     mark_resets_timer: bool = Field(
         True,
         description="an interrupt raised by a mark also resets the coalescing timer "

@@ -12,6 +12,7 @@ NIC = {
     "tx_bad_frame": "Frames in a tx ring that no link takes: shorter than 60 bytes or longer "
     "than the MTU.",
     "tx_no_route": "Frames to an address that no node of the cluster has.",
+    "tx_completed": "Sends that the NIC reported as completed (tx_interrupts).",
     "link_lost": "Frames that a link fault lost.",
     "link_duplicated": "Frames that a link fault doubled.",
     "link_reordered": "Frames that a link fault held back behind later ones.",
@@ -29,6 +30,7 @@ NIC = {
     "the stream.",
     "irq_raised_timeout": "Interrupts raised since the coalescing delay was over.",
     "irq_raised_frames": "Interrupts raised since so many frames waited (rx-frames).",
+    "irq_raised_sent": "Interrupts raised by a completed send as such (tx_interrupts).",
     "irq_wished": "Times that the coalescing strategy asked for an interrupt: raised or absorbed.",
     "irq_held_back": "Wishes that found the interrupt before them unfinished, and waited for it.",
     "irq_absorbed": "Wishes that came to nothing: the handler had taken the frames already.",
@@ -126,6 +128,7 @@ IRQ = {
     "poll_timers": "Polls that no interrupt began, but a timer or a rank that stopped polling.",
     "suspensions": "Times that a polling rank took over from interrupts (irq-suspend).",
     "busy_polls": "Polls that found frames and were made by a rank instead of the handler.",
+    "sends_reaped": "Completed sends that the handler learned of (tx_interrupts).",
     "recv_other": "Frames of another protocol given to its own handler.",
     "recv_other_bytes": "Bytes of those frames, heads included.",
     "recv_other_delay_ns": "Sum of their times from host memory to that handler, ns.",

@@ -22,13 +22,13 @@ enum agent_kind {
 };
 
 #define NIC_COUNTERS(X)                                                                     \
-    X(tx_packets) X(tx_bytes) X(tx_bad_frame) X(tx_no_route)                \
+    X(tx_packets) X(tx_bytes) X(tx_bad_frame) X(tx_no_route) X(tx_completed)                \
     X(link_lost) X(link_duplicated) X(link_reordered) X(link_corrupted)                     \
     X(rx_packets) X(rx_bytes) X(rx_marked) X(rx_drop_ring_full) X(rx_bad_frame)             \
     X(rx_bad_fcs)                                                                           \
     X(irq_raised) X(irq_raised_packet) X(irq_raised_marked) X(irq_raised_deferred)          \
-    X(irq_raised_timeout) X(irq_raised_frames) X(irq_wished) X(irq_held_back)               \
-    X(irq_absorbed) X(irq_deferred) X(irq_deferred_longest_ns)                              \
+    X(irq_raised_timeout) X(irq_raised_frames) X(irq_raised_sent) X(irq_wished)             \
+    X(irq_held_back) X(irq_absorbed) X(irq_deferred) X(irq_deferred_longest_ns)             \
     X(generated_packets) X(generated_resent) X(generated_invalid) X(generated_other)        \
     X(sunk_packets) X(sunk_acks) X(steps) X(irq_deferred_packets)                           \
     X(vmmc_updates) X(vmmc_update_bytes) X(vmmc_map_requests) X(vmmc_letters)               \
@@ -58,7 +58,7 @@ enum agent_kind {
 
 #define IRQ_COUNTERS(X)                                                                     \
     X(interrupts) X(polls) X(budget_exhausted) X(demotions) X(reclaims) X(timer_ticks)      \
-    X(poll_timers) X(suspensions) X(busy_polls)                                             \
+    X(poll_timers) X(suspensions) X(busy_polls) X(sends_reaped)                             \
     X(recv_other) X(recv_other_bytes) X(recv_other_delay_ns)                                \
     X(recv_packets) X(recv_tiny) X(recv_small) X(recv_medium_frag) X(recv_rndv)             \
     X(recv_notify) X(recv_connect_request) X(recv_connect_reply) X(recv_liback)             \

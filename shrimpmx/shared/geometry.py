@@ -71,6 +71,7 @@ class NodeLayout:
     event_ring: str = _HOST.event_ring
     irq_binding: str = _HOST.irq_binding
     steering: str = _NIC.steering
+    tx_interrupts: bool = _NIC.tx_interrupts
     rps_cpus: str = _HOST.rps_cpus
     pull_resend_delay_ns: int = _HOST.pull_resend_delay_ns
     resends_max: int = _MX.resends_max

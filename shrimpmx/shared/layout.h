@@ -133,7 +133,8 @@ _Static_assert(sizeof(struct frame_slot) == 16, "frame slot header");
 /* A core's interrupt context: what its irq agent serves. */
 struct core_interrupts {              /* offset; writer */
     volatile uint64_t pending;        /*   0  NICs set bits, the irq agent takes all: vectors, and
-                                       *      CORE_PENDING_BACKLOG by other irq agents */
+                                       *      CORE_PENDING_SENT; CORE_PENDING_BACKLOG by other
+                                       *      irq agents */
     uint32_t runner;                  /*   8  supervisor: the irq agent's process */
     uint32_t agent;                   /*  12  supervisor: its agent record */
     uint8_t unused[48];               /*  16 */
@@ -143,6 +144,8 @@ _Static_assert(sizeof(struct core_interrupts) == 320, "core interrupts");
 
 /* Another core has put frames into this core's backlog (software steering, RPS). */
 #define CORE_PENDING_BACKLOG ((uint64_t)1 << 63)
+/* An interrupt for completed sends alone, without the claim token of a vector. */
+#define CORE_PENDING_SENT ((uint64_t)1 << 62)
 
 /* A vector's claim token: the right to handle its frames. One word names its holder, so that the
  * token of a rank that was killed can be taken from it. Transitions: host/token.pxd. */
@@ -174,6 +177,23 @@ struct interrupt_vector {             /* offset; writer */
     int64_t raised_ns;                /*  56  NIC, with the token: time of the last interrupt */
 };
 _Static_assert(sizeof(struct interrupt_vector) == 64, "interrupt vector");
+
+/* What the NIC has sent from all tx rings, and how far the host knows it. Its interrupts are those
+ * of vector 0, which report sends as well. The host gives this token back as soon as its handler
+ * has begun, whatever it polls then: one interrupt is outstanding, and sends completed during a
+ * poll interrupt that. */
+struct sent_frames {                  /* offset; writer */
+    uint32_t interrupts;              /*   0  supervisor: 1 if completed sends interrupt */
+    volatile uint32_t token;          /*   4  TOKEN_FREE or TOKEN_TAKEN: the NIC takes it to raise,
+                                       *      the irq agent gives it back */
+    volatile uint32_t wish;           /*   8  NIC: 1 while it waits for the token */
+    volatile uint32_t count;          /*  12  NIC: frames sent so far, free-running */
+    volatile uint32_t reaped;         /*  16  irq agent, with the token: those that it knows of */
+    uint8_t unused0[4];               /*  20 */
+    int64_t raised_ns;                /*  24  NIC, with the token: time of the last interrupt */
+    uint8_t unused1[32];              /*  32 */
+};
+_Static_assert(sizeof(struct sent_frames) == 64, "sent frames");
 
 /* A copy handed to the dma agent (copy offload). The rx ring's slots up to `release_to` are
  * the NIC's again when it is done. `length` 0: nothing to copy, only slots to release. */
@@ -307,8 +327,9 @@ struct node_header {                  /* offset; writer: supervisor, before any 
     uint64_t rps_cores;               /* 296  bit n: RPS may hand frames to core n */
     uint32_t affinity_changes;        /* 304  onlookers: times that they steered interrupts */
     uint8_t unused4[12];              /* 308 */
+    struct sent_frames sent;          /* 320 */
 };
-_Static_assert(sizeof(struct node_header) == 320, "node header");
+_Static_assert(sizeof(struct node_header) == 384, "node header");
 
 #define NODE_PART(node, type, offset) ((type *)((char *)(node) + (offset)))
 

@@ -22,12 +22,15 @@ cdef extern from "shared/counters.h" nogil:
         AGENT_SWITCH
     enum:
         COUNTER_tx_packets, COUNTER_tx_bytes, COUNTER_tx_bad_frame, COUNTER_tx_no_route
+        COUNTER_tx_completed
         COUNTER_link_lost, COUNTER_link_duplicated, COUNTER_link_reordered, COUNTER_link_corrupted
         COUNTER_rx_packets, COUNTER_rx_bytes, COUNTER_rx_marked, COUNTER_rx_drop_ring_full
         COUNTER_rx_bad_frame, COUNTER_rx_bad_fcs, COUNTER_irq_raised, COUNTER_irq_raised_packet
         COUNTER_irq_raised_marked, COUNTER_irq_raised_deferred, COUNTER_irq_raised_timeout
-        COUNTER_irq_raised_frames, COUNTER_irq_wished, COUNTER_irq_held_back, COUNTER_irq_absorbed
-        COUNTER_irq_deferred, COUNTER_irq_deferred_longest_ns, COUNTER_generated_packets
+        COUNTER_irq_raised_frames, COUNTER_irq_raised_sent
+        COUNTER_irq_wished, COUNTER_irq_held_back
+        COUNTER_irq_absorbed, COUNTER_irq_deferred, COUNTER_irq_deferred_longest_ns
+        COUNTER_generated_packets
         COUNTER_generated_resent, COUNTER_generated_invalid, COUNTER_generated_other
         COUNTER_sunk_packets, COUNTER_sunk_acks, COUNTER_steps, COUNTER_irq_deferred_packets
         COUNTER_vmmc_updates, COUNTER_vmmc_update_bytes, COUNTER_vmmc_map_requests
@@ -60,7 +63,7 @@ cdef extern from "shared/counters.h" nogil:
     enum:
         COUNTER_interrupts, COUNTER_polls, COUNTER_budget_exhausted, COUNTER_demotions
         COUNTER_reclaims, COUNTER_timer_ticks, COUNTER_poll_timers, COUNTER_suspensions
-        COUNTER_busy_polls, COUNTER_recv_other, COUNTER_recv_other_bytes
+        COUNTER_busy_polls, COUNTER_sends_reaped, COUNTER_recv_other, COUNTER_recv_other_bytes
         COUNTER_recv_other_delay_ns, COUNTER_recv_packets, COUNTER_recv_tiny, COUNTER_recv_small
         COUNTER_recv_medium_frag, COUNTER_recv_rndv, COUNTER_recv_notify
         COUNTER_recv_connect_request, COUNTER_recv_connect_reply, COUNTER_recv_liback
@@ -131,6 +134,7 @@ cdef extern from "shared/layout.h" nogil:
     enum:
         NODE_FLOWS
     uint64_t CORE_PENDING_BACKLOG
+    uint64_t CORE_PENDING_SENT
     enum:
         STEERING_RSS
         STEERING_RPS
@@ -228,6 +232,13 @@ cdef extern from "shared/layout.h" nogil:
         uint32_t watched
         uint32_t next_core
         int64_t raised_ns
+    cdef struct sent_frames:
+        uint32_t interrupts
+        uint32_t token
+        uint32_t wish
+        uint32_t count
+        uint32_t reaped
+        int64_t raised_ns
     cdef struct copy_descriptor:
         uint64_t source_offset
         uint64_t region_offset
@@ -301,6 +312,7 @@ cdef extern from "shared/layout.h" nogil:
         uint64_t backlog_stride
         uint64_t rps_cores
         uint32_t affinity_changes
+        sent_frames sent
     cdef struct event_tiny:
         uint16_t checksum
         uint8_t length

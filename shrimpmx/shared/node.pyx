@@ -18,7 +18,7 @@ from shrimpmx.shared.layout cimport (
     EVENT_RING_RESET, MEMORY_REGION_BYTES, NODE_FLOWS, NO_RUNNER, PULL_HANDLE_BYTES, STEERING_RSS,
     copy_descriptor, core_interrupts, endpoint_descriptor, interrupt_vector, node_copy_ring,
     node_backlog, node_core, node_core_tx_ring, node_endpoint, node_endpoint_tx_ring, node_flow,
-    node_header, node_link_ring, node_rx_ring, node_vector,
+    node_header, node_link_ring, node_rx_ring, node_vector, sent_frames,
 )
 
 from shrimpmx.settings.core_lists import checked_affinity, format_core_list
@@ -154,6 +154,9 @@ cdef class Node:
             memset(core, 0, sizeof(core_interrupts))
             core.runner = layout.core_runners[index]
             core.agent = layout.core_agents[index]
+        memset(&self.header.sent, 0, sizeof(sent_frames))
+        self.header.sent.interrupts = layout.tx_interrupts
+        self.header.sent.token = 1
         affinities = layout.affinities
         for index in range(layout.rx_queues):
             vector = node_vector(self.header, index)

@@ -73,6 +73,22 @@ def test_the_generator_feeds_one_node(coalescing: str) -> None:
 
 
 @on_both_engines
+@pytest.mark.parametrize("coalescing", PAPER_COALESCING_NAMES)
+def test_completed_sends_interrupt_and_none_is_forgotten(coalescing: str) -> None:
+    nic = NicParameters(coalescing=coalescing, tx_interrupts=True)
+    result = run(stream_pair(500, 4096, wait=BLOCK, nic=nic))
+    for node in (0, 1):
+        counted, handled = result.counters[f"node{node}.nic"], result.counters[f"node{node}.irq0"]
+        ended = counted["irq_raised"] + counted["irq_absorbed"]
+        # At the end of the run a wish may wait on each of the two lines, and an interrupt.
+        assert 0 <= counted["irq_wished"] - ended <= 2
+        assert 0 <= counted["irq_raised"] - handled["interrupts"] <= 1
+        assert 0 < handled["sends_reaped"] <= counted["tx_completed"] <= counted["tx_packets"]
+        if coalescing == "disabled":
+            assert counted["irq_raised_sent"] > 0
+
+
+@on_both_engines
 def test_a_handler_that_cannot_keep_up_gives_way() -> None:
     host = HostParameters(irq_budget=1, irq_demote_after=1)
     result = run(generator_stream(2000, wait=BLOCK, host=host))

@@ -95,7 +95,7 @@ def test_a_strange_answer_is_a_failure(answer: object) -> None:
     assert isinstance(policy.failure, InputError)
     assert str(policy.failure) == (
         f"Strange.on_dma_complete returned {answer!r}; it must return True, False, None or a "
-        "cause: 'none', 'packet', 'marked', 'deferred', 'timeout', 'frames'"
+        "cause: 'none', 'packet', 'marked', 'deferred', 'timeout', 'frames', 'sent'"
     )
 
 
@@ -200,7 +200,7 @@ def test_a_misspelt_method_is_refused_with_the_nearest_name(misspelt: str, meant
     with pytest.raises(InputError, match=rf"Wrong\.{misspelt} is no method") as caught:
         type("Wrong", (Three,), {misspelt: lambda self, now_ns: None})
     assert ("did you mean" in str(caught.value)) == bool(meant)
-    assert str(caught.value).endswith(f"did you mean {meant!r}?" if meant else "on_raised")
+    assert str(caught.value).endswith(f"did you mean {meant!r}?" if meant else "on_send_complete")
 
 
 def test_a_method_that_takes_other_arguments_is_refused() -> None:

@@ -61,5 +61,5 @@ def test_every_counter_is_counted_somewhere() -> None:
     python = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
     named |= set(re.findall(r'Tally\([^)]*"(\w+)"\)', python))
     # The causes of an interrupt follow each other in their order.
-    causes = {f"irq_raised_{word}" for word in ("marked", "deferred", "timeout", "frames")}
+    causes = {f"irq_raised_{word}" for word in ("marked", "deferred", "timeout", "frames", "sent")}
     assert set(TEXTS) - named - causes == set()
