@@ -181,12 +181,17 @@ def _short_run(words: list[str]) -> list[str]:
     options = parse(words)
     scenario = load_scenario(find_scenario(take_scenario(options)))
     given = dict(split_setting(setting) for setting in options.settings)
-    settings = {axis: str(values[0]) for axis, values in scenario.sweep.items()}
+    settings = {axis: _as_set(values[0]) for axis, values in scenario.sweep.items()}
     if scenario.parameters.get("platform") == "myri10g-2009":
         settings |= LITTLE_DILATED
     settings |= {key.replace("-", "_"): value for key, value in given.items()} | SHORT
     kept = [word for word in words if word != "--set" and "=" not in word]
     return [*kept, *map("=".join, settings.items())]
+
+
+def _as_set(value: object) -> str:
+    """A value as --set takes it."""
+    return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 def _one_setting(words: list[str]) -> list[str]:
