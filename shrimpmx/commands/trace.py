@@ -28,6 +28,8 @@ def run(options: argparse.Namespace) -> int:
     if options.slowest < 1:
         raise InputError(f"--slowest must be 1 or more, not {options.slowest}")
     paths = sorted((options.result / "traces").glob(f"*{SUFFIX}"))
+    if not options.result.exists():
+        raise InputError(f"there is no result {options.result}")
     if not paths:
         raise InputError(f"{options.result} has no traces: run its scenario with --trace")
     texts = {path.stem: slowest_text(load_trace(path), options.slowest) for path in paths}

@@ -49,13 +49,9 @@ def load_trace(path: Path) -> Timeline:
             places = [Seat(*place) for place in found["seats"].tolist()]
             seats = dict(zip(found["ranks"].tolist(), places, strict=True))
             return Timeline(records, found["agents"].tolist(), seats=seats)
-    except (
-        OSError,
-        EOFError,
-        KeyError,
-        IndexError,
-        TypeError,
-        ValueError,
-        zipfile.BadZipFile,
-    ) as e:
-        raise InputError(f"trace {path} is damaged: {e}; run with --trace once more") from e
+    except OSError as error:
+        raise InputError(f"trace {path} cannot be read: {error.strerror or error}") from error
+    except (EOFError, KeyError, IndexError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError(
+            f"trace {path} is damaged, or of another program; run with --trace once more"
+        ) from error

@@ -130,7 +130,7 @@ def timeline(document: Document) -> str:
     place = ", ".join(_values(first["params"], axes))
     lines = [f"{place}; {first['heading']}", first["text"]]
     for one in found:
-        if "perfetto" in one:
+        if "perfetto" in one and "full" in one:
             place = ", ".join(_values(one["params"], axes))
             lines.append(f"{place}: {one['full']}, and for ui.perfetto.dev {one['perfetto']}")
     return "\n".join(lines)

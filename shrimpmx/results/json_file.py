@@ -104,8 +104,10 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(f"{what} {path} does not exist") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{what} {path} cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{what} {path} is damaged: it is no text") from error
+    except OSError as error:
+        raise InputError(f"{what} {path} cannot be read: {error.strerror or error}") from error
     except json.JSONDecodeError as error:
         raise InputError(
             f"{what} {path} is damaged: no JSON at line {error.lineno}, column {error.colno}"

@@ -59,12 +59,17 @@ def check_schema(document: dict[str, Any], what: str, path: Path, expected: int 
     """InputError if the document is of another schema than this program's, a NewerSchemaError if
     of a later one.
     """
-    found = document.get("schema")
+    if "schema" not in document:
+        raise InputError(f"{what} {path} is damaged, or of another program: it has no 'schema'")
+    found = document["schema"]
     if found != expected:
         newer = isinstance(found, int) and found > expected
-        raise (NewerSchemaError if newer else InputError)(
+        told = (
             f"{what} {path} has schema {found!r}, this version of shrimpmx reads schema {expected}"
         )
+        if newer:
+            raise NewerSchemaError(f"{told}: read it with a newer version")
+        raise InputError(told)
 
 
 class ResultDirectory:

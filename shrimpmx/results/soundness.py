@@ -90,6 +90,8 @@ class _Timeline(_Part):
     params: dict[str, Any]
     heading: str
     text: str
+    perfetto: str = ""
+    full: str = ""
 
 
 COSTS_WORDS = "an object of costs in ns"
@@ -139,6 +141,8 @@ class _Point(_Part):
     retaken: Count = Field(0, description="a count")
     disturbances: dict[str, Count] = Field({}, description="an object of counts by cause")
     steered: list[Count] = Field([], description="a list of nodes")
+    binding_notes: list[str] = Field([], description="a list of notes")
+    idle: str = Field("", description="a way to keep cores awake")
     time_dilation: Positive = Field(1.0, description="a number above 0")
     measured_on: Count = Field(0, description="the number of a machine")
     impossible: str = Field("", description="a reason")
@@ -207,6 +211,8 @@ def place_flaw(run: Mapping[str, Any]) -> str | None:
     for axis in run.get("layout", {}).get("axes", ()):
         if any(axis not in point["params"] for point in run["points"]):
             return f"a point has no {axis!r}, which is an axis"
+        if any(axis not in shown["params"] for shown in run.get("timelines", ())):
+            return f"a timeline has no {axis!r}, which is an axis"
     return None
 
 

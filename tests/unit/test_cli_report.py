@@ -186,7 +186,7 @@ def test_two_results_with_nothing_in_common_have_a_page(tmp_path: Path) -> None:
     [
         ('{"schema": 99}', "schema 99 reads 1"),
         ('{"schema": 1, "scen', "damaged JSON line 1"),
-        ('{"traceEvents": []}', "schema None"),
+        ('{"traceEvents": []}', "another program"),
         (json.dumps(a_document("mine/x", [])), "no finished point"),
         (json.dumps(a_document("mine/x", POINTS, expectations=[3])), "damaged 'expectations'"),
         (json.dumps(a_document("mine/x", POINTS, timelines=[{}])), "damaged 'timelines'"),

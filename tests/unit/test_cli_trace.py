@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from support.cli import assert_refused
 
@@ -106,3 +109,29 @@ def test_a_damaged_trace_is_refused(
     path.write_bytes(path.read_bytes()[:keep])
     assert main(["trace", place]) == 2
     assert_refused(capsys, "is damaged")
+
+
+def foreign(**arrays: Any) -> bytes:
+    """Arrays of numpy as a file that is no trace."""
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"hello",
+        foreign(a=np.arange(3)),
+        foreign(kinds=np.arange(3), records=np.arange(3)),
+        foreign(kinds=np.array(["isend"]), records=np.ones((2, 5)), agents=np.array(["rank0"])),
+        foreign(kinds=np.array([{"pickled": 1}], dtype=object)),
+    ],
+)
+def test_a_foreign_trace_is_refused(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = result(tmp_path, message(0, 1, 50))
+    (tmp_path / "traces" / "point0000-seed1.npz").write_bytes(content)
+    assert main(["trace", place]) == 2
+    assert_refused(capsys, "another program --trace")

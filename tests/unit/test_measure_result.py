@@ -168,6 +168,7 @@ def test_unwritable_place_is_one_sentence(tmp_path: Path) -> None:
         ("{", "is damaged: no JSON at line 1, column 2"),
         ("[]", "is damaged: it holds no JSON object"),
         ('{"schema": 9}', "has schema 9, this version of shrimpmx reads schema 1"),
+        ("{}", "another program: it has no 'schema'"),
         ('{"schema": 1}', "is damaged: 'scenario' is missing"),
         (json.dumps({"schema": 1, **HEAD, "points": 3}), "'points' is no list"),
         (json.dumps({"schema": 1, **HEAD, "points": [3]}), "a point is no JSON object"),
