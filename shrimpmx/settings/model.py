@@ -94,6 +94,11 @@ class HostModelParameters(Declared):
     idle_after_ns: HostCost = Field(
         0, description="a core without work sleeps after so long, ns (ours)"
     )
+    sleeps_with: Literal["none", "cache"] = Field(
+        "none",
+        description="the cores without which a core does not sleep: 'none', it sleeps by itself; "
+        "'cache', those that share a cache with it (multiqueue, 4.3)",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> HostModelParameters:

@@ -36,6 +36,8 @@ cdef class Host:
     cdef bint pause(self, int64_t until_ns) noexcept nogil
     cdef bint yield_cpu(self, int64_t until_ns, int64_t cost_ns) noexcept nogil
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil
+    # -- a cost of the emulated host's kernel beside this one's own, as charge().
+    cdef bint charge_kernel(self, int64_t cost_ns) noexcept nogil
     # CPU time that the calling thread has used.
     cdef int64_t cpu_ns(self) noexcept nogil
     # The clock as a program reads it that may do nothing else.

@@ -140,6 +140,9 @@ cdef class Host:
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
         return False
 
+    cdef bint charge_kernel(self, int64_t cost_ns) noexcept nogil:
+        return self.charge(cost_ns)
+
     cdef int64_t cpu_ns(self) noexcept nogil:
         return 0
 

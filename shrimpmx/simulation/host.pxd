@@ -14,6 +14,7 @@ cdef enum Wish:
 # What a host asks for CPU time. `until_ns` is NEVER_NS where nothing limits it.
 cdef class CpuUser:
     cdef readonly int64_t used_ns    # CPU time so far
+    cdef int64_t kernel_ns           # of it in the kernel: yields, and runs of its scheduler
     cdef readonly int64_t sleeps, preemptions
 
     # Use so much CPU time.

@@ -43,9 +43,11 @@ cdef class SimulatedHost(Host):
         self.runs_python = True
 
     def usage(self) -> dict[str, int]:
-        """Virtual CPU time, all of it in user mode, and how often the CPU went to another task."""
+        """Virtual CPU time, and how often the CPU went to another task."""
         used = Host.usage(self)
-        used["user_ns"] = used["task_clock_ns"] = self.task.used_ns
+        used["task_clock_ns"] = self.task.used_ns
+        used["system_ns"] = min(self.task.kernel_ns, self.task.used_ns)
+        used["user_ns"] = self.task.used_ns - used["system_ns"]
         used["voluntary_switches"] = self.task.sleeps
         used["involuntary_switches"] = self.task.preemptions
         return used
@@ -131,6 +133,11 @@ cdef class SimulatedHost(Host):
         self.seen = seen
         with gil:
             return self.ask(SLEEP, until_ns)
+
+    cdef bint charge_kernel(self, int64_t cost_ns) noexcept nogil:
+        if cost_ns > 0:
+            self.task.kernel_ns += cost_ns
+        return self.charge(cost_ns)
 
     cdef int64_t cpu_ns(self) noexcept nogil:
         return self.task.used_ns

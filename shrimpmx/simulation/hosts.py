@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Set
 from dataclasses import replace
 
 from shrimpmx.cluster.place.distances import Core
@@ -14,7 +15,7 @@ from shrimpmx.cluster.place.seats import (
 )
 from shrimpmx.cluster.place.topology import Cpu, Topology
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
-from shrimpmx.settings.model import packages_of
+from shrimpmx.settings.model import HostModelParameters, packages_of
 
 
 def host_of(spec: ClusterSpec) -> Topology:
@@ -42,6 +43,15 @@ def hosts_of(host: Topology, count: int) -> Topology:
         for cache in host.caches
     ]
     return Topology(tuple(cpus), tuple(caches), f"{count} hosts: {host.source}")
+
+
+def asleep_of(model: HostModelParameters, hosts: Topology) -> Callable[[int], Set[int]]:
+    """Gives, by a CPU's number, the numbers of the others that it sleeps with."""
+    found: dict[int, set[int]] = defaultdict(set)
+    for cache in hosts.caches if model.sleeps_with == "cache" else ():
+        for number in cache:
+            found[number] |= cache - {number}
+    return lambda number: found[number]
 
 
 def seats_of(spec: ClusterSpec) -> Seats:

@@ -16,7 +16,7 @@ from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.prices import Prices
 from shrimpmx.simulation.host import SimulatedHost
-from shrimpmx.simulation.hosts import host_of
+from shrimpmx.simulation.hosts import asleep_of, host_of
 from shrimpmx.simulation.one_machine import OneMachine, driving, is_process
 from shrimpmx.simulation.schedulers import schedulers_of
 from shrimpmx.simulation.world import Task, World
@@ -77,7 +77,8 @@ class Machines:
         else:
             schedulers = one.schedulers(spec)
         nodes = 1 if one else spec.nodes + len(spec.nic.switches(spec.nodes))
-        self.world = World(memory.control, agents, model, schedulers, deadline_ns, nodes)
+        asleep = asleep_of(model, placement.topology)
+        self.world = World(memory.control, agents, model, schedulers, deadline_ns, nodes, asleep)
         for index, made in driven:
             plan = placement.processes[index]
             self.add(plan, driving(spec, plan, index, made, memory.control))

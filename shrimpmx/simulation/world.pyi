@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.shared.agent import Agent
@@ -34,6 +34,7 @@ class World:
         scheduler: Callable[[int], Scheduler],
         deadline_ns: int,
         nodes: int = 1,
+        asleep: Callable[[int], Iterable[int]] = ...,
     ) -> None: ...
     def cpu(self, number: int) -> Cpu: ...
     def add(

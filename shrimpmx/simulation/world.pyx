@@ -11,10 +11,11 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
 from shrimpmx.shared.control cimport Control
 from shrimpmx.simulation.agenda cimport Agenda
-from shrimpmx.simulation.agents cimport Agents, HandlerCpu
+from shrimpmx.simulation.agents cimport Agents
 from shrimpmx.simulation.costs cimport task_costs, timer_ends_ns
 from shrimpmx.simulation.host cimport SimulatedHost
 from shrimpmx.simulation.scheduler cimport Schedulable, Scheduler
+from shrimpmx.simulation.sleeping cimport SleepingCpu
 
 import contextlib
 
@@ -89,6 +90,7 @@ cdef class Task(Schedulable):
 
     cpdef int64_t offer(self, int64_t until_ns, int64_t cost_ns=0) except -1:
         self._look(self.world.costs.yield_ns + cost_ns, until_ns, True)
+        self.kernel_ns += self.looks * self.period_ns
         return self.looks
 
     cpdef int sleep(self, int64_t until_ns) except -1:
@@ -157,7 +159,7 @@ cdef class Task(Schedulable):
         return 0
 
 
-cdef class Cpu(HandlerCpu):
+cdef class Cpu(SleepingCpu):
     """An emulated CPU: the task that has it, and those that want it.
 
     Handlers come first: until `handling_until_ns` they have it. Tasks take turns as its scheduler
@@ -167,14 +169,14 @@ cdef class Cpu(HandlerCpu):
     cdef World world
     cdef uint32_t index              # in the world's list
     cdef Scheduler scheduler
-    cdef int64_t since_ns, handling_until_ns
-    cdef int64_t left_ns             # when its last task left it
+    cdef int64_t since_ns
     cdef Task last                   # the one whose state it holds; None: it was idle
 
     def __init__(self, World world not None, Scheduler scheduler not None):
         self.world = world
         self.scheduler = scheduler
         self.exit_ns = world.costs.interrupt_exit_ns
+        self.idle_exit_ns, self.idle_after_ns = world.costs.idle_exit_ns, world.costs.idle_after_ns
 
     def handles(self, int64_t now_ns, int64_t until_ns) -> None:
         """A handler takes the CPU."""
@@ -271,17 +273,8 @@ cdef class Cpu(HandlerCpu):
             self.handle(now_ns, now_ns + self.world.costs.sleep_call_ns)
         return True
 
-    cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept:
-        """How long the core takes to wake up, if it sleeps."""
-        cdef int64_t since_ns = max(self.left_ns, self.handling_until_ns)
-        if not self.is_idle(now_ns) or now_ns - since_ns <= self.world.costs.idle_after_ns:
-            return 0
-        return self.world.costs.idle_exit_ns
-
-    cdef bint is_idle(self, int64_t now_ns) noexcept:
-        """Whether neither a handler nor a task has it or wants it."""
-        return (now_ns >= self.handling_until_ns and self.scheduler.running is None
-                and not self.scheduler.waiting)
+    cdef bint has_tasks(self) noexcept:
+        return self.scheduler.running is not None or bool(self.scheduler.waiting)
 
     cdef int64_t due_ns(self) noexcept:
         """When something can happen here by itself; NEVER_NS: never."""
@@ -310,7 +303,8 @@ cdef class World:
 
     `agents` are triples: an agent, its node, and the number of its CPU, None for hardware that has
     none. Agents and tasks of a node meet there only: what happens on one is no news on another.
-    `model` are HostModelParameters; `scheduler` makes the Scheduler of a CPU, given its number.
+    `model` are HostModelParameters; `scheduler` makes the Scheduler of a CPU, given its number;
+    `asleep` gives the numbers of the CPUs without which it does not sleep, its own apart.
     InputError if the clock of `control` is not virtual.
 
     Only what has a turn is looked at: agents as Agents says, CPUs on which something is due or was
@@ -319,7 +313,7 @@ cdef class World:
 
     cdef readonly Control control
     cdef readonly list tasks
-    cdef object loop, scheduler
+    cdef object loop, scheduler, asleep
     cdef dict cpus
     cdef list cpu_list
     cdef Agents agents
@@ -331,13 +325,13 @@ cdef class World:
     cdef int64_t deadline_ns
 
     def __cinit__(self, Control control not None, agents, model, scheduler, int64_t deadline_ns,
-                  uint32_t nodes=1):
+                  uint32_t nodes=1, asleep=lambda _number: ()):
         if control.clock().kind != CLOCK_KIND_VIRTUAL:
             raise InputError("a simulated run needs a virtual clock")
         self.control = control
         self.loop = getcurrent()
         self.tasks, self.cpu_list, self.cpus = [], [], {}
-        self.scheduler = scheduler
+        self.scheduler, self.asleep = scheduler, asleep
         self.costs = model.model_dump()
         self.deadline_ns = deadline_ns
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
@@ -353,6 +347,9 @@ cdef class World:
             found = self.cpus[number] = Cpu(self, self.scheduler(number))
             (<Cpu>found).index = <uint32_t>self.cpu_turns.add_one()
             self.cpu_list.append(found)
+            for other in self.asleep(number):
+                if other in self.cpus:
+                    (<Cpu>found).sleep_with(self.cpus[other])
         return found
 
     def add(self, name, uint32_t cpu, work, uint32_t node=0, int nice=0, policy="normal",
@@ -384,14 +381,17 @@ cdef class World:
         is empty then, and keeps nothing of the run in memory.
         """
         cdef Task task
+        cdef Cpu cpu
         self.closed = True
         for task in self.tasks:
             with contextlib.suppress(Exception):  # the run has an error of its own
                 task.coroutine.throw()
             task.status = ENDED
             task.host = task.cpu = task.next_here = None
+        for cpu in self.cpu_list:
+            cpu.others = []
         self.tasks, self.cpu_list, self.cpus, self.tasks_of_node = [], [], {}, []
-        self.scheduler = self.acts = None
+        self.scheduler = self.asleep = self.acts = None
         self.agents = Agents(self.control, [], 0)
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
 

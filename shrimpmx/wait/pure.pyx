@@ -27,7 +27,7 @@ cdef inline bint is_over(WaitEnvironment *environment, int64_t deadline_ns) noex
 
 # What the emulated host takes for a run of the kernel's scheduler, beside this one's own.
 cdef inline bint charge(WaitEnvironment *environment) noexcept nogil:
-    return (<Host>environment.host).charge(environment.reschedule_cost_ns)
+    return (<Host>environment.host).charge_kernel(environment.reschedule_cost_ns)
 
 
 cdef bint yield_cpu(WaitEnvironment *environment, int64_t deadline_ns) noexcept nogil:

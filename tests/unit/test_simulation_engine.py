@@ -13,6 +13,7 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.errors import AgentError, DeadlineError, NotHereError
 from shrimpmx.nic.policy import Policy
+from shrimpmx.settings.cluster import DistanceName
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
@@ -32,7 +33,7 @@ FLIGHT_NS = 1500
 BLOCK = WaitParameters(strategy="block")
 
 
-def simulated(spec: ClusterSpec, **model: int) -> ClusterResult:
+def simulated(spec: ClusterSpec, **model: Any) -> ClusterResult:
     return Simulated().run(replace(spec, model=HostModelParameters(**model)))
 
 
@@ -54,6 +55,22 @@ def test_each_cost_of_the_host_is_charged_where_it_falls() -> None:
     result = simulated(pingpong_pair(20, nic=NIC, host=host, wait=wait))
     # The interrupt, the packet, and the wake-up: one run of the scheduler behind the sleep.
     assert set(half_round_trips(result)) <= {FLIGHT_NS + 4700 + cost for cost in (250, 500)}
+
+
+def test_runs_of_the_scheduler_are_system_time_and_the_rest_is_user_time() -> None:
+    wait = {"reschedule_cost_ns": 250}
+    used = {
+        name: simulated(pingpong_pair(20, nic=NIC, wait=WaitParameters(strategy=name, **wait)))
+        for name in ("spin", "block", "sched")
+    }
+    accounts = {name: result.accounts["rank0"] for name, result in used.items()}
+    usage = {name: result.usage["rank0"] for name, result in used.items()}
+    assert usage["spin"]["system_ns"] == 0 < usage["spin"]["user_ns"]
+    assert usage["block"]["system_ns"] == 2 * 250 * accounts["block"]["blocks"]
+    # A yield takes 500 ns beside that.
+    assert usage["sched"]["system_ns"] == 750 * accounts["sched"]["yields"]
+    for each in usage.values():
+        assert each["user_ns"] + each["system_ns"] == each["task_clock_ns"]
 
 
 def test_a_handler_has_used_what_it_was_charged() -> None:
@@ -121,6 +138,19 @@ def test_a_core_that_sleeps_wakes_up_before_it_handles_an_interrupt() -> None:
     assert trips() == {FLIGHT_NS + 4000 + 900}
     assert trips("awake") == {FLIGHT_NS + 4000}
     assert trips(idle_after_ns=10_000_000) == {FLIGHT_NS + 4000}
+
+
+def test_a_core_does_not_sleep_while_one_works_that_shares_its_cache() -> None:
+    """The process spins on core 0; its interrupts go to core 1, which has nothing else to do."""
+
+    def trips(distance: DistanceName, sleeps_with: str) -> set[int]:
+        host = HostParameters(cores=2, irq_binding="1", interrupt_time_ns=4000)
+        spec = replace(pair("spin", host=host), distance=distance)
+        return set(half_round_trips(simulated(spec, idle_exit_ns=900, sleeps_with=sleeps_with)))
+
+    alone, together = trips("S$", "none"), trips("S$", "cache")
+    assert min(alone) - max(together) >= 850  # but for the looks of the process
+    assert trips("SP", "cache") == trips("SP", "none") == alone
 
 
 def test_a_sender_takes_its_time_before_each_packet_leaves() -> None:
