@@ -52,7 +52,7 @@ class RankSpec:
     instead of a workload of the library; its arrays by name, or None, are the rank's samples.
     `command` is a program and its arguments, which joins the run by itself: by shrimpmx.join(), or
     in MPI_Init if there is a `launch`, which says how it is started. A rank that is not `bound` to
-    its core runs on all cores of its node.
+    its core runs on all cores of its node. Below 0, `niceness` is a higher priority than others'.
     """
 
     node: int
@@ -64,6 +64,7 @@ class RankSpec:
     command: tuple[str, ...] = ()
     launch: Launch | None = None
     bound: bool = True
+    niceness: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "options", {**WORK.options, **self.options})
@@ -102,7 +103,8 @@ class GeneratorSpec:
     `count` messages of `size_bytes` (0: until the run ends), at most `window` unacknowledged;
     when nothing was acknowledged for `resend_delay_ns` it goes back to the first of them. `frames`
     "invalid": `count` packets that the receive handler drops, instead. Beside them it sends
-    `other_rate` packets per second of another protocol, frames of `other_bytes`.
+    `other_rate` packets per second of another protocol, frames of `other_bytes`, or as many as an
+    `other_window` of them that may be unanswered allows.
     """
 
     size_bytes: int = WORK.size_bytes
@@ -112,6 +114,7 @@ class GeneratorSpec:
     resend_delay_ns: int = MxParameters().resend_delay_ns
     frames: Literal["messages", "invalid"] = "messages"
     other_rate: float = WORK.other_rate
+    other_window: int = WORK.other_window
     other_bytes: int = WORK.other_bytes
 
 

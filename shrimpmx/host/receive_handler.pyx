@@ -21,7 +21,7 @@ from shrimpmx.host.flow_steering cimport flow_follow
 from shrimpmx.host.host_query cimport host_packet
 from shrimpmx.host.ledger cimport ledger_endpoint, ledger_event, ledger_lock
 from shrimpmx.host.nack cimport send_nack_lib, send_nack_mcp
-from shrimpmx.host.other_protocol cimport other_packet
+from shrimpmx.host.other_protocol cimport answer_other, other_packet
 from shrimpmx.host.packet_counters cimport fault_counter, packet_session, type_counter
 from shrimpmx.host.pull cimport pull_nack, pull_reply, pulls_tick
 from shrimpmx.host.pull_backlog cimport backlog_empty, backlog_first, block_request
@@ -111,6 +111,8 @@ cdef class ReceiveHandler:
             if fault != FRAME_BAD_ETHERTYPE or not other_packet(
                     self.counters, frame, length, self.now_ns - self.frame_time_ns):
                 self._drop(fault_counter(fault, frame))
+            elif answer_other(&self.port, frame):
+                self.context.frames_committed = True
             return
         ptype = frame[WIRE_HEAD_BYTES] & ~WIRE_MARK
         if ptype == PTYPE_PULL_REPLY or ptype == PTYPE_NACK_MCP:

@@ -137,25 +137,42 @@ def _limit_realtime(limit_us):
 
 def realtime_permitted():
     """Whether this process may use SCHED_FIFO, and one sentence why (not)."""
-    # Tried in a thread of its own, whose class ends with it.
-    errors = []
-
-    def attempt():
-        try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-        except OSError as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=attempt)
-    thread.start()
-    thread.join()
-    if not errors:
+    error = _tried(lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)))
+    if error is None:
         return True, "real-time scheduling is permitted"
     limit = resource.getrlimit(resource.RLIMIT_RTPRIO)[0]
     return False, (
-        f"no right to real-time scheduling ({errors[0].strerror}; RLIMIT_RTPRIO is {limit}): "
+        f"no right to real-time scheduling ({error.strerror}; RLIMIT_RTPRIO is {limit}): "
         "run as root, or give the user an rtprio limit in /etc/security/limits.conf"
     )
+
+
+def niceness_permitted(int niceness):
+    """Whether this process may have that niceness, and one sentence why (not)."""
+    error = _tried(lambda: os.setpriority(os.PRIO_PROCESS, 0, niceness))
+    if error is None:
+        return True, f"niceness {niceness} is permitted"
+    return False, (
+        f"no right to niceness {niceness} ({error.strerror}): run as root, or give the user a nice "
+        "limit in /etc/security/limits.conf"
+    )
+
+
+def _tried(attempt):
+    """The OSError of an attempt, None if there is none. It is made by a thread of its own, with
+    which what it has changed ends."""
+    errors = []
+
+    def attempted():
+        try:
+            attempt()
+        except OSError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=attempted)
+    thread.start()
+    thread.join()
+    return errors[0] if errors else None
 
 
 def set_timer_slack(long ns):

@@ -30,6 +30,7 @@ class TrafficGenerator(Agent):
         session: int = 0x67656E31,
         frames: str = "messages",
         other_rate: float = 0,
+        other_window: int = 0,
     ) -> None: ...
     @property
     def sent_count(self) -> int: ...

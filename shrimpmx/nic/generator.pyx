@@ -11,7 +11,8 @@ A message of 8 bytes or more starts with its number, little-endian; the rest is 
 Instead of messages it can send packets of no valid type, which the receive handler drops at once
 without acknowledgement. Of them it sends no more than half the receiver's rx ring has room for, as
 if that paused its sender by the flow control of Ethernet (IEEE 802.3x): no packet is lost before
-the handler, whose cost is what they are for. And it can send packets of another protocol beside.
+the handler, whose cost is what they are for. And it can send packets of another protocol beside, at
+a rate or in a closed loop.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -30,6 +31,7 @@ from shrimpmx.shared.node cimport Node
 from shrimpmx.wire.check cimport (
     CONNECT_DATA_BYTES, FRAME_OK, SMALL_DATA_MAX_BYTES, TINY_DATA_MAX_BYTES, frame_check,
 )
+from shrimpmx.wire.other_packet cimport is_other_packet, other_number
 from shrimpmx.wire.packet_word cimport trace_packet
 from shrimpmx.wire.wire cimport (
     CONNECT_OK, PTYPE_CONNECT, PTYPE_MEDIUM_FRAG, PTYPE_NACK_LIB, PTYPE_SMALL, PTYPE_TINY,
@@ -64,6 +66,7 @@ cdef class TrafficGenerator(Agent):
             size, window and match mean nothing.
         other_rate, other_bytes: packets per second and bytes of a frame of another protocol that it
             sends beside; 0: none.
+        other_window: in place of a rate, how many of these may be unanswered; 0: there is a rate.
         resend_delay_ns: without any acknowledgement before it goes back.
         session: its session id.
     """
@@ -71,7 +74,8 @@ cdef class TrafficGenerator(Agent):
     def __init__(self, Node node not None, Egress egress not None, Ingress ingress not None, *,
                  uint32_t window, int64_t resend_delay_ns, uint32_t other_bytes,
                  uint32_t size=SMALL_DATA_MAX_BYTES, uint64_t count=0, uint64_t match=0,
-                 uint32_t session=0x67656E31, str frames="messages", double other_rate=0):
+                 uint32_t session=0x67656E31, str frames="messages", double other_rate=0,
+                 uint32_t other_window=0):
         if size > SMALL_DATA_MAX_BYTES:
             raise InputError(
                 f"generated messages have 0 to {SMALL_DATA_MAX_BYTES} bytes, not {size}"
@@ -91,7 +95,9 @@ cdef class TrafficGenerator(Agent):
         self.resend_delay_ns = resend_delay_ns
         self.session = session
         self.invalid = frames == "invalid"
-        self.other = OtherFlow(other_rate, other_bytes) if other_rate != 0 else None
+        self.other = None
+        if other_rate != 0 or other_window != 0:
+            self.other = OtherFlow(other_rate, other_bytes, other_window)
         self.egress = egress
         self.ingress = ingress
         self.make_frame(match)
@@ -184,6 +190,8 @@ cdef class TrafficGenerator(Agent):
         self.counters[COUNTER_sunk_packets] += 1
         trace_packet(self.trace, now_ns, TRACE_rx_frame, frame, length)
         if frame_check(frame, length, &self.header.geometry) != FRAME_OK:
+            if self.other is not None and is_other_packet(frame, length):
+                self.other.answer(other_number(frame), now_ns)
             return
         if ptype == PTYPE_TRUC:
             self.take_ack(frame, now_ns)
@@ -215,7 +223,7 @@ cdef class TrafficGenerator(Agent):
             self.progress_ns = self.pause_ends_ns = now_ns
             self.room = 0
             if self.other is not None:
-                self.other.start(now_ns, self.header.index, node)
+                self.other.start(now_ns, self.header.index, node, self.resend_delay_ns)
             fill_head(self.frame, self.header.index, node)
             message.dst_endpoint = request.src_endpoint
             message.src_endpoint = request.dst_endpoint
@@ -283,7 +291,7 @@ cdef class TrafficGenerator(Agent):
             if place == NULL:
                 self.blocked = True
                 break
-            self.other.build(place)
+            self.other.build(place, now_ns)
             trace_packet(self.trace, now_ns, TRACE_tx_frame, place, self.other.frame_bytes)
             self.egress.commit(now_ns, self.target, self.other.frame_bytes)
             sent += 1

@@ -1,4 +1,5 @@
 class OtherFlow:
     frame_bytes: int
     interval_ns: float
-    def __init__(self, rate: float, frame_bytes: int) -> None: ...
+    window: int
+    def __init__(self, rate: float, frame_bytes: int, window: int = 0) -> None: ...

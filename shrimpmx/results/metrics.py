@@ -146,6 +146,15 @@ def acks_per_message(run: Outcome) -> float:
     return _mean_by_message(run, "recv_liback")
 
 
+@METRICS.metric("Hand-overs per message", "times", "count")
+def handovers_per_message(run: Outcome) -> float:
+    """Descriptors of endpoints and pull handles that handlers found with another core, per
+    message.
+    """
+    found = ("handover_endpoint", "handover_pull")
+    return sum(_mean_by_message(run, name) for name in found)
+
+
 @METRICS.metric("Packets per interrupt", "pkt/irq", "count", "higher")
 def packets_per_interrupt(run: Outcome) -> float:
     """Packets that all handlers found, per interrupt that they took."""
@@ -230,6 +239,16 @@ def other_delay(run: Outcome) -> float:
     """Mean time of their packets in host memory until their handler has them."""
     packets = some(run.total("recv_other"), "no packet of another protocol was received")
     return run.total("recv_other_delay_ns") / packets / 1000
+
+
+@METRICS.metric("Rate of the other protocol's packets", "k pkt/s", "time", "higher")
+def other_packet_rate(run: Outcome) -> float:
+    """Packets of the other protocol that were received per second while the ranks worked, in
+    thousands.
+    """
+    packets = some(run.total("recv_other"), "no packet of another protocol was received")
+    times = [ns for rank, ns in run.elapsed_ns.items() if rank in run.ranks]
+    return packets * 1e6 / max(some(times, "no rank told how long it worked"))
 
 
 @METRICS.metric("Marks deferred to the end", "%", "count", "higher")

@@ -35,10 +35,11 @@ class ClusterParameters(Declared):
     pairs: int = Field(
         1, ge=1, le=64, description="ranks of each node, each with a partner (waiting, Fig. 3)"
     )
-    company: Literal["alone", "nice", "hog"] = Field(
+    company: Literal["alone", "nice", "raised", "hog"] = Field(
         "alone",
         description="a process on each core of each node that burns CPU, at the ranks' priority "
-        "or at niceness 19 (waiting, 5.2)",
+        "('hog'), at niceness 19 ('nice'), or beside ranks at niceness -20 ('raised', as waiting, "
+        "5.2)",
     )
 
     ranks: int = Field(2, ge=1, le=NODES_MAX * 255, description="ranks of an MPI program")

@@ -97,6 +97,13 @@ class WorkloadParameters(Declared):
         description="packets per second of another protocol, unmarked, that a generator sends "
         "beside its stream; 0: none (coalescing, VI)",
     )
+    other_window: int = Field(
+        0,
+        ge=0,
+        le=1024,
+        description="packets of the other protocol that may be unanswered, in place of other_rate: "
+        "the receiver's handler answers each, as TCP's does; 0: no closed loop",
+    )
     other_bytes: int = Field(
         1000, ge=60, le=1500, description="bytes of a frame of the other protocol"
     )

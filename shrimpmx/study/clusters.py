@@ -200,10 +200,12 @@ def _generator(work: WorkloadParameters, made: Emulated) -> GeneratorSpec:
     return GeneratorSpec(
         size_bytes=work.size_bytes,
         count=work.warmup + work.iterations if work.frames == "invalid" else 0,
+        window=work.window,
         resend_delay_ns=made.mx.resend_delay_ns,
         frames=work.frames,
         other_rate=work.other_rate / made.dilation,
         other_bytes=work.other_bytes,
+        other_window=work.other_window,
     )
 
 

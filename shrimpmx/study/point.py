@@ -72,8 +72,7 @@ class PointParameters(Declared):
             )
         if self.cluster.mode != "generator" and self.workload.frames == "invalid":
             raise ValueError("frames 'invalid' needs mode 'generator', which sends them")
-        if self.cluster.mode != "generator" and self.workload.other_rate:
-            raise ValueError("other_rate needs mode 'generator', which sends those packets")
+        self._check_other()
         self._check_mpi()
         if kind_of(self.nic).vmmc and self.cluster.nodes != 2:
             raise ValueError(f"a vmmc NIC's workloads run on 2 nodes, not {self.cluster.nodes}")
@@ -149,11 +148,27 @@ class PointParameters(Declared):
         """What asks for a handler."""
         if kind_of(self.nic).interrupts:
             return
-        if self.workload.frames == "invalid" or self.workload.other_rate:
+        if self.workload.frames == "invalid" or self._others():
             raise ValueError(
                 f"nic {self.nic.nic_kind!r} handles packets itself, without interrupts: frames "
-                "'invalid' and other_rate, which measure a handler, need nic 'ethernet'"
+                "'invalid', other_rate and other_window, which measure a handler, need nic "
+                "'ethernet'"
             )
+
+    def _check_other(self) -> None:
+        """What another protocol's packets need."""
+        given = self._others()
+        if given and self.cluster.mode != "generator":
+            raise ValueError(f"{given[0]} needs mode 'generator', which sends those packets")
+        if len(given) > 1:
+            raise ValueError(
+                "other_rate and other_window cannot both be set: packets of the other protocol "
+                "come at a rate, or in a closed loop"
+            )
+
+    def _others(self) -> list[str]:
+        """The parameters that have a generator send another protocol's packets."""
+        return [name for name in ("other_rate", "other_window") if getattr(self.workload, name)]
 
     def _check_ranks(self) -> None:
         cluster, work, cores = self.cluster, self.workload, self.host.cores

@@ -21,6 +21,8 @@ from shrimpmx.study.platform import Costs, Emulated
 from shrimpmx.study.point import PointParameters
 
 # Of a calibration: what a wait that blocks costs all in all, and the interrupt in it.
+# The highest priority beside real-time ones.
+RAISED = -20
 T_BLOCK, INTERRUPT = "t_block", "interrupt_to_handler"
 
 
@@ -40,6 +42,7 @@ def ranks_of(parameters: PointParameters, wait: WaitParameters) -> tuple[RankSpe
             work.options,
             _own_wait(work, number, wait),
             command=command,
+            niceness=_niceness(cluster),
         )
         for number in range(1 if cluster.mode == "generator" else cluster.nodes * cluster.pairs)
     )
@@ -65,6 +68,7 @@ def _mpi_ranks(parameters: PointParameters, command: tuple[str, ...]) -> Iterato
             command=command,
             launch=Launch(),
             bound=cluster.bind_to == "core",
+            niceness=_niceness(cluster),
         )
 
 
@@ -99,6 +103,10 @@ def _own_wait(work: WorkloadParameters, number: int, wait: WaitParameters) -> Wa
     return wait.model_copy(update={"strategy": "spin"})
 
 
+def _niceness(cluster: ClusterParameters) -> int:
+    return RAISED if cluster.company == "raised" else 0
+
+
 def companions_of(parameters: PointParameters) -> tuple[CompanionSpec, ...]:
     """What burns CPU beside the ranks: one on each core of each node that has ranks."""
     cluster = parameters.cluster
@@ -106,7 +114,7 @@ def companions_of(parameters: PointParameters) -> tuple[CompanionSpec, ...]:
         return ()
     nodes = 1 if cluster.mode == "generator" else cluster.nodes
     return tuple(
-        CompanionSpec(node, core, cluster.company)
+        CompanionSpec(node, core, "nice" if cluster.company == "nice" else "hog")
         for node in range(nodes)
         for core in range(parameters.host.cores)
     )

@@ -68,11 +68,32 @@ def test_another_protocol_beside_the_stream() -> None:
     assert delay_us > 0
 
 
-@pytest.mark.parametrize("work", [{"frames": "invalid"}, {"other_rate": 1000}])
+@on_both_engines
+def test_a_closed_loop_of_another_protocol_beside_the_stream() -> None:
+    window = 16
+    work = {"iterations": 20_000, "window": 64, "other_window": window, "other_bytes": 400}
+    spec = cluster_spec(point("stream", **work), 1)
+    result = run(spec)
+    handler, generator = result.counters["node0.irq0"], result.counters["node1.generator"]
+    assert handler["recv_other"] > 10 * window
+    # Nothing was lost: each packet but the last ones was answered, and let another one go.
+    assert 0 <= generator["generated_other"] - handler["recv_other"] <= window
+    outcome = outcome_of(spec, result)
+    (rate,) = METRICS["other_packet_rate"].compute(outcome)
+    elapsed_ms = outcome.elapsed_ns["rank0"] / 1e6
+    assert rate == pytest.approx(outcome.counters["node0.irq0"]["recv_other"] / elapsed_ms)
+
+
+@pytest.mark.parametrize("work", [{"frames": "invalid"}, {"other_rate": 1000}, {"other_window": 4}])
 def test_only_a_generator_sends_them(work: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="needs mode 'generator'") as caught:
         PointParameters.model_validate({"workload": work})
     assert "\n" not in validation_sentence(caught.value)  # type: ignore[arg-type]
+
+
+def test_another_protocol_comes_at_a_rate_or_in_a_closed_loop() -> None:
+    with pytest.raises(ValueError, match="other_rate and other_window cannot both be set"):
+        point("timeout", other_rate=1000, other_window=4)
 
 
 def test_a_generator_does_not_send_frames_of_another_kind() -> None:

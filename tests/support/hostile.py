@@ -69,7 +69,7 @@ def other_protocol(draw: random.Random, mtu: int) -> bytes:
     """A packet of the other protocol, of any length, whose header may say another one."""
     length = draw.choice((60, 61, 100, 1000, mtu, draw.randrange(60, mtu)))
     total = draw.choice((length - 14, length - 14, 24, 23, length - 13, draw.randrange(1 << 16)))
-    version, protocol = draw.choice((0x45, 0x45, 0x45, 0x46)), draw.choice((253, 253, 253, 6))
+    version, protocol = draw.choice((0x45, 0x45, 0x45, 0x46)), draw.choice((253, 253, 254, 6))
     fields = struct.pack(">BBHIBB", version, 0, total, draw.randrange(1 << 32), 64, protocol)
     head = node_address(0) + node_address(PEER) + b"\x08\x00"
     return head + fields + draw.randbytes(length - 24)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
 import pytest
 
 from shrimpmx.cluster.engine.forked import Forked
+from shrimpmx.cluster.engine.real import check_real
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, NotHereError
 from shrimpmx.study.clusters import cluster_spec
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.machine_costs import machine_costs
@@ -110,6 +112,26 @@ def test_company_is_on_each_core_of_each_node(company: str, kind: str) -> None:
     assert found == [(0, 0, company), (0, 1, company), (1, 0, company), (1, 1, company)]
     plans = place(spec, Topology.of_this_machine()).processes
     assert [plan.niceness for plan in plans if plan.role == "hog"] == [19 * (company == "nice")] * 4
+
+
+def test_raised_ranks_have_company_of_the_normal_priority() -> None:
+    spec = spec_of(nic={"nic_kind": "vmmc"}, cluster={"company": "raised"})
+    plans = place(spec, Topology.of_this_machine()).processes
+    niceness = {plan.role: plan.niceness for plan in plans}
+    assert (niceness["rank"], niceness["hog"], niceness["irq"]) == (-20, 0, 0)
+
+
+@pytest.mark.parametrize("permitted", [True, False])
+def test_a_priority_that_ranks_may_not_have_is_told_before_they_start(
+    permitted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = (permitted, "no right to niceness -20 (why)")
+    monkeypatch.setattr("shrimpmx.cluster.engine.real.niceness_permitted", lambda _: answer)
+    spec = spec_of(nic={"nic_kind": "vmmc"}, cluster={"company": "raised"})
+    refused = pytest.raises(NotHereError, match="company 'raised': no right to niceness -20")
+    with contextlib.nullcontext() if permitted else refused:
+        check_real(spec)
+    check_real(spec_of(nic={"nic_kind": "vmmc"}, cluster={"company": "hog"}))
 
 
 def test_a_rank_alone_has_no_company_and_a_generator_none_beside_it() -> None:

@@ -36,6 +36,32 @@ def test_a_packet_goes_to_its_own_handler(length: int) -> None:
     assert take_frames(host.node, "core_tx", 0) == []
 
 
+def test_one_whose_sender_waits_for_it_is_answered_by_its_number() -> None:
+    host = HostNode.make()
+    data = bytearray(other(100, protocol=254))
+    data[26:34], data[34:38] = bytes(range(1, 9)), (4711).to_bytes(4, "big")
+    host.receive(bytes(data))
+    assert host.counters()["recv_other"] == 1
+    ((_, answer),) = take_frames(host.node, "core_tx", 0)
+    assert len(answer) == 60
+    assert answer[:14] == node_address(1) + node_address(0) + b"\x08\x00"
+    fields = HEADER.unpack(answer[14:34])
+    assert (fields[2], fields[6]) == (24, 253)
+    assert fields[8:] == (bytes(range(5, 9)), bytes(range(1, 5)))
+    assert answer[34:38] == (4711).to_bytes(4, "big")
+    total = sum(struct.unpack(">10H", answer[14:34]))
+    assert (total & 0xFFFF) + (total >> 16) == 0xFFFF
+
+
+def test_an_answer_is_not_answered() -> None:
+    host = HostNode.make()
+    host.receive(other(100, protocol=254))
+    ((_, answer),) = take_frames(host.node, "core_tx", 0)
+    host.receive(answer)
+    assert host.counters()["recv_other"] == 2
+    assert take_frames(host.node, "core_tx", 0) == []
+
+
 def test_padding_belongs_to_the_frame_and_not_to_the_packet() -> None:
     host = HostNode.make()
     host.receive(other(60, total=24))

@@ -109,6 +109,24 @@ def test_without_the_right_a_process_stays_normal_and_says_why() -> None:
     assert in_child(refused) == 0
 
 
+def test_without_the_right_no_higher_priority_is_permitted_and_why() -> None:
+    def refused() -> bool:
+        if os.getuid() == 0:
+            os.setresuid(65534, 65534, 65534)
+        resource.setrlimit(resource.RLIMIT_NICE, (0, 0))
+        permitted, reason = cores.niceness_permitted(-20)
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        return not permitted and "no right to niceness -20" in reason and own >= 0
+
+    assert in_child(refused) == 0
+
+
+def test_to_ask_for_a_niceness_leaves_the_own_one_as_it_is() -> None:
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert cores.niceness_permitted(19)[0]
+    assert os.getpriority(os.PRIO_PROCESS, 0) == own
+
+
 def test_a_low_limit_gives_a_low_priority(monkeypatch: pytest.MonkeyPatch) -> None:
     # A kernel that grants up to 3: not every machine lets a test set itself this limit.
     real_limit = resource.getrlimit

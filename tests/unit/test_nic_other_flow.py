@@ -147,6 +147,61 @@ def test_a_trace_tells_them_from_ours() -> None:
     assert "frame sent: another protocol's 1>0, 1000 bytes" in told
 
 
+def closed_loop(window: int, patience_ns: int = 10**9) -> tuple[Nodes, TrafficGenerator]:
+    return make(0, other_window=window, resend_delay_ns=patience_ns)
+
+
+def numbers(nodes: Nodes) -> list[int]:
+    return [int.from_bytes(data[34:38], "big") for _, data in others(nodes)]
+
+
+def answer(nodes: Nodes, number: int, time_ns: int) -> None:
+    """Node 0 answers a packet, as its handler does."""
+    body = struct.pack(">BBHHHBBH8sI", 0x45, 0, 24, 0, 0x4000, 64, 253, 0, bytes(8), number)
+    head = node_address(1) + node_address(0) + b"\x08\x00"
+    put_frame(nodes[1], "link", 0, (head + body).ljust(60, b"\0"), time_ns)
+
+
+def test_a_closed_loop_sends_as_many_as_its_window_until_they_are_answered() -> None:
+    nodes, generator = closed_loop(4)
+    generator.step_at(1000)
+    ((_, data), *_rest) = arrived = others(nodes)
+    assert data[23] == 254
+    assert [each[34:38] for _, each in arrived] == [bytes([0, 0, 0, i]) for i in range(4)]
+    generator.step_at(5000)
+    assert numbers(nodes) == []
+    answer(nodes, 1, 6000)  # the answers to 0 and 1, of which one was lost
+    generator.step_at(6000)
+    assert numbers(nodes) == [4, 5]
+
+
+def test_answers_of_what_was_not_sent_or_is_answered_open_no_window() -> None:
+    nodes, generator = closed_loop(2)
+    generator.step_at(1000)
+    assert numbers(nodes) == [0, 1]
+    for number in (2, 1000, 2**32 - 1):
+        answer(nodes, number, 2000)
+    generator.step_at(2000)
+    assert numbers(nodes) == []
+    answer(nodes, 1, 3000)
+    answer(nodes, 0, 3000)  # overtaken
+    generator.step_at(3000)
+    assert numbers(nodes) == [2, 3]
+
+
+def test_a_closed_loop_goes_on_where_no_answer_comes() -> None:
+    nodes, generator = closed_loop(2, patience_ns=50_000)
+    generator.step_at(1000)
+    assert numbers(nodes) == [0, 1]
+    generator.step_at(50_000)
+    assert numbers(nodes) == []
+    generator.step_at(51_000)
+    assert numbers(nodes) == [2]
+    answer(nodes, 2, 60_000)
+    generator.step_at(60_000)
+    assert numbers(nodes) == [3, 4]
+
+
 @pytest.mark.parametrize("rate", [-1.0, float("nan"), 2e9])
 def test_a_rate_that_cannot_be(rate: float) -> None:
     with pytest.raises(InputError, match="packets per second"):

@@ -142,3 +142,4 @@ end
 DissectorTable.get("ethertype"):add(0x86DF, mxoe)
 DissectorTable.get("ethertype"):add(0x88B5, vmmc)
 DissectorTable.get("ip.proto"):add(253, other)
+DissectorTable.get("ip.proto"):add(254, other)

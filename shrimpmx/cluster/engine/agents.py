@@ -79,6 +79,7 @@ def _make_generator(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory) -> Ag
         frames=wanted.frames,
         other_rate=wanted.other_rate,
         other_bytes=wanted.other_bytes,
+        other_window=wanted.other_window,
     )
 
 

@@ -63,6 +63,7 @@ def rank_plans(spec: ClusterSpec, placement: Placement) -> list[RankPlan]:
                 workload=rank.workload,
                 wait=placement.processes[runner].wait,
                 options=rank.options,
+                niceness=rank.niceness,
             )
         )
     return plans

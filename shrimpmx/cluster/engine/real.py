@@ -6,11 +6,12 @@ from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.rules import program_problems
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.errors import InputError, NotHereError
+from shrimpmx.native.cores import niceness_permitted
 
 
 def check_real(spec: ClusterSpec) -> None:
     """NotHereError if it asks for another scheduler than this machine's, for times of computing
-    that are none of its own, or for switches.
+    that are none of its own, for switches, or for a priority that its ranks may not have.
     """
     if spec.nic.network != "direct":
         raise NotHereError(
@@ -24,6 +25,11 @@ def check_real(spec: ClusterSpec) -> None:
             f"needs --engine simulated: real processes have this machine's scheduler, not "
             f"{spec.host.scheduler!r}"
         )
+
+    niceness = min(rank.niceness for rank in spec.ranks)
+    permitted, why = niceness_permitted(niceness) if niceness < 0 else (True, "")
+    if not permitted:
+        raise NotHereError(f"company 'raised': {why}")
 
 
 def check_programs(spec: ClusterSpec) -> None:

@@ -22,7 +22,7 @@ class RankPlan:
     """One rank: its process, its endpoint, where it runs, what it does and how it waits.
 
     `runner` and `agent` are its records in the control segment. It begins on `core`, which is
-    `cpu`, and opening its endpoint moves it to `home_cores`.
+    `cpu`, at `niceness`, and opening its endpoint moves it to `home_cores`.
     """
 
     number: int
@@ -37,6 +37,7 @@ class RankPlan:
     workload: str
     wait: WaitParameters
     options: Mapping[str, Any] = field(default_factory=dict)
+    niceness: int = 0
 
 
 @dataclass(frozen=True)

@@ -304,7 +304,9 @@ def _rank_processes(spec: ClusterSpec, seats: Seats) -> Iterator[ProcessPlan]:
         agent = AgentPlan(f"rank{number}", "rank", rank.node, number)
         why = f"node {rank.node}, core {rank.core}{_binding_words(spec, seats, number)}"
         cpu = seats.core_cpus[rank.node, rank.core]
-        yield ProcessPlan(agent.name, cpu, (agent,), why, wait=spec.wait_of(number))
+        yield ProcessPlan(
+            agent.name, cpu, (agent,), why, niceness=rank.niceness, wait=spec.wait_of(number)
+        )
 
 
 def _binding_words(spec: ClusterSpec, seats: Seats, number: int) -> str:

@@ -48,7 +48,8 @@ def interrupted_cores(spec: ClusterSpec) -> set[Core]:
         return found
     queues = affinities(spec.host.irq_binding, spec.nic.rx_queues, spec.host.cores)
     # A hash spreads another protocol over all queues; RPS hands on what one queue gets.
-    every = spec.generator.other_rate > 0 and spec.mode == "generator"
+    others = spec.generator.other_rate > 0 or spec.generator.other_window > 0
+    every = others and spec.mode == "generator"
     through = queues if every else queues[:1] if spec.nic.steering == "rps" else ()
     nodes = range(spec.full_nodes)
     return found | {(node, core) for node in nodes for cores in through for core in cores}

@@ -158,6 +158,7 @@ class RankSession:
             self._me.name,
             self._me.cpu,
             Path(self._plan.directory),
+            niceness=self._me.niceness,
             time_slice_ns=self._plan.host.time_slice_ns,
         )
 
