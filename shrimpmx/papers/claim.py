@@ -58,8 +58,9 @@ class Statistic(_Record):
     `paper` are the paper's own figures where it gives them: the ratio that a Ratio is about, or
     the figure of each place of an Order, in the unit of the metric; `absolute` are those that a
     ratio is made of. Without `decides` it is shown beside the others, and the claim's class does
-    not depend on it. `invariant`: why it could not come out otherwise. It is judged on both
-    engines, or on `engine` only.
+    not depend on it. `invariant`: why it could not come out otherwise. `shares` are other claims
+    whose figures it is about as well: what these have calibrated is calibrated for it, too. It is
+    judged on both engines, or on `engine` only.
     """
 
     scenario: str
@@ -68,6 +69,7 @@ class Statistic(_Record):
     absolute: tuple[float, ...] = ()
     decides: bool = True
     invariant: str = ""
+    shares: tuple[str, ...] = ()
     engine: Engine = ""
 
     @property
@@ -88,6 +90,7 @@ def statistic_of(
     decides: bool = True,
     absolute: tuple[float, ...] = (),
     invariant: str = "",
+    shares: tuple[str, ...] = (),
     engine: Engine = "",
 ) -> Statistic:
     """A Statistic of what a scenario's result is expected to be."""
@@ -98,6 +101,7 @@ def statistic_of(
         decides=decides,
         absolute=absolute,
         invariant=invariant,
+        shares=shares,
         engine=engine,
     )
 
@@ -344,7 +348,8 @@ def _part(
         verdict = Verdict(NOT_HERE, expected.text, why, needs=f"platform {claim.host}")
     else:
         verdict = _evaluated(statistic, results, evidence.cpus)
-    calibrated = evidence.calibrated(claim.id, statistic.scenario, points)
+    figures_of = {claim.id, *statistic.shares}
+    calibrated = evidence.calibrated(figures_of, statistic.scenario, points)
     # Nothing that a calibration changes follows from the protocol alone.
     own = () if expected.exact or statistic.invariant else tuple(calibrated)
     return Part(statistic, verdict, own, evidence.real)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from shrimpmx.results.expectation import compared_points
@@ -38,14 +38,14 @@ class Evidence:
         groups = compared_points(expectation, shown)
         return [points[i] for i in sorted({each["index"] for group in groups for each in group})]
 
-    def calibrated(self, claim: str, scenario: str, points: Sequence[Point]) -> list[str]:
-        """The parameters of these points that were set by a figure of the claim itself."""
+    def calibrated(self, figures_of: Set[str], scenario: str, points: Sequence[Point]) -> list[str]:
+        """The parameters of these points that were set by a figure of those claims."""
         found: set[str] = set()
         for point in points:
             values: Calibrated = calibrated_by(
                 self._scenarios[scenario], point.parameters, self.real
             )
-            found |= {name for name, claims in values.items() if claim in claims}
+            found |= {name for name, claims in values.items() if figures_of & set(claims)}
         return sorted(found)
 
     def lacks_platform(self, host: str, own_costs: bool, points: Sequence[Point]) -> bool:

@@ -155,6 +155,18 @@ class Growth(_Bounded):
     kind: Literal["growth"] = "growth"
 
 
+class Difference(_Bounded):
+    """What `metric` grows by from `to` to `of`, less what it grows by from `other` to `one`, as a
+    share of what it is at `to`, all of them medians, lies within bounds.
+    """
+
+    of: Place
+    to: Place
+    one: Place
+    other: Place
+    kind: Literal["difference"] = "difference"
+
+
 class Between(_Expectation):
     """The median of `metric` at `of` lies between those at `one` and `other`.
 
@@ -245,4 +257,4 @@ class Order(_Expectation):
             yield from ((upper, lower, False) for upper, lower in itertools.product(own, below))
 
 
-Expectation = Ratio | Growth | Between | Equals | Bound | Within | Near | Order
+Expectation = Ratio | Growth | Difference | Between | Equals | Bound | Within | Near | Order

@@ -22,6 +22,7 @@ from shrimpmx.results.expectation_kinds import (
     REVERSED,
     Between,
     Bound,
+    Difference,
     Equals,
     Expectation,
     Growth,
@@ -45,8 +46,9 @@ from shrimpmx.results.statistics import (
 from shrimpmx.results.words import value_words
 
 Runs = Sequence[Sequence[Samples]]
-RATIO_UNIT = "ratio"
-# Two figures whose ratio surely is within this share of 1 do not differ (ours).
+RATIO_UNIT, SHARE_UNIT = "ratio", "share"
+# Two figures whose ratio surely is within this share of 1 do not differ (ours), nor do two growths
+# whose difference is within it of 0.
 NO_DIFFERENCE = 0.01
 _MISSES = ("", OTHER_SIZE, REVERSED)
 
@@ -58,6 +60,8 @@ def judged(expected: Expectation, runs: Runs, where: str, seed: int) -> Verdict:
             return _ratio(expected, runs, where, seed)
         case Growth():
             return _growth(expected, runs, where, seed)
+        case Difference():
+            return _difference(expected, runs, where, seed)
         case Between():
             return _between(expected, runs, where, seed)
         case Equals():
@@ -148,6 +152,29 @@ def _growth(expected: Growth, runs: Runs, where: str, seed: int) -> Verdict:
     interval = interval_of((over / under) / (one / other), growth)
     figure = Summary(growth, *interval, min(own.count, others.count))
     return _of_ratio(expected, runs, figure, where)
+
+
+def _difference(expected: Difference, runs: Runs, where: str, seed: int) -> Verdict:
+    """One difference of medians less another, as a share, bootstrapped together."""
+    if median_of(runs[1]) <= 0:
+        return _no_divisor(expected, runs, where)
+    median = _less(*(median_of(part) for part in runs))
+    resampled = [run_medians(part, seed + number) for number, part in enumerate(runs)]
+    least = median_of(runs[1]) / 1e6  # as in ratio_of_medians
+    resampled[1] = np.maximum(resampled[1], least)
+    figure = Summary(median, *interval_of(_less(*resampled), median), min(map(len, runs)))
+    low, high = expected.bounds()
+    verdict = _side(figure, low, high)
+    is_reversed = (high <= 0 and figure.low > 0) or (low >= 0 and figure.high < 0)
+    detail = f"share {_words(figure)}, expected {expected.bounds_words()}{where}"
+    miss = REVERSED if is_reversed else OTHER_SIZE
+    made = _made(expected, runs, verdict, detail, figure, SHARE_UNIT, miss)
+    none = figure.low >= -NO_DIFFERENCE and figure.high <= NO_DIFFERENCE
+    return replace(made, miss=OTHER_SIZE) if none and verdict != AS_EXPECTED else made
+
+
+def _less(of: Any, to: Any, one: Any, other: Any) -> Any:
+    return ((of - to) - (one - other)) / to
 
 
 def _of_ratio(expected: Ratio | Growth, runs: Runs, ratio: Summary, where: str) -> Verdict:

@@ -31,6 +31,7 @@ from shrimpmx.report.sections import SECTIONS
 from shrimpmx.results.expectation_kinds import (
     Between,
     Bound,
+    Difference,
     Equals,
     Expectation,
     Growth,
@@ -67,6 +68,7 @@ __all__ = [
     "WAIT_NAMES",
     "Between",
     "Bound",
+    "Difference",
     "Equals",
     "Growth",
     "Near",

@@ -10,7 +10,15 @@ from support.claims import found, point_of
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.papers.known import PAPERS, on_hosts
 from shrimpmx.results.expectation import evaluate
-from shrimpmx.results.expectation_kinds import Equals, Expectation, Growth, Near, Order, Ratio
+from shrimpmx.results.expectation_kinds import (
+    Difference,
+    Equals,
+    Expectation,
+    Growth,
+    Near,
+    Order,
+    Ratio,
+)
 from shrimpmx.study.calibrated import calibrated_by
 from shrimpmx.study.loading import find_scenario, load_scenario
 from shrimpmx.study.platform import PLATFORMS
@@ -35,7 +43,7 @@ def scenario(**parameters: Any) -> Scenario:
 
 
 def claim(expectation: Expectation, **more: Any) -> Claim:
-    statistic = {name: more.pop(name) for name in ("invariant", "engine") if name in more}
+    statistic = {name: more.pop(name) for name in ("invariant", "engine", "shares") if name in more}
     return Claim(
         id=more.pop("id", "IC-6"),
         kind="ratio",
@@ -119,6 +127,13 @@ def test_a_claim_that_set_a_value_of_its_run_is_calibrated_whatever_comes_out(
     other = scenario(platform="myri10g-2009", time_dilation=1, **own)
     assert of_class(ABOVE, slow, 10, real=real, scenario=other) != "calibrated"
     assert of_class(ABOVE, slow, 10, real=real) != "calibrated"
+
+
+def test_a_claim_about_another_ones_figure_is_calibrated_as_that_one_is() -> None:
+    on_platform = scenario(platform="myri10g-2009", time_dilation=1)
+    alone = of_class(ABOVE, 20, 10, real=False, scenario=on_platform, id="IC-25")
+    shared = of_class(ABOVE, 20, 10, real=False, scenario=on_platform, id="IC-25", shares=("IC-6",))
+    assert (alone, shared) == ("predicted", "calibrated")
 
 
 def test_values_of_simulated_hosts_calibrate_nothing_that_real_processes_show() -> None:
@@ -226,33 +241,59 @@ def test_a_claim_takes_six_runs_of_each_point(runs: int, verdict: str) -> None:
     assert evaluate(ABOVE, made["points"], claim=True).verdict == verdict
 
 
-@pytest.mark.parametrize(
-    ("own", "verdict", "miss"),
-    [(15, "as expected", ""), (40, "not as expected", "reversed"), (20, "inconclusive", None)],
-)
-def test_growth_compares_what_two_strategies_suffer(
-    own: float, verdict: str, miss: str | None
-) -> None:
-    """The other one takes 10 alone and 20 with company."""
-    expected = Growth(
-        text="g",
-        metric=TIME,
-        of={"company": "hog", "wait": "spin-block"},
-        to={"company": "alone"},
-        one={"wait": "block"},
-        other={"company": "alone", "wait": "block"},
-        at_most=0.99,
-    )
-    points = [
+WITH_COMPANY = {
+    "metric": TIME,
+    "of": {"company": "hog", "wait": "spin-block"},
+    "to": {"company": "alone"},
+    "one": {"wait": "block"},
+    "other": {"company": "alone", "wait": "block"},
+}
+
+
+def with_company(own: float) -> list[dict[str, Any]]:
+    """The other strategy takes 10 alone and 20 with company, this one 5 alone."""
+    return [
         point_of({"company": company, "wait": wait}, **{TIME: us})
         for company, wait, us in (
             ("hog", "spin-block", own),
-            ("alone", "spin-block", 10),
+            ("alone", "spin-block", 5),
             ("hog", "block", 20),
             ("alone", "block", 10),
         )
     ]
-    found_there = evaluate(expected, points, claim=True)
+
+
+@pytest.mark.parametrize(
+    ("own", "at_most", "verdict", "miss"),
+    [
+        (14, -0.01, "as expected", ""),
+        (16, -0.01, "not as expected", "reversed"),
+        (16, 0.1, "not as expected", "other size"),
+        (15, 0, "as expected", ""),
+        # Certainly no difference is one of another size.
+        (15, -0.01, "not as expected", "other size"),
+        (15.04, -0.01, "not as expected", "other size"),
+    ],
+)
+def test_a_difference_compares_what_two_strategies_lose(
+    own: float, at_most: float, verdict: str, miss: str
+) -> None:
+    expected = Difference(text="d", at_most=at_most, **WITH_COMPANY)
+    found_there = evaluate(expected, with_company(own), claim=True)
+    assert (found_there.verdict, found_there.miss) == (verdict, miss)
+    assert found_there.measured == pytest.approx((own - 5 - 10) / 5)
+    assert found_there.unit == "share"
+
+
+@pytest.mark.parametrize(
+    ("own", "verdict", "miss"),
+    [(7.5, "as expected", ""), (20, "not as expected", "reversed"), (10, "inconclusive", None)],
+)
+def test_growth_compares_what_two_strategies_suffer(
+    own: float, verdict: str, miss: str | None
+) -> None:
+    expected = Growth(text="g", at_most=0.99, **WITH_COMPANY)
+    found_there = evaluate(expected, with_company(own), claim=True)
     assert found_there.verdict == verdict
-    assert found_there.measured == pytest.approx(own / 20)
+    assert found_there.measured == pytest.approx(own / 10)
     assert miss is None or found_there.miss == miss

@@ -331,8 +331,8 @@ def test_bad_settings(setting: str, sentence: str) -> None:
         ),
         (
             {"expectations": (EXPECTED, {"text": "t"})},
-            "expectations[1] must be one of Ratio, Growth, Between, Equals, Bound, Within, Near, "
-            "Order, not {'text': 't'}",
+            "expectations[1] must be one of Ratio, Growth, Difference, Between, Equals, Bound, "
+            "Within, Near, Order, not {'text': 't'}",
         ),
         ({"expectations": 3}, "expectations must be a list of values, not 3"),
         ({"sweep": 3}, "sweep must be a mapping of names to values, not 3"),
