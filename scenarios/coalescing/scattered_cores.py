@@ -1,8 +1,9 @@
-"""A stream of 128 B messages to a host of eight cores: what do sleeping cores and scattering cost?
+"""A stream of 128 B messages to a host of eight cores, by the coalescing delay, as four curves.
 
 Paper: Goglin and Furmento 2009 (coalescing), IV-B1 and figure 4.
-What must come out: cores that are kept from sleeping give a higher message rate, and so do
-interrupts that are bound to one core.
+What must come out: interrupts to all cores, which may sleep, allow 433 k messages per second with
+75 us and less than half of that without coalescing. Cores that are kept from sleeping give a higher
+rate, and so do interrupts that are bound to one core: both the more, the more interrupts there are.
 
 Made for simulated hosts, whose cores are those of the platform. On real ones the nodes need eight
 CPUs each, and an interrupt takes the same time whichever core it goes to.
@@ -10,16 +11,19 @@ CPUs each, and an interrupt takes the same time whichever core it goes to.
 
 from shrimpmx.study.scenario import Ratio, Scenario
 
-DISABLED = {"coalescing": "disabled"}
+DISABLED, TIMEOUT = {"coalescing": "disabled"}, {"coalescing": "timeout"}
+# The paper's is the last; without coalescing there is none.
+DELAYS_US = (5, 15, 35, 75)
 SCATTERED, ASLEEP = {"irq_binding": "round-robin"}, {"idle": "sleep"}
 
 scenario = Scenario(
     name="coalescing/scattered_cores",
-    title="Message rate on eight cores: what do sleeping and scattering cost a stream?",
+    title="Message rate on eight cores: what do sleeping and scattering cost, by the delay?",
     source="Goglin and Furmento 2009, section IV-B1 and figure 4",
     shows="A generator streams messages of 128 B to one rank on core 0, which blocks while it "
     "waits. Interrupts go to all eight cores in turn, or to core 0; idle cores may sleep, or are "
-    "kept awake. Hosts are those of the platform.",
+    "kept awake. The NIC interrupts for each packet, or rx_usecs after the first one that is "
+    "not reported. Hosts are those of the platform.",
     parameters={
         "platform": "myri10g-2009",
         "workload": "stream",
@@ -32,15 +36,25 @@ scenario = Scenario(
     },
     sweep={
         "coalescing": ("disabled", "timeout"),
+        "rx_usecs": DELAYS_US,
         "idle": ("sleep", "awake"),
         "irq_binding": ("0", "round-robin"),
     },
+    # Without coalescing nothing waits for that.
+    without=({**DISABLED, "rx_usecs": DELAYS_US[:-1]},),
     compare="idle",
-    rows="irq_binding",
+    rows="rx_usecs",
     columns="idle",
     repeats=3,
     metrics=("message_rate", "interrupts_per_message", "host_cpu_per_message"),
     expectations=(
+        Ratio(
+            text="an interrupt per packet costs message rate (paper: more than half)",
+            metric="message_rate",
+            of={**DISABLED, **SCATTERED, **ASLEEP, "rx_usecs": 75},
+            to=TIMEOUT,
+            at_most=0.95,
+        ),
         Ratio(
             text="cores that are kept awake are faster",
             metric="message_rate",

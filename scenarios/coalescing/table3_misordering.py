@@ -4,12 +4,12 @@ Paper: Goglin and Furmento 2009 (coalescing), IV-C4 and table III.
 What must come out: with the mark 1 or 3 packets early an interrupt comes before the last packets,
 which then wait for the timer: Open-MX coalescing takes 177 us instead of 156. Stream coalescing is
 a bit better (171 and 174 us), since it defers some of the interrupts to the end: 30 % of them at
-degree 1, 15 % at degree 3.
+degree 1, 15 % at degree 3. "3 or 4 packets" can be deferred.
 """
 
 from shrimpmx.study.scenario import Ratio, Scenario
 
-DEGREES = (0, 1, 3)
+DEGREES, MOVED = (0, 1, 3), (0, 1, 2, 3, 4)
 OPEN_MX, STREAM = {"coalescing": "open-mx"}, {"coalescing": "stream"}
 IN_ORDER = {"mark_early": 0, "overtake": 0}
 
@@ -55,8 +55,8 @@ scenario = Scenario(
     },
     # The 30 % of deferrals at degree 1.
     calibrated_by={"tx_gap_ns": ("IC-18",)},
-    sweep={"overtake": DEGREES, "mark_early": DEGREES, "coalescing": ("open-mx", "stream")},
-    without=tuple({"mark_early": one, "overtake": other} for one in (1, 3) for other in (1, 3)),
+    sweep={"overtake": DEGREES, "mark_early": MOVED, "coalescing": ("open-mx", "stream")},
+    without=({"mark_early": MOVED[1:], "overtake": DEGREES[1:]},),
     compare="coalescing",
     rows="mark_early",
     columns="coalescing",

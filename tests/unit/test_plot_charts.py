@@ -15,6 +15,7 @@ from shrimpmx.report.plot.chart import Chart, MapPanel, Panel, Series, Value
 from shrimpmx.report.plot.panels import HERE
 
 SIZES = (0, 128, 32768)
+WORDS = ("may sleep", "kept awake")
 REASON = {"unavailable": "the kernel gave none"}
 
 
@@ -49,6 +50,27 @@ def by_size(scenario: str, names: tuple[str, ...] = ("disabled", "timeout")) -> 
         for name in names
     ]
     return a_document(scenario, points, "size_bytes", "coalescing")
+
+
+def test_figure_4_has_a_line_for_each_kind_of_host_over_the_delay() -> None:
+    rates = {("disabled", 75): 200, ("timeout", 75): 433, ("timeout", 5): 300}
+    points = [
+        a_point(
+            {"coalescing": name, "rx_usecs": delay, "idle": idle, "irq_binding": "round-robin"},
+            {"message_rate": rate + (idle == "awake")},
+        )
+        for (name, delay), rate in rates.items()
+        for idle in ("sleep", "awake")
+    ]
+    document = a_document("coalescing/scattered_cores", points, "rx_usecs", "idle")
+    (panel,) = panels_of(only(charts_of(document)))
+    assert panel.axis.words == ("0 µs", "5 µs", "75 µs")
+    assert panel.axis.positions == (0.0, 5.0, 75.0)
+    asleep, awake = (f"cores {words}, interrupts to all cores in turn" for words in WORDS)
+    assert figures(panel) == {asleep: {0: 200, 1: 300, 2: 433}, awake: {0: 201, 1: 301, 2: 434}}
+    assert figures(panel, paper=True) == {f"paper: {asleep}": {0: 216.5, 2: 433}}
+    (paper,) = (series for series in panel.series if series.paper)
+    assert [paper.values[place].bound for place in (0, 2)] == [True, False]
 
 
 def test_points_of_another_distance_are_starred_and_the_caption_says_so() -> None:

@@ -1,8 +1,8 @@
-"""What Goglin and Furmento 2009 measured: IC-1 to IC-23.
+"""What Goglin and Furmento 2009 measured: IC-1 to IC-23, and in `further.py` the rest.
 
 Finding a Tradeoff between Host Interrupt Load and MPI Latency over Ethernet, Cluster 2009. Units
 are those of the metrics. The paper's figures lie in `figures.py`; how a predicate
-follows from one: `coalescing_statistics`.
+follows from one: `statistics.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from shrimpmx.papers.claim import Claim, statistic_of
-from shrimpmx.papers.coalescing2009 import figures, nas
+from shrimpmx.papers.coalescing2009 import figures, further, nas
 from shrimpmx.papers.coalescing2009.statistics import (
     ADAPTIVE,
     ALL,
@@ -463,4 +463,5 @@ CLAIMS: tuple[Claim, ...] = (
             ),
         ),
     ),
+    *further.CLAIMS,
 )

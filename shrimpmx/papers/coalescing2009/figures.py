@@ -21,7 +21,11 @@ TABLE1 = "coalescing/table1_message_rate"
 UNMARKED = "coalescing/unmarked_share"
 TABLE2 = "coalescing/table2_anatomy"
 TABLE3 = "coalescing/table3_misordering"
+MTU = "coalescing/mtu"
+BOUNCES = "coalescing/fragment_bounces"
+PHASES = "coalescing/phases"
 OTHER = "coalescing/other_protocol"
+CLOSED_LOOP = "coalescing/closed_loop"
 TRADE_OFF = "coalescing/trade_off"
 TABLE4 = "coalescing/table4_nas"
 TABLE5 = "coalescing/table5_interrupts"
@@ -123,6 +127,20 @@ PAPER_FIGURES: tuple[PaperFigure, ...] = (
         STREAM_RATE * LESS_WITHOUT,
         "less than half of that with 0 µs (IV-B1)",
         bound=True,
+    ),
+    *(
+        PaperFigure(
+            CORES,
+            "message_rate",
+            {"coalescing": name, "rx_usecs": 75, "idle": "sleep", "irq_binding": "round-robin"},
+            rate,
+            words,
+            bound=name == "disabled",
+        )
+        for name, rate, words in (
+            ("timeout", STREAM_RATE, "up to 433 thousand messages/s on default hosts (IV-B1)"),
+            ("disabled", STREAM_RATE * LESS_WITHOUT, "less than half of that with 0 µs (IV-B1)"),
+        )
     ),
     *_by_strategy(
         OVERHEAD,

@@ -6,6 +6,7 @@ were changed so that the figure cannot be drawn from it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,11 +20,13 @@ from shrimpmx.report.plot.panels import (
     axis_of,
     metric_panel,
     ours_and_paper,
+    published_value,
     series_words,
     shown_or_why,
     style_of,
 )
-from shrimpmx.report.plot.reading import PointData, Result, metric_title
+from shrimpmx.report.plot.reading import PointData, Result, metric_label, metric_title
+from shrimpmx.results.expectation_kinds import Place
 from shrimpmx.results.words import place_words
 
 _MARK_WORDS = {
@@ -63,6 +66,41 @@ def _rates(result: Result, platform: Any) -> Panel:
     own = OWN_COSTS if platform == "none" else place_words("platform", platform)
     title = f"{metric_title('message_rate')}, {own}"
     return metric_panel(result, "message_rate", "coalescing", series, place, title)
+
+
+def by_delay(result: Result) -> tuple[Panels, int] | None:
+    """Figure 4 on eight cores: message rate over the coalescing delay, a line for each way that
+    cores sleep and interrupts go; without coalescing the delay is 0.
+    """
+    lines = ["idle", "irq_binding"]
+    if set(result.axes) != {"coalescing", "rx_usecs", *lines}:
+        return None
+    if not {"disabled", "timeout"} <= {*result.axes["coalescing"]}:
+        return None
+    delays = sorted(result.axes["rx_usecs"])
+    timed = [{"coalescing": "timeout", "rx_usecs": delay} for delay in delays]
+    spots = [{"coalescing": "disabled"}, *timed]
+    words = ("0 µs", *(f"{delay} µs" for delay in delays))
+    positions = (0.0, *map(float, delays))
+    axis = Axis("coalescing delay", words, positions, "lines")
+    return [_over(result, metric, axis, spots, lines) for metric in result.metrics], 3
+
+
+def _over(
+    result: Result, metric: str, axis: Axis, spots: Sequence[Place], lines: Sequence[str]
+) -> Panel:
+    """A metric at places that no single axis has, with a series for each value of `lines`."""
+    series: list[Series] = []
+    everything: list[Value | str] = []
+    for index, line in enumerate(result.places(lines)):
+        points = [result.find({**line, **spot}) for spot in spots]
+        ours = [result.value(point, metric) for point in points]
+        theirs = [published_value(result, metric, point) for point in points]
+        label = ", ".join(series_words(name, value) for name, value in line.items())
+        series += ours_and_paper(label, index, ours, theirs)
+        everything += ours
+    shown, reason = shown_or_why(result, metric, series, everything)
+    return Panel(metric_title(metric), axis, metric_label(metric), shown, reason=reason)
 
 
 def _delays(result: Result) -> Axis:
@@ -213,6 +251,7 @@ def table3(result: Result) -> tuple[Panels, int] | None:
 
 FIGURES: dict[str, Figure] = {
     paper.FIG4: fig4,
+    paper.CORES: by_delay,
     paper.FIG5: pingpong,
     paper.FIG6: pingpong,
     paper.TABLE1: table1,

@@ -38,12 +38,22 @@ BY_THE_PROTOCOL = "the protocol's own sizes decide it"
 
 
 def ratio(
-    text: str, scenario: str, metric: str, of: Place, to: Place, over: float, under: float
+    text: str,
+    scenario: str,
+    metric: str,
+    of: Place,
+    to: Place,
+    over: float,
+    under: float,
+    *,
+    shares: tuple[str, ...] = (),
 ) -> Statistic:
-    """The metric at `of` by that at `to`: an effect like the paper's, whose figures are these."""
+    """The metric at `of` by that at `to`: an effect like the paper's, whose figures are these and
+    those of the claims that it `shares` them with.
+    """
     paper = over / under
     expected = effect(text, metric, of, to, paper)
-    return statistic_of(scenario, expected, paper, absolute=(over, under))
+    return statistic_of(scenario, expected, paper, absolute=(over, under), shares=shares)
 
 
 def on_cores(text: str, of: Place, to: Place) -> tuple[Statistic, Statistic]:

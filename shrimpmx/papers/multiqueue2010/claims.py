@@ -1,8 +1,8 @@
-"""What Goglin 2010 measured: MQ-1 to MQ-11.
+"""What Goglin 2010 measured: MQ-1 to MQ-11, and in `further.py` the rest.
 
 NIC-Assisted Cache-Efficient Receive Stack for Message Passing over Ethernet. Units are those of the
 metrics. The paper's figures lie in `figures.py`; how a predicate follows from one:
-`multiqueue_statistics`.
+`statistics.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from shrimpmx.papers.claim import Claim
-from shrimpmx.papers.multiqueue2010 import nas
+from shrimpmx.papers.multiqueue2010 import further, nas
 from shrimpmx.papers.multiqueue2010.alltoall import alltoall
 from shrimpmx.papers.multiqueue2010.statistics import (
     OFFLOAD_CPUS,
@@ -162,4 +162,5 @@ CLAIMS: tuple[Claim, ...] = (
         statistics=one_core_limits(),
         note="the paper's is an Alltoall of 16 processes: MQ-7",
     ),
+    *further.CLAIMS,
 )

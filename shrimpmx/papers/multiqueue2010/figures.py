@@ -21,6 +21,8 @@ PLACEMENT = "multiqueue/placement_map"
 STEERING = "multiqueue/steering"
 ALLTOALL = "multiqueue/fig5_alltoall"
 NAS = "multiqueue/table3_nas"
+MX = "multiqueue/native_mx"
+BUSY = "multiqueue/busy_cores"
 
 # Where interrupts go, and how far from them the process is, as the rows and columns of Table I.
 ROUND_ROBIN = {"irq_binding": "round-robin", "distance": "any"}
@@ -44,6 +46,10 @@ BANDWIDTH = {
     False: dict(zip(BINDINGS, (646.0, 719.0, 723.0, 721.0, 714.0, 707.0), strict=True)),
     True: dict(zip(BINDINGS, (905.0, 1056.0, 1059.0, 1048.0, 1026.0, 965.0), strict=True)),
 }
+
+# 4.1: half round trip of an empty message without MPI, us; throughput with copies offloaded, of
+# 10 Gb/s, as MiB/s.
+NATIVE_US, OFFLOADED = 8.0, round(9e9 / 8 / (1 << 20), 2)
 
 # 4.3: half round trip of an empty message, us, with the interrupt on the core that polls, and on an
 # idle one, from and to; throughput there, by that on the polling core.
@@ -91,6 +97,8 @@ NAS_SECONDS = {
     "IS": (11.84, 1.25),
     "MG": (4.14, 4.02),
 }
+# With native MX.
+NAS_SECONDS_MX = {"CG": 32.23, "FT": 19.61, "IS": 1.33, "MG": 3.93}
 # 4.6: the same for the cache miss rates of IS.
 NAS_MISSES = 11.0
 

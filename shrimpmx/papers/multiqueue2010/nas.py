@@ -24,6 +24,20 @@ def run_times() -> tuple[Statistic, ...]:
     )
 
 
+def against_mx() -> tuple[Statistic, ...]:
+    """A queue for each process against native MX: slower, but for IS."""
+
+    def ratio(name: str) -> Statistic:
+        seconds = figures.NAS_SECONDS[name][1], figures.NAS_SECONDS_MX[name]
+        paper = seconds[0] / seconds[1]
+        text = f"run time of {name}, a queue each against native MX"
+        of, to = {**_kernel(name), **OPEN_MX, **QUEUES}, {"nic": "mx", "irq_binding": "auto"}
+        expected = effect(text, "run_time", of, to, paper, CPUS)
+        return statistic_of(figures.NAS, expected, paper, absolute=seconds, engine=REAL)
+
+    return tuple(map(ratio, figures.NAS_SECONDS_MX))
+
+
 def misses() -> tuple[Statistic, ...]:
     """The miss rate of the handlers of IS, in turn against a queue each; theirs are counted where
     ranks are programs, too. Beside it what is handed over between cores.

@@ -1,8 +1,8 @@
-"""What Damianakis, Chen and Felten 1997 measured: WC-1 to WC-10.
+"""What Damianakis, Chen and Felten 1997 measured: WC-1 to WC-10, and in
+`further.py` the rest.
 
 Reducing Waiting Costs in User-Level Communication, IPPS 1997. Units are those of the metrics. The
-paper's figures lie in `figures.py`; how a predicate follows from one:
-`waiting_statistics`.
+paper's figures lie in `figures.py`; how a predicate follows from one: `statistics.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import partial
 
 from shrimpmx.papers.claim import Claim, statistic_of
 from shrimpmx.papers.coalescing2009.statistics import HIGHER, LOWER
-from shrimpmx.papers.waiting1997 import figures
+from shrimpmx.papers.waiting1997 import figures, further
 from shrimpmx.papers.waiting1997.statistics import (
     BLOCK,
     FIVE_PAIRS,
@@ -292,4 +292,5 @@ CLAIMS: tuple[Claim, ...] = (
             for delay in SHORT_DELAYS
         ),
     ),
+    *further.CLAIMS,
 )

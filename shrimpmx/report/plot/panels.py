@@ -9,6 +9,7 @@ from typing import Any
 from shrimpmx.report.plot.chart import ONLY, Axis, Panel, Panels, Series, Value
 from shrimpmx.report.plot.reading import (
     NOT_RUN,
+    PointData,
     Result,
     metric_label,
     metric_title,
@@ -119,7 +120,8 @@ def metric_panel(
         found = [result.value(result.find(spot), metric) for spot in here]
         label = ", ".join(series_words(name, value) for name, value in line.items()) or HERE
         style = _line_style(line, index)
-        series += ours_and_paper(label, style, found, [_paper(result, metric, x) for x in here])
+        theirs = [published_value(result, metric, result.find(spot)) for spot in here]
+        series += ours_and_paper(label, style, found, theirs)
         everything += found
     shown, reason = shown_or_why(result, metric, series, everything)
     heading = title or panel_title(metric, where)
@@ -156,8 +158,8 @@ def _line_style(line: Mapping[str, Any], index: int) -> int:
     return index
 
 
-def _paper(result: Result, metric: str, place: Place) -> Value | None:
-    point = result.find(place)
+def published_value(result: Result, metric: str, point: PointData | None) -> Value | None:
+    """The paper's figure at the place with a point's values, if it gives one."""
     found = result.published_at(metric, point) if point else None
     return Value(found.value, found.value, found.value, found.bound) if found else None
 

@@ -1,0 +1,182 @@
+"""What the paper says beside its tables, point by point of its plots, and in passing: IC-24 on."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from shrimpmx.papers.claim import Claim, Statistic, statistic_of
+from shrimpmx.papers.coalescing2009 import curves, figures
+from shrimpmx.papers.coalescing2009.statistics import (
+    DISABLED,
+    LOWER,
+    MEDIUM,
+    NO_EFFECT,
+    OPEN_MX,
+    STREAM,
+    TIMEOUT,
+    at_most,
+    moved,
+    sized,
+)
+from shrimpmx.results.expectation_kinds import Between, Ratio, Within
+from shrimpmx.results.words import size_words
+
+# What can happen happens in one of a hundred cases at least, % (ours).
+SOMETIMES = 1.0
+# Bytes of the message of table II.
+ANATOMY = 234_880
+
+
+def _bounces() -> tuple[Statistic, ...]:
+    """A message moves less from core to core with marks than with others (III-B)."""
+    return tuple(
+        statistic_of(
+            figures.BOUNCES,
+            at_most(
+                f"hand-overs per message of {size_words(size)}, Open-MX against {to['coalescing']}",
+                *("handovers_per_message", sized(OPEN_MX, size), to, LOWER),
+            ),
+        )
+        for size in (MEDIUM, ANATOMY)
+        for to in (TIMEOUT, DISABLED)
+    )
+
+
+def _deferred_further() -> tuple[Statistic, ...]:
+    """How often Stream defers at the degrees that table III leaves out (IV-C4)."""
+    metric = "deferral_success"
+    of_two, of_four = ({**STREAM, **moved(degree)} for degree in (2, 4))
+    one, three = moved(1), moved(3)
+    between = Between(
+        text="deferred to the end, mark 2 early: between 1 and 3",
+        metric=metric,
+        of=of_two,
+        one=one,
+        other=three,
+        tolerance=0,
+    )
+    able = Within(
+        text="deferred to the end, mark 4 early", metric=metric, of=of_four, at_least=SOMETIMES
+    )
+    fewer = at_most("deferred to the end, mark 4 early against 1", metric, of_four, one, LOWER)
+    return tuple(statistic_of(figures.TABLE3, each) for each in (between, able, fewer))
+
+
+def _suits_both() -> tuple[Statistic, ...]:
+    """A program with both kinds of phases is with Open-MX no slower than with the one strategy or
+    the other, and faster than with a timeout for which small messages wait (II-C, IV-C5).
+    """
+    return tuple(
+        statistic_of(
+            figures.PHASES,
+            at_most(
+                f"time of a program of mixed phases, Open-MX against {to['coalescing']}",
+                *("run_time", OPEN_MX, to, most),
+            ),
+        )
+        for to, most in ((DISABLED, 1 + NO_EFFECT), (TIMEOUT, LOWER))
+    )
+
+
+def _closed_loop() -> tuple[Statistic, ...]:
+    """Marks slow no closed loop of another protocol down (VI)."""
+    return tuple(
+        statistic_of(
+            figures.CLOSED_LOOP,
+            Ratio(
+                text=f"rate of the other protocol's packets, {of['coalescing']} against 75 µs",
+                metric="other_packet_rate",
+                of=of,
+                to=TIMEOUT,
+                at_least=1 / (1 + NO_EFFECT),
+            ),
+        )
+        for of in (OPEN_MX, STREAM)
+    )
+
+
+_claim = partial(Claim, host="myri10g-2009")
+
+CLAIMS: tuple[Claim, ...] = (
+    _claim(
+        id="IC-24",
+        kind="order",
+        source="IV-B1, IV-B4 and figure 4",
+        setup="A stream of 128 B messages to a host of eight cores, coalescing delays of 0 to 75 "
+        "µs, as four curves: cores free to sleep or kept awake, interrupts scattered or bound.",
+        paper="default hosts, whose cores may sleep and whose interrupts are scattered: 433 k "
+        "msg/s at 75 µs, less than half of it without; coalescing helps, since fewer cores are "
+        "woken and more packets are processed at once",
+        statistics=curves.by_delay(),
+    ),
+    _claim(
+        id="IC-25",
+        kind="ratio",
+        source="IV-B3 and figure 5",
+        setup="Ping-pong of further sizes, of a single packet and above 32 KiB: 75 µs against no "
+        "coalescing.",
+        paper="a single packet waits for the whole delay, about 75 µs instead of 10; large "
+        "messages have a higher throughput with coalescing",
+        statistics=curves.by_size(),
+    ),
+    _claim(
+        id="IC-26",
+        kind="ratio",
+        source="IV-C1 and figure 6",
+        setup="Ping-pong of all sizes, 0 B to 1 MiB: Open-MX coalescing against none and against "
+        "75 µs, Stream against Open-MX.",
+        paper="small messages as if disabled, large ones as with 75 µs; Stream the same",
+        statistics=curves.both_at_each_size(),
+    ),
+    _claim(
+        id="IC-27",
+        kind="ratio",
+        source="IV-A",
+        setup="Ping-pong with an MTU of 9000 and of 1500, of small messages and of large ones of "
+        "160 frames: what 75 µs and Open-MX coalescing take by what none does.",
+        paper="jumbo frames show the same behaviour for small messages, and for large ones that "
+        "are longer in proportion",
+        statistics=curves.by_mtu(),
+    ),
+    _claim(
+        id="IC-28",
+        kind="count",
+        source="III-B",
+        setup="One message at a time, of 32 KiB and of 234 880 B, to a host of eight cores with "
+        "interrupts to all of them in turn: hand-overs of descriptors between cores.",
+        paper="with marks all fragments of a message, or replies to a request, are processed by "
+        "one core; timeouts scatter them over cores",
+        statistics=_bounces(),
+    ),
+    _claim(
+        id="IC-29",
+        kind="count",
+        source="IV-C4",
+        setup="A message of 32 KiB with Stream, its mark 2 and 4 fragments early: how often the "
+        "early interrupt is deferred to the end.",
+        paper="interrupts can be deferred by 3 or 4 packets; 30 % are with the mark 1 early, 15 % "
+        "with the mark 3 early",
+        statistics=_deferred_further(),
+    ),
+    _claim(
+        id="IC-30",
+        kind="ratio",
+        source="II-C and IV-C5",
+        setup="A program whose phases of small messages and of large ones alternate: its time, by "
+        "strategy.",
+        paper="satisfying for different metrics, without tuning by hand: small messages as if "
+        "disabled, large ones as with 75 µs",
+        statistics=_suits_both(),
+    ),
+    _claim(
+        id="IC-31",
+        kind="ratio",
+        source="III-B and VI",
+        setup="Packets of another protocol in a closed loop, as TCP's, beside a marked stream: "
+        "how many come per second.",
+        paper="TCP/IP is not disturbed by marks",
+        statistics=_closed_loop(),
+        note="44 packets of 1500 B unanswered, and as many messages; a packet that is lost is "
+        "not sent again",
+    ),
+)
