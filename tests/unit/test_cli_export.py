@@ -59,7 +59,7 @@ def test_no_parameter_is_called_as_a_column_of_the_figures() -> None:
     [
         ('{"schema": 99}', "schema 99 reads 1"),
         ('{"schema": 1, "scen', "damaged JSON line 1"),
-        ('{"traceEvents": []}', "schema None"),
+        ('{"traceEvents": []}', "damaged 'schema'"),
         ("[]", "damaged object"),
     ],
     ids=["newer", "truncated", "foreign", "list"],

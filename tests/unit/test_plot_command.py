@@ -157,7 +157,7 @@ def test_a_damaged_result_is_one_sentence(
         ("[]", "run.json damaged: JSON object"),
         ("[" * 100_000, "run.json damaged:"),
         ('{"schema": ' + "1" * 5000 + "}", "run.json damaged:"),
-        ('{"schema": "\xff"}', "run.json cannot be read"),
+        ('{"schema": "\xff"}', "run.json damaged text"),
     ],
 )
 def test_a_file_that_is_no_result(

@@ -7,8 +7,10 @@ be told by its owner.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -106,14 +108,14 @@ class ControlChannel:
             excess = len(data) - self.message_bytes
             message["traceback"] = message["traceback"][excess + 1 :]
             data = json.dumps(message).encode()
-        self._queue.send(data, timeout=SEND_LIMIT_S)
+        _undisturbed(lambda: self._queue.send(data, timeout=SEND_LIMIT_S))
 
     def receive_all(self) -> list[dict[str, Any]]:
         """All messages that are there, oldest first; does not wait."""
         messages: list[dict[str, Any]] = []
         while True:
             try:
-                data, _ = self._queue.receive(timeout=0)
+                data, _ = _undisturbed(lambda: self._queue.receive(timeout=0))
             except posix_ipc.BusyError:
                 return messages
             messages.append(json.loads(data))
@@ -122,3 +124,12 @@ class ControlChannel:
         """Close and remove the queue."""
         self._queue.close()
         unlink_queue(self.name)
+
+
+def _undisturbed(call: Callable[[], Any]) -> Any:
+    """What the call gives, made again where a signal's handler has cut it short: SIGCONT, or a
+    notification.
+    """
+    while True:
+        with contextlib.suppress(posix_ipc.SignalError):
+            return call()
