@@ -27,8 +27,8 @@ def points(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 def test_the_sweep_has_the_paper_s_degrees_both_ways(points: list[dict[str, Any]]) -> None:
     places = [(point["params"]["mark_early"], point["params"]["overtake"]) for point in points]
-    assert sorted(set(places)) == [(0, 0), (0, 1), (0, 3), (1, 0), (3, 0)]
-    assert len(places) == 10
+    assert sorted(set(places)) == [(0, 0), (0, 1), (0, 3), (1, 0), (2, 0), (3, 0), (4, 0)]
+    assert len(places) == 14
 
 
 def test_every_message_arrives_once_with_one_mark(points: list[dict[str, Any]]) -> None:
