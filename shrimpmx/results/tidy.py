@@ -47,13 +47,15 @@ def _samples(metric: Mapping[str, Any]) -> Iterator[tuple[int, str, int, float]]
 
 
 def csv_of(document: Mapping[str, Any]) -> str:
-    """The table as CSV (RFC 4180) with a line of headings; a list's values stand between commas."""
+    """The table as CSV (RFC 4180) with a line of headings; a list's values stand between commas.
+    Halves of letters, which JSON may have and no file, become question marks.
+    """
     text = io.StringIO()
     writer = csv.DictWriter(text, columns_of(document), restval="", lineterminator="\r\n")
     writer.writeheader()
     for row in rows_of(document):
         writer.writerow({name: _plain(value) for name, value in row.items()})
-    return text.getvalue()
+    return text.getvalue().encode(errors="replace").decode()
 
 
 def _plain(value: Any) -> Any:

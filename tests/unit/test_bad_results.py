@@ -44,6 +44,7 @@ DAMAGES = {
     "deep": (b"[" * 100_000, "is damaged"),
     "samples": (with_point(metrics={"half_round_trip": {"samples": ["a"]}}), "is damaged"),
     "counters": (with_point(counters=[1]), "is damaged"),
+    "notes": (with_point(binding_notes=None), "is damaged"),
     "point": (json.dumps({**DOCUMENT, "points": [3]}).encode(), "is damaged"),
 }
 

@@ -86,3 +86,12 @@ def test_other_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     ):
         assert main(["export", *arguments]) == 2
         assert_refused(capsys, words)
+
+
+def test_half_a_letter_is_written_as_a_question_mark(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = [a_point({"wait": "\ud800"}, {"half_round_trip": 7})]
+    result = write_result(tmp_path / "r", a_document("mine/x", points, "wait"))
+    assert {row["wait"] for row in exported(capsys, str(result), "--csv")} == {"?"}
+    assert main(["report", str(result)]) == 0
