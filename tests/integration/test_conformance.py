@@ -46,7 +46,11 @@ FILES = {
                 MPI.COMM_WORLD.barrier()
 
             def test_2(self):
-                os.abort() if MPI.COMM_WORLD.rank else MPI.COMM_WORLD.recv(source=1)
+                if MPI.COMM_WORLD.rank:
+                    MPI.COMM_WORLD.recv(source=0)  # which has told of test_1 by then
+                    os.abort()
+                MPI.COMM_WORLD.send(None, 1)
+                MPI.COMM_WORLD.recv(source=1)
         """,
     "test_does_not_load": """
         from mpi4py import MPI
