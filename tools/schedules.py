@@ -63,6 +63,9 @@ def main() -> int:
     parser.add_argument("--seeds", default="1-1000", help="A-B or one (1-1000)")
     names = [mutation.name for mutation in MUTATIONS]
     parser.add_argument("--mutation", choices=names, help="build with this mistake put in")
+    parser.add_argument(
+        "--tx-interrupts", action="store_true", help="completed sends interrupt in each seed's world"
+    )
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "schedules")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="seeds at a time")
     options = parser.parse_args()
@@ -75,6 +78,8 @@ def main() -> int:
         parser.error("--seeds takes the first and the last one, in that order; --jobs at least 1")
     mutation = next((one for one in MUTATIONS if one.name == options.mutation), None)
     tree = built(options.build, mutation)
+    if options.tx_interrupts:
+        os.environ["SHRIMPMX_TX_INTERRUPTS"] = "1"
     began, steps, wrong = time.monotonic(), 0, 0
     for result in results(tree, seeds, options.jobs, 1 if mutation else 2):
         steps += result["steps"]

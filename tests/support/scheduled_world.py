@@ -56,6 +56,8 @@ from support.scheduled_scene import (  # noqa: E402
     Scene,
 )  # fmt: skip
 
+# Completed sends interrupt in all scenes (--tx-interrupts of tools/schedules.py).
+TX_INTERRUPTS = "SHRIMPMX_TX_INTERRUPTS" in os.environ
 STEPS_MAX = 2_000_000
 LIMIT_S = 300  # of one run, however slow the machine is: it hangs then
 ENDS = ("done", "asleep", "too long", "broken")
@@ -84,6 +86,7 @@ class World:
         agents += [(f"rank{n}", "rank", RANK + n) for n in range(RANKS)]
         self.control = private_control([*runners, "supervisor"], agents, NODES, "monotonic")
         self.nic_parameters = NicParameters(
+            tx_interrupts=TX_INTERRUPTS,
             coalescing=scene.coalescing, rx_usecs=20, link_bits_per_second=0,
             dma_bytes_per_second=0,
         )  # fmt: skip
@@ -103,6 +106,7 @@ class World:
             cores=CORES, core_runners=[handler(node, core) for core in cores],
             core_agents=[handler(node, core) - IRQ for core in cores],
             nic_runner=NIC, nic_agent=NODES * CORES + node, irq_binding=self.scene.binding,
+            tx_interrupts=TX_INTERRUPTS,
             busy_poll=BUSY_POLLS[self.nic_parameters.coalescing_row.polling],
             pull_resend_delay_ns=2 * self.scene.millisecond, resends_max=RESENDS_MAX,
         )  # fmt: skip

@@ -31,6 +31,11 @@ struct watched_vector {
     uint32_t token;
     int token_by;
 };
+/* The token of completed sends. */
+struct watched_sent {
+    uint32_t token;
+    int token_by;
+};
 struct watched_events {
     struct endpoint_descriptor *endpoint;
     struct event *events;
@@ -47,6 +52,7 @@ struct watched_slot {
 struct watched_node {
     struct node_header *header;
     struct watched_vector vectors[2];
+    struct watched_sent sent;
     struct watched_events events[16];
     uint32_t events_count;
     uint64_t pending[4];
@@ -160,18 +166,31 @@ static int vector_holds(struct watched_node *node, uint32_t number, int self) {
     return 1;
 }
 
+static int sent_holds(struct watched_node *node, int self) {
+    struct node_header *header = node->header;
+    uint32_t token = header->sent.token;
+    if (token == node->sent.token)
+        return 1;
+    if (token == TOKEN_TAKEN ? (int)header->nic_runner != self : !is_handler(header, self))
+        return wrong("node %u: agent %d made the token of sends %u", header->index, self, token);
+    node->sent.token = token;
+    node->sent.token_by = self;
+    return 1;
+}
+
 static int packets_hold(const struct node_header *header) {
     struct node_header *node = (struct node_header *)header;
     uint32_t nic = node->nic_agent;
     uint64_t came = counted(nic, COUNTER_rx_packets), handled = 0, taken = 0, published = 0;
     uint64_t dropped = counted(nic, COUNTER_rx_drop_ring_full) +
                        counted(nic, COUNTER_rx_bad_frame) + counted(nic, COUNTER_rx_bad_fcs);
-    uint64_t raised = counted(nic, COUNTER_irq_raised), arrived = 0, sent = 0;
+    uint64_t raised = counted(nic, COUNTER_irq_raised), arrived = 0, sent = 0, reaped = 0;
     uint64_t ended = raised + counted(nic, COUNTER_irq_absorbed);
     uint64_t wished = counted(nic, COUNTER_irq_wished);
     for (uint32_t core = 0; core < node->cores_count; core++) {
         handled += counted(node_core(node, core)->agent, COUNTER_recv_packets);
         taken += counted(node_core(node, core)->agent, COUNTER_interrupts);
+        reaped += counted(node_core(node, core)->agent, COUNTER_sends_reaped);
     }
     for (uint32_t vector = 0; vector < node->vectors_count; vector++)
         published += node_rx_ring(node, vector)->head;
@@ -189,9 +208,13 @@ static int packets_hold(const struct node_header *header) {
         counted(nic, COUNTER_tx_packets) + counted(nic, COUNTER_link_duplicated) + 1)
         return wrong("node %u: %lu packets are on the links, of %lu that were sent", node->index,
                      sent, counted(nic, COUNTER_tx_packets));
-    if (ended > wished || wished - ended > node->vectors_count)
+    /* A wish may wait on the line of each vector, and on that of completed sends. */
+    if (ended > wished || wished - ended > node->vectors_count + node->sent.interrupts)
         return wrong("node %u: of %lu wishes for an interrupt %lu have ended", node->index, wished,
                      ended);
+    if (reaped > counted(nic, COUNTER_tx_completed))
+        return wrong("node %u: %lu sends were reaped, of %lu", node->index, reaped,
+                     counted(nic, COUNTER_tx_completed));
     if (taken > raised || raised - taken > node->vectors_count)
         return wrong("node %u: %lu interrupts were raised, %lu were taken", node->index, raised,
                      taken);
@@ -261,8 +284,17 @@ static struct work work_of_nic(int self) {
         struct node_header *node = nodes[n].header;
         for (uint32_t v = 0; v < node->vectors_count; v++) {
             const struct watched_vector *watched = &nodes[n].vectors[v];
+            const struct watched_sent *sent = &nodes[n].sent;
             const struct ring *rx = node_rx_ring(node, v);
-            if ((int)node->nic_runner != self || watched->token != TOKEN_FREE)
+            if ((int)node->nic_runner != self)
+                continue;
+            /* Vector 0 needs both tokens. */
+            if (node->sent.interrupts && v == 0 && sent->token != TOKEN_FREE)
+                continue;
+            if (node->sent.interrupts && v == 0 && node->sent.wish)
+                return (struct work){"a wish for an interrupt of sends, and their token is free",
+                                     sent->token_by};
+            if (watched->token != TOKEN_FREE)
                 continue;
             if (watched->vector->wish)
                 return (struct work){"a wish for an interrupt, and the token is free",
@@ -370,7 +402,7 @@ static int all_hold(int self, int64_t now_ns) {
         for (uint32_t i = 0; i < node->events_count; i++)
             if (!events_hold(node, &node->events[i], self))
                 return 0;
-        if (!packets_hold(node->header))
+        if (!sent_holds(node, self) || !packets_hold(node->header))
             return 0;
     }
     if (control->stop != STOP_NO)
@@ -431,6 +463,7 @@ static void watch_events(struct watched_node *node, uint32_t endpoint, uint64_t 
 static void watch_node(struct watched_node *node) {
     struct node_header *header = node->header;
     int nic = (int)header->nic_runner;
+    node->sent = (struct watched_sent){.token = header->sent.token, .token_by = NOBODY};
     for (uint32_t v = 0; v < header->vectors_count; v++) {
         node->vectors[v].vector = node_vector(header, v);
         node->vectors[v].token = node->vectors[v].vector->token;
