@@ -64,7 +64,9 @@ def main() -> int:
     names = [mutation.name for mutation in MUTATIONS]
     parser.add_argument("--mutation", choices=names, help="build with this mistake put in")
     parser.add_argument(
-        "--tx-interrupts", action="store_true", help="completed sends interrupt in each seed's world"
+        "--tx-interrupts",
+        action="store_true",
+        help="completed sends interrupt in each seed's world",
     )
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "schedules")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="seeds at a time")
