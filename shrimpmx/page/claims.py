@@ -12,6 +12,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.papers.claim import CLASSES, MEASURED, PREDICTED, class_words
 from shrimpmx.results.expectation_kinds import REVERSED
 from shrimpmx.results.json_file import read_json
+from shrimpmx.results.judging import RATIO_UNIT, SHARE_UNIT
 from shrimpmx.results.result import check_schema
 from shrimpmx.results.words import unit_words
 
@@ -48,8 +49,9 @@ class _Judged(BaseModel):
         words = _digits(self.measured)
         if self.ci95 is not None and self.ci95[0] < self.ci95[1]:
             words += f" ({_digits(self.ci95[0])} to {_digits(self.ci95[1])})"
-        ratio = self.unit == "ratio"
-        return f"ratio {words}" if ratio else f"{words} {unit_words(self.unit)}".rstrip()
+        if self.unit in (RATIO_UNIT, SHARE_UNIT):
+            return f"{self.unit} {words}"
+        return f"{words} {unit_words(self.unit)}".rstrip()
 
 
 class _Part(_Judged):

@@ -19,7 +19,8 @@ from shrimpmx.papers.claim import (
     Part,
     Statistic,
 )
-from shrimpmx.results.expectation_kinds import REVERSED, Growth, Order, Ratio
+from shrimpmx.results.expectation_kinds import REVERSED, Difference, Growth, Order, Ratio
+from shrimpmx.results.judging import RATIO_UNIT, SHARE_UNIT
 from shrimpmx.results.metrics import METRICS
 from shrimpmx.results.words import unit_words
 
@@ -126,9 +127,9 @@ def measured_words(part: Part) -> str:
 
 
 def _absolute_words(statistic: Statistic, figures: Sequence[float]) -> str:
-    """What a ratio is made of, behind it."""
+    """What a ratio or a share is made of, behind it."""
     expected = statistic.expectation
-    if not isinstance(expected, Ratio | Growth) or not figures:
+    if not isinstance(expected, Ratio | Growth | Difference) or not figures:
         return ""
     unit = unit_words(METRICS[expected.metric].unit)
     return f", {' / '.join(map(_digits, figures))} {unit}"
@@ -137,14 +138,15 @@ def _absolute_words(statistic: Statistic, figures: Sequence[float]) -> str:
 def _figures_words(
     statistic: Statistic, figures: Sequence[float], interval: Sequence[float] | None = None
 ) -> str:
-    """Figures with their unit; a ratio with what tells small effects from none."""
+    """Figures with their unit; a ratio or a share with what tells small effects from none."""
     is_ratio = isinstance(statistic.expectation, Ratio | Growth)
-    one = _ratio_digits if is_ratio else _digits
+    is_share = isinstance(statistic.expectation, Difference)
+    one = _ratio_digits if is_ratio or is_share else _digits
     words = " / ".join(map(one, figures))
     if interval is not None and interval[0] < interval[1]:
         words += f" ({one(interval[0])} to {one(interval[1])})"
-    if is_ratio:
-        return f"ratio {words}"
+    if is_ratio or is_share:
+        return f"{RATIO_UNIT if is_ratio else SHARE_UNIT} {words}"
     known = METRICS.get(statistic.expectation.metric)
     return f"{words} {unit_words(known.unit)}" if known else words
 

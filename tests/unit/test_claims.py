@@ -14,7 +14,7 @@ from shrimpmx.errors import InputError
 from shrimpmx.papers.claim import Claim, Finding, Statistic, effect, scenarios_of
 from shrimpmx.papers.claims_report import paper_words, print_findings, summary_words
 from shrimpmx.papers.known import PAPERS, chosen, is_whole, narrowed, papers_of
-from shrimpmx.results.expectation_kinds import Expectation, Near, Order, Ratio
+from shrimpmx.results.expectation_kinds import Difference, Expectation, Near, Order, Ratio
 from shrimpmx.study.scenario import Scenario
 
 COUNT = "interrupts_per_message"
@@ -243,6 +243,21 @@ def test_the_table_has_papers_figures_beside_measured_ones() -> None:
     assert "XX-2," not in text
     assert summary_words([whole]) == "reversed: XX-1"
     assert paper_words(ratio) == "ratio 0.500"
+
+
+def test_a_difference_is_printed_as_a_share_with_what_it_is_made_of() -> None:
+    expected = Difference(
+        text="d?",
+        metric=COUNT,
+        of={"way": "a"},
+        to={"way": "b"},
+        one={"way": "c"},
+        other={"way": "d"},
+        at_most=-0.01,
+    )
+    results = {"s": result(a=[3.0] * 6, b=[2.0] * 6, c=[9.0] * 6, d=[4.0] * 6)}
+    text = printed(judged(claim(1, Statistic(scenario="s", expectation=expected)), results, 2))
+    assert "share -2.000, 3 / 2 / 9 / 4 irq/msg" in text
 
 
 def test_papers_are_known_by_ids_of_their_own() -> None:

@@ -13,11 +13,12 @@ from support.claims import found as judged
 from support.claims import verdict_on_the_papers_figures as verdict_on_paper
 
 from shrimpmx.papers.claim import Claim, Finding, Statistic
-from shrimpmx.papers.known import PAPERS
+from shrimpmx.papers.known import PAPERS, on_hosts
 from shrimpmx.papers.multiqueue2010 import figures as paper
 from shrimpmx.papers.multiqueue2010.claims import CLAIMS
 from shrimpmx.results.expectation_kinds import AS_EXPECTED, Ratio
 from shrimpmx.results.runs import OVERSUBSCRIBED
+from shrimpmx.study.loading import find_scenario, load_scenario
 
 STATISTICS = [(claim, each) for claim in CLAIMS for each in claim.statistics]
 CLAIM = {claim.id: claim for claim in CLAIMS}
@@ -171,6 +172,26 @@ def test_mq_4_needs_cores_that_are_idle(cpus: int, idle_us: float, verdict: str)
     assert finding.of_class == verdict
     assert finding.parts[-1].outcome == "holds"
     assert ("needs 5 CPUs, and this process may use 2" in finding.reason) == (cpus == 2)
+
+
+@pytest.mark.parametrize(
+    ("idle_us", "outcome"), [(15.0, "holds"), (20.0, "holds"), (11.5, "other size")]
+)
+def test_mq_15_asks_for_what_an_idle_core_takes_and_is_calibrated_as_mq_4_is(
+    idle_us: float, outcome: str
+) -> None:
+    points = [
+        point_of({"size_bytes": size, "ranks": ranks}, run_time=us)
+        for size, idle, busy in ((0, idle_us, 11.0), (4 << 20, 125.0, 100.0))
+        for ranks, us in ((2, idle), (16, busy))
+    ]
+    declared = load_scenario(find_scenario(paper.BUSY))
+    hosts = {paper.BUSY: on_hosts(declared, "myri10g-2009")}
+    result = {paper.BUSY: {"points": points}}
+    finding = judged(CLAIM["MQ-15"], result, None, real=False, scenarios=hosts)
+    assert [part.outcome for part in finding.parts] == [outcome, "holds"]
+    assert finding.of_class == "calibrated"
+    assert judged(CLAIM["MQ-15"], result, 16).of_class == "needs"
 
 
 def ledger(in_turn: float, queues: float, endpoint: float = 1.0) -> dict[str, Any]:

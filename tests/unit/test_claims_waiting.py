@@ -232,6 +232,30 @@ def test_wc_9_sees_a_wake_up_that_finds_nothing(change: dict[str, float], verdic
     assert judged(CLAIM["WC-9"], {paper.FLAGS: result}, 2).of_class == verdict
 
 
+@pytest.mark.parametrize(
+    ("hog_us", "outcome"),
+    [
+        ({"spin": 760, "block": 250, "spin-block": 375}, "holds"),
+        ({"spin": 760, "block": 204, "spin-block": 371}, "other size"),
+        ({"spin": 760, "block": 204, "spin-block": 500}, "reversed"),
+    ],
+)
+def test_wc_12_compares_what_a_hog_adds_and_not_what_a_block_takes(
+    hog_us: dict[str, float], outcome: str
+) -> None:
+    """Alone block takes least CPU time."""
+    alone_us = {"spin": 374, "block": 204, "spin-block": 371}
+    points = [
+        point_of({"platform": SHRIMP, "company": company, "wait": wait}, block_cpu=us)
+        for company, each in (("alone", alone_us), ("hog", hog_us))
+        for wait, us in each.items()
+    ]
+    result = {"points": points, "layout": {"axes": ["platform", "company", "wait"]}}
+    finding = judged(CLAIM["WC-12"], {paper.FIG4: result}, None, real=False)
+    assert finding.deciding is not None
+    assert finding.deciding.outcome == outcome
+
+
 def orders() -> list[Order]:
     found = [entry[1].expectation for entry in STATISTICS if entry[1].decides]
     return [each for each in found if isinstance(each, Order)]
