@@ -5,7 +5,8 @@
 
 Ranks are in this process and use the MX library. Frames pass a fat tree. Rings, buffers and the
 library's pools have the sizes that such a pattern needs, by the parameters that are listed with
-`--help`; times are those of this CPU, and include connecting.
+`--help`; times are those of this CPU. Ranks know each other when the pattern begins, as if they had
+met by other means; with `--connect` they connect by packets, two for each rank and partner.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import resource
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import inputs
@@ -22,6 +24,7 @@ import numpy as np
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.mx import MxParameters
@@ -31,20 +34,36 @@ from shrimpmx.simulation.engine import Simulated
 
 # A cluster connects in virtual seconds.
 CONNECT_NS = 10**11
+# All have begun within this virtual time.
+MEETING_NS = 10_000_000
 DEADLINE_S = 1000.0
 # What rings hold where a rank has a few messages on their way, and where it has many.
 FEW = 16
 MANY = 1024
 
 
-def connect(rank: MxRank, other: int) -> Partner:
-    """A partner to send to another rank."""
-    return rank.endpoint.connect(*rank.place_of(other), timeout_ns=CONNECT_NS)
+@dataclass
+class Meeting:
+    """Where ranks find each other: all are there when the first one has waited once."""
+
+    packets: bool
+    endpoints: dict[int, Endpoint] = field(default_factory=dict)
+
+    def partners(self, rank: MxRank, others: list[int]) -> list[Partner]:
+        """Partners to send to other ranks."""
+        if self.packets:
+            return [
+                rank.endpoint.connect(*rank.place_of(other), timeout_ns=CONNECT_NS)
+                for other in others
+            ]
+        self.endpoints[rank.number] = rank.endpoint
+        rank.host.sleep(MEETING_NS)
+        return [rank.endpoint.introduce(self.endpoints[other]) for other in others]
 
 
-def ring(rank: MxRank, size_bytes: int, rounds: int) -> None:
+def ring(rank: MxRank, meeting: Meeting, size_bytes: int, rounds: int) -> None:
     """Each rank sends to the next one and receives from the one before."""
-    right = connect(rank, (rank.number + 1) % rank.size)
+    (right,) = meeting.partners(rank, [(rank.number + 1) % rank.size])
     out, into = np.zeros(size_bytes, np.uint8), np.zeros(size_bytes, np.uint8)
     for turn in range(rounds):
         received = rank.endpoint.irecv(into, match=turn)
@@ -53,31 +72,31 @@ def ring(rank: MxRank, size_bytes: int, rounds: int) -> None:
         rank.endpoint.wait(sent)
 
 
-def allreduce(rank: MxRank, size_bytes: int, rounds: int) -> None:
+def allreduce(rank: MxRank, meeting: Meeting, size_bytes: int, rounds: int) -> None:
     """Recursive doubling: ranks whose numbers differ in one bit exchange what they have summed up.
 
     The number of ranks is a power of two.
     """
     words = max(1, size_bytes // 8)
     bits = [1 << bit for bit in range(rank.size.bit_length() - 1)]
-    partners = {bit: connect(rank, rank.number ^ bit) for bit in bits}
+    partners = meeting.partners(rank, [rank.number ^ bit for bit in bits])
     into = np.zeros(words, np.int64)
     for turn in range(rounds):
         total = np.full(words, rank.number, np.int64)
-        for step, bit in enumerate(bits):
+        for step, partner in enumerate(partners):
             match = turn * len(bits) + step
             received = rank.endpoint.irecv(into, match=match)
-            sent = rank.endpoint.isend(total, partners[bit], match=match)
+            sent = rank.endpoint.isend(total, partner, match=match)
             rank.endpoint.wait(received)
             rank.endpoint.wait(sent)
             total += into
         assert total[0] == rank.size * (rank.size - 1) // 2
 
 
-def alltoall(rank: MxRank, size_bytes: int, rounds: int) -> None:
+def alltoall(rank: MxRank, meeting: Meeting, size_bytes: int, rounds: int) -> None:
     """Each rank sends a block to each other one; in step s to the rank s further on."""
     endpoint, number, size = rank.endpoint, rank.number, rank.size
-    partners = [connect(rank, (number + step) % size) for step in range(1, size)]
+    partners = meeting.partners(rank, [(number + step) % size for step in range(1, size)])
     out, into = np.zeros(size_bytes, np.uint8), np.zeros((size, size_bytes), np.uint8)
     for turn in range(rounds):
         first = turn * size
@@ -88,7 +107,7 @@ def alltoall(rank: MxRank, size_bytes: int, rounds: int) -> None:
         endpoint.cancel(received[number])
 
 
-PATTERNS: dict[str, Callable[[MxRank, int, int], None]] = {
+PATTERNS: dict[str, Callable[[MxRank, Meeting, int, int], None]] = {
     "ring": ring,
     "allreduce": allreduce,
     "alltoall": alltoall,
@@ -98,12 +117,35 @@ PATTERNS: dict[str, Callable[[MxRank, int, int], None]] = {
 LIMITS = {"nodes": (1, 4096), "ranks": (1, 64), "size_bytes": (0, 1 << 20), "rounds": (1, 10**6)}
 
 
-def spec_of(options: argparse.Namespace) -> ClusterSpec:
-    """The cluster and its ranks."""
-    work = PATTERNS[options.pattern]
+@dataclass
+class Span:
+    """CPU time from the first call of begin() to the last one of end(), s."""
+
+    began_s: float | None = None
+    ended_s: float = 0.0
+
+    def begin(self) -> None:
+        """A rank begins the pattern."""
+        self.began_s = time.process_time() if self.began_s is None else self.began_s
+
+    def end(self) -> None:
+        """A rank has ended it."""
+        self.ended_s = time.process_time()
+
+    @property
+    def took_s(self) -> float:
+        """How long that is."""
+        return self.ended_s - (self.began_s or 0.0)
+
+
+def spec_of(options: argparse.Namespace, span: Span) -> ClusterSpec:
+    """The cluster and its ranks; what their pattern takes is noted in `span`."""
+    work, meeting = PATTERNS[options.pattern], Meeting(options.connect)
 
     def function(rank: Any) -> None:
-        work(rank, options.size_bytes, options.rounds)
+        span.begin()
+        work(rank, meeting, options.size_bytes, options.rounds)
+        span.end()
 
     entries = MANY if options.pattern == "alltoall" else FEW
     ranks = tuple(
@@ -139,9 +181,10 @@ def report(options: argparse.Namespace, result: ClusterResult, took_s: dict[str,
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return (
         f"{options.pattern}, {options.nodes} nodes x {options.ranks}: {packets} packets, "
-        f"{lost} lost, prepared in {took_s['prepare']:.2f} s, run in {took_s['run']:.2f} s, "
-        f"{took_s['run'] / packets * 1e6:.1f} us each, {result.elapsed_ns['rank0'] / 1e6:.2f} ms "
-        f"virtual, at most {peak_mib:.0f} MiB"
+        f"{lost} lost, prepared in {took_s['prepare']:.2f} s, run in {took_s['run']:.2f} s, of "
+        f"which the pattern {took_s['pattern']:.2f} s, {took_s['pattern'] / packets * 1e6:.1f} us "
+        f"for a packet, {result.elapsed_ns['rank0'] / 1e6:.2f} ms virtual, at most "
+        f"{peak_mib:.0f} MiB"
     )
 
 
@@ -153,16 +196,19 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, default=1, help="of each node, a core each")
     parser.add_argument("--size-bytes", type=int, default=1024)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--connect", action="store_true", help="ranks connect by packets")
     parser.add_argument("--network", default="fat-tree", choices=("direct", "switch", "fat-tree"))
     options = parser.parse_args()
     inputs.check(options, LIMITS)
-    spec = spec_of(options)
+    span = Span()
+    spec = spec_of(options, span)
     engine = Simulated()
     began = time.process_time()
     engine.place(spec)
     placed = time.process_time()
     result = engine.run(spec)
     took_s = {"prepare": placed - began, "run": time.process_time() - placed}
+    took_s["pattern"] = span.took_s
     print(report(options, result, took_s))
 
 

@@ -9,6 +9,8 @@ from shrimpmx.shared.layout cimport event
 # Asks a partner for its session; NULL only if memory is out. Then ring the doorbell.
 cdef MxRequest *connect_start(Library library, MxPartner *partner,
                               uint32_t key) noexcept nogil
+# Connects two endpoints of one process without packets; NULL if memory is out.
+cdef MxPartner *connect_known(Library library, Library other) noexcept nogil
 # Takes a connect request back: it is done with `cancelled`.
 cdef void connect_cancel(Library library, MxRequest *request) noexcept nogil
 cdef void connect_request(Library library, const event *incoming) noexcept nogil

@@ -42,6 +42,19 @@ cdef MxRequest *connect_start(Library library, MxPartner *partner,
     return request
 
 
+cdef MxPartner *connect_known(Library library, Library other) noexcept nogil:
+    """Each as a partner of the other; NULL without memory."""
+    cdef MxPartner *there = partner_make(
+        library, other.node.header.index, other.driver.index)
+    cdef MxPartner *here = partner_make(
+        other, library.node.header.index, library.driver.index)
+    if there == NULL or here == NULL:
+        return NULL
+    partner_learn(library, there, other.session, here.next_match)
+    partner_learn(other, here, library.session, there.next_match)
+    return there
+
+
 cdef void connect_cancel(Library library, MxRequest *request) noexcept nogil:
     connect_finish(library, request, STATUS_CANCELLED)
 

@@ -7,7 +7,6 @@ from shrimpmx.mx.handles cimport Request
 
 
 cdef class Endpoint(CompletionCalls):
-    cdef list libraries(self)
     cdef object wait_polling_all(self, Request handle, object timeout_ns, uint32_t wakeups)
     cdef object look(self, uint64_t match, uint64_t mask, bint blocking,
                      object timeout_ns)

@@ -49,6 +49,7 @@ cdef struct SendState:       # send.pyx
     ListLink resend          # sent, awaiting an answer; least recently sent first (queue)
     ListLink starved         # found the tx ring full, oldest first (queue)
     bint tx_full             # a starved request waits for the tx ring, not for a local one
+    bint starves_locally     # one may wait for a local one
     uint32_t zombies
     uint32_t resends_max     # of requests without a limit of their own
 
@@ -68,8 +69,9 @@ cdef struct LargeReceiveState:  # large_receive.pyx
     uint64_t pulls           # started so far
 
 cdef struct PartnerState:    # partner.pyx
-    MxPartner **table        # [peer_index * 256 + endpoint]; NULL: never heard of
-    MxPartner *made          # all in the table, the last one that was made first
+    MxPartner ***rows        # [peer_index][endpoint]; NULL: never heard of
+    uint16_t *row_sizes      # endpoints that each row has room for
+    MxPartner *made          # all in the rows, the last one that was made first
     ListLink refused         # partners that refused a message (refusals)
 
 cdef struct RequestState:    # request.pxd
@@ -123,6 +125,7 @@ cdef class Library:
     cdef uint64_t handler_thread     # the thread that is inside it; 0: none (unexpected.pyx)
     cdef list partner_handles        # the Python Partners (handles.pyx)
     cdef list abandoned              # buffers of requests that were given up
+    cdef list siblings               # the open libraries of its process, with this one
 
     cdef int open(self, object session_id) except -1
     cdef int prepare_memory(self, str way) except -1
@@ -130,9 +133,7 @@ cdef class Library:
     cdef void close(self) noexcept
     cdef void clear_lists(self) noexcept
     cdef int settle(self, parameters) except -1
-
-# Those of this process.
-cdef list open_libraries()
+    cdef int find_siblings(self) except -1
 
 
 cdef inline void count(Library library, uint32_t counter) noexcept nogil:

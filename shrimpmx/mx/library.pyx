@@ -32,16 +32,12 @@ cdef list OPEN_LIBRARIES = []
 os.register_at_fork(after_in_child=OPEN_LIBRARIES.clear)
 
 
-cdef list open_libraries():
-    return list(OPEN_LIBRARIES)
-
-
 cdef class Library:
     """One endpoint's requests, partners and lists; made by `Endpoint`, closed by it."""
 
     def __init__(self, Node node not None, DriverEndpoint driver not None, parameters, key,
                  uint16_t first_seqnum, Host host not None):
-        cdef uint32_t partners_count
+        cdef uint32_t nodes_count
         self.node = node
         self.partner_handles = []
         self.abandoned = []
@@ -55,10 +51,11 @@ cdef class Library:
         self.settle(parameters)
         self.send.resends_max = self.settings.resends_max
         self.clear_lists()
-        partners_count = self.settings.nodes_count * 256
-        self.partner.table = <MxPartner **>calloc(partners_count, sizeof(MxPartner *))
-        if self.partner.table == NULL:
-            raise MemoryError(f"no memory for {partners_count} partners")
+        nodes_count = self.settings.nodes_count
+        self.partner.rows = <MxPartner ***>calloc(nodes_count, sizeof(MxPartner **))
+        self.partner.row_sizes = <uint16_t *>calloc(nodes_count, sizeof(uint16_t))
+        if self.partner.rows == NULL or self.partner.row_sizes == NULL:
+            raise MemoryError(f"no memory for partners on {nodes_count} nodes")
         self.large.region_owners = <MxRequest **>calloc(ENDPOINT_REGIONS, sizeof(MxRequest *))
         if self.large.region_owners == NULL:
             raise MemoryError("no memory for the table of memory regions")
@@ -118,6 +115,18 @@ cdef class Library:
     cdef int open(self, object session_id) except -1:
         self.session = self.driver.open(session_id)
         self.opened = True
+        self.find_siblings()
+        return 0
+
+    cdef int find_siblings(self) except -1:
+        cdef Library other
+        for other in OPEN_LIBRARIES:
+            if self.host.same_process(other.host):
+                self.siblings = other.siblings
+                break
+        else:
+            self.siblings = []
+        self.siblings.append(self)
         OPEN_LIBRARIES.append(self)
         return 0
 
@@ -143,17 +152,20 @@ cdef class Library:
         self.opened = False
         if self in OPEN_LIBRARIES:
             OPEN_LIBRARIES.remove(self)
+            self.siblings.remove(self)
         large_forget_all(self)
         self.clear_lists()
         self.heap = None
-        if self.partner.table != NULL:
-            # Not by the table, most of whose pages were never touched on a large cluster.
+        if self.partner.rows != NULL:
             while self.partner.made != NULL:
                 partner = self.partner.made
                 self.partner.made = partner.made_before
+                free(self.partner.rows[partner.peer_index])
+                self.partner.rows[partner.peer_index] = NULL
                 free(partner)
-            free(self.partner.table)
-            self.partner.table = NULL
+            free(self.partner.rows)
+            free(self.partner.row_sizes)
+            self.partner.rows, self.partner.row_sizes = NULL, NULL
         free(self.large.region_owners)
         self.large.region_owners = NULL
         pool_free_kept(&self.pool, &self.receive_arena)
@@ -163,5 +175,5 @@ cdef class Library:
         matching_close(&self.matching)
 
     def __dealloc__(self):
-        if self.partner.table != NULL:
+        if self.partner.rows != NULL:
             self.close()

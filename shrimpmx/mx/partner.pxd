@@ -29,6 +29,7 @@ cdef void partners_end_refused(Library library) noexcept nogil
 
 cdef inline MxPartner *partner_find(Library library, uint32_t peer_index,
                                     uint32_t endpoint) noexcept nogil:
-    if peer_index >= library.settings.nodes_count:
+    if (peer_index >= library.settings.nodes_count
+            or endpoint >= library.partner.row_sizes[peer_index]):
         return NULL
-    return library.partner.table[peer_index * 256 + endpoint]
+    return library.partner.rows[peer_index][endpoint]

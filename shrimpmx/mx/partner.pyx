@@ -8,7 +8,8 @@ had given us up. In both cases what was in flight is lost, and numbers start afr
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
-from libc.stdlib cimport calloc
+from libc.stdlib cimport calloc, realloc
+from libc.string cimport memset
 
 from shrimpmx.mx.connect cimport connects_ask_again
 from shrimpmx.mx.large cimport large_drop, large_release
@@ -27,15 +28,21 @@ from shrimpmx.mx.types cimport (
 from shrimpmx.shared.layout cimport COUNTER_partners_dead
 from shrimpmx.wire.wire cimport NACK_BAD_ENDPOINT, NACK_BAD_SESSION, NACK_ENDPOINT_CLOSED
 
+cdef enum:
+    ENDPOINTS_MAX = 256      # of a node: an address has a byte for them
+    ROW_LEAST = 4            # endpoints of a node that a row has room for from the beginning
+
 
 cdef MxPartner *partner_make(Library library, uint32_t peer_index,
                              uint32_t endpoint) noexcept nogil:
     cdef MxPartner *partner
-    if peer_index >= library.settings.nodes_count or endpoint > 255:
+    if peer_index >= library.settings.nodes_count or endpoint >= ENDPOINTS_MAX:
         return NULL
-    partner = library.partner.table[peer_index * 256 + endpoint]
+    partner = partner_find(library, peer_index, endpoint)
     if partner != NULL:
         return partner
+    if not row_reaches(library, peer_index, endpoint):
+        return NULL
     partner = <MxPartner *>calloc(1, sizeof(MxPartner))
     if partner == NULL:
         return NULL
@@ -56,10 +63,27 @@ cdef MxPartner *partner_make(Library library, uint32_t peer_index,
     partner.endpoint = endpoint
     receive_from(partner, library.settings.first_seqnum)
     send_from(partner, SEQNUM_FIRST)
-    library.partner.table[peer_index * 256 + endpoint] = partner
+    library.partner.rows[peer_index][endpoint] = partner
     partner.made_before = library.partner.made
     library.partner.made = partner
     return partner
+
+
+cdef bint row_reaches(Library library, uint32_t peer_index, uint32_t endpoint) noexcept nogil:
+    """Let a node's row have room for an endpoint; most nodes have few."""
+    cdef uint16_t before = library.partner.row_sizes[peer_index]
+    cdef uint16_t size = max(before, ROW_LEAST)
+    cdef MxPartner **row
+    while size <= endpoint:
+        size *= 2
+    if size == before:
+        return True
+    row = <MxPartner **>realloc(library.partner.rows[peer_index], size * sizeof(MxPartner *))
+    if row == NULL:
+        return False
+    memset(row + before, 0, (size - before) * sizeof(MxPartner *))
+    library.partner.rows[peer_index], library.partner.row_sizes[peer_index] = row, size
+    return True
 
 
 cdef void receive_from(MxPartner *partner, uint16_t seqnum) noexcept nogil:

@@ -150,18 +150,25 @@ cdef void send_post(Library library, MxRequest *request) noexcept nogil:
     else:
         if not request.partner.local:
             library.send.tx_full = True
+        else:
+            library.send.starves_locally = True
         request.flags |= REQUEST_POSTING
         list_append(&library.send.starved, &request.queue)
 
 
 cdef void send_starved(Library library) noexcept nogil:
-    """A send that waits for a local partner's ring does not hold up others."""
+    """A send that waits for a local partner's ring does not hold up others. Where none of them is
+    local, none is looked at behind the one that finds the tx ring full.
+    """
     cdef ListLink *link = library.send.starved.next
     cdef MxRequest *request
+    cdef bint local_left = False
     library.send.tx_full = False
-    while link != &library.send.starved:
+    while link != &library.send.starved and (
+            not library.send.tx_full or library.send.starves_locally):
         request = request_of_queue(link)
         link = link.next
+        local_left |= request.partner.local
         if request.partner.ring_full if request.partner.local else library.send.tx_full:
             continue
         if not transmit(library, request):
@@ -174,9 +181,10 @@ cdef void send_starved(Library library) noexcept nogil:
         request.flags &= ~(<uint32_t>REQUEST_POSTING)
         posted(library, request)
     link = library.send.starved.next
-    while link != &library.send.starved:
+    while link != &library.send.starved and library.send.starves_locally:
         request_of_queue(link).partner.ring_full = False
         link = link.next
+    library.send.starves_locally = local_left
 
 
 cdef inline void posted(Library library, MxRequest *request) noexcept nogil:

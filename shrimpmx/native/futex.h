@@ -34,10 +34,11 @@ enum wait_slot_state {
     WAIT_SLOT_IDLE = 0,   /* no wake-up is wanted */
     WAIT_SLOT_BLOCK = 1,  /* wake by futex, once; the waker disarms */
     WAIT_SLOT_NOTIFY = 2, /* notify by signal, each time; only the owner disarms */
+    WAIT_SLOT_WORD = 3,   /* as BLOCK, of a sleeper that looks at the word: no process of its own */
 };
 
 struct wait_slot {             /* offset; writer */
-    volatile uint32_t armed;   /*  0  owner arms; wakers disarm BLOCK */
+    volatile uint32_t armed;   /*  0  owner arms; wakers disarm BLOCK and WORD */
     volatile uint32_t word;    /*  4  wakers: the futex word, incremented by each wake-up */
     volatile int32_t pid;      /*  8  owner, at start: receiver of notifications */
     volatile uint32_t signal;  /* 12  owner, at start: its signal number */
@@ -72,11 +73,12 @@ static inline int wait_slot_wake(struct wait_slot *slot) {
         kill(slot->pid, (int)slot->signal);
         return 1;
     }
-    if (!compare_exchange_u32(&slot->armed, WAIT_SLOT_BLOCK, WAIT_SLOT_IDLE))
+    if (!compare_exchange_u32(&slot->armed, armed, WAIT_SLOT_IDLE))
         return 0; /* another waker was first */
     fetch_add_u32(&slot->word, 1);
     fetch_add_u64(&slot->wakes, 1);
-    futex_wake(&slot->word, 1 << 30); /* threads of the process may share the slot */
+    if (armed == WAIT_SLOT_BLOCK)
+        futex_wake(&slot->word, 1 << 30); /* threads of the process may share the slot */
     return 1;
 }
 

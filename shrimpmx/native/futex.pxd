@@ -5,7 +5,9 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 cdef extern from "native/futex.h" nogil:
     enum:
         WAIT_SLOT_IDLE
+        WAIT_SLOT_BLOCK
         WAIT_SLOT_NOTIFY
+        WAIT_SLOT_WORD
     cdef struct wait_slot:
         uint32_t armed
         uint32_t word

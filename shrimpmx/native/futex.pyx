@@ -43,6 +43,10 @@ cdef class WaitSlotView:
         """Ask for a signal at each publication, until disarm()."""
         self.slot.armed = WAIT_SLOT_NOTIFY
 
+    def arm_word(self):
+        """Ask for one change of the word, without a call that wakes."""
+        self.slot.armed = WAIT_SLOT_WORD
+
     def disarm(self):
         wait_slot_disarm(self.slot)
 
@@ -59,7 +63,7 @@ cdef class WaitSlotView:
 
     @property
     def armed(self):
-        """0 idle, 1 block, 2 notify."""
+        """0 idle, 1 block, 2 notify, 3 word."""
         return self.slot.armed
 
     @property

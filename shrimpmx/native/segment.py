@@ -196,10 +196,13 @@ class Segment:
         return cls("", kind, memory)
 
     @classmethod
-    def anonymous(cls, size_bytes: int, kind: int) -> Segment:
-        """Nameless memory that only this process and its forks see; for tests, mostly."""
+    def anonymous(cls, size_bytes: int, kind: int, *, private: bool = False) -> Segment:
+        """Nameless memory that only this process and its forks see; if `private` only this one, in
+        pages that take the kernel less to hand out.
+        """
         _check_size(size_bytes, "anonymous")
-        memory = mmap.mmap(-1, size_bytes)
+        flags = mmap.MAP_PRIVATE if private else mmap.MAP_SHARED
+        memory = mmap.mmap(-1, size_bytes, flags | mmap.MAP_ANONYMOUS)
         _write_header(memory, RunIdentity.of_this_process(), kind)
         return cls("", kind, memory)
 

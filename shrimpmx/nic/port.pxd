@@ -30,6 +30,7 @@ cdef class Port(Agent):
     cdef uint32_t tx_first           # whose turn it is
     cdef bint tx_more                # frames are left that fit
     cdef int64_t tx_retry_ns         # when to try frames that do not; NEVER_NS: there are none
+    cdef bint tx_quiet               # nothing was put into its tx rings since: a simulation knows
 
     cdef int send(self, int64_t now_ns) noexcept nogil
     cdef int send_from(self, ring *frames, int64_t now_ns) noexcept nogil

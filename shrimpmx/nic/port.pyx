@@ -76,6 +76,8 @@ cdef class Port(Agent):
         cdef int done = 0
         cdef uint32_t position = self.tx_first
         cdef ring *frames
+        if self.tx_quiet and not self.tx_more and self.tx_retry_ns == NEVER_NS:
+            return 0
         self.tx_more = False
         self.tx_retry_ns = NEVER_NS
         for _ in range(self.tx_rings_count):

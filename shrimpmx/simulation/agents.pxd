@@ -21,6 +21,10 @@ cdef struct seat:
     void *agent
     void *egress                     # by which it reaches other nodes; NULL: it has none
     void *cpu                        # a HandlerCpu; NULL: hardware, which needs none
+    void *port                       # the same agent, if it is a Firmware; else NULL
+    void *handler                    # the same, if it is an InterruptAgent of no timers; else NULL
+    bint is_unseen                   # what it does wakes no task: only those see it that poll
+    bint tx_news                     # others of its node have acted since its last step
     uint32_t node, runner
     int64_t next_of_node, next_of_runner   # others of its node and of its process; -1: none
     int64_t next_waiting             # another one that waits for room at the same process
@@ -39,6 +43,7 @@ cdef class Agents:
     cdef int64_t *first_waiting      # for room at a runner's link
     cdef Agenda turns                # of seats
     cdef uint64_t *news              # of each node: grows with what tasks may look for
+    cdef uint32_t *pollers           # of each node: tasks that poll
     cdef Agenda noted                # nodes with news that tasks have yet to be told of
     cdef int64_t happened_ns         # when an agent last did something
 
@@ -53,6 +58,8 @@ cdef class Agents:
 
     cdef int add(self, Agent agent, uint32_t node, HandlerCpu cpu) except -1
     cdef int step_one(self, uint32_t index, int64_t now_ns) except -1
+    cdef void look_after(self, uint32_t index, int64_t now_ns) noexcept nogil
+    cdef void tell(self, const seat *one, bint worked) noexcept nogil
     cdef void occupy(self, seat *one, bint worked, int64_t now_ns) noexcept
     cdef void ring(self, Egress egress) noexcept nogil
     cdef void wait_for_room(self, uint32_t index, uint32_t runner) noexcept nogil

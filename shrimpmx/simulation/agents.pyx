@@ -8,13 +8,30 @@ find nothing to do, so that an instant costs no more on a thousand nodes than on
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
+from shrimpmx.host.interrupts cimport InterruptAgent
 from shrimpmx.link.ends cimport NO_PROCESS, Egress
+from shrimpmx.native.atomics cimport load_relaxed_u64
+from shrimpmx.nic.firmware cimport Firmware
+from shrimpmx.nic.port cimport Port
 from shrimpmx.shared.agent cimport Agent
 from shrimpmx.shared.control cimport Control
 from shrimpmx.simulation.agenda cimport Agenda
-
+from shrimpmx.simulation.switch cimport Switch
 
 from shrimpmx.errors import failure_of
+
+
+cdef bint is_plain_handler(agent) except -1:
+    """Whether it is an interrupt handler that no timer and no rank lets poll."""
+    if not isinstance(agent, InterruptAgent):
+        return False
+    return not (<InterruptAgent>agent).ranks_poll and (<InterruptAgent>agent).deferral.polls == 0
+
+
+cdef inline bint has_nothing(InterruptAgent handler) noexcept nogil:
+    """Whether a step of such a handler that is not due would find nothing to do."""
+    return (load_relaxed_u64(&handler.interrupts.pending) == 0 and handler.scheduled == 0
+            and handler.next_due_ns == handler.next_tick_ns)
 
 
 cdef class HandlerCpu:
@@ -41,12 +58,14 @@ cdef class Agents:
         self.runners = control.header.runners_count
         self.turns, self.noted = Agenda(), Agenda()
         self.news = <uint64_t *>calloc(nodes + 1, sizeof(uint64_t))
+        self.pollers = <uint32_t *>calloc(nodes + 1, sizeof(uint32_t))
         self.seats = <seat *>calloc(len(self.kept) + 1, sizeof(seat))
         self.first_of_node = <int64_t *>calloc(nodes + 1, sizeof(int64_t))
         self.first_of_runner = <int64_t *>calloc(self.runners + 1, sizeof(int64_t))
         self.first_waiting = <int64_t *>calloc(self.runners + 1, sizeof(int64_t))
-        if (self.seats == NULL or self.news == NULL or self.first_of_node == NULL
-                or self.first_of_runner == NULL or self.first_waiting == NULL):
+        if (self.seats == NULL or self.news == NULL or self.pollers == NULL
+                or self.first_of_node == NULL or self.first_of_runner == NULL
+                or self.first_waiting == NULL):
             raise MemoryError
         for index in range(nodes):
             self.first_of_node[index] = -1
@@ -59,6 +78,7 @@ cdef class Agents:
     def __dealloc__(self):
         free(self.seats)
         free(self.news)
+        free(self.pollers)
         free(self.first_of_node)
         free(self.first_of_runner)
         free(self.first_waiting)
@@ -74,6 +94,9 @@ cdef class Agents:
         one.egress = NULL if egress is None else <void *>egress
         one.node, one.runner = node, runner
         one.cpu = NULL if cpu is None else <void *>cpu
+        one.port = <void *>agent if isinstance(agent, Firmware) else NULL
+        one.is_unseen = isinstance(agent, (Firmware, Switch))
+        one.handler = <void *>agent if is_plain_handler(agent) else NULL
         one.next_of_node = self.first_of_node[node]
         self.first_of_node[node] = self.seats_count
         one.next_of_runner = self.first_of_runner[runner]
@@ -90,12 +113,28 @@ cdef class Agents:
         cdef int64_t index = self.first_of_node[node]
         while index >= 0:
             self.turns.mark(<uint32_t>index)
+            self.seats[index].tx_news = True
             index = self.seats[index].next_of_node
+
+    cdef void look_after(self, uint32_t index, int64_t now_ns) noexcept nogil:
+        """The others of its node look at what an agent has done; itself only if it is due, or on a
+        CPU, where its end shows so.
+        """
+        cdef seat *one = &self.seats[index]
+        cdef int64_t other = self.first_of_node[one.node]
+        while other >= 0:
+            if other != index:
+                self.turns.mark(<uint32_t>other)
+                self.seats[other].tx_news = True
+            other = self.seats[other].next_of_node
+        if one.cpu != NULL or (<Agent>one.agent).next_due_ns <= now_ns:
+            self.turns.mark(index)
 
     cdef void look_everywhere(self) noexcept nogil:
         cdef uint32_t index
         for index in range(self.seats_count):
             self.turns.mark(index)
+            self.seats[index].tx_news = True
         for index in range(self.nodes):
             self.noted.mark(index)
 
@@ -113,17 +152,21 @@ cdef class Agents:
     cdef int step_one(self, uint32_t index, int64_t now_ns) except -1:
         cdef seat *one = &self.seats[index]
         cdef Agent agent = <Agent>one.agent
-        cdef bint due = agent.next_due_ns <= now_ns
-        cdef bint worked = agent.step(now_ns) > 0
+        cdef bint due = agent.next_due_ns <= now_ns, worked
+        if one.handler != NULL and not due and has_nothing(<InterruptAgent>one.handler):
+            if one.cpu != NULL:
+                self.occupy(one, False, now_ns)
+            return 0
+        if one.port != NULL:
+            (<Port>one.port).tx_quiet = not one.tx_news
+            one.tx_news = False
+        worked = agent.step(now_ns) > 0
         if worked:
             self.happened_ns = now_ns
-            self.note(one.node)
-            self.look(one.node)
             self.tell_of_room(one.runner)
-        elif due:
-            # What is done by a timer is not counted.
-            self.noted.mark(one.node)
-            self.look(one.node)
+        if worked or due:
+            self.tell(one, worked)
+            self.look_after(index, now_ns)
         if agent.failure is not None:
             raise failure_of(agent.name, agent.failure) from agent.failure
         if one.egress != NULL:
@@ -135,6 +178,14 @@ cdef class Agents:
             self.occupy(one, worked, now_ns)
         self.turns.set_due(index, agent.next_due_ns)
         return 0
+
+    cdef void tell(self, const seat *one, bint worked) noexcept nogil:
+        """Tasks of its node may see what an agent has done; what it does by a timer is not counted.
+        """
+        if worked:
+            self.news[one.node] += 1
+        if not one.is_unseen or self.pollers[one.node] != 0:
+            self.noted.mark(one.node)
 
     cdef void occupy(self, seat *one, bint worked, int64_t now_ns) noexcept:
         """An agent has its CPU from its interrupt, for which a core that sleeps wakes up, until
@@ -177,6 +228,7 @@ cdef class Agents:
         self.first_waiting[runner] = -1
         while index >= 0:
             self.turns.mark(<uint32_t>index)
+            self.seats[index].tx_news = True
             self.seats[index].waits = False
             index = self.seats[index].next_waiting
 

@@ -48,10 +48,11 @@ class PrivateMemory(SimulatedMemory):
     """The same in this process alone."""
 
     def _segment(self, _what: str, size_bytes: int, kind: int) -> Segment:
-        return self._kept(Segment.anonymous(size_bytes, kind))
+        return self._kept(Segment.anonymous(size_bytes, kind, private=True))
 
     def _heap(self, layout: NodeLayout) -> Segment:
-        return self._kept(Segment.anonymous(layout.heap_segment_bytes, SEGMENT_HEAP))
+        size_bytes = layout.heap_segment_bytes
+        return self._kept(Segment.anonymous(size_bytes, SEGMENT_HEAP, private=True))
 
     def _kept(self, segment: Segment) -> Segment:
         self.segments.append(segment)

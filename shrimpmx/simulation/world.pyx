@@ -12,10 +12,12 @@ from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
 from shrimpmx.shared.control cimport Control
 from shrimpmx.simulation.agenda cimport Agenda
 from shrimpmx.simulation.agents cimport Agents
-from shrimpmx.simulation.costs cimport task_costs, timer_ends_ns
 from shrimpmx.simulation.host cimport SimulatedHost
 from shrimpmx.simulation.scheduler cimport Schedulable, Scheduler
 from shrimpmx.simulation.sleeping cimport SleepingCpu
+from shrimpmx.simulation.tasks cimport (
+    ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, task_costs, timer_ends_ns,
+)
 
 import contextlib
 
@@ -26,9 +28,6 @@ from shrimpmx.errors import DeadlineError, DeadlockError, InputError
 # Handlers tick for ever. When no agent has done anything for so long, and no task has a time of its
 # own, nothing more will happen: no timer of the protocol is longer than a second (ours).
 cdef int64_t REST_NS = 5_000_000_000
-
-cdef enum State:
-    RUNNABLE, COMPUTING, POLLING, ASLEEP, ENDED
 
 STATES = ("runnable", "computing", "polling", "asleep", "ended")
 WORDS = ("is ready", "computes", "polls", "sleeps", "has ended")
@@ -48,14 +47,14 @@ cdef class Task(Schedulable):
     cdef readonly SimulatedHost host
     cdef readonly int64_t looks
     cdef State status
-    cdef bint offers
+    cdef bint offers, polls          # whether the second is counted: World.agents.pollers
     cdef int64_t left_ns, until_ns, period_ns
     cdef int64_t comes_ns            # NEVER_NS: nothing has woken it
     cdef uint32_t index, node        # in the world's list; where it is
     cdef Task next_here              # another one of its node
     cdef uint64_t *news              # how much has happened on its node
     cdef uint64_t seen               # ... at its last look
-    cdef uint64_t deeds              # its host's, then
+    cdef uint64_t deeds              # its host's, then, if it polls
     cdef object coroutine, switch    # ... to the loop
     cdef object waits                # the coroutine that goes on: this one, or a thread of its code
     cdef World world
@@ -65,11 +64,9 @@ cdef class Task(Schedulable):
         Schedulable.__init__(self, nice, policy, gang, realtime)
         if node >= world.agents.nodes:
             raise IndexError(f"no node {node}; there are {world.agents.nodes}")
-        self.world = world
-        self.node = node
+        self.world, self.node = world, node
         self.news = &world.agents.news[node]
-        self.name = name
-        self.comes_ns = NEVER_NS
+        self.name, self.comes_ns = name, NEVER_NS
         self.cpu = world.cpu(cpu)
         self.host = SimulatedHost(world.control, self)
         self.coroutine = self.waits = greenlet(lambda: work(self.host), world.loop)
@@ -141,6 +138,7 @@ cdef class Task(Schedulable):
         """Run its code until the next operation, or to its end."""
         cdef State before = self.status
         cdef uint64_t deeds
+        cdef bint polls
         self.status = RUNNABLE
         self.world.acts = self.cpu
         self.waits.switch()
@@ -149,12 +147,14 @@ cdef class Task(Schedulable):
         elif self.status == ASLEEP:
             self.world.task_turns.set_due(
                 self.index, timer_ends_ns(&self.world.costs, self.until_ns))
-        deeds = self.host.deeds()
+        polls = self.status == POLLING
+        deeds = self.host.deeds() if polls else 0
         # A look in vain is nothing that others could look for.
-        if before != POLLING or self.status != POLLING or deeds != self.deeds:
+        if before != POLLING or not polls or deeds != self.deeds:
             self.world.agents.note(self.node)
         self.world.agents.look(self.node)
-        self.deeds = deeds
+        self.world.agents.pollers[self.node] += polls - self.polls
+        self.deeds, self.polls = deeds, polls
         self.seen = self.news[0]
         return 0
 

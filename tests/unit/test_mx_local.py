@@ -141,3 +141,22 @@ def test_a_reopened_target_is_another_one(disable_shared: bool) -> None:
 def test_there_is_no_such_local_endpoint() -> None:
     cluster, one, _, _ = neighbours()
     assert cluster.wait(one, one.iconnect(0, 9)).code == "bad-endpoint"
+
+
+def test_a_local_send_behind_many_that_wait_for_the_tx_ring_goes_at_once() -> None:
+    """And those that wait arrive in order, when it goes on."""
+    cluster, one, other, partner = neighbours(tx_ring_entries=16, event_ring_entries=64)
+    far = cluster.open(1)
+    remote = cluster.connect(one, 1)
+    sent = [one.isend(bytes([number]), remote, number) for number in range(30)]
+    near = one.isend(b"near", partner, 99)
+    one.progress()
+    into = bytearray(4)
+    assert other.wait(other.irecv(into, 99), 0) is not None
+    assert into == b"near"
+    for number in range(30):
+        got = bytearray(1)
+        assert cluster.wait(far, far.irecv(got, number)).code == "success"
+        assert got == bytes([number])
+    assert all(cluster.wait(one, each).code == "success" for each in (*sent, near))
+    assert one.counters()["resent_messages"] == 0

@@ -40,6 +40,21 @@ def test_connecting_teaches_both_sides() -> None:
     assert cluster.wait(one, receive).source is partner
 
 
+def test_endpoints_of_a_process_are_introduced_without_packets() -> None:
+    cluster = VirtualCluster(endpoints=64)
+    one, other = cluster.open(0, 3), cluster.open(1, 63)
+    partner = one.introduce(other)
+    assert (partner.node, partner.endpoint, partner.session) == (1, 63, other.session)
+    assert other.introduce(one).session == one.session
+    assert one.introduce(other) is partner
+    cluster.settle()
+    assert cluster.frames == []
+    sent, receive = one.isend(b"hello", partner, 1), other.irecv(bytearray(5), 1)
+    assert cluster.wait(other, receive).source is other.introduce(one)
+    assert cluster.wait(one, sent).code == "success"
+    assert cluster.frames_of("connect") == []
+
+
 def test_a_wrong_key_is_refused() -> None:
     cluster = VirtualCluster()
     one, _ = cluster.open(0), cluster.open(1, key=42)
@@ -48,7 +63,9 @@ def test_a_wrong_key_is_refused() -> None:
     assert cluster.connect(one, 1, key=42).session is not None
 
 
-@pytest.mark.parametrize(("endpoint", "code"), [(1, "endpoint-closed"), (9, "bad-endpoint")])
+@pytest.mark.parametrize(
+    ("endpoint", "code"), [(1, "endpoint-closed"), (9, "bad-endpoint"), (255, "bad-endpoint")]
+)
 def test_connecting_to_nobody_is_nacked(endpoint: int, code: str) -> None:
     cluster = VirtualCluster(endpoints=2)
     one = cluster.open(0)

@@ -62,6 +62,18 @@ def test_disarming_takes_the_wish_back(slot: WaitSlotView) -> None:
     assert not slot.wake()
 
 
+def test_a_sleeper_that_looks_at_the_word_is_woken_once_like_any_other(
+    slot: WaitSlotView, memory: mmap.mmap
+) -> None:
+    seen = slot.arm()
+    slot.arm_word()
+    assert slot.armed == 3
+    assert slot.wake()
+    assert not slot.wake()
+    assert (slot.armed, slot.wakes) == (0, 1)
+    assert int.from_bytes(memory[4:8], "little") == seen + 1
+
+
 def test_a_slot_must_fit_its_memory() -> None:
     with pytest.raises(InputError, match="does not fit 64 bytes"):
         WaitSlotView(bytearray(64))

@@ -49,6 +49,16 @@ def test_a_message_takes_the_time_of_what_it_meets() -> None:
     assert set(half_round_trips(simulated(pair()))) == {FLIGHT_NS}
 
 
+def test_agents_that_have_nothing_to_do_are_seldom_stepped() -> None:
+    """A NIC sends a frame; it takes one, has it in memory, and looks at what its handler has done,
+    and its rank.
+    """
+    result = simulated(pingpong_pair(200, nic=NIC, wait=BLOCK))
+    counted = result.counters["node0.nic"]
+    frames = counted["tx_packets"] + counted["rx_packets"]
+    assert counted["steps"] <= 2.6 * frames
+
+
 def test_each_cost_of_the_host_is_charged_where_it_falls() -> None:
     host = HostParameters(interrupt_time_ns=4000, packet_cost_ns=700)
     wait = WaitParameters(strategy="block", reschedule_cost_ns=250)

@@ -1,10 +1,14 @@
-"""What tasks of a simulated host pay for their CPU, by the names of HostModelParameters; ns."""
+"""What a task of a simulated host waits for, and what it pays for its CPU."""
 
 from libc.stdint cimport int64_t
 
 from shrimpmx.native.clock cimport NEVER_NS
 
 
+cdef enum State:
+    RUNNABLE, COMPUTING, POLLING, ASLEEP, ENDED
+
+# By the names of HostModelParameters, ns.
 cdef struct task_costs:
     int64_t poll_ns, yield_ns
     int64_t switch_ns, wake_ns, preempt_ns, wake_call_ns, sleep_call_ns, timer_late_ns
