@@ -7,16 +7,18 @@ import math
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.cluster.launch import Launch, check_command
 from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.commands import mpi_options
 from shrimpmx.commands.beside import write_beside
-from shrimpmx.commands.engines import chosen_engine
+from shrimpmx.commands.engines import add_engine_option, check_real_hosts, chosen_engine
 from shrimpmx.commands.explore_report import print_findings, print_unfinished, texts_of
 from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
 from shrimpmx.commands.mpi_scenario import program_scenario
@@ -35,19 +37,30 @@ from shrimpmx.commands.sweeping import (
     varying_axes,
 )
 from shrimpmx.commands.terminal import console
-from shrimpmx.errors import AgentError, DeadlineError, InputError, InterruptedRunError
+from shrimpmx.errors import (
+    AgentError,
+    DeadlineError,
+    InputError,
+    InterruptedRunError,
+    NotHereError,
+)
 from shrimpmx.mpi.library import library_path
 from shrimpmx.report.plot.draw import FORMATS, save
 from shrimpmx.results.json_file import write_json
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.result import RUN_FILE, ResultDirectory
+from shrimpmx.settings.platform import Platform
 from shrimpmx.study.clusters import never_joined
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.explore import grid
 from shrimpmx.study.explore.choice import OBJECTIVES
 from shrimpmx.study.explore.exploration import Exploration
-from shrimpmx.study.explore.halving import RUNS_MOST
+from shrimpmx.study.explore.findings import Findings
+from shrimpmx.study.explore.halving import RUNS_MOST, SETTLED
+from shrimpmx.study.explore.pace import Pace, SimulatedPace
 from shrimpmx.study.explore.picture import chart_of
+from shrimpmx.study.explore.words import rests_on, rests_on_simulated
+from shrimpmx.study.measuring import UNDISTURBED
 from shrimpmx.study.point import Point
 from shrimpmx.study.progress import Quiet
 from shrimpmx.study.scenario import Scenario
@@ -77,6 +90,7 @@ def add_parser(commands: Any) -> None:
         "best ones more often, and recommend one.",
     )
     mpi_options.add_cluster_options(parser)
+    add_engine_option(parser)
     for name, default, what in (
         ("coalescing", grid.COALESCING, "coalescing strategies"),
         ("placement", tuple(grid.PLACEMENTS), "placements of interrupts and queues"),
@@ -98,16 +112,14 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--budget",
         type=float,
-        default=BUDGET_S,
         metavar="SECONDS",
-        help=f"how long to run settings ({BUDGET_S:g})",
+        help=f"how long to run settings ({BUDGET_S:g}; simulated: until it is settled)",
     )
     parser.add_argument(
         "--runs",
         type=int,
-        default=RUNS_MOST,
         metavar="N",
-        help=f"the most runs of one setting ({RUNS_MOST})",
+        help=f"the most runs of one setting ({RUNS_MOST}; simulated: {SETTLED})",
     )
     parser.add_argument(
         "--plot", type=Path, metavar="DIR", help="directory of the picture; default: the result's"
@@ -130,17 +142,24 @@ def run(options: argparse.Namespace) -> int:
     )
     check_command(options.words, launch)
     library_path()
+    engine = chosen_engine(options.engine)
+    if engine.is_real:
+        check_real_hosts(points)
+    else:
+        _check_simulated(scenario, points, engine)
     directory = ResultDirectory(output)
     directory.prepare(options.resume)
     kept = directory.load_run().get("costs") if options.resume else None
-    costs = costs_for(points, kept, chosen_engine())
-    runner = executor_for(scenario, costs=costs)
+    costs = costs_for(points, kept, engine)
+    runner = executor_for(scenario, costs=costs, engine=engine)
     placement = runner.placement_of(points[0])
     made_with = {"command": _repeating(options), **costs_to_keep(costs)}
-    exploration = _exploration(options, scenario, runner, launch, output, made_with)
+    pace = _pace(options, engine, len(points))
+    exploration = _exploration(options, scenario, engine, runner, launch, output, made_with, pace)
+    within = "" if pace.seconds is None else f", within {pace.seconds:g} s"
     say(
         f"{len(points)} setting{'s' * (len(points) > 1)} of {shlex.join(options.words)}, "
-        f"{options.n} ranks on {scenario.parameters['nodes']} nodes, within {options.budget:g} s"
+        f"{options.n} ranks on {scenario.parameters['nodes']} nodes{within}"
     )
     try:
         with run_log(output):
@@ -151,20 +170,44 @@ def run(options: argparse.Namespace) -> int:
     except (KeyboardInterrupt, InterruptedRunError):
         say(f"go on with --resume --output {output} and the same options")
         raise
-    _report(options, exploration, output, len(placement.processes))
+    _report(options, exploration, output, engine, len(placement.processes))
     return 0
+
+
+def _check_simulated(scenario: Scenario, points: Sequence[Point], engine: Engine) -> None:
+    """NotHereError if simulated hosts can run none of the settings."""
+    from shrimpmx.simulation.engine import check_simulated
+
+    runner = executor_for(scenario, costs=costs_for(points, None, engine), engine=engine)
+    reasons = []
+    for point in points:
+        try:
+            check_simulated(runner.spec_of(point, 1))
+        except NotHereError as error:
+            reasons.append(error)
+    if len(reasons) == len(points):
+        raise reasons[0]
+
+
+def _pace(options: argparse.Namespace, engine: Engine, settings: int) -> Pace:
+    """How long it may take."""
+    timeout_s = FOREVER_S if options.timeout is None else options.timeout
+    if not engine.is_real:
+        return SimulatedPace(settings, timeout_s, options.budget)
+    return Pace(BUDGET_S if options.budget is None else options.budget, timeout_s)
 
 
 def _exploration(
     options: argparse.Namespace,
     scenario: Scenario,
+    engine: Engine,
     runner: ClusterExecutor,
     launch: Launch,
     output: Path,
     made_with: dict[str, Any],
+    pace: Pace,
 ) -> Exploration:
-    bar = BudgetBar("explore", varying_axes(scenario), options.budget)
-    engine = chosen_engine()
+    bar = BudgetBar("explore", varying_axes(scenario), pace.budget, pace.clock)
     engine.onlooker = progress = bar if sys.stderr.isatty() else Quiet()
     program = ProgramExecutor(
         engine, runner, [launch] * options.n, FOREVER_S, mpi_options.SILENCE_S, ""
@@ -177,13 +220,13 @@ def _exploration(
             raise AgentError(never_joined(program.spec))
         return outcome
 
+    own = {"engine": engine.describe(), "cpus": engine.cpus()}
     return Exploration(
         scenario,
         execute,
         options.objective,
-        options.budget,
-        timeout_s=FOREVER_S if options.timeout is None else options.timeout,
-        most=options.runs,
+        pace,
+        most=options.runs or (RUNS_MOST if engine.is_real else SETTLED),
         seed=options.seed,
         output=output,
         resume=options.resume,
@@ -192,6 +235,7 @@ def _exploration(
         made_with=made_with,
         dilation_of=lambda point: runner.emulated(point).dilation,
         working_directory=launch.directory,
+        own=own if engine.is_real else {**own, **UNDISTURBED},
     )
 
 
@@ -212,9 +256,9 @@ def scenario_of(options: argparse.Namespace) -> Scenario:
     """The settings as a scenario. InputError if the options cannot be used."""
     mpi_options.check_options(options, "explore", OPTIONS)
     check_sweep_options(options)
-    if not (math.isfinite(options.budget) and options.budget > 0):
+    if options.budget is not None and not (math.isfinite(options.budget) and options.budget > 0):
         raise InputError(f"--budget must be more than 0 seconds, not {options.budget:g}")
-    if not 1 <= options.runs <= RUNS_MOST:
+    if options.runs is not None and not 1 <= options.runs <= RUNS_MOST:
         raise InputError(f"--runs must be 1 to {RUNS_MOST}, not {options.runs}")
     names = {name: _names(options, name) for name in ("coalescing", "placement", "wait")}
     grid.check_placements(names["placement"])
@@ -253,7 +297,11 @@ def _names(options: argparse.Namespace, name: str) -> tuple[str, ...]:
 
 
 def _report(
-    options: argparse.Namespace, exploration: Exploration, output: Path, processes: int
+    options: argparse.Namespace,
+    exploration: Exploration,
+    output: Path,
+    engine: Engine,
+    processes: int,
 ) -> None:
     """Print and draw what was found. InputError if the budget was too short; PlacementError or
     AgentError if no setting could be measured.
@@ -265,10 +313,7 @@ def _report(
     if findings is not None and shortage:
         print_unfinished(findings, console())
     elif findings is not None:
-        limits = dict.fromkeys(limit for p in document["points"] for limit in p["limits"])
-        cpus = exploration.sweep.points[0].parameters.cluster.cpus or os.sched_getaffinity(0)
-        dilation = document["points"][0].get("time_dilation", 1.0)
-        texts = texts_of(findings, (processes, len(cpus)), dilation, list(limits))
+        texts = _texts(findings, exploration, document, engine, processes)
         print_findings(findings, console(), texts)
         found |= {"program": shlex.join(options.words), "texts": texts}
         write_json(output / RUN_FILE, {**document, "explore": found})
@@ -286,3 +331,23 @@ def _report(
         reason = document["points"][0]["failed"]
         raise AgentError(f"the program failed under every setting: {reason}")
     write_beside(output, [output])
+
+
+def _texts(
+    findings: Findings,
+    exploration: Exploration,
+    document: dict[str, Any],
+    engine: Engine,
+    processes: int,
+) -> list[tuple[str, list[str]]]:
+    """What is said below the settings."""
+    parameters = exploration.sweep.points[0].parameters
+    if not engine.is_real:
+        platform = parameters.platform.profile
+        name = platform.name if isinstance(platform, Platform) else platform
+        return texts_of(findings, rests_on_simulated(name, parameters.cluster.compute))
+    limits = dict.fromkeys(limit for p in document["points"] for limit in p["limits"])
+    cpus = len(parameters.cluster.cpus or os.sched_getaffinity(0))
+    dilation = document["points"][0].get("time_dilation", 1.0)
+    lines = rests_on(processes, cpus, dilation, list(limits))
+    return texts_of(findings, lines, crowded=processes > cpus)

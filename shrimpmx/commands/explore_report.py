@@ -13,9 +13,8 @@ from shrimpmx.results.words import number_words
 from shrimpmx.study.explore.choice import OBJECTIVES, ranked
 from shrimpmx.study.explore.findings import Findings, Setting
 from shrimpmx.study.explore.measured import FIGURES
-from shrimpmx.study.explore.words import SECONDS, recommendation, rests_on
+from shrimpmx.study.explore.words import recommendation, unit_of
 
-TITLES = {"time": "time, s", "cpu": "CPU, s", "interrupts": "interrupts"}
 RECOMMENDED, ALIKE, FRONTIER = "→", "=", "*"
 INTERVALS = "medians over runs, [low, high] the 95 % interval"
 LEGEND = f"""{INTERVALS}
@@ -27,20 +26,19 @@ Mark = Callable[[Findings, int], str]
 
 
 def texts_of(
-    findings: Findings, machine: tuple[int, int], dilation: float, limits: Sequence[str]
+    findings: Findings, rests: Sequence[str], *, crowded: bool = False
 ) -> list[tuple[str, list[str]]]:
-    """What is said below the settings: titles, each with its lines.
-
-    `machine`: processes of a run, and the CPUs that they had; `limits`: why their times say less.
+    """What is said below the settings: titles, each with its lines; the last ones say what it
+    `rests` on. `crowded`: a run had fewer CPUs than processes.
     """
     commands = []
-    for advice in findings.advice(crowded=machine[0] > machine[1]):
+    for advice in findings.advice(crowded=crowded):
         notes = [f"# {line}" for line in advice.note.splitlines()]
         commands += [f"# {advice.heading}", *advice.commands, *notes]
     return [
         ("Recommended", recommendation(findings)),
         ("On a real machine", commands),
-        ("What it rests on", rests_on(*machine, dilation, limits)),
+        ("What it rests on", list(rests)),
     ]
 
 
@@ -75,8 +73,10 @@ def _print_lines(console: Console, title: str, lines: Sequence[str]) -> None:
 
 def _table(findings: Findings, mark: Mark) -> Table:
     """A row for each setting, those that were recommended first; intervals of the objective."""
+    usable = {each.index: each.measured for each in findings.usable}
+    unit, scale = unit_of(each.median("time") for each in usable.values())
     table = Table(
-        *("", "setting", *TITLES.values(), "runs"),
+        *("", "setting", f"time, {unit}", f"CPU, {unit}", "interrupts", "runs"),
         box=SIMPLE_HEAD,
         show_edge=False,
         padding=(0, 1, 0, 0),
@@ -85,12 +85,11 @@ def _table(findings: Findings, mark: Mark) -> Table:
     # Where a line is too short for all of it the name of the setting takes several.
     for column in table.columns[2:]:
         column.justify, column.no_wrap = "right", True
-    usable = {each.index: each.measured for each in findings.usable}
     order = ranked(usable, OBJECTIVES[findings.objective])
     first = [findings.best, *(index for index in findings.tied if index != findings.best)]
     for index in [*first, *(index for index in order if index not in first)]:
         setting = findings.settings[index]
-        cells = [_cell(setting, figure, findings.objective) for figure in FIGURES]
+        cells = [_cell(setting, figure, findings.objective, scale) for figure in FIGURES]
         runs = str(setting.measured.runs)
         table.add_row(mark(findings, index), escape(setting.name), *cells, runs)
     return table
@@ -102,12 +101,12 @@ def _mark(findings: Findings, index: int) -> str:
     return first + (FRONTIER if index in findings.frontier else "")
 
 
-def _cell(setting: Setting, figure: str, objective: str) -> str:
+def _cell(setting: Setting, figure: str, objective: str, scale: float) -> str:
     """The median, with its interval if it is what was asked for and there are several runs."""
     summary = setting.summary(figure)
     values = (summary.median, summary.low, summary.high)
     if figure == "interrupts":
         median, low, high = (f"{value:,.0f}" for value in values)
     else:
-        median, low, high = (number_words(value / SECONDS) for value in values)
+        median, low, high = (number_words(value / scale) for value in values)
     return f"{median} [{low}, {high}]" if figure == objective and summary.count > 1 else median

@@ -160,15 +160,16 @@ def _run_of(position: str) -> str:
 
 
 class BudgetBar(Bar):
-    """Shows how much of a time budget, whole seconds, a sweep has spent."""
+    """Shows how much of a budget, whole seconds or runs by its `clock`, a sweep has spent."""
 
-    def __init__(self, name: str, axes: Sequence[str], budget_s: float) -> None:
-        super().__init__(name, axes, whole=max(1, round(budget_s)))
-        self._begin = time.monotonic()
+    def __init__(
+        self, name: str, axes: Sequence[str], budget: float, clock: Callable[[], float]
+    ) -> None:
+        super().__init__(name, axes, whole=max(1, round(budget)))
+        self._clock, self._begin = clock, clock()
 
     @_unless_nobody_looks
     def finished(self, plan: RunPlan) -> None:
         """A run is kept."""
-        spent_s = int(time.monotonic() - self._begin)
-        self._progress.update(self._task, completed=spent_s)
+        self._progress.update(self._task, completed=int(self._clock() - self._begin))
         self._show(point_words(plan, self._axes))

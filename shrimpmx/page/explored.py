@@ -13,7 +13,7 @@ from shrimpmx.page.stored import Stored
 from shrimpmx.page.svg.figure import Figure, figures_of
 from shrimpmx.results.words import number_words
 from shrimpmx.study.explore.picture import chart_of
-from shrimpmx.study.explore.words import SECONDS
+from shrimpmx.study.explore.words import unit_of
 
 # The key of an exploration in its result.
 KEY = "explore"
@@ -79,32 +79,32 @@ def explored_in(stored: Stored) -> Explored | None:
     usable = [each for each in found.settings if not each.failed]
     usable.sort(key=lambda each: (each.name != found.recommended, each.name not in found.tied))
     chart = chart_of(kept)
+    unit, scale = unit_of(each.run_time.median for each in usable if each.run_time is not None)
     return Explored(
         chart.title,
-        ("", "setting", "time, s", "CPU time, s", "interrupts", "runs"),
-        tuple(_row(each, found) for each in usable),
+        ("", "setting", f"time, {unit}", f"CPU time, {unit}", "interrupts", "runs"),
+        tuple(_row(each, found, scale) for each in usable),
         tuple(figures_of([chart])),
         tuple(f"{each.name}: {each.failed}" for each in found.settings if each.failed),
         found.texts,
     )
 
 
-def _row(setting: _Setting, found: _Found) -> tuple[str, ...]:
+def _row(setting: _Setting, found: _Found, scale: float) -> tuple[str, ...]:
+    def time_words(value: float) -> str:
+        return number_words(value / scale)
+
     marks = [RECOMMENDED] if setting.name == found.recommended else []
     marks += [ALIKE] if setting.name in found.tied and not marks else []
     marks += [FRONTIER] if setting.name in found.frontier else []
     return (
         ", ".join(marks),
         setting.name,
-        _words(setting.run_time, _seconds),
-        _words(setting.run_cpu_time, _seconds),
+        _words(setting.run_time, time_words),
+        _words(setting.run_cpu_time, time_words),
         _words(setting.run_interrupts, "{:,.0f}".format),
         str(setting.runs),
     )
-
-
-def _seconds(value: float) -> str:
-    return number_words(value / SECONDS)
 
 
 def _words(figure: _Measured | None, words: Callable[[float], str]) -> str:

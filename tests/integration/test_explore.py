@@ -106,3 +106,19 @@ def test_a_budget_too_short_reports_what_has_run(tmp_path: Path, capsys: Capture
     assert "1 of 16" in said.err
     assert document["explore"]["chance_that_best_is_tied"] is None
     assert len(load_result(tmp_path / "result")["points"]) == 1
+
+
+def test_on_simulated_hosts_it_finds_the_same_each_time(tmp_path: Path, capsys: Captured) -> None:
+    program = mpi_program(tmp_path, PROGRAM, MPI4PY)
+    platform = ("--engine", "simulated", "--set", "platform=myri10g-2009")
+    found = []
+    for turn in ("one", "other"):
+        (tmp_path / turn).mkdir()
+        code, document = explore(tmp_path / turn, *GRID, *platform, *program)
+        assert code == 0
+        assert document["engine"] == "simulated"
+        found.append((document["explore"], document["points"]))
+    assert found[0] == found[1]
+    assert {each["runs"] for each in found[0][0]["settings"]} >= {1, 5}
+    said = capsys.readouterr().out
+    assert "hosts of the platform myri10g-2009" in said

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.errors import AgentError, RankEndedError
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.run_metrics import RUN_METRICS
@@ -16,6 +17,7 @@ from shrimpmx.study.explore.exploration import Exploration
 from shrimpmx.study.explore.grid import axes_of
 from shrimpmx.study.explore.halving import RUNS_MOST
 from shrimpmx.study.explore.measured import Measured
+from shrimpmx.study.explore.pace import Pace
 from shrimpmx.study.point import Point
 from shrimpmx.study.scenario import Scenario
 
@@ -50,12 +52,13 @@ def outcome(cost: Cost) -> Outcome:
 class Program:
     """A program whose figures follow from its setting; `noise` is the relative spread of times.
 
-    Running it lets the virtual clock `now` go on. A cost of None fails.
+    Running it lets the virtual clock `now` go on, by `start_s` more. A cost of None fails.
     """
 
     cost: Callable[[Mapping[str, Any]], Cost | None]
     noise: float = 0.0
     now: float = 0.0
+    start_s: float = START_S
     ran: list[int] = field(default_factory=list)
     limits: list[float] = field(default_factory=list)
     random: random.Random = field(default_factory=lambda: random.Random(7))
@@ -68,11 +71,11 @@ class Program:
         self.limits.append(limit_s)
         cost = self.cost(point.shown)
         if cost is None:
-            self.now += START_S
+            self.now += self.start_s
             raise RankEndedError("rank0 ended with exit code 9", "rank0", 9)
         run_s, cpu_s, interrupts = cost
         run_s *= 1 + self.noise * self.random.random()
-        self.now += START_S + run_s
+        self.now += self.start_s + run_s
         return outcome((run_s, cpu_s, interrupts))
 
 
@@ -96,7 +99,8 @@ def exploration(
 ) -> Exploration:
     """An exploration of a synthetic program by run time; `execute` may run it in another way."""
     objective, execute = options.pop("objective", "time"), options.pop("execute", program)
-    return Exploration(scenario, execute, objective, budget_s, clock=program.clock, **options)
+    pace = Pace(budget_s, options.pop("timeout_s", FOREVER_S), program.clock)
+    return Exploration(scenario, execute, objective, pace, **options)
 
 
 def failure_of(explored: Exploration) -> AgentError | None:

@@ -20,16 +20,19 @@ from support.exploring import (
     scenario_of,
 )
 
+from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.errors import DeadlineError, InputError
 from shrimpmx.results.result import load_result
 from shrimpmx.study.explore.choice import OBJECTIVES, frontier, ranked
-from shrimpmx.study.explore.exploration import FIRST_S, GRACE_S, PATIENCE
+from shrimpmx.study.explore.exploration import Exploration
 from shrimpmx.study.explore.findings import Findings
 from shrimpmx.study.explore.grid import PLACEMENTS, placement_of
-from shrimpmx.study.explore.halving import Halving
+from shrimpmx.study.explore.halving import SETTLED, Halving
 from shrimpmx.study.explore.measured import Comparison
+from shrimpmx.study.explore.pace import FIRST_S, GRACE_S, PATIENCE, SimulatedPace
 from shrimpmx.study.explore.words import recommendation
 from shrimpmx.study.point import Point
+from shrimpmx.study.scenario import Scenario
 
 SPIN_COST, TIMER_COST = 0.5, 0.3
 
@@ -370,3 +373,44 @@ def test_the_frontier_is_of_settings_that_no_other_one_beats() -> None:
         4: measured([1.0], [5.0], [5]),
     }
     assert frontier(settings) == [0, 1, 3, 4]
+
+
+def simulated(program: Program, scenario: Scenario, seconds: float | None = None) -> Exploration:
+    """An exploration whose runs are simulated: `program.now` is real time, its costs virtual."""
+    pace = SimulatedPace(len(scenario.points()), seconds=seconds, real_clock=program.clock)
+    return Exploration(scenario, program, "time", pace, most=SETTLED)
+
+
+def test_simulated_runs_are_the_same_however_long_they_take() -> None:
+    programs = [Program(cost), Program(cost)]
+    found = []
+    for program, start_s in zip(programs, (0.1, 50.0), strict=True):
+        program.start_s = start_s
+        explored = simulated(program, scenario_of())
+        explored.run()
+        findings = explored.findings()
+        assert findings is not None
+        found.append(findings.as_dict())
+    assert programs[0].ran == programs[1].ran
+    assert found[0] == found[1]
+    assert found[0]["recommended"] == "stream, one-core, block"
+    runs = Counter(programs[0].ran)
+    assert set(runs) == set(range(48))
+    assert max(runs.values()) == SETTLED
+
+
+def test_a_simulated_run_is_given_up_by_its_virtual_time() -> None:
+    program = Program(cost)
+    simulated(program, scenario_of()).run()
+    # No limit until one has ended; then by the fastest one so far, whatever it takes here.
+    assert program.limits[0] == FOREVER_S
+    assert program.limits == sorted(program.limits, reverse=True)
+    assert program.limits[-1] == PATIENCE * 1.0
+
+
+def test_real_seconds_end_a_simulated_exploration_that_was_given_some() -> None:
+    program = Program(cost, start_s=10.0)
+    explored = simulated(program, scenario_of(), seconds=100.0)
+    explored.run()
+    assert len(program.ran) < 48
+    assert "a budget of 100 s is too short" in explored.shortage()

@@ -21,7 +21,12 @@ from shrimpmx.study.explore.advice import advice_of
 from shrimpmx.study.explore.findings import Findings
 from shrimpmx.study.explore.grid import PLACEMENTS
 from shrimpmx.study.explore.picture import chart_of
-from shrimpmx.study.explore.words import recommendation, rests_on
+from shrimpmx.study.explore.words import (
+    recommendation,
+    rests_on,
+    rests_on_simulated,
+    unit_of,
+)
 
 # Of which a vmmc NIC has the timer.
 WAITS = tuple(name for name in WAIT_NAMES if name != "watchdog")
@@ -122,6 +127,17 @@ def test_the_recommendation_says_what_decided_and_whether_it_is_decided() -> Non
     assert "Not decided" not in "\n".join(recommendation(alone))
 
 
+@pytest.mark.parametrize(
+    ("times_us", "unit"),
+    [([2e6, 3e5], "s"), ([2e4, 0.0], "ms"), ([300.0, 1e6], "ms"), ([30.0], "µs")],
+)
+def test_times_are_written_in_a_unit_that_shows_the_least_of_them(
+    times_us: list[float], unit: str
+) -> None:
+    assert unit_of(times_us)[0] == unit
+    assert unit_of([])[0] == unit_of([0.0])[0] == "s"
+
+
 def test_many_tied_settings_are_not_all_named() -> None:
     found = findings()
     settings = {
@@ -164,6 +180,18 @@ def test_the_table_fits_80_columns_and_breaks_no_figure() -> None:
     assert any(rows)
 
 
+def test_what_simulated_times_rest_on_is_said() -> None:
+    none, measured, given = (
+        " ".join(rests_on_simulated(platform, compute))
+        for platform, compute in (("none", "none"), ("mine", "measured"), ("mine", 300))
+    )
+    assert "--set platform=NAME" in none
+    assert "--set compute=measured" in none
+    assert "platform mine" in measured
+    assert "no two runs are equal" in measured
+    assert "300 ns for each call" in given
+
+
 def test_times_of_shared_cpus_and_of_dilated_hosts_are_called_so() -> None:
     assert any("9 processes" in line and "2 CPUs: " in line for line in rests_on(9, 2, 1.0, []))
     assert any("24 times" in line for line in rests_on(9, 16, 24.0, ["a limit"]))
@@ -172,7 +200,9 @@ def test_times_of_shared_cpus_and_of_dilated_hosts_are_called_so() -> None:
 def test_the_report_has_each_setting_once_and_what_failed() -> None:
     found = findings()
     page = io.StringIO()
-    print_findings(found, Console(file=page, width=80), texts_of(found, (5, 2), 1.0, []))
+    print_findings(
+        found, Console(file=page, width=80), texts_of(found, rests_on(5, 2, 1.0, []), crowded=True)
+    )
     for setting in found.usable:
         assert re.search(rf"^[→= *]+ {setting.name} ", page.getvalue(), re.M)
     assert all(f"failed: {setting.name}" in page.getvalue() for setting in found.failed)
@@ -220,6 +250,10 @@ def test_the_options_are_those_of_mpirun_and_the_settings() -> None:
         ("-n 2 --resume prog", "--resume needs --output"),
         ("-n 2 --timeout 0 prog", "--timeout"),
         ("-n 2 no-such-program", "no program 'no-such-program'"),
+        ("-n 2 --set switch_ns=3 true", "switch_ns describes simulated hosts"),
+        ("-n 2 --engine simulated --set realtime=false true", "needs --engine forked"),
+        ("-n 2 --engine simulated --set cpus=0 true", "has CPUs of its own"),
+        ("-n 2 --engine simulated --wait notify true", "sends programs no signals"),
     ],
 )
 def test_what_cannot_be_explored_is_refused(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.errors import (
     AgentError,
     DeadlineError,
@@ -22,18 +20,12 @@ from shrimpmx.study.explore.findings import Findings, findings_of
 from shrimpmx.study.explore.grid import setting_name
 from shrimpmx.study.explore.halving import RUNS_MOST, Halving
 from shrimpmx.study.explore.measured import Measured, measured_of
+from shrimpmx.study.explore.pace import Pace
 from shrimpmx.study.point import Point
 from shrimpmx.study.progress import Progress
 from shrimpmx.study.scenario import RunPlan, Scenario
 from shrimpmx.study.sweep import Sweep
 
-# A run may take so many times as long as the fastest one, and as many seconds at least; what is
-# slower than that is out (ours).
-PATIENCE, PATIENCE_S = 10.0, 10.0
-# Until a run has ended one may take so many seconds, however short its share of the budget (ours).
-FIRST_S = 30.0
-# A run that is under way may go on for so long when the budget is spent (ours).
-GRACE_S = 10.0
 # A program that failed under so many settings, and ran under none, fails everywhere (ours).
 FAILURES = 2
 
@@ -41,20 +33,12 @@ FAILURES = 2
 Execute = Callable[[Point, int, float], Outcome]
 
 
-class Limit(NamedTuple):
-    """How long a run may take, and why a setting is out that takes longer; "" if it is not, since
-    the budget is spent.
-    """
-
-    seconds: float
-    reason: str
-
-
 class Exploration:
     """Runs the settings of `scenario`, one point each, by successive halving.
 
-    Each run is kept at once, as those of any sweep. `timeout_s` is the limit of a run, `most` that
-    of the runs of one setting; the program starts in `working_directory`.
+    Each run is kept at once, as those of any sweep. `pace` says how long all of it may take, `most`
+    how many runs of one setting; the program starts in `working_directory`. `own`: what else a
+    Sweep of an engine's runs needs.
     """
 
     def __init__(
@@ -62,9 +46,8 @@ class Exploration:
         scenario: Scenario,
         execute: Execute,
         objective: str,
-        budget_s: float,
+        pace: Pace,
         *,
-        timeout_s: float = FOREVER_S,
         most: int = RUNS_MOST,
         seed: int = 1,
         output: Path | None = None,
@@ -74,14 +57,11 @@ class Exploration:
         made_with: Mapping[str, Any] | None = None,
         dilation_of: Callable[[Point], float] = lambda point: 1.0,
         working_directory: str = "",
-        clock: Callable[[], float] = time.monotonic,
+        own: Mapping[str, Any] | None = None,
     ) -> None:
         self._execute = execute
         self._objective = objective
-        self._budget_s = budget_s
-        self._timeout_s = timeout_s
-        self._clock = clock
-        self._fastest_s: float | None = None
+        self._pace = pace
         self._failure: AgentError | None = None
         # By setting: the limit that its run reached before any other had ended, s.
         self._given_up_s: dict[int, float] = {}
@@ -92,7 +72,6 @@ class Exploration:
             output=output,
             resume=resume,
             progress=progress,
-            prober=lambda _cpus: (ANY, None),  # two processes that would cost time of the budget
             retries=0,  # so would these, and each setting runs several times
             changes=changes,
             made_with=made_with or {},
@@ -100,10 +79,14 @@ class Exploration:
             order=self._plans,
             working_directory=working_directory,
             is_complete=lambda: not self.shortage(),
-            clock=clock,
+            clock=pace.real_clock,
+            # Real ones without a probe: two processes that would cost time of the budget.
+            **{"prober": lambda _cpus: (ANY, None), **(own or {})},
         )
         settings = [point.index for point in self.sweep.points]
-        self.halving = Halving(settings, self.measured, objective, budget_s, clock, seed, most)
+        self.halving = Halving(
+            settings, self.measured, objective, pace.budget, pace.clock, seed, most
+        )
 
     def run(self) -> dict[str, Any]:
         """Run settings until the budget is spent or the best one is settled; the result.
@@ -128,6 +111,7 @@ class Exploration:
             lambda point: setting_name(scenario, point),
             finalists,
             self._objective,
+            self._pace.more,
         )
 
     def shortage(self) -> str:
@@ -136,7 +120,7 @@ class Exploration:
         if not pending:
             return ""
         return (
-            f"a budget of {self._budget_s:g} s is too short for one run of each setting: "
+            f"a budget of {self._pace.seconds:g} s is too short for one run of each setting: "
             f"{count - pending} of {count} have run; raise --budget, or explore fewer settings by "
             "--coalescing, --placement and --wait"
         )
@@ -154,12 +138,9 @@ class Exploration:
         """Learn from the runs that an interrupted exploration has kept how long they take."""
         for point in sweep.points:
             for run in sweep.runs_of(point):
-                if "took_s" in run:
-                    self._learn(point.index, run["took_s"])
-
-    def _learn(self, index: int, took_s: float) -> None:
-        self.halving.note(index, took_s)
-        self._fastest_s = min(took_s, self._fastest_s or took_s)
+                took = self._pace.recalled(run)
+                if took is not None:
+                    self.halving.note(point.index, took)
 
     def _end_if_all_fail(self) -> None:
         found = {index: self.measured(index) for index in self.halving.settings}
@@ -173,44 +154,32 @@ class Exploration:
         if self._given_up_s and self._failure is None and not self._any_usable():
             raise InputError(
                 f"no run ended within {max(self._given_up_s.values()):.0f} s, with a budget of "
-                f"{self._budget_s:g} s: raise --budget, explore fewer settings, or let the program "
-                "do less"
+                f"{self._pace.budget:g} s: raise --budget, explore fewer settings, or let the "
+                "program do less"
             )
 
     def _any_usable(self) -> bool:
         return any(self.measured(index).usable for index in self.halving.settings)
 
     def _run(self, point: Point, seed: int) -> Outcome:
-        begin, limit = self._clock(), self._limit()
+        limit = self._pace.limit(self.halving.left_s, len(self.halving.pending()))
+        begin = self._pace.clock()
         try:
             outcome = self._execute(point, seed, limit.seconds)
         except InterruptedRunError:
             raise
         except DeadlineError as error:
-            if limit.seconds == self._timeout_s:
+            self._pace.given_up()
+            if limit.seconds == self._pace.timeout_s:
                 self._failure = error
-            elif self._fastest_s is None:
+            elif self._pace.fastest_s is None:
                 self._given_up_s[point.index] = limit.seconds
             if not limit.reason:
                 raise RunCutError(str(error)) from error
             raise PointFailedError(limit.reason) from error
         except AgentError as error:
+            self._pace.given_up()
             self._failure = error
             raise PointFailedError(str(error)) from error
-        self._learn(point.index, self._clock() - begin)
+        self.halving.note(point.index, self._pace.done(outcome, begin))
         return outcome
-
-    def _limit(self) -> Limit:
-        """How long the next run may take."""
-        left_s, fastest_s = self.halving.left_s, self._fastest_s
-        if fastest_s is None:
-            limit_s = max(left_s / max(1, len(self.halving.pending())), FIRST_S)
-            reason = "its share of the budget, before any had ended"
-        else:
-            limit_s = max(PATIENCE_S, PATIENCE * fastest_s)
-            reason = f"where the fastest run took {fastest_s:.1f}"
-        return min(
-            Limit(limit_s, f"given up after {limit_s:.1f} s, {reason}"),
-            Limit(left_s + GRACE_S, ""),
-            Limit(self._timeout_s, f"did not end within {self._timeout_s:g} s (--timeout)"),
-        )

@@ -39,7 +39,7 @@ class Findings:
     `as_good` are those of the tied between which the other figures decided. `chance`, 0 to 1: how
     likely one of the tied has the least figure of all; `near`: how likely the recommended one has
     at most 5 % more than that; None if no setting ran twice. `ordinary` is the best one that a
-    NIC without marks can have, if that is another.
+    NIC without marks can have, if that is another. `more`: what to do for more runs.
     """
 
     objective: str
@@ -52,6 +52,7 @@ class Findings:
     chance: float | None
     near: float | None
     ordinary: int | None
+    more: str
 
     @property
     def usable(self) -> list[Setting]:
@@ -110,8 +111,11 @@ def findings_of(
     name: Callable[[Point], str],
     finalists: Sequence[int],
     objective: str,
+    more: str,
 ) -> Findings:
-    """The findings of an exploration; `finalists`, best first, must not be empty."""
+    """The findings of an exploration; `finalists`, best first, must not be empty; `more` as that of
+    Findings.
+    """
     settings = {
         point.index: Setting(point.index, name(point), point, measured(point.index))
         for point in points
@@ -133,6 +137,7 @@ def findings_of(
         chance=compared.chance(tied) if compared.known else None,
         near=compared.chance([best], NEAR) if compared.known else None,
         ordinary=_ordinary(settings, usable, finalists, figures),
+        more=more,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from shrimpmx.report.plot.chart import Chart, MapPanel, Spot, Value
 from shrimpmx.study.explore.measured import FIGURES
-from shrimpmx.study.explore.words import SECONDS, WISHES
+from shrimpmx.study.explore.words import WISHES, unit_of
 
 # Styles of a spot: the recommended one, the frontier, all others.
 BEST, FRONTIER, OTHER = 1, 0, 7
@@ -22,11 +22,14 @@ def chart_of(found: Kept) -> Chart:
     Findings.as_dict gives, with the command line of the `program`.
     """
     usable = [each for each in found["settings"] if "failed" not in each]
-    spots = sorted((_spot(each, found) for each in usable), key=lambda spot: bool(spot.label))
+    unit, scale = unit_of(each[FIGURES["time"]]["median"] for each in usable)
+    spots = sorted(
+        (_spot(each, found, scale) for each in usable), key=lambda spot: bool(spot.label)
+    )
     panel = MapPanel(
         title="named: the frontier, of which no other setting is better in everything",
-        x_label="run time, s",
-        y_label="CPU time of the ranks, s",
+        x_label=f"run time, {unit}",
+        y_label=f"CPU time of the ranks, {unit}",
         size_label="interrupts",
         spots=tuple(spots),
         largest=max((spot.size or 0.0 for spot in spots), default=0.0),
@@ -38,18 +41,18 @@ def chart_of(found: Kept) -> Chart:
     return Chart("frontier", f"Which setting suits {program}?", (panel,), caption=(caption,))
 
 
-def _spot(setting: Kept, found: Kept) -> Spot:
+def _spot(setting: Kept, found: Kept, scale: float) -> Spot:
     name, best = setting["name"], setting["name"] == found["recommended"]
     on_frontier = name in found["frontier"]
     return Spot(
         label=name if on_frontier or best else "",
-        x=_seconds(setting[FIGURES["time"]]),
-        y=_seconds(setting[FIGURES["cpu"]]),
+        x=_scaled(setting[FIGURES["time"]], scale),
+        y=_scaled(setting[FIGURES["cpu"]], scale),
         size=setting[FIGURES["interrupts"]]["median"],
         style=BEST if best else FRONTIER if on_frontier else OTHER,
     )
 
 
-def _seconds(figure: Kept) -> Value:
+def _scaled(figure: Kept, scale: float) -> Value:
     low, high = figure["ci95"]
-    return Value(figure["median"] / SECONDS, low / SECONDS, high / SECONDS)
+    return Value(figure["median"] / scale, low / scale, high / scale)

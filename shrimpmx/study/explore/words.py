@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from shrimpmx.results.words import number_words
 from shrimpmx.study.explore.choice import OBJECTIVES
@@ -15,7 +15,10 @@ WISHES = {
     "cpu": "the least CPU time of the ranks",
     "interrupts": "the fewest interrupts",
 }
-SECONDS = 1e6
+# Units of times, and their us.
+UNITS = (("s", 1e6), ("ms", 1e3), ("µs", 1.0))
+# The least figure that is written in a unit and not in the next one (ours).
+WRITTEN_LEAST = 0.1
 # What each figure is, and the least of it.
 PLACES = {"time": "run time", "cpu": "CPU time", "interrupts": "interrupts"}
 LEAST = {"time": "shortest run time", "cpu": "least CPU time", "interrupts": "fewest interrupts"}
@@ -30,7 +33,13 @@ MEDIANS = {
 TIED_MOST, TIED_NAMED = 5, 3
 # Below this chance to be near the best nothing is decided (ours).
 DECIDED = 0.5
-UNDECIDED = "Not decided: raise --budget or explore fewer settings."
+UNDECIDED = "Not decided: {more} or explore fewer settings."
+
+
+def unit_of(times_us: Iterable[float]) -> tuple[str, float]:
+    """The unit in which to write some times, by the least of them that is none, and its us."""
+    least = min((each for each in times_us if each > 0), default=UNITS[0][1])
+    return next((unit for unit in UNITS if least >= WRITTEN_LEAST * unit[1]), UNITS[-1])
 
 
 def figure_words(setting: Setting, figure: str) -> str:
@@ -38,7 +47,9 @@ def figure_words(setting: Setting, figure: str) -> str:
     median = setting.summary(figure).median
     if figure == "interrupts":
         return f"{median:,.0f} interrupts"
-    return f"{number_words(median / SECONDS)} s {'of CPU time' if figure == 'cpu' else ''}".rstrip()
+    unit, scale = unit_of([median])
+    of_what = " of CPU time" if figure == "cpu" else ""
+    return f"{number_words(median / scale)} {unit}{of_what}"
 
 
 def recommendation(findings: Findings) -> list[str]:
@@ -57,7 +68,7 @@ def recommendation(findings: Findings) -> list[str]:
     likely = [findings.settings[index].measured for index in (*findings.tied, *findings.early)]
     once = sum(each.runs == 1 for each in likely)
     if once and findings.chance is not None:
-        lines.append(f"{once} of all these ran only once: raise --budget.")
+        lines.append(f"{once} of all these ran only once: {findings.more}.")
     lines.append(_surely(findings))
     ordinary = _ordinary_words(findings)
     return [*lines, ordinary] if ordinary else lines
@@ -85,16 +96,20 @@ def _why(findings: Findings) -> str:
 def _surely(findings: Findings) -> str:
     runs = findings.settings[findings.best].measured.runs
     if findings.chance is None or findings.near is None:
-        return f"How sure that is cannot be said: no setting ran twice. {UNDECIDED}"
+        return f"How sure that is cannot be said: no setting ran twice. {_undecided(findings)}"
     count = len(findings.tied)
     subject = "one of these" if count > 1 else "it"
-    undecided = f" {UNDECIDED}" if findings.near < DECIDED else ""
+    undecided = f" {_undecided(findings)}" if findings.near < DECIDED else ""
     return (
         f"How sure that is: {subject} is the best of the {len(findings.usable)} settings with a "
         f"probability of {_share(findings.chance)}, and the recommended one is at most "
         f"{100 * NEAR - 100:.0f} % from the best with {_share(findings.near)} (it ran "
         f"{'once' if runs == 1 else f'{runs} times'}; bootstrap over runs).{undecided}"
     )
+
+
+def _undecided(findings: Findings) -> str:
+    return UNDECIDED.format(more=findings.more)
 
 
 def _share(share: float) -> str:
@@ -137,3 +152,27 @@ def rests_on(agents: int, cpus: int, dilation: float, limits: Sequence[str]) -> 
         "timing does."
     )
     return lines
+
+
+def rests_on_simulated(platform: str, compute: str | int) -> list[str]:
+    """The same of simulated hosts of that platform, "none" for none, and of what a program computes
+    on them between its calls.
+    """
+    if platform == "none":
+        hosts = (
+            "Times are virtual, of hosts whose own work takes no time: --set platform=NAME gives "
+            "it what it takes on a machine."
+        )
+    else:
+        hosts = f"Times are virtual, of hosts of the platform {platform}."
+    if compute == "none":
+        computes = "takes no time: --set compute=measured gives it its CPU time here"
+    elif compute == "measured":
+        computes = "takes the CPU time that it had here, so that no two runs are equal"
+    else:
+        computes = f"takes {compute} ns for each call"
+    return [
+        hosts,
+        f"What the program computes between its calls {computes}.",
+        "Each rank, handler and NIC has a core for itself unless a setting says otherwise.",
+    ]
