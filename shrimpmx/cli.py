@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn, TextIO
 
-from shrimpmx.cluster.engine.ending import FirstInterrupt, what_interrupted
+from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held, what_interrupted
 from shrimpmx.commands.terminal import console, let_output_degrade
 from shrimpmx.errors import AgentError, DeadlineError, InputError, ShrimpmxError
 
@@ -136,12 +136,14 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _load(command: Command) -> ModuleType:
     """The module of a command. What it loads stays: to look for garbage in it, again and again,
-    would take a tenth of the time.
+    would take a tenth of the time. An interrupt waits until it is loaded: Python drops what a
+    signal raises while it cleans up behind an import.
     """
     collects = gc.isenabled()
     gc.disable()
     try:
-        return importlib.import_module(f"shrimpmx.commands.{command.module}")
+        with interrupts_held():
+            return importlib.import_module(f"shrimpmx.commands.{command.module}")
     finally:
         gc.freeze()
         if collects:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -264,6 +267,26 @@ def test_the_message_of_an_interruption_is_the_command_that_goes_on(
         *(scenario, *settings, "--output", "a place", "--resume", "--trace")
     ]
     assert main(words[words.index("run") :]) == 0
+
+
+def test_an_interrupt_while_a_command_is_loaded_ends_it(
+    scenario: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python drops what is raised in the callback of a weak reference, as import has some."""
+
+    class Lock:
+        pass
+
+    def load(_name: str) -> Any:
+        lock = Lock()
+        reference = weakref.ref(lock, lambda _: signal.raise_signal(signal.SIGINT))
+        del lock
+        assert reference() is None
+        return SimpleNamespace(add_parser=lambda _: pytest.fail("it goes on"))
+
+    monkeypatch.setattr(importlib, "import_module", load)
+    assert main(["run", scenario]) == 3
+    assert "interrupted by Ctrl-C" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("set_before", [[], ["--set", "deadline-s=20"]])
