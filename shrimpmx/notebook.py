@@ -105,7 +105,7 @@ def run(
     place = Path(output) if output is not None else default_output(changed.name)
     ResultDirectory(place).prepare(resume=False)
     costs = costs_for(points, None, hosts)
-    executor = executor_for(changed, None, costs, hosts)
+    executor = executor_for(changed, costs, hosts)
     bar = bar_for(changed.name, changed)
     sweep = sweep_of(
         changed,

@@ -5,13 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from shrimpmx.errors import ShrimpmxError
 
 
-def write_beside(output: Path, directories: Sequence[Path], claims: Sequence[Path] = ()) -> None:
-    """Write the page of the results in `directories` into `output`, and print its path; `claims` as
-    those of write_page.
+def write_beside(
+    output: Path,
+    directories: Sequence[Path],
+    claims: Sequence[Path] = (),
+    stream: TextIO | None = None,
+) -> None:
+    """Write the page of the results in `directories` into `output`, and print its path, to standard
+    output or another `stream`; `claims` as those of write_page.
 
     Where it cannot be written it says why: the results are kept all the same.
     """
@@ -23,4 +29,4 @@ def write_beside(output: Path, directories: Sequence[Path], claims: Sequence[Pat
     except ShrimpmxError as error:
         print(f"shrimpmx: there is no page of it: {error}", file=sys.stderr)
     else:
-        print(f"page: {output / PAGE_FILE}")
+        print(f"page: {output / PAGE_FILE}", file=stream)

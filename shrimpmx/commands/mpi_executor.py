@@ -17,11 +17,12 @@ from shrimpmx.study.point import Point
 
 if TYPE_CHECKING:
     from shrimpmx.results.metrics import Outcome
+    from shrimpmx.study.recording import Recording
 
 
 @dataclass
 class ProgramExecutor:
-    """Runs points of an MPI program: an Executor of a sweep."""
+    """Runs points of an MPI program, and keeps what `recording` says: an Executor of a sweep."""
 
     engine: Engine
     points: Clusters
@@ -29,12 +30,19 @@ class ProgramExecutor:
     deadline_s: float
     silence_s: float
     profiles: str
+    recording: Recording | None = None
     spec: ClusterSpec | None = None
     result: ClusterResult | None = None
 
     def spec_of(self, point: Point, seed: int) -> ClusterSpec:
         """The cluster, with what the command line says of the program."""
-        spec = self.points.spec_of(point, seed)
+        kept = self.recording
+        spec = self.points.spec_of(
+            point,
+            seed,
+            traced=kept is not None and kept.traced,
+            capture=None if kept is None else kept.capture,
+        )
         ranks = zip(spec.ranks, self.launches, strict=True)
         return replace(
             spec,
@@ -48,6 +56,8 @@ class ProgramExecutor:
         """Run it."""
         self.spec = self.spec_of(point, seed)
         self.result = self.engine.run(self.spec)
+        if self.recording is not None:
+            self.recording.keep(point, seed, self.spec, self.result)
         return self.result
 
     def __call__(self, point: Point, seed: int) -> Outcome:

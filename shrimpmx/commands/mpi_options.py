@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.commands.engines import REAL, add_engine_option
+from shrimpmx.commands.recording import add_recording_options
 from shrimpmx.errors import InputError
 from shrimpmx.results.json_file import json_place
 from shrimpmx.settings.assignments import assigned, split_setting
@@ -81,6 +82,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     add_cluster_options(parser)
     add_engine_option(parser)
     _add_output_options(parser)
+    add_recording_options(parser)
     parser.add_argument(
         "--report",
         action="store_true",

@@ -6,10 +6,11 @@ import argparse
 import contextlib
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shrimpmx.cluster.engine.ending import NAMES, signal_of
 from shrimpmx.cluster.engine.engine import Engine
@@ -20,11 +21,15 @@ from shrimpmx.cluster.spec import FOREVER_S, ClusterSpec
 from shrimpmx.commands import mpi_options
 from shrimpmx.commands.engines import check_real_hosts, chosen_engine
 from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
+from shrimpmx.commands.recording import check_recording, recording_of
 from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError
 from shrimpmx.mpi.library import library_path
 from shrimpmx.study.clusters import Clusters, needed_costs
 from shrimpmx.study.platform import Costs
 from shrimpmx.study.point import Point
+
+if TYPE_CHECKING:
+    from shrimpmx.study.recording import Recording
 
 # As `timeout` exits.
 EXIT_LATE = 124
@@ -64,6 +69,7 @@ def _run(options: argparse.Namespace) -> int:
         FOREVER_S if options.timeout is None else options.timeout,
         options.silence,
         "" if options.profile is None else str(options.profile),
+        _recording(options, point),
     )
     spec = executor.spec_of(point, 1)
     engine.place(spec)
@@ -88,7 +94,21 @@ def _run(options: argparse.Namespace) -> int:
         from shrimpmx.commands.mpi_report import print_report
 
         print_report(executor.spec, executor.result)
+    if options.output is not None:
+        from shrimpmx.commands.beside import write_beside
+
+        write_beside(options.output, [options.output], stream=sys.stderr)
     return 0
+
+
+def _recording(options: argparse.Namespace, point: Point) -> Recording | None:
+    """What the run is to keep beside its result, if anything. InputError if it cannot."""
+    check_recording(options, [point])
+    if not (options.trace or options.capture):
+        return None
+    if options.output is None:
+        raise InputError("--trace and --capture are kept beside the result: add --output DIR")
+    return recording_of(options, options.output)
 
 
 def _costs(point: Point, engine: Engine) -> Costs | None:

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     scenario = load_scenario(find_scenario(name)).changed(options.settings)
     points = checked_points(scenario)
     engine = chosen_engine(options.engine)
-    executor = executor_for(scenario, None, ANY_COSTS, engine)
+    executor = executor_for(scenario, ANY_COSTS, engine)
     shown = topology or Topology.of_this_machine()
     if not engine.is_real:
         shown = executor.placement_of(points[0]).topology

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.cluster.spec import CaptureRoom
 from shrimpmx.errors import InputError
 from shrimpmx.study.point import Point
+
+if TYPE_CHECKING:
+    from shrimpmx.study.recording import Recording
 
 # The head of a frame: addresses, EtherType, peer index.
 LEAST_SNAP_BYTES = 16
@@ -53,11 +58,24 @@ def room_of(options: argparse.Namespace) -> CaptureRoom:
     return CaptureRoom(size_mib << 20 if size_mib else DEFAULT.end_bytes, snap_bytes)
 
 
+def recording_of(options: argparse.Namespace, output: Path) -> Recording:
+    """What runs are to keep in the directory of their result. InputError as room_of."""
+    # What writes the files would delay commands that write none.
+    from shrimpmx.study.recording import Recording
+
+    return Recording(
+        output / "traces" if options.trace else None,
+        output / "captures" if options.capture else None,
+        room_of(options),
+    )
+
+
 def check_recording(options: argparse.Namespace, points: Iterable[Point]) -> None:
     """InputError if runs elsewhere are to be recorded, or a capture would have no frame."""
     room_of(options)
+    elsewhere = getattr(options, "scheduler", None) is not None
     for name in ("trace", "capture"):
-        if options.scheduler is not None and getattr(options, name):
+        if elsewhere and getattr(options, name):
             raise InputError(f"--{name} is for runs on this machine: leave --scheduler out")
     if options.capture and not any(map(_sends_frames, points)):
         raise InputError(

@@ -261,7 +261,7 @@ class Reproduction:
     def _part(self, name: str, scenario: Scenario) -> Part:
         directory = self._directory.path / stem_of(scenario.name)
         engine = self.engine
-        executor = executor_for(scenario, None, self._costs, engine)
+        executor = executor_for(scenario, self._costs, engine)
         options, command = self._options, ["reproduce", *self._asked]
         sweep = sweep_of(
             scenario,

@@ -20,8 +20,8 @@ from shrimpmx.commands.engines import (
 from shrimpmx.commands.recording import (
     add_recording_options,
     check_recording,
+    recording_of,
     recording_words,
-    room_of,
 )
 from shrimpmx.commands.spreading import cluster_of, runs_beside
 from shrimpmx.commands.sweeping import (
@@ -109,9 +109,7 @@ def _run(
     elsewhere = are_elsewhere(options)
     kept = directory.load_run().get("costs") if options.resume else None
     costs = None if elsewhere else costs_for(points, kept, engine)
-    traces = output / "traces" if options.trace else None
-    captures = output / "captures" if options.capture else None
-    executor = executor_for(scenario, traces, costs, engine, captures, room_of(options))
+    executor = executor_for(scenario, costs, engine, recording_of(options, output))
     bar = bar_for(scenario.name, scenario)
     sweep = sweep_of(
         scenario,

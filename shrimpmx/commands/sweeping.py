@@ -15,7 +15,6 @@ from typing import Any
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
-from shrimpmx.cluster.spec import CaptureRoom
 from shrimpmx.commands.engines import check_real_hosts, chosen_engine
 from shrimpmx.commands.progress import Bar
 from shrimpmx.errors import DeadlineError, InputError, NeverReportedError, NotHereError
@@ -34,6 +33,7 @@ from shrimpmx.study.platform_files import stored_platforms
 from shrimpmx.study.point import Point
 from shrimpmx.study.progress import Quiet
 from shrimpmx.study.ranks import INTERRUPT, T_BLOCK
+from shrimpmx.study.recording import Recording
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Sweep
 
@@ -189,21 +189,13 @@ def costs_to_keep(costs: Costs | None) -> dict[str, Any]:
 
 def executor_for(
     scenario: Scenario,
-    traces: Path | None = None,
     costs: Costs | None = None,
     engine: Engine | None = None,
-    captures: Path | None = None,
-    room: CaptureRoom | None = None,
+    recording: Recording | None = None,
 ) -> ClusterExecutor:
     """What runs a scenario's points; the rest as those of ClusterExecutor."""
     return ClusterExecutor(
-        engine or chosen_engine(),
-        scenario.policies,
-        traces,
-        costs,
-        scenario.waits,
-        captures,
-        room,
+        engine or chosen_engine(), scenario.policies, costs, scenario.waits, recording
     )
 
 

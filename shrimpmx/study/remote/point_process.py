@@ -85,7 +85,7 @@ class Machine:
             costs = {name: {"median": ns} for name, ns in kept.items()}
         policies = self._scenario.policies if self._scenario else {}
         waits = self._scenario.waits if self._scenario else {}
-        executor = ClusterExecutor(self._engine, policies, None, costs, waits)
+        executor = ClusterExecutor(self._engine, policies, costs, waits)
         undisturbed = {} if self._engine.is_real else UNDISTURBED
         self._measure = Measuring(executor, self._job.metrics, **undisturbed)
         known = {name: each.get("median") for name, each in (costs or {}).items()}

@@ -1,0 +1,76 @@
+"""What runs leave beside their samples, on demand: traces, and captures of their frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from shrimpmx.cluster.engine.result import ClusterResult
+from shrimpmx.cluster.spec import CaptureRoom, ClusterSpec
+from shrimpmx.native.files import write_whole
+from shrimpmx.report import kept_trace
+from shrimpmx.report.pcapng import SUFFIX, write_pcapng
+from shrimpmx.report.timeline import Seat, Timeline
+from shrimpmx.study.point import Point
+from shrimpmx.wire.tables import WireGeometry, wire_geometry
+
+
+@dataclass(frozen=True)
+class Recording:
+    """With `traces` the binary trace of each run is kept in that directory: as text, for Perfetto,
+    as numbers. With `captures` the frames of each run are, for Wireshark, as far as they find
+    `room`.
+    """
+
+    traces: Path | None = None
+    captures: Path | None = None
+    room: CaptureRoom = field(default_factory=CaptureRoom)
+
+    @property
+    def traced(self) -> bool:
+        """Whether agents are to record what they do."""
+        return self.traces is not None
+
+    @property
+    def capture(self) -> CaptureRoom | None:
+        """What links are to keep of their frames; None: nothing."""
+        return self.room if self.captures is not None else None
+
+    def keep(self, point: Point, seed: int, spec: ClusterSpec, result: ClusterResult) -> None:
+        """Write what a run has recorded. InputError, or OSError, if it cannot be written."""
+        name = f"point{point.index:04d}-seed{seed}"
+        if self.traces is not None:
+            _keep_trace(self.traces / f"{name}.txt", point, spec, result)
+        if self.captures is not None and result.captured is not None:
+            write_pcapng(result.captured, self.captures / f"{name}{SUFFIX}")
+
+
+def geometry_of(point: Point) -> WireGeometry:
+    """That of the frames of a point's NIC."""
+    return wire_geometry(point.parameters.nic.mtu, point.parameters.nic.wire_format)
+
+
+def seats_of(spec: ClusterSpec) -> dict[str, Seat]:
+    """Where each rank is, by its name."""
+    return {
+        f"rank{number}": Seat(rank.node, spec.home_core(number), spec.endpoints[number])
+        for number, rank in enumerate(spec.ranks)
+    }
+
+
+def _keep_trace(path: Path, point: Point, spec: ClusterSpec, result: ClusterResult) -> None:
+    # protobuf loads slowly.
+    from shrimpmx.report.perfetto import SUFFIX as PERFETTO
+    from shrimpmx.report.perfetto import write_perfetto
+
+    write_whole(path, result.trace)
+    whole = Timeline(
+        result.records,
+        result.agents,
+        geometry_of(point),
+        result.processes,
+        seats_of(spec),
+        result.overwritten,
+    )
+    write_perfetto(whole, path.with_suffix(PERFETTO))
+    kept_trace.keep_trace(whole, path.with_suffix(kept_trace.SUFFIX))

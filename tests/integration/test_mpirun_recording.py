@@ -1,0 +1,78 @@
+"""`shrimpmx mpirun --trace --capture`: what a program's run leaves beside its result."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from pathlib import Path
+
+import pytest
+from support.cli import assert_refused
+from support.mpi_programs import mpi_program
+
+from shrimpmx.cli import main
+
+Captured = pytest.CaptureFixture[str]
+
+PACKET_BLOCK = 6  # an enhanced one
+
+EXCHANGE = """
+    theirs = bytearray(1)
+    receive = rank.endpoint.irecv(theirs, match=1)
+    rank.endpoint.send(b"x", rank.partners[1 - number], match=1)
+    rank.endpoint.wait(receive)
+    finalize()
+    """
+
+
+def mpirun(*words: str) -> int:
+    return main(["mpirun", *words])
+
+
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+def test_what_a_program_sends_is_traced_and_captured(
+    engine: str, tmp_path: Path, capfd: Captured
+) -> None:
+    output = tmp_path / "r"
+    kept = ("--engine", engine, "--trace", "--capture", "--output", str(output))
+    assert mpirun("-n", "2", *kept, *mpi_program(tmp_path, EXCHANGE)) == 0
+    assert f"page: {output / 'report.html'}\n" in capfd.readouterr().err
+    (point,) = json.loads((output / "run.json").read_text())["points"]
+    nics = [point["counters"][f"node{node}.nic"] for node in range(2)]
+    [capture] = (output / "captures").glob("*.pcapng")
+    ends = sum(nic["tx_packets"] + nic["rx_packets"] for nic in nics)
+    assert frames_of(capture.read_bytes()) == ends > 0
+    assert main(["trace", str(output), "--slowest", "1"]) == 0
+    assert re.search("^rank[01] to rank[01], ", capfd.readouterr().out, re.M)
+
+
+def frames_of(capture: bytes) -> int:
+    """The packet blocks of a pcapng file."""
+    count = at = 0
+    while at < len(capture):
+        kind, length = struct.unpack_from("<II", capture, at)
+        count += kind == PACKET_BLOCK
+        at += length
+    return count
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--trace",), "add --output DIR"),
+        (("--snap-length", "40"), "add --capture"),
+        (("--capture", "--nodes", "1", "--output", "r"), "no frame"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused(
+    options: tuple[str, ...],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert mpirun("-n", "2", *options, "true") == 2
+    assert_refused(capsys, told)
+    assert not Path("r").exists()
