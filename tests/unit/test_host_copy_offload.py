@@ -245,8 +245,9 @@ def test_an_endpoint_that_closes_waits_for_copies_into_its_memory() -> None:
     receiver = transfer.drivers[RECEIVER]
     closing = threading.Thread(target=receiver.close)
     closing.start()
-    while receiver.is_open:
+    while regions.read(receiver, transfer.region, 0, 1) is not None:
         pass
+    assert not receiver.is_open
     assert transfer.depth("copy") > 0
     while transfer.copiers[RECEIVER].step_at(transfer.cluster.now_ns):
         pass
