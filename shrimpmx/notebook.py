@@ -98,8 +98,9 @@ def run(
     name = scenario.name if isinstance(scenario, Scenario) else os.fspath(scenario)
     declared = scenario if isinstance(scenario, Scenario) else load_scenario(find_scenario(name))
     changes = [f"{key}={_setting(value)}" for key, value in settings.items()]
-    changed = declared.changed(changes)
-    points, hosts = checked_points(changed), chosen_engine(engine)
+    hosts = chosen_engine(engine)
+    changed = declared.on(real=hosts.is_real).changed(changes)
+    points = checked_points(changed)
     if hosts.is_real:
         check_real_hosts(points)
     place = Path(output) if output is not None else default_output(changed.name)

@@ -39,6 +39,7 @@ scenario = Scenario(
         ({"irq_binding": "round-robin"}, {"cores": 2}),
         (PLATFORM, {"iterations": 20_000, "warmup": 1_000}),
     ),
+    simulated=(({"irq_binding": "round-robin"}, {"cores": 8}),),
     compare="coalescing",
     rows="irq_binding",
     columns="coalescing",

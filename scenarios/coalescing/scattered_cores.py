@@ -20,14 +20,13 @@ scenario = Scenario(
     name="coalescing/scattered_cores",
     title="Message rate on eight cores: what do sleeping and scattering cost, by the delay?",
     source="Goglin and Furmento 2009, section IV-B1 and figure 4",
-    shows="A generator streams messages of 128 B to one rank on core 0, which blocks while it "
+    shows="A rank streams messages of 128 B to another one on core 0, which blocks while it "
     "waits. Interrupts go to all eight cores in turn, or to core 0; idle cores may sleep, or are "
     "kept awake. The NIC interrupts for each packet, or rx_usecs after the first one that is "
     "not reported. Hosts are those of the platform.",
     parameters={
         "platform": "myri10g-2009",
         "workload": "stream",
-        "mode": "generator",
         "cores": 8,
         "size_bytes": 128,
         "iterations": 8_000,

@@ -13,8 +13,6 @@ from shrimpmx.study.scenario import PAPER_COALESCING_NAMES, Equals, Ratio, Scena
 MARKS = ("rndv", "pull-request", "pull-reply", "notify")
 # All that this message needs, and each switched off in turn.
 MARK_SETS = (MARKS, *(tuple(mark for mark in MARKS if mark != off) for off in MARKS))
-# Fitted: so much apart the packets of those hosts took 14.4 interrupts with the timeout.
-GAP_NS = 2_700
 ALL = {"marks": list(MARKS)}
 NO_RNDV, NO_NOTIFY = {"marks": list(MARK_SETS[1])}, {"marks": list(MARK_SETS[4])}
 OPEN_MX, TIMEOUT = {"coalescing": "open-mx"}, {"coalescing": "timeout"}
@@ -49,10 +47,7 @@ scenario = Scenario(
         "warmup": 3,
         "delay_us": 25_000,
         "wait": "spin",
-        "tx_gap_ns": GAP_NS,
     },
-    # The 14.4 interrupts of the timeout.
-    calibrated_by={"tx_gap_ns": ("IC-14",)},
     sweep={"coalescing": PAPER_COALESCING_NAMES, "marks": MARK_SETS},
     # These do not look at marks.
     without=tuple(

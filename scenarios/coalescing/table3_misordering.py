@@ -46,15 +46,12 @@ scenario = Scenario(
     parameters={
         "platform": "myri10g-2009",
         "workload": "anatomy",
-        "tx_gap_ns": 3_000,
         "size_bytes": 32_768,
         "iterations": 160,
         "warmup": 3,
         "delay_us": 4_000,
         "wait": "spin",
     },
-    # The 30 % of deferrals at degree 1.
-    calibrated_by={"tx_gap_ns": ("IC-18",)},
     sweep={"overtake": DEGREES, "mark_early": MOVED, "coalescing": ("open-mx", "stream")},
     without=({"mark_early": MOVED[1:], "overtake": DEGREES[1:]},),
     compare="coalescing",

@@ -24,7 +24,6 @@ scenario = Scenario(
         "platform": "myri10g-2009",
         "workload": "anatomy",
         "size_bytes": 234_880,
-        "tx_gap_ns": 2_700,
         "iterations": 12,
         "warmup": 3,
         "delay_us": 25_000,

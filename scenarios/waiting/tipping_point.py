@@ -15,8 +15,7 @@ scenario = Scenario(
     shows="Five pairs on two nodes, 0 to 300 µs of computing before each send. A sleep costs two "
     "reschedules and an interrupt, a yield one reschedule. The cost of a reschedule is added to "
     "this machine's own; an interrupt takes as long as its axis says, or this machine's own time "
-    "if that is longer. The paper's machine lies at 100 and 100 µs. Where a column tips is told "
-    "behind the tables.",
+    "if that is longer. Where a column tips is told behind the tables.",
     parameters={
         "nic": "vmmc",
         "workload": "pingpong",

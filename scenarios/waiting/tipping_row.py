@@ -12,7 +12,7 @@ scenario = Scenario(
     title="The best strategy, by the cost of a reschedule",
     source="Damianakis, Chen and Felten 1997, figure 3; the row is ours",
     shows="Five pairs on two nodes, 0 to 300 µs of computing before each send; an interrupt takes "
-    "as long as on the paper's machine, 100 µs. A sleep costs two reschedules, a yield one; what "
+    "100 µs. A sleep costs two reschedules, a yield one; what "
     "one costs is added to this machine's own. Time slices are those of platform shrimp-1996.",
     parameters={
         "nic": "vmmc",

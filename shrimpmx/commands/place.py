@@ -54,9 +54,9 @@ def run(options: argparse.Namespace) -> int:
     if options.machine is not None and options.engine != ENGINES[0]:
         raise InputError("--machine is where real processes would run: leave --engine out")
     topology = topology_of(options.machine) if options.machine is not None else None
-    scenario = load_scenario(find_scenario(name)).changed(options.settings)
-    points = checked_points(scenario)
     engine = chosen_engine(options.engine)
+    scenario = load_scenario(find_scenario(name)).on(real=engine.is_real).changed(options.settings)
+    points = checked_points(scenario)
     executor = executor_for(scenario, ANY_COSTS, engine)
     shown = topology or Topology.of_this_machine()
     if not engine.is_real:

@@ -77,10 +77,11 @@ def run(options: argparse.Namespace) -> int:
     _check_place(options)
     name = take_scenario(options)
     path = find_scenario(name)
-    scenario = load_scenario(path).changed(options.settings, kept_platforms(options))
+    engine = chosen_engine(options.engine)
+    declared = load_scenario(path).on(real=engine.is_real)
+    scenario = declared.changed(options.settings, kept_platforms(options))
     points = checked_points(scenario)
     check_recording(options, points)
-    engine = chosen_engine(options.engine)
     if engine.is_real:
         check_real_hosts(points)
     with cluster_of(options, engine) as cluster:

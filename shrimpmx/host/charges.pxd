@@ -3,7 +3,7 @@
 An agent that pays says until when it works (`busy_until_ns`); its runner burns the time.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.shared.layout cimport (
     CORE_PENDING_SENT, EVENT_RING_RESET, endpoint_descriptor, frame_slot, node_endpoint,
@@ -11,10 +11,7 @@ from shrimpmx.shared.layout cimport (
 )
 from shrimpmx.shared.prices cimport copy_price, host_prices, line_price
 from shrimpmx.wire.frame_endpoint cimport frame_endpoint
-from shrimpmx.wire.wire cimport (
-    PTYPE_PULL_REPLY, PTYPE_PULL_REQUEST, WIRE_HEAD_BYTES, WIRE_MARK, be16, be32, wire_geometry,
-    wire_pull_request, wire_pull_request_compatible,
-)
+from shrimpmx.wire.wire cimport PTYPE_PULL_REPLY, WIRE_HEAD_BYTES, WIRE_MARK
 
 cdef extern from *:
     int __builtin_ctzll(unsigned long long) noexcept nogil
@@ -22,6 +19,7 @@ cdef extern from *:
 cdef struct packet_charge:
     int64_t cost_ns          # added to what a frame takes, before it is handled
     const host_prices *prices  # ... and so is what its memory costs; NULL: nothing
+    int64_t cold_ns          # ... and this, in a poll of a ring that another core polled last
     int64_t until_ns         # the handler works for the next frame until then
     bint paid                # ... which is over at its next step
 
@@ -31,42 +29,26 @@ cdef inline bint packets_cost(const packet_charge *charge) noexcept nogil:
     return charge.cost_ns != 0 or charge.prices != NULL
 
 
-cdef inline uint32_t replies_wanted(const uint8_t *header,
-                                    const wire_geometry *geometry) noexcept nogil:
-    """How many replies a pull request asks for: a block of them at most."""
-    cdef const wire_pull_request_compatible *brief = <const wire_pull_request_compatible *>header
-    cdef const wire_pull_request *native = <const wire_pull_request *>header
-    cdef uint32_t full = geometry.pull_frame_bytes
-    cdef uint64_t end
-    if geometry.compatible:
-        end = <uint64_t>be16(brief.first_frame_offset) + be16(brief.block_length)
-    else:
-        end = <uint64_t>be32(native.first_frame_offset) + be32(native.block_length)
-    return <uint32_t>min((end + full - 1) // full, <uint64_t>geometry.pull_block_frames)
-
-
 cdef inline int64_t frame_price(const host_prices *prices, node_header *node, uint32_t core,
                                 bint offloads, const frame_slot *slot) noexcept nogil:
     """What memory costs `core`, its number + 1, when it handles a frame: the copy of its bytes, and
-    the lines of its endpoint, its pull, and the event where the process resets that; and what it
-    sends in reply to a pull request. `offloads`: a dma agent copies what a pull brings.
+    the lines of its endpoint, its pull, and the event where the process resets that. `offloads`: a
+    dma agent copies what a pull brings.
     """
     cdef int endpoint = frame_endpoint(slot.frame, slot.length)
-    cdef uint8_t ptype
     cdef bint pulled
     cdef const endpoint_descriptor *descriptor
     cdef int64_t price_ns
     if endpoint < 0 or <uint32_t>endpoint >= node.endpoints_count:
         return 0  # it will be dropped
     descriptor = node_endpoint(node, endpoint)
-    ptype = slot.frame[WIRE_HEAD_BYTES] & ~WIRE_MARK
-    pulled = ptype == PTYPE_PULL_REPLY
+    pulled = slot.frame[WIRE_HEAD_BYTES] & ~WIRE_MARK == PTYPE_PULL_REPLY
     price_ns = 0 if pulled and offloads else copy_price(prices, slot.length)
     price_ns += line_price(prices, descriptor.last_core, core) * (2 if pulled else 1)
+    if descriptor.last_core != 0 and descriptor.last_core != core:
+        price_ns += prices.handover_ns
     if descriptor.ring_kind == EVENT_RING_RESET and not pulled:
         price_ns += line_price(prices, descriptor.process_core, core)
-    if ptype == PTYPE_PULL_REQUEST and prices.reply_ns != 0:
-        price_ns += prices.reply_ns * replies_wanted(slot.frame + WIRE_HEAD_BYTES, &node.geometry)
     return price_ns
 
 
@@ -80,7 +62,7 @@ cdef inline bint packet_is_paid(packet_charge *charge, node_header *node, uint32
     charge.paid = True
     charge.until_ns = now_ns + charge.cost_ns
     if charge.prices != NULL:
-        charge.until_ns += frame_price(charge.prices, node, core, offloads, slot)
+        charge.until_ns += charge.cold_ns + frame_price(charge.prices, node, core, offloads, slot)
     return False
 
 

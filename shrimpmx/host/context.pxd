@@ -25,5 +25,6 @@ cdef struct DriverContext:
     uint64_t *counters               # its agent's; DRIVER_COUNTERS
     trace_ring *trace                # of the same agent; NULL: tracing is off
     int64_t now_ns
+    bint paced                       # replies wait in the backlog until its agent has paid for them
     bint event_posted                # out: the endpoint's rank is to be woken
     bint frames_committed            # out: the doorbell is to be rung

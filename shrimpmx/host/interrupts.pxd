@@ -19,6 +19,8 @@ cdef class InterruptAgent(Agent):
     cdef readonly uint32_t core
     cdef uint32_t demote_after
     cdef int64_t interrupt_time_ns
+    cdef readonly int64_t occupancy_ns   # of that, how long it works at least; see use_occupancy
+    cdef int64_t reply_cost_ns
     cdef node_header *header
     cdef core_interrupts *interrupts
     cdef wait_slot *nic_slot
@@ -28,6 +30,7 @@ cdef class InterruptAgent(Agent):
     # (CORE_PENDING_BACKLOG). A round polls each of those that were scheduled when it began.
     cdef uint64_t scheduled
     cdef uint64_t left               # of this round
+    cdef bint reply_paid             # the next pull reply that it owes
     cdef bint reaps                  # an interrupt that it has begun reports completed sends
     cdef bint exhausted              # a poll of this round used up the budget
     cdef uint32_t exhausted_rounds   # rounds in a row with such a poll
@@ -40,13 +43,16 @@ cdef class InterruptAgent(Agent):
     cdef int64_t tick_ns             # between two ticks
     cdef int64_t next_tick_ns        # 0: at the first step; NEVER_NS: another core ticks
 
+    cdef void _pace(self, int64_t reply_cost_ns) noexcept
     cdef uint32_t _begin_polls(self, int64_t now_ns) noexcept nogil
+    cdef void _be_interrupted(self, uint64_t raised, uint32_t count, int64_t now_ns) noexcept nogil
     cdef uint64_t _take_interrupts(self, int64_t now_ns) noexcept nogil
     cdef uint32_t _take_timed(self, int64_t now_ns) noexcept nogil
     cdef bint _is_due(self, interrupt_vector *vector, uint32_t number, uint32_t seen,
                       int64_t now_ns) noexcept nogil
     cdef void _begin_timed_poll(self, interrupt_vector *vector, uint32_t number,
                                 uint32_t seen) noexcept nogil
+    cdef bint _works_for_reply(self, int64_t now_ns) noexcept nogil
     cdef bint _complete(self, uint32_t number) noexcept nogil
     cdef void _defer(self, interrupt_vector *vector, uint32_t number) noexcept nogil
     cdef bint _watches(self, const interrupt_vector *vector) noexcept nogil

@@ -65,7 +65,7 @@ cdef class InterruptAgent(Agent):
 
     Another machine's costs: `interrupt_time_ns` is how long an interrupt takes at least, from the
     NIC's raising it to the poll, `packet_cost_ns` is added to what a frame takes, before it is
-    handled. The handler works for so long.
+    handled, and `send_cost_ns` before each pull reply that it sends. The handler works for so long.
 
     `defer_hard_irqs`: polls in a row that must find nothing before interrupts are on again, and
     `flush_timeout_ns`: between two of them. A timer's interrupt costs what a NIC's does.
@@ -73,7 +73,7 @@ cdef class InterruptAgent(Agent):
 
     def __init__(self, Node node not None, uint32_t core, uint32_t agent,
                  uint32_t budget, uint32_t demote_after,
-                 int64_t interrupt_time_ns=0, int64_t packet_cost_ns=0,
+                 int64_t interrupt_time_ns=0, int64_t packet_cost_ns=0, int64_t send_cost_ns=0,
                  uint32_t defer_hard_irqs=0, int64_t flush_timeout_ns=0):
         if budget == 0:
             raise InputError("the irq budget must be at least 1 packet per poll")
@@ -83,6 +83,7 @@ cdef class InterruptAgent(Agent):
         self.core = core
         self.demote_after = demote_after
         self.interrupt_time_ns = interrupt_time_ns
+        self._pace(send_cost_ns)
         self.deferral.polls = defer_hard_irqs
         self.deferral.timeout_ns = flush_timeout_ns
         self.header = node.header
@@ -108,8 +109,19 @@ cdef class InterruptAgent(Agent):
         self.capturing = capture
 
     def use_prices(self, Prices prices not None) -> None:
-        """Add from now on to what a frame takes what memory costs by them."""
+        """Add from now on what memory costs by them to what a frame takes, and a pull reply."""
         self.rx.use_prices(prices)
+        self._pace(self.reply_cost_ns + prices.reply_ns)
+
+    cdef void _pace(self, int64_t reply_cost_ns) noexcept:
+        self.reply_cost_ns = reply_cost_ns
+        if reply_cost_ns > 0:
+            self.handler.pace()
+
+    def use_occupancy(self, int64_t occupancy_ns) -> None:
+        """Work from now on for so long at least in an interrupt, ns, also in one that had to wait
+        until the handler was ready for it. What comes before is its delivery."""
+        self.occupancy_ns = max(<int64_t>0, min(occupancy_ns, self.interrupt_time_ns))
 
     @property
     def scheduled_vectors(self):
@@ -132,6 +144,8 @@ cdef class InterruptAgent(Agent):
             if reap_sends(self.header, self.counters):
                 wait_slot_wake(self.nic_slot)
             done += 1
+        if self.reply_cost_ns != 0 and self._works_for_reply(now_ns):
+            return <int>done + 1
         if self.left == 0:
             self.left = self.scheduled
             self.exhausted = False
@@ -156,6 +170,17 @@ cdef class InterruptAgent(Agent):
             self.next_due_ns = min(self.next_due_ns, now_ns + BACKLOG_LOOK_NS)
         return <int>done
 
+    cdef bint _works_for_reply(self, int64_t now_ns) noexcept nogil:
+        """Sends the pull reply that was paid for; whether it works for the next one."""
+        if self.reply_paid:
+            self.reply_paid = False
+            self.handler.send_reply()
+        if not self.handler.owes_reply():
+            return False
+        self.reply_paid = True
+        self.busy_until_ns = self.next_due_ns = now_ns + self.reply_cost_ns
+        return True
+
     cdef uint32_t _begin_polls(self, int64_t now_ns) noexcept nogil:
         """Schedules what interrupts and timers are for; returns how many of them there were."""
         cdef uint64_t taken = 0
@@ -166,9 +191,18 @@ cdef class InterruptAgent(Agent):
             taken = self._take_interrupts(now_ns)
             count += __builtin_popcountll(taken)
         if count != 0:
-            self.busy_until_ns = interrupts_end_ns(
-                self.header, taken & ~CORE_PENDING_BACKLOG, count, self.interrupt_time_ns, now_ns)
+            self._be_interrupted(taken & ~CORE_PENDING_BACKLOG, count, now_ns)
         return count
+
+    cdef void _be_interrupted(self, uint64_t raised, uint32_t count, int64_t now_ns) noexcept nogil:
+        """Work for `count` interrupts, of which the NIC raised those in `raised`."""
+        cdef int64_t delivery_ns = self.interrupt_time_ns - self.occupancy_ns
+        if self.occupancy_ns == 0:
+            self.busy_until_ns = interrupts_end_ns(
+                self.header, raised, count, self.interrupt_time_ns, now_ns)
+        else:
+            self.busy_until_ns = count * self.occupancy_ns + max(
+                now_ns, interrupts_end_ns(self.header, raised, 1, delivery_ns, now_ns))
 
     cdef uint64_t _take_interrupts(self, int64_t now_ns) noexcept nogil:
         """Takes all interrupts at once: those of the NIC, and other cores' for the backlog."""

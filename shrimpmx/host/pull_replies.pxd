@@ -23,6 +23,6 @@ cdef inline bint reply_has_room(TransmitPort *port) noexcept nogil:
 # counter that says why not. A bad region is nacked, a bad offset or length is not answered.
 cdef uint32_t answer_pull_request(DriverContext *context, Node node, const uint8_t *header,
                                   uint32_t peer) noexcept nogil
-# Goes on with the first block of the backlog, whose endpoint is locked; false if the tx ring is
-# full again.
+# Goes on with the first block of the backlog, whose endpoint is locked; false if some of it is
+# left: the tx ring is full again, or one reply was paid for.
 cdef bint answer_from_backlog(DriverContext *context, Node node) noexcept nogil

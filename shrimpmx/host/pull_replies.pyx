@@ -2,7 +2,8 @@
 
 The data goes from the region straight into the NIC's slots. The last reply of a block is
 latency-sensitive: it lets the puller ask for more (coalescing paper, III-B). What finds no
-room in the tx ring waits in the core's backlog, in order.
+room in the tx ring waits in the core's backlog, in order. So do all replies where they take their
+host time, which its agent pays for each.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
@@ -85,7 +86,8 @@ cdef uint32_t answer_pull_request(DriverContext *context, Node node, const uint8
     wanted.peer = peer
     wanted.endpoint = context.endpoint_index
     wanted.session = (<const wire_pull_request *>header).session
-    if not backlog_empty(context.backlog) or not send_block(context, node, &wanted):
+    if (context.paced or not backlog_empty(context.backlog)
+            or not send_block(context, node, &wanted)):
         if not backlog_append(context.backlog, &wanted):
             # Left out: the puller asks again when it has waited.
             context.counters[COUNTER_send_nomem_pull_reply] += 1
@@ -107,7 +109,8 @@ cdef bint answer_from_backlog(DriverContext *context, Node node) noexcept nogil:
 
 
 cdef bint send_block(DriverContext *context, Node node, block_request *wanted) noexcept nogil:
-    """False if there was no room for all; `wanted` is what is left then."""
+    """False if not all were sent: there was no room, or each is paid for; `wanted` is what is left
+    then."""
     cdef uint32_t full = context.node.geometry.pull_frame_bytes
     cdef uint32_t length = min(wanted.length, full - wanted.first_frame_offset)
     cdef uint8_t mark = node_mark(context.node, PTYPE_PULL_REPLY)
@@ -139,4 +142,6 @@ cdef bint send_block(DriverContext *context, Node node, block_request *wanted) n
         wanted.first_frame_offset = 0
         wanted.frame_index += 1
         length = min(wanted.length, full)
+        if context.paced:
+            return wanted.length == 0
     return True

@@ -50,6 +50,11 @@ cdef class ReceiveHandler:
     # The end of a poll: sends what waits and has room, gives the lock back, rings the doorbell,
     # wakes the ranks.
     cdef void finish_batch(self) noexcept nogil
+    # Replies of its pulled regions are sent one at a time, by send_reply(), from now on.
+    cdef void pace(self) noexcept
+    cdef bint owes_reply(self) noexcept nogil
+    # Sends one that it owes. A batch of its own.
+    cdef void send_reply(self) noexcept nogil
     # What is due by the clock at `now_ns`: pulls whose replies do not come. A batch of its own.
     cdef void tick(self, int64_t now_ns) noexcept nogil
 

@@ -344,7 +344,7 @@ cdef class ReceiveHandler:
         self.wakes_count += 1
 
     cdef void _answer_backlog(self) noexcept nogil:
-        """Sends pull replies that wait, as far as the tx ring has room."""
+        """Sends pull replies that wait, as far as the tx ring has room; one, if they are paced."""
         cdef block_request *block
         while not backlog_empty(&self.backlog) and reply_has_room(&self.port):
             block = backlog_first(&self.backlog)
@@ -352,14 +352,25 @@ cdef class ReceiveHandler:
                 self.backlog.tail += 1  # it was closed
             elif block.session != self.session:
                 self.backlog.tail += 1  # and opened again
-            elif not answer_from_backlog(&self.context, self.node):
+            elif not answer_from_backlog(&self.context, self.node) or self.context.paced:
                 return
+
+    cdef void pace(self) noexcept:
+        self.context.paced = True
+
+    cdef bint owes_reply(self) noexcept nogil:
+        return (self.context.paced and not backlog_empty(&self.backlog)
+                and reply_has_room(&self.port))
+
+    cdef void send_reply(self) noexcept nogil:
+        self._answer_backlog()
+        self.finish_batch()
 
     cdef void finish_batch(self) noexcept nogil:
         cdef uint32_t index
         cdef wait_slot *slot
         cdef bint notified
-        if not backlog_empty(&self.backlog):
+        if not self.context.paced and not backlog_empty(&self.backlog):
             self._answer_backlog()
         self._leave()
         if self.context.frames_committed:

@@ -23,6 +23,7 @@ cdef class RxPoll:
     cdef uint32_t budget             # frames of a poll at most
     cdef uint32_t polled             # frames of the poll that is going on, or has just ended
     cdef packet_charge charge        # for each frame
+    cdef bint goes_on                # the next call goes on with this poll
     cdef bint charges                # frames are charged for
     cdef Prices prices               # of the host; None: memory costs nothing
     cdef node_header *header
@@ -36,7 +37,8 @@ cdef class RxPoll:
     cdef int use_prices(self, Prices prices) except -1
     # Polls a vector's rx ring, whose token the caller has, or the core's backlog. True when the
     # poll has ended: fewer than `budget` frames were handled only if the ring is empty. False: the
-    # handler works until `charge.until_ns`; the next call goes on with the same poll.
+    # handler works until `charge.until_ns`, or owes replies; the next call goes on with the same
+    # poll.
     cdef bint poll(self, uint32_t number, int64_t now_ns) noexcept nogil
 
     cdef ring *_ring(self, uint32_t number) noexcept nogil

@@ -62,9 +62,12 @@ cdef class RxPoll:
     cdef bint poll(self, uint32_t number, int64_t now_ns) noexcept nogil:
         cdef ring *rx = self._ring(number)
         cdef uint32_t position = self._open(number, rx)
-        cdef bint goes_on = self.charge.paid
+        cdef bint goes_on = self.goes_on
         cdef uint32_t count
+        self.goes_on = False
         if not goes_on:
+            if self.charge.prices != NULL and number != BACKLOG:
+                self.charge.cold_ns = self.prices.begin_poll(number, self.core + 1)
             self.polled = 0
             self.counters[COUNTER_polls] += 1
             trace_record(self.trace, self.handler.now_ns, TRACE_poll_begin, number, self.budget)
@@ -74,6 +77,7 @@ cdef class RxPoll:
             if count == 0:
                 break
             if not self._handle(number, rx, position, count, now_ns):
+                self.goes_on = True
                 return False
             position += count
             self._hand_back(number, rx, position)
@@ -81,6 +85,11 @@ cdef class RxPoll:
             if goes_on:  # the one frame of this step
                 self.handler.finish_batch()
                 goes_on = False
+            if self.handler.owes_reply():
+                self.handler.finish_batch()
+                self.charge.until_ns = now_ns
+                self.goes_on = True
+                return False
         self._end(number)
         return True
 

@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t, uint16_t, uint32_t
 from shrimpmx.host.send_commands cimport Envelope
 from shrimpmx.mx.large cimport large_acked
 from shrimpmx.mx.library cimport Library, count, trace_message
+from shrimpmx.mx.packet_cost cimport charge_packet
 from shrimpmx.mx.send cimport envelope_to, events_of, send_end, send_throttled
 from shrimpmx.mx.types cimport (
     ACK_LATER, ACK_NONE, ACK_NOW, REQUEST_LARGE, STATUS_SUCCESS, MxPartner, MxRequest, list_append,
@@ -74,7 +75,9 @@ cdef void ack_schedule(Library library, MxPartner *partner, bint at_once) noexce
 
 cdef bint send_ack(Library library, MxPartner *partner) noexcept nogil:
     """False if the tx ring is full; the partner stays in its list for the next pass."""
-    cdef Envelope envelope = envelope_to(partner, partner.back_session, partner.next_frag, 0)
+    cdef Envelope envelope
+    charge_packet(library, 0)
+    envelope = envelope_to(partner, partner.back_session, partner.next_frag, 0)
     if not library.driver.send_liback(
         &envelope, partner.back_session, partner.acknum_sent + 1, partner.next_send, 0,
     ):

@@ -9,7 +9,7 @@ acknowledged. A resend repeats all of a message's packets. Of a large message on
 rndv is sent here; large.pyx has the rest.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from shrimpmx.host.send_commands cimport Envelope
@@ -17,6 +17,7 @@ from shrimpmx.mx.large cimport (
     LARGE_NEVER, LARGE_READY, LARGE_WAITS, LargeReady, large_prepare, large_transmit,
 )
 from shrimpmx.mx.library cimport Library, count, trace_message
+from shrimpmx.mx.packet_cost cimport charge_packet
 from shrimpmx.mx.partner cimport partner_die, partner_refused
 from shrimpmx.mx.pool cimport arena_take, pool_take
 from shrimpmx.mx.request cimport request_complete
@@ -34,7 +35,6 @@ from shrimpmx.shared.layout cimport (
     COUNTER_acks_piggybacked, COUNTER_resent_messages, COUNTER_sent_large, COUNTER_sent_shared,
     COUNTER_zombies, SMALL_MAX_BYTES, TINY_MAX_BYTES, event_connect,
 )
-from shrimpmx.shared.prices cimport copy_price
 from shrimpmx.wire.wire cimport PTYPE_SMALL, PTYPE_TINY
 
 
@@ -255,15 +255,6 @@ cdef inline bint transmit(Library library, MxRequest *request) noexcept nogil:
     if sent != 0:
         piggyback(library, partner)
     return accepted(library, partner, sent)
-
-
-cdef inline void charge_packet(Library library, uint32_t length) noexcept nogil:
-    """What the next packet takes, and the copy of its data, unless it finds the tx ring full."""
-    cdef int64_t cost_ns = library.settings.send_cost_ns
-    if library.host.prices != NULL:
-        cost_ns += copy_price(library.host.prices, length)
-    if cost_ns != 0 and library.driver.has_tx_slot():
-        library.host.charge(cost_ns)
 
 
 cdef inline bint accepted(Library library, MxPartner *partner, int sent) noexcept nogil:

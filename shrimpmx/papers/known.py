@@ -74,6 +74,7 @@ def on_hosts(scenario: Scenario, host: str) -> Scenario:
     """The scenario on simulated hosts: those of platform `host`, where it names none itself. Hosts
     of none are left out beside others: they are this machine, which is not simulated.
     """
+    scenario = scenario.on(real=False)
     axis = scenario.sweep.get("platform", ())
     others = tuple(value for value in axis if value != NO_PLATFORM)
     if others:

@@ -62,7 +62,7 @@ class HostModelParameters(Declared):
     )
     reply_ns: HostCost = Field(
         0,
-        description="a reply of a pull that a handler sends, with the copy of its data, ns (ours)",
+        description="a reply of a pull that a handler sends, beside send_cost_ns, ns (ours)",
     )
     tick_ns: HostCost = Field(
         4_000_000,
@@ -84,6 +84,21 @@ class HostModelParameters(Declared):
         0, description="a cache line from another core of the package, ns (ours)"
     )
     line_system_ns: HostCost = Field(0, description="a cache line from another package, ns (ours)")
+    handover_ns: HostCost = Field(
+        0,
+        description="added to a frame whose endpoint another core had last, beside the lines: all "
+        "else of the driver that follows it, ns (ours)",
+    )
+    cold_packet_ns: HostCost = Field(
+        0,
+        description="added to each frame of a poll if another core polled that ring last: what the "
+        "kernel's receive path keeps there, ns (ours)",
+    )
+    interrupt_delivery_ns: HostCost = Field(
+        0,
+        description="part of interrupt_time_ns that passes before the interrupt reaches its core, "
+        "which goes on with its work until then, ns (ours)",
+    )
     interrupt_exit_ns: HostCost = Field(
         0,
         description="from the end of a handler until what it has interrupted goes on, ns (ours)",

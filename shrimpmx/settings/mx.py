@@ -26,7 +26,9 @@ class MxParameters(Declared):
     )
 
     send_cost_ns: HostCost = Field(
-        0, description="added to a rank's time per packet of a message that it sends, ns (ours)"
+        0,
+        description="added to the time per packet of a rank that sends it, or of a handler that "
+        "answers a pull, ns; a generator's packets are as far apart at least (ours)",
     )
 
     ack_delay_ns: ProtocolTime = Field(16_000_000, description="delayed acknowledgement, ns")

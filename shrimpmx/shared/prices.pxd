@@ -2,10 +2,12 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
+from shrimpmx.shared.layout cimport NODE_VECTORS_MAX
+
 
 cdef struct host_prices:
     double copy_ns_per_byte
-    int64_t reply_ns                 # a pull reply that a handler sends
+    int64_t handover_ns              # of an endpoint, beside its lines
     uint32_t cores
     int64_t *lines_ns                # [to * cores + from]
 
@@ -24,6 +26,12 @@ cdef inline int64_t copy_price(const host_prices *prices, uint32_t length) noexc
 
 cdef class Prices:
     cdef host_prices prices
+    cdef int64_t cold_packet_ns
+    cdef int64_t reply_ns            # a pull reply that a handler sends, beside send_cost_ns
+    cdef uint32_t polled_by[NODE_VECTORS_MAX]   # the core that polled each ring last, + 1
 
+    # A core, its number + 1, begins to poll a ring: what each frame there costs it more, since
+    # another one polled that last.
+    cdef int64_t begin_poll(self, uint32_t vector, uint32_t core) noexcept nogil
     # Whether memory costs nothing.
     cdef bint is_free(self) noexcept nogil

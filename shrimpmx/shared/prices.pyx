@@ -11,15 +11,22 @@ from libc.stdlib cimport calloc, free
 
 cdef class Prices:
     """Prices of one host. `lines_ns`: for each core, what a line costs it from each of the cores,
-    ns; `copy_bytes_per_second`: how fast a core copies (0: in no time); `reply_ns`: what a handler
-    pays for a pull reply that it sends.
+    ns; `copy_bytes_per_second`: how fast a core copies (0: in no time). `handover_ns`: what a frame
+    costs beside its lines whose endpoint another core had last; `cold_packet_ns`: each frame of a
+    poll of a ring that another core polled last; `reply_ns`: a pull reply that a handler sends,
+    beside what a packet takes to send.
+
+    All handlers of a host share one object, since it keeps which core polled each ring.
     """
 
-    def __cinit__(self, lines_ns, int64_t copy_bytes_per_second=0, int64_t reply_ns=0):
+    def __cinit__(self, lines_ns, int64_t copy_bytes_per_second=0, int64_t handover_ns=0,
+                  int64_t cold_packet_ns=0, int64_t reply_ns=0):
         cdef uint32_t to, source
         self.prices.cores = <uint32_t>len(lines_ns)
+        self.prices.handover_ns = handover_ns
+        self.cold_packet_ns = cold_packet_ns
+        self.reply_ns = reply_ns
         self.prices.copy_ns_per_byte = 1e9 / copy_bytes_per_second if copy_bytes_per_second else 0
-        self.prices.reply_ns = reply_ns
         self.prices.lines_ns = <int64_t *>calloc(
             max(1, self.prices.cores * self.prices.cores), sizeof(int64_t))
         if self.prices.lines_ns == NULL:
@@ -33,7 +40,13 @@ cdef class Prices:
         for index in range(self.prices.cores * self.prices.cores):
             if self.prices.lines_ns[index] != 0:
                 return False
-        return self.prices.copy_ns_per_byte == 0 and self.prices.reply_ns == 0
+        return (self.prices.copy_ns_per_byte == 0 and self.prices.handover_ns == 0
+                and self.cold_packet_ns == 0)
+
+    cdef int64_t begin_poll(self, uint32_t vector, uint32_t core) noexcept nogil:
+        cdef uint32_t last = self.polled_by[vector]
+        self.polled_by[vector] = core
+        return self.cold_packet_ns if last != 0 and last != core else 0
 
     def __dealloc__(self):
         free(self.prices.lines_ns)

@@ -10,7 +10,8 @@ from shrimpmx.simulation.agenda cimport Agenda
 
 # What an agent works on.
 cdef class HandlerCpu:
-    cdef int64_t exit_ns             # from a handler's end until what it has interrupted goes on
+    # From a handler's end until what it has interrupted goes on; 0 if nothing was.
+    cdef int64_t exit_ns(self) noexcept
     # How long it takes to wake up; 0: it does not sleep.
     cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept
     # A handler has it until then.
@@ -30,6 +31,8 @@ cdef struct seat:
     int64_t next_waiting             # another one that waits for room at the same process
     bint waits
     bint interrupts                  # it works, or has since its interrupt
+    int64_t occupancy_ns             # the last part of an interrupt, which takes the CPU; 0: all
+    int64_t begins_ns                # when one reaches the CPU; NEVER_NS: it has, or there is none
     int64_t until_ns, worked_ns      # until when it works on its CPU; how long it has
 
 

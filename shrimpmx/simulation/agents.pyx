@@ -11,6 +11,7 @@ from libc.stdlib cimport calloc, free
 from shrimpmx.host.interrupts cimport InterruptAgent
 from shrimpmx.link.ends cimport NO_PROCESS, Egress
 from shrimpmx.native.atomics cimport load_relaxed_u64
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.nic.firmware cimport Firmware
 from shrimpmx.nic.port cimport Port
 from shrimpmx.shared.agent cimport Agent
@@ -36,6 +37,9 @@ cdef inline bint has_nothing(InterruptAgent handler) noexcept nogil:
 
 cdef class HandlerCpu:
     """A CPU that handlers take."""
+
+    cdef int64_t exit_ns(self) noexcept:
+        return 0
 
     cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept:
         return 0
@@ -97,6 +101,8 @@ cdef class Agents:
         one.port = <void *>agent if isinstance(agent, Firmware) else NULL
         one.is_unseen = isinstance(agent, (Firmware, Switch))
         one.handler = <void *>agent if is_plain_handler(agent) else NULL
+        one.occupancy_ns = getattr(agent, "occupancy_ns", 0)
+        one.begins_ns = NEVER_NS
         one.next_of_node = self.first_of_node[node]
         self.first_of_node[node] = self.seats_count
         one.next_of_runner = self.first_of_runner[runner]
@@ -176,7 +182,7 @@ cdef class Agents:
                 (<Egress>one.egress).full = NO_PROCESS
         if one.cpu != NULL:
             self.occupy(one, worked, now_ns)
-        self.turns.set_due(index, agent.next_due_ns)
+        self.turns.set_due(index, min(agent.next_due_ns, one.begins_ns))
         return 0
 
     cdef void tell(self, const seat *one, bint worked) noexcept nogil:
@@ -188,20 +194,30 @@ cdef class Agents:
             self.noted.mark(one.node)
 
     cdef void occupy(self, seat *one, bint worked, int64_t now_ns) noexcept:
-        """An agent has its CPU from its interrupt, for which a core that sleeps wakes up, until
-        what it has interrupted goes on."""
+        """An agent has its CPU from when its interrupt reaches it, for which a core that sleeps
+        wakes up, until what it has interrupted goes on."""
         cdef Agent agent = <Agent>one.agent
         cdef HandlerCpu cpu = <HandlerCpu>one.cpu
-        cdef int64_t until_ns = agent.busy_until_ns
+        cdef int64_t until_ns = agent.busy_until_ns, wake_up_ns = 0
         if until_ns > now_ns:
             if not one.interrupts:
-                until_ns += cpu.wake_up_ns(now_ns)
+                one.interrupts = True
+                one.begins_ns = now_ns
+                if one.occupancy_ns != 0:
+                    one.begins_ns = max(now_ns, until_ns - one.occupancy_ns)
+            if now_ns < one.begins_ns < NEVER_NS:
+                return
+            if one.begins_ns <= now_ns:
+                one.begins_ns = NEVER_NS
+                wake_up_ns = cpu.wake_up_ns(now_ns)
+                until_ns += wake_up_ns
                 agent.busy_until_ns = agent.next_due_ns = until_ns
         elif one.interrupts and not worked:
-            until_ns = now_ns + cpu.exit_ns
+            until_ns = now_ns + cpu.exit_ns()
         one.interrupts = worked or agent.busy_until_ns > now_ns
         if until_ns > now_ns:
-            one.worked_ns += until_ns - max(now_ns, one.until_ns)
+            # A core that wakes up does not work yet.
+            one.worked_ns += until_ns - wake_up_ns - max(now_ns, one.until_ns)
             one.until_ns = until_ns
             cpu.handle(now_ns, until_ns)
 

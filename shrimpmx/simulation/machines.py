@@ -66,10 +66,21 @@ class Machines:
                 ]
         self.model = model = _model_of(spec)
         handlers = [each for each, _, _ in agents] + [each for _, some in driven for each in some]
+        prices: dict[int, Prices] = {}
         for agent in handlers:
             if isinstance(agent, InterruptAgent):
-                lines_ns = line_costs(spec, placement, agent.node.index)
-                agent.use_prices(Prices(lines_ns, model.copy_bytes_per_second, model.reply_ns))
+                node = agent.node.index
+                if node not in prices:
+                    prices[node] = Prices(
+                        line_costs(spec, placement, node),
+                        model.copy_bytes_per_second,
+                        model.handover_ns,
+                        model.cold_packet_ns,
+                        model.reply_ns,
+                    )
+                agent.use_prices(prices[node])
+                if model.interrupt_delivery_ns > 0:
+                    agent.use_occupancy(spec.host.interrupt_time_ns - model.interrupt_delivery_ns)
         deadline_ns = round(spec.deadline_s * 1e9)
         if one is None:
             cpus_per_host = max(host_of(spec).numbers) + 1

@@ -175,8 +175,10 @@ cdef class Cpu(SleepingCpu):
     def __init__(self, World world not None, Scheduler scheduler not None):
         self.world = world
         self.scheduler = scheduler
-        self.exit_ns = world.costs.interrupt_exit_ns
         self.idle_exit_ns, self.idle_after_ns = world.costs.idle_exit_ns, world.costs.idle_after_ns
+
+    cdef int64_t exit_ns(self) noexcept:
+        return self.world.costs.interrupt_exit_ns if self.scheduler.running is not None else 0
 
     def handles(self, int64_t now_ns, int64_t until_ns) -> None:
         """A handler takes the CPU."""
@@ -229,9 +231,8 @@ cdef class Cpu(SleepingCpu):
     cdef int act(self, int64_t now_ns) except -1:
         """Let the task go on whose turn it is, if it may; whether it did anything."""
         cdef Scheduler scheduler = self.scheduler
-        if now_ns < self.handling_until_ns:
-            return False
-        if scheduler.running is None and not scheduler.waiting:
+        if now_ns < self.handling_until_ns or (
+                scheduler.running is None and not scheduler.waiting):
             return False
         self.count(now_ns)
         if scheduler.running is not None and scheduler.waiting:
@@ -315,10 +316,9 @@ cdef class World:
     cdef readonly list tasks
     cdef object loop, scheduler, asleep
     cdef dict cpus
-    cdef list cpu_list
+    cdef list cpu_list, tasks_of_node  # the latter: the first task of each
     cdef Agents agents
     cdef Agenda cpu_turns, task_turns
-    cdef list tasks_of_node          # the first one, by node
     cdef bint closed
     cdef Cpu acts                    # whose task has just run; None: agents have
     cdef task_costs costs

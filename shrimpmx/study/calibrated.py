@@ -35,6 +35,7 @@ def calibrated_by(scenario: Scenario, parameters: PointParameters, real: bool) -
 
 def _values(platform: Platform, real: bool) -> Mapping[str, tuple[str, ...]]:
     """The claims that each value of a platform was calibrated by, by parameter."""
+    platform = platform.on(real=real)
     model = {} if real else platform.model
     given = {**platform.nic, **platform.host, **platform.mx, **model}
     return {

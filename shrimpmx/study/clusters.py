@@ -142,6 +142,8 @@ def cluster_spec(
     a platform.
     """
     made = made or _emulated(parameters, None)
+    # A platform may say how many cores there are.
+    parameters = parameters.model_copy(update={"host": made.host})
     cluster, faults = parameters.cluster, parameters.faults
     return ClusterSpec(
         ranks=ranks_of(parameters, made.wait),

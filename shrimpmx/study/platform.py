@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from shrimpmx.cluster.nics.kinds import kind_of
 from shrimpmx.errors import InputError
 from shrimpmx.settings.declared import (
     HARDWARE_RATE,
@@ -132,7 +133,10 @@ def emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = T
             dilation *= ranks_per_cpu(parameters) if real else 1.0
         charged = host_costs(platform, costs, dilation)
         nic = _with_defaults(nic, _values(NicParameters, platform.nic, dilation))
-        host = _with_defaults(host, _values(HostParameters, platform.host, dilation) | charged)
+        of_host = _values(HostParameters, platform.host, dilation)
+        if not kind_of(parameters.nic).has_queues:  # a NIC that asks for no cores
+            of_host.pop("irq_binding", None)
+        host = _with_defaults(host, of_host | charged)
         mx = _with_defaults(mx, _values(MxParameters, platform.mx, dilation) | charged)
         wait = _with_defaults(wait, charged)
         model = _with_defaults(model, _values(HostModelParameters, platform.model, dilation))

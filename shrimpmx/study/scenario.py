@@ -125,8 +125,10 @@ class Scenario(Declared):
     `parameters` are fixed, `sweep` maps a parameter's name to the values it takes; the values
     of the axis `compare` are run alternately. `without` are points, by values of axes, that are
     left out; `adjusted` are parameters of some points, by values of axes: how long to run, which
-    is not part of the comparison; `timelines` are points, by values of axes, of which one message
-    is traced in a run of its own: the first is printed. There a tuple means each of its values.
+    is not part of the comparison; `simulated` are the same of simulated hosts alone, such as the
+    cores that real processes have no CPUs for; `timelines` are points, by values of axes, of which
+    one message is traced in a run of its own: the first is printed. There a tuple means each of its
+    values.
     `policies` and `waits` are a user's own coalescing policies and waiting strategies by name (see
     docs/scenarios.md). `rows` and `columns` are the axes of the printed table. `sections` are
     printed behind the tables (report/sections.py). `calibrated_by` are the claims whose figures
@@ -145,6 +147,7 @@ class Scenario(Declared):
     )
     without: tuple[Named, ...] = ()
     adjusted: tuple[tuple[Named, Named], ...] = ()
+    simulated: tuple[tuple[Named, Named], ...] = ()
     compare: AxisName = ""
     rows: AxisName = ""
     columns: AxisName = ""
@@ -169,11 +172,12 @@ class Scenario(Declared):
             _known(name, SECTIONS, "sections", "section of a report")
         for name in self.calibrated_by:
             _known(name, self.parameters, "calibrated_by", "parameter that is set here")
-        for place, changes in self.adjusted:
-            for name in changes:
-                parameter_name(name)
-            for axis in place:
-                _known(axis, self.sweep, "adjusted", "sweep axis")
+        for field in ("adjusted", "simulated"):
+            for place, changes in getattr(self, field):
+                for name in changes:
+                    parameter_name(name)
+                for axis in place:
+                    _known(axis, self.sweep, field, "sweep axis")
         for field in ("timelines", "without"):
             for place in getattr(self, field):
                 for axis in place:
@@ -203,6 +207,7 @@ class Scenario(Declared):
         named: list[tuple[str, Place]] = [("without", place) for place in self.without]
         named += [("timelines", place) for place in self.timelines]
         named += [("adjusted", place) for place, _ in self.adjusted]
+        named += [("simulated", place) for place, _ in self.simulated]
         for expectation in self.expectations:
             named += [("expectations", place) for place in expectation.places()]
         for field, place in named:
@@ -220,6 +225,12 @@ class Scenario(Declared):
             raise ValueError(
                 "section 'interrupts' needs workload 'anatomy', which counts message by message"
             )
+
+    def on(self, *, real: bool) -> Scenario:
+        """The scenario as real processes run it, or simulated hosts; before it is changed."""
+        if real or not self.simulated:
+            return self
+        return self.model_copy(update={"adjusted": (*self.adjusted, *self.simulated)})
 
     def changed(
         self, settings: Iterable[str], platforms: Mapping[str, Platform] = MappingProxyType({})

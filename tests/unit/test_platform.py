@@ -243,6 +243,22 @@ def shrimp(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "PLATFORMS", {"shrimp-1996": PLATFORMS["shrimp-1996"]})
 
 
+@pytest.fixture
+def myri(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "PLATFORMS", PLATFORMS)
+
+
+@pytest.mark.usefixtures("myri")
+def test_simulated_hosts_have_the_cores_of_the_paper_and_a_cpu_that_sends() -> None:
+    made = {real: emulated(on_platform(1), costs(1000.0), real=real) for real in (True, False)}
+    hosts = {real: (each.host.cores, each.host.irq_binding) for real, each in made.items()}
+    assert hosts == {True: (1, "auto"), False: (8, "round-robin")}
+    assert (made[True].nic.tx_gap_ns > 0, made[True].mx.send_cost_ns) == (True, 0)
+    assert (made[False].nic.tx_gap_ns, made[False].mx.send_cost_ns > 0) == (0, True)
+    native = emulated(on_platform(1, nic={"nic_kind": "mx"}), costs(1000.0), real=False)
+    assert native.host.irq_binding == "auto", "its NIC asks for no core"
+
+
 @pytest.mark.usefixtures("shrimp")
 @pytest.mark.parametrize("interrupt_ns", [2_000.0, 24_000.0, 90_000.0])
 def test_shrimp_is_not_dilated_since_its_ranks_compute_undilated(interrupt_ns: float) -> None:
@@ -250,9 +266,9 @@ def test_shrimp_is_not_dilated_since_its_ranks_compute_undilated(interrupt_ns: f
     assert made.dilation == 1.0
     assert made.nic.link_delay_ns == 1000
     assert made.nic.dma_bytes_per_second == 23_000_000
-    assert made.host.interrupt_time_ns == 100_000
+    assert made.host.interrupt_time_ns == 270_000
     assert made.host.packet_cost_ns == made.mx.event_cost_ns == 0
-    assert made.wait.reschedule_cost_ns == 98_500
+    assert made.wait.reschedule_cost_ns == 13_500
     # This machine's own handler is not measured, and counts as 0.
     assert made.wait.handler_cost_ns == 160_000
     assert made.host.time_slice_ns == 100_000_000
@@ -277,7 +293,7 @@ def test_shrimp_is_dilated_if_asked_and_what_a_scenario_sets_is_kept() -> None:
     given = on_shrimp(3, reschedule_cost_ns=7, strategy="block", spin_ns=5_000)
     made = emulated(given, costs(24_000.0, context_switch=1_500.0, notification_handler=500_000.0))
     assert made.dilation == 3
-    assert made.host.interrupt_time_ns == 300_000
+    assert made.host.interrupt_time_ns == 810_000
     assert (made.wait.strategy, made.wait.spin_ns) == ("block", 5_000)
     assert made.wait.reschedule_cost_ns == 7
     assert made.wait.handler_cost_ns == 0  # never below it
@@ -331,4 +347,4 @@ def test_a_value_for_simulated_hosts_is_for_no_other() -> None:
 def test_simulated_hosts_of_shrimp_have_the_scheduler_of_their_time() -> None:
     made = emulated(on_shrimp(), {name: {"median": 0.0} for name in CHARGES}, real=False)
     assert (made.host.scheduler, made.host.time_slice_ns) == ("goodness", 0)
-    assert made.host.interrupt_time_ns == 100_000
+    assert made.host.interrupt_time_ns == 270_000

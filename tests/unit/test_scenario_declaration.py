@@ -397,6 +397,19 @@ def test_a_setting_beats_what_is_adjusted() -> None:
     assert points[-1].parameters.workload.warmup == 3
 
 
+def test_what_is_of_simulated_hosts_is_theirs_alone_and_a_setting_beats_it() -> None:
+    declared = scenario(simulated=(({"size_bytes": 128}, {"cores": 8}),))
+
+    def cores(of: Scenario) -> set[tuple[int, int]]:
+        return {(each.shown["size_bytes"], each.parameters.host.cores) for each in of.points()}
+
+    assert {count for _, count in cores(declared.on(real=True))} == {1}
+    assert {size for size, count in cores(declared.on(real=False)) if count == 8} == {128}
+    assert {count for _, count in cores(declared.on(real=False).changed(["cores=2"]))} == {2}
+    with pytest.raises(ValueError, match="simulated names 'mtu'"):
+        scenario(simulated=(({"mtu": 1500}, {"cores": 1}),))
+
+
 def test_adjusted_names_axes_and_parameters() -> None:
     with pytest.raises(ValueError, match="adjusted names 'mtu'"):
         scenario(adjusted=(({"mtu": 1500}, {"iterations": 1}),))

@@ -135,10 +135,6 @@ def test_interrupts_in_turn_move_the_endpoint_from_core_to_core() -> None:
     assert result.counters["node0.irq0"]["handover_endpoint"] > 0
 
 
-def test_what_an_interrupt_has_interrupted_goes_on_after_its_exit() -> None:
-    assert set(half_round_trips(simulated(pair(), interrupt_exit_ns=700))) == {FLIGHT_NS + 700}
-
-
 def test_a_core_that_sleeps_wakes_up_before_it_handles_an_interrupt() -> None:
     def trips(idle: str = "sleep", **model: int) -> set[int]:
         host = HostParameters(interrupt_time_ns=4000, idle=idle)

@@ -62,7 +62,10 @@ def _make_links(spec: ClusterSpec, plan: AgentPlan, memory: RunMemory) -> tuple[
     if plan.role == "generator" or spec.kind.frame_gaps:
         # Each run and node has its own sequence.
         seed = (spec.seed * spec.nodes + plan.node) % 2**64
-        egress.use_gap(spec.nic.tx_gap_ns, spec.nic.tx_gap_jitter, seed)
+        gap_ns = spec.nic.tx_gap_ns
+        if plan.role == "generator":  # its host has no CPU that could pay
+            gap_ns = max(gap_ns, spec.mx.send_cost_ns)
+        egress.use_gap(gap_ns, spec.nic.tx_gap_jitter, seed)
     return egress, ingress
 
 

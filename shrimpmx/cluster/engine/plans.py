@@ -37,7 +37,6 @@ def ranks_plan(
         survive=spec.survive,
         lines_ns=lines_ns if any(lines_ns) else [],
         copy_bytes_per_second=spec.model.copy_bytes_per_second,
-        reply_ns=spec.model.reply_ns,
         compute=spec.compute,
         compute_factor=spec.compute_factor,
     )

@@ -44,6 +44,7 @@ class Ethernet(NicKind):
             host.irq_demote_after,
             host.interrupt_time_ns,
             host.packet_cost_ns,
+            groups.mx.send_cost_ns,
             *(deferral if groups.nic.coalescing_row.defers else ()),
         )
 

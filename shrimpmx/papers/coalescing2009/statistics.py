@@ -76,15 +76,23 @@ def on_cores(text: str, of: Place, to: Place) -> tuple[Statistic, Statistic]:
 
 
 def of_dropped(
-    text: str, of: Place, to: Place, over: float, under: float, cpus: int = 1
+    text: str,
+    of: Place,
+    to: Place,
+    over: float,
+    under: float,
+    cpus: int = 1,
+    simulated: Place | None = None,
 ) -> tuple[Statistic, ...]:
     """Host time per dropped packet, an effect like the paper's: at this machine's own costs, and
-    on the platform, beside it of real processes. `cpus`: the fewest for these.
+    on the platform, beside it of real processes. `cpus`: the fewest for these; `simulated`: the
+    place of simulated hosts in that of `of`.
     """
     paper, metric = over / under, "handler_cpu_per_packet"
 
     def at(costs: Place, words: str, engine: Engine, decides: bool, cpus: int) -> Statistic:
-        expected = effect(f"{text}{words}", metric, {**costs, **of}, to, paper, cpus)
+        place = simulated if simulated is not None and engine == SIMULATED else of
+        expected = effect(f"{text}{words}", metric, {**costs, **place}, to, paper, cpus)
         return statistic_of(
             figures.OVERHEAD,
             expected,
