@@ -1,0 +1,81 @@
+"""Do verdicts on simulated hosts depend on seeds, or on values that no source settles?
+
+    python tools/verdict_ranges.py coalescing --seeds 1-3
+    python tools/verdict_ranges.py IC-2 IC-9 --vary idle=awake --vary interrupt_delivery_ns=3800
+
+Reproduces claims once per seed, and once for each --vary with its settings (several are joined by
+commas), by the first seed. Prints a table: a row for each claim, its class in each reproduction and
+its outcome where the class is another word; a last column says whether they agree. Exit code 1 if
+not all of them do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+SHRIMPMX = Path(sys.executable).with_name("shrimpmx")
+Words = dict[str, str]
+
+
+def reproduced(claims: Sequence[str], seed: int, settings: Sequence[str], place: Path) -> Words:
+    """The class of each claim, and its outcome where nothing follows from that."""
+    kept = place / "claims.json"
+    command = [str(SHRIMPMX), "reproduce", *claims, "--engine", "simulated", "--seed", str(seed),
+               "--output", str(place / "result"), "--json", str(kept)]  # fmt: skip
+    for setting in settings:
+        command += ["--set", setting]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr.strip() or f"{' '.join(command)} failed")
+    return {
+        each["id"]: each["class"]
+        if each["outcome"] in (each["class"], "holds")
+        else f"{each['class']} ({each['outcome']})"
+        for each in json.loads(kept.read_text())["claims"]
+    }
+
+
+def table(columns: dict[str, Words]) -> list[str]:
+    """The classes as a table in Markdown."""
+    claims = list(dict.fromkeys(claim for words in columns.values() for claim in words))
+    lines = [f"| claim | {' | '.join(columns)} | |", "| --- " * (len(columns) + 2) + "|"]
+    for claim in claims:
+        found = [words.get(claim, "") for words in columns.values()]
+        same = "the same" if len(set(found)) == 1 else "depends"
+        lines.append(f"| {claim} | {' | '.join(found)} | {same} |")
+    return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Reproduce, print the table; the exit code."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("claims", nargs="+", help="papers or claims, as of shrimpmx reproduce")
+    parser.add_argument("--seeds", default="1", help="A-B or one (1)")
+    parser.add_argument("--vary", action="append", default=[], metavar="KEY=VALUE[,...]")
+    options = parser.parse_args(arguments)
+    first, _, last = options.seeds.partition("-")
+    try:
+        seeds = range(int(first), int(last or first) + 1)
+    except ValueError:
+        parser.error(f"--seeds takes A-B or a number, not {options.seeds!r}")
+    if not seeds:
+        parser.error("--seeds takes the first and the last one, in that order")
+    columns: dict[str, Words] = {}
+    wanted = [(f"seed {seed}", seed, ()) for seed in seeds]
+    wanted += [(words, seeds[0], tuple(words.split(","))) for words in options.vary]
+    for name, seed, settings in wanted:
+        with tempfile.TemporaryDirectory() as place:
+            columns[name] = reproduced(options.claims, seed, settings, Path(place))
+    lines = table(columns)
+    print("\n".join(lines))
+    return int(any(line.endswith("| depends |") for line in lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
