@@ -7,9 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from shrimpmx.errors import InputError
 from shrimpmx.settings.declared import WITH_COMMAS
 from shrimpmx.settings.names import GROUPS, PARAMETER_NAMES, own_name, parameter_name
+
+TRUTH = TypeAdapter(bool)
 
 
 @dataclass
@@ -73,6 +77,16 @@ def _literal(text: str) -> Any:
         return text
 
 
+def _truth(text: str) -> Any:
+    """A truth value in any of the spellings that a model takes, so that equal ones are equal in
+    results, too; what is none is refused by the model.
+    """
+    try:
+        return TRUTH.validate_python(text)
+    except ValidationError:
+        return text
+
+
 def _values(text: str, name: str) -> tuple[Any, ...]:
     """The values of a setting: one, or several between commas; a list field takes them all."""
     group, field = PARAMETER_NAMES[name]
@@ -86,4 +100,6 @@ def _values(text: str, name: str) -> tuple[Any, ...]:
         return (tuple(map(_literal, parts)),)
     if not parts and (text or declared.default != ""):
         raise InputError(f"{name} needs a value, not {text!r}")
-    return (parts or ("",)) if declared.annotation is str else tuple(map(_literal, parts))
+    if declared.annotation is str:
+        return parts or ("",)
+    return tuple(map(_truth if declared.annotation is bool else _literal, parts))

@@ -156,6 +156,11 @@ EXPECTED = Ratio(
 )
 
 
+def test_truth_values_are_the_same_in_each_spelling() -> None:
+    spelled = scenario().changed(["copy-offload=False,yes"])
+    assert {point.shown["copy_offload"] for point in spelled.points()} == {False, True}
+
+
 def test_settings_may_leave_out_what_a_file_names() -> None:
     declared = scenario(
         without=({"size_bytes": 128, "coalescing": "disabled"},),
