@@ -17,6 +17,7 @@ from shrimpmx.host.idle import pm_qos_works
 from shrimpmx.native import clock, cores
 from shrimpmx.native.perf import PerfCounters
 from shrimpmx.native.process_memory import process_memory_permitted
+from shrimpmx.native.switches import SwitchRing
 from shrimpmx.results.environment import governor, read_text, realtime, virtualised
 
 # Room that a run of two nodes with default rings needs, with a margin (ours).
@@ -178,6 +179,21 @@ def perf_counters(root: Path) -> CheckResult:
         "Cache misses cannot be shown; hand-overs between cores are counted exactly.",
         "sysctl kernel.perf_event_paranoid=1; a virtual machine needs a virtual PMU.",
     )
+
+
+@check("context switches")
+def context_switches(root: Path) -> CheckResult:
+    """Whether traces can tell which process had a CPU."""
+    paranoid = read_text(root / "proc/sys/kernel/perf_event_paranoid") or "no such setting"
+    try:
+        SwitchRing(min(os.sched_getaffinity(0))).close()
+    except OSError as error:
+        return missing(
+            f"not recorded, perf_event_paranoid {paranoid}",
+            "Traces do not tell which process had a CPU meanwhile.",
+            f"{error.strerror}.",
+        )
+    return good(f"recorded, perf_event_paranoid {paranoid}")
 
 
 @check("/dev/shm")

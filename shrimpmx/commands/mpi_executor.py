@@ -72,6 +72,11 @@ class ProgramExecutor:
         if self.spec is not None and self.result is not None and self.result.absent:
             say(never_joined(self.spec))
 
+    def say_untold(self) -> None:
+        """What its trace lacks, if it has one."""
+        if self.recording is not None and self.recording.untold:
+            say(self.recording.untold)
+
     def say_paused(self) -> None:
         """That its times hold a pause, if there was one."""
         if self.result is not None and self.result.pauses:

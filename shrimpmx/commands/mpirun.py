@@ -90,6 +90,7 @@ def _run(options: argparse.Namespace) -> int:
             run_and_keep(options, point, executor)
     executor.say_absent()
     executor.say_paused()
+    executor.say_untold()
     if options.report and executor.spec is not None and executor.result is not None:
         from shrimpmx.commands.mpi_report import print_report
 

@@ -110,7 +110,8 @@ def _run(
     elsewhere = are_elsewhere(options)
     kept = directory.load_run().get("costs") if options.resume else None
     costs = None if elsewhere else costs_for(points, kept, engine)
-    executor = executor_for(scenario, costs, engine, recording_of(options, output))
+    recording = recording_of(options, output)
+    executor = executor_for(scenario, costs, engine, recording)
     bar = bar_for(scenario.name, scenario)
     sweep = sweep_of(
         scenario,
@@ -143,6 +144,8 @@ def _run(
             write_json(options.json, sweep.last_document)
     check_possible(document)
     print_report(document, console())
+    if recording.untold:
+        print(f"\nnote: {recording.untold}")
     print(f"\nresult: {output}")
     write_beside(output, [output])
     return 0

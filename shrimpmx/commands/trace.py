@@ -8,7 +8,7 @@ from typing import Any
 
 from shrimpmx.errors import InputError
 from shrimpmx.report.kept_trace import SUFFIX, load_trace
-from shrimpmx.report.slow_messages import UNKNOWN, slowest_text
+from shrimpmx.report.slow_messages import slowest_text, switches_words
 
 
 def add_parser(commands: Any) -> None:
@@ -32,7 +32,8 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"there is no result {options.result}")
     if not paths:
         raise InputError(f"{options.result} has no traces: run its scenario with --trace")
-    texts = {path.stem: slowest_text(load_trace(path), options.slowest) for path in paths}
+    traces = {path.stem: load_trace(path) for path in paths}
+    texts = {name: slowest_text(trace, options.slowest) for name, trace in traces.items()}
     if not any(texts.values()):
         raise InputError(
             f"the traces of {options.result} hold no message from its sending to its receive; "
@@ -40,5 +41,7 @@ def run(options: argparse.Namespace) -> int:
         )
     for name, text in texts.items():
         print(f"{name}:\n{text or 'no message is whole in this trace'}\n")
-    print(UNKNOWN)
+    for told in dict.fromkeys(switches_words(trace.switches) for trace in traces.values()):
+        if told:
+            print(told)
     return 0

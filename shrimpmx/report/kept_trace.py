@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from shrimpmx.cluster.engine.switches import Switches
 from shrimpmx.errors import InputError
 from shrimpmx.native.files import write_whole
 from shrimpmx.native.trace import TraceRecord, kind_names
 from shrimpmx.report.timeline import Seat, Timeline
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 SUFFIX = ".npz"
+_BEGIN = [("cpu", "u4"), ("time_ns", "i8"), ("process", "u4")]
 _ROW = [("time_ns", "i8"), ("agent", "u4"), ("kind", "u4"), ("a", "u8"), ("b", "u8")]
 
 
 def keep_trace(timeline: Timeline, path: Path) -> None:
-    """Write the records, the agents' names and the ranks' seats. MachineError as write_whole's."""
+    """Write the records, the agents' names, the ranks' seats and the context switches. MachineError
+    as write_whole's.
+    """
     import numpy as np
 
     kinds = kind_names()
@@ -31,6 +40,7 @@ def keep_trace(timeline: Timeline, path: Path) -> None:
         agents=np.array(timeline.agents, dtype=str),
         ranks=np.array(list(timeline.seats), dtype=str),
         seats=np.array(ranks, dtype="i8").reshape(-1, 3),
+        **_arrays(timeline.switches),
     )
     write_whole(path, file.getvalue())
 
@@ -48,10 +58,35 @@ def load_trace(path: Path) -> Timeline:
             ]
             places = [Seat(*place) for place in found["seats"].tolist()]
             seats = dict(zip(found["ranks"].tolist(), places, strict=True))
-            return Timeline(records, found["agents"].tolist(), seats=seats)
+            agents, switches = found["agents"].tolist(), _switches(found)
+            return Timeline(records, agents, seats=seats, switches=switches)
     except OSError as error:
         raise InputError(f"trace {path} cannot be read: {error.strerror or error}") from error
     except (EOFError, KeyError, IndexError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(
             f"trace {path} is damaged, or of another program; run with --trace once more"
         ) from error
+
+
+def _arrays(switches: Switches) -> dict[str, Any]:
+    import numpy as np
+
+    rows = [(cpu, *begin) for cpu, begins in switches.begins.items() for begin in begins]
+    return {
+        "begins": np.array(rows, dtype=_BEGIN),
+        "cpus": np.array(list(switches.begins), dtype="u4"),
+        "processes": np.array(list(switches.names), dtype="u4"),
+        "names": np.array(list(switches.names.values()), dtype=str),
+        "process_of": np.array(list(switches.process_of.items()), dtype=str).reshape(-1, 2),
+        "lost": np.array(switches.lost),
+        "absent": np.array(switches.absent),
+    }
+
+
+def _switches(found: Mapping[str, NDArray[Any]]) -> Switches:
+    begins: dict[int, list[tuple[int, int]]] = {cpu: [] for cpu in found["cpus"].tolist()}
+    for cpu, time_ns, process in found["begins"].tolist():
+        begins[cpu].append((time_ns, process))
+    names = dict(zip(found["processes"].tolist(), found["names"].tolist(), strict=True))
+    process_of = dict(found["process_of"].tolist())
+    return Switches(begins, names, process_of, int(found["lost"]), str(found["absent"]))

@@ -7,18 +7,19 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shrimpmx.cluster.engine.switches import NOT_RECORDED, Switches
 from shrimpmx.cluster.engine.trace_text import words
 from shrimpmx.native.trace import TraceRecord
+from shrimpmx.report.cpu_use import CpuUse
 from shrimpmx.report.timeline import Seat, Timeline
 from shrimpmx.wire.tables import MARK_TYPES
 
 SEQNUM_MASK = 0x3FFF
 # The packets that carry the number of their message.
 NUMBERED = frozenset(MARK_TYPES[name] for name in ("tiny", "small", "medium", "rndv"))
-UNKNOWN = (
-    "Which process had a CPU between two stages is not known: a trace holds what agents did, and "
-    "no context switches."
-)
+
+# So many processes are named that had the CPU in a stage (ours).
+SHARES_MAX = 3
 
 
 @dataclass(frozen=True)
@@ -109,10 +110,23 @@ def _first(name: str, records: Sequence[TraceRecord], kind: str) -> list[tuple[s
 def slowest_text(timeline: Timeline, count: int) -> str:
     """The slowest messages, the slowest one first, each with its stages; "" if there are none."""
     found = sorted(messages_of(timeline), key=lambda message: -message.took_ns)[:count]
-    return "\n\n".join(_text(timeline, message) for message in found)
+    use = CpuUse(timeline.switches)
+    return "\n\n".join(_text(timeline, use, message) for message in found)
 
 
-def _text(timeline: Timeline, message: Message) -> str:
+def switches_words(switches: Switches) -> str:
+    """What the trace does not tell of context switches; "" if it has all of them."""
+    if switches.absent:
+        return f"the trace does not tell which process had a CPU meanwhile: {switches.absent}"
+    if switches.lost:
+        return (
+            f"the kernel lost {switches.lost} records of context switches, for want of room: which "
+            f"process had the CPU then is {NOT_RECORDED}"
+        )
+    return ""
+
+
+def _text(timeline: Timeline, use: CpuUse, message: Message) -> str:
     sent, received = message.sent, message.received
     lines = [
         f"{timeline.name_of(sent.agent)} to {timeline.name_of(received.agent)}, "
@@ -122,7 +136,25 @@ def _text(timeline: Timeline, message: Message) -> str:
     before = sent.time_ns
     for name, record in stages(timeline, message):
         at, since = record.time_ns - sent.time_ns, record.time_ns - before
-        before = record.time_ns
         agent, said = timeline.agent_name(record), words(record)
         lines.append(f"{at / 1000:9.3f} {since / 1000:9.3f}  {name:19} {agent:10} {said}")
+        lines += _meanwhile(timeline, use, agent, before, record.time_ns)
+        before = record.time_ns
     return "\n".join(lines)
+
+
+def _meanwhile(
+    timeline: Timeline, use: CpuUse, agent: str, start_ns: int, end_ns: int
+) -> list[str]:
+    """A line if another process than that of the agent had its CPU for some of the time."""
+    cpu = use.cpu_of(agent, end_ns)
+    if cpu is None:
+        return []
+    shares = use.shares(cpu, start_ns, end_ns)
+    if shares.keys() <= {timeline.switches.process_of[agent]}:
+        return []
+    told = [f"{name} {share_ns / 1000:.3f}" for name, share_ns in shares.items()]
+    if len(told) > SHARES_MAX:
+        rest_ns = sum(list(shares.values())[SHARES_MAX:])
+        told[SHARES_MAX:] = [f"{len(told) - SHARES_MAX} more {rest_ns / 1000:.3f}"]
+    return [f"{'':11}CPU {cpu}: {', '.join(told)}"]

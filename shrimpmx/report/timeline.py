@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from shrimpmx.cluster.engine.switches import Switches
 from shrimpmx.cluster.engine.trace_text import MARK, SHORT_NAMES, cause, words
 from shrimpmx.errors import InputError
 from shrimpmx.native.trace import TraceRecord
@@ -103,7 +104,7 @@ class Timeline:
     """Records by time, of one message or of a run; `agents` and `processes` are names by number.
 
     `seats` are those of ranks, by name. `overwritten`: how many records of an agent, by its number,
-    newer ones have overwritten.
+    newer ones have overwritten. `switches`: which process had which CPU meanwhile.
     """
 
     records: Sequence[TraceRecord]
@@ -112,6 +113,7 @@ class Timeline:
     processes: Sequence[str] = ()
     seats: Mapping[str, Seat] = field(default_factory=dict)
     overwritten: Mapping[int, int] = field(default_factory=dict)
+    switches: Switches = field(default_factory=Switches)
 
     @property
     def start_ns(self) -> int:

@@ -10,21 +10,23 @@ from shrimpmx.cluster.spec import CaptureRoom, ClusterSpec
 from shrimpmx.native.files import write_whole
 from shrimpmx.report import kept_trace
 from shrimpmx.report.pcapng import SUFFIX, write_pcapng
+from shrimpmx.report.slow_messages import switches_words
 from shrimpmx.report.timeline import Seat, Timeline
 from shrimpmx.study.point import Point
 from shrimpmx.wire.tables import WireGeometry, wire_geometry
 
 
-@dataclass(frozen=True)
+@dataclass
 class Recording:
     """With `traces` the binary trace of each run is kept in that directory: as text, for Perfetto,
     as numbers. With `captures` the frames of each run are, for Wireshark, as far as they find
-    `room`.
+    `room`. `untold` says what the traces so far lack.
     """
 
     traces: Path | None = None
     captures: Path | None = None
     room: CaptureRoom = field(default_factory=CaptureRoom)
+    untold: str = ""
 
     @property
     def traced(self) -> bool:
@@ -40,6 +42,7 @@ class Recording:
         """Write what a run has recorded. InputError, or OSError, if it cannot be written."""
         name = f"point{point.index:04d}-seed{seed}"
         if self.traces is not None:
+            self.untold = switches_words(result.switches) or self.untold
             _keep_trace(self.traces / f"{name}.txt", point, spec, result)
         if self.captures is not None and result.captured is not None:
             write_pcapng(result.captured, self.captures / f"{name}{SUFFIX}")
@@ -71,6 +74,7 @@ def _keep_trace(path: Path, point: Point, spec: ClusterSpec, result: ClusterResu
         result.processes,
         seats_of(spec),
         result.overwritten,
+        result.switches,
     )
     write_perfetto(whole, path.with_suffix(PERFETTO))
     kept_trace.keep_trace(whole, path.with_suffix(kept_trace.SUFFIX))

@@ -38,6 +38,7 @@ from shrimpmx.cluster.engine.relayed import Relayed, RelayedPrograms, was_at_wor
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.engine.stopped import StoppedProcesses
 from shrimpmx.cluster.engine.supervision import supervision
+from shrimpmx.cluster.engine.switches import SwitchWatch
 from shrimpmx.cluster.engine.tagged import PATIENCE_S, TaggedOutput, TaggedPipe
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.place.topology import Topology
@@ -152,6 +153,7 @@ class ForkedRun:
         self.tagged = TaggedOutput(self.selector)
         self.relayed = RelayedPrograms(self.selector)
         self.pauses = Pauses()
+        self.switches: SwitchWatch | None = None
 
     def run(self) -> ClusterResult:
         memory = channel = janitor = scratch = None
@@ -200,6 +202,8 @@ class ForkedRun:
                     if memory is not None:
                         memory.close()
                     self.relayed.close()
+                    if self.switches is not None:
+                        self.switches.close()
                     self.selector.close()
                     if scratch is not None:
                         shutil.rmtree(scratch, ignore_errors=True)
@@ -238,6 +242,8 @@ class ForkedRun:
         self.faults.begin(time.monotonic())
         ranks = {plan.name for plan in self.placement.processes if plan.role == "rank"}
         self.waiting_for = ranks - set(self.lost.why) - set(self.mpi.absent)
+        if self.spec.trace_entries:
+            self.switches = SwitchWatch(self.parts, self.selector)
         self.began_ns = self._now_ns()
         control.start()
         self._wait("done")
@@ -256,6 +262,8 @@ class ForkedRun:
         self.waiting_for = {plan.name for plan in self.placement.processes} - exited
         self._wait("exit")
         self.result.stop_s = time.monotonic() - began
+        if self.switches is not None:
+            self.result.switches = self.switches.result(self.children.pids())
         self.result.read_memory(self.parts.memory)
         self.result.read_directory(self.scratch)
 
@@ -273,6 +281,8 @@ class ForkedRun:
             left = min(left, self.tagged.look())
             events = self.selector.select(max(0.0, left))
             self._handle(events, what)
+            if self.switches is not None:
+                self.switches.drain()
             # What came before the deadline has been handled by now, however late it is.
             if now >= self.until and self.waiting_for:
                 self._give_up()

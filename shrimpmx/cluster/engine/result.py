@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from shrimpmx.cluster.engine.captured import Captured, captured_of
 from shrimpmx.cluster.engine.memory import RunMemory
+from shrimpmx.cluster.engine.switches import Switches
 from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.cluster.place.placement import Placement
 from shrimpmx.cluster.rank.samples import load_samples
@@ -39,7 +40,8 @@ class ClusterResult:
     `absent`: ranks of an MPI program that ended without MPI_Init. `records`: the binary trace,
     whose `agents` are named by their numbers; `trace` is it in words, `overwritten` how many of an
     agent, by its number, newer ones have replaced. `host_model`: what a simulated host takes for
-    what, by parameter. `captured`: the frames that passed the ends of links, if they were kept.
+    what, by parameter. `switches`: which process had which CPU, of a traced run. `captured`: the
+    frames that passed the ends of links, if they were kept.
     """
 
     placement: Placement
@@ -67,6 +69,7 @@ class ClusterResult:
     agents: list[str] = field(default_factory=list)
     overwritten: dict[int, int] = field(default_factory=dict)
     host_model: dict[str, Any] = field(default_factory=dict)
+    switches: Switches = field(default_factory=Switches)
     captured: Captured | None = None
 
     @property

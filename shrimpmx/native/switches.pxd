@@ -1,0 +1,14 @@
+"""Which process has which CPU: the context switches of a run, and the kernel's record of them."""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from shrimpmx.native.trace cimport Trace
+
+
+cdef class SwitchLog:
+    cdef readonly list cpus
+    cdef Trace trace                 # a ring per CPU
+    cdef uint32_t *holders           # who has each CPU now
+
+    # A process gets a CPU, given as its place in `cpus`; nothing if it has it.
+    cdef void gets(self, uint32_t place, int64_t time_ns, uint32_t process) noexcept nogil
