@@ -16,6 +16,8 @@ cdef class HandlerCpu:
     cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept
     # A handler has it until then.
     cdef void handle(self, int64_t now_ns, int64_t until_ns) noexcept
+    # The same, of a process whose handler it is, given by its number.
+    cdef void serve(self, uint32_t process, int64_t now_ns, int64_t until_ns) noexcept
 
 
 cdef struct seat:

@@ -47,6 +47,9 @@ cdef class HandlerCpu:
     cdef void handle(self, int64_t now_ns, int64_t until_ns) noexcept:
         pass
 
+    cdef void serve(self, uint32_t process, int64_t now_ns, int64_t until_ns) noexcept:
+        self.handle(now_ns, until_ns)
+
 
 cdef class Agents:
     """The agents of `nodes` nodes.
@@ -219,7 +222,7 @@ cdef class Agents:
             # A core that wakes up does not work yet.
             one.worked_ns += until_ns - wake_up_ns - max(now_ns, one.until_ns)
             one.until_ns = until_ns
-            cpu.handle(now_ns, until_ns)
+            cpu.serve(one.runner, now_ns, until_ns)
 
     cdef void ring(self, Egress egress) noexcept nogil:
         """Frames are on their way to the processes whose doorbells its last flush rang."""

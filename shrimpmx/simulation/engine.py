@@ -194,4 +194,5 @@ class _Run:
             result.samples[name] = rank.samples
             result.counters_before.update(rank.counters_before)
         result.usage = self.machines.used() | result.usage
+        result.switches = self.machines.switches()
         return result

@@ -7,11 +7,13 @@ from typing import Any
 
 from shrimpmx.cluster.engine.agents import make_agents
 from shrimpmx.cluster.engine.memory import RunMemory
+from shrimpmx.cluster.engine.switches import Switches, cpus_of, switches_of
 from shrimpmx.cluster.place.line_costs import line_costs
 from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.native.perf import usage
+from shrimpmx.native.switches import IDLE, SwitchLog
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.prices import Prices
@@ -49,6 +51,7 @@ class Machines:
             spec = one.seated(spec)
         self._spec, self._placement, self._control = spec, placement, memory.control
         self._numbers = {agent.name: each for each, (agent, _) in enumerate(placement.agents())}
+        self._indices = {plan.name: each for each, plan in enumerate(placement.processes)}
         agents: list[tuple[Agent, int, int | None]] = []
         self._process_of: list[str] = []  # of each agent, its process
         driven: list[tuple[int, list[Agent]]] = []  # by tasks
@@ -89,7 +92,10 @@ class Machines:
             schedulers = one.schedulers(spec)
         nodes = 1 if one else spec.nodes + len(spec.nic.switches(spec.nodes))
         asleep = asleep_of(model, placement.topology)
-        self.world = World(memory.control, agents, model, schedulers, deadline_ns, nodes, asleep)
+        self._log = _log_of(spec, placement)
+        self.world = World(
+            memory.control, agents, model, schedulers, deadline_ns, nodes, asleep, self._log
+        )
         for index, made in driven:
             plan = placement.processes[index]
             self.add(plan, driving(spec, plan, index, made, memory.control))
@@ -115,6 +121,7 @@ class Machines:
             policy="idle" if plan.idle_class else "normal",
             gang=RANKS_GANG if plan.role == "rank" else -1,
             realtime=plan.realtime if self._one is not None else 0,
+            process=self._indices[plan.name],
         )
 
     def _hog(self, agent: str, runner: int) -> Callable[[SimulatedHost], None]:
@@ -129,10 +136,21 @@ class Machines:
         """Let the tasks of a run that is done go on to their ends."""
         self.world.run(all_of(lambda task: task.state == "ended", self.world.tasks))
 
+    def switches(self) -> Switches:
+        """Which process had which CPU, in a traced run; call it once, at its end."""
+        if self._log is None:
+            return Switches()
+        now_ns = self._control.now_ns()
+        for cpu in self._log.cpus:
+            self.world.cpu(cpu).settle(now_ns)
+        self._log.end(now_ns)
+        names = {index + 1: name for name, index in self._indices.items()}
+        return switches_of(self._log, self._placement, {IDLE: "idle", **names})
+
     def used(self) -> dict[str, dict[str, Any]]:
         """What each process has used of its CPU, as shrimpmx.native.perf.usage."""
         used_ns = dict.fromkeys((plan.name for plan in self._placement.processes), 0)
-        for name, worked_ns in zip(self._process_of, self.world.worked_ns(), strict=True):
+        for name, worked_ns in zip(self._process_of, self.world.agents.worked_ns(), strict=True):
             used_ns[name] += worked_ns
         used_ns |= {task.name: task.used_ns for task in self.world.tasks}
         none: dict[str, Any] = dict.fromkeys(usage(), 0)
@@ -140,6 +158,11 @@ class Machines:
             name: {**none, "user_ns": each_ns, "task_clock_ns": each_ns}
             for name, each_ns in used_ns.items()
         }
+
+
+def _log_of(spec: ClusterSpec, placement: Placement) -> SwitchLog | None:
+    """Where a traced run logs which process has which CPU."""
+    return SwitchLog(cpus_of(placement), spec.trace_entries) if spec.trace_entries else None
 
 
 def _model_of(spec: ClusterSpec) -> HostModelParameters:

@@ -115,6 +115,7 @@ class ProgramRun(ForkedRun):
         self.result.read_memory(self.parts.memory)
         self.result.read_directory(self.scratch)
         self.used = self.machines.used()
+        self.result.switches = self.machines.switches()
         self.result.host_model = self.machines.model.model_dump()
 
     # -- while a rank's process runs --------------------------------------

@@ -1,9 +1,12 @@
 from collections.abc import Callable, Iterable, Sequence
 
+from shrimpmx.native.switches import SwitchLog
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
+from shrimpmx.simulation.agents import Agents
 from shrimpmx.simulation.host import SimulatedHost
+from shrimpmx.simulation.logged import LoggedCpu
 from shrimpmx.simulation.scheduler import Schedulable, Scheduler
 
 STATES: tuple[str, ...]
@@ -20,12 +23,12 @@ class Task(Schedulable):
     def sleep(self, until_ns: int) -> None: ...
     def move(self, cpu: int) -> None: ...
 
-class Cpu:
-    def handles(self, now_ns: int, until_ns: int) -> None: ...
+class Cpu(LoggedCpu): ...
 
 class World:
     control: Control
     tasks: list[Task]
+    agents: Agents
     def __init__(
         self,
         control: Control,
@@ -35,6 +38,7 @@ class World:
         deadline_ns: int,
         nodes: int = 1,
         asleep: Callable[[int], Iterable[int]] = ...,
+        switches: SwitchLog | None = None,
     ) -> None: ...
     def cpu(self, number: int) -> Cpu: ...
     def add(
@@ -47,8 +51,8 @@ class World:
         policy: str = "normal",
         gang: int = -1,
         realtime: int = 0,
+        process: int = 0,
     ) -> Task: ...
     def run(self, until: Callable[[], bool]) -> None: ...
-    def worked_ns(self) -> list[int]: ...
     def close(self) -> None: ...
     def waits(self) -> str: ...

@@ -9,12 +9,13 @@ gives the same bytes each time.
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
+from shrimpmx.native.switches cimport SwitchLog
 from shrimpmx.shared.control cimport Control
 from shrimpmx.simulation.agenda cimport Agenda
 from shrimpmx.simulation.agents cimport Agents
 from shrimpmx.simulation.host cimport SimulatedHost
+from shrimpmx.simulation.logged cimport LoggedCpu
 from shrimpmx.simulation.scheduler cimport Schedulable, Scheduler
-from shrimpmx.simulation.sleeping cimport SleepingCpu
 from shrimpmx.simulation.tasks cimport (
     ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, task_costs, timer_ends_ns,
 )
@@ -50,7 +51,7 @@ cdef class Task(Schedulable):
     cdef bint offers, polls          # whether the second is counted: World.agents.pollers
     cdef int64_t left_ns, until_ns, period_ns
     cdef int64_t comes_ns            # NEVER_NS: nothing has woken it
-    cdef uint32_t index, node        # in the world's list; where it is
+    cdef uint32_t index, node, process  # in the world's list; where it is; its process
     cdef Task next_here              # another one of its node
     cdef uint64_t *news              # how much has happened on its node
     cdef uint64_t seen               # ... at its last look
@@ -108,6 +109,7 @@ cdef class Task(Schedulable):
         other.handle(now_ns, now_ns + other.wake_up_ns(now_ns))
         other.scheduler.arrive(self, self.cpu.scheduler, now_ns)
         self.cpu.left_ns = now_ns
+        self.cpu.leaves(now_ns)
         self.cpu = other
         self.world.cpu_turns.mark(other.index)
         self._wait(RUNNABLE, 0, NEVER_NS)
@@ -159,7 +161,7 @@ cdef class Task(Schedulable):
         return 0
 
 
-cdef class Cpu(SleepingCpu):
+cdef class Cpu(LoggedCpu):
     """An emulated CPU: the task that has it, and those that want it.
 
     Handlers come first: until `handling_until_ns` they have it. Tasks take turns as its scheduler
@@ -179,10 +181,6 @@ cdef class Cpu(SleepingCpu):
 
     cdef int64_t exit_ns(self) noexcept:
         return self.world.costs.interrupt_exit_ns if self.scheduler.running is not None else 0
-
-    def handles(self, int64_t now_ns, int64_t until_ns) -> None:
-        """A handler takes the CPU."""
-        self.handle(now_ns, until_ns)
 
     cdef void handle(self, int64_t now_ns, int64_t until_ns) noexcept:
         if until_ns > now_ns and until_ns > self.handling_until_ns:
@@ -240,6 +238,7 @@ cdef class Cpu(SleepingCpu):
         if scheduler.running is None:
             scheduler.dispatch(now_ns)
             self.since_ns = now_ns
+        self.gets((<Task>scheduler.running).process, now_ns)
         if scheduler.running is not self.last:
             self.last = <Task>scheduler.running
             if self.world.costs.switch_ns > 0:
@@ -272,6 +271,7 @@ cdef class Cpu(SleepingCpu):
             if not self.scheduler.waiting:
                 self.last = None
             self.handle(now_ns, now_ns + self.world.costs.sleep_call_ns)
+            self.leaves(now_ns)
         return True
 
     cdef bint has_tasks(self) noexcept:
@@ -306,7 +306,7 @@ cdef class World:
     none. Agents and tasks of a node meet there only: what happens on one is no news on another.
     `model` are HostModelParameters; `scheduler` makes the Scheduler of a CPU, given its number;
     `asleep` gives the numbers of the CPUs without which it does not sleep, its own apart.
-    InputError if the clock of `control` is not virtual.
+    `switches` gets those of all CPUs. InputError if the clock of `control` is not virtual.
 
     Only what has a turn is looked at: agents as Agents says, CPUs on which something is due or was
     changed, tasks that sleep when they are due or roused.
@@ -315,9 +315,10 @@ cdef class World:
     cdef readonly Control control
     cdef readonly list tasks
     cdef object loop, scheduler, asleep
+    cdef SwitchLog switches
     cdef dict cpus
     cdef list cpu_list, tasks_of_node  # the latter: the first task of each
-    cdef Agents agents
+    cdef readonly Agents agents
     cdef Agenda cpu_turns, task_turns
     cdef bint closed
     cdef Cpu acts                    # whose task has just run; None: agents have
@@ -325,13 +326,13 @@ cdef class World:
     cdef int64_t deadline_ns
 
     def __cinit__(self, Control control not None, agents, model, scheduler, int64_t deadline_ns,
-                  uint32_t nodes=1, asleep=lambda _number: ()):
+                  uint32_t nodes=1, asleep=lambda _number: (), SwitchLog switches=None):
         if control.clock().kind != CLOCK_KIND_VIRTUAL:
             raise InputError("a simulated run needs a virtual clock")
         self.control = control
         self.loop = getcurrent()
         self.tasks, self.cpu_list, self.cpus = [], [], {}
-        self.scheduler, self.asleep = scheduler, asleep
+        self.scheduler, self.asleep, self.switches = scheduler, asleep, switches
         self.costs = model.model_dump()
         self.deadline_ns = deadline_ns
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
@@ -346,6 +347,7 @@ cdef class World:
         if found is None:
             found = self.cpus[number] = Cpu(self, self.scheduler(number))
             (<Cpu>found).index = <uint32_t>self.cpu_turns.add_one()
+            found.use_log(self.switches, number, self.now_ns())
             self.cpu_list.append(found)
             for other in self.asleep(number):
                 if other in self.cpus:
@@ -353,10 +355,10 @@ cdef class World:
         return found
 
     def add(self, name, uint32_t cpu, work, uint32_t node=0, int nice=0, policy="normal",
-            int gang=-1, int realtime=0) -> Task:
+            int gang=-1, int realtime=0, uint32_t process=0) -> Task:
         """A task that does `work`, a function of its Host, and takes turns as a Schedulable."""
         cdef Task task = Task(self, name, cpu, work, node, nice, policy, gang, realtime)
-        task.index = <uint32_t>self.task_turns.add_one()
+        task.index, task.process = <uint32_t>self.task_turns.add_one(), process
         task.next_here = self.tasks_of_node[node]
         self.tasks_of_node[node] = task
         self.tasks.append(task)
@@ -394,10 +396,6 @@ cdef class World:
         self.scheduler = self.asleep = self.acts = None
         self.agents = Agents(self.control, [], 0)
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
-
-    def worked_ns(self) -> list[int]:
-        """How long each agent has worked on its CPU, in the order in which they were given."""
-        return self.agents.worked_ns()
 
     cdef int64_t now_ns(self) noexcept nogil:
         return self.control.header.clock.virtual_ns

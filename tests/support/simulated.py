@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from shrimpmx.native.switches import SwitchLog
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.simulation.host import SimulatedHost
@@ -17,6 +18,7 @@ MODEL = HostModelParameters(
     poll_ns=10, yield_ns=100, slice_ns=1000, wakeup_ns=500, tick_ns=0, tick_phase="aligned"
 )
 FOR_EVER_NS = 10**15
+CPUS = 8
 NEVER_NS = 2**63 - 1
 
 Work = Callable[[SimulatedHost], None]
@@ -43,7 +45,8 @@ class Scene:
                 made.use_ticks(*ticks)
             return made
 
-        self.world = World(self.control, [], model, scheduler, FOR_EVER_NS)
+        self.log = SwitchLog(range(CPUS), 1024)
+        self.world = World(self.control, [], model, scheduler, FOR_EVER_NS, switches=self.log)
         self.notes: list[tuple[str, int]] = []
 
     def note(self, what: str) -> None:
@@ -55,6 +58,11 @@ class Scene:
             self.note(name)
 
         return self.world.add(name, cpu, life, **turns)
+
+    def switches(self, cpu: int = 0) -> list[tuple[int, int]]:
+        """When which process gets a CPU, as it is now: pairs of time, ns, and number in the log."""
+        self.world.cpu(cpu).settle(FOR_EVER_NS)
+        return self.log.begins()[cpu]
 
     def run(self) -> list[tuple[str, int]]:
         """To the end of all tasks; when each ended, ns."""
