@@ -3,7 +3,8 @@
 A track per node, and in it one per agent: the NIC, and handlers and ranks by core. Polls and waits
 are slices, every other record is an instant, whose category is the kind of record. A flow joins
 what happened to one packet, or the sending of a message with its receive. A counter per node says
-how many frames lie in host memory that no poll has taken.
+how many frames lie in host memory that no poll has taken. A track per CPU has a slice for each time
+that a process had it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
 from shrimpmx.cluster.engine.trace_text import BACKLOG, words
 from shrimpmx.native.files import write_whole
+from shrimpmx.native.switches import IDLE
 from shrimpmx.native.trace import TraceRecord
+from shrimpmx.report.cpu_use import CpuUse
 from shrimpmx.report.timeline import Timeline
 
 SUFFIX = ".pftrace"
@@ -30,8 +33,8 @@ SEQUENCE = 1
 PACKET_WAY = ("tx_frame", "rx_frame", "dma_complete", "event")
 SENT, RECEIVED = "isend", "received"
 SEQNUM_MASK = 0x3FFF
-# Numbers of tracks: agents from 1 on, then nodes, then their counters.
-NODE_TRACKS, DEPTH_TRACKS = 1 << 32, 2 << 32
+# Numbers of tracks: agents from 1 on, then nodes, then their counters, CPUs, and what holds these.
+NODE_TRACKS, DEPTH_TRACKS, CPU_TRACKS, CPUS_TRACK = 1 << 32, 2 << 32, 3 << 32, 4 << 32
 
 
 def write_perfetto(timeline: Timeline, path: Path) -> None:
@@ -46,6 +49,7 @@ def perfetto(timeline: Timeline) -> bytes:
     for record in timeline.records:
         made.add(record)
     made.add_depths()
+    made.add_cpus()
     return made.file.getvalue()
 
 
@@ -166,6 +170,36 @@ class _Trace:
                 packet.track_event.track_uuid = DEPTH_TRACKS + node
                 packet.track_event.counter_value = depth - least
                 self._builder.write_packet(packet)
+
+    # -- CPUs ------------------------------------------------------------------
+
+    def add_cpus(self) -> None:
+        """Which process had which CPU, from the first record to the last."""
+        records, switches = self._timeline.records, self._timeline.switches
+        used = [cpu for cpu, begins in switches.begins.items() if begins]
+        if not records or not used:
+            return
+        use, idle = CpuUse(switches), switches.names.get(IDLE)
+        self._track(CPUS_TRACK, "CPUs").child_ordering = TrackDescriptor.EXPLICIT
+        self._builder.write_packet(self._last)
+        for cpu in used:
+            track = self._track(CPU_TRACKS + cpu, f"CPU {cpu}")
+            track.parent_uuid, track.sibling_order_rank = CPUS_TRACK, cpu
+            self._builder.write_packet(self._last)
+            for begin_ns, end_ns, name in use.slices(cpu, self._start_ns, records[-1].time_ns):
+                if name != idle:
+                    self._cpu_event(cpu, begin_ns, TrackEvent.TYPE_SLICE_BEGIN, name)
+                    self._cpu_event(cpu, end_ns, TrackEvent.TYPE_SLICE_END, "")
+
+    def _cpu_event(self, cpu: int, time_ns: int, kind: int, name: str) -> None:
+        packet = self._packet()
+        packet.timestamp = time_ns - self._start_ns
+        event = packet.track_event
+        event.type, event.track_uuid = kind, CPU_TRACKS + cpu
+        if name:
+            event.name = name
+            event.categories.append("cpu")
+        self._builder.write_packet(packet)
 
 
 class _Flows:

@@ -235,6 +235,7 @@ def message_timeline(
     sender: str = "rank0",
     processes: Sequence[str] = (),
     seats: Mapping[str, Seat] | None = None,
+    switches: Switches | None = None,
 ) -> Timeline:
     """The timeline of the last message that `sender` sent, to the end of the trace.
 
@@ -248,4 +249,5 @@ def message_timeline(
     if not starts:
         raise InputError(f"the trace holds no message that {sender} sent; trace fewer messages")
     of_message = [record for record in ordered if record.time_ns >= starts[-1]]
-    return Timeline(of_message, agents, geometry or wire_geometry(), processes, seats or {})
+    geometry, switches = geometry or wire_geometry(), switches or Switches()
+    return Timeline(of_message, agents, geometry, processes, seats or {}, switches=switches)

@@ -66,4 +66,5 @@ class ClusterExecutor(Clusters):
             geometry_of(point),
             processes=result.processes,
             seats=seats_of(spec),
+            switches=result.switches,
         )

@@ -7,6 +7,8 @@ from pathlib import Path
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
 from support.perfetto import check_slices, events, flows, instants, trace_of, tracks
 
+from shrimpmx.cluster.engine.switches import Switches
+from shrimpmx.native.switches import IDLE, UNKNOWN
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.perfetto import write_perfetto
 from shrimpmx.report.timeline import Seat, Timeline
@@ -80,6 +82,34 @@ def test_the_counter_is_what_no_poll_has_taken(tmp_path: Path) -> None:
         if packet.track_event.type == TrackEvent.TYPE_COUNTER
     ]
     assert counted == [0, 1, 0]
+
+
+def test_a_cpu_has_a_slice_for_each_time_that_a_process_had_it(tmp_path: Path) -> None:
+    names = {IDLE: "idle", 7: "rank0", 8: "another program (pid 8)", UNKNOWN: "not recorded"}
+    begins = {
+        1: [(90, 7), (110, 8), (120, IDLE), (130, 7), (600, UNKNOWN)],
+        0: [(115, 7)],
+        2: [],
+    }
+    path = tmp_path / "trace"
+    switches = Switches(begins, names, {"rank0": "rank0"})
+    write_perfetto(Timeline(message(100), AGENTS, seats=SEATS, switches=switches), path)
+    trace = trace_of(path)
+    check_slices(trace)
+    found = tracks(trace)
+    assert {"CPUs/CPU 0", "CPUs/CPU 1"} == {each for each in found.values() if "CPUs/" in each}
+    told = [
+        (found[packet.track_event.track_uuid][5:], packet.timestamp, packet.track_event.name)
+        for packet in events(trace)
+        if found[packet.track_event.track_uuid].startswith("CPUs/")
+    ]
+    assert [each[1:] for each in told if each[0] == "CPU 1"] == [
+        *((0, "rank0"), (10, ""), (10, "another program (pid 8)"), (20, "")),
+        *((30, "rank0"), (50, "")),
+    ]
+    assert [each[1:] for each in told if each[0] == "CPU 0"] == [
+        *((0, "not recorded"), (15, ""), (15, "rank0"), (50, "")),
+    ]
 
 
 def test_a_trace_without_records_is_an_empty_one(tmp_path: Path) -> None:
