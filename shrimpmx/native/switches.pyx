@@ -23,6 +23,10 @@ from shrimpmx.native.trace cimport Trace, trace_record
 cdef extern from "native/atomics.h" nogil:
     void store_release_u64(volatile uint64_t *address, uint64_t value) noexcept
 
+cdef extern from "native/trace.h" nogil:
+    enum:
+        TRACE_note
+
 cdef extern from *:
     """
     #include <linux/perf_event.h>
@@ -93,6 +97,11 @@ cdef enum:
 # Where the data of a ring begin.
 DATA_OFFSET = mmap.PAGESIZE
 
+NO_MEMORY = (
+    "the kernel gives no memory for them: raise kernel.perf_event_mlock_kb by sysctl, or the limit "
+    "of locked memory (ulimit -l)"
+)
+
 
 def explain(int error):
     """Why the kernel gives no switches of a CPU, and what to do, by the errno."""
@@ -131,7 +140,7 @@ cdef class SwitchLog:
     cdef void gets(self, uint32_t place, int64_t time_ns, uint32_t process) noexcept nogil:
         if self.holders[place] != process:
             self.holders[place] = process
-            trace_record(self.trace.ring(place), time_ns, 0, process, 0)
+            trace_record(self.trace.ring(place), time_ns, TRACE_note, process, 0)
 
     def note(self, int cpu, int64_t time_ns, uint32_t process):
         """A process gets a CPU, ns; nothing if it has it."""
@@ -172,9 +181,9 @@ cdef class SwitchRing:
             self.descriptor = open_switches(cpu)
             try:
                 buffer = mmap.mmap(self.descriptor, DATA_OFFSET + RING_BYTES)
-            except OSError:
+            except OSError as error:
                 self.close()
-                raise
+                raise OSError(error.errno, NO_MEMORY) from error
         PyObject_GetBuffer(buffer, &self.view, PyBUF_WRITABLE)
         self.mapping = buffer
         self.page = <perf_event_mmap_page *>self.view.buf

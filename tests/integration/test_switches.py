@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import mmap
 import os
 from itertools import pairwise
 from pathlib import Path
@@ -80,6 +82,21 @@ def test_a_kernel_that_refuses_leaves_the_rest_of_the_trace_and_both_commands_sa
     assert capsys.readouterr().out.count("as a test wants it") == 1
     assert main(["trace", place]) == 0
     assert capsys.readouterr().out.count("as a test wants it") == 1
+
+
+def test_a_ring_without_memory_is_refused_and_leaves_no_descriptor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    needs_switches()
+
+    def refused(_descriptor: int, _size_bytes: int) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    before = os.listdir("/proc/self/fd")
+    monkeypatch.setattr(mmap, "mmap", refused)
+    with pytest.raises(OSError, match="perf_event_mlock_kb"):
+        SwitchRing(min(os.sched_getaffinity(0)))
+    assert os.listdir("/proc/self/fd") == before
 
 
 def test_a_ring_that_is_read_too_late_counts_what_is_lost() -> None:

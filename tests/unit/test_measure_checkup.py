@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 from pathlib import Path
 
 import pytest
 from support.users import as_another_user, needs_two_users
 
-from shrimpmx.bench.checkup import CHECKS, clean_up, realtime_priority, valgrind
+from shrimpmx.bench import checkup
+from shrimpmx.bench.checkup import (
+    CHECKS,
+    clean_up,
+    context_switches,
+    realtime_priority,
+    valgrind,
+)
 from shrimpmx.cli import main
 from shrimpmx.commands import engines
+from shrimpmx.native.switches import SwitchRing, explain
 
 
 def test_valgrind_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,6 +74,22 @@ def test_real_time_priority_that_the_kernel_does_not_bound_is_worth_less(
     found = realtime_priority(tmp_path)
     assert found.state == state
     assert bool(found.follows and found.enable) == (state == "limited")
+
+
+def test_context_switches_are_there_or_a_sentence_says_what_would_allow_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert context_switches in CHECKS
+    monkeypatch.setattr(checkup, "SwitchRing", lambda cpu: SwitchRing(cpu, bytearray(8192)))
+    assert context_switches(Path("/")).state == "good"
+
+    def refused(_cpu: int) -> SwitchRing:
+        raise PermissionError(errno.EACCES, explain(errno.EACCES))
+
+    monkeypatch.setattr(checkup, "SwitchRing", refused)
+    found = context_switches(Path("/"))
+    assert found.state == "missing"
+    assert "perf_event_paranoid=0" in found.enable
 
 
 PR_SET_DUMPABLE = 4
