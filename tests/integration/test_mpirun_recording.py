@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import struct
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from support.cli import assert_refused
 from support.mpi_programs import mpi_program
 
 from shrimpmx.cli import main
+from shrimpmx.report.cpu_use import CpuUse
+from shrimpmx.report.kept_trace import load_trace
 
 Captured = pytest.CaptureFixture[str]
 
@@ -45,6 +48,32 @@ def test_what_a_program_sends_is_traced_and_captured(
     assert frames_of(capture.read_bytes()) == ends > 0
     assert main(["trace", str(output), "--slowest", "1"]) == 0
     assert re.search("^rank[01] to rank[01], ", capfd.readouterr().out, re.M)
+
+
+@pytest.mark.parametrize("shell", [False, True])
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+def test_the_trace_knows_which_cpu_a_program_had_or_says_why_not(
+    engine: str, shell: bool, tmp_path: Path, capfd: Captured
+) -> None:
+    kept = ("--engine", engine, "--trace", "--output", str(tmp_path / "r"))
+    program = mpi_program(tmp_path, EXCHANGE)
+    # A shell that stays there until the program has ended.
+    words = ["sh", "-c", f"{shlex.join(program)}; exit $?"] if shell else program
+    assert mpirun("-n", "2", *kept, *words) == 0
+    [path] = (tmp_path / "r" / "traces").glob("*.npz")
+    trace = load_trace(path)
+    switches = trace.switches
+    if switches.absent:
+        assert switches.absent in capfd.readouterr().err
+        return
+    use = CpuUse(switches)
+    held = set()
+    for record in trace.records:
+        name, at_ns = trace.agent_name(record), record.time_ns
+        cpu = use.cpu_of(name, at_ns)
+        if cpu is not None and name in [each[2] for each in use.slices(cpu, at_ns, at_ns + 1)]:
+            held.add(name)
+    assert {"rank0", "rank1"} <= held
 
 
 def frames_of(capture: bytes) -> int:
