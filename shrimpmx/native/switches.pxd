@@ -8,7 +8,7 @@ from shrimpmx.native.trace cimport Trace
 cdef class SwitchLog:
     cdef readonly list cpus
     cdef Trace trace                 # a ring per CPU
-    cdef uint32_t *holders           # who has each CPU now
+    cdef uint32_t *holders           # the process that has each CPU now
 
     # A process gets a CPU, given as its place in `cpus`; nothing if it has it.
     cdef void gets(self, uint32_t place, int64_t time_ns, uint32_t process) noexcept nogil

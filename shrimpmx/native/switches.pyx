@@ -89,7 +89,7 @@ cdef extern from *:
 
 # In place of a process: none, and one that no record names.
 IDLE, UNKNOWN = 0, 0xFFFFFFFF
-cdef uint32_t NOBODY_KNOWS = 0xFFFFFFFF
+cdef uint32_t NOT_KNOWN = 0xFFFFFFFF
 # The kernel lets every user lock so much for each CPU, and a page (perf_event_mlock_kb): 6500
 # switches. The reader is woken when half of it is full.
 cdef enum:
@@ -132,7 +132,7 @@ cdef class SwitchLog:
         if self.holders == NULL:
             raise MemoryError
         for place in range(len(self.cpus)):
-            self.holders[place] = NOBODY_KNOWS
+            self.holders[place] = NOT_KNOWN
 
     def __dealloc__(self):
         free(self.holders)
@@ -149,7 +149,7 @@ cdef class SwitchLog:
     def end(self, int64_t time_ns):
         """From then on nothing is known."""
         for place in range(len(self.cpus)):
-            self.gets(place, time_ns, NOBODY_KNOWS)
+            self.gets(place, time_ns, NOT_KNOWN)
 
     def begins(self):
         """Of each CPU when which process got it: pairs of time, ns, and process, by time."""
@@ -240,7 +240,7 @@ cdef class SwitchRing:
             elif record.header.type == PERF_RECORD_LOST:
                 self.copy(at, &lost, sizeof(lost_record))
                 self.lost += lost.lost
-                log.gets(place, self.last_ns, NOBODY_KNOWS)
+                log.gets(place, self.last_ns, NOT_KNOWN)
             at += record.header.size
         store_release_u64(<uint64_t *>&self.page.data_tail, at)
         return found
