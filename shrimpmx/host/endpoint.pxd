@@ -10,7 +10,7 @@ from shrimpmx.host.local_events cimport LocalPort
 from shrimpmx.host.send_commands cimport Envelope, packet_source
 from shrimpmx.host.transmit cimport TransmitPort, transmit_doorbell
 from shrimpmx.native.copy cimport COPY_LENGTHS, copy_costs
-from shrimpmx.native.ring cimport ring_free
+from shrimpmx.native.ring cimport ring_free, ring_publish
 from shrimpmx.shared.layout cimport COUNTERS_MAX, endpoint_descriptor, event, event_connect
 from shrimpmx.shared.node cimport Node
 
@@ -59,6 +59,10 @@ cdef class DriverEndpoint:
     # Whether the tx ring takes another frame.
     cdef inline bint has_tx_slot(self) noexcept nogil:
         return ring_free(self.port.tx, 1) > 0
+
+    # A NIC at work sees the frames since the last doorbell; one that sleeps waits for the next.
+    cdef inline void publish(self) noexcept nogil:
+        ring_publish(self.port.tx)
 
     # The NIC is told of the frames since the last doorbell; nothing if there are none.
     cdef inline void doorbell(self) noexcept nogil:

@@ -53,7 +53,7 @@ cdef class ReceiveHandler:
     # Replies of its pulled regions are sent one at a time, by send_reply(), from now on.
     cdef void pace(self) noexcept
     cdef bint owes_reply(self) noexcept nogil
-    # Sends one that it owes. A batch of its own.
+    # Sends one that it owes. The last one ends a batch, and wakes a NIC that sleeps.
     cdef void send_reply(self) noexcept nogil
     # What is due by the clock at `now_ns`: pulls whose replies do not come. A batch of its own.
     cdef void tick(self, int64_t now_ns) noexcept nogil

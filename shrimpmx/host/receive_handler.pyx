@@ -31,7 +31,7 @@ from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32, prefetc
 from shrimpmx.native.capture cimport capture_drop
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
-from shrimpmx.native.ring cimport ring, ring_slot
+from shrimpmx.native.ring cimport ring, ring_publish, ring_slot
 from shrimpmx.native.trace cimport TRACE_drop, TRACE_event, TRACE_rank_wake, trace_record
 from shrimpmx.shared.layout cimport (
     AGENT_IRQ, COUNTER_drop_bad_endpoint, COUNTER_drop_bad_peer_addr, COUNTER_drop_bad_peer_index,
@@ -364,7 +364,11 @@ cdef class ReceiveHandler:
 
     cdef void send_reply(self) noexcept nogil:
         self._answer_backlog()
-        self.finish_batch()
+        if self.owes_reply():
+            self._leave()
+            ring_publish(self.port.tx)
+        else:
+            self.finish_batch()
 
     cdef void finish_batch(self) noexcept nogil:
         cdef uint32_t index
