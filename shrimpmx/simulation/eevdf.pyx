@@ -17,7 +17,9 @@ cdef class EevdfScheduler(Scheduler):
     CPU time, and its deadline is what it will have had then. Of those that are eligible the one of
     the earliest deadline runs, until it has had its request, and until the next tick; a task that
     wakes may take the CPU from one that is not eligible any more. What a task is owed
-    when it sleeps it has when it wakes. One that yields puts off its deadline by a request.
+    when it sleeps it has when it wakes. One that yields forfeits what is left of its request, and
+    asks for another one (Linux 6.19, and 6.18 by a later repair); one that is not eligible loses
+    nothing by it.
     """
 
     cdef double slice_ns, virtual_ns
@@ -82,8 +84,11 @@ cdef class EevdfScheduler(Scheduler):
 
     cdef bint give_way(self, int64_t now_ns) except -1:
         cdef Schedulable one = self.running
-        one.deadline_ns += self.slice_ns / one.weight
         self._pass()
+        if one.had_ns <= self.virtual_ns:
+            one.had_ns = one.deadline_ns
+            one.deadline_ns += self.slice_ns / one.weight
+            self._pass()
         if self._best() is one:
             return False
         self.put_back()

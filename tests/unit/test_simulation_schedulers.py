@@ -107,11 +107,24 @@ def test_eevdf_gives_a_task_that_slept_what_it_is_owed() -> None:
     assert scene.run()[0] == ("owed", 1110)
 
 
-def test_eevdf_puts_off_the_deadline_of_one_that_yields() -> None:
+def test_eevdf_puts_off_one_that_yields() -> None:
     scene = Scene(scheduler="eevdf")
     scene.task("one", yields(scene))
     scene.task("other", burns(50))
     assert scene.run() == [("other", 150), ("one", 150)]
+
+
+def test_eevdf_lets_another_one_have_a_whole_request_for_each_yield() -> None:
+    scene = Scene(scheduler="eevdf")
+
+    def yields_twice(_host: SimulatedHost) -> None:
+        for _ in range(2):
+            scene.world.tasks[0].offer(NEVER_NS)
+
+    scene.task("one", yields_twice)
+    scene.task("other", burns(2500))
+    # It is owed as much as it forfeits: without that the second yield would be in vain, at 1100.
+    assert scene.run() == [("one", 2200), ("other", 2700)]
 
 
 # -- goodness: ticks of 10 ms, 20 of them for nice 0 -----------------------------------
