@@ -8,25 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 from support.clusters import generator_stream, pingpong_pair, stream_pair
+from support.virtual_world import FLIGHT_NS, NIC
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
-from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
 
-# A frame is on the link for 1000 ns and in DMA for 500, and nothing else takes time.
-NIC = NicParameters(
-    link_bits_per_second=0,
-    link_delay_ns=1000,
-    dma_latency_ns=500,
-    dma_bytes_per_second=0,
-    coalescing="disabled",
-)
-FLIGHT_NS = 1500
 BLOCK, SPIN = WaitParameters(strategy="block"), WaitParameters(strategy="spin")
 SEND_NS = 300
 SENDS = MxParameters(send_cost_ns=SEND_NS)

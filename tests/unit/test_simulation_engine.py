@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.clusters import pingpong_pair, stream_pair
+from support.virtual_world import FLIGHT_NS, NIC
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
@@ -17,19 +18,9 @@ from shrimpmx.settings.cluster import DistanceName
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
-from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
 
-# A frame is on the link for 1000 ns and in DMA for 500, and nothing else takes time.
-NIC = NicParameters(
-    link_bits_per_second=0,
-    link_delay_ns=1000,
-    dma_latency_ns=500,
-    dma_bytes_per_second=0,
-    coalescing="disabled",
-)
-FLIGHT_NS = 1500
 BLOCK = WaitParameters(strategy="block")
 
 

@@ -7,23 +7,14 @@ from typing import Any
 
 import pytest
 from support.clusters import pingpong_pair
+from support.virtual_world import FLIGHT_NS, NIC
 
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.settings.host import HostParameters
-from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
 
-# A frame is on the link for 1000 ns and in DMA for 500.
-ETHERNET = NicParameters(
-    link_bits_per_second=0,
-    link_delay_ns=1000,
-    dma_latency_ns=500,
-    dma_bytes_per_second=0,
-    coalescing="disabled",
-)
-SHRIMP = ETHERNET.model_copy(update={"nic_kind": "vmmc"})
-FLIGHT_NS = 1500
+SHRIMP = NIC.model_copy(update={"nic_kind": "vmmc"})
 INTERRUPT_NS = 4000
 HANDLER_NS = 10_000
 HOST = HostParameters(interrupt_time_ns=INTERRUPT_NS)
@@ -68,7 +59,7 @@ def test_each_message_runs_one_handler() -> None:
 
 
 def test_mx_is_notified_too() -> None:
-    spec = pingpong_pair(20, nic=ETHERNET, host=HOST, wait=waits("notify"))
+    spec = pingpong_pair(20, nic=NIC, host=HOST, wait=waits("notify"))
     assert half_round_trips(spec) == {FLIGHT_NS + INTERRUPT_NS + HANDLER_NS}
 
 
@@ -89,7 +80,7 @@ def test_a_handler_interrupts_what_a_rank_does(operation: str) -> None:
         return {}
 
     ranks = (RankSpec(0, "pingpong", function=first), RankSpec(1, "pingpong", function=other))
-    spec = ClusterSpec(ranks=ranks, nic=ETHERNET, wait=waits("notify"))
+    spec = ClusterSpec(ranks=ranks, nic=NIC, wait=waits("notify"))
     samples = Simulated().run(spec).samples["rank0"]
     burns = operation == "burn"
     # Computing takes longer by the handler's time; a sleep ends when it would have.

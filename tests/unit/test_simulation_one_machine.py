@@ -12,6 +12,7 @@ from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.errors import InputError
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
+from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
@@ -88,12 +89,15 @@ def pingpong(
     coalescing: str = "disabled",
     nic: dict[str, int] | None = None,
     host: HostParameters | None = None,
+    size_bytes: int = 0,
+    mx: MxParameters | None = None,
     **model: int,
 ) -> Any:
-    options = {"size_bytes": 0, "iterations": MESSAGES, "warmup": 0}
+    options = {"size_bytes": size_bytes, "iterations": MESSAGES, "warmup": 0}
     spec = ClusterSpec(
         ranks=tuple(RankSpec(node, "pingpong", options=options) for node in range(2)),
         host=host or HostParameters(),
+        mx=mx or MxParameters(),
         nic=NicParameters.model_validate({"coalescing": coalescing, **(nic or {})}),
         wait=WaitParameters(strategy=wait),
         model=HostModelParameters(**model),
@@ -115,6 +119,19 @@ def test_nics_that_share_a_cpu_with_ranks_wake_up_and_count_as_hardware_does(wai
     # A message wakes the NIC, the NIC the handler.
     half_ns = shared.samples["rank0"]["half_round_trip_ns"]
     assert (half_ns >= alone.samples["rank0"]["half_round_trip_ns"].min() + 2000).all()
+
+
+@pytest.mark.parametrize("size_bytes", [16 << 10, 128 << 10])
+def test_packets_that_are_paid_for_wake_a_nic_as_often_as_those_that_are_free(
+    size_bytes: int,
+) -> None:
+    """What a process sends one by one, its NIC's process is woken for at the end, once."""
+    woken = [
+        pingpong("block", Simulated(TWO_CPUS), size_bytes=size_bytes, mx=paid, **COSTS).accounts
+        for paid in (MxParameters(), MxParameters(send_cost_ns=1))
+    ]
+    blocks = [accounts["nic"]["blocks"] for accounts in woken]
+    assert blocks[1] == pytest.approx(blocks[0], rel=0.1)
 
 
 def test_a_wake_up_across_cpus_takes_what_the_machine_takes() -> None:
