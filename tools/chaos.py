@@ -47,20 +47,11 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
-def seed_range(text: str) -> range:
-    """A-B as the seeds from A to B. ArgumentTypeError if it is no such range."""
-    first, dash, last = text.partition("-")
-    numbers = dash and first.isdecimal() and last.isdecimal()
-    if numbers and int(first) <= int(last) <= inputs.SEED[1]:
-        return range(int(first), int(last) + 1)
-    raise argparse.ArgumentTypeError(f"must be from A to B, as 1-500, not {text!r}")
-
-
 def parsed() -> argparse.Namespace:
     """The options. Exits with code 2 and a sentence if they cannot be used."""
     parser = _Parser(prog="chaos.py", description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, help="play this one alone")
-    parser.add_argument("--seeds", type=seed_range, metavar="A-B", help="play these")
+    parser.add_argument("--seeds", type=inputs.seeds, metavar="A-B", help="play these")
     parser.add_argument("--minutes", type=float, help=f"play so long ({MINUTES:g})")
     parser.add_argument("--deaths", type=int, help="play until so many processes were killed")
     options = parser.parse_args()

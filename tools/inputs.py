@@ -12,6 +12,8 @@ from shrimpmx.errors import InputError
 from shrimpmx.results.json_file import read_json
 
 SEED = (0, 2**32 - 1)
+# Processes at a time.
+JOBS = (1, 1000)
 
 
 def check(options: argparse.Namespace, limits: Mapping[str, tuple[float, float]]) -> None:
@@ -20,6 +22,17 @@ def check(options: argparse.Namespace, limits: Mapping[str, tuple[float, float]]
         value = getattr(options, name)
         if value is not None and not least <= value <= most:
             refuse(f"--{name.replace('_', '-')} must be from {least} to {most}, not {value}")
+
+
+def seeds(text: str) -> range:
+    """A-B as the seeds from A to B, a number as this one: the type of --seeds; exit if it is
+    neither.
+    """
+    first, dash, last = text.partition("-")
+    ends = (first, last if dash else first)
+    if not all(map(str.isdecimal, ends)) or not int(ends[0]) <= int(ends[1]) <= SEED[1]:
+        refuse(f"--seeds must be from A to B, as 1-500, or one, not {text!r}")
+    return range(int(ends[0]), int(ends[1]) + 1)
 
 
 def document(path: Path, what: str, keys: Iterable[str]) -> dict[str, Any]:

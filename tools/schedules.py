@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import inputs
 from mutations import MUTATIONS as ALL_MUTATIONS
 from mutations import Mutation
 
@@ -60,7 +61,7 @@ MUTATIONS = (
 def main() -> int:
     """Run the seeds; the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", default="1-1000", help="A-B or one (1-1000)")
+    parser.add_argument("--seeds", type=inputs.seeds, default="1-1000", help="A-B or one (1-1000)")
     names = [mutation.name for mutation in MUTATIONS]
     parser.add_argument("--mutation", choices=names, help="build with this mistake put in")
     parser.add_argument(
@@ -71,13 +72,8 @@ def main() -> int:
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "schedules")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="seeds at a time")
     options = parser.parse_args()
-    first, _, last = options.seeds.partition("-")
-    try:
-        seeds = range(int(first), int(last or first) + 1)
-    except ValueError:
-        parser.error(f"--seeds takes A-B or a number, not {options.seeds!r}")
-    if not seeds or options.jobs < 1:
-        parser.error("--seeds takes the first and the last one, in that order; --jobs at least 1")
+    inputs.check(options, {"jobs": inputs.JOBS})
+    seeds = options.seeds
     mutation = next((one for one in MUTATIONS if one.name == options.mutation), None)
     tree = built(options.build, mutation)
     if options.tx_interrupts:

@@ -17,6 +17,8 @@ import sys
 import time
 from pathlib import Path
 
+import inputs
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
@@ -30,17 +32,14 @@ SEEDS_AT_A_TIME = 20
 def main() -> int:
     """Run the seeds; the exit code."""
     parser = argparse.ArgumentParser(prog="seeds.py", description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", default="1-10000", help="A-B or one (1-10000)")
+    parser.add_argument(
+        "--seeds", type=inputs.seeds, default="1-10000", help="A-B or one (1-10000)"
+    )
     jobs = len(os.sched_getaffinity(0))
     parser.add_argument("--jobs", type=int, default=jobs, help=f"runs at a time ({jobs})")
     options = parser.parse_args()
-    first, _, last = options.seeds.partition("-")
-    try:
-        seeds = range(int(first), int(last or first) + 1)
-    except ValueError:
-        parser.error(f"--seeds takes A-B or a number, not {options.seeds!r}")
-    if not seeds or options.jobs < 1:
-        parser.error("--seeds takes the first and the last one, in that order; --jobs at least 1")
+    inputs.check(options, {"jobs": inputs.JOBS})
+    seeds = options.seeds
     if len(seeds) == 1:
         print(Scene(seeds[0], (), DEADLINE_S, draw_simulated(seeds[0])))
     began, wrong = time.monotonic(), 0

@@ -19,6 +19,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import inputs
+
 SHRIMPMX = Path(sys.executable).with_name("shrimpmx")
 Words = dict[str, str]
 
@@ -56,19 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Reproduce, print the table; the exit code."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("claims", nargs="+", help="papers or claims, as of shrimpmx reproduce")
-    parser.add_argument("--seeds", default="1", help="A-B or one (1)")
+    parser.add_argument("--seeds", type=inputs.seeds, default="1", help="A-B or one (1)")
     parser.add_argument("--vary", action="append", default=[], metavar="KEY=VALUE[,...]")
     options = parser.parse_args(arguments)
-    first, _, last = options.seeds.partition("-")
-    try:
-        seeds = range(int(first), int(last or first) + 1)
-    except ValueError:
-        parser.error(f"--seeds takes A-B or a number, not {options.seeds!r}")
-    if not seeds:
-        parser.error("--seeds takes the first and the last one, in that order")
     columns: dict[str, Words] = {}
-    wanted = [(f"seed {seed}", seed, ()) for seed in seeds]
-    wanted += [(words, seeds[0], tuple(words.split(","))) for words in options.vary]
+    wanted = [(f"seed {seed}", seed, ()) for seed in options.seeds]
+    wanted += [(words, options.seeds[0], tuple(words.split(","))) for words in options.vary]
     for name, seed, settings in wanted:
         with tempfile.TemporaryDirectory() as place:
             columns[name] = reproduced(options.claims, seed, settings, Path(place))

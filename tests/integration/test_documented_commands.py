@@ -50,7 +50,7 @@ ELSEWHERE = {
     ".venv/bin/python tools/soak.py": "takes half an hour; test_soak.py sends a few messages",
     ".venv/bin/python tools/goldens.py": "writes into tests/support; is run by hand",
     ".venv/bin/python tools/simulated_scale.py": "takes a minute; test_simulated_scale.py runs it",
-    ".venv/bin/python tools/verdict_ranges.py": "takes an hour; is run by hand",
+    ".venv/bin/python tools/verdict_ranges.py": "takes minutes; test_verdict_ranges.py runs one",
     ".venv/bin/python tools/seeds.py": "takes minutes; test_simulation_seeds.py runs 200 seeds",
     "dask": "needs a network; tests/integration/test_sweeps_on_dask.py starts a cluster",
     "pip install": "installs from the network",
