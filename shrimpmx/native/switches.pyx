@@ -192,12 +192,6 @@ cdef class SwitchRing:
     def __dealloc__(self):
         self.close()
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *details):
-        self.close()
-
     def fileno(self):
         """Readable when half of the ring is full."""
         return self.descriptor

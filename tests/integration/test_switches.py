@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import mmap
 import os
@@ -106,7 +107,7 @@ def test_a_ring_that_is_read_too_late_counts_what_is_lost() -> None:
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {cpu})
     try:
-        with SwitchRing(cpu) as ring:
+        with contextlib.closing(SwitchRing(cpu)) as ring:
             _take_turns(20_000)
             # The kernel tells of what it lost with the next record that finds room.
             ring.drain(log)
