@@ -92,7 +92,9 @@ class Machines:
             schedulers = one.schedulers(spec)
         nodes = 1 if one else spec.nodes + len(spec.nic.switches(spec.nodes))
         asleep = asleep_of(model, placement.topology)
-        self._log = _log_of(spec, placement)
+        cpus = cpus_of(placement, () if one else HARDWARE)
+        # Where a traced run logs which process has which CPU.
+        self._log = SwitchLog(cpus, spec.trace_entries) if spec.trace_entries else None
         self.world = World(
             memory.control, agents, model, schedulers, deadline_ns, nodes, asleep, self._log
         )
@@ -158,11 +160,6 @@ class Machines:
             name: {**none, "user_ns": each_ns, "task_clock_ns": each_ns}
             for name, each_ns in used_ns.items()
         }
-
-
-def _log_of(spec: ClusterSpec, placement: Placement) -> SwitchLog | None:
-    """Where a traced run logs which process has which CPU."""
-    return SwitchLog(cpus_of(placement), spec.trace_entries) if spec.trace_entries else None
 
 
 def _model_of(spec: ClusterSpec) -> HostModelParameters:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.cli import assert_refused
-from support.perfetto import check_interrupts
+from support.perfetto import TraceProcessor, check_interrupts
 
 from shrimpmx.cli import main
 from shrimpmx.papers.charts import charts_of
@@ -17,6 +17,7 @@ from shrimpmx.results.result import load_result
 
 ENGINE = ("--engine", "simulated")
 SHORT = ("--set=iterations=50", "--set=warmup=5", "--set=repeats=1")
+ON_CPUS = "select distinct name from slice where category = 'cpu'"
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -99,6 +100,17 @@ def test_every_interrupt_is_in_the_trace(
 ) -> None:
     words = ["run", scenario, *ENGINE, *SHORT[1:], "--set=iterations=5"]
     check_interrupts(words, tmp_path / "r", monkeypatch)
+
+
+def test_who_had_the_cpus_of_hosts_is_in_the_trace(tmp_path: Path) -> None:
+    platform = ["--set=platform=myri10g-2009", "--set=coalescing=open-mx", "--set=size_bytes=0"]
+    words = ["run", "smoke/pingpong", *ENGINE, *SHORT, *platform, "--trace"]
+    assert main([*words, "--output", str(tmp_path / "r")]) == 0
+    [path] = (tmp_path / "r" / "traces").glob("*.pftrace")
+    names = {name for (name,) in TraceProcessor(path).query(ON_CPUS)}
+    assert {"rank0", "rank1", "node0.irq0", "node1.irq0"} <= names
+    # A NIC of its own hardware has no CPU.
+    assert all(name.startswith(("rank", "node")) for name in names), names
 
 
 def test_a_timeline_shows_what_makes_a_packet_go_before_it(tmp_path: Path) -> None:

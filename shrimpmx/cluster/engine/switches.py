@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import selectors
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,9 +58,10 @@ def switches_of(
     return Switches(begins, {each: names[each] for each in sorted(there)}, process_of, lost)
 
 
-def cpus_of(placement: Placement) -> set[int]:
-    """The CPUs that processes of a run may have."""
-    return {plan.cpu for plan in placement.processes} | set(placement.core_cpus.values())
+def cpus_of(placement: Placement, without: Container[str] = ()) -> set[int]:
+    """The CPUs that processes of a run may have; `without`: roles that need none."""
+    processes = [plan for plan in placement.processes if plan.role not in without]
+    return {plan.cpu for plan in processes} | set(placement.core_cpus.values())
 
 
 class SwitchWatch:
