@@ -55,7 +55,6 @@ from shrimpmx.papers.known import (
     PAPERS,
     chosen,
     hosts_of,
-    is_whole,
     narrowed,
     on_hosts,
     papers_of,
@@ -83,13 +82,17 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "reproduce",
         description="Run what the papers' claims need, and print the papers' figures beside those "
-        "of this machine, with a verdict for each claim. A claim named by its id runs only the "
-        "points that it needs; a paper runs whole scenarios, which `shrimpmx plot` can draw.",
+        "of this machine, with a verdict for each claim.",
     )
     meaning = f"papers ({', '.join(PAPERS)}) or claims such as IC-9; default: all"
     add_words(parser, "PAPER | ID", meaning, "*")
     add_sweep_options(parser)
     add_engine_options(parser, both=True)
+    parser.add_argument(
+        "--whole",
+        action="store_true",
+        help="run the claims' scenarios whole, as for pictures: not only the points that they need",
+    )
     parser.add_argument("--list", action="store_true", help="print the claims, run nothing")
     parser.set_defaults(function=run)
 
@@ -162,7 +165,7 @@ def _run(asked: Sequence[str], options: argparse.Namespace, reproduction: Reprod
     except (AgentError, KeyboardInterrupt) as error:
         settings = settings_to_go_on(options, reproduction.points, error)
         command = resume_command(
-            ["reproduce", *asked], options, settings, output, engine_words(options)
+            _command(asked, options), options, settings, output, engine_words(options)
         )
         say_how_to_go_on(reproduction.runs_done, runs, output, command, error)
         raise
@@ -175,6 +178,10 @@ def _run(asked: Sequence[str], options: argparse.Namespace, reproduction: Reprod
         terminal.print(SIMULATED_WORDS)
     print_findings(reproduction.findings(), terminal)
     print(f"\nresult: {output}")
+
+
+def _command(asked: Sequence[str], options: argparse.Namespace) -> list[str]:
+    return ["reproduce", *asked, *(["--whole"] if options.whole else [])]
 
 
 def _list(claims: Sequence[Claim], json_path: Path | None) -> int:
@@ -255,14 +262,13 @@ class Reproduction:
         scenario = declared.changed(self._options.settings, self._platforms)
         self._platforms |= scenario.platforms
         checked_points(scenario)  # what cannot be used is told, even where no claim needs it
-        whole = is_whole(self.claims, PAPERS)
-        return scenario if whole else narrowed(scenario, expected)
+        return scenario if self._options.whole else narrowed(scenario, expected)
 
     def _part(self, name: str, scenario: Scenario) -> Part:
         directory = self._directory.path / stem_of(scenario.name)
         engine = self.engine
         executor = executor_for(scenario, self._costs, engine)
-        options, command = self._options, ["reproduce", *self._asked]
+        options = self._options
         sweep = sweep_of(
             scenario,
             executor,
@@ -272,7 +278,7 @@ class Reproduction:
             engine,
             settings=options.settings,
             seed=options.seed,
-            command=command,
+            command=_command(self._asked, options),
             resume=options.resume,
         )
         path = find_scenario(name)

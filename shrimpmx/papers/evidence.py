@@ -30,13 +30,7 @@ class Evidence:
         """The points of a scenario that an expectation compares."""
         if scenario not in self._points:
             self._points[scenario] = self._scenarios[scenario].points()
-        points = self._points[scenario]
-        shown: list[dict[str, Any]] = [
-            {"params": json.loads(json.dumps(each.shown)), "index": place}
-            for place, each in enumerate(points)
-        ]
-        groups = compared_points(expectation, shown)
-        return [points[i] for i in sorted({each["index"] for group in groups for each in group})]
+        return points_of(expectation, self._points[scenario])
 
     def calibrated(self, figures_of: Set[str], scenario: str, points: Sequence[Point]) -> list[str]:
         """The parameters of these points that were set by a figure of those claims."""
@@ -54,3 +48,13 @@ class Evidence:
         """
         allowed = (host, NO_PLATFORM) if own_costs and self.real else (host,)
         return any(point.parameters.platform.profile not in allowed for point in points)
+
+
+def points_of(expectation: Expectation, points: Sequence[Point]) -> list[Point]:
+    """Those of the points that an expectation compares."""
+    shown: list[dict[str, Any]] = [
+        {"params": json.loads(json.dumps(each.shown)), "index": place}
+        for place, each in enumerate(points)
+    ]
+    groups = compared_points(expectation, shown)
+    return [points[i] for i in sorted({each["index"] for group in groups for each in group})]

@@ -9,7 +9,7 @@ from typing import Any
 from shrimpmx.errors import InputError
 from shrimpmx.papers.claim import Claim
 from shrimpmx.papers.coalescing2009 import claims as coalescing
-from shrimpmx.papers.evidence import NO_PLATFORM
+from shrimpmx.papers.evidence import NO_PLATFORM, points_of
 from shrimpmx.papers.multiqueue2010 import claims as multiqueue
 from shrimpmx.papers.waiting1997 import claims as waiting
 from shrimpmx.results.expectation_kinds import Expectation
@@ -56,12 +56,6 @@ def papers_of(claims: Iterable[Claim], papers: Mapping[str, Sequence[Claim]]) ->
     return [paper for paper, known in papers.items() if any(each.id in ids for each in known)]
 
 
-def is_whole(claims: Sequence[Claim], papers: Mapping[str, Sequence[Claim]]) -> bool:
-    """Whether they are all the claims of their papers."""
-    found = papers_of(claims, papers)
-    return len(claims) == sum(len(papers[paper]) for paper in found)
-
-
 def hosts_of(scenario: str, claims: Iterable[Claim]) -> str:
     """The platform that stands for the hosts of the claims that need a scenario; '' if none."""
     for claim in claims:
@@ -87,28 +81,25 @@ def on_hosts(scenario: Scenario, host: str) -> Scenario:
 
 
 def narrowed(scenario: Scenario, expectations: Sequence[Expectation]) -> Scenario:
-    """The scenario with no more points than the expectations are about.
-
-    An axis that one of them leaves open keeps all its values.
+    """The scenario with the points alone that the expectations compare; all where it has none of
+    those.
     """
+    points = scenario.points()
+    needed = {each.index for expected in expectations for each in points_of(expected, points)}
+    shown = [each.shown for each in points if each.index in needed]
+    if not shown:
+        return scenario
     sweep = {
-        axis: _needed(axis, values, expectations) or values
+        axis: tuple(value for value in values if any(each[axis] == _plain(value) for each in shown))
         for axis, values in scenario.sweep.items()
     }
-    return scenario.model_copy(update={"sweep": sweep})
-
-
-def _needed(
-    axis: str, values: Sequence[Any], expectations: Sequence[Expectation]
-) -> tuple[Any, ...]:
-    """The values of an axis that are named; none if all are needed."""
-    named: list[Any] = []
-    for expected in expectations:
-        places = expected.places()
-        if axis not in places[0]:
-            return ()
-        named += [place[axis] for place in places if axis in place]
-    return tuple(value for value in values if _plain(value) in map(_plain, named))
+    few = scenario.model_copy(update={"sweep": sweep})
+    spare = [
+        {axis: each.shown[axis] for axis in sweep}
+        for each in few.points()
+        if each.shown not in shown
+    ]
+    return few.model_copy(update={"without": (*scenario.without, *spare)})
 
 
 def _plain(value: Any) -> Any:

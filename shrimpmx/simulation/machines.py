@@ -92,9 +92,7 @@ class Machines:
             schedulers = one.schedulers(spec)
         nodes = 1 if one else spec.nodes + len(spec.nic.switches(spec.nodes))
         asleep = asleep_of(model, placement.topology)
-        cpus = cpus_of(placement, () if one else HARDWARE)
-        # Where a traced run logs which process has which CPU.
-        self._log = SwitchLog(cpus, spec.trace_entries) if spec.trace_entries else None
+        self._log = _log_of(spec, cpus_of(placement, () if one else HARDWARE))
         self.world = World(
             memory.control, agents, model, schedulers, deadline_ns, nodes, asleep, self._log
         )
@@ -160,6 +158,11 @@ class Machines:
             name: {**none, "user_ns": each_ns, "task_clock_ns": each_ns}
             for name, each_ns in used_ns.items()
         }
+
+
+def _log_of(spec: ClusterSpec, cpus: Iterable[int]) -> SwitchLog | None:
+    """Where a traced run logs which process has which CPU."""
+    return SwitchLog(cpus, spec.trace_entries) if spec.trace_entries else None
 
 
 def _model_of(spec: ClusterSpec) -> HostModelParameters:

@@ -61,6 +61,7 @@ CLAIMS = (
     claim(5, missing="needs what there is not"),
 )
 Behaviour = Callable[[Point], None]
+WHOLE, ALL = ["--whole"], {"one": 6, "two": 6}
 
 
 class Runs:
@@ -115,11 +116,13 @@ def claims_of(path: str) -> dict[str, dict[str, Any]]:
     return {found["id"]: found for found in json.loads(Path(path).read_text())["claims"]}
 
 
+@pytest.mark.parametrize(("more", "points"), [([], {"one": 3, "two": 1}), (WHOLE, ALL)])
 def test_a_paper_runs_each_scenario_once_and_judges_all(
-    runs: Runs, capsys: pytest.CaptureFixture[str]
+    more: list[str], points: dict[str, int], runs: Runs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["reproduce", "tiny", "--output", "r", "--json", "r.json", "--seed", "3"]) == 0
-    assert len(runs.points) == 2 * 3 * 6
+    arguments = ["reproduce", "tiny", *more, "--output", "r", "--json", "r.json", "--seed", "3"]
+    assert main(arguments) == 0
+    assert len(runs.points) == 3 * sum(points.values())
     found = claims_of("r.json")
     assert {name: each["class"] for name, each in found.items()} == {
         "AB-1": "measured",
@@ -135,12 +138,12 @@ def test_a_paper_runs_each_scenario_once_and_judges_all(
     assert (found["AB-4"]["measured"], found["AB-4"]["ci95"]) == (None, None)
     assert found["AB-4"]["reason"].startswith("needs 4096 CPUs, and this process may use")
     assert found["AB-5"]["reason"] == "needs what there is not"
-    for name in ("one", "two"):
+    for name, count in points.items():
         document = json.loads(Path(f"r/paper-{name}/run.json").read_text())
-        assert (document["complete"], document["seed"], len(document["points"])) == (True, 3, 6)
+        assert (document["complete"], document["seed"], len(document["points"])) == (True, 3, count)
     assert claims_of("r/claims.json") == found
     out = capsys.readouterr().out
-    assert "claims: 5; scenarios: 2; runs: 36" in out
+    assert f"claims: 5; scenarios: 2; runs: {len(runs.points)}" in out
     assert "measured: AB-1, AB-2\nneeds: AB-4, AB-5\nother size: AB-3\n" in out
     assert "set:" not in out
     assert "result: r" in out
@@ -160,7 +163,7 @@ def test_settings_reach_every_scenario_and_are_printed(
     settings = ["repeats=1", "--set", "size_bytes=0"]
     assert main(["reproduce", *settings, "--output", "r"]) == 0
     assert "\nset: repeats=1, size_bytes=0\n" in capsys.readouterr().out
-    assert len(runs.points) == 4
+    assert runs.points == [(0, "disabled")] * 2
     found = claims_of("r/claims.json")
     assert found["AB-1"]["class"] == "inconclusive"
     assert "only 1 run" in found["AB-1"]["reason"]
@@ -184,7 +187,7 @@ def test_an_interruption_keeps_all_runs_and_says_how_to_go_on(
             raise error
 
     runs.before = fail
-    arguments = ["reproduce", "tiny", "--set", "mtu=9000", "--output", "a place"]
+    arguments = ["reproduce", "tiny", *WHOLE, "--set", "mtu=9000", "--output", "a place"]
     assert main([*arguments, "--json", "r.json"]) == 3
     whole = json.loads(Path("r.json").read_text())
     assert whole["complete"] is False
@@ -195,7 +198,7 @@ def test_an_interruption_keeps_all_runs_and_says_how_to_go_on(
     [line] = [line for line in err.splitlines() if "--resume" in line]
     words = shlex.split(line)
     assert words[words.index("reproduce") :] == [
-        *("reproduce", "tiny", "--set", "mtu=9000", "--seed", "1"),
+        *("reproduce", "tiny", *WHOLE, "--set", "mtu=9000", "--seed", "1"),
         *("--output", "a place", "--resume", "--json", "r.json"),
     ]
     runs.before = lambda _point: None
@@ -212,7 +215,7 @@ def test_a_deadline_that_was_met_is_longer_in_what_goes_on(
             raise DeadlineError("the run did not end within 20 s")
 
     runs.before = fail
-    assert main(["reproduce", "tiny", "mtu=9000", "--output", "r"]) == 3
+    assert main(["reproduce", "tiny", *WHOLE, "mtu=9000", "--output", "r"]) == 3
     [line] = [line for line in capsys.readouterr().err.splitlines() if "--resume" in line]
     words = shlex.split(line)
     assert "deadline_s=40" in words
@@ -253,7 +256,7 @@ def test_what_is_complete_is_judged_again_without_a_run(runs: Runs) -> None:
     assert main(["reproduce", "--output", "r"]) == 0
     before = claims_of("r/claims.json")
     assert main(["reproduce", "--output", "r", "--resume"]) == 0
-    assert len(runs.points) == 36
+    assert len(runs.points) == 12
     assert claims_of("r/claims.json") == before
 
 
