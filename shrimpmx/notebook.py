@@ -58,6 +58,8 @@ class Result:
         InputError if there is no such picture.
         """
         charts = charts_of(self.document)
+        if not charts:
+            raise InputError(f"{self.path} has nothing to draw: no point of it has a figure")
         if not 0 <= number < len(charts):
             raise InputError(f"{self.path} has pictures 0 to {len(charts) - 1}, not {number}")
         return figure_of(charts[number])

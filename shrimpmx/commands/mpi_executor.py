@@ -74,8 +74,8 @@ class ProgramExecutor:
 
     def say_untold(self) -> None:
         """What its trace lacks, if it has one."""
-        if self.recording is not None and self.recording.untold:
-            say(self.recording.untold)
+        for untold in self.recording.untold if self.recording is not None else ():
+            say(untold)
 
     def say_paused(self) -> None:
         """That its times hold a pause, if there was one."""

@@ -178,7 +178,9 @@ def point_of(options: argparse.Namespace) -> Point:
     if not 0 <= options.silence <= FOREVER_S:
         raise InputError(f"--silence must be 0 seconds or more, not {options.silence:g}")
     made = assigned(options.settings, program_parameters(options))
-    if made.sweep or made.others.get("repeats", 1) != 1:
+    if made.others.get("repeats", 1) != 1:
+        raise InputError("mpirun runs a program once; shrimpmx run program=... repeats it")
+    if made.sweep:
         raise InputError("mpirun runs a program once: give each parameter one value")
     given = made.parameters
     chosen = {

@@ -59,6 +59,9 @@ def run(options: argparse.Namespace) -> int:
     directories = list(dict.fromkeys(p for given in options.results for p in results_in(given)))
     # All are read before the first is drawn, so that a damaged one is told at once.
     drawn = [(directory, charts_of(load_result(directory))) for directory in directories]
+    for directory, charts in drawn:
+        if not charts:
+            raise InputError(f"{directory} has nothing to draw: no point of it has a figure")
     used: set[Path] = set()
     for directory, charts in drawn:
         place = _free(options.output or directory / PLOTS_DIRECTORY, charts[0].name, used)

@@ -46,7 +46,7 @@ from shrimpmx.commands.sweeping import (
     without_deadline,
 )
 from shrimpmx.commands.terminal import console
-from shrimpmx.errors import AgentError, InputError
+from shrimpmx.errors import AgentError, InputError, MachineError
 from shrimpmx.papers.claim import CLAIMS_FILE, Claim, Finding, judge, scenarios_of
 from shrimpmx.papers.claims_report import print_claims, print_findings
 from shrimpmx.papers.evidence import Evidence
@@ -162,7 +162,7 @@ def _run(asked: Sequence[str], options: argparse.Namespace, reproduction: Reprod
     try:
         with run_log(output):
             reproduction.run()
-    except (AgentError, KeyboardInterrupt) as error:
+    except (AgentError, MachineError, KeyboardInterrupt) as error:
         settings = settings_to_go_on(options, reproduction.points, error)
         command = resume_command(
             _command(asked, options), options, settings, output, engine_words(options)

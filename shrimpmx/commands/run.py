@@ -43,7 +43,7 @@ from shrimpmx.commands.sweeping import (
     take_scenario,
 )
 from shrimpmx.commands.terminal import console
-from shrimpmx.errors import AgentError, InputError
+from shrimpmx.errors import AgentError, InputError, MachineError
 from shrimpmx.report.report import print_report
 from shrimpmx.results.json_file import write_json
 from shrimpmx.results.result import ResultDirectory
@@ -133,7 +133,7 @@ def _run(
     try:
         with run_log(output):
             document = sweep.run()
-    except (AgentError, KeyboardInterrupt) as error:
+    except (AgentError, MachineError, KeyboardInterrupt) as error:
         more = [*recording_words(options), *engine_words(options)]
         settings = settings_to_go_on(options, points, error)
         command = resume_command(["run", name], options, settings, output, more)
@@ -144,8 +144,8 @@ def _run(
             write_json(options.json, sweep.last_document)
     check_possible(document)
     print_report(document, console())
-    if recording.untold:
-        print(f"\nnote: {recording.untold}")
+    for untold in recording.untold:
+        print(f"\nnote: {untold}")
     print(f"\nresult: {output}")
     write_beside(output, [output])
     return 0

@@ -17,7 +17,13 @@ from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
 from shrimpmx.commands.engines import check_real_hosts, chosen_engine
 from shrimpmx.commands.progress import Bar
-from shrimpmx.errors import DeadlineError, InputError, NeverReportedError, NotHereError
+from shrimpmx.errors import (
+    DeadlineError,
+    InputError,
+    MachineError,
+    NeverReportedError,
+    NotHereError,
+)
 from shrimpmx.results.environment import software
 from shrimpmx.results.json_file import json_place, read_json
 from shrimpmx.results.result import RUN_FILE
@@ -315,7 +321,11 @@ def _program() -> list[str]:
 def say_how_to_go_on(
     done: int, total: int, output: Path, command: str, error: BaseException
 ) -> None:
-    """What is kept of a result that `error` interrupted, and the command that goes on with it."""
+    """What is kept of a result that `error` interrupted, and the command that goes on with it.
+    Nothing of one that this machine could not begin.
+    """
+    if isinstance(error, MachineError) and not done:
+        return
     late = isinstance(error, DeadlineError)
     told = f"what each process did at the end is in {output / LOG_FILE}\n" if late else ""
     # A closed terminal, if that was the reason, cannot show it.

@@ -6,9 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from shrimpmx.commands.plot import results_in
 from shrimpmx.errors import InputError
 from shrimpmx.report.kept_trace import SUFFIX, load_trace
-from shrimpmx.report.slow_messages import slowest_text, switches_words
+from shrimpmx.report.slow_messages import slowest_text, untold_by
+from shrimpmx.report.timeline import Timeline, dilation_words
+from shrimpmx.results.result import load_result
 
 
 def add_parser(commands: Any) -> None:
@@ -16,7 +19,12 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "trace", description="Show the slowest messages of a result that has traces."
     )
-    parser.add_argument("result", type=Path, metavar="RESULT", help="a result directory")
+    parser.add_argument(
+        "result",
+        type=Path,
+        metavar="RESULT",
+        help="a result directory, its run.json, or a directory of results",
+    )
     parser.add_argument(
         "--slowest", type=int, default=3, metavar="N", help="so many of each run (3)"
     )
@@ -27,21 +35,28 @@ def run(options: argparse.Namespace) -> int:
     """Print them; returns 0. InputError if there is no trace, or none of them has a message."""
     if options.slowest < 1:
         raise InputError(f"--slowest must be 1 or more, not {options.slowest}")
-    paths = sorted((options.result / "traces").glob(f"*{SUFFIX}"))
-    if not options.result.exists():
-        raise InputError(f"there is no result {options.result}")
+    places = list(results_in(options.result))
+    for place in places:
+        load_result(place)  # one of a newer version says so
+    paths = [path for place in places for path in sorted((place / "traces").glob(f"*{SUFFIX}"))]
     if not paths:
         raise InputError(f"{options.result} has no traces: run its scenario with --trace")
-    traces = {path.stem: load_trace(path) for path in paths}
+    several = len({path.parent for path in paths}) > 1
+    traces = {str(path) if several else path.stem: load_trace(path) for path in paths}
     texts = {name: slowest_text(trace, options.slowest) for name, trace in traces.items()}
     if not any(texts.values()):
         raise InputError(
             f"the traces of {options.result} hold no message from its sending to its receive; "
-            "run fewer iterations, or a workload that sends messages of MX"
+            "run fewer iterations, and a NIC whose library is MX, not nic=vmmc"
         )
     for name, text in texts.items():
         print(f"{name}:\n{text or 'no message is whole in this trace'}\n")
-    for told in dict.fromkeys(switches_words(trace.switches) for trace in traces.values()):
-        if told:
-            print(told)
+    found = [each for trace in traces.values() for each in _told(trace)]
+    for told in dict.fromkeys(found):
+        print(told)
     return 0
+
+
+def _told(trace: Timeline) -> list[str]:
+    whose = dilation_words(trace.dilation)
+    return [*([whose] if whose else []), *untold_by(trace)]

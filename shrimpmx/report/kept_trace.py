@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +21,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SUFFIX = ".npz"
+# Of the arrays of a file: another one means that they changed.
+SCHEMA = 1
+ADVICE = "free some room, or run without --trace"
+# What numpy and zipfile raise of files that are none of theirs.
+DAMAGES = (
+    *(AttributeError, EOFError, KeyError, IndexError, MemoryError),
+    *(OverflowError, RuntimeError, SyntaxError, TypeError, ValueError),
+    *(struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
 _BEGIN = [("cpu", "u4"), ("time_ns", "i8"), ("process", "u4")]
 _ROW = [("time_ns", "i8"), ("agent", "u4"), ("kind", "u4"), ("a", "u8"), ("b", "u8")]
 
 
 def keep_trace(timeline: Timeline, path: Path) -> None:
-    """Write the records, the agents' names, the ranks' seats and the context switches. MachineError
-    as write_whole's.
+    """Write the records, the agents' names, the ranks' seats, the context switches, and how many
+    records were overwritten. MachineError as write_whole's.
     """
     import numpy as np
 
@@ -35,14 +47,17 @@ def keep_trace(timeline: Timeline, path: Path) -> None:
     file = io.BytesIO()
     np.savez_compressed(
         file,
+        schema=np.array(SCHEMA),
         records=np.array(rows, dtype=_ROW),
         kinds=np.array(kinds),
         agents=np.array(timeline.agents, dtype=str),
         ranks=np.array(list(timeline.seats), dtype=str),
         seats=np.array(ranks, dtype="i8").reshape(-1, 3),
+        overwritten=np.array(list(timeline.overwritten.items()), dtype="i8").reshape(-1, 2),
+        dilation=np.array(timeline.dilation),
         **_arrays(timeline.switches),
     )
-    write_whole(path, file.getvalue())
+    write_whole(path, file.getvalue(), ADVICE)
 
 
 def load_trace(path: Path) -> Timeline:
@@ -51,6 +66,7 @@ def load_trace(path: Path) -> Timeline:
 
     try:
         with np.load(path, allow_pickle=False) as found:
+            _check_schema(path, int(found["schema"]))
             kinds = found["kinds"].tolist()
             records = [
                 TraceRecord(time_ns, agent, kinds[kind], a, b)
@@ -58,14 +74,28 @@ def load_trace(path: Path) -> Timeline:
             ]
             places = [Seat(*place) for place in found["seats"].tolist()]
             seats = dict(zip(found["ranks"].tolist(), places, strict=True))
-            agents, switches = found["agents"].tolist(), _switches(found)
-            return Timeline(records, agents, seats=seats, switches=switches)
+            return Timeline(
+                records,
+                found["agents"].tolist(),
+                seats=seats,
+                overwritten=dict(found["overwritten"].tolist()),
+                switches=_switches(found),
+                dilation=float(found["dilation"]),
+            )
     except OSError as error:
         raise InputError(f"trace {path} cannot be read: {error.strerror or error}") from error
-    except (EOFError, KeyError, IndexError, TypeError, ValueError, zipfile.BadZipFile) as error:
+    except DAMAGES as error:
         raise InputError(
             f"trace {path} is damaged, or of another program; run with --trace once more"
         ) from error
+
+
+def _check_schema(path: Path, schema: int) -> None:
+    if schema > SCHEMA:
+        raise InputError(
+            f"trace {path} has schema {schema}, this version of shrimpmx reads schema {SCHEMA}: "
+            "read it with a newer version"
+        )
 
 
 def _arrays(switches: Switches) -> dict[str, Any]:

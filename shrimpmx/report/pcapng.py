@@ -38,7 +38,7 @@ DROPPERS = {0: ("nic", "the NIC"), 1: ("irq", "the receive handler"), 5: ("switc
 
 def write_pcapng(captured: Captured, path: Path) -> None:
     """Write what was captured where Wireshark can open it. MachineError as write_whole's."""
-    write_whole(path, pcapng(captured))
+    write_whole(path, pcapng(captured), "free some room, or run without --capture")
 
 
 def pcapng(captured: Captured) -> bytes:

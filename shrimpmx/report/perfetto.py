@@ -24,6 +24,7 @@ from shrimpmx.native.files import write_whole
 from shrimpmx.native.switches import IDLE
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.cpu_use import CpuUse
+from shrimpmx.report.kept_trace import ADVICE
 from shrimpmx.report.timeline import Timeline
 
 SUFFIX = ".pftrace"
@@ -39,7 +40,7 @@ NODE_TRACKS, DEPTH_TRACKS, CPU_TRACKS, CPUS_TRACK = 1 << 32, 2 << 32, 3 << 32, 4
 
 def write_perfetto(timeline: Timeline, path: Path) -> None:
     """Write the timeline where ui.perfetto.dev can open it. MachineError as write_whole's."""
-    write_whole(path, perfetto(timeline))
+    write_whole(path, perfetto(timeline), ADVICE)
 
 
 def perfetto(timeline: Timeline) -> bytes:

@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shrimpmx.cluster.engine.switches import NOT_RECORDED, Switches
+from shrimpmx.cluster.engine.switches import NOT_RECORDED
 from shrimpmx.cluster.engine.trace_text import words
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.cpu_use import CpuUse
@@ -17,7 +17,8 @@ from shrimpmx.wire.tables import MARK_TYPES
 SEQNUM_MASK = 0x3FFF
 # The packets that carry the number of their message.
 NUMBERED = frozenset(MARK_TYPES[name] for name in ("tiny", "small", "medium", "rndv"))
-
+# The records of packets.
+PACKET_KINDS = ("tx_frame", "rx_frame", "dma_complete", "event")
 # So many processes are named that had the CPU in a stage (ours).
 SHARES_MAX = 3
 
@@ -85,13 +86,48 @@ def stages(timeline: Timeline, message: Message) -> list[tuple[str, TraceRecord]
     found += _last("rank awake", rank, "wait_end")
     found += _last("rendezvous matched", rank, "rndv_matched")
     found += _last("pull starts", rank, "pull_start")
+    found += _pulled(timeline, message, within)
     found.append(("received", message.received))
     return sorted(found, key=lambda stage: stage[1].time_ns)
 
 
+def _pulled(
+    timeline: Timeline, message: Message, within: Sequence[TraceRecord]
+) -> list[tuple[str, TraceRecord]]:
+    """The way of a large message's data; nothing if its node pulled others at the same time, since
+    a reply does not tell which message it is of.
+    """
+    here, there = message.source.node, message.destination.node
+    pulls = [
+        record.kind
+        for record in within
+        if record.kind in ("pull_start", "pull_done") and timeline.node_of(record.agent) == there
+    ]
+    if pulls != ["pull_start", "pull_done"]:
+        return []
+    asked = [record for record in within if _is_between(record, "pull-request", there, here)]
+    sent = [record for record in within if _is_between(record, "pull-reply", here, there)]
+    done = [record for record in within if record.kind == "pull_done"]
+    return [
+        *_first("request handled", asked, "event"),
+        *_first("data on the line", sent, "tx_frame"),
+        *_last("data arrived", sent, "rx_frame"),
+        *_last("pull done", done, "pull_done"),
+    ]
+
+
+def _is_between(record: TraceRecord, packet: str, source: int, destination: int) -> bool:
+    return (
+        record.kind in PACKET_KINDS
+        and record.a & 0x7F == MARK_TYPES[packet]
+        and record.a >> 32 & 0xFFFF == source
+        and record.a >> 48 == destination
+    )
+
+
 def _is_of(message: Message, record: TraceRecord) -> bool:
     return (
-        record.kind in ("tx_frame", "rx_frame", "dma_complete", "event")
+        record.kind in PACKET_KINDS
         and record.a & 0x7F in NUMBERED
         and record.a >> 16 & SEQNUM_MASK == message.sent.a & SEQNUM_MASK
         and record.a >> 32 & 0xFFFF == message.source.node
@@ -114,16 +150,25 @@ def slowest_text(timeline: Timeline, count: int) -> str:
     return "\n\n".join(_text(timeline, use, message) for message in found)
 
 
-def switches_words(switches: Switches) -> str:
-    """What the trace does not tell of context switches; "" if it has all of them."""
+def untold_by(timeline: Timeline) -> list[str]:
+    """What a trace lacks, a sentence each; none if it is whole."""
+    told, switches = [], timeline.switches
+    lacking = sorted(agent for agent, count in timeline.overwritten.items() if count)
+    if lacking:
+        names = ", ".join(timeline.name_of(agent) for agent in lacking)
+        most = max(timeline.overwritten.values())
+        told.append(
+            f"the trace has the end of its run: newer records have overwritten the first ones of "
+            f"{names}, {most} at most; fewer iterations leave all"
+        )
     if switches.absent:
-        return f"the trace does not tell which process had a CPU meanwhile: {switches.absent}"
+        told.append(f"the trace does not tell which process had a CPU meanwhile: {switches.absent}")
     if switches.lost:
-        return (
+        told.append(
             f"the kernel lost {switches.lost} records of context switches, for want of room: which "
             f"process had the CPU then is {NOT_RECORDED}"
         )
-    return ""
+    return told
 
 
 def _text(timeline: Timeline, use: CpuUse, message: Message) -> str:

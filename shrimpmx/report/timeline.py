@@ -104,7 +104,8 @@ class Timeline:
     """Records by time, of one message or of a run; `agents` and `processes` are names by number.
 
     `seats` are those of ranks, by name. `overwritten`: how many records of an agent, by its number,
-    newer ones have overwritten. `switches`: which process had which CPU meanwhile.
+    newer ones have overwritten. `switches`: which process had which CPU meanwhile. `dilation`: so
+    many times those of the emulated hosts are the times.
     """
 
     records: Sequence[TraceRecord]
@@ -114,6 +115,7 @@ class Timeline:
     seats: Mapping[str, Seat] = field(default_factory=dict)
     overwritten: Mapping[int, int] = field(default_factory=dict)
     switches: Switches = field(default_factory=Switches)
+    dilation: float = 1.0
 
     @property
     def start_ns(self) -> int:
@@ -206,10 +208,13 @@ class Timeline:
 
 def heading(dilation: float) -> str:
     """What the columns of a timeline are, and whose times; `dilation` is that of the run."""
-    columns = "us since the send, agent, event"
-    if dilation == 1.0:
-        return columns
-    return f"{columns}; times are this machine's, {dilation:g} times those of the emulated hosts"
+    columns, whose = "us since the send, agent, event", dilation_words(dilation)
+    return f"{columns}; {whose}" if whose else columns
+
+
+def dilation_words(dilation: float) -> str:
+    """Whose the times of a trace are; "" if they are those of the emulated hosts."""
+    return "" if dilation == 1.0 else f"times are {dilation:g} times those of the emulated hosts"
 
 
 def folded(lines: Sequence[Line]) -> list[Line]:

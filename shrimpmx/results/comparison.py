@@ -167,7 +167,8 @@ def _from_zero(name: str, first: Summary, second: Summary, fewest: int) -> Chang
 
 
 def _too_few(runs: int) -> str:
-    return f"{runs} run{'s' if runs != 1 else ''} of {COMPARED_RUNS}: --set repeats={COMPARED_RUNS}"
+    few = f"{runs} run{'s' if runs != 1 else ''} of {COMPARED_RUNS}"
+    return f"{few}: shrimpmx run --set repeats={COMPARED_RUNS}"
 
 
 def _verdict(name: str, ratio: Summary, least: float) -> str:

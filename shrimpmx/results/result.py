@@ -62,7 +62,7 @@ def check_schema(document: dict[str, Any], what: str, path: Path, expected: int 
     if "schema" not in document:
         raise InputError(f"{what} {path} is damaged, or of another program: it has no 'schema'")
     found = document["schema"]
-    if found != expected:
+    if found != expected or isinstance(found, bool):
         newer = isinstance(found, int) and found > expected
         told = (
             f"{what} {path} has schema {found!r}, this version of shrimpmx reads schema {expected}"

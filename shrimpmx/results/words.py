@@ -76,6 +76,8 @@ def axis_title(axis: str) -> str:
 def value_words(axis: str, value: Any) -> str:
     """The value of an axis with its unit."""
     field = _field(axis)
+    if value is None:
+        return "not set"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):

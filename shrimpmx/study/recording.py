@@ -7,10 +7,11 @@ from pathlib import Path
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import CaptureRoom, ClusterSpec
+from shrimpmx.errors import MachineError
 from shrimpmx.native.files import write_whole
 from shrimpmx.report import kept_trace
 from shrimpmx.report.pcapng import SUFFIX, write_pcapng
-from shrimpmx.report.slow_messages import switches_words
+from shrimpmx.report.slow_messages import untold_by
 from shrimpmx.report.timeline import Seat, Timeline
 from shrimpmx.study.point import Point
 from shrimpmx.wire.tables import WireGeometry, wire_geometry
@@ -20,13 +21,13 @@ from shrimpmx.wire.tables import WireGeometry, wire_geometry
 class Recording:
     """With `traces` the binary trace of each run is kept in that directory: as text, for Perfetto,
     as numbers. With `captures` the frames of each run are, for Wireshark, as far as they find
-    `room`. `untold` says what the traces so far lack.
+    `room`. `untold` says what a trace lacks, by sentences; that of the last run that lacked it.
     """
 
     traces: Path | None = None
     captures: Path | None = None
     room: CaptureRoom = field(default_factory=CaptureRoom)
-    untold: str = ""
+    untold: list[str] = field(default_factory=list)
 
     @property
     def traced(self) -> bool:
@@ -39,11 +40,14 @@ class Recording:
         return self.room if self.captures is not None else None
 
     def keep(self, point: Point, seed: int, spec: ClusterSpec, result: ClusterResult) -> None:
-        """Write what a run has recorded. InputError, or OSError, if it cannot be written."""
+        """Write what a run has recorded; all of it or nothing. MachineError if it cannot be
+        written.
+        """
         name = f"point{point.index:04d}-seed{seed}"
         if self.traces is not None:
-            self.untold = switches_words(result.switches) or self.untold
-            _keep_trace(self.traces / f"{name}.txt", point, spec, result)
+            whole = _timeline(point, spec, result)
+            self.untold = untold_by(whole) or self.untold
+            _keep_trace(self.traces / f"{name}.txt", whole, result.trace)
         if self.captures is not None and result.captured is not None:
             write_pcapng(result.captured, self.captures / f"{name}{SUFFIX}")
 
@@ -61,13 +65,8 @@ def seats_of(spec: ClusterSpec) -> dict[str, Seat]:
     }
 
 
-def _keep_trace(path: Path, point: Point, spec: ClusterSpec, result: ClusterResult) -> None:
-    # protobuf loads slowly.
-    from shrimpmx.report.perfetto import SUFFIX as PERFETTO
-    from shrimpmx.report.perfetto import write_perfetto
-
-    write_whole(path, result.trace)
-    whole = Timeline(
+def _timeline(point: Point, spec: ClusterSpec, result: ClusterResult) -> Timeline:
+    return Timeline(
         result.records,
         result.agents,
         geometry_of(point),
@@ -75,6 +74,21 @@ def _keep_trace(path: Path, point: Point, spec: ClusterSpec, result: ClusterResu
         seats_of(spec),
         result.overwritten,
         result.switches,
+        spec.dilation,
     )
-    write_perfetto(whole, path.with_suffix(PERFETTO))
-    kept_trace.keep_trace(whole, path.with_suffix(kept_trace.SUFFIX))
+
+
+def _keep_trace(path: Path, whole: Timeline, text: str) -> None:
+    # protobuf loads slowly.
+    from shrimpmx.report.perfetto import SUFFIX as PERFETTO
+    from shrimpmx.report.perfetto import write_perfetto
+
+    numbers, perfetto = path.with_suffix(kept_trace.SUFFIX), path.with_suffix(PERFETTO)
+    try:
+        write_whole(path, text, kept_trace.ADVICE)
+        write_perfetto(whole, perfetto)
+        kept_trace.keep_trace(whole, numbers)
+    except MachineError:
+        for each in (path, perfetto, numbers):
+            each.unlink(missing_ok=True)
+        raise

@@ -15,7 +15,10 @@ from shrimpmx.cli import main
 from shrimpmx.cluster.engine.captured import Captured
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.native.files import write_whole
+from shrimpmx.report.kept_trace import keep_trace
 from shrimpmx.report.pcapng import pcapng
+from shrimpmx.report.timeline import Timeline
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.result import RUN_FILE
 from shrimpmx.study import execute, outcome
@@ -155,3 +158,23 @@ def test_a_capture_that_finds_no_room_on_the_disk_leaves_no_half_file(
         assert main([*words, str(tmp_path / "full")]) == 2
     assert_refused(capsys, "No space left")
     assert not list((tmp_path / "full").glob("captures/*"))
+
+
+def test_a_trace_that_finds_no_room_on_the_disk_leaves_none_of_its_files_and_says_how_to_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def second_only(timeline: Timeline, path: Path) -> None:
+        if list(path.parent.glob("*.npz")):
+            write_whole(Path("/dev/full"), "x", "free some room")
+        keep_trace(timeline, path)
+
+    setting = "--set=coalescing=disabled,stream"
+    words = ["run", PLAIN[0], setting, *SIMULATED, *SHORT, "--trace", "--output"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shrimpmx.report.kept_trace.keep_trace", second_only)
+        assert main([*words, str(tmp_path / "full")]) == 2
+    err = capsys.readouterr().err
+    assert "No space left" in err
+    assert "1 of" in err
+    assert "--resume" in err
+    assert len(list((tmp_path / "full").glob("traces/*"))) == 3

@@ -184,7 +184,7 @@ def test_what_the_program_is_given() -> None:
         ("-n 2 --set size-bytes=8 prog", "size_bytes is for the workloads that come with"),
         ("-n 2 --set workload=stream prog", "workload is not set by --set here, but by PROGRAM"),
         ("-n 2 --set wait=block,spin prog", "give each parameter one value"),
-        ("-n 2 --set repeats=3 prog", "give each parameter one value"),
+        ("-n 2 --set repeats=3 prog", "shrimpmx run program="),
         ("-n 2 --set nic=vmmc prog", "MPI runs over the MX library, which nic 'vmmc' has not"),
         ("-n 2 --set pairs=2 prog", "pairs and rank_core are not for workload 'mpi'"),
         ("-n 2 --set mode=generator prog", "mode 'generator' plays a stream only"),

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 from support.cli import assert_refused
+from support.results import a_document, write_result
 
 from shrimpmx.cli import main
 from shrimpmx.native.trace import TraceRecord
+from shrimpmx.report import kept_trace
 from shrimpmx.report.kept_trace import keep_trace, load_trace
 from shrimpmx.report.slow_messages import messages_of, stages
 from shrimpmx.report.timeline import Seat, Timeline
 
-AGENTS = ["rank0", "node0.nic", "node1.nic", "node1.irq0", "rank1"]
-RANK0, NIC0, NIC1, IRQ1, RANK1 = range(5)
+AGENTS = ["rank0", "node0.nic", "node1.nic", "node1.irq0", "rank1", "node0.irq0"]
+RANK0, NIC0, NIC1, IRQ1, RANK1, IRQ0 = range(6)
 SEATS = {"rank0": Seat(0, 0, 0), "rank1": Seat(1, 2, 3)}
 STAGES = (
     *("sent", "on the line", "arrived", "DMA complete", "interrupt raised"),
@@ -47,16 +50,40 @@ def message(at: int, number: int, took: int) -> list[TraceRecord]:
     ]
 
 
-def result(tmp_path: Path, records: list[TraceRecord]) -> str:
-    keep_trace(Timeline(records, AGENTS, seats=SEATS), tmp_path / "traces" / "point0000-seed1.npz")
+def large(at: int) -> list[TraceRecord]:
+    """A message that rank 1 pulls in two packets."""
+    rendezvous, request, first, last = (
+        40 | 7 << 16 | 1 << 48,
+        *(41 | 1 << 32,),
+        *(42 | each << 8 | 1 << 48 for each in range(2)),
+    )
+    return [
+        TraceRecord(at, RANK0, "isend", 1 << 32 | 3 << 16 | 7, 3000),
+        TraceRecord(at + 1, NIC0, "tx_frame", rendezvous, 60),
+        TraceRecord(at + 2, RANK1, "pull_start", 0, 3000),
+        TraceRecord(at + 3, IRQ0, "event", request, 0),
+        TraceRecord(at + 4, NIC0, "tx_frame", first, 1500),
+        TraceRecord(at + 5, NIC0, "tx_frame", last, 1500),
+        TraceRecord(at + 6, NIC1, "rx_frame", first, 1500),
+        TraceRecord(at + 7, NIC1, "rx_frame", last, 1500),
+        TraceRecord(at + 8, IRQ1, "pull_done", 0, 3000),
+        TraceRecord(at + 9, RANK1, "received", 7, 3000),
+    ]
+
+
+def result(tmp_path: Path, records: list[TraceRecord], **more: Any) -> str:
+    write_result(tmp_path, a_document("mine/x", []))
+    timeline = Timeline(records, AGENTS, seats=SEATS, **more)
+    keep_trace(timeline, tmp_path / "traces" / "point0000-seed1.npz")
     return str(tmp_path)
 
 
 def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:
     records = [*message(0, 1, 50), TraceRecord(60, RANK1, "note", 2**64 - 1, 0)]
-    result(tmp_path, records)
+    result(tmp_path, records, overwritten={NIC0: 3, IRQ1: 0}, dilation=24.0)
     found = load_trace(tmp_path / "traces" / "point0000-seed1.npz")
     assert (found.records, found.agents, found.seats) == (records, AGENTS, SEATS)
+    assert (found.overwritten, found.dilation) == ({NIC0: 3, IRQ1: 0}, 24.0)
 
 
 def test_the_stages_are_those_of_the_first_packet_sent_and_the_last_one_handled() -> None:
@@ -66,6 +93,53 @@ def test_the_stages_are_those_of_the_first_packet_sent_and_the_last_one_handled(
         assert [name for name, _ in told] == list(STAGES)
         times = [record.time_ns - found.sent.time_ns for _, record in told]
         assert times == [0, 1, 5, 7, 8, 9, 11, took - 1, took]
+
+
+def test_the_way_of_a_large_messages_data_is_told_where_it_is_the_only_one() -> None:
+    timeline = Timeline(large(0), AGENTS, seats=SEATS)
+    [found] = messages_of(timeline)
+    assert [(name, record.time_ns) for name, record in stages(timeline, found)] == [
+        *(("sent", 0), ("on the line", 1), ("pull starts", 2), ("request handled", 3)),
+        *(("data on the line", 4), ("data arrived", 7), ("pull done", 8), ("received", 9)),
+    ]
+    another = sorted([*large(0), TraceRecord(5, IRQ1, "pull_start", 0, 9)])
+    crowded = Timeline(another, AGENTS, seats=SEATS)
+    assert "data arrived" not in [name for name, _ in stages(crowded, messages_of(crowded)[0])]
+
+
+def test_the_trace_says_what_it_lacks_and_whose_its_times_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lacking = {NIC0: 30, RANK1: 4, IRQ1: 0}
+    place = result(tmp_path, message(0, 1, 50), overwritten=lacking, dilation=24.0)
+    assert main(["trace", f"{place}/run.json"]) == 0
+    *_, whose, overwritten = capsys.readouterr().out.splitlines()
+    assert "24 times" in whose
+    assert "node0.nic, rank1, 30 at most" in overwritten
+
+
+def test_results_of_a_directory_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in "ab":
+        result(tmp_path / name, message(0, 1, 50))
+    assert main(["trace", str(tmp_path)]) == 0
+    heads = [line for line in capsys.readouterr().out.splitlines() if line.endswith("seed1.npz:")]
+    assert len(set(heads)) == 2
+
+
+def test_a_newer_result_or_trace_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(kept_trace, "SCHEMA", 2)
+        place = result(tmp_path, message(0, 1, 50))
+    assert main(["trace", place]) == 2
+    assert_refused(capsys, "schema 2 newer version")
+    result(tmp_path, message(0, 1, 50))
+    write_result(tmp_path, a_document("mine/x", [], schema=9))
+    assert main(["trace", place]) == 2
+    assert_refused(capsys, "schema 9 newer version")
 
 
 def test_the_slowest_message_comes_first(
@@ -91,6 +165,7 @@ def test_what_the_trace_lacks_is_left_out() -> None:
 def test_a_result_without_traces_or_records_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    write_result(tmp_path, a_document("mine/x", []))
     assert main(["trace", str(tmp_path)]) == 2
     assert_refused(capsys, "has no traces: --trace")
     assert main(["trace", result(tmp_path, [])]) == 2
@@ -108,6 +183,19 @@ def test_a_damaged_trace_is_refused(
     path.write_bytes(path.read_bytes()[:keep])
     assert main(["trace", place]) == 2
     assert_refused(capsys, "is damaged")
+
+
+def test_a_trace_with_other_bits_is_read_or_refused(tmp_path: Path) -> None:
+    path = Path(result(tmp_path, message(0, 1, 50))) / "traces" / "point0000-seed1.npz"
+    whole, random = path.read_bytes(), Random(1)
+    refused = 0
+    for _ in range(300):
+        changed = bytearray(whole)
+        for _ in range(random.randint(1, 4)):
+            changed[random.randrange(len(changed))] ^= 1 << random.randrange(8)
+        path.write_bytes(changed)
+        refused += main(["trace", str(tmp_path)]) == 2
+    assert refused > 100
 
 
 def foreign(**arrays: Any) -> bytes:

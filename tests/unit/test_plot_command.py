@@ -199,3 +199,10 @@ def test_texts_of_a_result_do_no_harm(tmp_path: Path, capsys: pytest.CaptureFixt
     result = a_document(texts[0], points, "wait", title=texts[3], source=texts[2])
     place = write_result(tmp_path / "r", result)
     assert len(printed(capsys, str(place))) >= 2
+
+
+def test_a_result_without_a_figure_has_nothing_to_draw(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = write_result(tmp_path / "r", a_document("mine/x", [a_point({}, {})]))
+    refused(capsys, "has nothing to draw", str(place))
