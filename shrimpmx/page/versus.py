@@ -13,7 +13,7 @@ from shrimpmx.results.comparison import FASTER, SLOWER, compare
 from shrimpmx.results.words import axis_title, value_words
 
 # Of the environment, what is shown even where both have the same.
-ALWAYS = ("cpu model", "system", "versions: shrimpmx", "code", "time")
+ALWAYS = ("cpu model", "system", "versions: shrimpmx", "code", "commit", "time")
 COLOURS = {FASTER: "good", SLOWER: "bad"}
 
 

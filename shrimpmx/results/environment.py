@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import platform
+import subprocess
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
@@ -22,6 +23,9 @@ from shrimpmx.native import clock, cores
 from shrimpmx.native.segment import supervisors
 
 PACKAGES = ("shrimpmx", "numpy", "posix-ipc", "multiprocessing-logging", "pydantic", "rich")
+
+# For git to look at a clone, seconds.
+GIT_S = 10.0
 
 # Of a CPU's line in /proc/stat (proc(5)). Busy: user, nice, system, irq, softirq, steal.
 STEAL_FIELD = 7
@@ -95,6 +99,26 @@ def code_digest() -> str:
     return digest.hexdigest()[:16]
 
 
+@functools.cache
+def commit() -> str | dict[str, str]:
+    """The commit of the clone that shrimpmx is run from, "-dirty" with changes."""
+    clone = Path(__file__).resolve().parent.parent.parent
+    if not (clone / ".git").exists():
+        return unavailable("not run from a clone")
+    describe = ["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        found = subprocess.run(
+            ["git", "--no-optional-locks", "-C", str(clone), *describe],
+            capture_output=True,
+            text=True,
+            timeout=GIT_S,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return unavailable(f"git does not tell it: {error}")
+    return found.stdout.strip()
+
+
 def realtime(root: Path = Path("/")) -> dict[str, Any]:
     """Whether agents get real-time priority, why not, and how long they may keep a CPU."""
     permitted, reason = cores.realtime_permitted()
@@ -122,6 +146,7 @@ def environment(root: Path = Path("/")) -> dict[str, Any]:
         "realtime": realtime(root),
         "versions": versions(),
         "code": code_digest(),
+        "commit": commit(),
         "fingerprint": fingerprint(root),
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }

@@ -7,8 +7,9 @@ from typing import Any
 
 from shrimpmx.errors import InputError
 
-# Of an environment: what differs from one day to the next, and what sums up the rest.
-_NO_CONDITIONS = ("time", "fingerprint")
+# Of an environment: what differs from one day to the next, what sums up the rest, and the commit:
+# `code` is what was installed of it.
+_NO_CONDITIONS = ("time", "fingerprint", "commit")
 # Of an environment: what says which shrimpmx it was, and which Python.
 SOFTWARE = ("versions", "code")
 _WORDS = {"code": "the code of shrimpmx", "cpu_model": "the CPU model", "system": "the system"}

@@ -23,6 +23,8 @@ from shrimpmx.report.pcapng import comments, write_pcapng
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.nic import NicParameters
 
+# update, map request, letter: enum vmmc_packet in wire/vmmc.h
+SHRIMP_KINDS = (1, 2, 3)
 NAMED = ("destination", "source", "peer_index", "marked", "data")
 
 
@@ -74,20 +76,23 @@ def test_every_packet_type_of_mxoe(wire_format: str, tmp_path: Path) -> None:
 @needs_tshark
 def test_packets_of_shrimp_and_of_the_other_protocol(tmp_path: Path) -> None:
     ends = bytes(6) + bytes.fromhex("020000000001")
-    header = (3, 4, 5, 1, 8, 7, 0x10203, 2**40 + 1)
-    letter = ends + struct.pack(">HH", 0x88B5, 1) + struct.pack(">BBBBHHIQ", *header) + b"letter!!"
+    headers = [(kind, 4, 5, 1, 8, 7, 0x10203, 2**40 + kind) for kind in SHRIMP_KINDS]
+    frames = [
+        ends + struct.pack(">HH", 0x88B5, 1) + struct.pack(">BBBBHHIQ", *header) + b"letter!!"
+        for header in headers
+    ]
     address = bytes([10, 0, 0, 1])
-    frames = [letter]
     for protocol in (253, 254):
         packet = struct.pack(">BBHHHBBH", 0x45, 0, 24, 0, 0, 64, protocol, 0) + 2 * address
         frames.append(ends + struct.pack(">H", 0x0800) + packet + struct.pack(">I", 70_000))
     found = told_of([frame.ljust(60, b"\0") for frame in frames], tmp_path / "capture")
     names = ("packet", "dst_endpoint", "src_endpoint", "flags")
     names += ("length", "export_index", "generation", "offset")
-    told = found[0]["vmmc"]
-    assert tuple(int(told[f"vmmc.{name}"]) for name in names) == header
-    assert bytes.fromhex(told["vmmc.data"].replace(":", "")) == b"letter!!"
-    for each in found[1:]:
+    for header, layers in zip(headers, found, strict=False):
+        told = layers["vmmc"]
+        assert tuple(int(told[f"vmmc.{name}"]) for name in names) == header
+        assert bytes.fromhex(told["vmmc.data"].replace(":", "")) == b"letter!!"
+    for each in found[len(headers) :]:
         assert each["shrimpmx_other"]["shrimpmx_other.number"] == "70000"
 
 

@@ -120,17 +120,17 @@ def test_a_reproduction_goes_on_with_the_costs_that_it_began_with(
     runs: int, machine: Machine
 ) -> None:
     interrupt_at(machine, runs)
-    assert main(["reproduce", "--output", "r"]) == 3
+    assert main(["reproduce", "--whole", "--output", "r"]) == 3
     assert stored("r/claims.json")["costs"] == KEPT
     machine.interrupt_ns, machine.packet_ns = 60_000.0, 500.0
-    assert main(["reproduce", "--output", "r", "--resume"]) == 0
+    assert main(["reproduce", "--whole", "--output", "r", "--resume"]) == 0
     assert machine.asked == 1
     assert machine.made == [(6.0, 6 * 774 - 50)] * 12
     assert stored("r/claims.json")["costs"] == KEPT
     assert stored("r/two/run.json")["costs"] == KEPT
     # What is complete is judged again, nothing else.
     before = stored("r/claims.json")
-    assert main(["reproduce", "--output", "r", "--resume"]) == 0
+    assert main(["reproduce", "--whole", "--output", "r", "--resume"]) == 0
     assert (machine.asked, len(machine.made)) == (1, 12)
     assert stored("r/claims.json") == before
 

@@ -13,7 +13,7 @@ from shrimpmx.native.switches import IDLE, UNKNOWN
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.cpu_use import CpuUse
 from shrimpmx.report.kept_trace import keep_trace, load_trace
-from shrimpmx.report.slow_messages import slowest_text, switches_words
+from shrimpmx.report.slow_messages import slowest_text, untold_by
 from shrimpmx.report.timeline import Seat, Timeline
 
 NAMES = {IDLE: "idle", 7: "rank0", 8: "rank1", 9: "node1.irq0", 50: "another program (pid 50, cc)"}
@@ -96,10 +96,13 @@ def test_switches_are_kept_with_the_trace(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_said() -> None:
-    assert switches_words(SWITCHES) == ""
-    assert "it is forbidden" in switches_words(Switches(absent="it is forbidden"))
-    assert " 3 " in switches_words(replace(SWITCHES, lost=3))
-    assert "CPU" not in slowest_text(timeline(Switches(absent="it is forbidden")), 1)
+    assert untold_by(timeline(SWITCHES)) == []
+    forbidden = timeline(Switches(absent="it is forbidden"))
+    [told] = untold_by(forbidden)
+    assert "it is forbidden" in told
+    [told] = untold_by(timeline(replace(SWITCHES, lost=3)))
+    assert " 3 " in told
+    assert "CPU" not in slowest_text(forbidden, 1)
 
 
 def test_of_a_stranger_no_more_is_told_than_the_kernel_shows(tmp_path: Path) -> None:

@@ -1,0 +1,54 @@
+"""The environment of a result: the commit of the clone that shrimpmx is run from."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shrimpmx.results import environment
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory in which the module lies as in a clone."""
+    module = tmp_path / "shrimpmx" / "results" / "environment.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("")
+    monkeypatch.setattr(environment, "__file__", str(module))
+    environment.commit.cache_clear()
+    yield tmp_path
+    environment.commit.cache_clear()
+
+
+def git(place: Path, *words: str) -> str:
+    own = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(
+        ["git", "-C", str(place), *own, *words], check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def test_the_commit_is_that_of_the_clone_and_says_whether_files_have_changed(clone: Path) -> None:
+    git(clone, "init", "-q")
+    git(clone, "add", ".")
+    git(clone, "commit", "-qm", "one")
+    head = git(clone, "rev-parse", "HEAD")[:12]
+    assert environment.commit() == head
+    environment.commit.cache_clear()
+    (clone / "shrimpmx" / "results" / "environment.py").write_text("changed")
+    assert environment.commit() == f"{head}-dirty"
+
+
+def test_what_is_no_clone_has_no_commit(clone: Path) -> None:
+    assert environment.commit() == {"unavailable": "not run from a clone"}
+
+
+def test_without_git_there_is_no_commit(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (clone / ".git").mkdir()
+    monkeypatch.setenv("PATH", str(clone))
+    found = environment.commit()
+    assert isinstance(found, dict)
+    assert "git" in found["unavailable"]
