@@ -31,7 +31,8 @@ POSITION = "point 3 of 12, run 2 of 6"
 
 
 class LiveRun:
-    """Node 0 with two cores, `queues` rx queues and rank 0; time is what `pass_time` says.
+    """Node 0 with two cores, `queues` rx queues and rank 0; time is what `pass_time` says, unless it
+    has another `clock`.
 
     `handlers` False: no agent takes interrupts; `generator`: node 1 is played.
     """
@@ -45,6 +46,7 @@ class LiveRun:
         generator: bool = False,
         nic_kind: str = "ethernet",
         begun: bool = True,
+        clock: str = "virtual",
     ) -> None:
         self.agents = [("node0.nic", "nic", 0)]
         if generator:
@@ -56,7 +58,7 @@ class LiveRun:
         self.segments: list[Segment] = []
         processes = ["nic", "node0.irq0", "node0.irq1", "rank0"]
         control = self._segment("control", Control.size_bytes(4, len(self.agents)), SEGMENT_CONTROL)
-        self.control = Control.create(control, processes, self.agents, 2, clock="virtual")
+        self.control = Control.create(control, processes, self.agents, 2, clock=clock)
         text = json.dumps({"position": POSITION}).encode()
         plan = self._segment("plan", HEADER_BYTES + len(text), SEGMENT_PLAN)
         plan.payload()[: len(text)] = text
