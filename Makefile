@@ -29,13 +29,14 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/built
 	$(BIN)/shrimpmx run scenarios/smoke/pingpong.py
 
-# Tests that keep to one process run beside each other; those of real processes need every CPU.
+# Tests that keep to one process run beside each other, one on each CPU. Those of real processes
+# mostly wait, and place these on the same CPUs: two at a time.
 BESIDE := $(filter tests/unit% tests/tidy%,$(TESTS))
-ALONE := $(filter-out $(BESIDE),$(TESTS))
+REAL := $(filter-out $(BESIDE),$(TESTS))
 
 test: $(VENV)/built $(VENV)/tools
 	$(if $(BESIDE),$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(BESIDE))
-	$(if $(ALONE),$(BIN)/python -m pytest $(ALONE))
+	$(if $(REAL),$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(REAL))
 
 schedules: $(VENV)/built
 	$(BIN)/python tools/schedules.py --seeds $(SEEDS)

@@ -202,7 +202,7 @@ def test_an_interrupt_that_is_held_comes_afterwards_even_through_another_thread(
     def interrupt() -> None:
         # A thread inherits the mask; this one stands for those that were there before.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 
     def hold() -> None:
         with interrupts_held():

@@ -54,6 +54,7 @@ ELSEWHERE = {
     ".venv/bin/python tools/seeds.py": "takes minutes; test_simulation_seeds.py runs 200 seeds",
     "dask": "needs a network; tests/integration/test_sweeps_on_dask.py starts a cluster",
     "pip install": "installs from the network",
+    "python -m http.server": "serves until it is ended; is run by hand",
     "py-spy": "is not one of our dependencies; py-spy is run by hand",
     "shrimpmx mpirun -n 4 --profile": "needs py-spy, which is run by hand",
     "shrimpmx run --scheduler": "needs a cluster; test_sweeps_on_dask.py has one",
