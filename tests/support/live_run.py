@@ -31,8 +31,8 @@ POSITION = "point 3 of 12, run 2 of 6"
 
 
 class LiveRun:
-    """Node 0 with two cores, `queues` rx queues and rank 0; time is what `pass_time` says, unless it
-    has another `clock`.
+    """Node 0 with two cores, `queues` rx queues and rank 0; time is what `pass_time` says, unless
+    it has another `clock`.
 
     `handlers` False: no agent takes interrupts; `generator`: node 1 is played.
     """
