@@ -17,7 +17,7 @@
     X(note, "value", "value")                      \
     X(tx_frame, "packet", "bytes")                 \
     X(rx_frame, "packet", "bytes")                 \
-    X(dma_complete, "packet", "bytes")             \
+    X(dma_complete, "packet", "bytes, queue << 32") \
     X(drop, "counter", "agent kind")               \
     X(irq_wished, "vector", "cause")               \
     X(irq_raised, "vector", "cause")               \

@@ -234,7 +234,8 @@ cdef class Firmware(Port):
         self.counters[COUNTER_rx_packets] += 1
         self.counters[COUNTER_rx_bytes] += slot.length
         self.counters[COUNTER_rx_marked] += marked
-        trace_packet(self.trace, time_ns, TRACE_dma_complete, slot.frame, slot.length)
+        trace_packet(self.trace, time_ns, TRACE_dma_complete, slot.frame,
+                     <uint64_t>queue.number << 32 | slot.length)
         cause = queue.policy.on_dma_complete(time_ns, marked, pending)
         if self.trace != NULL and queue.policy.deferrals != deferrals:
             trace_record(self.trace, time_ns, TRACE_irq_deferred, queue.number, pending)

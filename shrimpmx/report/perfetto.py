@@ -2,9 +2,9 @@
 
 A track per node, and in it one per agent: the NIC, and handlers and ranks by core. Polls and waits
 are slices, every other record is an instant, whose category is the kind of record. A flow joins
-what happened to one packet, or the sending of a message with its receive. A counter per node says
-how many frames lie in host memory that no poll has taken. A track per CPU has a slice for each time
-that a process had it.
+what happened to one packet, or the sending of a message with its receive. A counter per rx queue
+says how many frames lie in host memory that no poll has taken. A track per CPU has a slice for each
+time that a process had it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ SEQUENCE = 1
 PACKET_WAY = ("tx_frame", "rx_frame", "dma_complete", "event")
 SENT, RECEIVED = "isend", "received"
 SEQNUM_MASK = 0x3FFF
+# No NIC has more rx queues: an interrupt tells them as bits of a word.
+QUEUES_MAX = 64
 # Numbers of tracks: agents from 1 on, then nodes, then their counters, CPUs, and what holds these.
 NODE_TRACKS, DEPTH_TRACKS, CPU_TRACKS, CPUS_TRACK = 1 << 32, 2 << 32, 3 << 32, 4 << 32
 
@@ -65,8 +67,9 @@ class _Trace:
         self._flows = _Flows(timeline)
         self._names: dict[tuple[str, int, int], str] = {}
         self._open: set[tuple[int, str]] = set()
-        self._depths: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        self._polled: set[int] = set()
+        # By node and rx queue.
+        self._depths: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+        self._polled: set[tuple[int, int]] = set()
 
     def _packet(self) -> Any:
         packet = self._builder.create_packet()
@@ -145,30 +148,32 @@ class _Trace:
         """A frame comes into host memory, or a poll takes some. What other cores' handlers hand on
         is taken twice, by the poll of the queue and by that of the backlog.
         """
+        node = self._timeline.node_of(record.agent)
         if record.kind == "dma_complete":
-            change = 1
+            self._depths[node, record.b >> 32].append((record.time_ns, 1))
         elif record.kind == "poll_end" and record.a != BACKLOG:
-            change = -record.b
-            self._polled.add(self._timeline.node_of(record.agent))
-        else:
-            return
-        self._depths[self._timeline.node_of(record.agent)].append((record.time_ns, change))
+            self._polled.add((node, record.a))
+            self._depths[node, record.a].append((record.time_ns, -record.b))
 
     def add_depths(self) -> None:
         """The counters. What was there when the trace begins is such that none is below zero."""
-        for node in sorted(self._polled):
-            track = self._track(DEPTH_TRACKS + node, f"node{node}: frames in host memory")
+        several = {node for node, queue in self._polled if queue}
+        for node, queue in sorted(self._polled):
+            uuid = DEPTH_TRACKS + (node * QUEUES_MAX + queue)
+            place = f", queue {queue}" if node in several else ""
+            track = self._track(uuid, f"node{node}: frames in host memory{place}")
             track.counter.unit_name = "frames"
             track.parent_uuid = NODE_TRACKS + node
             self._builder.write_packet(self._last)
-            times = [time_ns for time_ns, _ in self._depths[node]]
-            depths = list(itertools.accumulate(change for _, change in self._depths[node]))
+            changes = self._depths[node, queue]
+            times = [time_ns for time_ns, _ in changes]
+            depths = list(itertools.accumulate(change for _, change in changes))
             least = min(0, *depths)
             for time_ns, depth in zip(times, depths, strict=True):
                 packet = self._packet()
                 packet.timestamp = time_ns - self._start_ns
                 packet.track_event.type = TrackEvent.TYPE_COUNTER
-                packet.track_event.track_uuid = DEPTH_TRACKS + node
+                packet.track_event.track_uuid = uuid
                 packet.track_event.counter_value = depth - least
                 self._builder.write_packet(packet)
 

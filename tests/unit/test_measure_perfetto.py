@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
 from support.perfetto import check_slices, events, flows, instants, trace_of, tracks
 
 from shrimpmx.cluster.engine.switches import Switches
+from shrimpmx.cluster.engine.trace_text import words
 from shrimpmx.native.switches import IDLE, UNKNOWN
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.perfetto import write_perfetto
@@ -82,6 +84,25 @@ def test_the_counter_is_what_no_poll_has_taken(tmp_path: Path) -> None:
         if packet.track_event.type == TrackEvent.TYPE_COUNTER
     ]
     assert counted == [0, 1, 0]
+
+
+def test_a_counter_is_of_one_of_several_queues(tmp_path: Path) -> None:
+    first, second = PACKET, PACKET + (1 << 16)
+    records = [
+        TraceRecord(0, NIC1, "dma_complete", first, 140),
+        TraceRecord(1, NIC1, "dma_complete", second, 2 << 32 | 140),
+        TraceRecord(2, NIC1, "dma_complete", second, 2 << 32 | 140),
+        TraceRecord(3, IRQ1, "poll_end", 2, 2),
+        TraceRecord(4, IRQ1, "poll_end", 0, 1),
+    ]
+    trace = trace_of(written(tmp_path, records))
+    names, counted = tracks(trace), defaultdict(list)
+    for packet in events(trace):
+        if packet.track_event.type == TrackEvent.TYPE_COUNTER:
+            name = names[packet.track_event.track_uuid].split(", ")[1]
+            counted[name].append((packet.timestamp, packet.track_event.counter_value))
+    assert counted == {"queue 0": [(0, 1), (4, 0)], "queue 2": [(1, 1), (2, 2), (3, 0)]}
+    assert words(records[1]).endswith("140 bytes, queue 2")
 
 
 def test_a_cpu_has_a_slice_for_each_time_that_a_process_had_it(tmp_path: Path) -> None:

@@ -113,6 +113,11 @@ def cause(number: int) -> str:
     return CAUSE_NAMES[number] if number < len(CAUSE_NAMES) else f"cause {number}"
 
 
+def _bytes_in_queue(word: int) -> str:
+    queue = f", queue {word >> 32}" if word >> 32 else ""
+    return f"{word & 0xFFFFFFFF} bytes{queue}"
+
+
 def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
@@ -144,7 +149,7 @@ def _wait_end(result: int, sleeps: int) -> str:
 WORDS: dict[str, Callable[[int, int], str]] = {
     "tx_frame": lambda a, b: f"frame sent: {packet(a)}, {b} bytes",
     "rx_frame": lambda a, b: f"frame arrived: {packet(a)}, {b} bytes",
-    "dma_complete": lambda a, b: f"DMA complete: {packet(a)}, {b} bytes",
+    "dma_complete": lambda a, b: f"DMA complete: {packet(a)}, {_bytes_in_queue(b)}",
     "drop": _dropped,
     "irq_wished": lambda a, b: f"interrupt wished, vector {a}: {cause(b)}",
     "irq_raised": lambda a, b: f"interrupt raised, vector {a}: {cause(b)}",
