@@ -95,8 +95,8 @@ def run(
     """
     if engine not in ENGINES:
         raise InputError(f"engine is one of {', '.join(ENGINES)}, not {engine!r}")
-    if seed < 0:
-        raise InputError(f"seed must be at least 0, not {seed}")
+    if not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed must be a number of at least 0, not {seed!r}")
     name = scenario.name if isinstance(scenario, Scenario) else os.fspath(scenario)
     declared = scenario if isinstance(scenario, Scenario) else load_scenario(find_scenario(name))
     changes = [f"{key}={_setting(value)}" for key, value in settings.items()]
@@ -106,7 +106,7 @@ def run(
     if hosts.is_real:
         check_real_hosts(points)
     place = Path(output) if output is not None else default_output(changed.name)
-    ResultDirectory(place).prepare(resume=False)
+    ResultDirectory(place).prepare(resume=False, advice="give another output")
     costs = costs_for(points, None, hosts)
     executor = executor_for(changed, costs, hosts)
     bar = bar_for(changed.name, changed)

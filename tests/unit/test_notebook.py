@@ -28,6 +28,15 @@ def stored(tmp_path: Path) -> Path:
     return write_result(tmp_path / "r", a_document("mine/x", points, "wait"))
 
 
+def test_what_cannot_be_run_is_one_sentence(stored: Path) -> None:
+    with pytest.raises(InputError, match="seed must be a number"):
+        shrimpmx.run("smoke/pingpong", seed="x")  # type: ignore[arg-type]
+    with pytest.raises(InputError) as caught:
+        shrimpmx.run("smoke/pingpong", engine="simulated", output=stored)
+    assert "output" in str(caught.value)
+    assert "--resume" not in str(caught.value)
+
+
 def test_a_data_frame_has_a_row_per_sample(stored: Path) -> None:
     pytest.importorskip(
         "pandas", reason="pandas is not installed: pip install 'shrimpmx[notebook]'"
