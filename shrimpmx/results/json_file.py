@@ -13,7 +13,7 @@ from typing import IO, Any, Self
 from shrimpmx.errors import InputError, MachineError
 from shrimpmx.native.files import is_stream, open_anew, place_of, write_whole
 
-ANOTHER_PLACE = "free some room there, or give another place"
+ANOTHER_PLACE = "give another place"
 STANDARD_OUTPUT = Path("-")
 
 

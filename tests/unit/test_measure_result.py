@@ -157,7 +157,7 @@ def test_a_directory_of_another_user_takes_no_result(resume: bool, tmp_path: Pat
 
 def test_unwritable_place_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(MachineError, match=r"cannot be written: .*--output"):
+    with pytest.raises(MachineError, match=r"cannot be written: .*give another place"):
         write_json(tmp_path / "file" / "run.json", {})
 
 
