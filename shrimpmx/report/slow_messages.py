@@ -99,20 +99,19 @@ def _pulled(
     """
     here, there = message.source.node, message.destination.node
     pulls = [
-        record.kind
+        record
         for record in within
         if record.kind in ("pull_start", "pull_done") and timeline.node_of(record.agent) == there
     ]
-    if pulls != ["pull_start", "pull_done"]:
+    if [record.kind for record in pulls] != ["pull_start", "pull_done"]:
         return []
     asked = [record for record in within if _is_between(record, "pull-request", there, here)]
     sent = [record for record in within if _is_between(record, "pull-reply", here, there)]
-    done = [record for record in within if record.kind == "pull_done"]
     return [
         *_first("request handled", asked, "event"),
         *_first("data on the line", sent, "tx_frame"),
         *_last("data arrived", sent, "rx_frame"),
-        *_last("pull done", done, "pull_done"),
+        *_last("pull done", pulls, "pull_done"),
     ]
 
 

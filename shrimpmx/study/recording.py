@@ -40,8 +40,8 @@ class Recording:
         return self.room if self.captures is not None else None
 
     def keep(self, point: Point, seed: int, spec: ClusterSpec, result: ClusterResult) -> None:
-        """Write what a run has recorded; all of it or nothing. MachineError if it cannot be
-        written.
+        """Write what a run has recorded, a trace in all its forms or in none. MachineError if it
+        cannot be written.
         """
         name = f"point{point.index:04d}-seed{seed}"
         if self.traces is not None:

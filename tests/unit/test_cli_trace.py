@@ -96,12 +96,16 @@ def test_the_stages_are_those_of_the_first_packet_sent_and_the_last_one_handled(
 
 
 def test_the_way_of_a_large_messages_data_is_told_where_it_is_the_only_one() -> None:
-    timeline = Timeline(large(0), AGENTS, seats=SEATS)
+    # Node 0 has pulled something, too.
+    other_way = sorted([*large(0), TraceRecord(8, IRQ0, "pull_done", 0, 9)])
+    timeline = Timeline(other_way, AGENTS, seats=SEATS)
     [found] = messages_of(timeline)
     assert [(name, record.time_ns) for name, record in stages(timeline, found)] == [
         *(("sent", 0), ("on the line", 1), ("pull starts", 2), ("request handled", 3)),
         *(("data on the line", 4), ("data arrived", 7), ("pull done", 8), ("received", 9)),
     ]
+    [done] = [record for name, record in stages(timeline, found) if name == "pull done"]
+    assert done.agent == IRQ1
     another = sorted([*large(0), TraceRecord(5, IRQ1, "pull_start", 0, 9)])
     crowded = Timeline(another, AGENTS, seats=SEATS)
     assert "data arrived" not in [name for name, _ in stages(crowded, messages_of(crowded)[0])]
