@@ -34,6 +34,7 @@ cdef class LentNic:
     cdef Host host                   # of the sender
     cdef ring *tx                    # the sender's
     cdef uint64_t *counters          # of its NIC's agent
+    cdef uint64_t *sent              # the sender's own counters
     cdef trace_ring *trace           # the same agent's; NULL: tracing is off
     cdef object tracing              # the Trace that it belongs to
     cdef capture_ring *capture       # where the NIC keeps what it sends; NULL: capturing is off

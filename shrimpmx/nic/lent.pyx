@@ -28,7 +28,8 @@ from shrimpmx.native.trace cimport TRACE_dma_complete, TRACE_rx_frame, TRACE_tx_
 from shrimpmx.nic.lending cimport Lending
 from shrimpmx.nic.updates cimport Updates, update_request
 from shrimpmx.shared.layout cimport (
-    AGENT_NIC, COUNTER_tx_bytes, COUNTER_tx_packets, node_address, node_endpoint_tx_ring,
+    AGENT_NIC, COUNTER_sent_update_bytes, COUNTER_sent_updates, COUNTER_tx_bytes,
+    COUNTER_tx_packets, node_address, node_endpoint_tx_ring,
 )
 from shrimpmx.shared.node cimport Node
 from shrimpmx.shared.vmmc cimport vmmc_import
@@ -178,6 +179,9 @@ cdef class LentNic:
             size = self.frame_bytes(request.length)
             self.counters[COUNTER_tx_packets] += 1
             self.counters[COUNTER_tx_bytes] += size
+            # Before it arrives: what has seen an update finds it counted.
+            self.sent[COUNTER_sent_updates] += 1
+            self.sent[COUNTER_sent_update_bytes] += request.length
             sent += request.length
             complete_ns = sent_ns + self.flight_ns(sent)
             if self.trace != NULL or self.capture != NULL:

@@ -95,12 +95,13 @@ cdef class VmmcProcess:
         if host is None:
             host = host_of(node.control) if waiter is None else waiter.host
         self.host = host
-        self.lent = lent
-        if lent is not None:
-            lent.host = host
         self.counters = self.own_counters
         if agent is not None:
             self.counters = <uint64_t *>node.control.agent(agent).counters
+        self.lent = lent
+        if lent is not None:
+            lent.host = host
+            lent.sent = self.counters
         record = node.control.runner(runner)
         self.environment.slot = &record.slot
         self.environment.account = &record.account

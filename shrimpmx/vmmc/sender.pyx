@@ -58,8 +58,6 @@ cdef bint sender_update(Sender *sender, const vmmc_import *target, uint64_t offs
         return True
     if (sender.lent != NULL
             and (<LentNic>sender.lent).update(target, offset, data, length, interrupt)):
-        sender.counters[COUNTER_sent_updates] += (length + sender.room - 1) // sender.room
-        sender.counters[COUNTER_sent_update_bytes] += length
         return True
     while length > 0:
         header = prepare(sender, target.node)
