@@ -12,7 +12,9 @@ from libc.stdlib cimport calloc, free
 from shrimpmx.host.endpoint cimport DriverEndpoint
 from shrimpmx.mx.large cimport large_forget_all
 from shrimpmx.mx.match_table cimport matching_close, matching_open
-from shrimpmx.mx.pool cimport arena_close, arena_open, pool_close, pool_free_kept, pool_open
+from shrimpmx.mx.pool cimport (
+    arena_close, arena_open, arena_populate, pool_close, pool_free_kept, pool_open,
+)
 from shrimpmx.mx.types cimport (
     FRAGMENTS_MAX, SEQNUM_HALF, SEQNUM_MASK, MxPartner, MxRequest, list_clear,
 )
@@ -67,6 +69,11 @@ cdef class Library:
                    &self.counters[COUNTER_pool_grown])
         arena_open(&self.send_arena, parameters.unexpected_bytes, self.settings.eager_max,
                    &self.counters[COUNTER_pool_grown])
+        if not self.node.control.is_virtual:
+            # A page that faults takes longer than a message. On a virtual clock it takes no time,
+            # and a thousand ranks have no room for memory that they do not use.
+            arena_populate(&self.receive_arena)
+            arena_populate(&self.send_arena)
 
     cdef int settle(self, parameters) except -1:
         """What stays as it is while the endpoint is open."""

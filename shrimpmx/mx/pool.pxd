@@ -38,6 +38,9 @@ cdef bint pool_grow(RequestPool *pool, uint32_t count) noexcept nogil
 # `longest`: what its largest blocks hold.
 cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t longest,
                     uint64_t *grown) except -1
+# Of an arena that is new: fault in its pages, huge ones where the system gives them, so that none
+# faults when it is taken.
+cdef void arena_populate(Arena *arena) noexcept nogil
 cdef void arena_close(Arena *arena) noexcept
 # Room for `size_bytes`, or NULL. may_grow: rather take it from the system.
 cdef uint8_t *arena_take(Arena *arena, uint32_t size_bytes, bint may_grow) noexcept nogil

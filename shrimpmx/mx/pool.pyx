@@ -10,6 +10,7 @@ merged by halves, whose free lists lie in the free blocks themselves.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
+from posix.mman cimport MADV_HUGEPAGE, madvise
 
 from shrimpmx.mx.types cimport (
     CACHE_LINE_BYTES, REQUEST_IN_ARENA, REQUEST_KEPT, ListLink, MxRequest, list_clear, list_empty,
@@ -19,10 +20,13 @@ from shrimpmx.mx.types cimport (
 cdef extern from "<stdlib.h>" nogil:
     int posix_memalign(void **memory, size_t alignment, size_t size)
 
-# What starts at a smallest block: one of these plus the order, or 0 inside a block.
 cdef enum:
+    # What starts at a smallest block: one of these plus the order, or 0 inside a block.
     BLOCK_FREE = 0x40
     BLOCK_TAKEN = 0x80
+    # An arena begins at a huge page, and is touched a small one at a time.
+    HUGE_PAGE_BYTES = 2 << 20
+    PAGE_BYTES = 4096
 
 
 cdef int pool_open(RequestPool *pool, uint32_t count, uint64_t *grown) except -1:
@@ -85,12 +89,14 @@ cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t longest,
                     uint64_t *grown) except -1:
     cdef uint64_t whole = ARENA_BLOCK_BYTES
     cdef uint32_t order
+    cdef void *memory = NULL
     arena.orders = 1
     while arena.orders < ARENA_ORDERS and whole < longest:
         arena.orders += 1
         whole <<= 1
     size_bytes = (size_bytes + whole - 1) // whole * whole
-    arena.base = <uint8_t *>malloc(size_bytes)
+    if posix_memalign(&memory, HUGE_PAGE_BYTES, size_bytes) == 0:
+        arena.base = <uint8_t *>memory
     arena.blocks = <uint8_t *>calloc(size_bytes // ARENA_BLOCK_BYTES, 1)
     if arena.base == NULL or arena.blocks == NULL:
         arena_close(arena)
@@ -102,6 +108,14 @@ cdef int arena_open(Arena *arena, uint64_t size_bytes, uint64_t longest,
     for order in range(<uint32_t>ARENA_ORDERS):
         list_clear(&arena.free[order])
     return 0
+
+
+cdef void arena_populate(Arena *arena) noexcept nogil:
+    cdef uint64_t at = 0
+    madvise(arena.base, arena.size_bytes, MADV_HUGEPAGE)
+    while at < arena.size_bytes:
+        arena.base[at] = 0
+        at += PAGE_BYTES
 
 
 cdef void arena_close(Arena *arena) noexcept:

@@ -1,10 +1,10 @@
-"""A rank's numpy arrays lie where handlers can write into them, unless that is not wanted."""
+"""What a rank's memory is there for: its arrays, and messages that it keeps for a resend."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.clusters import run
+from support.clusters import run, stream_pair
 
 from shrimpmx.cluster.engine.leftovers import find_leftovers, remove_leftovers
 from shrimpmx.cluster.nics.mx_rank import MxRank
@@ -38,6 +38,20 @@ def test_arrays_of_a_workload(memory: str, inside: int, monkeypatch: pytest.Monk
     result = run(spec)
     found = [result.samples[f"rank{number}"]["where"].tolist() for number in range(4)]
     assert found == [[part, inside, 0, 0] for part in (0, 1, 0, 1)]
+
+
+def _faults(size_bytes: int) -> int:
+    """Page faults of a sender whose messages are all kept until the last one is acknowledged."""
+    mx = MxParameters(notacked_max=1000, ack_delay_ns=300_000_000)
+    spec = stream_pair(256, size_bytes, mx=mx, wait=WaitParameters(strategy="block"))
+    result = run(spec)
+    assert result.counters["rank0"]["zombies"] == 256
+    return int(result.usage["rank0"]["minor_faults"])
+
+
+def test_no_page_faults_under_a_message_that_is_kept() -> None:
+    """256 messages of 16 KiB lie on 1024 pages; their window of 64 user buffers on 256."""
+    assert _faults(16_384) - _faults(0) < 512
 
 
 def test_a_dead_runs_heap_is_a_leftover() -> None:
