@@ -3,8 +3,9 @@
 import numpy as np
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
+from shrimpmx.bench.cold cimport ELSEWHERE_BYTES, fill_caches
 from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32
 from shrimpmx.native.clock cimport monotonic_now_ns
 
@@ -15,8 +16,11 @@ cdef extern from "<sched.h>" nogil:
 
 cdef enum:
     BATCH = 1000
-    COPY_BYTES = 4096
-    COPIED_BYTES = 4 << 20
+    # So many frames are copied one behind the other, into the slots of a ring.
+    FRAME_BYTES = 1500
+    FRAMES = 16
+    SLOT_BYTES = 2048
+    SLOTS = 1024
 
 
 def looks(int cpu, double seconds):
@@ -57,22 +61,26 @@ def yields(int cpu, double seconds):
 
 
 def copies(int cpu, double seconds):
-    """A copy of 4 KiB between two buffers of 4 MiB, ns, each the mean of a whole one."""
-    cdef uint8_t[::1] source = np.ones(COPIED_BYTES, dtype=np.uint8)
-    cdef uint8_t[::1] target = np.zeros(COPIED_BYTES, dtype=np.uint8)
+    """A copy of 1500 bytes that were just written into a ring that something else has driven from
+    the caches, ns, each the mean of 16.
+    """
+    cdef uint8_t[::1] source = np.zeros(FRAMES * SLOT_BYTES, dtype=np.uint8)
+    cdef uint8_t[::1] target = np.zeros(SLOTS * SLOT_BYTES, dtype=np.uint8)
+    cdef uint8_t[::1] elsewhere = np.zeros(ELSEWHERE_BYTES, dtype=np.uint8)
     cdef int64_t begin_ns, now_ns, end_ns
-    cdef size_t at
+    cdef size_t frame, slot = 0
     found = []
     with pinned(cpu):
         now_ns = monotonic_now_ns()
         end_ns = now_ns + <int64_t>(seconds * 1e9)
         while not found or now_ns < end_ns:
             with nogil:
+                fill_caches(elsewhere)
+                memset(&source[0], 1, FRAMES * SLOT_BYTES)
                 begin_ns = monotonic_now_ns()
-                at = 0
-                while at < COPIED_BYTES:
-                    memcpy(&target[at], &source[at], COPY_BYTES)
-                    at += COPY_BYTES
+                for frame in range(<size_t>FRAMES):
+                    memcpy(&target[slot * SLOT_BYTES], &source[frame * SLOT_BYTES], FRAME_BYTES)
+                    slot = (slot + 1) % SLOTS
                 now_ns = monotonic_now_ns()
-            found.append((now_ns - begin_ns) * <double>COPY_BYTES / COPIED_BYTES)
+            found.append((now_ns - begin_ns) / <double>FRAMES)
     return np.array(found)

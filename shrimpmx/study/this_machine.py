@@ -17,7 +17,7 @@ from shrimpmx.settings.platform import THIS_MACHINE, Entry, Platform
 from shrimpmx.wire.tables import wire_geometry
 
 # Bytes that the calibration copies at a time.
-COPY_BYTES = 4096
+COPY_BYTES = 1500
 # Data of a full pull reply at MTU 1500.
 REPLY_BYTES = wire_geometry(1500).pull_frame_bytes
 # The first Linux that schedules by virtual deadlines.
@@ -59,9 +59,9 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
         for name, (ns, origin, source) in (_model(costs) | _lines(costs, topology)).items()
     }
     entries["copy_bytes_per_second"] = Entry(
-        value=round(1e9 * COPY_BYTES / costs["copy_4k"]),
+        value=round(1e9 * COPY_BYTES / costs["copy_frame"]),
         origin="measured",
-        source="shrimpmx calibrate: copy_4k",
+        source="shrimpmx calibrate: copy_frame",
     )
     return Platform(
         name=THIS_MACHINE,
@@ -122,7 +122,7 @@ class _Costs:
 def _model(costs: _Costs) -> dict[str, Derived]:
     """The times of the host model, but for lines of caches."""
     busy, idle, switch = costs["interrupt_to_handler"], costs["interrupt_to_idle"], costs.switch()
-    copy_ns = costs["copy_4k"] / COPY_BYTES
+    copy_ns = costs["copy_frame"] / COPY_BYTES
     return {
         "poll_ns": (costs["look"], "measured", "look"),
         "yield_ns": (costs["yield_alone"], "measured", "yield_alone"),
@@ -148,7 +148,7 @@ def _model(costs: _Costs) -> dict[str, Derived]:
         "reply_ns": (
             REPLY_BYTES * copy_ns,
             "derived",
-            f"the copy of {REPLY_BYTES} bytes by copy_4k",
+            f"the copy of {REPLY_BYTES} bytes by copy_frame",
         ),
     }
 

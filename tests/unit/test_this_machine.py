@@ -26,7 +26,7 @@ NS = {
     "look": 12.0,
     "yield_alone": 200.0,
     "time_slice": 4e6,
-    "copy_4k": 409.6,
+    "copy_frame": 150.0,
     "wake_call": 1500.0,
     "interrupt_exit": 1100.0,
     "late_timer": 14_700.0,
