@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
+import signal
+import threading
 import time
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from support.clusters import ENDLESS, generator_stream, pingpong_pair, run, run_
 from support.conditions import patient
 
 from shrimpmx.cluster.engine import forked as supervisor
+from shrimpmx.cluster.engine.children import Children
 from shrimpmx.cluster.nics.rank import Rank
 from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
@@ -111,6 +114,27 @@ def test_a_stopped_agent_is_named_at_the_deadline(process: str, tmp_path: Path) 
     stacks = dump.split("stack of ")[1:]
     silent = {stack.partition(":")[0] for stack in stacks if "in process_main" not in stack}
     assert silent - {"nice1", "spinner2"} <= {name}
+
+
+def test_a_killed_process_that_the_kernel_keeps_is_named(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As one in a call to a disk that does not answer: here its SIGKILL is on its way for long."""
+    send = Children.signal
+
+    def late(children: Children, index: int, number: signal.Signals) -> None:
+        if number == signal.SIGKILL:
+            threading.Timer(1.0, send, (children, index, number)).start()
+        else:
+            send(children, index, number)
+
+    monkeypatch.setattr(Children, "signal", late)
+    monkeypatch.setattr(supervisor, "KILLED_LIMIT_S", 0.1)
+    spec = endless("stop", "nic")
+    with pytest.raises(AgentError, match="did not end within"):
+        run(spec, deadline_s=1.0)
+    told = f"killed, but kept by the kernel: {spec.agent_faults[0].process} (pid "
+    assert told in capfd.readouterr().err
 
 
 def test_an_agent_that_stops_for_a_while_does_no_harm() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from shrimpmx.cluster.engine import exits
-from shrimpmx.cluster.engine.exits import exit_code_of, how_it_ended, reap
+from shrimpmx.cluster.engine.exits import end_within, exit_code_of, how_it_ended, reap
 
 
 def started(how: int) -> tuple[ForkProcess, int]:
@@ -43,6 +43,18 @@ def test_a_process_that_runs_has_none() -> None:
     signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     reap([process], [pidfd])
     os.close(pidfd)
+
+
+def test_whether_all_end_within_a_time() -> None:
+    stopped, runs = started(-signal.SIGSTOP)
+    ended, over = started(0)
+    assert end_within([over], 60)
+    assert not end_within([over, runs], 0.05)
+    signal.pidfd_send_signal(runs, signal.SIGKILL)
+    assert end_within([over, runs], 60)
+    reap([stopped, ended], [runs, over])
+    for pidfd in (runs, over):
+        os.close(pidfd)
 
 
 def test_none_is_reaped_before_all_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:

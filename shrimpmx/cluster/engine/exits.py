@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
+import time
 from collections.abc import Iterable
 from multiprocessing.context import ForkProcess
 
@@ -31,6 +33,17 @@ def exit_code_of(process: Member, pidfd: int) -> int | None:
     if end is None:
         return None
     return end.si_status if end.si_code == os.CLD_EXITED else -end.si_status
+
+
+def end_within(pidfds: Iterable[int], limit_s: float) -> bool:
+    """Whether all end, killed ones at once unless the kernel keeps them in a call (state D)."""
+    until = time.monotonic() + limit_s
+    for pidfd in pidfds:
+        ends = select.poll()
+        ends.register(pidfd, select.POLLIN)
+        if not ends.poll(1e3 * max(0.0, until - time.monotonic())):
+            return False
+    return True
 
 
 def reap(processes: Iterable[Member], pidfds: Iterable[int]) -> None:
