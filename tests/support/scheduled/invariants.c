@@ -187,6 +187,8 @@ static int packets_hold(const struct node_header *header) {
     uint64_t raised = counted(nic, COUNTER_irq_raised), arrived = 0, sent = 0, reaped = 0;
     uint64_t ended = raised + counted(nic, COUNTER_irq_absorbed);
     uint64_t wished = counted(nic, COUNTER_irq_wished);
+    uint64_t by_marks =
+        counted(nic, COUNTER_irq_raised_marked) + counted(nic, COUNTER_irq_raised_deferred);
     for (uint32_t core = 0; core < node->cores_count; core++) {
         handled += counted(node_core(node, core)->agent, COUNTER_recv_packets);
         taken += counted(node_core(node, core)->agent, COUNTER_interrupts);
@@ -212,6 +214,10 @@ static int packets_hold(const struct node_header *header) {
     if (ended > wished || wished - ended > node->vectors_count + node->sent.interrupts)
         return wrong("node %u: of %lu wishes for an interrupt %lu have ended", node->index, wished,
                      ended);
+    /* Algorithms 1 and 2: a marked packet asks for one interrupt at most. */
+    if (by_marks > counted(nic, COUNTER_rx_marked))
+        return wrong("node %u: %lu interrupts were raised for %lu marked packets", node->index,
+                     by_marks, counted(nic, COUNTER_rx_marked));
     if (reaped > counted(nic, COUNTER_tx_completed))
         return wrong("node %u: %lu sends were reaped, of %lu", node->index, reaped,
                      counted(nic, COUNTER_tx_completed));
