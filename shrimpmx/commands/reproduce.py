@@ -51,6 +51,7 @@ from shrimpmx.papers.claim import CLAIMS_FILE, Claim, Finding, judge, scenarios_
 from shrimpmx.papers.claims_report import print_claims, print_findings
 from shrimpmx.papers.evidence import Evidence
 from shrimpmx.papers.frozen import frozen
+from shrimpmx.papers.further_runs import comparable_runs
 from shrimpmx.papers.known import (
     PAPERS,
     chosen,
@@ -282,6 +283,7 @@ class Reproduction:
             resume=options.resume,
         )
         path = find_scenario(name)
+        sweep.order = comparable_runs
         sweep.beside = runs_beside(options, self._cluster, engine, scenario, path)
         return Part(name, scenario, sweep, ResultDirectory(directory))
 
@@ -395,8 +397,7 @@ class Reproduction:
         return [
             judge(claim, results, self._evidence)
             for claim in self.claims
-            if claim.obstacle(engine, self._cpus)[0]
-            or all(each.scenario in results for each in claim.statistics_on(engine))
+            if all(each.scenario in results for each in claim.statistics_to_run(engine, self._cpus))
         ]
 
     def keep(self, json_path: Path | None) -> None:

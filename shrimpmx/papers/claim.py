@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shrimpmx.papers.evidence import NO_PLATFORM, Evidence
-from shrimpmx.results.expectation import evaluate, too_few_cpus
+from shrimpmx.results.expectation import evaluate, lacks_cpus, too_few_cpus
 from shrimpmx.results.expectation_kinds import (
     AS_EXPECTED,
     INCONCLUSIVE,
@@ -139,6 +139,13 @@ class Claim(_Record):
         """Those that are judged on an engine; none if none of them decides there."""
         found = tuple(each for each in self.statistics if each.is_for(engine))
         return found if any(each.decides for each in found) else ()
+
+    def statistics_to_run(self, engine: str, cpus: int | None) -> tuple[Statistic, ...]:
+        """Those that are judged on an engine with so many CPUs by runs of their scenarios."""
+        if self.obstacle(engine, cpus)[0]:
+            return ()
+        there = self.statistics_on(engine)
+        return tuple(each for each in there if not lacks_cpus(each.expectation, cpus))
 
     def obstacle(self, engine: str, cpus: int | None) -> tuple[str, str]:
         """Why it cannot be measured on an engine with so many CPUs (None: as many as needed), and
@@ -325,7 +332,7 @@ def judge(claim: Claim, results: Mapping[str, Document], evidence: Evidence) -> 
     """What results say of a claim; `results` are those of its scenarios, by name, which came about
     as `evidence` tells.
 
-    Without an obstacle all scenarios of the claim must be there.
+    The scenarios of the statistics that are to be run must be there.
     """
     engine = REAL if evidence.real else SIMULATED
     obstacle, needs = claim.obstacle(engine, evidence.cpus)
@@ -339,6 +346,8 @@ def _part(
     claim: Claim, statistic: Statistic, results: Mapping[str, Document], evidence: Evidence
 ) -> Part:
     expected = statistic.expectation
+    if lacks_cpus(expected, evidence.cpus):
+        return Part(statistic, evaluate(expected, (), cpus=evidence.cpus), (), evidence.real)
     points = evidence.points(statistic.scenario, expected)
     # What follows from the protocol alone needs no hosts of the paper.
     anywhere = expected.exact or bool(statistic.invariant) or not claim.host
@@ -368,7 +377,6 @@ def scenarios_of(
     """The scenarios that claims need on an engine, each with what is expected of it."""
     needed: dict[str, list[Expectation]] = {}
     for claim in claims:
-        if not claim.obstacle(engine, cpus)[0]:
-            for each in claim.statistics_on(engine):
-                needed.setdefault(each.scenario, []).append(each.expectation)
+        for each in claim.statistics_to_run(engine, cpus):
+            needed.setdefault(each.scenario, []).append(each.expectation)
     return needed

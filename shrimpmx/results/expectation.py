@@ -89,7 +89,8 @@ def evaluate(
     the runs had, None: as many as they needed. A `claim` of a paper asks for CLAIM_RUNS runs of
     each point that nothing disturbed from outside.
     """
-    if cpus is not None and cpus < expectation.cpus:
+    if lacks_cpus(expectation, cpus):
+        assert cpus is not None
         detail = too_few_cpus(expectation.cpus, cpus)
         return Verdict(NOT_HERE, expectation.text, detail, needs=f"{expectation.cpus} CPUs")
     groups = list(compared_points(expectation, points))
@@ -100,6 +101,11 @@ def evaluate(
     shown = worst(verdicts)
     where = _shown_words(groups, verdicts, shown)
     return replace(shown, detail=shown.detail + where, scope=_scope(groups, points, axes))
+
+
+def lacks_cpus(expectation: Expectation, cpus: int | None) -> bool:
+    """Whether so many CPUs are too few to judge it; None are as many as needed."""
+    return cpus is not None and cpus < expectation.cpus
 
 
 def too_few_cpus(needed: int, cpus: int) -> str:

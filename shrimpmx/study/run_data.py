@@ -74,6 +74,13 @@ def _without_figures(point: Point, metrics: Iterable[str], reason: str) -> RunDa
     return {**kept, "metrics": {name: {"unavailable": reason} for name in metrics}}
 
 
+def made_again(before: RunData, run: RunData) -> RunData:
+    """A run that takes the place of another one: what disturbed that one is counted with it."""
+    counted = disturbances([before, run])
+    retaken = counted["retaken"] + int(before.get("disturbed", 0))
+    return {**run, "retaken": retaken, "disturbances": counted["disturbances"]}
+
+
 def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
     """One point of the result from its repeats: samples joined, counters summed.
 

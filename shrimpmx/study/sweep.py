@@ -29,7 +29,7 @@ from shrimpmx.study.own_code import code_of, code_of_programs
 from shrimpmx.study.platform_files import platforms_to_keep
 from shrimpmx.study.point import Point
 from shrimpmx.study.progress import Progress, Quiet
-from shrimpmx.study.run_data import RunData, merged
+from shrimpmx.study.run_data import RunData, made_again, merged
 from shrimpmx.study.scenario import RunPlan, Scenario, plan_runs
 
 # Where timelines lie in a result, and how many lines of one a report prints.
@@ -46,15 +46,16 @@ class Tracer(Protocol):
     def __call__(self, point: Point, seed: int) -> Timeline: ...
 
 
-# Chooses a sweep's next run each time that it is asked, by those that it has.
+# Chooses a sweep's next run each time that it is asked, by those that it has; one that is there is
+# made again.
 Order = Callable[["Sweep"], Iterable[RunPlan]]
 # Makes runs of a sweep beside each other, and gives each one as it is finished.
 Beside = Callable[["Sweep", Sequence[RunPlan]], Iterable[tuple[RunPlan, RunData]]]
 
 
 def every_run(sweep: Sweep) -> Iterable[RunPlan]:
-    """The order of a sweep that makes all of its runs."""
-    return sweep.plans
+    """The order of a sweep that makes all of its runs: those that are not there yet."""
+    return [plan for plan in sweep.plans if plan.index not in sweep.runs]
 
 
 @dataclass
@@ -196,10 +197,13 @@ class Sweep:
 
     def _run_in_turn(self, progress: Progress) -> None:
         for plan in self.order(self):
-            if plan.index not in self._runs:
-                progress.running(plan, self._position(plan))
-                with contextlib.suppress(RunCutError):
-                    self._keep(plan, self.measured(plan))
+            again = plan.index in self._runs
+            progress.running(plan, self._position(plan))
+            if again:
+                progress.again("it does not compare with the others")
+            with contextlib.suppress(RunCutError):
+                self._keep(plan, self.measured(plan))
+            if not again:
                 progress.finished(plan)
 
     def _position(self, plan: RunPlan) -> str:
@@ -208,8 +212,7 @@ class Sweep:
         return f"point {point} of {len(self.points)}, run {run} of {self.scenario.repeats}"
 
     def _run_beside(self, progress: Progress, beside: Beside) -> None:
-        missing = [plan for plan in self.order(self) if plan.index not in self._runs]
-        for plan, run in beside(self, missing):
+        for plan, run in beside(self, list(self.order(self))):
             self._keep(plan, run)
             progress.finished(plan)
 
@@ -334,6 +337,9 @@ class Sweep:
         check_code(self.output or self.scenario.name, self._code, {**self._code, **now})
 
     def _keep(self, plan: RunPlan, run: RunData) -> None:
+        before = self._runs.get(plan.index)
+        if before:
+            run = made_again(before, run)
         self._runs[plan.index] = run
         if self._directory:
             self._directory.add_point(plan.index, run)

@@ -82,6 +82,20 @@ def test_what_lacks_is_told_and_nothing_is_run_for_it() -> None:
         claim(4)
 
 
+def test_what_needs_more_cpus_is_not_run_for_what_needs_them_not() -> None:
+    big = near("b", 2)
+    big = big.model_copy(update={"expectation": big.expectation.model_copy(update={"cpus": 3})})
+    elsewhere = big.model_copy(update={"scenario": "t"})
+    both = claim(1, near("a", 1), big, elsewhere)
+    needed = scenarios_of([both], "forked", 2)
+    assert [(name, len(expected)) for name, expected in needed.items()] == [("s", 1)]
+    found = judged(both, {"s": result(a=[1.0] * 6)}, 2)
+    assert found.as_dict()["needs"] == "3 CPUs"
+    assert [part["class"] for part in found.as_dict()["parts"]] == ["measured", "needs", "needs"]
+    assert list(scenarios_of([both], "forked", 3)) == ["s", "t"]
+    assert list(scenarios_of([both], "simulated", None)) == ["s", "t"]
+
+
 def beside(way: str, value: float) -> Statistic:
     return near(way, value).model_copy(update={"decides": False})
 
