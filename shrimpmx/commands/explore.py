@@ -63,11 +63,10 @@ from shrimpmx.study.explore.words import rests_on, rests_on_simulated
 from shrimpmx.study.measuring import UNDISTURBED
 from shrimpmx.study.point import Point
 from shrimpmx.study.progress import Quiet
+from shrimpmx.study.recording import PRINTED_FILE
 from shrimpmx.study.scenario import Scenario
 
 BUDGET_S = 300.0
-# Where what the program prints is kept, within the result.
-OUTPUT_FILE = "output.txt"
 # Options whose values say where files go.
 PLACES = ("--output", "--json", "--plot")
 # Parameters that options choose, beside those of mpirun.
@@ -138,7 +137,7 @@ def run(options: argparse.Namespace) -> int:
     points = checked_points(scenario)
     output = options.output or default_output("explore")
     launch = Launch(
-        exported(options.exports), options.wdir, stdout=str((output / OUTPUT_FILE).absolute())
+        exported(options.exports), options.wdir, stdout=str((output / PRINTED_FILE).absolute())
     )
     check_command(options.words, launch)
     library_path()

@@ -71,6 +71,7 @@ from shrimpmx.study.loading import find_scenario, load_scenario
 from shrimpmx.study.platform import Costs
 from shrimpmx.study.platform_files import platforms_to_keep
 from shrimpmx.study.point import Point
+from shrimpmx.study.recording import PRINTED_FILE, Recording
 from shrimpmx.study.remote.dispatch import Cluster
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Sweep
@@ -268,7 +269,8 @@ class Reproduction:
     def _part(self, name: str, scenario: Scenario) -> Part:
         directory = self._directory.path / stem_of(scenario.name)
         engine = self.engine
-        executor = executor_for(scenario, self._costs, engine)
+        recording = Recording(printed=directory / PRINTED_FILE)
+        executor = executor_for(scenario, self._costs, engine, recording)
         options = self._options
         sweep = sweep_of(
             scenario,

@@ -40,7 +40,7 @@ class ClusterExecutor(Clusters):
         """Run one point in fresh processes. Raises AgentError, MachineError or InputError."""
         recording = self._recording
         spec = self.spec_of(point, seed, traced=recording.traced, capture=recording.capture)
-        result = self._engine.run(spec)
+        result = self._engine.run(recording.applied_to(spec))
         if result.absent:
             raise AgentError(never_joined(spec), result.absent[0])
         recording.keep(point, seed, spec, result)

@@ -1,8 +1,10 @@
-"""What runs leave beside their samples, on demand: traces, and captures of their frames."""
+"""What runs leave beside their samples, on demand: traces, captures of their frames, what programs
+print.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shrimpmx.cluster.engine.result import ClusterResult
@@ -16,17 +18,23 @@ from shrimpmx.report.timeline import Seat, Timeline
 from shrimpmx.study.point import Point
 from shrimpmx.wire.tables import WireGeometry, wire_geometry
 
+# In a result's directory: what programs print.
+PRINTED_FILE = "output.txt"
+
 
 @dataclass
 class Recording:
     """With `traces` the binary trace of each run is kept in that directory: as text, for Perfetto,
     as numbers. With `captures` the frames of each run are, for Wireshark, as far as they find
-    `room`. `untold` says what a trace lacks, by sentences; that of the last run that lacked it.
+    `room`. MPI programs add what they print to the file `printed`; None: they print where the
+    caller does. `untold` says what a trace lacks, by sentences; that of the last run that lacked
+    it.
     """
 
     traces: Path | None = None
     captures: Path | None = None
     room: CaptureRoom = field(default_factory=CaptureRoom)
+    printed: Path | None = None
     untold: list[str] = field(default_factory=list)
 
     @property
@@ -38,6 +46,17 @@ class Recording:
     def capture(self) -> CaptureRoom | None:
         """What links are to keep of their frames; None: nothing."""
         return self.room if self.captures is not None else None
+
+    def applied_to(self, spec: ClusterSpec) -> ClusterSpec:
+        """A spec, with its programs' output where it is to be."""
+        if self.printed is None:
+            return spec
+        stdout = str(self.printed.absolute())
+        ranks = (
+            replace(rank, launch=replace(rank.launch, stdout=stdout)) if rank.launch else rank
+            for rank in spec.ranks
+        )
+        return replace(spec, ranks=tuple(ranks))
 
     def keep(self, point: Point, seed: int, spec: ClusterSpec, result: ClusterResult) -> None:
         """Write what a run has recorded, a trace in all its forms or in none. MachineError if it
