@@ -51,7 +51,7 @@ from shrimpmx.papers.claim import CLAIMS_FILE, Claim, Finding, judge, scenarios_
 from shrimpmx.papers.claims_report import print_claims, print_findings
 from shrimpmx.papers.evidence import Evidence
 from shrimpmx.papers.frozen import frozen
-from shrimpmx.papers.further_runs import comparable_runs
+from shrimpmx.papers.further_runs import ComparableRuns
 from shrimpmx.papers.known import (
     PAPERS,
     chosen,
@@ -248,8 +248,8 @@ class Reproduction:
         self._directory = _ReproductionDirectory(output)
         self._cpus = self.engine.cpus()
         self._platforms = kept_platforms(options, CLAIMS_FILE)
-        needed = scenarios_of(claims, engine.name, self._cpus)
-        self._scenarios = {name: self._scenario(name, each) for name, each in needed.items()}
+        self._needed = scenarios_of(claims, engine.name, self._cpus)
+        self._scenarios = {name: self._scenario(name, each) for name, each in self._needed.items()}
         self._evidence = Evidence(self._scenarios, engine.is_real, self._cpus)
         self._costs: Costs | None = None
         self._environment = environment()
@@ -285,7 +285,8 @@ class Reproduction:
             resume=options.resume,
         )
         path = find_scenario(name)
-        sweep.order = comparable_runs
+        if engine.is_real:
+            sweep.order = ComparableRuns(self._needed[name])
         sweep.beside = runs_beside(options, self._cluster, engine, scenario, path)
         return Part(name, scenario, sweep, ResultDirectory(directory))
 

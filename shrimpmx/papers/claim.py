@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shrimpmx.papers.evidence import NO_PLATFORM, Evidence
-from shrimpmx.results.expectation import evaluate, lacks_cpus, too_few_cpus
+from shrimpmx.results.expectation import evaluate, lacking_cpus, too_few_cpus
 from shrimpmx.results.expectation_kinds import (
     AS_EXPECTED,
     INCONCLUSIVE,
@@ -145,7 +145,7 @@ class Claim(_Record):
         if self.obstacle(engine, cpus)[0]:
             return ()
         there = self.statistics_on(engine)
-        return tuple(each for each in there if not lacks_cpus(each.expectation, cpus))
+        return tuple(each for each in there if not lacking_cpus(each.expectation, cpus))
 
     def obstacle(self, engine: str, cpus: int | None) -> tuple[str, str]:
         """Why it cannot be measured on an engine with so many CPUs (None: as many as needed), and
@@ -346,8 +346,8 @@ def _part(
     claim: Claim, statistic: Statistic, results: Mapping[str, Document], evidence: Evidence
 ) -> Part:
     expected = statistic.expectation
-    if lacks_cpus(expected, evidence.cpus):
-        return Part(statistic, evaluate(expected, (), cpus=evidence.cpus), (), evidence.real)
+    if lacking := lacking_cpus(expected, evidence.cpus):
+        return Part(statistic, lacking, (), evidence.real)
     points = evidence.points(statistic.scenario, expected)
     # What follows from the protocol alone needs no hosts of the paper.
     anywhere = expected.exact or bool(statistic.invariant) or not claim.host

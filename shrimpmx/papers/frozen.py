@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shrimpmx.papers import claim, evidence
+from shrimpmx.papers import claim, evidence, further_runs
 from shrimpmx.papers.claim import Claim
 from shrimpmx.papers.known import PAPERS
 from shrimpmx.results import expectation, judging, statistics
@@ -17,7 +17,7 @@ from shrimpmx.study import calibrated
 from shrimpmx.study.platform import PLATFORMS
 
 # The code that judges, beside what the claims themselves say.
-_CODE = (claim, evidence, calibrated, expectation, judging, statistics)
+_CODE = (claim, evidence, further_runs, calibrated, expectation, judging, statistics)
 
 
 def frozen(own: Mapping[str, Platform]) -> dict[str, str]:

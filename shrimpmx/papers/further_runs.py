@@ -3,47 +3,75 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
+from shrimpmx.papers.evidence import points_of
 from shrimpmx.results.expectation import CLAIM_RUNS
+from shrimpmx.results.expectation_kinds import Expectation, is_time
 from shrimpmx.results.runs import ANY, main_state
 from shrimpmx.study.run_data import RunData
 from shrimpmx.study.scenario import RunPlan
 from shrimpmx.study.sweep import Sweep, every_run
 
-# How often runs that do not compare are made again: a machine that flips all the time gives no
-# more of one distance.
+# How often a run is made again at most: a machine that flips all the time gives no more of one
+# distance.
 ROUNDS = 2
 
 
-def comparable_runs(sweep: Sweep) -> Iterator[RunPlan]:
-    """Every run of a sweep; then again, ROUNDS times at most, runs of points that have fewer than
-    CLAIM_RUNS with the CPUs at the distance of most runs, and undisturbed unless most are not.
+@dataclass(frozen=True)
+class ComparableRuns:
+    """An order of a sweep (`Sweep.order`) that claims are judged by: every run, then some of them
+    again.
 
-    Which run is made again depends on these two alone, never on a figure.
+    Points that these expectations compare get CLAIM_RUNS runs that nothing disturbed, of a time
+    with the CPUs at the distance of most runs: others are made again, ROUNDS times at most.
+    Disturbed ones are not where most runs are. It looks at no figure.
     """
-    yield from every_run(sweep)
-    for _ in range(ROUNDS):
-        yield from _again(sweep.plans, {**sweep.runs})
+
+    expectations: Sequence[Expectation]
+
+    def __call__(self, sweep: Sweep) -> Iterator[RunPlan]:
+        """The runs to make, each by those that are there when it is asked for."""
+        yield from every_run(sweep)
+        compared = self._points(sweep, times=False)
+        timed = self._points(sweep, times=True)
+        usual, calm = _usual(sweep.runs.values()), _is_calm(sweep.runs.values())
+
+        def compares(plan: RunPlan) -> bool:
+            run = sweep.runs[plan.index]
+            return (
+                plan.point.index not in timed or not usual or run["state"] in (ANY, usual)
+            ) and not (calm and run.get("disturbed"))
+
+        for _ in range(ROUNDS):
+            made = (plan for plan in sweep.plans if plan.index in sweep.runs)
+            plans = [plan for plan in made if plan.point.index in compared]
+            enough = Counter(plan.point.index for plan in plans if compares(plan))
+            for plan in plans:
+                spent = sweep.runs[plan.index].get("made_again", 0) >= ROUNDS
+                if enough[plan.point.index] < CLAIM_RUNS and not compares(plan) and not spent:
+                    enough[plan.point.index] += 1
+                    yield plan
+
+    def _points(self, sweep: Sweep, *, times: bool) -> set[int]:
+        """The points that are compared; or those of them by `times`. What the protocol alone
+        decides takes all runs as they are.
+        """
+        return {
+            point.index
+            for expected in self.expectations
+            if not expected.exact and (is_time(expected.metric) or not times)
+            for point in points_of(expected, sweep.points)
+        }
 
 
-def _again(plans: Sequence[RunPlan], runs: dict[int, RunData]) -> list[RunPlan]:
-    unfit = _unfit(runs)
-    enough = Counter(plan.point.index for plan in plans if plan.index not in unfit)
-    found = []
-    for plan in plans:
-        if plan.index in unfit and enough[plan.point.index] < CLAIM_RUNS:
-            enough[plan.point.index] += 1
-            found.append(plan)
-    return found
+def _usual(runs: Collection[RunData]) -> str | None:
+    """The distance of the CPUs in most runs; None if no run has one that matters."""
+    distances = [run["state"] for run in runs if run["state"] in ("near", "far")]
+    return main_state(distances) if distances else None
 
 
-def _unfit(runs: dict[int, RunData]) -> set[int]:
-    """The runs, by index, that do not compare with most of the others."""
-    disturbed = {index for index, run in runs.items() if run.get("disturbed")}
-    if 2 * len(disturbed) > len(runs):
-        disturbed = set()
-    distances = [run["state"] for run in runs.values() if run["state"] in ("near", "far")]
-    usual = main_state(distances) if distances else None
-    apart = {i for i, run in runs.items() if usual and run["state"] not in (ANY, usual)}
-    return disturbed | apart
+def _is_calm(runs: Collection[RunData]) -> bool:
+    """Whether most runs were not disturbed."""
+    return 2 * sum(bool(run.get("disturbed")) for run in runs) <= len(runs)

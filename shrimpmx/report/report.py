@@ -217,6 +217,11 @@ def notes(document: Document) -> list[str]:
         ] = None
     if disturbed := disturbance_words(document["points"]):
         found[f"{disturbed}; a quieter machine gives better figures"] = None
+    if again := sum(point.get("made_again", 0) for point in document["points"]):
+        found[
+            f"{again} run{'s' * (again > 1)} took the place of others, with the CPUs at another "
+            "distance than most or disturbed"
+        ] = None
     found |= dict.fromkeys(machine_lines(document))
     return [*found, *([] if is_simulated(document) else _machine_notes(document))]
 

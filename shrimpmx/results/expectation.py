@@ -89,10 +89,8 @@ def evaluate(
     the runs had, None: as many as they needed. A `claim` of a paper asks for CLAIM_RUNS runs of
     each point that nothing disturbed from outside.
     """
-    if lacks_cpus(expectation, cpus):
-        assert cpus is not None
-        detail = too_few_cpus(expectation.cpus, cpus)
-        return Verdict(NOT_HERE, expectation.text, detail, needs=f"{expectation.cpus} CPUs")
+    if lacking := lacking_cpus(expectation, cpus):
+        return lacking
     groups = list(compared_points(expectation, points))
     if not groups:
         why = "settings, or an interruption, left out points that it compares"
@@ -103,9 +101,12 @@ def evaluate(
     return replace(shown, detail=shown.detail + where, scope=_scope(groups, points, axes))
 
 
-def lacks_cpus(expectation: Expectation, cpus: int | None) -> bool:
-    """Whether so many CPUs are too few to judge it; None are as many as needed."""
-    return cpus is not None and cpus < expectation.cpus
+def lacking_cpus(expectation: Expectation, cpus: int | None) -> Verdict | None:
+    """The verdict where so many CPUs are too few to judge it; None are as many as needed."""
+    if cpus is None or cpus >= expectation.cpus:
+        return None
+    detail = too_few_cpus(expectation.cpus, cpus)
+    return Verdict(NOT_HERE, expectation.text, detail, needs=f"{expectation.cpus} CPUs")
 
 
 def too_few_cpus(needed: int, cpus: int) -> str:

@@ -140,6 +140,7 @@ class _Point(_Part):
     disturbed: bool | Count = Field(0, description="a count, or of one run a yes or no")
     retaken: Count = Field(0, description="a count")
     disturbances: dict[str, Count] = Field({}, description="an object of counts by cause")
+    made_again: Count = Field(0, description="a count")
     steered: list[Count] = Field([], description="a list of nodes")
     binding_notes: list[str] = Field([], description="a list of notes")
     idle: str = Field("", description="a way to keep cores awake")

@@ -59,7 +59,7 @@ class ClusterExecutor(Clusters):
         parameters = point.parameters.model_copy(update={"workload": work})
         short = dataclasses.replace(point, parameters=parameters)
         spec = self.spec_of(short, seed, traced=True)
-        result = self._engine.run(spec)
+        result = self._engine.run(self._recording.applied_to(spec))
         return message_timeline(
             result.records,
             result.agents,

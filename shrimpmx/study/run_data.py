@@ -75,10 +75,15 @@ def _without_figures(point: Point, metrics: Iterable[str], reason: str) -> RunDa
 
 
 def made_again(before: RunData, run: RunData) -> RunData:
-    """A run that takes the place of another one: what disturbed that one is counted with it."""
-    counted = disturbances([before, run])
-    retaken = counted["retaken"] + int(before.get("disturbed", 0))
-    return {**run, "retaken": retaken, "disturbances": counted["disturbances"]}
+    """A run that takes the place of another one, unless it came to nothing: how often that was, and
+    what disturbed the other one, is counted with it.
+    """
+    counted = {"made_again": before.get("made_again", 0) + 1}
+    if "impossible" in run or "failed" in run:
+        return {**before, **counted}
+    both = disturbances([before, run])
+    retaken = both["retaken"] + int(before.get("disturbed", 0))
+    return {**run, **counted, "retaken": retaken, "disturbances": both["disturbances"]}
 
 
 def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
@@ -86,7 +91,8 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
 
     `state` is the one that its times are summarised from, that of most runs; `limits` say why
     times of such a placement cannot be judged; `disturbed` runs are kept although they were, and
-    `retaken` ones were not; `disturbances` counts both by their causes. Of the
+    `retaken` ones were not; `disturbances` counts both by their causes. `made_again`: how often
+    runs took the place of others, which did not compare. Of the
     nodes `steered` interrupts went elsewhere in one of the runs: nothing is judged by them.
     `binding_notes` say that a binding file moved nothing. `program`: of a user's program, the
     samples of each run by rank and name. `failed`: why the program failed in one of the runs.
@@ -118,6 +124,7 @@ def merged(point: Point, runs: Sequence[RunData]) -> dict[str, Any]:
         "binding_notes": sorted({run["placement"].get("binding_note", "") for run in runs} - {""}),
         "cache_line_round_trip_ns": [run["cache_line_round_trip_ns"] for run in runs],
         **disturbances(runs),
+        "made_again": sum(run.get("made_again", 0) for run in runs),
         **own,
     }
 

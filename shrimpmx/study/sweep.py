@@ -200,7 +200,7 @@ class Sweep:
             again = plan.index in self._runs
             progress.running(plan, self._position(plan))
             if again:
-                progress.again("it does not compare with the others")
+                progress.again("a further run")
             with contextlib.suppress(RunCutError):
                 self._keep(plan, self.measured(plan))
             if not again:

@@ -18,12 +18,8 @@ from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine.diagnosis import process_state
-from shrimpmx.commands.engines import chosen_engine
-from shrimpmx.commands.sweeping import executor_for
 from shrimpmx.errors import AgentError
 from shrimpmx.native.segment import list_segments
-from shrimpmx.study.loading import find_scenario, load_scenario
-from shrimpmx.study.recording import Recording
 
 Captured = pytest.CaptureFixture[str]
 
@@ -477,21 +473,6 @@ def test_a_scenario_runs_a_program_too(tmp_path: Path) -> None:
     assert main([*words, *more, "--output", str(tmp_path / "result")]) == 0
     (point,) = json.loads((tmp_path / "result/run.json").read_text())["points"]
     assert point["metrics"]["run_time"]["samples"][0] > 0
-
-
-@pytest.mark.parametrize("engine", ["forked", "simulated"])
-def test_what_programs_of_a_sweep_print_can_go_to_a_file(
-    engine: str, tmp_path: Path, capfd: Captured
-) -> None:
-    python, path = mpi_program(tmp_path, "print('rank', number)\nfinalize()\n")
-    words = ["workload=mpi", f"program={python}", f"arguments={path}", "ranks=2"]
-    scenario = load_scenario(find_scenario("smoke/program")).changed(words)
-    recording = Recording(printed=tmp_path / "printed.txt")
-    execute = executor_for(scenario, None, chosen_engine(engine), recording)
-    for seed in (1, 2):
-        execute(scenario.points()[0], seed)
-    assert (tmp_path / "printed.txt").read_text().splitlines().count("rank 1") == 2
-    assert "rank" not in capfd.readouterr().out
 
 
 def test_a_scenario_refuses_a_program_without_mpi(tmp_path: Path) -> None:

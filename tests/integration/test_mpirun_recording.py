@@ -13,8 +13,12 @@ from support.cli import assert_refused
 from support.mpi_programs import mpi_program
 
 from shrimpmx.cli import main
+from shrimpmx.commands.engines import chosen_engine
+from shrimpmx.commands.sweeping import executor_for
 from shrimpmx.report.cpu_use import CpuUse
 from shrimpmx.report.kept_trace import load_trace
+from shrimpmx.study.loading import find_scenario, load_scenario
+from shrimpmx.study.recording import Recording
 
 Captured = pytest.CaptureFixture[str]
 
@@ -105,3 +109,18 @@ def test_what_cannot_be_recorded_is_refused(
     assert mpirun("-n", "2", *options, "true") == 2
     assert_refused(capsys, told)
     assert not Path("r").exists()
+
+
+@pytest.mark.parametrize("engine", ["forked", "simulated"])
+def test_what_programs_of_a_sweep_print_can_go_to_a_file(
+    engine: str, tmp_path: Path, capfd: Captured
+) -> None:
+    python, path = mpi_program(tmp_path, "print('rank', number)\nfinalize()\n")
+    words = ["workload=mpi", f"program={python}", f"arguments={path}", "ranks=2"]
+    scenario = load_scenario(find_scenario("smoke/program")).changed(words)
+    recording = Recording(printed=tmp_path / "printed.txt")
+    execute = executor_for(scenario, None, chosen_engine(engine), recording)
+    for seed in (1, 2):
+        execute(scenario.points()[0], seed)
+    assert (tmp_path / "printed.txt").read_text().splitlines().count("rank 1") == 2
+    assert "rank" not in capfd.readouterr().out

@@ -18,6 +18,7 @@ from shrimpmx.cli import main
 from shrimpmx.commands import reproduce, sweeping
 from shrimpmx.commands.progress import Bar
 from shrimpmx.errors import AgentError, DeadlineError, InputError
+from shrimpmx.papers import further_runs
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results import expectation
 from shrimpmx.results.expectation_kinds import Near, Ratio
@@ -69,6 +70,8 @@ class Runs:
 
     def __init__(self) -> None:
         self.points: list[tuple[int, str]] = []
+        self.neighbours: list[int] = []
+        self.printed: list[Path] = []
         self.before: Behaviour = lambda _point: None
 
     def __call__(self, point: Point) -> Outcome:
@@ -88,7 +91,8 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runs:
     found = Runs()
 
     class Fake:
-        def __init__(self, *_arguments: Any) -> None: ...
+        def __init__(self, *arguments: Any) -> None:
+            found.printed.append(arguments[-1].printed)
 
         def __call__(self, point: Point, _seed: int) -> Outcome:
             return found(point)
@@ -102,10 +106,12 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runs:
     monkeypatch.setattr(sweeping, "ClusterExecutor", Fake)
     monkeypatch.setattr(reproduce, "PAPERS", {"tiny": CLAIMS})
     # As few runs as the scenarios have.
-    for module in (reproduce, expectation):
+    for module in (reproduce, expectation, further_runs):
         monkeypatch.setattr(module, "CLAIM_RUNS", 3)
     # A machine under load flips between two probes, and such a run is taken again.
-    steady = functools.partial(Sweep, prober=lambda _cpus: ("near", 100.0), neighbours=list)
+    steady = functools.partial(
+        Sweep, prober=lambda _cpus: ("near", 100.0), neighbours=lambda: found.neighbours
+    )
     monkeypatch.setattr(sweeping, "Sweep", steady)
     for name in ("one", "two"):
         (tmp_path / f"{name}.py").write_text(SCENARIO.format(name=name))
@@ -168,6 +174,26 @@ def test_settings_reach_every_scenario_and_are_printed(
     assert found["AB-1"]["class"] == "inconclusive"
     assert "only 1 run" in found["AB-1"]["reason"]
     assert found["AB-2"]["class"] == "not run"
+
+
+def test_a_run_that_stays_disturbed_is_made_again_later(runs: Runs) -> None:
+    def others_at_first(_point: Point) -> None:
+        runs.neighbours = [4711] if len(runs.points) < 2 else []
+
+    runs.before = others_at_first
+    assert main(["reproduce", "AB-1", "--output", "r"]) == 0
+    [result] = _results("r")
+    [point] = json.loads(result.read_text())["points"]
+    assert (point["made_again"], point["disturbed"]) == (1, 0)
+
+
+def test_what_programs_print_goes_beside_the_result_of_their_scenario(runs: Runs) -> None:
+    assert main(["reproduce", "--output", "r"]) == 0
+    assert sorted(runs.printed) == sorted(path.parent / "output.txt" for path in _results("r"))
+
+
+def _results(place: str) -> list[Path]:
+    return list(Path(place).glob("*/run.json"))
 
 
 def test_the_default_place_is_named_after_the_papers(runs: Runs) -> None:

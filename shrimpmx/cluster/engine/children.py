@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 
-from shrimpmx.cluster.engine.exits import Member, exit_code_of, reap
+from shrimpmx.cluster.engine.exits import Member, end_within, exit_code_of, reap
 from shrimpmx.cluster.engine.program import ProgramProcess
 from shrimpmx.cluster.place.placement import Placement
 
@@ -47,6 +47,10 @@ class Children:
             for index in range(len(self))
             if index not in self.exited and self.exit_code(index) is None
         ]
+
+    def late(self, limit_s: float) -> list[int]:
+        """The indices of those that have not ended after so many seconds."""
+        return [] if end_within(self.pidfds, limit_s) else self.running()
 
     def signal(self, index: int, number: signal.Signals) -> None:
         """Send a signal. One that is killed gets CPU time to end."""

@@ -36,7 +36,7 @@ def exit_code_of(process: Member, pidfd: int) -> int | None:
 
 
 def end_within(pidfds: Iterable[int], limit_s: float) -> bool:
-    """Whether all end, killed ones at once unless the kernel keeps them in a call (state D)."""
+    """Whether all end within so many seconds."""
     until = time.monotonic() + limit_s
     for pidfd in pidfds:
         ends = select.poll()

@@ -23,7 +23,7 @@ from shrimpmx.cluster.engine.agent_faults import AgentFaults
 from shrimpmx.cluster.engine.children import Children
 from shrimpmx.cluster.engine.ending import interrupts_held
 from shrimpmx.cluster.engine.engine import Engine
-from shrimpmx.cluster.engine.exits import end_within, how_it_ended
+from shrimpmx.cluster.engine.exits import how_it_ended
 from shrimpmx.cluster.engine.janitor import Janitor
 from shrimpmx.cluster.engine.leftovers import end_marked, make_scratch
 from shrimpmx.cluster.engine.lost_ranks import LostRanks
@@ -62,7 +62,8 @@ LOGGER = logging.getLogger("shrimpmx.cluster")
 # Processes that were told to end have this long before they are killed.
 END_LIMIT_S = 5.0
 ABORT_LIMIT_S = 0.1
-# Killed ones end within so long, unless the kernel keeps them.
+# Killed ones end within so long, unless the kernel keeps them in a call (state D), or a nice one
+# gets no CPU.
 KILLED_LIMIT_S = 2.0
 # A signal to a whole group reaches its processes one after the other, within so long.
 GROUP_SIGNAL_S = 0.1
@@ -480,20 +481,20 @@ class ForkedRun:
                 time.sleep(0.002)
         for index in left:
             self.children.signal(index, signal.SIGKILL)
-        self._tell_kept()
+        self._tell_late()
         used = self.children.reap()
         self.result.usage |= {name: each for name, each in used.items() if name in self.mpi}
 
-    def _tell_kept(self) -> None:
-        """Say which processes the kernel keeps although they were killed: reaping waits for them,
-        as others know them by their pids.
+    def _tell_late(self) -> None:
+        """Say which processes do not end although they were killed: reaping waits for them, as
+        others know them by their pids.
         """
-        if end_within(self.children.pidfds, KILLED_LIMIT_S):
-            return
         plans, pids = self.placement.processes, self.children.pids()
-        kept = [f"{plans[index].name} (pid {pids[index]})" for index in self.children.running()]
-        if kept:
-            self.tagged.say(
-                f"killed, but kept by the kernel: {', '.join(kept)}; the run ends when they do"
-            )
-            self.tagged.look()
+        late = ", ".join(
+            f"{plans[index].name} (pid {pids[index]}, {diagnosis.process_state(pids[index])})"
+            for index in self.children.late(KILLED_LIMIT_S)
+        )
+        if late:
+            self.tagged.say(f"killed, but not ended: {late}; the run ends when they do")
+            with contextlib.suppress(OSError):  # the terminal was closed
+                self.tagged.look()
