@@ -25,8 +25,8 @@ class ComparableRuns:
     again.
 
     Points that these expectations compare get CLAIM_RUNS runs that nothing disturbed, of a time
-    with the CPUs at the distance of most runs: others are made again, ROUNDS times at most.
-    Disturbed ones are not where most runs are. It looks at no figure.
+    with the CPUs at the distance of most runs: others are made again, ROUNDS times at most; none
+    where most runs are disturbed. It looks at no figure.
     """
 
     expectations: Sequence[Expectation]
@@ -36,15 +36,14 @@ class ComparableRuns:
         yield from every_run(sweep)
         compared = self._points(sweep, times=False)
         timed = self._points(sweep, times=True)
-        usual, calm = _usual(sweep.runs.values()), _is_calm(sweep.runs.values())
+        usual = _usual(sweep.runs.values())
 
         def compares(plan: RunPlan) -> bool:
             run = sweep.runs[plan.index]
-            return (
-                plan.point.index not in timed or not usual or run["state"] in (ANY, usual)
-            ) and not (calm and run.get("disturbed"))
+            alike = plan.point.index not in timed or not usual or run["state"] in (ANY, usual)
+            return alike and not run.get("disturbed")
 
-        for _ in range(ROUNDS):
+        for _ in range(ROUNDS if _is_calm(sweep.runs.values()) else 0):
             made = (plan for plan in sweep.plans if plan.index in sweep.runs)
             plans = [plan for plan in made if plan.point.index in compared]
             enough = Counter(plan.point.index for plan in plans if compares(plan))
