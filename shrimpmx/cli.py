@@ -228,6 +228,8 @@ def _give_up(stream: TextIO) -> None:
 
 def _say(text: str) -> None:
     """To standard error, if that is still open: a terminal may have been closed."""
+    if sys.stderr is None:
+        return
     try:
         console(stderr=True, soft_wrap=True).print(text, markup=False)
         sys.stderr.flush()

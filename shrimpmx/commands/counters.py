@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the counters; returns 0. InputError for an unknown run, result, agent or counter."""
     choice = Choice(options.all, options.agent, options.sum, options.only, options.drops)
     path = Path(options.target) if options.target is not None else None
-    if path is not None and path.exists():
+    if path is not None and os.path.exists(path):
         if options.watch is not None:
             raise InputError(f"--watch needs a live run, and {path} is a result")
         points = _points(path)

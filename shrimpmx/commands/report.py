@@ -55,13 +55,13 @@ def run(options: argparse.Namespace) -> int:
 def _claims(given: Sequence[Path]) -> Iterator[Path]:
     """The findings of reproductions in directories of results."""
     for path in dict.fromkeys(given):
-        if path.is_dir() and not (path / RUN_FILE).exists():
+        if os.path.isdir(path) and not os.path.exists(path / RUN_FILE):
             yield from sorted(path.rglob(CLAIMS_FILE))
 
 
 def _common(given: Sequence[Path]) -> Path:
     """The directory that is given, or the one that holds all of those that are."""
-    places = [path.parent if path.is_file() else path for path in given]
+    places = [path.parent if os.path.isfile(path) else path for path in given]
     if len(places) == 1:
         return places[0]
     return Path(os.path.relpath(os.path.commonpath([path.absolute() for path in places])))

@@ -128,7 +128,7 @@ def run(options: argparse.Namespace) -> int:
         if engine == REAL:
             own["workers"] = 1
         if options.resume:
-            own["resume"] = engine == SIMULATED or place.exists()
+            own["resume"] = engine == SIMULATED or (place / CLAIMS_FILE).exists()
         alone = argparse.Namespace(**{**vars(options), **own})
         documents += _reproduce(asked, claims, alone, place)
     if options.json:

@@ -64,7 +64,7 @@ def kept_platforms(options: argparse.Namespace, file: str = RUN_FILE) -> dict[st
     on with these, whatever the files say now. None if there is no such result.
     """
     path: Path = options.output / file if options.resume else Path()
-    return stored_platforms(read_json(path, "result"), path) if path.is_file() else {}
+    return stored_platforms(read_json(path, "result"), path) if os.path.isfile(path) else {}
 
 
 def add_words(parser: argparse.ArgumentParser, what: str, meaning: str, least: str) -> None:
@@ -148,7 +148,7 @@ def default_output(name: str) -> Path:
     stamp = time.strftime("%Y%m%d-%H%M%S")
     path = RESULTS / f"{stem}-{stamp}"
     number = 1
-    while path.exists():
+    while os.path.exists(path):
         number += 1
         path = RESULTS / f"{stem}-{stamp}-{number}"
     return path
@@ -166,7 +166,7 @@ def varying_axes(scenario: Scenario) -> list[str]:
 
 def bar_for(name: str, scenario: Scenario, before: int = 0, whole: int = 0) -> Quiet:
     """The bar of a scenario's sweep, on a terminal; `before` and `whole` as those of Bar."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         return Quiet()
     return Bar(name, varying_axes(scenario), before=before, whole=whole)
 

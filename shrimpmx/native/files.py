@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import pwd
 import stat
@@ -40,8 +41,10 @@ def open_anew(path: Path) -> IO[str]:
 
 def is_stream(path: Path) -> bool:
     """Whether `path` is a device or a pipe, or a trusted link to one: it takes what is written, and
-    must not be replaced.
+    must not be replaced. PermissionError for a pipe that another user has made, and would read.
     """
+    if _is_foreign_pipe(path):
+        raise PermissionError(errno.EACCES, "it is another user's pipe")
     there = path.exists() and not _is_foreign_link(path)
     return there and not path.is_file() and not path.is_dir()
 
@@ -91,6 +94,14 @@ def distrust_of_given(path: Path, given: str) -> str:
         return ""
     below = (each for each in (whole, *whole.parents) if each.is_relative_to(here) and each != here)
     return next(filter(None, map(distrust, below)), "")
+
+
+def _is_foreign_pipe(path: Path) -> bool:
+    try:
+        found = path.resolve().lstat()
+    except OSError:  # one without a name, as of a shell's
+        return False
+    return stat.S_ISFIFO(found.st_mode) and found.st_uid not in (os.geteuid(), 0)
 
 
 def _is_foreign_link(path: Path) -> bool:

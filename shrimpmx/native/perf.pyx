@@ -103,9 +103,9 @@ def usage_of(int pid):
     for switches; user and system times in steps of the kernel's clock tick."""
     tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     try:
-        with open(f"/proc/{pid}/stat") as file:
+        with open(f"/proc/{pid}/stat", errors="replace") as file:
             stat = file.read().rpartition(")")[2].split()
-        with open(f"/proc/{pid}/status") as file:
+        with open(f"/proc/{pid}/status", errors="replace") as file:
             status = dict(line.split(":", 1) for line in file if ":" in line)
         with open(f"/proc/{pid}/schedstat") as file:
             task_clock_ns = int(file.read().split()[0])

@@ -136,7 +136,11 @@ class Segment:
             ) from None
         except (OSError, ValueError, posix_ipc.Error) as error:
             raise SegmentError(f"segment {name} cannot be created: {error}") from None
+        header = _header(identity, kind, size_bytes)
         try:
+            # At once, so that another container knows the file for one that is not its own.
+            with contextlib.suppress(OSError):  # no room, as the next line says
+                os.pwrite(shared.fd, header, 0)
             _reserve(shared.fd, size_bytes if reserve else min(size_bytes, _FIRST_PAGE_BYTES))
             os.ftruncate(shared.fd, size_bytes)
             memory = mmap.mmap(shared.fd, size_bytes)
@@ -147,7 +151,7 @@ class Segment:
             raise
         finally:
             shared.close_fd()
-        _write_header(memory, identity, kind)
+        memory[: len(header)] = header
         return cls(name, kind, memory)
 
     @classmethod
@@ -203,7 +207,8 @@ class Segment:
         _check_size(size_bytes, "anonymous")
         flags = mmap.MAP_PRIVATE if private else mmap.MAP_SHARED
         memory = mmap.mmap(-1, size_bytes, flags | mmap.MAP_ANONYMOUS)
-        _write_header(memory, RunIdentity.of_this_process(), kind)
+        header = _header(RunIdentity.of_this_process(), kind, size_bytes)
+        memory[: len(header)] = header
         return cls("", kind, memory)
 
     def identity(self) -> RunIdentity:
@@ -303,11 +308,11 @@ def is_elsewhere(name: str) -> bool:
         header = file.read(_HEADER.size)
         if len(header) == _HEADER.size:
             magic, _, _, _, _, namespace, *_ = _HEADER.unpack(header)
-            return bool(magic == MAGIC and namespace != _pid_namespace())
+            return bool(magic == MAGIC and namespace != pid_namespace())
     return False
 
 
-def _pid_namespace() -> int:
+def pid_namespace() -> int:
     """The number of the namespace in which pids of this process are valid; 0 without /proc."""
     try:
         return os.stat("/proc/self/ns/pid").st_ino & 0xFFFFFFFF
@@ -377,16 +382,14 @@ def _reserve(descriptor: int, size_bytes: int) -> None:
         ) from None
 
 
-def _write_header(memory: mmap.mmap, identity: RunIdentity, kind: int) -> None:
-    _HEADER.pack_into(
-        memory,
-        0,
+def _header(identity: RunIdentity, kind: int, size_bytes: int) -> bytes:
+    return _HEADER.pack(
         MAGIC,
         BUILD_STAMP,
         kind,
-        len(memory),
+        size_bytes,
         identity.pid,
-        _pid_namespace(),
+        pid_namespace(),
         identity.start_ticks,
         identity.run_id.encode(),
     )

@@ -222,7 +222,7 @@ def load_result(path: Path) -> dict[str, Any]:
 
     Raises InputError, in one sentence, if it is missing, damaged, or of another schema.
     """
-    if path.is_dir():
+    if os.path.isdir(path):
         return ResultDirectory(path).load_run()
     if not os.path.lexists(path):
         raise InputError(f"there is no result {path}")

@@ -8,7 +8,9 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from support.conditions import wait_until
 from support.forked import in_child
 
 from shrimpmx.cluster.engine import forked, janitor, leftovers
+from shrimpmx.cluster.engine.diagnosis import process_state
 from shrimpmx.cluster.engine.leftovers import (
     Leftovers,
     end_marked,
@@ -25,9 +28,13 @@ from shrimpmx.cluster.engine.leftovers import (
     mark_of,
     remove_leftovers,
 )
+from shrimpmx.cluster.engine.mpi_ranks import other_library
+from shrimpmx.cluster.launch import Launch
+from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import InterruptedRunError
 from shrimpmx.native import segment as native_segment
 from shrimpmx.native.cores import start_ticks
+from shrimpmx.native.perf import usage_of
 from shrimpmx.native.segment import (
     SEGMENT_NODE,
     RunIdentity,
@@ -65,22 +72,49 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def in_namespace(patch: pytest.MonkeyPatch, number: int) -> None:
+    """Pids are of that namespace from now on."""
+    for module in (native_segment, leftovers):
+        patch.setattr(module, "pid_namespace", lambda: number)
+
+
+def test_a_directory_of_another_machine_is_spared(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = make_scratch(dead_run())
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(nodename="elsewhere"))
+    assert find_leftovers().directories == []
+    monkeypatch.undo()
+    shutil.rmtree(directory)
+
+
 def test_a_run_of_another_container_is_spared(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dead = dead_run()
+    reserve = os.posix_fallocate
+
+    def looking(descriptor: int, offset: int, length: int) -> None:
+        """While its pages are reserved the container's segment has no room for all of them yet."""
+        with monkeypatch.context() as here:
+            in_namespace(here, own)
+            assert not find_leftovers().segments
+        reserve(descriptor, offset, length)
+
+    own = native_segment.pid_namespace()
     with monkeypatch.context() as there:
-        there.setattr(native_segment, "_pid_namespace", lambda: 1)
+        in_namespace(there, 1)
+        there.setattr(os, "posix_fallocate", looking)
         made = Segment.create(dead, "node0", 4096, SEGMENT_NODE)
-    directory = make_scratch(dead)
+        directory, alone = make_scratch(dead), make_scratch(dead_run())
     try:
         found = find_leftovers()
         assert made.name not in found.segments
-        assert str(directory) not in found.directories
-        monkeypatch.setattr(native_segment, "_pid_namespace", lambda: 1)
+        assert found.directories == []
+        in_namespace(monkeypatch, 1)
         found = find_leftovers()
         assert made.name in found.segments
-        assert str(directory) in found.directories
+        assert found.directories == sorted([str(directory), str(alone)])
     finally:
         made.unlink()
         made.close()
@@ -172,12 +206,31 @@ def test_a_process_of_the_run_is_killed() -> None:
         assert process.wait() == -signal.SIGKILL
 
 
+def test_names_may_have_any_bytes(tmp_path: Path) -> None:
+    """A name in Latin-1 is no UTF-8, and the kernel cuts names within a character."""
+    dead, program = dead_run(), os.fsencode(tmp_path) + b"/caf\xe9"
+    shutil.copy(shutil.which("sleep") or "", program)
+    made = Segment.create(dead, "node0", 4096, SEGMENT_NODE)
+    words = {"args": ["sleep", "60"], "executable": program}
+    with subprocess.Popen(**words, env={**os.environ, **mark_of(dead)}) as process:
+        own = Path(f"/proc/{process.pid}/comm")
+        wait_until(lambda: own.read_bytes() == b"caf\xe9\n", "it is the program")
+        found = find_leftovers()
+        assert made.name in found.segments
+        assert process_state(process.pid) != "gone"
+        assert other_library(process.pid) == ""
+        assert usage_of(process.pid) is not None
+        remove_leftovers(Leftovers([made.name], processes=[(process.pid, dead)]))
+        assert process.wait() == -signal.SIGKILL
+    made.close()
+
+
 def test_scratch_directories_of_dead_runs_are_found_and_removed(scratch: Path) -> None:
     dead, alive = make_scratch(dead_run()), make_scratch(RunIdentity.of_this_process())
     (dead / "rank0.npz").write_bytes(b"samples")
     others = scratch / "others"
     others.mkdir()
-    (scratch / dead_run().segment_name("scratch-link")).symlink_to(others)
+    (scratch / f"{dead.name}-link").symlink_to(others)
     (scratch / "shrimpmx-notes").mkdir()
     found = find_leftovers()
     assert found.directories == [str(dead)]
@@ -188,6 +241,24 @@ def test_scratch_directories_of_dead_runs_are_found_and_removed(scratch: Path) -
     assert others.exists()
     assert not find_leftovers().directories
     shutil.rmtree(alive)
+
+
+def test_ctrl_c_while_the_janitor_is_started_leaves_nothing(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    janitors = []
+
+    def interrupted(*arguments: Any) -> janitor.Janitor:
+        janitors.append(janitor.Janitor(*arguments))
+        signal.raise_signal(signal.SIGINT)
+        return janitors[0]
+
+    monkeypatch.setattr(forked, "Janitor", interrupted)
+    rank = RankSpec(0, "program", command=("true",), launch=Launch())
+    with pytest.raises(InterruptedRunError):
+        run(ClusterSpec(ranks=(rank, replace(rank, node=1))))
+    assert list(scratch.iterdir()) == []
+    assert [name for name, identity, _ in list_segments() if identity.pid == os.getpid()] == []
 
 
 def test_ctrl_c_while_the_directory_is_made_leaves_none(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,11 @@ def test_claims_are_judged_on_both_engines(tmp_path: Path) -> None:
         assert read(output / each["engine"] / "claims.json")["claims"] == [each]
     assert main([*words, "--resume"]) == 0
     assert read(document)["claims"] == claims
+    # The first engine was done when the second one was killed at its very begin.
+    shutil.rmtree(output / "forked")
+    (output / "forked").mkdir()
+    assert main([*words, "--resume"]) == 0
+    assert [each["engine"] for each in read(document)["claims"]] == ["simulated", "forked"]
 
 
 def test_points_that_the_engine_cannot_run_are_named_and_left_out(

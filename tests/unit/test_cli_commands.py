@@ -356,6 +356,9 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("shrimpmx ")
 
 
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+
+
 def with_stdout(arguments: list[str], stdout: int, **environment: str) -> tuple[int, str]:
     """The exit code of a command that writes to `stdout`, and what it wrote to stderr."""
     done = subprocess.run(
@@ -365,7 +368,7 @@ def with_stdout(arguments: list[str], stdout: int, **environment: str) -> tuple[
         text=True,
         timeout=50,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
+        env={**ENVIRONMENT, **environment},
     )
     return done.returncode, done.stderr
 
@@ -377,6 +380,22 @@ def test_a_reader_that_went_away_is_no_error() -> None:
         assert with_stdout(["list", "--parameters"], writer) == (0, "")
     finally:
         os.close(writer)
+
+
+@pytest.mark.parametrize(
+    "words", [["export", "--csv", "-"], ["counters"], ["report"], ["compare", "b"]]
+)
+def test_a_name_that_is_too_long_is_one_sentence(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([words[0], "a" * 300, *words[1:]]) == 2
+    assert_refused(capsys, "a" * 300)
+
+
+def test_without_standard_error_the_exit_code_tells() -> None:
+    closed = 'exec "$@" 2>&-'
+    words = ["sh", "-c", closed, "sh", sys.executable, "-m", "shrimpmx", "run", "no/such"]
+    assert subprocess.run(words, env=ENVIRONMENT, check=False).returncode == 2
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["list", "--parameters"], ["--version"]])

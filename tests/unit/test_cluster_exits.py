@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import signal
 from multiprocessing.context import ForkProcess
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from shrimpmx.cluster.engine import exits
+from shrimpmx.cluster.engine.children import Children
 from shrimpmx.cluster.engine.exits import end_within, exit_code_of, how_it_ended, reap
 
 
@@ -34,6 +37,22 @@ def test_the_exit_code_is_known_before_and_after_the_process_is_reaped(how: int)
     assert os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT) is not None, "a zombie still"
     process.join()
     assert exit_code_of(process, pidfd) == how
+    os.close(pidfd)
+
+
+def test_a_child_without_a_pidfd_is_ended_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    process, pidfd = started(-signal.SIGSTOP)
+
+    def none_left(_pid: int) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    children = Children(SimpleNamespace(processes=()))  # type: ignore[arg-type]
+    with monkeypatch.context() as full:
+        full.setattr(os, "pidfd_open", none_left)
+        with pytest.raises(OSError, match="Too many open files"):
+            children.add(process)
+    assert end_within([pidfd], 0)
+    assert len(children) == len(children.pidfds) == 0
     os.close(pidfd)
 
 

@@ -155,6 +155,17 @@ def test_a_directory_of_another_user_takes_no_result(resume: bool, tmp_path: Pat
         directory.prepare(resume)
 
 
+@needs_two_users
+def test_a_pipe_of_another_user_takes_no_result(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    os.mkfifo(path)
+    os.chown(path, ANOTHER, ANOTHER)
+    with pytest.raises(InputError, match="another user's pipe; give another place"):
+        json_place(str(path))
+    with pytest.raises(MachineError, match="another user's pipe; give another place"):
+        write_json(path, {"schema": 1})
+
+
 def test_unwritable_place_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(MachineError, match=r"cannot be written: .*give another place"):

@@ -153,3 +153,23 @@ def test_a_word_that_has_no_reader_is_lost() -> None:
         output.say("word")
         assert output.look() == math.inf
     os.close(writer)
+
+
+def test_a_closed_terminal_takes_no_notice(passing: Passing) -> None:
+    master, terminal = os.openpty()
+    passing.output._targets[2] = Target(terminal)
+    os.close(master)
+    passing.output.say("rank0 is stopped")
+    assert passing.output.look() == math.inf
+    passing.output._targets[2].text = b"again"
+    passing.output.finish()
+    os.close(terminal)
+
+
+def test_a_program_that_writes_for_ever_ends_with_its_run(passing: Passing) -> None:
+    with subprocess.Popen(["yes"], stdout=passing.pipes[0]._end) as endless:
+        passing.say(1, b"done\n")
+        passing.output.hurry(0.0)
+        passing.output.finish()
+        endless.kill()
+    assert b"[0] y\n" in passing.read(1000)

@@ -27,10 +27,18 @@ class Children:
         return len(self._processes)
 
     def add(self, process: Member) -> int:
-        """One more has been started; returns its pidfd."""
+        """One more has been started; returns its pidfd. OSError without one: it is ended again."""
+        pid = process.pid or 0
+        try:
+            pidfd = os.pidfd_open(pid)
+        except OSError:
+            os.kill(pid, signal.SIGKILL)  # not reaped yet: its pid is its own
+            process.join()
+            process.close()
+            raise
         self._processes.append(process)
-        self.pidfds.append(os.pidfd_open(process.pid or 0))
-        return self.pidfds[-1]
+        self.pidfds.append(pidfd)
+        return pidfd
 
     def pids(self) -> list[int]:
         """The pid of each."""

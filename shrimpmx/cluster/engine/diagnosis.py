@@ -33,7 +33,7 @@ NOT_THE_USERS = (
 def process_state(pid: int) -> str:
     """The kernel's word for a process's state: "running", "stopped", ... or "gone"."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return "gone"
     letter = text.rpartition(")")[2].split()[0]

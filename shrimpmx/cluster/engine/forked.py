@@ -169,13 +169,13 @@ class ForkedRun:
                 memory = self._make_memory(identity)
             with interrupts_held():
                 channel = ControlChannel.create(identity)
-            names = [segment.name for segment in memory.segments]
-            with interrupts_held():
-                janitor = Janitor(identity, names, channel.name, self.scratch)
             self.parts = RunParts(
                 self.spec, self.placement, memory, channel, self.scratch, os.getpid()
             )
             self.mpi = MpiRanks(self.parts, self.tagged.say)
+            names = [segment.name for segment in memory.segments]
+            with interrupts_held():
+                janitor = Janitor(identity, names, channel.name, self.scratch)
             self.stopped = StoppedProcesses(self.parts, self.tagged.say)
             self.lost = LostRanks(self.parts)
             self.result.lost = self.lost.why
@@ -194,12 +194,12 @@ class ForkedRun:
         finally:
             # A first Ctrl-C, now that the run is over, must not cut the clean-up short.
             with interrupts_held():
-                if memory is not None:
-                    self._end_everyone(memory)
+                try:
+                    if memory is not None:
+                        self._end_everyone(memory)
                     if janitor is not None and any(rank.command for rank in self.spec.ranks):
                         end_marked(identity)
                         self.mpi.finish()
-                try:
                     if channel is not None:
                         channel.close()
                     if memory is not None:

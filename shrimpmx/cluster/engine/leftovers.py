@@ -14,6 +14,7 @@ import signal
 import stat
 import tempfile
 import time
+import zlib
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,14 +29,15 @@ from shrimpmx.native.segment import (
     is_elsewhere,
     list_segments,
     parse_segment_name,
+    pid_namespace,
     unlink_segment,
 )
 from shrimpmx.shared.control import Control
 
 # Where a queue can be seen, if the file system of queues is mounted.
 MQUEUE = Path("/dev/mqueue")
-# Part of a scratch directory's name; what makes it unique follows.
-SCRATCH = "scratch-"
+# Part of a scratch directory's name; its machine, and what makes it unique, follow.
+SCRATCH = "scratch"
 # What a run's programs have started is killed for so long at most.
 END_LIMIT_S = 1.0
 # The name of a process that waits for the end of its supervisor, as the kernel keeps it.
@@ -133,7 +135,7 @@ def opened_pidfd(pid: int) -> Iterator[int]:
 
 def make_scratch(identity: RunIdentity) -> Path:
     """A new directory for what the processes of a run leave for its supervisor."""
-    return Path(tempfile.mkdtemp(prefix=identity.segment_name(SCRATCH)))
+    return Path(tempfile.mkdtemp(prefix=f"{identity.segment_name(_scratch_here())}-"))
 
 
 @contextlib.contextmanager
@@ -170,8 +172,8 @@ def janitors_of(identity: RunIdentity) -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            name = (path / "comm").read_text().strip()
-            if name == JANITOR and maps(int(path.name), identity.segment_name("")):
+            name = (path / "comm").read_bytes().strip()
+            if name == JANITOR.encode() and maps(int(path.name), identity.segment_name("")):
                 found.append(int(path.name))
     return found
 
@@ -210,9 +212,17 @@ def _is_marked(process: Path, identity: RunIdentity) -> bool:
 def maps(pid: int, prefix: str) -> bool:
     """Whether a living process maps a file whose name contains this."""
     try:
-        return prefix in Path(f"/proc/{pid}/maps").read_text()
+        return prefix.encode() in Path(f"/proc/{pid}/maps").read_bytes()
     except OSError:
         return False
+
+
+def _scratch_here() -> str:
+    """How scratch directories of this machine and pid namespace are called: others, which may have
+    the same place for such files, have other pids.
+    """
+    machine = zlib.crc32(os.uname().nodename.encode())
+    return f"{SCRATCH}-{machine:08x}.{pid_namespace():x}"
 
 
 def _is_dead(run: RunIdentity, elsewhere: Container[RunIdentity]) -> bool:
@@ -244,7 +254,7 @@ def _ownerless_directories(elsewhere: Container[RunIdentity]) -> list[str]:
     found = []
     for path in place.glob("shrimpmx-*"):
         parsed = parse_segment_name(path.name)
-        if parsed is None or not parsed[1].startswith(SCRATCH):
+        if parsed is None or not parsed[1].startswith(f"{_scratch_here()}-"):
             continue
         if not _is_dead(parsed[0], elsewhere):
             continue

@@ -150,7 +150,7 @@ class MpiRanks:
 def other_library(pid: int) -> str:
     """The MPI library that a process has loaded instead of ours; "" if there is none."""
     try:
-        found = LIBRARY.findall(Path(f"/proc/{pid}/maps").read_text())
+        found = LIBRARY.findall(Path(f"/proc/{pid}/maps").read_text(errors="replace"))
     except OSError:
         return ""
     return "" if any("/shrimpmx/mpi/lib/" in path for path in found) else "".join(found[:1])

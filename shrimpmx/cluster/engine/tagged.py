@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import math
 import os
 import select
@@ -41,7 +42,7 @@ class Target:
 
     def write_all(self, patience_s: float) -> None:
         """Wait until all is taken, or its reader has gone, or has taken nothing for so long."""
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(OSError):  # its reader has gone, or its terminal was closed
             left, until = len(self.text), time.monotonic() + patience_s
             while not self.write():
                 now = time.monotonic()
@@ -110,6 +111,14 @@ class TaggedPipe:
         self.ended = not data
         return bool(data)
 
+    def pass_on_rest(self) -> None:
+        """What is there once all ranks have ended, as much as a pipe holds: another process may
+        write to it for ever.
+        """
+        left = fcntl.fcntl(self._source, fcntl.F_GETPIPE_SZ)
+        while left > 0 and self.pass_on():
+            left -= READ_BYTES
+
     def close(self) -> None:
         """Give it a last line without an end; nothing is read any more."""
         if self._rest:
@@ -176,19 +185,20 @@ class TaggedOutput:
     def finish(self) -> None:
         """Write what is left, once nothing writes any more."""
         for pipe in self._pipes:
-            while pipe.pass_on():
-                pass
+            pipe.pass_on_rest()
             pipe.close()
         self._pipes.clear()
         for target in self._targets.values():
             target.write_all(self._patience_s)
 
     def _write(self, target: Target) -> bool:
-        """As `Target.write`. A reader that has gone ends ranks that write to it, no other run."""
+        """As `Target.write`. A reader that has gone ends ranks that write to it, no other run; nor
+        does a terminal that was closed, or a full disk.
+        """
         try:
             return target.write()
-        except BrokenPipeError:
-            if self._pipes:
+        except OSError as error:
+            if self._pipes and isinstance(error, BrokenPipeError):
                 raise
             target.text = b""
             return True
