@@ -118,6 +118,11 @@ cdef class InterruptAgent(Agent):
         if reply_cost_ns > 0:
             self.handler.pace()
 
+    def keep_polls_whole(self) -> None:
+        """From now on ring the doorbell and wake ranks at the end of a poll only, also if its
+        frames are paid for one by one: as a handler that pays for none, on the same machine."""
+        self.handler.whole_polls = True
+
     def use_occupancy(self, int64_t occupancy_ns) -> None:
         """Work from now on for so long at least in an interrupt, ns, also in one that had to wait
         until the handler was ready for it. What comes before is its delivery."""
@@ -174,7 +179,7 @@ cdef class InterruptAgent(Agent):
         """Sends the pull reply that was paid for; whether it works for the next one."""
         if self.reply_paid:
             self.reply_paid = False
-            self.handler.send_reply()
+            self.handler.send_reply(self.rx.goes_on)
         if not self.handler.owes_reply():
             return False
         self.reply_paid = True

@@ -35,6 +35,7 @@ cdef class ReceiveHandler:
     cdef uint32_t session            # its session
     cdef endpoint_descriptor *descriptor
     cdef event_writer writer
+    cdef bint whole_polls            # of frames that are paid for, too: see keep_polls_whole
     # Processes to wake at the end of the batch.
     cdef uint32_t wakes_count
     cdef uint32_t[256] wakes         # runner indices, each once
@@ -50,11 +51,14 @@ cdef class ReceiveHandler:
     # The end of a poll: sends what waits and has room, gives the lock back, rings the doorbell,
     # wakes the ranks.
     cdef void finish_batch(self) noexcept nogil
+    # The end of a frame that was paid for: a batch of its own, unless polls are kept whole.
+    cdef void finish_frame(self) noexcept nogil
     # Replies of its pulled regions are sent one at a time, by send_reply(), from now on.
     cdef void pace(self) noexcept
     cdef bint owes_reply(self) noexcept nogil
-    # Sends one that it owes. The last one ends a batch, and wakes a NIC that sleeps.
-    cdef void send_reply(self) noexcept nogil
+    # Sends one that it owes. The last one ends a batch, and wakes a NIC that sleeps; `in_poll` it
+    # does not where polls are kept whole.
+    cdef void send_reply(self, bint in_poll) noexcept nogil
     # What is due by the clock at `now_ns`: pulls whose replies do not come. A batch of its own.
     cdef void tick(self, int64_t now_ns) noexcept nogil
 

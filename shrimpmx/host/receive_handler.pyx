@@ -362,11 +362,20 @@ cdef class ReceiveHandler:
         return (self.context.paced and not backlog_empty(&self.backlog)
                 and reply_has_room(&self.port))
 
-    cdef void send_reply(self) noexcept nogil:
+    cdef void send_reply(self, bint in_poll) noexcept nogil:
+        cdef uint32_t blocks = self.backlog.tail
         self._answer_backlog()
-        if self.owes_reply():
-            self._leave()
+        if not self.owes_reply() and not (in_poll and self.whole_polls):
+            self.finish_batch()
+            return
+        self._leave()
+        # As without a cost: a block at a time.
+        if not self.whole_polls or self.backlog.tail != blocks:
             ring_publish(self.port.tx)
+
+    cdef void finish_frame(self) noexcept nogil:
+        if self.whole_polls:
+            self._leave()  # others have their turn before the next frame
         else:
             self.finish_batch()
 

@@ -83,10 +83,10 @@ cdef class RxPoll:
             self._hand_back(number, rx, position)
             self.polled += count
             if goes_on:  # the one frame of this step
-                self.handler.finish_batch()
+                self.handler.finish_frame()
                 goes_on = False
             if self.handler.owes_reply():
-                self.handler.finish_batch()
+                self.handler.finish_frame()
                 self.charge.until_ns = now_ns
                 self.goes_on = True
                 return False

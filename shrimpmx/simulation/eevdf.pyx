@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 
 from shrimpmx.simulation.scheduler cimport IDLE, NORMAL, Schedulable, Scheduler
 
-# What a task is owed, or owes, is so many of its requests at most when it wakes (Linux).
+# What a task is owed, or owes, when it wakes: so many of its requests at most, or a tick (Linux).
 cdef double LAG_SLICES = 2
 
 
@@ -97,7 +97,7 @@ cdef class EevdfScheduler(Scheduler):
 
     cdef int leave(self) except -1:
         cdef Schedulable one = self.running
-        cdef double most_ns = LAG_SLICES * self.slice_ns / one.weight
+        cdef double most_ns = max(LAG_SLICES * self.slice_ns, self.tick_ns) / one.weight
         self._pass()
         one.lag_ns = max(-most_ns, min(most_ns, self.virtual_ns - one.had_ns))
         self.running = None

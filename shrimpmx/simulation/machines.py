@@ -67,6 +67,7 @@ class Machines:
                     (agent, self._node(wanted.node), cpu)
                     for agent, wanted in zip(made, _machines(spec, plan), strict=True)
                 ]
+        self._note_cpus()
         self.model = model = _model_of(spec)
         handlers = [each for each, _, _ in agents] + [each for _, some in driven for each in some]
         prices: dict[int, Prices] = {}
@@ -82,7 +83,9 @@ class Machines:
                         model.reply_ns,
                     )
                 agent.use_prices(prices[node])
-                if model.interrupt_delivery_ns > 0:
+                if one is not None:
+                    agent.keep_polls_whole()
+                elif model.interrupt_delivery_ns > 0:
                     agent.use_occupancy(spec.host.interrupt_time_ns - model.interrupt_delivery_ns)
         deadline_ns = round(spec.deadline_s * 1e9)
         if one is None:
@@ -99,6 +102,12 @@ class Machines:
         for index, made in driven:
             plan = placement.processes[index]
             self.add(plan, driving(spec, plan, index, made, memory.control))
+
+    def _note_cpus(self) -> None:
+        """NICs that are processes know the handlers that wait for their CPU by that."""
+        if self._one is not None:
+            for index, plan in enumerate(self._placement.processes):
+                self._control.set_placement(index, plan.cpu, plan.realtime)
 
     def _node(self, node: int) -> int:
         return node if self._one is None else 0

@@ -126,13 +126,17 @@ def _model(costs: _Costs) -> dict[str, Derived]:
     return {
         "poll_ns": (costs["look"], "measured", "look"),
         "yield_ns": (costs["yield_alone"], "measured", "yield_alone"),
-        # A turn ends at the first tick after its slice, which is shorter therefore.
-        "slice_ns": (0.75 * costs["time_slice"], "derived", "three quarters of time_slice"),
+        "slice_ns": (costs["base_slice"], "measured", "base_slice"),
         "switch_ns": (switch, "derived", "context_switch less yield_alone"),
         "wake_ns": (
             min(busy, idle) - switch,
             "derived",
             "the shorter one of interrupt_to_handler and interrupt_to_idle, less switch_ns",
+        ),
+        "interrupt_delivery_ns": (
+            min(busy, idle) - switch,
+            "derived",
+            "as wake_ns: until the handler runs, its CPU goes on with its work",
         ),
         "preempt_ns": (busy - idle, "derived", "interrupt_to_handler less interrupt_to_idle"),
         "wake_call_ns": (costs["wake_call"], "measured", "wake_call"),

@@ -382,22 +382,6 @@ def test_a_reader_that_went_away_is_no_error() -> None:
         os.close(writer)
 
 
-@pytest.mark.parametrize(
-    "words", [["export", "--csv", "-"], ["counters"], ["report"], ["compare", "b"]]
-)
-def test_a_name_that_is_too_long_is_one_sentence(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([words[0], "a" * 300, *words[1:]]) == 2
-    assert_refused(capsys, "a" * 300)
-
-
-def test_without_standard_error_the_exit_code_tells() -> None:
-    closed = 'exec "$@" 2>&-'
-    words = ["sh", "-c", closed, "sh", sys.executable, "-m", "shrimpmx", "run", "no/such"]
-    assert subprocess.run(words, env=ENVIRONMENT, check=False).returncode == 2
-
-
 @pytest.mark.parametrize("arguments", [["list"], ["list", "--parameters"], ["--version"]])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_disk_is_one_sentence(arguments: list[str], unbuffered: str) -> None:

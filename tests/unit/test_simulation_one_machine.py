@@ -15,6 +15,7 @@ from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.simulation import machines
 from shrimpmx.simulation.engine import Simulated
 from shrimpmx.simulation.fair import FairScheduler
 from shrimpmx.simulation.host import SimulatedHost
@@ -122,16 +123,44 @@ def test_nics_that_share_a_cpu_with_ranks_wake_up_and_count_as_hardware_does(wai
 
 
 @pytest.mark.parametrize("size_bytes", [16 << 10, 128 << 10])
+@pytest.mark.parametrize(
+    ("send_cost_ns", "memory"),
+    [(1, {}), (165, {"reply_ns": 138, "copy_bytes_per_second": 10**10, "nic_frame_ns": 75})],
+    ids=["next to nothing", "memory too"],
+)
 def test_packets_that_are_paid_for_wake_a_nic_as_often_as_those_that_are_free(
-    size_bytes: int,
+    send_cost_ns: int, memory: dict[str, int], size_bytes: int
 ) -> None:
-    """What a process sends one by one, its NIC's process is woken for at the end, once."""
+    """What a process sends one by one, its NIC's process is woken for at the end, once: that of a
+    rank's call, and of a handler's poll.
+    """
+    paid = MxParameters(send_cost_ns=send_cost_ns)
     woken = [
-        pingpong("block", Simulated(TWO_CPUS), size_bytes=size_bytes, mx=paid, **COSTS).accounts
-        for paid in (MxParameters(), MxParameters(send_cost_ns=1))
+        pingpong("block", Simulated(TWO_CPUS), size_bytes=size_bytes, mx=mx, **COSTS, **more)
+        for mx, more in ((MxParameters(), {}), (paid, memory))
     ]
-    blocks = [accounts["nic"]["blocks"] for accounts in woken]
+    blocks = [each.accounts["nic"]["blocks"] for each in woken]
     assert blocks[1] == pytest.approx(blocks[0], rel=0.1)
+    ranks = [
+        sum(each.counters[f"node{node}.irq0"]["rank_wakes"] for node in (0, 1)) for each in woken
+    ]
+    assert ranks[1] == pytest.approx(ranks[0], rel=0.1)
+
+
+def test_nics_know_the_cpus_of_their_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By that a NIC leaves its CPU to a handler that waits for it, and to no other one."""
+    cpus: dict[str, int] = {}
+    finish = machines.Machines.finish
+
+    def looking(self: machines.Machines) -> None:
+        for index, plan in enumerate(self._placement.processes):
+            cpus[plan.name] = self._control.runner_info(index)["cpu"]
+        finish(self)
+
+    monkeypatch.setattr(machines.Machines, "finish", looking)
+    placement = pingpong("block", Simulated(TWO_CPUS)).placement
+    assert cpus == {plan.name: plan.cpu for plan in placement.processes}
+    assert len(set(cpus.values())) == 2
 
 
 def test_a_wake_up_across_cpus_takes_what_the_machine_takes() -> None:

@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from shrimpmx import cli
 from shrimpmx.bench import calibration, host_costs, interrupt_costs, model_costs, stages
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.errors import InputError
+from shrimpmx.native import cores
 from shrimpmx.study.platform_files import read_platform
 from shrimpmx.study.this_machine import kernel_scheduler, machine_platform
 
@@ -25,7 +27,7 @@ NS = {
     "cache_line_round_trip": 120.0,
     "look": 12.0,
     "yield_alone": 200.0,
-    "time_slice": 4e6,
+    "base_slice": 1.4e6,
     "copy_frame": 150.0,
     "wake_call": 1500.0,
     "interrupt_exit": 1100.0,
@@ -62,9 +64,10 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
     assert {name: entry.value for name, entry in found.model.items()} == {
         "poll_ns": 12,
         "yield_ns": 200,
-        "slice_ns": 3_000_000,
+        "slice_ns": 1_400_000,
         "switch_ns": 700,
         "wake_ns": 8300,
+        "interrupt_delivery_ns": 8300,
         "preempt_ns": 0,
         "wake_call_ns": 1500,
         "sleep_call_ns": 1300,
@@ -139,6 +142,16 @@ def test_probes_give_figures() -> None:
         assert (figures > 0).all()
     assert host_costs.time_slices(0, 0.02).ndim == 1
     assert (interrupt_costs.late_timers(0, 0.02) > 0).all()
+
+
+def test_a_slice_is_what_the_kernel_says_or_less_than_a_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    samples = calibration.HOST_COSTS["base_slice"].samples
+    for told, found in ((1_400_000, 1.4e6), (0, 3e6)):
+        monkeypatch.setattr(cores, "time_slice", lambda told=told: told)
+        monkeypatch.setattr(host_costs, "time_slices", lambda *_: np.array([4e6]))
+        assert samples(0, 1, 0.0).tolist() == [found]
 
 
 @pytest.mark.skipif(len(Topology.of_this_machine().cpus) < 2, reason="needs two CPUs")

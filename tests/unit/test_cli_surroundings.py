@@ -1,0 +1,31 @@
+"""The command line where paths cannot be looked at, and where there is nothing to write to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.cli import assert_refused
+
+from shrimpmx.cli import main
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+
+@pytest.mark.parametrize(
+    "words", [["export", "--csv", "-"], ["counters"], ["report"], ["compare", "b"]]
+)
+def test_a_name_that_is_too_long_is_one_sentence(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([words[0], "a" * 300, *words[1:]]) == 2
+    assert_refused(capsys, "a" * 300)
+
+
+def test_without_standard_error_the_exit_code_tells() -> None:
+    closed = 'exec "$@" 2>&-'
+    words = ["sh", "-c", closed, "sh", sys.executable, "-m", "shrimpmx", "run", "no/such"]
+    assert subprocess.run(words, env=ENVIRONMENT, check=False).returncode == 2
