@@ -70,23 +70,7 @@ class Machines:
         self._note_cpus()
         self.model = model = _model_of(spec)
         handlers = [each for each, _, _ in agents] + [each for _, some in driven for each in some]
-        prices: dict[int, Prices] = {}
-        for agent in handlers:
-            if isinstance(agent, InterruptAgent):
-                node = agent.node.index
-                if node not in prices:
-                    prices[node] = Prices(
-                        line_costs(spec, placement, node),
-                        model.copy_bytes_per_second,
-                        model.handover_ns,
-                        model.cold_packet_ns,
-                        model.reply_ns,
-                    )
-                agent.use_prices(prices[node])
-                if one is not None:
-                    agent.keep_polls_whole()
-                elif model.interrupt_delivery_ns > 0:
-                    agent.use_occupancy(spec.host.interrupt_time_ns - model.interrupt_delivery_ns)
+        self._charge(agent for agent in handlers if isinstance(agent, InterruptAgent))
         deadline_ns = round(spec.deadline_s * 1e9)
         if one is None:
             cpus_per_host = max(host_of(spec).numbers) + 1
@@ -102,6 +86,26 @@ class Machines:
         for index, made in driven:
             plan = placement.processes[index]
             self.add(plan, driving(spec, plan, index, made, memory.control))
+
+    def _charge(self, handlers: Iterable[InterruptAgent]) -> None:
+        """Handlers pay for memory, those of a node by the same prices, and for their interrupts."""
+        prices: dict[int, Prices] = {}
+        spec, model = self._spec, self.model
+        for agent in handlers:
+            node = agent.node.index
+            if node not in prices:
+                prices[node] = Prices(
+                    line_costs(spec, self._placement, node),
+                    model.copy_bytes_per_second,
+                    model.handover_ns,
+                    model.cold_packet_ns,
+                    model.reply_ns,
+                )
+            agent.use_prices(prices[node])
+            if self._one is not None:
+                agent.keep_polls_whole()
+            elif model.interrupt_delivery_ns > 0:
+                agent.use_occupancy(spec.host.interrupt_time_ns - model.interrupt_delivery_ns)
 
     def _note_cpus(self) -> None:
         """NICs that are processes know the handlers that wait for their CPU by that."""
