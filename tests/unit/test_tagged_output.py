@@ -168,6 +168,7 @@ def test_a_closed_terminal_takes_no_notice(passing: Passing) -> None:
 
 def test_a_program_that_writes_for_ever_ends_with_its_run(passing: Passing) -> None:
     with subprocess.Popen(["yes"], stdout=passing.pipes[0]._end) as endless:
+        passing.selector.select()
         passing.say(1, b"done\n")
         passing.output.hurry(0.0)
         passing.output.finish()
