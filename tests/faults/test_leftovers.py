@@ -98,7 +98,7 @@ def test_a_run_of_another_container_is_spared(
         """While its pages are reserved the container's segment has no room for all of them yet."""
         with monkeypatch.context() as here:
             in_namespace(here, own)
-            assert not find_leftovers().segments
+            assert dead.segment_name("node0") not in find_leftovers().segments
         reserve(descriptor, offset, length)
 
     own = native_segment.pid_namespace()
@@ -257,6 +257,22 @@ def test_ctrl_c_while_the_janitor_is_started_leaves_nothing(
     rank = RankSpec(0, "program", command=("true",), launch=Launch())
     with pytest.raises(InterruptedRunError):
         run(ClusterSpec(ranks=(rank, replace(rank, node=1))))
+    assert list(scratch.iterdir()) == []
+    assert [name for name, identity, _ in list_segments() if identity.pid == os.getpid()] == []
+
+
+def test_an_error_while_processes_are_ended_skips_nothing_else(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = forked.ForkedRun._end_everyone
+
+    def failing(self: forked.ForkedRun, memory: Any) -> None:
+        end(self, memory)
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr(forked.ForkedRun, "_end_everyone", failing)
+    with pytest.raises(RuntimeError, match="unforeseen"):
+        run(pingpong_pair())
     assert list(scratch.iterdir()) == []
     assert [name for name, identity, _ in list_segments() if identity.pid == os.getpid()] == []
 

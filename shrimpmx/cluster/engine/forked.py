@@ -193,26 +193,24 @@ class ForkedRun:
             raise
         finally:
             # A first Ctrl-C, now that the run is over, must not cut the clean-up short.
-            with interrupts_held():
-                try:
-                    if memory is not None:
-                        self._end_everyone(memory)
-                    if janitor is not None and any(rank.command for rank in self.spec.ranks):
-                        end_marked(identity)
-                        self.mpi.finish()
-                    if channel is not None:
-                        channel.close()
-                    if memory is not None:
-                        memory.close()
-                    self.relayed.close()
-                    if self.switches is not None:
-                        self.switches.close()
-                    self.selector.close()
-                    if scratch is not None:
-                        shutil.rmtree(scratch, ignore_errors=True)
-                finally:
-                    if janitor is not None:
-                        janitor.dismiss()
+            with interrupts_held(), contextlib.ExitStack() as last:  # all, whatever fails
+                if janitor is not None:
+                    last.callback(janitor.dismiss)
+                if scratch is not None:
+                    last.callback(shutil.rmtree, scratch, ignore_errors=True)
+                last.callback(self.selector.close)
+                if self.switches is not None:
+                    last.callback(self.switches.close)
+                last.callback(self.relayed.close)
+                if memory is not None:
+                    last.callback(memory.close)
+                if channel is not None:
+                    last.callback(channel.close)
+                if janitor is not None and any(rank.command for rank in self.spec.ranks):
+                    last.callback(self.mpi.finish)
+                    last.callback(end_marked, identity)
+                if memory is not None:
+                    self._end_everyone(memory)
             self.tagged.finish()
 
     # -- phases ---------------------------------------------------------
