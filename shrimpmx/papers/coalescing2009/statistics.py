@@ -120,6 +120,16 @@ def rate_order(size: int, *tiers: tuple[Place, ...]) -> Statistic:
     )
 
 
+def rate_kept(size: int) -> Statistic:
+    """What remains of the message rate without coalescing, at one size."""
+    rates = figures.MESSAGE_RATES[size]
+    return ratio(
+        "message rate without coalescing against 75 µs",
+        *(figures.TABLE1, "message_rate", sized(DISABLED, size), TIMEOUT),
+        *(rates["disabled"], rates["timeout"]),
+    )
+
+
 def interrupts(text: str, place: Place) -> Statistic:
     """Interrupts of the 234 880 B message, summed over both hosts."""
     of, paper = {**place, **ALL}, figures.INTERRUPTS[place["coalescing"]]
