@@ -18,10 +18,10 @@ import sys
 import threading
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, NamedTuple, NoReturn, TextIO
+from typing import Any, NamedTuple, NoReturn
 
 from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held, what_interrupted
-from shrimpmx.commands.terminal import console, let_output_degrade
+from shrimpmx.commands.terminal import give_up, let_output_degrade, tell, was_closed
 from shrimpmx.errors import AgentError, DeadlineError, InputError, ShrimpmxError
 
 EXIT_BAD_INPUT = 2
@@ -188,13 +188,16 @@ def _main(arguments: Sequence[str] | None) -> int:
                 sys.stdout.flush()
     except BrokenPipeError:
         # The reader of our output has gone, and so has the reason to write more.
-        _give_up(sys.stdout)
+        give_up(sys.stdout)
     except OSError as error:
-        if error.errno not in NO_ROOM:
+        if error.errno in NO_ROOM:
+            give_up(sys.stdout)
+            tell(f"shrimpmx: the output cannot be written: {error.strerror}")
+            code = code or EXIT_BAD_INPUT
+        elif sys.stdout and was_closed(sys.stdout):
+            give_up(sys.stdout)
+        else:
             raise
-        _give_up(sys.stdout)
-        _say(f"shrimpmx: the output cannot be written: {error.strerror}")
-        code = code or EXIT_BAD_INPUT
     return code
 
 
@@ -207,34 +210,18 @@ def _exit_code(arguments: Sequence[str]) -> int:
     except AgentError as error:
         # What all processes did when a run was given up is in the log.
         if error.traceback and not (isinstance(error, DeadlineError) or _says_enough(error)):
-            _say(error.traceback.rstrip())
-        _say(f"shrimpmx: {error}")
+            tell(error.traceback.rstrip())
+        tell(f"shrimpmx: {error}")
         return error.exit_code
     except ShrimpmxError as error:
-        _say(f"shrimpmx: {error}")
+        tell(f"shrimpmx: {error}")
         return error.exit_code
     except KeyboardInterrupt as interrupt:
-        _say(
+        tell(
             f"shrimpmx: interrupted by {what_interrupted(interrupt)}; "
             "the points already measured are kept"
         )
         return EXIT_AGENT_FAILED
-
-
-def _give_up(stream: TextIO) -> None:
-    """Its reader is gone: discard what is left in it, without another error."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _say(text: str) -> None:
-    """To standard error, if that is still open: a terminal may have been closed."""
-    if sys.stderr is None:
-        return
-    try:
-        console(stderr=True, soft_wrap=True).print(text, markup=False)
-        sys.stderr.flush()
-    except OSError:
-        _give_up(sys.stderr)
 
 
 def run_file(path: str) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from shrimpmx.commands.terminal import tell
 from shrimpmx.errors import ShrimpmxError
 
 
@@ -27,6 +27,6 @@ def write_beside(
     try:
         write_page(directories, claims, output / PAGE_FILE)
     except ShrimpmxError as error:
-        print(f"shrimpmx: there is no page of it: {error}", file=sys.stderr)
+        tell(f"shrimpmx: there is no page of it: {error}")
     else:
         print(f"page: {output / PAGE_FILE}", file=stream)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import functools
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.forked import Forked
+from shrimpmx.commands.terminal import tell
 from shrimpmx.errors import InputError
 from shrimpmx.native.cores import processes_visible
 
@@ -98,9 +98,7 @@ def chosen_engine(name: str = ENGINES[0]) -> Engine:
 def _tell_what_cannot_be_seen() -> None:
     visible, why = processes_visible()
     if not visible:
-        print(
+        tell(
             f"shrimpmx: {why}: if this one is killed, Python programs that ranks have started may "
-            "go on; `shrimpmx doctor` says what to do",
-            file=sys.stderr,
-            flush=True,
+            "go on; `shrimpmx doctor` says what to do"
         )

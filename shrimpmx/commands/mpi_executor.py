@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.commands.terminal import tell
 from shrimpmx.errors import InputError
 from shrimpmx.study.clusters import Clusters, never_joined
 from shrimpmx.study.point import Point
@@ -100,4 +100,4 @@ def exported(exports: list[str]) -> dict[str, str]:
 
 def say(text: str) -> None:
     """To standard error, at once: what ranks print comes behind it."""
-    print(f"shrimpmx: {text}", file=sys.stderr, flush=True)
+    tell(f"shrimpmx: {text}")

@@ -1,13 +1,14 @@
-"""A progress bar with the time left, on standard error."""
+"""A progress bar with the time left, on standard error, that no run waits for."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TextIO, TypeVar, cast
 
 from rich.progress import (
     BarColumn,
@@ -20,6 +21,7 @@ from rich.progress import (
 from rich.table import Column
 
 from shrimpmx.cluster.engine.ending import interrupts_held
+from shrimpmx.cluster.engine.tagged import PATIENCE_S, Target
 from shrimpmx.commands.terminal import console
 from shrimpmx.results.words import place_words
 from shrimpmx.study.progress import Quiet
@@ -50,6 +52,36 @@ def _unless_nobody_looks(method: Method) -> Method:
     return cast(Method, attempt)
 
 
+class _Unhurried:
+    """A terminal that no write waits for: what it does not take at once it gets with what follows.
+
+    It takes nothing while it is stopped (Ctrl-S), or its reader is slow; the run has other duties.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._file, self._target = file, Target(file.fileno())
+
+    def write(self, text: str) -> int:
+        """Rich writes whole lines."""
+        self._target.text += text.encode(self._file.encoding, self._file.errors or "strict")
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is taken now."""
+        try:
+            self._target.write()
+        except OSError:  # it was closed
+            self._target.text = b""
+            raise
+
+    def end(self) -> None:
+        """Give it some time for the rest."""
+        self._target.write_all(PATIENCE_S)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
 def _one_line(least: int | None = None) -> Column:
     return Column(no_wrap=True, overflow="ellipsis", min_width=least)
 
@@ -78,7 +110,9 @@ class Bar(Quiet):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
-        terminal = console(stderr=True, width=width)
+        shown = sys.stderr and sys.stderr.isatty()
+        self._file = _Unhurried(sys.stderr) if shown else None
+        terminal = console(stderr=True, width=width, file=self._file)
         self._axes = axes
         self._clock = clock
         self._process = os.getpid()
@@ -142,9 +176,14 @@ class Bar(Quiet):
         self._progress.update(self._task, advance=1)
         self._show(point_words(plan, self._axes))
 
-    @_unless_nobody_looks
     def end(self) -> None:
         """The sweep is over, or was interrupted."""
+        self._stop()
+        if self._file:
+            self._file.end()
+
+    @_unless_nobody_looks
+    def _stop(self) -> None:
         self._progress.stop()
 
     def _show(self, words: str) -> None:

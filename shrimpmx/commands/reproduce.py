@@ -45,7 +45,7 @@ from shrimpmx.commands.sweeping import (
     take_settings,
     without_deadline,
 )
-from shrimpmx.commands.terminal import console
+from shrimpmx.commands.terminal import console, while_read
 from shrimpmx.errors import AgentError, InputError, MachineError
 from shrimpmx.papers.claim import CLAIMS_FILE, Claim, Finding, judge, scenarios_of
 from shrimpmx.papers.claims_report import print_claims, print_findings
@@ -160,7 +160,8 @@ def _run(asked: Sequence[str], options: argparse.Namespace, reproduction: Reprod
     reproduction.open()
     claims, parts = len(reproduction.claims), len(reproduction.parts)
     runs = reproduction.runs_total
-    print(f"claims: {claims}; scenarios: {parts}; runs: {runs}", flush=True)
+    with while_read():
+        print(f"claims: {claims}; scenarios: {parts}; runs: {runs}")
     try:
         with run_log(output):
             reproduction.run()
@@ -174,12 +175,13 @@ def _run(asked: Sequence[str], options: argparse.Namespace, reproduction: Reprod
     finally:
         reproduction.keep(options.json)
     terminal = console()
-    if options.settings:
-        terminal.print(escape(f"set: {', '.join(options.settings)}"), soft_wrap=True)
-    if not reproduction.engine.is_real:
-        terminal.print(SIMULATED_WORDS)
-    print_findings(reproduction.findings(), terminal)
-    print(f"\nresult: {output}")
+    with while_read():
+        if options.settings:
+            terminal.print(escape(f"set: {', '.join(options.settings)}"), soft_wrap=True)
+        if not reproduction.engine.is_real:
+            terminal.print(SIMULATED_WORDS)
+        print_findings(reproduction.findings(), terminal)
+        print(f"\nresult: {output}")
 
 
 def _command(asked: Sequence[str], options: argparse.Namespace) -> list[str]:

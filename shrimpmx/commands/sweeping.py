@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import shlex
 import shutil
@@ -17,6 +16,7 @@ from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
 from shrimpmx.commands.engines import check_real_hosts, chosen_engine
 from shrimpmx.commands.progress import Bar
+from shrimpmx.commands.terminal import tell
 from shrimpmx.errors import (
     DeadlineError,
     InputError,
@@ -328,9 +328,4 @@ def say_how_to_go_on(
         return
     late = isinstance(error, DeadlineError)
     told = f"what each process did at the end is in {output / LOG_FILE}\n" if late else ""
-    # A closed terminal, if that was the reason, cannot show it.
-    with contextlib.suppress(OSError):
-        print(
-            f"{told}{done} of {total} runs are kept in {output}; go on with:\n  {command}",
-            file=sys.stderr,
-        )
+    tell(f"{told}{done} of {total} runs are kept in {output}; go on with:\n  {command}")

@@ -185,5 +185,5 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
 
 def _tell(words: str) -> None:
     """How far it is, on a terminal."""
-    if sys.stderr.isatty():
+    if sys.stderr and sys.stderr.isatty():
         print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)

@@ -1,12 +1,17 @@
-"""`shrimpmx mpirun`, where a reader of its output takes nothing: it ends all the same."""
+"""`shrimpmx mpirun`, where a reader of its output takes nothing, or goes: it ends all the same."""
 
 from __future__ import annotations
 
 import os
+import pty
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from support.conditions import patient
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine import forked
@@ -51,3 +56,16 @@ def test_tagged_output_that_is_not_read_keeps_no_run_from_its_end(
         assert main(["mpirun", *command]) == code
         assert os.read(reader, 6) == b"[0] y\n"
     assert words in capfd.readouterr().err
+
+
+def test_a_terminal_that_is_closed_ends_a_run_by_its_signal() -> None:
+    user, program = pty.openpty()
+    words = ["mpirun", "-n", "1", "sh", "-c", "echo up; sleep 50"]
+    command = ["setsid", "--ctty", sys.executable, "-m", "shrimpmx", *words]
+    with subprocess.Popen(command, stdin=program, stdout=program, stderr=program) as run:
+        os.close(program)
+        found = b""
+        while b"up" not in found:
+            found += os.read(user, 65536)
+        os.close(user)
+        assert run.wait(patient(40)) == 128 + signal.SIGHUP

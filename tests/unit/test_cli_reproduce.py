@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -161,6 +163,20 @@ def test_a_claim_runs_only_its_points(runs: Runs, capsys: pytest.CaptureFixture[
     assert len(runs.points) == 6
     assert list(claims_of("r/claims.json")) == ["AB-2"]
     assert "AB-1" not in capsys.readouterr().out
+
+
+def test_a_reader_that_went_away_ends_no_reproduction(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`shrimpmx reproduce --engine both | head -1`: the second engine has its turn, too."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        assert main(["reproduce", "AB-2", "--engine", "both", "--output", "r"]) == 0
+    for engine in ("simulated", "forked"):
+        assert list(claims_of(f"r/{engine}/claims.json")) == ["AB-2"]
+    assert Path("r/report.html").exists()
 
 
 def test_settings_reach_every_scenario_and_are_printed(

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
+
+import pytest
+
 from shrimpmx.commands import sweeping
 from shrimpmx.commands.progress import Bar, point_words
 from shrimpmx.study.scenario import RunPlan, Scenario, plan_runs
@@ -53,3 +63,50 @@ def test_progress_says_what_a_run_waits_for_and_how_long() -> None:
     assert "again (time stolen by the hypervisor), 3 s, waits" in bar.lines()[0]
     bar.end()
     assert bar.position == "point 1 of 2, run 1 of 3"
+
+
+@contextmanager
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
+    """Standard error is a terminal; the descriptors of its two ends, that of its user first."""
+    user, program = pty.openpty()
+    with os.fdopen(program, "w", closefd=False) as file:
+        monkeypatch.setattr(sys, "stderr", file)
+        yield user, program
+    os.close(user)
+    os.close(program)
+
+
+def test_a_stopped_terminal_keeps_no_run_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-S, or a reader that takes nothing: what was drawn is there once it goes on."""
+    with terminal(monkeypatch) as (user, program):
+        bar = Bar("smoke/pingpong")
+        termios.tcflow(program, termios.TCOOFF)
+        bar.begin(8, 3)
+        for second in range(20):
+            bar.waits_for(f"rank{second} to finish")
+        termios.tcflow(program, termios.TCOON)
+        taken: list[bytes] = []
+        reader = Thread(target=lambda: taken.append(all_of(user, b"rank19 to finish")))
+        reader.start()
+        bar.end()
+        reader.join()
+    assert b"rank0 to finish" in taken[0]
+
+
+def all_of(descriptor: int, last: bytes) -> bytes:
+    """What comes from a terminal, until these words have come."""
+    found = b""
+    while last not in found:
+        found += os.read(descriptor, 65536)
+    return found
+
+
+def test_a_bar_on_a_terminal_that_was_closed_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    user, program = pty.openpty()
+    with os.fdopen(program, "w") as file:
+        monkeypatch.setattr(sys, "stderr", file)
+        bar = Bar("smoke/pingpong")
+        bar.begin(8, 3)
+        os.close(user)
+        bar.waits_for("rank0 to finish")
+        bar.end()

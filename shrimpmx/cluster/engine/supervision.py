@@ -34,8 +34,6 @@ def supervision() -> Iterator[None]:
             f"interrupted by {what_interrupted(interrupt)}; points already measured are kept",
             signal_of(interrupt),
         ) from None
-    except BrokenPipeError:  # the reader of its output has gone
-        raise
     except OSError as error:
         raise MachineError(
             f"the run could not be set up: {error.strerror or error}; `ulimit -a` shows the "

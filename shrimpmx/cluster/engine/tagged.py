@@ -8,10 +8,13 @@ import math
 import os
 import select
 import selectors
+import signal
 import stat
 import sys
 import time
 from collections.abc import Iterator
+
+from shrimpmx.errors import RankEndedError
 
 READ_BYTES = 65536
 # Between two looks at whether a reader that was slow takes more.
@@ -154,7 +157,7 @@ class TaggedOutput:
 
     def pass_on(self, pipe: TaggedPipe) -> None:
         """Write what a pipe has, unless its target still has something to be written."""
-        if not pipe.target.write():
+        if not self._write(pipe.target):
             self._selector.unregister(pipe)
             self._held.append(pipe)
             return
@@ -163,7 +166,7 @@ class TaggedOutput:
             self._selector.unregister(pipe)
             self._pipes.remove(pipe)
             pipe.close()
-        pipe.target.write()
+        self._write(pipe.target)
 
     def look(self) -> float:
         """Write what targets take by now; for how long there is nothing else to do for them, s."""
@@ -192,13 +195,14 @@ class TaggedOutput:
             target.write_all(self._patience_s)
 
     def _write(self, target: Target) -> bool:
-        """As `Target.write`. A reader that has gone ends ranks that write to it, no other run; nor
-        does a terminal that was closed, or a full disk.
+        """As `Target.write`. A reader that has gone ends ranks that write to it, as SIGPIPE would,
+        and no other run; nor does a terminal that was closed, or a full disk.
         """
         try:
             return target.write()
         except OSError as error:
-            if self._pipes and isinstance(error, BrokenPipeError):
-                raise
             target.text = b""
+            if self._pipes and isinstance(error, BrokenPipeError):
+                why = "the reader of what ranks print has gone"
+                raise RankEndedError(why, "", 128 + signal.SIGPIPE) from None
             return True
