@@ -16,14 +16,14 @@ scenario = Scenario(
     name="coalescing/table5_interrupts",
     title="NAS IS: how often does each way to coalesce interrupt an application?",
     source="Goglin and Furmento 2009, section IV-D and table V",
-    shows="Ranks sort integers, class A: in each of ten timed iterations every rank sends each of "
-    "the others 128 KiB. Counts are claims on every machine. The time is one where each rank and "
-    "each NIC has a CPU of its own.",
+    shows="Ranks sort integers, class A: in each of three timed iterations, of ten that NPB has, "
+    "every rank sends each of the others 128 KiB. Counts are claims on every machine. The time is "
+    "one where each rank and each NIC has a CPU of its own.",
     parameters={
         "platform": "myri10g-2009",
         "workload": "mpi",
         "program": sys.executable,
-        "arguments": "-m shrimpmx.applications.nas IS A",
+        "arguments": "-m shrimpmx.applications.nas IS A --iterations 3",
         "ranks": 16,
         "cores": 8,
         "wait": "sched",

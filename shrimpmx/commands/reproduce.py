@@ -91,6 +91,11 @@ def add_parser(commands: Any) -> None:
     add_sweep_options(parser)
     add_engine_options(parser, both=True)
     parser.add_argument(
+        "--beside",
+        action="store_true",
+        help="run what stands beside the claims, too: figures that decide about none",
+    )
+    parser.add_argument(
         "--whole",
         action="store_true",
         help="run the claims' scenarios whole, as for pictures: not only the points that they need",
@@ -108,6 +113,8 @@ def run(options: argparse.Namespace) -> int:
     claims = chosen(asked, PAPERS)
     if options.list:
         return _list(claims, options.json)
+    if not options.beside:
+        claims = [claim.without_beside() for claim in claims]
     check_sweep_options(options)
     check_engine_options(options)
     if are_elsewhere(options):
@@ -185,7 +192,8 @@ def _run(asked: Sequence[str], options: argparse.Namespace, reproduction: Reprod
 
 
 def _command(asked: Sequence[str], options: argparse.Namespace) -> list[str]:
-    return ["reproduce", *asked, *(["--whole"] if options.whole else [])]
+    given = {"--beside": options.beside, "--whole": options.whole}
+    return ["reproduce", *asked, *(option for option, is_given in given.items() if is_given)]
 
 
 def _list(claims: Sequence[Claim], json_path: Path | None) -> int:
@@ -311,6 +319,7 @@ class Reproduction:
         return {
             "schema": SCHEMA,
             "asked": [claim.id for claim in self.claims],
+            "beside": self._options.beside,
             "settings": without_deadline(self._options.settings),
             "seed": self._options.seed,
             **self.engine.describe(),
@@ -363,9 +372,12 @@ class Reproduction:
         path = self._directory.run_path
         stored = read_json(path, "reproduction")
         check_schema(stored, "reproduction", path)
-        stored.setdefault("engine", ENGINES[0])  # older ones do not say it
+        # Older ones do not say these.
+        stored.setdefault("engine", ENGINES[0])
+        stored.setdefault("beside", True)
         for key, what in (
             ("asked", "other claims"),
+            ("beside", "more or fewer statistics"),
             ("settings", "other settings"),
             ("seed", "another seed"),
             ("engine", "another engine"),

@@ -135,6 +135,11 @@ class Claim(_Record):
             raise ValueError(f"claim {self.id} has no statistic that decides")
         return self
 
+    def without_beside(self) -> Self:
+        """With those statistics only that decide."""
+        deciding = tuple(each for each in self.statistics if each.decides)
+        return self.model_copy(update={"statistics": deciding})
+
     def statistics_on(self, engine: str) -> tuple[Statistic, ...]:
         """Those that are judged on an engine; none if none of them decides there."""
         found = tuple(each for each in self.statistics if each.is_for(engine))

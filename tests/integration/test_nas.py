@@ -112,6 +112,14 @@ def test_a_wrong_result_fails(tmp_path: Path, capfd: pytest.CaptureFixture[str])
     assert "successful" not in said
 
 
+def test_a_sort_may_be_shorter(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["-m", "shrimpmx.applications.nas", "IS", "S", "--iterations", "3"]
+    assert main(["mpirun", "-n", "2", sys.executable, *words]) == 0
+    said = capfd.readouterr().out
+    assert "2048, 3 iterations" in said
+    assert "right ranks of test keys: 15, official 15: holds" in said
+
+
 def test_too_little_memory_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, LITTLE_MEMORY, 2) == 0
     said = capfd.readouterr()
@@ -126,6 +134,8 @@ def test_too_little_memory_is_refused(tmp_path: Path, capfd: pytest.CaptureFixtu
         (5, "bt s", ("BT", "square", "not 5", "take 4 or 9")),
         (2, "XY S", ("argument KERNEL", "XY", "BT", "IS")),
         (2, "IS D", ("argument CLASS", "'D'", "'S', 'W', 'A', 'B'")),
+        (2, "CG S --iterations 3", ("CG cannot have 3 iterations", "IS alone", "1 to 10")),
+        (2, "IS S --iterations 11", ("IS cannot have 11 iterations", "1 to 10")),
     ],
 )
 def test_a_mistake_is_refused_in_one_sentence(

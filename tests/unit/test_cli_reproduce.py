@@ -165,6 +165,23 @@ def test_a_claim_runs_only_its_points(runs: Runs, capsys: pytest.CaptureFixture[
     assert "AB-1" not in capsys.readouterr().out
 
 
+def test_what_stands_beside_is_run_on_demand(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside = near("one", 64, 10).model_copy(update={"decides": False})
+    monkeypatch.setattr(reproduce, "PAPERS", {"tiny": (claim(1, near("two", 0, 10), beside),)})
+    for name, options, points in (("r", [], 1), ("s", ["--beside"], 2)):
+        runs.points.clear()
+        assert main(["reproduce", "--output", name, *options]) == 0
+        assert len(runs.points) == 3 * points
+        [found] = claims_of(f"{name}/claims.json").values()
+        assert [part["decides"] for part in found["parts"]] == [True, False][:points]
+        assert found["class"] == "measured"
+    capsys.readouterr()
+    assert main(["reproduce", "--output", "s", "--resume"]) == 2
+    assert_refused(capsys, "more or fewer statistics")
+
+
 def test_a_reader_that_went_away_ends_no_reproduction(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,7 +246,8 @@ def test_an_interruption_keeps_all_runs_and_says_how_to_go_on(
             raise error
 
     runs.before = fail
-    arguments = ["reproduce", "tiny", *WHOLE, "--set", "mtu=9000", "--output", "a place"]
+    options = ["--beside", *WHOLE, "--set", "mtu=9000"]
+    arguments = ["reproduce", "tiny", *options, "--output", "a place"]
     assert main([*arguments, "--json", "r.json"]) == 3
     whole = json.loads(Path("r.json").read_text())
     assert whole["complete"] is False
@@ -240,7 +258,7 @@ def test_an_interruption_keeps_all_runs_and_says_how_to_go_on(
     [line] = [line for line in err.splitlines() if "--resume" in line]
     words = shlex.split(line)
     assert words[words.index("reproduce") :] == [
-        *("reproduce", "tiny", *WHOLE, "--set", "mtu=9000", "--seed", "1"),
+        *("reproduce", "tiny", *options, "--seed", "1"),
         *("--output", "a place", "--resume", "--json", "r.json"),
     ]
     runs.before = lambda _point: None

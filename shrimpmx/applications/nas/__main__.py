@@ -119,10 +119,20 @@ def main(words: list[str]) -> int:
     parser.add_argument(
         "problem_class", type=str.upper, choices=CLASSES, metavar="CLASS", help=", ".join(CLASSES)
     )
+    parser.add_argument(
+        "--iterations", type=int, metavar="N", help="of IS, which verifies each of its ten: fewer"
+    )
     options = parser.parse_args(words)
     world = MPI.COMM_WORLD
     kernel = kernel_named(options.kernel)
     problem = kernel.problems[options.problem_class]
+    if options.iterations is not None:
+        problem = kernel.shortened(problem, options.iterations)
+        if problem is None:
+            parser.error(
+                f"{kernel.name} cannot have {options.iterations} iterations: IS alone can have "
+                "fewer than NPB's, 1 to 10, since it verifies each of them"
+            )
     why_not = refusal(kernel, problem, world.size, free_memory_bytes()) if world.rank == 0 else None
     if (why_not := world.bcast(why_not)) is not None:
         if world.rank == 0:

@@ -7,7 +7,7 @@ they will send (Alltoall), send them (Alltoallv), and count how often each key o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ class Problem:
     most_ranks: int
     test_indices: tuple[int, ...]
     test_ranks: tuple[int, ...]  # before the first iteration
+    iterations: int = ITERATIONS
 
     def ranks_at(self, iteration: int) -> list[int]:
         """The official ranks of the test keys, which are small or large keys: each iteration adds
@@ -77,24 +78,27 @@ class IntegerSort(Kernel[Problem]):
 
     def describe(self, problem: Problem) -> str:
         keys, greatest = 1 << problem.log_keys, 1 << problem.log_max_key
-        return f"{keys} keys below {greatest}, {ITERATIONS} iterations"
+        return f"{keys} keys below {greatest}, {problem.iterations} iterations"
+
+    def shortened(self, problem: Problem, iterations: int) -> Problem | None:
+        return replace(problem, iterations=iterations) if 1 <= iterations <= ITERATIONS else None
 
     def run(self, problem: Problem, world: MPI.Intracomm) -> Outcome:
         sort = _Sort(problem, world)
         sort.rank_keys(1)
         right = 0
         with timed(world) as timer:
-            for iteration in range(1, ITERATIONS + 1):
+            for iteration in range(1, problem.iterations + 1):
                 right += sort.rank_keys(iteration)
         found = np.array((right, sort.out_of_order(), sort.sum_received(), sort.sum_sent()))
         world.Allreduce(MPI.IN_PLACE, found)
         right, wrong, received, sent = map(int, found)
         checks = (
-            Check("right ranks of test keys", right, ITERATIONS * len(problem.test_ranks)),
+            Check("right ranks of test keys", right, problem.iterations * len(problem.test_ranks)),
             Check("sorted keys out of order", wrong, 0),
             Check("sum of sorted keys", received, sent),
         )
-        return Outcome(timer.seconds, float(ITERATIONS << problem.log_keys), checks)
+        return Outcome(timer.seconds, float(problem.iterations << problem.log_keys), checks)
 
 
 class _Sort:

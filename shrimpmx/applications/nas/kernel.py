@@ -71,6 +71,12 @@ class Kernel(ABC, Generic[Problem]):
     def describe(self, problem: Problem) -> str:
         """The problem's size in words: "65 536 keys, 10 iterations"."""
 
+    def shortened(self, problem: Problem, iterations: int) -> Problem | None:
+        """The problem with so many iterations; None if it cannot have them, since NPB verifies what
+        all of them come to.
+        """
+        return None
+
     @abstractmethod
     def run(self, problem: Problem, world: MPI.Intracomm) -> Outcome:
         """Runs it on all ranks of `world`. Collective."""

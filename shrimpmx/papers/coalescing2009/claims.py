@@ -413,7 +413,8 @@ CLAIMS: tuple[Claim, ...] = (
         id="IC-20",
         kind="count",
         source="IV-D and table V",
-        setup="NAS IS, 16 ranks on 2 nodes: interrupts by strategy, against 75 µs.",
+        setup="NAS IS, three of its ten iterations, 16 ranks on 2 nodes: interrupts by strategy, "
+        "against 75 µs.",
         paper="disabled 22 times as many; Open-MX +16 to 19 %; Stream +17 to 21 %",
         statistics=nas.interrupts_of_sort(),
         note=nas.CLASSES,
