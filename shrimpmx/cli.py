@@ -194,7 +194,7 @@ def _main(arguments: Sequence[str] | None) -> int:
             give_up(sys.stdout)
             tell(f"shrimpmx: the output cannot be written: {error.strerror}")
             code = code or EXIT_BAD_INPUT
-        elif sys.stdout and was_closed(sys.stdout):
+        elif error.errno == errno.EIO and sys.stdout and was_closed(sys.stdout):
             give_up(sys.stdout)
         else:
             raise

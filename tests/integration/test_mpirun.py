@@ -239,16 +239,6 @@ def test_tagged_output_of_a_failed_rank_is_kept(capfd: Captured) -> None:
     assert capfd.readouterr().out.splitlines() == [f"[0] {line}" for line in range(20000)]
 
 
-@pytest.mark.parametrize(("option", "line"), [("", b"y\n"), ("--tag-output", b"[0] y\n")])
-def test_a_rank_may_lose_its_reader(option: str, line: bytes) -> None:
-    run = f"{sys.executable} -m shrimpmx mpirun -n 1 {option} yes"
-    shell = f"{run} | head -1; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
-        ["bash", "-c", shell], capture_output=True, check=False, timeout=patient(50)
-    )
-    assert (done.stdout, done.returncode) == (line, 128 + signal.SIGPIPE)
-
-
 @pytest.mark.parametrize(
     ("options", "counts"),
     [((), "7 0"), (("--stdin", "none"), "0 0"), (("--stdin", "all"), "7 7")],
