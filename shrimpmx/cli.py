@@ -21,8 +21,9 @@ from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
 from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held, what_interrupted
-from shrimpmx.commands.terminal import give_up, let_output_degrade, tell, was_closed
+from shrimpmx.commands.terminal import let_output_degrade
 from shrimpmx.errors import AgentError, DeadlineError, InputError, ShrimpmxError
+from shrimpmx.native.streams import give_up, has_gone, tell
 
 EXIT_BAD_INPUT = 2
 EXIT_AGENT_FAILED = 3
@@ -186,18 +187,15 @@ def _main(arguments: Sequence[str] | None) -> int:
         finally:
             if sys.stdout:
                 sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of our output has gone, and so has the reason to write more.
-        give_up(sys.stdout)
     except OSError as error:
-        if error.errno in NO_ROOM:
-            give_up(sys.stdout)
+        gone = has_gone(error, sys.stdout)
+        if not gone and error.errno not in NO_ROOM:
+            raise
+        # The reader of our output has gone, and so has the reason to write more; or it is full.
+        give_up(sys.stdout)
+        if not gone:
             tell(f"shrimpmx: the output cannot be written: {error.strerror}")
             code = code or EXIT_BAD_INPUT
-        elif error.errno == errno.EIO and sys.stdout and was_closed(sys.stdout):
-            give_up(sys.stdout)
-        else:
-            raise
     return code
 
 

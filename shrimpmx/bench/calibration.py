@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ import numpy.typing as npt
 from shrimpmx.bench import host_costs, interrupt_costs, model_costs, stages
 from shrimpmx.bench.probe import probe, round_trips
 from shrimpmx.errors import InputError, MachineError
-from shrimpmx.native import cores
+from shrimpmx.native import cores, streams
 from shrimpmx.native.files import cache_directory
 from shrimpmx.results.environment import busy_ns, environment, fingerprint, unavailable
 from shrimpmx.results.json_file import read_json, write_json
@@ -347,4 +346,4 @@ def for_platforms(
 
 
 def _to_stderr(sentence: str) -> None:
-    print(f"shrimpmx: {sentence}", file=sys.stderr, flush=True)
+    streams.tell(f"shrimpmx: {sentence}")

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TextIO
 
-from shrimpmx.commands.terminal import tell
 from shrimpmx.errors import ShrimpmxError
+from shrimpmx.native.streams import tell
 
 
 def write_beside(
     output: Path,
     directories: Sequence[Path],
     claims: Sequence[Path] = (),
-    stream: TextIO | None = None,
+    say: Callable[[str], None] = print,
 ) -> None:
-    """Write the page of the results in `directories` into `output`, and print its path, to standard
-    output or another `stream`; `claims` as those of write_page.
+    """Write the page of the results in `directories` into `output`, and `say` its path; `claims` as
+    those of write_page.
 
     Where it cannot be written it says why: the results are kept all the same.
     """
@@ -29,4 +28,4 @@ def write_beside(
     except ShrimpmxError as error:
         tell(f"shrimpmx: there is no page of it: {error}")
     else:
-        print(f"page: {output / PAGE_FILE}", file=stream)
+        say(f"page: {output / PAGE_FILE}")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.forked import Forked
-from shrimpmx.commands.terminal import tell
 from shrimpmx.errors import InputError
 from shrimpmx.native.cores import processes_visible
+from shrimpmx.native.streams import tell
 
 if TYPE_CHECKING:
     from shrimpmx.study.point import Point

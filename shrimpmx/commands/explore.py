@@ -6,7 +6,6 @@ import argparse
 import math
 import os
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -45,6 +44,7 @@ from shrimpmx.errors import (
     NotHereError,
 )
 from shrimpmx.mpi.library import library_path
+from shrimpmx.native.streams import on_terminal, while_read
 from shrimpmx.report.plot.draw import FORMATS, save
 from shrimpmx.results.json_file import write_json
 from shrimpmx.results.metrics import Outcome
@@ -206,8 +206,10 @@ def _exploration(
     made_with: dict[str, Any],
     pace: Pace,
 ) -> Exploration:
-    bar = BudgetBar("explore", varying_axes(scenario), pace.budget, pace.clock)
-    engine.onlooker = progress = bar if sys.stderr.isatty() else Quiet()
+    progress = Quiet()
+    if on_terminal():
+        progress = BudgetBar("explore", varying_axes(scenario), pace.budget, pace.clock)
+    engine.onlooker = progress
     program = ProgramExecutor(
         engine, runner, [launch] * options.n, FOREVER_S, mpi_options.SILENCE_S, ""
     )
@@ -310,19 +312,22 @@ def _report(
     shortage = exploration.shortage()
     found: dict[str, Any] = {} if findings is None else findings.as_dict()
     if findings is not None and shortage:
-        print_unfinished(findings, console())
+        with while_read():
+            print_unfinished(findings, console())
     elif findings is not None:
         texts = _texts(findings, exploration, document, engine, processes)
-        print_findings(findings, console(), texts)
+        with while_read():
+            print_findings(findings, console(), texts)
         found |= {"program": shlex.join(options.words), "texts": texts}
         write_json(output / RUN_FILE, {**document, "explore": found})
-    if options.json:
-        write_json(options.json, {**document, "explore": found})
+    with while_read():
+        if options.json:
+            write_json(options.json, {**document, "explore": found})
+    paths: list[Path] = []
     if findings is not None and not shortage:
-        chart = chart_of(found)
-        for path in save(chart, options.plot or output / "plots", FORMATS):
-            print(path)
-    print(f"result: {output}")
+        paths = save(chart_of(found), options.plot or output / "plots", FORMATS)
+    with while_read():
+        print(*paths, f"result: {output}", sep="\n")
     if shortage:
         raise InputError(shortage)
     if findings is None:

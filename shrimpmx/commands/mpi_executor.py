@@ -10,8 +10,8 @@ from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.commands.terminal import tell
 from shrimpmx.errors import InputError
+from shrimpmx.native.streams import tell
 from shrimpmx.study.clusters import Clusters, never_joined
 from shrimpmx.study.point import Point
 

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import logging
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
 from shrimpmx.commands.recording import check_recording, recording_of
 from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError
 from shrimpmx.mpi.library import library_path
+from shrimpmx.native.streams import tell
 from shrimpmx.study.clusters import Clusters, needed_costs
 from shrimpmx.study.platform import Costs
 from shrimpmx.study.point import Point
@@ -98,7 +98,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.output is not None:
         from shrimpmx.commands.beside import write_beside
 
-        write_beside(options.output, [options.output], stream=sys.stderr)
+        write_beside(options.output, [options.output], say=tell)
     return 0
 
 

@@ -23,6 +23,7 @@ from rich.table import Column
 from shrimpmx.cluster.engine.ending import interrupts_held
 from shrimpmx.cluster.engine.tagged import PATIENCE_S, Target
 from shrimpmx.commands.terminal import console
+from shrimpmx.native.streams import on_terminal
 from shrimpmx.results.words import place_words
 from shrimpmx.study.progress import Quiet
 from shrimpmx.study.scenario import RunPlan
@@ -34,6 +35,10 @@ NARROW = 72
 # "100/800" and "0:01:23", which dots would make worthless.
 COUNT_WIDTH, TIME_WIDTH = 7, 7
 AGAIN = ", again"
+# What a terminal that takes nothing gets later, at most, and in place of the rest: the line erased,
+# the cursor shown.
+MOST_BYTES = 65_536
+CLEARED = "\x1b[2K\x1b[G\x1b[?25h"  # no \r, which would be written at once
 
 Method = TypeVar("Method", bound=Callable[..., None])
 
@@ -53,21 +58,30 @@ def _unless_nobody_looks(method: Method) -> Method:
 
 
 class _Unhurried:
-    """A terminal that no write waits for: what it does not take at once it gets with what follows.
+    """A terminal that the process which draws on it waits for in no write: what it does not take at
+    once it gets with what follows.
 
-    It takes nothing while it is stopped (Ctrl-S), or its reader is slow; the run has other duties.
+    It takes nothing while it is stopped (Ctrl-S), or its reader is slow; a run has other duties.
     """
 
     def __init__(self, file: TextIO) -> None:
         self._file, self._target = file, Target(file.fileno())
+        self._process = os.getpid()
 
     def write(self, text: str) -> int:
         """Rich writes whole lines."""
-        self._target.text += text.encode(self._file.encoding, self._file.errors or "strict")
+        if os.getpid() != self._process:  # what a run's process prints, which is not to be lost
+            return self._file.write(text)
+        if len(self._target.text) < MOST_BYTES:
+            encoding, errors = self._file.encoding, self._file.errors or "strict"
+            self._target.text += text.encode(encoding, errors)
         return len(text)
 
     def flush(self) -> None:
         """Write what is taken now."""
+        if os.getpid() != self._process:
+            self._file.flush()
+            return
         try:
             self._target.write()
         except OSError:  # it was closed
@@ -75,8 +89,13 @@ class _Unhurried:
             raise
 
     def end(self) -> None:
-        """Give it some time for the rest."""
+        """Give it some time for the rest. If it still takes nothing, it gets an empty line and its
+        cursor back with what is printed next.
+        """
         self._target.write_all(PATIENCE_S)
+        if self._target.text:
+            self._target.text = b""
+            self._file.write(CLEARED)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
@@ -110,8 +129,7 @@ class Bar(Quiet):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
-        shown = sys.stderr and sys.stderr.isatty()
-        self._file = _Unhurried(sys.stderr) if shown else None
+        self._file = _Unhurried(sys.stderr) if on_terminal() else None
         terminal = console(stderr=True, width=width, file=self._file)
         self._axes = axes
         self._clock = clock

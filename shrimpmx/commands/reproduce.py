@@ -45,8 +45,9 @@ from shrimpmx.commands.sweeping import (
     take_settings,
     without_deadline,
 )
-from shrimpmx.commands.terminal import console, while_read
+from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError, MachineError
+from shrimpmx.native.streams import while_read
 from shrimpmx.papers.claim import CLAIMS_FILE, Claim, Finding, judge, scenarios_of
 from shrimpmx.papers.claims_report import print_claims, print_findings
 from shrimpmx.papers.evidence import Evidence
@@ -98,7 +99,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--whole",
         action="store_true",
-        help="run the claims' scenarios whole, as for pictures: not only the points that they need",
+        help="run the claims' scenarios whole, as for pictures, and what stands beside: not only "
+        "the points that decide",
     )
     parser.add_argument("--list", action="store_true", help="print the claims, run nothing")
     parser.set_defaults(function=run)
@@ -113,8 +115,9 @@ def run(options: argparse.Namespace) -> int:
     claims = chosen(asked, PAPERS)
     if options.list:
         return _list(claims, options.json)
+    options.beside |= options.whole
     if not options.beside:
-        claims = [claim.without_beside() for claim in claims]
+        claims = [claim.deciding_only() for claim in claims]
     check_sweep_options(options)
     check_engine_options(options)
     if are_elsewhere(options):
@@ -139,7 +142,8 @@ def run(options: argparse.Namespace) -> int:
         alone = argparse.Namespace(**{**vars(options), **own})
         documents += _reproduce(asked, claims, alone, place)
     if options.json:
-        write_json(options.json, {"schema": SCHEMA, "claims": documents})
+        with while_read():
+            write_json(options.json, {"schema": SCHEMA, "claims": documents})
     _write_page(output)
     return 0
 
@@ -372,16 +376,14 @@ class Reproduction:
         path = self._directory.run_path
         stored = read_json(path, "reproduction")
         check_schema(stored, "reproduction", path)
-        # Older ones do not say these.
-        stored.setdefault("engine", ENGINES[0])
-        stored.setdefault("beside", True)
+        stored.setdefault("engine", ENGINES[0])  # older ones do not say it
         for key, what in (
             ("asked", "other claims"),
-            ("beside", "more or fewer statistics"),
             ("settings", "other settings"),
             ("seed", "another seed"),
             ("engine", "another engine"),
             ("frozen", "other rules, or other values of platforms,"),
+            ("beside", f"claims {'without' if self._options.beside else 'with'} --beside, other"),
         ):
             if stored.get(key) != self._head()[key]:
                 raise InputError(
@@ -424,4 +426,5 @@ class Reproduction:
         document = {**self._head(), "complete": complete, "claims": claims}
         write_json(self._directory.run_path, document)
         if json_path:
-            write_json(json_path, document)
+            with while_read():
+                write_json(json_path, document)

@@ -44,6 +44,7 @@ from shrimpmx.commands.sweeping import (
 )
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError, MachineError
+from shrimpmx.native.streams import while_read
 from shrimpmx.report.report import print_report
 from shrimpmx.results.json_file import write_json
 from shrimpmx.results.result import ResultDirectory
@@ -141,11 +142,13 @@ def _run(
         raise
     finally:
         if options.json and sweep.last_document is not None:
-            write_json(options.json, sweep.last_document)
+            with while_read():
+                write_json(options.json, sweep.last_document)
     check_possible(document)
-    print_report(document, console())
-    for untold in recording.untold:
-        print(f"\nnote: {untold}")
-    print(f"\nresult: {output}")
+    with while_read():
+        print_report(document, console())
+        for untold in recording.untold:
+            print(f"\nnote: {untold}")
+        print(f"\nresult: {output}")
     write_beside(output, [output])
     return 0

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import io
-import os
 import re
 import sys
-from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Any, NoReturn, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,45 +47,6 @@ def console(**options: Any) -> Console:
 
 def _broken_pipe() -> NoReturn:
     raise BrokenPipeError
-
-
-def tell(line: str) -> None:
-    """A line on standard error, at once; lost where that is closed, or its reader has gone."""
-    if sys.stderr is None:
-        return
-    try:
-        print(line, file=sys.stderr, flush=True)
-    except OSError:
-        give_up(sys.stderr)
-
-
-@contextlib.contextmanager
-def while_read() -> Iterator[None]:
-    """What is printed here ends without a word when its reader has gone: there is more to do than
-    to print.
-    """
-    try:
-        yield
-        if sys.stdout:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        give_up(sys.stdout)
-
-
-def give_up(stream: TextIO) -> None:
-    """Its reader is gone: discard what is left in it, and what comes, without another error."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
-
-
-def was_closed(stream: TextIO) -> bool:
-    """Whether it was a terminal that is no more."""
-    try:
-        os.write(stream.fileno(), b"")
-    except OSError:
-        return True
-    return False
 
 
 def let_output_degrade() -> None:

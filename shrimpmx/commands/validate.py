@@ -12,6 +12,7 @@ from rich.table import Table
 from shrimpmx.commands.sweeping import SEED_MAX
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError, NotHereError
+from shrimpmx.native.streams import on_terminal
 from shrimpmx.results.environment import environment
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
@@ -185,5 +186,5 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
 
 def _tell(words: str) -> None:
     """How far it is, on a terminal."""
-    if sys.stderr and sys.stderr.isatty():
+    if on_terminal():
         print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)

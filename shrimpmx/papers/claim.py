@@ -135,7 +135,7 @@ class Claim(_Record):
             raise ValueError(f"claim {self.id} has no statistic that decides")
         return self
 
-    def without_beside(self) -> Self:
+    def deciding_only(self) -> Self:
         """With those statistics only that decide."""
         deciding = tuple(each for each in self.statistics if each.decides)
         return self.model_copy(update={"statistics": deciding})

@@ -188,11 +188,13 @@ class Sweep:
             self._trace_messages()
             complete = self.is_complete()
         finally:
-            progress.end()
-            document = self.document(head)
-            self.last_document = {**document, "complete": complete}
-            if self._directory:
-                document = self._directory.finish(document, complete)
+            try:
+                document = self.document(head)
+                self.last_document = {**document, "complete": complete}
+                if self._directory:
+                    document = self._directory.finish(document, complete)
+            finally:
+                progress.end()
         return document
 
     def _run_in_turn(self, progress: Progress) -> None:

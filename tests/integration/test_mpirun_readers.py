@@ -7,11 +7,13 @@ import pty
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
-from support.conditions import patient
+from support.conditions import patient, wait_until
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine import forked
@@ -79,3 +81,26 @@ def test_a_terminal_that_is_closed_ends_a_run_by_its_signal() -> None:
             found += os.read(user, 65536)
         os.close(user)
         assert run.wait(patient(40)) == 128 + signal.SIGHUP
+
+
+def test_without_standard_error_notices_are_lost(tmp_path: Path) -> None:
+    run = f"{sys.executable} -m shrimpmx mpirun -n 1 --output {tmp_path / 'r'} echo up 2>&-"
+    done = subprocess.run(["sh", "-c", run], capture_output=True, check=True, timeout=patient(50))
+    assert done.stdout == b"up\n"
+
+
+def test_a_notice_without_a_reader_ends_no_run(tmp_path: Path) -> None:
+    """The ranks print on standard output, which is read; the supervisor speaks on the other."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    noted = tmp_path / "pid"
+    words = ["mpirun", "-n", "1", "--tag-output", "sh", "-c"]
+    script = f"echo $$ > {noted}; kill -STOP $$; echo up"
+    command = [sys.executable, "-m", "shrimpmx", *words, script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writer) as run:
+        os.close(writer)
+        wait_until(lambda: noted.exists() and noted.read_text().endswith("\n"), "its pid")
+        time.sleep(3)  # a rank that is stopped is named after two seconds
+        os.kill(int(noted.read_text()), signal.SIGCONT)
+        assert run.communicate(timeout=patient(40))[0] == b"[0] up\n"
+        assert run.returncode == 0

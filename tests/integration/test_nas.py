@@ -134,7 +134,7 @@ def test_too_little_memory_is_refused(tmp_path: Path, capfd: pytest.CaptureFixtu
         (5, "bt s", ("BT", "square", "not 5", "take 4 or 9")),
         (2, "XY S", ("argument KERNEL", "XY", "BT", "IS")),
         (2, "IS D", ("argument CLASS", "'D'", "'S', 'W', 'A', 'B'")),
-        (2, "CG S --iterations 3", ("CG cannot have 3 iterations", "IS alone", "1 to 10")),
+        (2, "CG S --iterations 3", ("CG cannot have 3 iterations", "IS", "1 to 10")),
         (2, "IS S --iterations 11", ("IS cannot have 11 iterations", "1 to 10")),
     ],
 )

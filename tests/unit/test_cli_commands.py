@@ -382,6 +382,18 @@ def test_a_reader_that_went_away_is_no_error() -> None:
         os.close(writer)
 
 
+def test_a_reader_that_went_away_before_the_first_run_is_no_error(tmp_path: Path) -> None:
+    """A fork flushes what was printed before it."""
+    path = tmp_path / "tiny.py"
+    path.write_text(SCENARIO)
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        assert with_stdout(["run", str(path), "--placement"], writer) == (0, "")
+    finally:
+        os.close(writer)
+
+
 @pytest.mark.parametrize("arguments", [["list"], ["list", "--parameters"], ["--version"]])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_disk_is_one_sentence(arguments: list[str], unbuffered: str) -> None:

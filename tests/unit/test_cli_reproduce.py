@@ -179,7 +179,7 @@ def test_what_stands_beside_is_run_on_demand(
         assert found["class"] == "measured"
     capsys.readouterr()
     assert main(["reproduce", "--output", "s", "--resume"]) == 2
-    assert_refused(capsys, "more or fewer statistics")
+    assert_refused(capsys, "with --beside")
 
 
 def test_a_reader_that_went_away_ends_no_reproduction(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import sys
 import termios
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Thread
 
 import pytest
+from support.conditions import patient
 
-from shrimpmx.commands import sweeping
-from shrimpmx.commands.progress import Bar, point_words
+from shrimpmx.cluster.engine import tagged
+from shrimpmx.commands import progress, sweeping
+from shrimpmx.commands.progress import WIDE, Bar, point_words
 from shrimpmx.study.scenario import RunPlan, Scenario, plan_runs
 
 
@@ -68,45 +71,84 @@ def test_progress_says_what_a_run_waits_for_and_how_long() -> None:
 @contextmanager
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
     """Standard error is a terminal; the descriptors of its two ends, that of its user first."""
+    monkeypatch.setenv("TERM", "xterm")
     user, program = pty.openpty()
-    with os.fdopen(program, "w", closefd=False) as file:
-        monkeypatch.setattr(sys, "stderr", file)
-        yield user, program
-    os.close(user)
-    os.close(program)
+    try:
+        with os.fdopen(program, "w", closefd=False) as file:
+            monkeypatch.setattr(sys, "stderr", file)
+            yield user, program
+    finally:
+        os.close(user)
+        os.close(program)
+
+
+def all_of(descriptor: int, last: bytes) -> bytes:
+    """What comes from a terminal, until these words have come, or no more comes."""
+    found, until_s = b"", time.monotonic() + patient(20)
+    while last not in found and time.monotonic() < until_s:
+        if select.select([descriptor], [], [], 0.1)[0]:
+            found += os.read(descriptor, 65536)
+    return found
 
 
 def test_a_stopped_terminal_keeps_no_run_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-S, or a reader that takes nothing: what was drawn is there once it goes on."""
     with terminal(monkeypatch) as (user, program):
-        bar = Bar("smoke/pingpong")
+        bar = Bar("smoke/pingpong", width=WIDE)
         termios.tcflow(program, termios.TCOOFF)
         bar.begin(8, 3)
         for second in range(20):
             bar.waits_for(f"rank{second} to finish")
         termios.tcflow(program, termios.TCOON)
-        taken: list[bytes] = []
-        reader = Thread(target=lambda: taken.append(all_of(user, b"rank19 to finish")))
-        reader.start()
         bar.end()
-        reader.join()
-    assert b"rank0 to finish" in taken[0]
+        taken = all_of(user, b"rank19 to finish")
+    assert b"rank0 to finish" in taken
+    assert b"rank19 to finish" in taken
 
 
-def all_of(descriptor: int, last: bytes) -> bytes:
-    """What comes from a terminal, until these words have come."""
-    found = b""
-    while last not in found:
-        found += os.read(descriptor, 65536)
-    return found
+def test_a_terminal_that_stays_stopped_has_its_cursor_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tagged, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.1)
+    with terminal(monkeypatch) as (user, program):
+        bar = Bar("smoke/pingpong", width=WIDE)
+        termios.tcflow(program, termios.TCOOFF)
+        bar.begin(8, 3)
+        bar.end()
+        termios.tcflow(program, termios.TCOON)
+        print("result: there", file=sys.stderr)
+        assert all_of(user, b"there").rstrip() == b"\x1b[2K\x1b[G\x1b[?25hresult: there"
+
+
+def test_what_a_process_of_a_run_prints_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    with terminal(monkeypatch) as (user, program):
+        bar = Bar("smoke/pingpong", width=WIDE)
+        bar.begin(8, 3)
+        all_of(user, b"3/8")
+        termios.tcflow(program, termios.TCOOFF)
+        bar.waits_for("rank0 to finish")
+        process = os.fork()
+        if process == 0:
+            print("rank0 says so", file=sys.stderr)
+            os._exit(0)
+        time.sleep(0.1)
+        termios.tcflow(program, termios.TCOON)
+        taken = all_of(user, b"rank0 says so")
+        os.waitpid(process, 0)
+        bar.end()
+    assert b"rank0 says so" in taken
 
 
 def test_a_bar_on_a_terminal_that_was_closed_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     user, program = pty.openpty()
     with os.fdopen(program, "w") as file:
         monkeypatch.setattr(sys, "stderr", file)
-        bar = Bar("smoke/pingpong")
+        bar = Bar("smoke/pingpong", width=WIDE)
         bar.begin(8, 3)
         os.close(user)
         bar.waits_for("rank0 to finish")
+        began_s = time.monotonic()
         bar.end()
+        assert time.monotonic() < began_s + tagged.PATIENCE_S

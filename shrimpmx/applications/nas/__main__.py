@@ -130,8 +130,8 @@ def main(words: list[str]) -> int:
         problem = kernel.shortened(problem, options.iterations)
         if problem is None:
             parser.error(
-                f"{kernel.name} cannot have {options.iterations} iterations: IS alone can have "
-                "fewer than NPB's, 1 to 10, since it verifies each of them"
+                f"{kernel.name} cannot have {options.iterations} iterations: IS, which verifies "
+                "each of its own, takes 1 to 10, and the others those of NPB"
             )
     why_not = refusal(kernel, problem, world.size, free_memory_bytes()) if world.rank == 0 else None
     if (why_not := world.bcast(why_not)) is not None:

@@ -34,6 +34,8 @@ def supervision() -> Iterator[None]:
             f"interrupted by {what_interrupted(interrupt)}; points already measured are kept",
             signal_of(interrupt),
         ) from None
+    except BrokenPipeError:  # what was printed before, which a fork flushes, has no reader
+        raise
     except OSError as error:
         raise MachineError(
             f"the run could not be set up: {error.strerror or error}; `ulimit -a` shows the "

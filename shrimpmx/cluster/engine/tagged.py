@@ -1,4 +1,6 @@
-"""What ranks print, each line with its rank in front, and what the supervisor says of a run."""
+"""Output that a run does not wait for: what ranks print, each line with its rank in front, and what
+the supervisor says of a run.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +33,7 @@ class Target:
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLOUT)
         self.text = b""
+        self.is_of_ranks = False  # some of it
 
     def write(self) -> bool:
         """Write what is taken at once; whether that is all. A reader may have stopped reading."""
@@ -41,6 +44,7 @@ class Target:
                 # So much a pipe takes without waiting, if it takes anything.
                 written = os.write(descriptor, self.text[: select.PIPE_BUF])
                 self.text = self.text[written:]
+        self.is_of_ranks &= bool(self.text)
         return not self.text
 
     def write_all(self, patience_s: float) -> None:
@@ -130,6 +134,7 @@ class TaggedPipe:
 
     def _add(self, lines: list[bytes]) -> None:
         self.target.text += b"".join(self._tag + line + b"\n" for line in lines)
+        self.target.is_of_ranks |= bool(lines)
 
 
 class TaggedOutput:
@@ -201,8 +206,9 @@ class TaggedOutput:
         try:
             return target.write()
         except OSError as error:
-            target.text = b""
-            if self._pipes and isinstance(error, BrokenPipeError):
+            was_of_ranks = target.is_of_ranks
+            target.text, target.is_of_ranks = b"", False
+            if self._pipes and was_of_ranks and isinstance(error, BrokenPipeError):
                 why = "the reader of what ranks print has gone"
                 raise RankEndedError(why, "", 128 + signal.SIGPIPE) from None
             return True

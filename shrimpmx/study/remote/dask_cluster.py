@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import sys
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from distributed.scheduler import KilledWorker
 from distributed.security import Security
 
 from shrimpmx.errors import AgentError, InputError
+from shrimpmx.native.streams import tell
 from shrimpmx.results.environment import software
 from shrimpmx.study.remote import worker
 from shrimpmx.study.remote.dispatch import Place
@@ -83,11 +83,9 @@ class DaskCluster:
         if self._said or time.monotonic() < self._seen_s + SAY_S:
             return
         self._said = True
-        print(
+        tell(
             f"shrimpmx: {self._no_workers()} now; the sweep waits {patience_s:g} s for one: "
-            f"{self._remedy()}",
-            file=sys.stderr,
-            flush=True,
+            f"{self._remedy()}"
         )
 
     def places(self) -> dict[str, Place]:

@@ -1,0 +1,67 @@
+"""Standard output and error of a process whose readers may go away."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+
+def on_terminal() -> bool:
+    """Whether standard error is a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def tell(line: str) -> None:
+    """A line on standard error, at once; lost where that is closed, or takes it not."""
+    if sys.stderr is None:
+        return
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except OSError as error:
+        if has_gone(error, sys.stderr):
+            give_up(sys.stderr)
+
+
+@contextlib.contextmanager
+def while_read() -> Iterator[None]:
+    """What is printed here ends without a word when its reader has gone: there is more to do than
+    to print.
+    """
+    try:
+        yield
+        if sys.stdout:
+            sys.stdout.flush()
+    except OSError as error:
+        if not has_gone(error, sys.stdout):
+            raise
+        give_up(sys.stdout)
+
+
+def has_gone(error: OSError, stream: TextIO | None) -> bool:
+    """Whether an error says that the reader of a stream has gone, or that the terminal was closed
+    which it is.
+    """
+    return isinstance(error, BrokenPipeError) or (error.errno == errno.EIO and _is_dead(stream))
+
+
+def _is_dead(stream: TextIO | None) -> bool:
+    if stream is None:
+        return False
+    try:
+        os.write(stream.fileno(), b"")
+    except OSError:
+        return True
+    return False
+
+
+def give_up(stream: TextIO | None) -> None:
+    """Discard what is left in a stream without a reader, and what comes, without another error."""
+    if stream is None:
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
