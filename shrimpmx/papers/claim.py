@@ -39,6 +39,8 @@ CLASSES = (
     *(INVARIANT, MEASURED, PREDICTED, CALIBRATED, INCONCLUSIVE, NOT_RUN, NEEDS),
     *(OTHER_SIZE, REVERSED),
 )
+# From what holds to what surely does not.
+OUTCOMES = (HOLDS, INCONCLUSIVE, NOT_RUN, NEEDS, OTHER_SIZE, REVERSED)
 # An effect has the paper's size if it is at most so many times larger or smaller (ours).
 SAME_SIZE = 2.0
 Engine = Literal["", "forked", "simulated"]
@@ -60,7 +62,8 @@ class Statistic(_Record):
     ratio is made of. Without `decides` it is shown beside the others, and the claim's class does
     not depend on it. `invariant`: why it could not come out otherwise. `shares` are other claims
     whose figures it is about as well: what these have calibrated is calibrated for it, too. It is
-    judged on both engines, or on `engine` only.
+    judged on both engines, or on `engine` only; where that is `alone`, nothing stands for it on the
+    other one, and the claim needs it.
     """
 
     scenario: str
@@ -71,6 +74,7 @@ class Statistic(_Record):
     invariant: str = ""
     shares: tuple[str, ...] = ()
     engine: Engine = ""
+    alone: bool = False
 
     @property
     def at_own_costs(self) -> bool:
@@ -92,6 +96,7 @@ def statistic_of(
     invariant: str = "",
     shares: tuple[str, ...] = (),
     engine: Engine = "",
+    alone: bool = False,
 ) -> Statistic:
     """A Statistic of what a scenario's result is expected to be."""
     return Statistic(
@@ -103,6 +108,7 @@ def statistic_of(
         invariant=invariant,
         shares=shares,
         engine=engine,
+        alone=alone,
     )
 
 
@@ -161,10 +167,15 @@ class Claim(_Record):
         if cpus is not None and cpus < self.cpus:
             return too_few_cpus(self.cpus, cpus), f"{self.cpus} CPUs"
         if not self.statistics_on(engine):
-            other = REAL if engine == SIMULATED else SIMULATED
-            words = {REAL: "real processes", SIMULATED: "simulated hosts"}
-            return f"needs {words[other]}: use --engine {other}", words[other]
+            return _other_engine(engine)
         return "", ""
+
+
+def _other_engine(engine: str) -> tuple[str, str]:
+    """That the other engine is needed, and in a word or two what that is."""
+    other = REAL if engine == SIMULATED else SIMULATED
+    words = {REAL: "real processes", SIMULATED: "simulated hosts"}[other]
+    return f"needs {words}: use --engine {other}", words
 
 
 def effect(
@@ -270,11 +281,16 @@ class Finding:
 
     @property
     def deciding(self) -> Part | None:
-        """The first of the worst parts that decide; None without any."""
+        """The first of the worst parts that decide, of a class that of the worst outcome; None
+        without any.
+        """
         judged = [part for part in self.parts if part.statistic.decides]
         if not judged:
             return None
-        return max(judged, key=lambda part: CLASSES.index(part.of_class))
+        return max(
+            judged,
+            key=lambda part: (CLASSES.index(part.of_class), OUTCOMES.index(part.outcome)),
+        )
 
     @property
     def of_class(self) -> str:
@@ -343,7 +359,13 @@ def judge(claim: Claim, results: Mapping[str, Document], evidence: Evidence) -> 
     obstacle, needs = claim.obstacle(engine, evidence.cpus)
     if obstacle:
         return Finding(claim, engine, obstacle=obstacle, needs=needs)
-    parts = (_part(claim, each, results, evidence) for each in claim.statistics_on(engine))
+    parts = [_part(claim, each, results, evidence) for each in claim.statistics_on(engine)]
+    why, needs = _other_engine(engine)
+    parts += [
+        Part(each, Verdict(NOT_HERE, each.expectation.text, why, needs=needs), (), evidence.real)
+        for each in claim.statistics
+        if each.alone and not each.is_for(engine)
+    ]
     return Finding(claim, engine, tuple(parts))
 
 

@@ -182,16 +182,18 @@ def _of_ratio(expected: Ratio | Growth, runs: Runs, ratio: Summary, where: str) 
     low, high = expected.bounds()
     verdict = _side(ratio, low, high)
     words = _ratio_words(ratio)
-    miss, certain = REVERSED if _is_reversed(ratio, low, high) else OTHER_SIZE, False
+    miss = REVERSED if _is_reversed(ratio, low, high) else OTHER_SIZE
+    is_none = verdict == OPPOSITE and (low > 1 or high < 1) and _is_one(ratio)
     if verdict == OPPOSITE and (low > 1 or high < 1):
         if ratio.low <= 1 <= ratio.high:
             verdict, words = INCONCLUSIVE, f"{words}, which covers no effect"
-            certain = _is_one(ratio)
+        elif is_none:
+            words += ", which is no effect"
         elif miss == OTHER_SIZE:
             words += ", which is the direction expected, but not the size"
     detail = f"{words}, expected {expected.bounds_words()}{where}"
     made = _made(expected, runs, verdict, detail, ratio, RATIO_UNIT, miss)
-    return replace(made, miss=OTHER_SIZE) if certain else made
+    return replace(made, miss=OTHER_SIZE) if is_none else made
 
 
 def _is_reversed(ratio: Summary, low: float, high: float) -> bool:
@@ -204,8 +206,8 @@ def _is_reversed(ratio: Summary, low: float, high: float) -> bool:
 
 
 def _is_one(ratio: Summary) -> bool:
-    """Whether a ratio is certainly 1: of an inconclusive one, the effect has another size, none."""
-    return 1 - NO_DIFFERENCE <= ratio.low <= 1 <= ratio.high <= 1 + NO_DIFFERENCE
+    """Whether a ratio is certainly as good as 1: the effect has another size, none."""
+    return ratio.low >= 1 - NO_DIFFERENCE and ratio.high <= 1 + NO_DIFFERENCE
 
 
 def _between(expected: Between, runs: Runs, where: str, seed: int) -> Verdict:
@@ -299,7 +301,8 @@ def _pair(expected: Order, runs: Runs, pair: tuple[int, int, bool], seed: int) -
     detail = f"{names}: {_ratio_words(ratio)}, expected {wanted}"
     miss = OTHER_SIZE if equal else REVERSED
     made = _made(expected, runs, verdict, detail, ratio, RATIO_UNIT, miss)
-    return replace(made, miss=OTHER_SIZE) if not equal and _is_one(ratio) else made
+    is_none = not equal and verdict != AS_EXPECTED and _is_one(ratio)
+    return replace(made, miss=OTHER_SIZE) if is_none else made
 
 
 def _named(place: Place, other: Place) -> str:

@@ -85,6 +85,7 @@ def of_class(expectation: Expectation, slow: float, fast: float, **more: Any) ->
         (ABOVE, 10, 1, "inconclusive"),
         # Certainly no effect is an effect of another size.
         (ABOVE, 10, 0, "other size"),
+        (ABOVE, 9.95, 0, "other size"),
         (SAME, 10.5, 0, "measured"),
         (SAME, 12, 0, "other size"),
         (SAME, 8, 0, "other size"),
@@ -93,6 +94,8 @@ def of_class(expectation: Expectation, slow: float, fast: float, **more: Any) ->
         (RANKED, 11, 0, "measured"),
         (RANKED, 9, 0, "reversed"),
         (RANKED, 10, 0, "other size"),
+        (RANKED, 9.95, 0, "other size"),
+        (RANKED, 10.05, 0, "measured"),
         (RANKED, 10, 1, "inconclusive"),
         (Near(text="c", metric=COUNT, of=SLOW, value=10), 20, 0, "other size"),
         (Equals(text="e", metric=COUNT, of=SLOW, value=10), 20, 0, "other size"),
@@ -102,6 +105,34 @@ def test_only_a_direction_that_is_certain_is_reversed(
     expected: Expectation, slow: float, spread: float, class_there: str
 ) -> None:
     assert of_class(expected, slow, 10, spread=spread) == class_there
+
+
+def two(*statistics: Statistic) -> Claim:
+    words = {"kind": "ratio", "source": "table I", "setup": "What.", "paper": "much"}
+    return Claim(id="IC-6", statistics=statistics, **words)
+
+
+@pytest.mark.parametrize(
+    ("alone", "real", "class_there"),
+    [(True, False, "needs"), (False, False, "predicted"), (True, True, "measured")],
+)
+def test_a_claim_needs_the_engine_of_what_nothing_stands_for_on_the_other(
+    alone: bool, real: bool, class_there: str
+) -> None:
+    only = Statistic(scenario="s", expectation=SAME, engine="forked", alone=alone)
+    claimed = two(Statistic(scenario="s", expectation=NO_WORSE), only)
+    made = {"s": result(10, 10)}
+    one = found(claimed, made, None, real=real, scenarios={"s": scenario()})
+    assert one.of_class == class_there
+    assert ("needs real processes: use --engine forked" in one.reason) == (class_there == "needs")
+
+
+def test_of_statistics_of_one_class_that_with_the_worst_outcome_is_told() -> None:
+    claimed = two(*(Statistic(scenario="s", expectation=each) for each in (SAME, ABOVE, RANKED)))
+    on_platform = scenario(platform="myri10g-2009", time_dilation=1)
+    made = {"s": result(10.5, 10)}
+    one = found(claimed, made, None, scenarios={"s": on_platform})
+    assert (one.of_class, one.words) == ("calibrated", "calibrated (other size)")
 
 
 @pytest.mark.parametrize(("real", "class_there"), [(True, "measured"), (False, "predicted")])

@@ -46,6 +46,16 @@ def test_each_claim_stands_in_one_class_of_each_engine() -> None:
     ]
 
 
+def test_a_calibrated_claim_that_does_not_hold_says_so() -> None:
+    known = PAPERS["waiting"][:2]
+    claims = [
+        {"id": claim.id, "class": "calibrated", "outcome": outcome}
+        for claim, outcome in zip(known, ("holds", "reversed"), strict=True)
+    ]
+    lines = overview({"waiting": known}, [{"engine": "simulated", "claims": claims}])
+    assert lines[2] == f"| waiting | calibrated | {known[0].id}, {known[1].id} (reversed) |"
+
+
 def test_a_later_reproduction_takes_the_place_of_an_earlier_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,8 +126,9 @@ def both_at_each_size() -> tuple[Statistic, ...]:
             statistic_of(
                 figures.FIG6,
                 at_most(f"half round trip with Open-MX against {words}", metric, OPEN_MX, to, most),
+                shares=shares,
             )
-            for words, to in (("none", DISABLED), ("75 µs", TIMEOUT))
+            for words, to, shares in (("none", DISABLED, ()), ("75 µs", TIMEOUT, ("IC-6",)))
         ),
         statistic_of(
             figures.FIG6,

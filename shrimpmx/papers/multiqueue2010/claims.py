@@ -95,8 +95,8 @@ CLAIMS: tuple[Claim, ...] = (
         note="needs a CPU that counts cache references and misses, and for two nodes of two cores "
         "five CPUs; its counters are those of the last level, the paper's of an L2 that two of "
         "eight cores share: where all cores share the last level, what another core has written "
-        "is a hit there; the first level's misses stand beside, and the ledger counts anywhere "
-        "what goes from core to core",
+        "is a hit there; with --beside there are the first level's misses, and what goes from core "
+        "to core, which the ledger counts anywhere",
     ),
     _claim(
         id="MQ-6",
@@ -116,8 +116,8 @@ CLAIMS: tuple[Claim, ...] = (
         paper="multiqueue 1.3 times better on average; one core worse with size; under 150 % of MX "
         "with copies offloaded, ahead of it near 4 kB",
         statistics=alltoall(),
-        note="16 processes and their NICs need a CPU each; on any machine the ledger counts what "
-        "goes from core to core, and which core handles how many packets",
+        note="16 processes and their NICs need a CPU each; with --beside the ledger counts on any "
+        "machine what goes from core to core, and which core handles how many packets",
     ),
     _claim(
         id="MQ-8",
@@ -137,8 +137,8 @@ CLAIMS: tuple[Claim, ...] = (
         setup="NAS IS, 16 ranks on 2 nodes: cache misses by binding.",
         paper="about 11 times fewer with multiqueue",
         statistics=nas.misses(),
-        note="needs a CPU that counts cache misses; what goes from core to core is counted "
-        "anywhere",
+        note="needs a CPU that counts cache misses; with --beside what goes from core to core is "
+        "counted anywhere",
     ),
     _claim(
         id="MQ-10",

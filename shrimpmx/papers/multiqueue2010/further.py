@@ -21,6 +21,8 @@ from shrimpmx.papers.multiqueue2010.statistics import (
 from shrimpmx.results.expectation_kinds import Near, Ratio
 from shrimpmx.results.words import size_words
 
+# Why native MX cannot come out slower.
+BY_CONSTRUCTION = "emulated MX takes neither interrupts nor its host's time for packets"
 # CPUs for each core of two nodes of eight and one for their NICs.
 EIGHT_CORES_CPUS = 17
 
@@ -33,7 +35,7 @@ def _line_rate() -> Statistic:
         of={"copy_offload": True, **figures.SHARED_CACHE},
         value=figures.OFFLOADED,
     )
-    return statistic_of(figures.THROUGHPUT, expected, figures.OFFLOADED)
+    return statistic_of(figures.THROUGHPUT, expected, figures.OFFLOADED, shares=("MQ-2", "MQ-3"))
 
 
 def _queues_cost(copy_offload: bool) -> Statistic:
@@ -51,7 +53,9 @@ def _queues_cost(copy_offload: bool) -> Statistic:
         OFFLOAD_CPUS if copy_offload else TWO_CORES_CPUS,
     )
     absolute = row["multiqueue"], row["S$"]
-    return statistic_of(figures.THROUGHPUT, expected, paper, absolute=absolute)
+    return statistic_of(
+        figures.THROUGHPUT, expected, paper, absolute=absolute, shares=("MQ-2", "MQ-3")
+    )
 
 
 def _native() -> Statistic:
@@ -115,7 +119,7 @@ def _faster_mx(size: int) -> Statistic:
         to={"nic": "ethernet"},
         at_most=LOWER,
     )
-    return statistic_of(figures.MX, expected)
+    return statistic_of(figures.MX, expected, invariant=BY_CONSTRUCTION)
 
 
 # On real processes the costs of a binding are those of this machine's caches.
@@ -151,6 +155,7 @@ CLAIMS: tuple[Claim, ...] = (
         "MQ-1 runs as well: half a round trip.",
         paper="8 µs, with MPI close to 10",
         statistics=(_native(),),
+        own_costs=False,
     ),
     _claim(
         id="MQ-15",

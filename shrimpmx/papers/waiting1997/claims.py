@@ -10,12 +10,13 @@ from __future__ import annotations
 from functools import partial
 
 from shrimpmx.papers.claim import Claim, statistic_of
-from shrimpmx.papers.coalescing2009.statistics import HIGHER, LOWER
+from shrimpmx.papers.coalescing2009.statistics import HIGHER
 from shrimpmx.papers.waiting1997 import figures, further
 from shrimpmx.papers.waiting1997.statistics import (
     BLOCK,
     FIVE_PAIRS,
     LONG_DELAY,
+    NEXT_TO_NONE,
     NOTIFY,
     ONE_WAKE_UP,
     OWN_COSTS,
@@ -156,7 +157,7 @@ CLAIMS: tuple[Claim, ...] = (
                     "reschedules",
                     {**SHRIMP, **FIVE_PAIRS, **SPIN_BLOCK},
                     BLOCK,
-                    most=LOWER,
+                    most=NEXT_TO_NONE,
                 ),
             ),
             *tips(),

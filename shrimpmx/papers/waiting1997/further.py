@@ -20,6 +20,7 @@ from shrimpmx.papers.waiting1997.statistics import (
     BLOCK,
     FILE_METRICS,
     FIVE_PAIRS,
+    NEXT_TO_NONE,
     NOTIFY,
     OWN_COSTS,
     SCHED,
@@ -63,7 +64,7 @@ def _of_shares(costs: Place, engine: Engine) -> Iterator[Statistic]:
     halved, place = figures.SPIN_SCHED_BY_SCHED, {**costs, **FIVE_PAIRS, **SPIN_SCHED}
     expected = effect(_words(system, SPIN_SCHED, SCHED), system, place, SCHED, halved)
     yield statistic_of(figures.FIG3, expected, halved, engine=engine)
-    yield against(system, SPIN_BLOCK, BLOCK, most=LOWER)
+    yield against(system, SPIN_BLOCK, BLOCK, most=NEXT_TO_NONE)
 
 
 def _words(metric: str, of: Place, to: Place) -> str:

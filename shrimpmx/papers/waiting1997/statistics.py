@@ -32,6 +32,8 @@ SPIN, SCHED, BLOCK, NOTIFY, SPIN_SCHED, SPIN_BLOCK, SPIN_NOTIFY = (
 SHORT_DELAYS, LONG_DELAY = (0, 100, 200), 600
 # What holds in the common case holds for most: more than this, %.
 COMMON = 50.0
+# "Next to none" is at most this share (ours).
+NEXT_TO_NONE = 0.1
 # A count lies within this share of the paper's.
 COUNT_TOLERANCE = 0.15
 # An interrupt in a hundred waits is none: another process of the machine may hold a message up
