@@ -27,6 +27,7 @@ from shrimpmx.mx.types cimport (
     list_insert_after, list_remove, request_of_chain, request_of_queue,
 )
 from shrimpmx.native.trace cimport TRACE_pull_start, TRACE_rndv_matched, trace_record
+from shrimpmx.shared.prices cimport copy_price
 from shrimpmx.shared.layout cimport (
     COUNTER_pulls_failed, COUNTER_pulls_started, COUNTER_pulls_waited, ENDPOINT_REGIONS,
     EVENT_PULL_DONE, PULL_ABORTED, PULL_OK, PULL_TIMED_OUT, event,
@@ -125,6 +126,8 @@ cdef bint pull(Library library, MxRequest *receive) noexcept nogil:
         finish(library, receive, 0, pull_status_of(<uint32_t>-started))
         return True
     count(library, COUNTER_pulls_started)
+    if partner.local and library.host.prices != NULL:  # this rank has copied it
+        library.host.charge(copy_price(library.host.prices, wanted))
     if library.trace != NULL:
         trace_record(library.trace, library.host.now_c(), TRACE_pull_start, receive.cookie,
                      wanted)

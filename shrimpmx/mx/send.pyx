@@ -18,6 +18,7 @@ from shrimpmx.mx.large cimport (
 )
 from shrimpmx.mx.library cimport Library, count, trace_message
 from shrimpmx.mx.packet_cost cimport charge_packet
+from shrimpmx.shared.prices cimport copy_price
 from shrimpmx.mx.partner cimport partner_die, partner_refused
 from shrimpmx.mx.pool cimport arena_take, pool_take
 from shrimpmx.mx.request cimport request_complete
@@ -213,6 +214,8 @@ cdef inline bint retain(Library library, MxRequest *request) noexcept nogil:
     copy = arena_take(&library.send_arena, request.length, False)
     if copy == NULL:
         return False
+    if library.host.prices != NULL and library.host.prices.keeps_copies:
+        library.host.charge(copy_price(library.host.prices, request.length))
     memcpy(copy, request.data, request.length)
     request.data = copy
     request.flags |= REQUEST_IN_ARENA

@@ -77,6 +77,11 @@ class HostModelParameters(Declared):
     copy_bytes_per_second: HostRate = Field(
         0, description="rate at which a core copies what it receives; 0: in no time (ours)"
     )
+    keeps_copies: bool = Field(
+        False,
+        description="ranks pay for the copy of a message that the library keeps for a resend; "
+        "Open-MX, which sends again from its own queue, has none",
+    )
     line_cache_ns: HostCost = Field(
         0, description="a cache line from a core that shares a cache, ns (ours)"
     )

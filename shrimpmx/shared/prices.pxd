@@ -7,6 +7,7 @@ from shrimpmx.shared.layout cimport NODE_VECTORS_MAX
 
 cdef struct host_prices:
     double copy_ns_per_byte
+    bint keeps_copies                # the copies for a resend cost ranks, too
     int64_t handover_ns              # of an endpoint, beside its lines
     uint32_t cores
     int64_t *lines_ns                # [to * cores + from]

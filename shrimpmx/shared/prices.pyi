@@ -8,4 +8,5 @@ class Prices:
         handover_ns: int = 0,
         cold_packet_ns: int = 0,
         reply_ns: int = 0,
+        keeps_copies: bool = False,
     ) -> None: ...

@@ -14,16 +14,17 @@ cdef class Prices:
     ns; `copy_bytes_per_second`: how fast a core copies (0: in no time). `handover_ns`: what a frame
     costs beside its lines whose endpoint another core had last; `cold_packet_ns`: each frame of a
     poll of a ring that another core polled last; `reply_ns`: a pull reply that a handler sends,
-    beside what a packet takes to send.
+    beside what a packet takes to send; `keeps_copies`: ranks pay for what they keep for a resend.
 
     All handlers of a host share one object, since it keeps which core polled each ring.
     """
 
     def __cinit__(self, lines_ns, int64_t copy_bytes_per_second=0, int64_t handover_ns=0,
-                  int64_t cold_packet_ns=0, int64_t reply_ns=0):
+                  int64_t cold_packet_ns=0, int64_t reply_ns=0, bint keeps_copies=False):
         cdef uint32_t to, source
         self.prices.cores = <uint32_t>len(lines_ns)
         self.prices.handover_ns = handover_ns
+        self.prices.keeps_copies = keeps_copies
         self.cold_packet_ns = cold_packet_ns
         self.reply_ns = reply_ns
         self.prices.copy_ns_per_byte = 1e9 / copy_bytes_per_second if copy_bytes_per_second else 0

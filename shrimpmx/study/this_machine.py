@@ -63,6 +63,9 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
         origin="measured",
         source="shrimpmx calibrate: copy_frame",
     )
+    entries["keeps_copies"] = Entry(
+        value=True, origin="derived", source="ranks of real runs keep what they send for a resend"
+    )
     return Platform(
         name=THIS_MACHINE,
         title=f"{document['environment'].get('cpu_model', 'a machine')}, Linux {release}",

@@ -93,6 +93,21 @@ def test_a_handler_pays_for_copies_and_a_rank_too() -> None:
     assert all(3000 <= each <= 3100 for each in added)
 
 
+def test_a_rank_may_pay_for_what_it_keeps_for_a_resend() -> None:
+    free, dear = (
+        simulated(
+            pingpong_pair(20, 1000, nic=NIC, wait=BLOCK),
+            copy_bytes_per_second=10**9,
+            keeps_copies=keeps,
+        )
+        for keeps in (False, True)
+    )
+    kept = dear.counters["rank0"]["zombies"]
+    assert kept >= 20
+    used_ns = [each.usage["rank0"]["task_clock_ns"] for each in (free, dear)]
+    assert used_ns[1] - used_ns[0] == 1000 * kept
+
+
 def test_a_handler_pays_for_the_replies_of_a_pull() -> None:
     free, dear = (
         simulated(pingpong_pair(3, 65_536, nic=NIC, wait=BLOCK), reply_ns=cost_ns)
@@ -224,6 +239,17 @@ def test_ranks_of_one_node_talk_to_each_other() -> None:
         ranks=ranks, nodes=1, host=HostParameters(cores=2), wait=WaitParameters(strategy="spin")
     )
     assert len(half_round_trips(simulated(spec))) == 20
+
+
+def test_a_large_message_within_a_node_takes_its_receiver_a_copy() -> None:
+    options = {"iterations": 5, "warmup": 1, "size_bytes": 100_000}
+    ranks = tuple(RankSpec(0, "pingpong", core, options) for core in (0, 1))
+    spec = ClusterSpec(
+        ranks=ranks, nodes=1, host=HostParameters(cores=2), wait=WaitParameters(strategy="spin")
+    )
+    free, dear = (simulated(spec, copy_bytes_per_second=rate) for rate in (0, 10**9))
+    added = {b - a for a, b in zip(half_round_trips(free), half_round_trips(dear), strict=True)}
+    assert all(abs(each - 100_000) <= 50 for each in added)  # a look
 
 
 def test_a_function_can_be_a_rank() -> None:

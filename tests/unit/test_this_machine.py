@@ -78,6 +78,7 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
         "reply_ns": 147,
         "line_cache_ns": 60,
         "copy_bytes_per_second": 10_000_000_000,
+        "keeps_copies": True,
     }
     assert found.costs["interrupt_to_handler"].value == 9000
     assert found.costs["rank_event"].value == 70
