@@ -35,15 +35,16 @@ cdef void _handle(shared_page *page, bint keeps) noexcept nogil:
         turn += 2
 
 
-cdef void _raise(shared_page *page, int64_t budget_ns, bint keeps) noexcept nogil:
-    """An interrupt each SETTLE_NS, and at least one; it `keeps` how long the call takes by which it
-    is raised.
+cdef void _raise(shared_page *page, int64_t budget_ns, bint keeps,
+                 int64_t settle_ns=SETTLE_NS) noexcept nogil:
+    """An interrupt each `settle_ns`, and at least one; it `keeps` how long the call takes by which
+    it is raised.
     """
     cdef uint32_t turn = 0
     cdef int64_t until_ns
     cdef int64_t end_ns = monotonic_now_ns() + budget_ns
     while turn == 0 or monotonic_now_ns() < end_ns:
-        until_ns = monotonic_now_ns() + SETTLE_NS
+        until_ns = monotonic_now_ns() + settle_ns
         while monotonic_now_ns() < until_ns:
             cpu_pause()
         page.sent_ns = monotonic_now_ns()
@@ -119,9 +120,10 @@ def _rank(handler=None):
     return compute
 
 
-def interrupt_to_handler(int cpu_nic, int cpu_core, double seconds=0.2, bint busy=True):
+def interrupt_to_handler(int cpu_nic, int cpu_core, double seconds=0.2, bint busy=True,
+                         int64_t settle_ns=SETTLE_NS):
     """From raising on `cpu_nic` until the handler runs on `cpu_core`, ns: in the place of a process
-    that computes there, or, if not `busy`, alone.
+    that computes there, or, if not `busy`, alone. The handler has slept for `settle_ns` before.
 
     The two CPUs must differ: one that raises by itself would measure its own falling asleep.
     """
@@ -136,7 +138,7 @@ def interrupt_to_handler(int cpu_nic, int cpu_core, double seconds=0.2, bint bus
         pinned(cpu_nic),
     ):
         with nogil:
-            _raise(page, budget_ns, False)
+            _raise(page, budget_ns, False, settle_ns)
     return shared.samples()
 
 

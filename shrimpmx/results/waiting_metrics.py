@@ -124,7 +124,9 @@ def sleeps_per_wait(run: Outcome) -> float:
 
 @WAITING_METRICS.metric("Wake-ups per sleep", "wakes", "count")
 def wakes_per_sleep(run: Outcome) -> float:
-    """Times that handlers woke or notified ranks, per time that one went to sleep."""
+    """Times that handlers woke or notified ranks, per time that one went to sleep: once, but for a
+    wake-up that finds a rank at its last look before it sleeps.
+    """
     return _wakes(run) / some(run.account("blocks"), "no rank slept")
 
 

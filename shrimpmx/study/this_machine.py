@@ -148,6 +148,7 @@ def _model(costs: _Costs) -> dict[str, Derived]:
             "derived",
             "wake_same_cpu less switch_ns: both calls on one CPU",
         ),
+        "idle_after_ns": (costs["idle_after"], "measured", "idle_after"),
         "idle_exit_ns": (idle - busy, "derived", "interrupt_to_idle less interrupt_to_handler"),
         "interrupt_exit_ns": (costs["interrupt_exit"], "measured", "interrupt_exit"),
         "timer_late_ns": (costs["late_timer"] - switch, "derived", "late_timer less switch_ns"),

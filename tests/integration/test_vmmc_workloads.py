@@ -69,7 +69,8 @@ def test_a_round_trip_is_one_wait_of_each_rank(wait: str) -> None:
     assert figure("wall_time", of) >= of.samples.min() / 500
     assert 0 < figure("cpu_time", of) <= figure("wall_time", of)
     if wait == "block":
-        assert figure("wakes_per_sleep", of) <= 1
+        # A rank that has armed its slot may find the message itself before it sleeps.
+        assert of.total("vmmc_wakes") <= of.account("blocks") + of.account("races")
 
 
 def test_pairs_share_their_nodes() -> None:
