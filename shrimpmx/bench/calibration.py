@@ -45,7 +45,7 @@ AGAIN_S = (0.1, 1.0)
 OTHERS_MOST = 0.05
 # A cache line's round trips need no longer to be told apart (ours).
 LINE_S = 0.05
-# For so long a CPU is idle where it is looked for how long it may be, ns (ours).
+# Idle times of a CPU whose wake-ups are compared, ns (ours).
 IDLE_NS = (5_000, 10_000, 20_000, 30_000, 45_000, 70_000, 100_000)
 ONE_CPU = "needs two CPUs, this process may use only one"
 

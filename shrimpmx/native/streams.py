@@ -16,7 +16,7 @@ def on_terminal() -> bool:
 
 
 def tell(line: str) -> None:
-    """A line on standard error, at once; lost where that is closed, or takes it not."""
+    """A line on standard error, at once; lost where that is closed, or does not take it."""
     if sys.stderr is None:
         return
     try:
@@ -42,9 +42,7 @@ def while_read() -> Iterator[None]:
 
 
 def has_gone(error: OSError, stream: TextIO | None) -> bool:
-    """Whether an error says that the reader of a stream has gone, or that the terminal was closed
-    which it is.
-    """
+    """Whether an error says that a stream's reader has gone, or its terminal was closed."""
     return isinstance(error, BrokenPipeError) or (error.errno == errno.EIO and _is_dead(stream))
 
 

@@ -183,8 +183,9 @@ def _of_ratio(expected: Ratio | Growth, runs: Runs, ratio: Summary, where: str) 
     verdict = _side(ratio, low, high)
     words = _ratio_words(ratio)
     miss = REVERSED if _is_reversed(ratio, low, high) else OTHER_SIZE
-    is_none = verdict == OPPOSITE and (low > 1 or high < 1) and _is_one(ratio)
-    if verdict == OPPOSITE and (low > 1 or high < 1):
+    lacks_effect = verdict == OPPOSITE and (low > 1 or high < 1)
+    is_none = lacks_effect and _is_one(ratio)
+    if lacks_effect:
         if ratio.low <= 1 <= ratio.high:
             verdict, words = INCONCLUSIVE, f"{words}, which covers no effect"
         elif is_none:

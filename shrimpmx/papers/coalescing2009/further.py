@@ -15,7 +15,7 @@ from shrimpmx.papers.coalescing2009.statistics import (
     STREAM,
     TIMEOUT,
     at_most,
-    moved,
+    deferred,
     sized,
 )
 from shrimpmx.results.expectation_kinds import Ratio, Within
@@ -50,13 +50,7 @@ def _deferred_further() -> tuple[Statistic, ...]:
     return tuple(
         statistic_of(
             figures.TABLE3,
-            Within(
-                text=f"deferred to the end, mark {degree} early",
-                metric="deferral_success",
-                of={**STREAM, **moved(degree)},
-                at_least=least,
-                at_most=most,
-            ),
+            Within(**deferred(degree), at_least=least, at_most=most),
         )
         for degree, least, most in ((2, three, one), (4, SOMETIMES, three))
     )

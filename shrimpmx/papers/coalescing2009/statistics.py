@@ -174,6 +174,15 @@ def misordered(text: str, of: Place, to: Place) -> Statistic:
     return ratio(text, figures.TABLE3, "transfer", of, to, over, under)
 
 
+def deferred(degree: int) -> dict[str, Any]:
+    """What is expected of Stream's deferrals with the mark so many fragments early: of what."""
+    return {
+        "text": f"deferred to the end, mark {degree} early",
+        "metric": "deferral_success",
+        "of": {**STREAM, **moved(degree)},
+    }
+
+
 def moved(degree: int) -> dict[str, Any]:
     """The mark so many fragments before the last, and no packet out of order."""
     return {"mark_early": degree, "overtake": 0}
