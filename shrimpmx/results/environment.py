@@ -22,6 +22,8 @@ from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.native import clock, cores
 from shrimpmx.native.segment import supervisors
 
+_PACKAGE = Path(__file__).resolve().parent.parent
+
 PACKAGES = ("shrimpmx", "numpy", "posix-ipc", "multiprocessing-logging", "pydantic", "rich")
 
 # For git to look at a clone, seconds.
@@ -89,12 +91,20 @@ def versions() -> dict[str, str]:
     return found
 
 
-@functools.cache
-def code_digest() -> str:
-    """Sixteen hexadecimal digits of shrimpmx as it is installed: its Python and compiled files."""
-    package = Path(__file__).resolve().parent.parent
+def code_digest(package: Path = _PACKAGE) -> str:
+    """Sixteen hexadecimal digits of shrimpmx as it is installed now: its Python and compiled files.
+
+    They are read again only when the size or the time of one has changed.
+    """
+    files = sorted(package.rglob("*.py")) + sorted(package.rglob("*.so*"))
+    states = [path.stat() for path in files]
+    return _digest_of(package, tuple(files), tuple((s.st_size, s.st_mtime_ns) for s in states))
+
+
+@functools.lru_cache(maxsize=1)
+def _digest_of(package: Path, files: tuple[Path, ...], _states: tuple[tuple[int, int], ...]) -> str:
     digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")) + sorted(package.rglob("*.so*")):
+    for path in files:
         digest.update(str(path.relative_to(package)).encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -102,7 +112,7 @@ def code_digest() -> str:
 @functools.cache
 def commit() -> str | dict[str, str]:
     """The commit of the clone that shrimpmx is run from, "-dirty" with changes."""
-    clone = Path(__file__).resolve().parent.parent.parent
+    clone = _PACKAGE.parent
     if not (clone / ".git").exists():
         return unavailable("not run from a clone")
     describe = ["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]

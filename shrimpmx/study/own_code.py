@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from shrimpmx.results.environment import code_digest
 from shrimpmx.study.point import PROGRAMS, Point
 from shrimpmx.study.scenario import Scenario
 
@@ -31,13 +32,15 @@ def code_of(scenario: Scenario, points: Sequence[Point], directory: str = "") ->
 
 
 def code_of_programs(points: Iterable[Point], directory: str = "") -> dict[str, str]:
-    """The digests of the programs that the points run, as they are now."""
+    """The digests of the programs that the points run, and of shrimpmx, which each of them loads
+    anew, as they are now.
+    """
     works = [point.parameters.workload for point in points]
     commands = {(work.program, *work.words) for work in works if work.kind in PROGRAMS}
     found: dict[str, str] = {}
     for words in sorted(commands):
         found |= digests_of_command(words, directory)
-    return found
+    return {**found, "shrimpmx": code_digest()} if commands else {}
 
 
 def digests_of(*files: Path, home: Path) -> dict[str, str]:

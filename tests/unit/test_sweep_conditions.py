@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results import environment as environments
 from shrimpmx.results.expectation_kinds import Near
 from shrimpmx.results.metrics import Outcome
+from shrimpmx.study import own_code
 from shrimpmx.study import sweep as sweeps
 from shrimpmx.study.loading import load_scenario
 from shrimpmx.study.own_code import digests_of_command
@@ -240,6 +242,34 @@ def test_a_run_of_a_program_that_was_edited_meanwhile_is_not_kept(
     assert_refused(capsys, "rule.py code")
     assert machine.runs == 2
     assert [path.name for path in Path("r/points").iterdir()] == ["0000.json"]
+
+
+def test_nor_is_one_of_a_program_that_may_have_loaded_another_shrimpmx(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def edit_shrimpmx() -> None:
+        monkeypatch.setattr(own_code, "code_digest", lambda: "another")
+
+    machine.before = lambda: edit_shrimpmx() if machine.runs == 2 else None
+    machine.interrupted_at = -1
+    Path("b.py").write_text(SCENARIO.replace("repeats=2", "repeats=3"))
+    command = ["run", "b.py", "workload=program", "program=python", "arguments=-m this"]
+    assert main([*command, "--output", "r"]) == 2
+    assert_refused(capsys, "shrimpmx code")
+    assert machine.runs == 2
+    assert len(list(Path("r/points").iterdir())) == 1
+
+
+def test_a_file_of_shrimpmx_that_is_edited_makes_another_digest(tmp_path: Path) -> None:
+    (tmp_path / "part").mkdir()
+    module = tmp_path / "part/module.py"
+    digests = []
+    for text in ("a = 1", "a = 2", "a = 33", "a = 1"):
+        module.write_text(text)
+        os.utime(module, ns=(len(digests), len(digests)))
+        digests.append(environments.code_digest(tmp_path))
+    assert digests[0] == digests[3]
+    assert len(set(digests)) == 3
 
 
 def test_adjusted_points_that_were_changed_do_not_go_on(
