@@ -106,8 +106,9 @@ def _one_line(least: int | None = None) -> Column:
 
 
 def point_words(plan: RunPlan, axes: Sequence[str]) -> str:
-    """What tells a run from the others of its sweep."""
-    return ", ".join(place_words(axis, plan.point.shown[axis]) for axis in axes)
+    """What tells a run from others, by those of the axes that its sweep has."""
+    shown = plan.point.shown
+    return ", ".join(place_words(axis, shown[axis]) for axis in axes if axis in shown)
 
 
 class Bar(Quiet):

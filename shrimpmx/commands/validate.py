@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from rich.table import Table
 
-from shrimpmx.commands.sweeping import SEED_MAX
+from shrimpmx.commands.progress import Bar
+from shrimpmx.commands.sweeping import SEED_MAX, varying_axes
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError, NotHereError
 from shrimpmx.native.streams import on_terminal
 from shrimpmx.results.environment import environment
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
-from shrimpmx.study.scenario import Scenario
+from shrimpmx.study.progress import Quiet
+from shrimpmx.study.scenario import RunPlan, Scenario
 from shrimpmx.study.this_machine import this_machine
 from shrimpmx.study.validation.comparison import (
     COUNTS_WITHIN,
@@ -31,7 +32,7 @@ from shrimpmx.study.validation.running import Validation
 REPEATS = 5
 REPEATS_MAX = 1000
 # Narrower the columns could not be read.
-TABLE_WIDTH = 120
+TABLE_WIDTH = 132
 
 
 def add_parser(commands: Any) -> None:
@@ -70,10 +71,7 @@ def run(options: argparse.Namespace) -> int:
     if all(pair.impossible for pair in validation.pairs):
         raise NotHereError(validation.pairs[0].impossible)
     repeats = 1 if options.short else options.repeats
-    for number in range(repeats):
-        for done, pair in enumerate(validation.turn(number), 1):
-            _tell(f"turn {number + 1} of {repeats}, {pair.family.name}, point {done}")
-    _tell("")
+    _take_turns(validation, repeats)
     rows, failed = validation.rows(), validation.failures()
     if failed and not rows:
         raise AgentError(f"every point failed, the first one: {failed[0]['reason']}")
@@ -102,6 +100,19 @@ def run(options: argparse.Namespace) -> int:
         }
         write_json(options.json, document)
     return 0
+
+
+def _take_turns(validation: Validation, repeats: int) -> None:
+    points = [pair for pair in validation.pairs if not pair.impossible]
+    axes = dict.fromkeys(axis for pair in points for axis in varying_axes(pair.family))
+    bar = Bar("validate", list(axes)) if on_terminal() else Quiet()
+    bar.begin(repeats * len(points), 0)
+    try:
+        for number in range(repeats):
+            for pair in validation.turn(number):
+                bar.finished(RunPlan(pair.real.index, pair.real, number))
+    finally:
+        bar.end()
 
 
 def _families(options: argparse.Namespace) -> Sequence[Scenario]:
@@ -182,9 +193,3 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
             f"{found['retaken']} were taken again"
         )
     return lines
-
-
-def _tell(words: str) -> None:
-    """How far it is, on a terminal."""
-    if on_terminal():
-        print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
