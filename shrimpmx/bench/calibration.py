@@ -45,8 +45,10 @@ AGAIN_S = (0.1, 1.0)
 OTHERS_MOST = 0.05
 # A cache line's round trips need no longer to be told apart (ours).
 LINE_S = 0.05
-# Idle times of a CPU whose wake-ups are compared, ns (ours).
-IDLE_NS = (5_000, 10_000, 20_000, 30_000, 45_000, 70_000, 100_000)
+# How long a CPU has been idle whose wake-ups are measured, us (ours).
+IDLE_US = (5, 10, 30, 100, 300, 1000, 3000)
+# Of each of them at least so many, in each turn (ours).
+IDLE_SAMPLES = 10
 ONE_CPU = "needs two CPUs, this process may use only one"
 
 Figures = npt.NDArray[np.float64]
@@ -77,33 +79,13 @@ def _base_slices(cpu: int, seconds: float) -> Figures:
     return 0.75 * host_costs.time_slices(cpu, max(seconds, TURN_OF_TWO_S))
 
 
-def _idle_after(cpu: int, other: int, seconds: float) -> Figures:
-    """One figure, or none if the CPUs were too busy."""
-    found = [
-        interrupt_costs.interrupt_to_handler(
-            cpu, other, seconds / len(IDLE_NS), busy=False, settle_ns=settle_ns
-        )
-        for settle_ns in IDLE_NS
-    ]
-    if not all(samples.size for samples in found):
-        return np.array([])
-    return np.array([step_in(IDLE_NS, [float(np.median(samples)) for samples in found])])
-
-
-def step_in(places: Sequence[float], figures: Sequence[float]) -> float:
-    """Between which two places the figures have a step: where two levels fit them best, by least
-    squares; 0 if the second one is not the higher one.
-    """
-
-    def parts(step: int) -> tuple[Figures, Figures]:
-        return np.array(figures[:step]), np.array(figures[step:])
-
-    def misfit(step: int) -> float:
-        return sum(float(part.var()) * part.size for part in parts(step))
-
-    step = min(range(1, len(figures)), key=misfit)
-    before, behind = (float(part.mean()) for part in parts(step))
-    return (places[step - 1] + places[step]) / 2 if behind > before else 0.0
+def _interrupts_after_idle(us: int) -> HostCost:
+    return HostCost(
+        f"from raising an interrupt until its handler runs on a CPU that has been idle for {us} us",
+        lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(
+            cpu, other, max(seconds, IDLE_SAMPLES * us * 1e-6), busy=False, settle_ns=us * 1000
+        ),
+    )
 
 
 HOST_COSTS = {
@@ -120,16 +102,7 @@ HOST_COSTS = {
         "from raising an interrupt until its handler runs in place of a busy rank",
         lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(cpu, other, seconds),
     ),
-    "interrupt_to_idle": HostCost(
-        "from raising an interrupt until its handler runs on a CPU that is idle",
-        lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(
-            cpu, other, seconds, busy=False
-        ),
-    ),
-    "idle_after": HostCost(
-        "how long a CPU is idle before an interrupt to it takes longer",
-        _idle_after,
-    ),
+    **{f"interrupt_after_{us}us_idle": _interrupts_after_idle(us) for us in IDLE_US},
     "context_switch": HostCost(
         "handing one CPU from process to process",
         lambda cpu, _, seconds: host_costs.context_switch(cpu, seconds),

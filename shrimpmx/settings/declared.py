@@ -26,10 +26,18 @@ HardwareRate = Annotated[int, Field(ge=0), HARDWARE_RATE]
 # Of the protocol: dilated with the hardware's, since as much has to fit into them.
 PROTOCOL_TIME = "protocol time"
 ProtocolTime = Annotated[Nanoseconds, PROTOCOL_TIME]
+
+
+def _tuple_of_list(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
 # Of the emulated host: what a platform says of it is dilated as well.
 HOST_COST, HOST_RATE = "host cost", "host rate"
 # Longer ones would keep all other processes from a CPU.
 HostCost = Annotated[int, Field(ge=0, le=100_000_000), HOST_COST]
+_SomeCosts = Annotated[tuple[HostCost, ...], Field(min_length=1, max_length=8)]
+HostCosts = Annotated[HostCost | _SomeCosts, BeforeValidator(_tuple_of_list), HOST_COST]
 HostRate = Annotated[int, Field(ge=0), HOST_RATE]
 RingEntries = Annotated[int, Field(ge=16, le=65536)]
 

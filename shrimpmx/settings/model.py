@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from shrimpmx.settings.declared import Declared, HostCost, HostRate
+from shrimpmx.settings.declared import Declared, HostCost, HostCosts, HostRate
 
 
 class HostModelParameters(Declared):
@@ -108,11 +108,15 @@ class HostModelParameters(Declared):
         0,
         description="from the end of a handler until what it has interrupted goes on, ns (ours)",
     )
-    idle_exit_ns: HostCost = Field(
-        0, description="to wake a core that sleeps, before a handler or a process runs, ns (ours)"
+    idle_exit_ns: HostCosts = Field(
+        0,
+        description="to wake a core that sleeps, before a handler or a process runs, ns; a list: "
+        "from deeper and deeper sleep (ours)",
     )
-    idle_after_ns: HostCost = Field(
-        0, description="a core without work sleeps after so long, ns (ours)"
+    idle_after_ns: HostCosts = Field(
+        0,
+        description="a core without work sleeps after so long, ns; a list: as long as that of "
+        "idle_exit_ns (ours)",
     )
     sleeps_with: Literal["none", "cache"] = Field(
         "none",
@@ -123,7 +127,26 @@ class HostModelParameters(Declared):
     @model_validator(mode="after")
     def _check(self) -> HostModelParameters:
         packages_of(self.host_topology)
+        self.idle_states()
         return self
+
+    def idle_states(self) -> list[tuple[int, int]]:
+        """After how long, and how long it takes to wake up then, ns, of each depth of sleep.
+
+        ValueError if the two parameters do not go together.
+        """
+        exits_ns, after_ns = (
+            each if isinstance(each, tuple) else (each,)
+            for each in (self.idle_exit_ns, self.idle_after_ns)
+        )
+        if len(exits_ns) != len(after_ns):
+            raise ValueError(
+                f"idle_exit_ns and idle_after_ns go together: give as many values of both, not "
+                f"{len(exits_ns)} and {len(after_ns)}"
+            )
+        if list(after_ns) != sorted(set(after_ns)):
+            raise ValueError(f"idle_after_ns must ascend, not {', '.join(map(str, after_ns))}")
+        return list(zip(after_ns, exits_ns, strict=True))
 
 
 def packages_of(host_topology: str) -> tuple[int, str]:

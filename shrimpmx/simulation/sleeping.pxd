@@ -5,9 +5,28 @@ from libc.stdint cimport int64_t
 from shrimpmx.simulation.agents cimport HandlerCpu
 
 
+cdef enum:
+    IDLE_STATES_MAX = 8              # as HostCosts of the settings
+
+
+# What a CPU does that has had no work for longer than `after_ns`.
+cdef struct idle_state:
+    int64_t after_ns
+    int64_t exit_ns                  # to wake up
+
+
+# Deeper and deeper; none: the CPU does not sleep.
+cdef struct idle_states:
+    int count
+    idle_state state[IDLE_STATES_MAX]
+
+
+# Those of HostModelParameters.
+cdef idle_states idle_states_of(model) except *
+
+
 cdef class SleepingCpu(HandlerCpu):
-    cdef int64_t idle_exit_ns        # to wake up; 0: it does not sleep
-    cdef int64_t idle_after_ns       # after so long without work it does
+    cdef const idle_states *states   # those of its world
     cdef int64_t handling_until_ns   # a handler has it until then
     cdef int64_t left_ns             # when its last task left it
     cdef list others                 # without which it does not sleep
@@ -16,7 +35,7 @@ cdef class SleepingCpu(HandlerCpu):
     cdef bint has_tasks(self) noexcept
     # Whether neither a handler nor a task has it or wants it.
     cdef bint is_idle(self, int64_t now_ns) noexcept
-    # Whether that has been so for long enough.
-    cdef bint may_sleep(self, int64_t now_ns) noexcept
+    # How long that has been so; 0: it is not.
+    cdef int64_t idle_ns(self, int64_t now_ns) noexcept
     # From now on neither sleeps while the other works.
     cdef int sleep_with(self, SleepingCpu other) except -1

@@ -7,6 +7,17 @@ dies (4.3): then they sleep together, or not at all.
 from libc.stdint cimport int64_t
 
 
+cdef idle_states idle_states_of(model) except *:
+    cdef idle_states found
+    found.count = 0
+    depths = model.idle_states()
+    if any(exit_ns for _, exit_ns in depths):
+        for after_ns, exit_ns in depths[:IDLE_STATES_MAX]:
+            found.state[found.count] = idle_state(after_ns, exit_ns)
+            found.count += 1
+    return found
+
+
 cdef class SleepingCpu(HandlerCpu):
     """Base of the emulated CPUs; a subclass says what tasks it has."""
 
@@ -24,15 +35,19 @@ cdef class SleepingCpu(HandlerCpu):
     cdef bint is_idle(self, int64_t now_ns) noexcept:
         return now_ns >= self.handling_until_ns and not self.has_tasks()
 
-    cdef bint may_sleep(self, int64_t now_ns) noexcept:
-        cdef int64_t since_ns = max(self.left_ns, self.handling_until_ns)
-        return self.is_idle(now_ns) and now_ns - since_ns > self.idle_after_ns
+    cdef int64_t idle_ns(self, int64_t now_ns) noexcept:
+        return now_ns - max(self.left_ns, self.handling_until_ns) if self.is_idle(now_ns) else 0
 
     cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept:
         cdef SleepingCpu other
-        if self.idle_exit_ns == 0 or not self.may_sleep(now_ns):
+        cdef int64_t idle_ns, exit_ns = 0
+        cdef int depth
+        if self.states.count == 0:
             return 0
+        idle_ns = self.idle_ns(now_ns)
         for other in self.others:
-            if not other.may_sleep(now_ns):
-                return 0
-        return self.idle_exit_ns
+            idle_ns = min(idle_ns, other.idle_ns(now_ns))
+        for depth in range(self.states.count):
+            if idle_ns > self.states.state[depth].after_ns:
+                exit_ns = self.states.state[depth].exit_ns
+        return exit_ns

@@ -12,7 +12,7 @@ cdef enum State:
 cdef struct task_costs:
     int64_t poll_ns, yield_ns
     int64_t switch_ns, wake_ns, preempt_ns, wake_call_ns, sleep_call_ns, timer_late_ns
-    int64_t interrupt_exit_ns, idle_exit_ns, idle_after_ns
+    int64_t interrupt_exit_ns
 
 
 # When a sleep ends that a time ends; NEVER_NS: none does.

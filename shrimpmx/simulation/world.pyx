@@ -16,6 +16,7 @@ from shrimpmx.simulation.agents cimport Agents
 from shrimpmx.simulation.host cimport SimulatedHost
 from shrimpmx.simulation.logged cimport LoggedCpu
 from shrimpmx.simulation.scheduler cimport Schedulable, Scheduler
+from shrimpmx.simulation.sleeping cimport idle_states, idle_states_of
 from shrimpmx.simulation.tasks cimport (
     ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, task_costs, timer_ends_ns,
 )
@@ -177,7 +178,7 @@ cdef class Cpu(LoggedCpu):
     def __init__(self, World world not None, Scheduler scheduler not None):
         self.world = world
         self.scheduler = scheduler
-        self.idle_exit_ns, self.idle_after_ns = world.costs.idle_exit_ns, world.costs.idle_after_ns
+        self.states = &world.idle
 
     cdef int64_t exit_ns(self) noexcept:
         return self.world.costs.interrupt_exit_ns if self.scheduler.running is not None else 0
@@ -323,6 +324,7 @@ cdef class World:
     cdef bint closed
     cdef Cpu acts                    # whose task has just run; None: agents have
     cdef task_costs costs
+    cdef idle_states idle
     cdef int64_t deadline_ns
 
     def __cinit__(self, Control control not None, agents, model, scheduler, int64_t deadline_ns,
@@ -334,7 +336,7 @@ cdef class World:
         self.tasks, self.cpu_list, self.cpus = [], [], {}
         self.scheduler, self.asleep, self.switches = scheduler, asleep, switches
         self.costs = model.model_dump()
-        self.deadline_ns = deadline_ns
+        self.idle, self.deadline_ns = idle_states_of(model), deadline_ns
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
         self.tasks_of_node = [None] * nodes
         seated = [(agent, node, None if cpu is None else self.cpu(cpu))

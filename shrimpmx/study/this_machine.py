@@ -6,6 +6,8 @@ no parameter: docs/validation.md names it.
 
 from __future__ import annotations
 
+import itertools
+import math
 import platform as machine
 import re
 from collections.abc import Mapping
@@ -28,6 +30,9 @@ CHARGED = {
     "handler_per_packet": "handler_per_packet",
     "rank_event": "rank_per_message",
 }
+# Interrupts to a CPU that has been idle for so long, as the calibration calls them.
+AFTER_IDLE = re.compile(r"interrupt_after_(\d+)us_idle")
+FAST = "the shorter one of interrupt_to_handler and the shortest interrupt_after_*_idle"
 # Of a parameter: ns, origin and source.
 Derived = tuple[float, str, str]
 LINES = {
@@ -63,6 +68,7 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
         origin="measured",
         source="shrimpmx calibrate: copy_frame",
     )
+    entries |= _idle_states(costs)
     entries["keeps_copies"] = Entry(
         value=True, origin="derived", source="ranks of real runs keep what they send for a resend"
     )
@@ -107,6 +113,10 @@ class _Costs:
 
     def __init__(self, costs: Mapping[str, Mapping[str, Any]]) -> None:
         self._costs = costs
+        found = sorted(
+            (int(match[1]), match[0]) for match in map(AFTER_IDLE.fullmatch, costs) if match
+        )
+        self.after_idle = dict(found) or {0: "interrupt_after_idle"}
 
     def __getitem__(self, name: str) -> float:
         found = self._costs.get(name, {"unavailable": "an earlier version has measured"})
@@ -117,6 +127,10 @@ class _Costs:
             )
         return float(found["median"])
 
+    def fast_interrupt(self) -> float:
+        """To a CPU that is at work, or has been idle for the shortest time."""
+        return min(self["interrupt_to_handler"], self[next(iter(self.after_idle.values()))])
+
     def switch(self) -> float:
         """From one process to another, without the call by which the first one yields."""
         return max(0.0, self["context_switch"] - self["yield_alone"])
@@ -124,7 +138,7 @@ class _Costs:
 
 def _model(costs: _Costs) -> dict[str, Derived]:
     """The times of the host model, but for lines of caches."""
-    busy, idle, switch = costs["interrupt_to_handler"], costs["interrupt_to_idle"], costs.switch()
+    busy, fast, switch = costs["interrupt_to_handler"], costs.fast_interrupt(), costs.switch()
     copy_ns = costs["copy_frame"] / COPY_BYTES
     return {
         "poll_ns": (costs["look"], "measured", "look"),
@@ -132,24 +146,22 @@ def _model(costs: _Costs) -> dict[str, Derived]:
         "slice_ns": (costs["base_slice"], "measured", "base_slice"),
         "switch_ns": (switch, "derived", "context_switch less yield_alone"),
         "wake_ns": (
-            min(busy, idle) - switch,
+            fast - switch,
             "derived",
-            "the shorter one of interrupt_to_handler and interrupt_to_idle, less switch_ns",
+            f"{FAST}, less switch_ns",
         ),
         "interrupt_delivery_ns": (
-            min(busy, idle) - switch,
+            fast - switch,
             "derived",
             "as wake_ns: until the handler runs, its CPU goes on with its work",
         ),
-        "preempt_ns": (busy - idle, "derived", "interrupt_to_handler less interrupt_to_idle"),
+        "preempt_ns": (busy - fast, "derived", f"interrupt_to_handler less {FAST}"),
         "wake_call_ns": (costs["wake_call"], "measured", "wake_call"),
         "sleep_call_ns": (
             costs["wake_same_cpu"] - switch,
             "derived",
             "wake_same_cpu less switch_ns: both calls on one CPU",
         ),
-        "idle_after_ns": (costs["idle_after"], "measured", "idle_after"),
-        "idle_exit_ns": (idle - busy, "derived", "interrupt_to_idle less interrupt_to_handler"),
         "interrupt_exit_ns": (costs["interrupt_exit"], "measured", "interrupt_exit"),
         "timer_late_ns": (costs["late_timer"] - switch, "derived", "late_timer less switch_ns"),
         "nic_frame_ns": (costs["nic_frame"], "measured", "nic_frame"),
@@ -157,6 +169,26 @@ def _model(costs: _Costs) -> dict[str, Derived]:
             REPLY_BYTES * copy_ns,
             "derived",
             f"the copy of {REPLY_BYTES} bytes by copy_frame",
+        ),
+    }
+
+
+def _idle_states(costs: _Costs) -> dict[str, Entry]:
+    """How long a CPU takes to wake up by how long it has been idle: as at the measured time that is
+    next to it by its ratio.
+    """
+    ends_us = [math.sqrt(one * other) for one, other in itertools.pairwise(costs.after_idle)]
+    exits = [costs[name] - costs.fast_interrupt() for name in costs.after_idle.values()]
+    return {
+        "idle_after_ns": Entry(
+            value=[0, *(round(1000 * us) for us in ends_us)],
+            origin="derived",
+            source="shrimpmx calibrate: geometric means of the times of interrupt_after_*_idle",
+        ),
+        "idle_exit_ns": Entry(
+            value=[max(0, round(ns)) for ns in exits],
+            origin="derived",
+            source=f"shrimpmx calibrate: interrupt_after_*_idle, less {FAST}",
         ),
     }
 

@@ -83,6 +83,19 @@ def test_a_file_gives_what_it_says() -> None:
     assert (made.nic.link_bits_per_second, made.model.idle_exit_ns) == (12_500_000_000, 13_000)
 
 
+def test_cores_may_sleep_more_and_more_deeply() -> None:
+    deep = MINE.replace("value = 6500", "value = [500, 6500]").replace("idle_exit", "idle_after")
+    Path("mine.toml").write_text(
+        MINE.replace("value = 6500", "value = [20, 30]") + deep[deep.index("[model") :]
+    )
+    (point,) = tiny().changed(["platform=mine.toml"]).points()
+    made = emulated(point.parameters, {"handler_per_packet": {"median": 50.0}}).model
+    assert made.idle_states() == [(1000, 40), (13_000, 60)]
+    (point,) = tiny().changed(["platform=mine.toml", "idle_exit_ns=900"]).points()
+    with pytest.raises(InputError, match=r"platform mine .* as many values of both, not 1 and 2"):
+        emulated(point.parameters, {"handler_per_packet": {"median": 50.0}})
+
+
 @pytest.mark.parametrize("name", KNOWN)
 def test_what_is_written_is_read(name: str) -> None:
     platform = PLATFORMS[name].model_copy(update={"name": "its-copy", "title": 'a "b" \\ é\x7f\n'})
@@ -125,6 +138,9 @@ def test_a_base_gives_what_a_file_leaves_out() -> None:
         ("[mx.send_cost_ns]", "[mx.notacked_max]", ("mx.notacked_max",)),
         ("[mx.send_cost_ns]", "[mxx.send_cost_ns]", ("mxx",)),
         ("[mx.send_cost_ns]", "[mx]\nsend_cost_ns = 3\n[x]", ("mx.send_cost_ns",)),
+        ("value = 6500", "value = []", ("model.idle_exit_ns", "one", "entry")),
+        ("value = 6500", "value = [1, -2]", ("model.idle_exit_ns", "-2")),
+        ("value = 6500", "value = [1, 2]", ("idle_after_ns", "as many values")),
         ("calibrated_by = [", "by = [", ("model.idle_exit_ns", "by")),
         ('source = "perf"', 'source = ""', ("mx.send_cost_ns", "source")),
         ("dilation = 2\n", "", ("dilation",)),

@@ -152,6 +152,19 @@ def test_a_core_that_sleeps_wakes_up_before_it_handles_an_interrupt() -> None:
     assert trips(idle_after_ns=10_000_000) == {FLIGHT_NS + 4000}
 
 
+def test_a_core_sleeps_the_more_deeply_the_longer_it_is_idle() -> None:
+    host = HostParameters(interrupt_time_ns=4000)
+    after_ns = (0, FLIGHT_NS + 4000, 10_000_000)
+
+    def trips(*exits_ns: int) -> set[int]:
+        model = {"idle_exit_ns": exits_ns, "idle_after_ns": after_ns}
+        return set(half_round_trips(simulated(pair(host=host), **model)))
+
+    # Each is idle for two flights and the other one's handler.
+    assert trips(100, 900, 7000) == {FLIGHT_NS + 4000 + 900}
+    assert trips(0, 0, 7000) == {FLIGHT_NS + 4000}
+
+
 def test_a_core_does_not_sleep_while_one_works_that_shares_its_cache() -> None:
     """The process spins on core 0; its interrupts go to core 1, which has nothing else to do."""
 

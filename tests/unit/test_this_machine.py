@@ -22,8 +22,9 @@ NS = {
     "wake_same_cpu": 2000.0,
     "wake_cross_cpu": 12_000.0,
     "interrupt_to_handler": 9000.0,
-    "interrupt_to_idle": 11_500.0,
-    "idle_after": 25_000.0,
+    "interrupt_after_1000us_idle": 15_000.0,
+    "interrupt_after_10us_idle": 9400.0,
+    "interrupt_after_90us_idle": 11_500.0,
     "context_switch": 900.0,
     "cache_line_round_trip": 120.0,
     "look": 12.0,
@@ -72,8 +73,8 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
         "preempt_ns": 0,
         "wake_call_ns": 1500,
         "sleep_call_ns": 1300,
-        "idle_after_ns": 25_000,
-        "idle_exit_ns": 2500,
+        "idle_after_ns": [0, 30_000, 300_000],
+        "idle_exit_ns": [400, 2500, 6000],
         "interrupt_exit_ns": 1100,
         "timer_late_ns": 14_000,
         "nic_frame_ns": 35,
@@ -90,9 +91,9 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
 
 
 def test_a_machine_may_take_longer_for_a_busy_cpu_than_for_an_idle_one() -> None:
-    found = machine_platform(document(interrupt_to_idle=6000.0), "6.12.1", TWO).model
+    found = machine_platform(document(interrupt_after_10us_idle=6000.0), "6.12.1", TWO).model
     costs = [found[name].value for name in ("wake_ns", "preempt_ns", "idle_exit_ns")]
-    assert costs == [5300, 3000, 0]
+    assert costs == [5300, 3000, [0, 5500, 9000]]
 
 
 @pytest.mark.parametrize(("release", "name"), [("6.18.4-x", "eevdf"), ("5.10", "fair")])
@@ -103,6 +104,9 @@ def test_a_kernel_has_the_scheduler_of_its_release(release: str, name: str) -> N
 def test_a_calibration_of_an_earlier_version_lacks_a_cost() -> None:
     with pytest.raises(InputError, match=r"needs wake_call.* run shrimpmx calibrate"):
         machine_platform(document(wake_call=None), "6.12", TWO)
+    earlier = dict.fromkeys(name for name in NS if name.endswith("_idle"))
+    with pytest.raises(InputError, match=r"needs interrupt_after_idle.* run shrimpmx calibrate"):
+        machine_platform(document(**earlier), "6.12", TWO)
 
 
 def test_a_file_of_this_machine_is_a_platform(stored: Path, tmp_path: Path) -> None:
