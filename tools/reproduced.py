@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import inputs
+import parts
 
 from shrimpmx.native.files import write_whole
 from shrimpmx.papers.known import PAPERS
@@ -33,10 +34,7 @@ def kept() -> list[dict[str, Any]]:
 
 def page_with(documents: Sequence[dict[str, Any]], page: str) -> str:
     """The page with the table of these documents."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, behind = rest.partition(END)
-    table = "\n".join(overview(PAPERS, documents))
-    return f"{before}{BEGIN}\n{table}\n\n{END}{behind}"
+    return parts.page_with(page, BEGIN, END, overview(PAPERS, documents))
 
 
 def keep(paths: Sequence[Path]) -> None:

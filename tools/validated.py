@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import inputs
+import parts
 
 from shrimpmx.native.files import write_whole
 from shrimpmx.study.validation.comparison import COUNTS_WITHIN, TIMES_WITHIN
@@ -69,10 +70,7 @@ def kept() -> dict[str, Any]:
 
 def page_with(document: dict[str, Any], page: str) -> str:
     """The page with the part that this document makes."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, behind = rest.partition(END)
-    part = "\n".join(lines_of(document))
-    return f"{before}{BEGIN}\n{part}\n\n{END}{behind}"
+    return parts.page_with(page, BEGIN, END, lines_of(document))
 
 
 def keep(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The table at the head of docs/reproduction.md, made from what reproductions gave."""
+"""The tables of docs/reproduction.md and docs/claims.md that are made from what there is."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from shrimpmx.papers.overview import overview
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "tools"))
 
+import platform_values  # noqa: E402
 import reproduced  # noqa: E402
 
 
@@ -22,6 +23,12 @@ def test_the_page_has_what_the_kept_reproductions_gave() -> None:
     """If they are new: python tools/reproduced.py RESULT/claims.json."""
     page = reproduced.PAGE.read_text()
     assert reproduced.page_with(reproduced.kept(), page) == page
+
+
+def test_the_page_of_claims_has_the_values_of_the_platforms() -> None:
+    """If they are new: python tools/platform_values.py."""
+    page = platform_values.PAGE.read_text()
+    assert platform_values.page_with(page) == page
 
 
 def test_kept_claims_are_known_and_of_known_classes() -> None:
