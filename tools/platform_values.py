@@ -5,6 +5,7 @@ python tools/platform_values.py
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,4 +65,5 @@ def page_with(page: str) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=str(__doc__).partition("\n")[0]).parse_args()
     write_whole(PAGE, page_with(PAGE.read_text()))
