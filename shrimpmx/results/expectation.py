@@ -36,7 +36,7 @@ from shrimpmx.results.runs import (
     steered_words,
 )
 from shrimpmx.results.statistics import RUNS_LEAST, Samples
-from shrimpmx.results.words import place_words, values_words
+from shrimpmx.results.words import number_words, place_words, values_words
 
 # Samples of a time from which fewer than RUNS_LEAST runs are judged: their interval covers the
 # scatter within a run, if not from run to run (ours).
@@ -241,8 +241,18 @@ def _shown_words(groups: Sequence[Group], verdicts: Sequence[Verdict], shown: Ve
     if all(verdict.detail == shown.detail for verdict in verdicts):
         return f"; the same at all {len(groups)} points"
     if all(verdict.verdict == shown.verdict for verdict in verdicts):
-        return f"; shown: {place}, one of {len(groups)} points that agree"
+        agree = f"{len(groups)} points that agree{_span_words(verdicts)}"
+        return f"; shown: {place}, one of {agree}"
     return f"; at {place}"
+
+
+def _span_words(verdicts: Sequence[Verdict]) -> str:
+    """From where to where what they judge lies."""
+    measured = [each.measured for each in verdicts if each.measured is not None]
+    if not measured:
+        return ""
+    low, high = number_words(min(measured)), number_words(max(measured))
+    return "" if low == high else f", {low} to {high}"
 
 
 def _place_words(group: Group, groups: Sequence[Group]) -> str:
