@@ -17,7 +17,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     module = tmp_path / "shrimpmx" / "results" / "environment.py"
     module.parent.mkdir(parents=True)
     module.write_text("")
-    monkeypatch.setattr(environment, "__file__", str(module))
+    monkeypatch.setattr(environment, "_PACKAGE", tmp_path / "shrimpmx")
     environment.commit.cache_clear()
     yield tmp_path
     environment.commit.cache_clear()
