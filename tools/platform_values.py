@@ -27,11 +27,13 @@ UNITS = {"_per_second": ((1e9, "G"), (1e6, "M")), "_ns": ((1e6, "ms"), (1e3, "µ
 
 def value_words(name: str, value: Any) -> str:
     """A value of a platform; `name` is "table.parameter", of a cost in ns "costs.cost"."""
+    if isinstance(value, list):
+        return ", ".join(value_words(name, each) for each in value)
     ending = "_ns" if name.startswith("costs.") else name[name.rfind("_per_second") :]
     ending = "_ns" if name.endswith("_ns") else ending
     for divisor, unit in UNITS.get(ending, ()):
         if value >= divisor:
-            return f"{value / divisor:g} {unit}"
+            return f"{value / divisor:.10g} {unit}"
     return f"`{value}`" if isinstance(value, str) else str(value).lower()
 
 

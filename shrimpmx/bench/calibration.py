@@ -46,7 +46,7 @@ OTHERS_MOST = 0.05
 # A cache line's round trips need no longer to be told apart (ours).
 LINE_S = 0.05
 # How long a CPU has been idle whose wake-ups are measured, us (ours).
-IDLE_US = (5, 10, 30, 100, 300, 1000, 3000)
+IDLE_US = (2, 5, 10, 30, 100, 300, 1000, 3000)
 # Of each of them at least so many, in each turn (ours).
 IDLE_SAMPLES = 10
 ONE_CPU = "needs two CPUs, this process may use only one"

@@ -14,7 +14,7 @@ from shrimpmx.bench.probe_processes cimport (
 )
 from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport monotonic_now_ns
-from shrimpmx.native.futex cimport futex_wait, wait_slot_wake
+from shrimpmx.native.futex cimport WAIT_SLOT_IDLE, futex_wait, wait_slot_wake
 
 from shrimpmx.bench.probe_processes import HANDLER_PRIORITY, Shared, child, pinned
 
@@ -37,13 +37,18 @@ cdef void _handle(shared_page *page, bint keeps) noexcept nogil:
 
 cdef void _raise(shared_page *page, int64_t budget_ns, bint keeps,
                  int64_t settle_ns=SETTLE_NS) noexcept nogil:
-    """An interrupt each `settle_ns`, and at least one; it `keeps` how long the call takes by which
-    it is raised.
+    """An interrupt each `settle_ns` after the handler was about to sleep, and at least one; it
+    `keeps` how long the call takes by which it is raised.
     """
     cdef uint32_t turn = 0
     cdef int64_t until_ns
     cdef int64_t end_ns = monotonic_now_ns() + budget_ns
     while turn == 0 or monotonic_now_ns() < end_ns:
+        until_ns = monotonic_now_ns() + ANSWER_NS
+        while load_acquire_u32(&page.slots[1].armed) == WAIT_SLOT_IDLE:
+            cpu_pause()
+            if monotonic_now_ns() > until_ns:
+                return
         until_ns = monotonic_now_ns() + settle_ns
         while monotonic_now_ns() < until_ns:
             cpu_pause()

@@ -103,14 +103,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _take_turns(validation: Validation, repeats: int) -> None:
-    points = [pair for pair in validation.pairs if not pair.impossible]
-    axes = dict.fromkeys(axis for pair in points for axis in varying_axes(pair.family))
+    axes = dict.fromkeys(axis for pair in validation.pairs for axis in varying_axes(pair.family))
     bar = Bar("validate", list(axes)) if on_terminal() else Quiet()
-    bar.begin(repeats * len(points), 0)
+    bar.begin(repeats * len(validation.pairs), 0)
     try:
         for number in range(repeats):
-            for pair in validation.turn(number):
-                bar.finished(RunPlan(pair.real.index, pair.real, number))
+            for pair in validation.pairs:
+                plan = RunPlan(pair.real.index, pair.real, number)
+                bar.running(plan, f"{pair.family.name} in turn {number + 1} of {repeats}")
+                validation.take(pair, number)
+                bar.finished(plan)
     finally:
         bar.end()
 

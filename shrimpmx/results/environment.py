@@ -6,6 +6,7 @@ Reads /proc and /sys below a root that tests may replace; what is not there is
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import hashlib
@@ -91,21 +92,37 @@ def versions() -> dict[str, str]:
     return found
 
 
-def code_digest(package: Path = _PACKAGE) -> str:
-    """Sixteen hexadecimal digits of shrimpmx as it is installed now: its Python and compiled files.
+@functools.cache
+def code_digest() -> str:
+    """Sixteen hexadecimal digits of shrimpmx as this process has it: its Python and compiled files
+    as they were when it was first asked.
+    """
+    return installed_digest()
+
+
+def installed_digest(package: Path = _PACKAGE) -> str:
+    """The same of the files as they are now, which a process that begins would load.
 
     They are read again only when the size or the time of one has changed.
     """
-    files = sorted(package.rglob("*.py")) + sorted(package.rglob("*.so*"))
-    states = [path.stat() for path in files]
-    return _digest_of(package, tuple(files), tuple((s.st_size, s.st_mtime_ns) for s in states))
+    files = sorted(package.rglob("[!.]*.py")) + sorted(package.rglob("[!.]*.so*"))
+    return _digest_of(package, tuple((path, *_state(path)) for path in files))
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except FileNotFoundError:  # an editor or a compiler puts another one there just now
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
 
 
 @functools.lru_cache(maxsize=1)
-def _digest_of(package: Path, files: tuple[Path, ...], _states: tuple[tuple[int, int], ...]) -> str:
+def _digest_of(package: Path, files: tuple[tuple[Path, int, int], ...]) -> str:
     digest = hashlib.sha256()
-    for path in files:
-        digest.update(str(path.relative_to(package)).encode() + path.read_bytes())
+    for path, *_state in files:
+        with contextlib.suppress(FileNotFoundError):
+            digest.update(str(path.relative_to(package)).encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 

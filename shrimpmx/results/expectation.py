@@ -36,7 +36,7 @@ from shrimpmx.results.runs import (
     steered_words,
 )
 from shrimpmx.results.statistics import RUNS_LEAST, Samples
-from shrimpmx.results.words import number_words, place_words, values_words
+from shrimpmx.results.words import place_words, values_words
 
 # Samples of a time from which fewer than RUNS_LEAST runs are judged: their interval covers the
 # scatter within a run, if not from run to run (ours).
@@ -247,11 +247,12 @@ def _shown_words(groups: Sequence[Group], verdicts: Sequence[Verdict], shown: Ve
 
 
 def _span_words(verdicts: Sequence[Verdict]) -> str:
-    """From where to where what they judge lies."""
-    measured = [each.measured for each in verdicts if each.measured is not None]
+    """From where to where what they judge lies, if that is sure."""
+    found = [each.measured for each in verdicts if each.verdict != INCONCLUSIVE]
+    measured = [value for value in found if value is not None]
     if not measured:
         return ""
-    low, high = number_words(min(measured)), number_words(max(measured))
+    low, high = f"{min(measured):.4g}", f"{max(measured):.4g}"
     return "" if low == high else f", {low} to {high}"
 
 

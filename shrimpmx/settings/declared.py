@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 from pydantic_core import PydanticKnownError
 
 from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
@@ -26,18 +26,33 @@ HardwareRate = Annotated[int, Field(ge=0), HARDWARE_RATE]
 # Of the protocol: dilated with the hardware's, since as much has to fit into them.
 PROTOCOL_TIME = "protocol time"
 ProtocolTime = Annotated[Nanoseconds, PROTOCOL_TIME]
+# Of the emulated host: what a platform says of it is dilated as well.
+HOST_COST, HOST_RATE = "host cost", "host rate"
+# Of a list of costs: as compiled code has room for (sleeping.pxd).
+HOST_COSTS_MOST = 8
+# Longer ones would keep all other processes from a CPU.
+HostCost = Annotated[int, Field(ge=0, le=100_000_000), HOST_COST]
 
 
 def _tuple_of_list(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-# Of the emulated host: what a platform says of it is dilated as well.
-HOST_COST, HOST_RATE = "host cost", "host rate"
-# Longer ones would keep all other processes from a CPU.
-HostCost = Annotated[int, Field(ge=0, le=100_000_000), HOST_COST]
-_SomeCosts = Annotated[tuple[HostCost, ...], Field(min_length=1, max_length=8)]
-HostCosts = Annotated[HostCost | _SomeCosts, BeforeValidator(_tuple_of_list), HOST_COST]
+def _one_or_several(value: object) -> str:
+    return SEVERAL if isinstance(value, tuple) else ONE
+
+
+# Of a mistake's place: which of the two a value is.
+ONE, SEVERAL = "<one>", "<several>"
+_SeveralCosts = Annotated[
+    tuple[HostCost, ...], Field(min_length=1, max_length=HOST_COSTS_MOST), Tag(SEVERAL)
+]
+HostCosts = Annotated[
+    Annotated[HostCost, Tag(ONE)] | _SeveralCosts,
+    Discriminator(_one_or_several),
+    BeforeValidator(_tuple_of_list),
+    HOST_COST,
+]
 HostRate = Annotated[int, Field(ge=0), HOST_RATE]
 RingEntries = Annotated[int, Field(ge=16, le=65536)]
 

@@ -41,8 +41,8 @@ class HostModelParameters(Declared):
     )
     preempt_ns: HostCost = Field(
         0,
-        description="so much longer than wake_ns until a process begins that is woken on another "
-        "core which is not idle, ns (ours)",
+        description="so much later begins what is woken on another core, a process or a handler, "
+        "if that core is not idle, ns (ours)",
     )
     wake_call_ns: HostCost = Field(
         0, description="the call that wakes a process on another core, of its caller, ns (ours)"
@@ -111,11 +111,11 @@ class HostModelParameters(Declared):
     idle_exit_ns: HostCosts = Field(
         0,
         description="to wake a core that sleeps, before a handler or a process runs, ns; a list: "
-        "from deeper and deeper sleep (ours)",
+        "from deeper and deeper sleep, in files and scenarios (ours)",
     )
     idle_after_ns: HostCosts = Field(
         0,
-        description="a core without work sleeps after so long, ns; a list: as long as that of "
+        description="a core without work sleeps after so long, ns; a list: one value for each of "
         "idle_exit_ns (ours)",
     )
     sleeps_with: Literal["none", "cache"] = Field(
@@ -127,22 +127,24 @@ class HostModelParameters(Declared):
     @model_validator(mode="after")
     def _check(self) -> HostModelParameters:
         packages_of(self.host_topology)
-        self.idle_states()
         return self
 
     def idle_states(self) -> list[tuple[int, int]]:
         """After how long, and how long it takes to wake up then, ns, of each depth of sleep.
 
-        ValueError if the two parameters do not go together.
+        ValueError if the two parameters do not go together, which a platform and a scenario may
+        give.
         """
+        if self.idle_exit_ns == 0:
+            return [(0, 0)]
         exits_ns, after_ns = (
             each if isinstance(each, tuple) else (each,)
             for each in (self.idle_exit_ns, self.idle_after_ns)
         )
         if len(exits_ns) != len(after_ns):
             raise ValueError(
-                f"idle_exit_ns and idle_after_ns go together: give as many values of both, not "
-                f"{len(exits_ns)} and {len(after_ns)}"
+                f"idle_exit_ns and idle_after_ns go together: set both, with as many values, not "
+                f"{len(exits_ns)} and {len(after_ns)}; idle_exit_ns=0 is no sleep"
             )
         if list(after_ns) != sorted(set(after_ns)):
             raise ValueError(f"idle_after_ns must ascend, not {', '.join(map(str, after_ns))}")

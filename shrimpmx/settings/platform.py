@@ -115,6 +115,8 @@ class Platform(Declared):
                 )
         for table, group in TABLES.items():
             self._check_table(table, group)
+        for real in (True, False):
+            self.on(real=real).check_values()
         if self.dilation is None and "interrupt_to_handler" not in self.costs:
             raise ValueError("costs.interrupt_to_handler is missing: give it, or a dilation")
         if (self.dilation is None) != (not self.dilation_source):
@@ -131,10 +133,23 @@ class Platform(Declared):
                 raise ValueError(
                     f"{table}.{name} is no parameter of a platform{_instead(name, allowed)}"
                 )
-        try:
-            group.model_validate({n: each.value for n, each in entries.items()}, strict=True)
-        except ValidationError as error:
-            raise ValueError(f"{table}.{validation_sentence(error)}") from None
+
+    def check_values(self) -> None:
+        """ValueError, with its table, if a value is none that its parameter takes, or does not go
+        with others.
+        """
+        for table, group in TABLES.items():
+            entries: Mapping[str, Entry] = getattr(self, table)
+            try:
+                made = group.model_validate(
+                    {n: each.value for n, each in entries.items()}, strict=True
+                )
+            except ValidationError as error:
+                sentence = validation_sentence(error)
+                each = "each of " if sentence.startswith("each of ") else ""
+                raise ValueError(f"{each}{table}.{sentence.removeprefix(each)}") from None
+            if isinstance(made, HostModelParameters):
+                made.idle_states()
 
     def on(self, *, real: bool) -> Platform:
         """The platform as real processes have it, or simulated hosts."""

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shrimpmx.errors import did_you_mean
+from shrimpmx.settings.declared import ONE, SEVERAL
 
 _BOUNDS = {
     "greater_than_equal": ("at least", "ge"),
@@ -80,8 +81,8 @@ def _none_of(ways: Sequence[Any], shown_names: Mapping[str, str]) -> str:
 def _field_words(place: Sequence[Any]) -> str:
     """What a mistake is in; of a list it is one of the values."""
     each = "each of " if place and isinstance(place[-1], int) else ""
-    named = place[:-1] if each else place
-    return each + ".".join(str(part) for part in named)
+    named = (str(part) for part in (place[:-1] if each else place))
+    return each + ".".join(part for part in named if part not in (ONE, SEVERAL))
 
 
 def _unknown(title: str, field: str) -> str:
@@ -117,6 +118,8 @@ def _allowed(
         return "a text that is not empty"
     if kind == "too_short":
         return "given with at least one entry"
+    if kind == "too_long":
+        return f"given with at most {context['max_length']} entries"
     return _KINDS.get(kind.split("_")[0], f"another value ({kind.replace('_', ' ')})")
 
 

@@ -12,6 +12,8 @@ from shrimpmx.simulation.agenda cimport Agenda
 cdef class HandlerCpu:
     # From a handler's end until what it has interrupted goes on; 0 if nothing was.
     cdef int64_t exit_ns(self) noexcept
+    # How much later an interrupt that is raised now reaches it since it is at work.
+    cdef int64_t preempt_ns(self) noexcept
     # How long it takes to wake up; 0: it does not sleep.
     cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept
     # A handler has it until then.

@@ -41,6 +41,9 @@ cdef class HandlerCpu:
     cdef int64_t exit_ns(self) noexcept:
         return 0
 
+    cdef int64_t preempt_ns(self) noexcept:
+        return 0
+
     cdef int64_t wake_up_ns(self, int64_t now_ns) noexcept:
         return 0
 
@@ -197,15 +200,18 @@ cdef class Agents:
             self.noted.mark(one.node)
 
     cdef void occupy(self, seat *one, bint worked, int64_t now_ns) noexcept:
-        """An agent has its CPU from when its interrupt reaches it, for which a core that sleeps
-        wakes up, until what it has interrupted goes on."""
+        """An agent has its CPU from when its interrupt reaches it, which is later where that is at
+        work, and for which it wakes up, until what it has interrupted goes on."""
         cdef Agent agent = <Agent>one.agent
         cdef HandlerCpu cpu = <HandlerCpu>one.cpu
-        cdef int64_t until_ns = agent.busy_until_ns, wake_up_ns = 0
+        cdef int64_t until_ns = agent.busy_until_ns, wake_up_ns = 0, late_ns
         if until_ns > now_ns:
             if not one.interrupts:
                 one.interrupts = True
-                one.begins_ns = now_ns
+                late_ns = cpu.preempt_ns()
+                until_ns += late_ns
+                agent.busy_until_ns = agent.next_due_ns = until_ns
+                one.begins_ns = now_ns + late_ns
                 if one.occupancy_ns != 0:
                     one.begins_ns = max(now_ns, until_ns - one.occupancy_ns)
             if now_ns < one.begins_ns < NEVER_NS:

@@ -176,12 +176,13 @@ cdef class Cpu(LoggedCpu):
     cdef Task last                   # the one whose state it holds; None: it was idle
 
     def __init__(self, World world not None, Scheduler scheduler not None):
-        self.world = world
-        self.scheduler = scheduler
-        self.states = &world.idle
+        self.world, self.scheduler, self.states = world, scheduler, &world.idle
 
     cdef int64_t exit_ns(self) noexcept:
         return self.world.costs.interrupt_exit_ns if self.scheduler.running is not None else 0
+
+    cdef int64_t preempt_ns(self) noexcept:
+        return self.world.costs.preempt_ns if self.has_tasks() else 0
 
     cdef void handle(self, int64_t now_ns, int64_t until_ns) noexcept:
         if until_ns > now_ns and until_ns > self.handling_until_ns:
@@ -440,8 +441,7 @@ cdef class World:
             if self.acts is None:
                 is_here = task.cpu.handling_until_ns >= now_ns
             elif not is_here:
-                self.acts.handle(
-                    now_ns, max(now_ns, self.acts.handling_until_ns) + self.costs.wake_call_ns)
+                self.acts.calls(now_ns, self.costs.wake_call_ns)
             task.comes_ns = now_ns
             if not is_here:
                 is_idle = task.cpu.is_idle(now_ns)

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from shrimpmx.results.environment import code_digest
+from shrimpmx.results.environment import code_digest, installed_digest
 from shrimpmx.study.point import PROGRAMS, Point
 from shrimpmx.study.scenario import Scenario
 
+# What a program loads beside its own files.
+PACKAGE = "package shrimpmx"
 # Folders of what is installed, whose versions a result tells beside its machine; and shrimpmx.
 _INSTALLED = ("site-packages", "dist-packages")
 _LIBRARIES = (
@@ -25,10 +27,11 @@ _LIBRARIES = (
 
 def code_of(scenario: Scenario, points: Sequence[Point], directory: str = "") -> dict[str, str]:
     """The digests of the user's own code that the points run: policies, strategies, programs that
-    start in `directory`.
+    start in `directory`; of shrimpmx, which these load too, that of this process.
     """
     own = any(point.policy or point.wait for point in points)
-    return {**(scenario.code if own else {}), **code_of_programs(points, directory)}
+    code = {**(scenario.code if own else {}), **code_of_programs(points, directory)}
+    return {**code, PACKAGE: code_digest()} if PACKAGE in code else code
 
 
 def code_of_programs(points: Iterable[Point], directory: str = "") -> dict[str, str]:
@@ -40,7 +43,7 @@ def code_of_programs(points: Iterable[Point], directory: str = "") -> dict[str, 
     found: dict[str, str] = {}
     for words in sorted(commands):
         found |= digests_of_command(words, directory)
-    return {**found, "shrimpmx": code_digest()} if commands else {}
+    return {**found, PACKAGE: installed_digest()} if commands else {}
 
 
 def digests_of(*files: Path, home: Path) -> dict[str, str]:

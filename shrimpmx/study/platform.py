@@ -140,10 +140,10 @@ def emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = T
         mx = _with_defaults(mx, _values(MxParameters, platform.mx, dilation) | charged)
         wait = _with_defaults(wait, charged)
         model = _with_defaults(model, _values(HostModelParameters, platform.model, dilation))
-        try:
-            model.idle_states()
-        except ValueError as error:
-            raise InputError(f"platform {platform.name} has other values: {error}") from None
+    try:
+        model.idle_states()
+    except ValueError as error:
+        raise InputError(str(error)) from None
     return Emulated(
         _dilated_nic(nic, dilation),
         _dilated(host, dilation),
@@ -158,11 +158,10 @@ def _values(group: type[Declared], entries: Mapping[str, Entry], dilation: float
     """What a platform gives of a group; costs and rates of the host dilated, as host_costs() has
     those that every engine charges. Times of the hardware are dilated with those of a scenario.
     """
-    valid = group.model_validate({name: each.value for name, each in entries.items()})
-    values = {name: getattr(valid, name) for name in entries}
+    values = {name: each.value for name, each in entries.items()}
     for name, value in values.items():
         marks = group.model_fields[name].metadata
-        if HOST_COST in marks and isinstance(value, tuple):
+        if HOST_COST in marks and isinstance(value, list):
             values[name] = tuple(round(each * dilation) for each in value)
         elif HOST_COST in marks:
             values[name] = round(value * dilation)

@@ -219,10 +219,10 @@ class Sweep:
             progress.finished(plan)
 
     def measured(self, plan: RunPlan) -> RunData:
-        """One run, made now. InputError if its program was edited since the sweep began."""
+        """One run, made now. InputError as of check_program()."""
         again = self.progress.again if self.progress else None
         run = self._measure(plan.point, self.seed + plan.index, again)
-        self._check_program(plan.point)
+        self.check_program(plan.point)
         return run
 
     def runs_of(self, point: Point) -> list[RunData]:
@@ -333,8 +333,8 @@ class Sweep:
                 kept |= {"perfetto": str(opened), "full": f"{stem}.txt"}
             self._timelines.append(kept)
 
-    def _check_program(self, point: Point) -> None:
-        """A run reads its program anew."""
+    def check_program(self, point: Point) -> None:
+        """InputError if a run's program, which it reads anew, was edited since the sweep began."""
         now = code_of_programs([point], self.working_directory)
         check_code(self.output or self.scenario.name, self._code, {**self._code, **now})
 

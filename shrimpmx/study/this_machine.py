@@ -26,13 +26,12 @@ REPLY_BYTES = wire_geometry(1500).pull_frame_bytes
 EEVDF_SINCE = (6, 6)
 # The platform's costs, and what the calibration calls them.
 CHARGED = {
-    "interrupt_to_handler": "interrupt_to_handler",
     "handler_per_packet": "handler_per_packet",
     "rank_event": "rank_per_message",
 }
 # Interrupts to a CPU that has been idle for so long, as the calibration calls them.
 AFTER_IDLE = re.compile(r"interrupt_after_(\d+)us_idle")
-FAST = "the shorter one of interrupt_to_handler and the shortest interrupt_after_*_idle"
+FAST = "interrupt_to_handler, or that after the shortest idle time if it takes less"
 # Of a parameter: ns, origin and source.
 Derived = tuple[float, str, str]
 LINES = {
@@ -77,14 +76,7 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
         title=f"{document['environment'].get('cpu_model', 'a machine')}, Linux {release}",
         dilation=1.0,
         dilation_source="its times are those of the machine itself",
-        costs={
-            name: Entry(
-                value=round(costs[source], 1),
-                origin="measured",
-                source=f"shrimpmx calibrate: {source}",
-            )
-            for name, source in CHARGED.items()
-        },
+        costs=_charged(costs),
         host={
             "scheduler": Entry(
                 value=kernel_scheduler(release), origin="derived", source=f"Linux {release}"
@@ -116,7 +108,7 @@ class _Costs:
         found = sorted(
             (int(match[1]), match[0]) for match in map(AFTER_IDLE.fullmatch, costs) if match
         )
-        self.after_idle = dict(found) or {0: "interrupt_after_idle"}
+        self.after_idle = dict(found) or {0: "interrupt_after_*_idle"}
 
     def __getitem__(self, name: str) -> float:
         found = self._costs.get(name, {"unavailable": "an earlier version has measured"})
@@ -134,6 +126,16 @@ class _Costs:
     def switch(self) -> float:
         """From one process to another, without the call by which the first one yields."""
         return max(0.0, self["context_switch"] - self["yield_alone"])
+
+
+def _charged(costs: _Costs) -> dict[str, Entry]:
+    """What a run is charged with."""
+    found = {name: (costs[source], source) for name, source in CHARGED.items()}
+    found["interrupt_to_handler"] = (costs.fast_interrupt(), FAST)
+    return {
+        name: Entry(value=round(ns, 1), origin="measured", source=f"shrimpmx calibrate: {source}")
+        for name, (ns, source) in found.items()
+    }
 
 
 def _model(costs: _Costs) -> dict[str, Derived]:
@@ -174,16 +176,20 @@ def _model(costs: _Costs) -> dict[str, Derived]:
 
 
 def _idle_states(costs: _Costs) -> dict[str, Entry]:
-    """How long a CPU takes to wake up by how long it has been idle: as at the measured time that is
-    next to it by its ratio.
+    """How long a CPU takes to wake up, by how long it has been idle when it does.
+
+    The calibration has the time when the interrupt is raised, which then is on its way. Between two
+    measured times their geometric mean is the border.
     """
+    way_ns = costs.fast_interrupt() - costs.switch()
     ends_us = [math.sqrt(one * other) for one, other in itertools.pairwise(costs.after_idle)]
     exits = [costs[name] - costs.fast_interrupt() for name in costs.after_idle.values()]
     return {
         "idle_after_ns": Entry(
-            value=[0, *(round(1000 * us) for us in ends_us)],
+            value=[0, *(round(1000 * us + way_ns) for us in ends_us)],
             origin="derived",
-            source="shrimpmx calibrate: geometric means of the times of interrupt_after_*_idle",
+            source="shrimpmx calibrate: wake_ns, and the geometric means of the idle times of "
+            "interrupt_after_*_idle",
         ),
         "idle_exit_ns": Entry(
             value=[max(0, round(ns)) for ns in exits],

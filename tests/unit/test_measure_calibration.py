@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shrimpmx.bench import calibration
+from shrimpmx.bench import calibration, interrupt_costs
 from shrimpmx.bench.calibration import HOST_COSTS, HostCost, for_platforms, measure_host, why_kept
 
 HANDLER = {"unit": "ns", "median": 40.0, "ci95": [39.0, 41.0], "samples": [40.0], "meaning": "h"}
@@ -129,6 +129,18 @@ def test_what_other_processes_have_of_the_cpus_is_noticed(
     monkeypatch.setattr(os, "times", lambda: next(used))
     assert calibration.calibrate(1.0, path_costs)["others"] == pytest.approx((12 - 6) / 20)
     assert measured == [1.0]
+
+
+def test_a_cost_after_an_idle_time_is_measured_after_that_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def settle(*_where: float, busy: bool, settle_ns: int) -> calibration.Figures:
+        return np.array([settle_ns, busy], dtype=np.float64)
+
+    monkeypatch.setattr(interrupt_costs, "interrupt_to_handler", settle)
+    for us in calibration.IDLE_US:
+        cost = calibration.HOST_COSTS[f"interrupt_after_{us}us_idle"]
+        assert cost.samples(0, 1, 0.1).tolist() == [us * 1000, 0]
 
 
 def test_one_cpu_has_no_costs_between_two() -> None:

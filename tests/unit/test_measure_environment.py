@@ -42,6 +42,12 @@ def test_the_commit_is_that_of_the_clone_and_says_whether_files_have_changed(clo
     assert environment.commit() == f"{head}-dirty"
 
 
+def test_the_code_is_that_which_the_process_has_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = environment.environment()["code"]
+    monkeypatch.setattr(environment, "installed_digest", lambda: "edited since")
+    assert environment.environment()["code"] == environment.software()["code"] == loaded
+
+
 def test_what_is_no_clone_has_no_commit(clone: Path) -> None:
     assert environment.commit() == {"unavailable": "not run from a clone"}
 

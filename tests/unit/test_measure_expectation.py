@@ -293,7 +293,7 @@ def test_the_scope_names_what_is_fixed_and_what_was_all_tried() -> None:
     [
         ((5.0, 5.0, 5.0), AS_EXPECTED, "5 to 5 in 2 samples, {}; the same at all 3 points"),
         ((5.0, 6.0, 7.0), AS_EXPECTED, "5 to 5 in 2 samples, {}; shown: pairs 1, one of 3 points "
-         "that agree, 5.00 to 7.00"),
+         "that agree, 5 to 7"),
         ((5.0, 6.0, 9.0), OPPOSITE, "9 to 9 in 2 samples, {}; at pairs 4"),
     ],
 )  # fmt: skip

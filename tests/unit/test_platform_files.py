@@ -45,6 +45,20 @@ origin = "derived"
 source = "what the paper gives"
 calibrated_by = ["MQ-4"]
 """
+# On real hosts there is one core.
+CORES = """\
+[host.cores]
+value = 8
+origin = "ours"
+source = "a guess"
+hosts = "simulated"
+
+[host.irq_binding]
+value = "4-7"
+origin = "ours"
+source = "a guess"
+
+"""
 SCENARIO = """\
 from shrimpmx.study.scenario import Scenario
 scenario = Scenario(
@@ -92,8 +106,11 @@ def test_cores_may_sleep_more_and_more_deeply() -> None:
     made = emulated(point.parameters, {"handler_per_packet": {"median": 50.0}}).model
     assert made.idle_states() == [(1000, 40), (13_000, 60)]
     (point,) = tiny().changed(["platform=mine.toml", "idle_exit_ns=900"]).points()
-    with pytest.raises(InputError, match=r"platform mine .* as many values of both, not 1 and 2"):
+    with pytest.raises(InputError, match=r"set both, with as many values, not 1 and 2"):
         emulated(point.parameters, {"handler_per_packet": {"median": 50.0}})
+    (point,) = tiny().changed(["platform=mine.toml", "idle_exit_ns=0"]).points()
+    awake = emulated(point.parameters, {"handler_per_packet": {"median": 50.0}}).model
+    assert awake.idle_states() == [(0, 0)]
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -138,9 +155,12 @@ def test_a_base_gives_what_a_file_leaves_out() -> None:
         ("[mx.send_cost_ns]", "[mx.notacked_max]", ("mx.notacked_max",)),
         ("[mx.send_cost_ns]", "[mxx.send_cost_ns]", ("mxx",)),
         ("[mx.send_cost_ns]", "[mx]\nsend_cost_ns = 3\n[x]", ("mx.send_cost_ns",)),
-        ("value = 6500", "value = []", ("model.idle_exit_ns", "one", "entry")),
-        ("value = 6500", "value = [1, -2]", ("model.idle_exit_ns", "-2")),
+        ("value = 6500", "value = []", ("model.idle_exit_ns", "least one entry")),
+        ("value = 6500", "value = [1, -2]", ("each of model.idle_exit_ns", "at least 0, not -2")),
         ("value = 6500", "value = [1, 2]", ("idle_after_ns", "as many values")),
+        ("value = 6500", f"value = {[1] * 9}", ("model.idle_exit_ns", "at most 8 entries")),
+        ("value = 6500", 'value = "2"', ("model.idle_exit_ns", "a whole number, not '2'")),
+        ("[mx.send_cost_ns]", f"{CORES}[mx.send_cost_ns]", ("irq_binding", "7")),
         ("calibrated_by = [", "by = [", ("model.idle_exit_ns", "by")),
         ('source = "perf"', 'source = ""', ("mx.send_cost_ns", "source")),
         ("dilation = 2\n", "", ("dilation",)),

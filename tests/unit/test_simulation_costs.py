@@ -98,6 +98,18 @@ def test_an_interrupt_takes_its_core_from_when_it_reaches_it() -> None:
         assert used_ns == interrupts * (4000 - delivery_ns)
 
 
+def test_an_interrupt_takes_longer_to_a_core_that_is_at_work() -> None:
+    host = HostParameters(interrupt_time_ns=4000)
+    busy = {"preempt_ns": 600, "poll_ns": 1, "interrupt_delivery_ns": 3000}
+    assert trips(host=host, model=busy) == {FLIGHT_NS + 4000}
+    result = simulated(pingpong_pair(20, nic=NIC, wait=SPIN, host=host), **busy)
+    late_ns = result.samples["rank0"]["half_round_trip_ns"] - FLIGHT_NS - 4000
+    assert (late_ns.min() >= 600, late_ns.max() <= 605) == (True, True)
+    # The core goes on until then: the handler has had no more of it.
+    used_ns = result.usage["node0.irq0"]["task_clock_ns"]
+    assert used_ns == result.counters["node0.irq0"]["interrupts"] * 1000
+
+
 def test_a_core_that_sleeps_wakes_up_when_its_interrupt_reaches_it_and_does_no_work() -> None:
     host = HostParameters(interrupt_time_ns=4000)
     spec = pingpong_pair(20, nic=NIC, wait=BLOCK, host=host)

@@ -248,14 +248,14 @@ def test_nor_is_one_of_a_program_that_may_have_loaded_another_shrimpmx(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def edit_shrimpmx() -> None:
-        monkeypatch.setattr(own_code, "code_digest", lambda: "another")
+        monkeypatch.setattr(own_code, "installed_digest", lambda: "another")
 
     machine.before = lambda: edit_shrimpmx() if machine.runs == 2 else None
     machine.interrupted_at = -1
     Path("b.py").write_text(SCENARIO.replace("repeats=2", "repeats=3"))
     command = ["run", "b.py", "workload=program", "program=python", "arguments=-m this"]
     assert main([*command, "--output", "r"]) == 2
-    assert_refused(capsys, "shrimpmx code")
+    assert_refused(capsys, "package shrimpmx code")
     assert machine.runs == 2
     assert len(list(Path("r/points").iterdir())) == 1
 
@@ -263,11 +263,12 @@ def test_nor_is_one_of_a_program_that_may_have_loaded_another_shrimpmx(
 def test_a_file_of_shrimpmx_that_is_edited_makes_another_digest(tmp_path: Path) -> None:
     (tmp_path / "part").mkdir()
     module = tmp_path / "part/module.py"
+    (tmp_path / "part/.#module.py").symlink_to("a lock of an editor")
     digests = []
     for text in ("a = 1", "a = 2", "a = 33", "a = 1"):
         module.write_text(text)
         os.utime(module, ns=(len(digests), len(digests)))
-        digests.append(environments.code_digest(tmp_path))
+        digests.append(environments.installed_digest(tmp_path))
     assert digests[0] == digests[3]
     assert len(set(digests)) == 3
 

@@ -73,7 +73,7 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
         "preempt_ns": 0,
         "wake_call_ns": 1500,
         "sleep_call_ns": 1300,
-        "idle_after_ns": [0, 30_000, 300_000],
+        "idle_after_ns": [0, 38_300, 308_300],
         "idle_exit_ns": [400, 2500, 6000],
         "interrupt_exit_ns": 1100,
         "timer_late_ns": 14_000,
@@ -91,9 +91,17 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
 
 
 def test_a_machine_may_take_longer_for_a_busy_cpu_than_for_an_idle_one() -> None:
-    found = machine_platform(document(interrupt_after_10us_idle=6000.0), "6.12.1", TWO).model
-    costs = [found[name].value for name in ("wake_ns", "preempt_ns", "idle_exit_ns")]
+    found = machine_platform(document(interrupt_after_10us_idle=6000.0), "6.12.1", TWO)
+    assert found.costs["interrupt_to_handler"].value == 6000
+    costs = [found.model[name].value for name in ("wake_ns", "preempt_ns", "idle_exit_ns")]
     assert costs == [5300, 3000, [0, 5500, 9000]]
+
+
+def test_all_that_is_measured_after_idle_times_makes_a_platform() -> None:
+    costs = {f"interrupt_after_{us}us_idle": 10_000.0 + us for us in calibration.IDLE_US}
+    earlier = dict.fromkeys(name for name in NS if name.endswith("_idle"))
+    found = machine_platform(document(**{**earlier, **costs}), "6.12.1", TWO).model
+    assert len(found["idle_exit_ns"].value) == len(found["idle_after_ns"].value) == len(costs)
 
 
 @pytest.mark.parametrize(("release", "name"), [("6.18.4-x", "eevdf"), ("5.10", "fair")])
@@ -105,7 +113,7 @@ def test_a_calibration_of_an_earlier_version_lacks_a_cost() -> None:
     with pytest.raises(InputError, match=r"needs wake_call.* run shrimpmx calibrate"):
         machine_platform(document(wake_call=None), "6.12", TWO)
     earlier = dict.fromkeys(name for name in NS if name.endswith("_idle"))
-    with pytest.raises(InputError, match=r"needs interrupt_after_idle.* run shrimpmx calibrate"):
+    with pytest.raises(InputError, match=r"needs interrupt_after_\*_idle.* run shrimpmx calibrate"):
         machine_platform(document(**earlier), "6.12", TWO)
 
 

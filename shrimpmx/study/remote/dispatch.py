@@ -130,6 +130,7 @@ class Remote:
 
     def _begin(self, sweep: Sweep, unit: Unit, worker: str) -> None:
         plan = unit.missing[0]
+        sweep.check_program(plan.point)
         task = Task.of(
             plan.point,
             sweep.seed + plan.index,

@@ -112,26 +112,21 @@ class Validation:
             pair.model = HOSTS if _has_cpus_enough(placement) else MACHINE
         return pair
 
-    def turn(self, number: int) -> Iterator[Pair]:
-        """One run of each point on either; gives each point when it has had them. One that fails is
-        left out from then on.
-        """
-        for pair in self.pairs:
+    def take(self, pair: Pair, number: int) -> None:
+        """One run of a point on either, in that turn; none of one that fails, from then on."""
+        for engine in ("real", "simulated") if number % 2 == 0 else ("simulated", "real"):
             if pair.impossible or pair.failed:
-                continue
-            for engine in ("real", "simulated") if number % 2 == 0 else ("simulated", "real"):
-                try:
-                    run = self._run(pair, engine, self._seed + number)
-                except InterruptedRunError:
-                    raise
-                except AgentError as error:
-                    pair.failed = f"{engine} run: {error}"
-                    break
-                if "impossible" in run:
-                    pair.impossible = run["impossible"]
-                    break
+                return
+            try:
+                run = self._run(pair, engine, self._seed + number)
+            except InterruptedRunError:
+                raise
+            except AgentError as error:
+                pair.failed = f"{engine} run: {error}"
+                return
+            pair.impossible = run.get("impossible", "")
+            if not pair.impossible:
                 pair.runs[engine].append(run)
-            yield pair
 
     def _run(self, pair: Pair, engine: str, seed: int) -> dict[str, Any]:
         point = pair.real if engine == "real" else pair.simulated
