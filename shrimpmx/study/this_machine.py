@@ -31,7 +31,7 @@ CHARGED = {
 }
 # Interrupts to a CPU that has been idle for so long, as the calibration calls them.
 AFTER_IDLE = re.compile(r"interrupt_after_(\d+)us_idle")
-FAST = "interrupt_to_handler, or that after the shortest idle time if it takes less"
+FAST = "the shorter one of interrupt_to_handler and the first interrupt_after_*_idle"
 # Of a parameter: ns, origin and source.
 Derived = tuple[float, str, str]
 LINES = {
