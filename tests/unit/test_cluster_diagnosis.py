@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,8 +15,13 @@ import pytest
 from support.conditions import wait_until
 
 import shrimpmx
-from shrimpmx.cluster.engine.diagnosis import member_pids, place_in_program, process_state
-from shrimpmx.cluster.rank.settle import stack_file
+from shrimpmx.cluster.engine.diagnosis import (
+    member_pids,
+    place_in_program,
+    process_state,
+    writes_stack,
+)
+from shrimpmx.cluster.rank.settle import DUMP_SIGNAL, stack_file
 
 HERE, PACKAGE = Path(__file__), Path(shrimpmx.__file__).parent
 # What lies between a program and the call that waits.
@@ -54,3 +60,26 @@ def test_a_program_is_the_process_that_joined_not_the_shell_that_started_it() ->
     assert member_pids(parts, [shell.pid] * 3) == [shell.pid] * 3
     shell.kill()
     shell.wait()
+
+
+def test_a_stack_is_whole_when_its_signal_has_been_handled() -> None:
+    code = (
+        "import faulthandler, signal, sys, time\n"
+        "faulthandler.register(signal.SIGUSR2, file=sys.stdout)\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    program = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert program.stdout is not None
+    assert program.stdout.readline() == "ready\n"
+    assert not writes_stack(program.pid)
+    program.send_signal(signal.SIGSTOP)
+    wait_until(lambda: process_state(program.pid) == "stopped", "it is stopped")
+    program.send_signal(DUMP_SIGNAL)
+    assert writes_stack(program.pid)
+    program.send_signal(signal.SIGCONT)
+    wait_until(lambda: not writes_stack(program.pid), "its stack is whole")
+    program.kill()
+    assert program.stdout.read().endswith("in <module>\n")
+    program.wait()
+    assert not writes_stack(program.pid)

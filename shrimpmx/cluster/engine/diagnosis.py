@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import re
 import sysconfig
@@ -15,8 +16,12 @@ from shrimpmx.cluster.engine.silence import is_finalizing, repeated
 from shrimpmx.cluster.engine.trace_text import trace_text
 from shrimpmx.cluster.rank.settle import DUMP_SIGNAL, stack_file
 
-# How long a process has to write its stack; a stopped one never will.
-STACK_LIMIT_S = 0.3
+# How long processes have to write their stacks: some time slices of a busy machine. A stopped one
+# never will.
+STACK_LIMIT_S = 2.0
+# Of /proc/PID/task/TID/status: signals that wait, and those that are blocked, as one is in its
+# handler.
+SIGNALS = re.compile(r"^(?:SigPnd|ShdPnd|SigBlk):\s*([0-9a-f]+)", re.MULTILINE)
 TRACE_RECORDS = 40
 # A frame of a dumped stack, the innermost of which comes first; where no user's own files lie, but
 # programs that come with shrimpmx are like the user's.
@@ -150,7 +155,7 @@ def repeats(parts: RunParts) -> str:
 
 
 def _ask_for_stacks(parts: RunParts, pids: Sequence[int], states: list[str]) -> None:
-    asked = []
+    asked = {}
     plans = parts.placement.processes
     for index, (plan, pid, state) in enumerate(zip(plans, pids, states, strict=True)):
         # Before it has opened that file the signal would end it, and when its Python is gone.
@@ -159,10 +164,26 @@ def _ask_for_stacks(parts: RunParts, pids: Sequence[int], states: list[str]) -> 
             can_write = can_write and not is_finalizing(parts.memory.control, index)
         if state not in ("gone", "stopped") and can_write:
             signal_member(pid, parts.memory.identity, DUMP_SIGNAL)
-            asked.append(plan.name)
+            asked[plan.name] = pid
     until = time.monotonic() + STACK_LIMIT_S
-    while time.monotonic() < until and not all(_stack(parts, name) for name in asked):
+    while time.monotonic() < until and any(
+        process_state(pid) not in ("gone", "stopped")
+        and (writes_stack(pid) or not _stack(parts, name))
+        for name, pid in asked.items()
+    ):
         time.sleep(0.01)
+
+
+def writes_stack(pid: int) -> bool:
+    """Whether a thread of a process has the signal before it that asks for its stack, or handles
+    it.
+    """
+    mask = 1 << (DUMP_SIGNAL - 1)
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        with contextlib.suppress(OSError):  # the thread has ended
+            if any(int(word, 16) & mask for word in SIGNALS.findall(status.read_text())):
+                return True
+    return False
 
 
 def _stack(parts: RunParts, name: str) -> str:
