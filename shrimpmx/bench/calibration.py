@@ -81,7 +81,7 @@ def _base_slices(cpu: int, seconds: float) -> Figures:
 
 def _interrupts_after_idle(us: int) -> HostCost:
     return HostCost(
-        f"from raising an interrupt until its handler runs on a CPU that has been idle for {us} us",
+        f"from raising an interrupt until its handler runs, which went to sleep {us} us before",
         lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(
             cpu, other, max(seconds, IDLE_SAMPLES * us * 1e-6), busy=False, settle_ns=us * 1000
         ),
