@@ -128,7 +128,7 @@ def _rank(handler=None):
 def interrupt_to_handler(int cpu_nic, int cpu_core, double seconds=0.2, bint busy=True,
                          int64_t settle_ns=SETTLE_NS):
     """From raising on `cpu_nic` until the handler runs on `cpu_core`, ns: in the place of a process
-    that computes there, or, if not `busy`, alone. The handler has slept for `settle_ns` before.
+    that computes there, or, if not `busy`, alone. It went to sleep `settle_ns` before.
 
     The two CPUs must differ: one that raises by itself would measure its own falling asleep.
     """

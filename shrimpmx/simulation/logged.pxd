@@ -15,5 +15,6 @@ cdef class LoggedCpu(SleepingCpu):
     cdef void gets(self, uint32_t process, int64_t now_ns) noexcept
     # It has slept or moved: when its last call is over, no task has the CPU.
     cdef void leaves(self, int64_t now_ns) noexcept
+    # What has just run there makes a call, which takes so long.
     cdef void calls(self, int64_t now_ns, int64_t call_ns) noexcept
     cpdef void settle(self, int64_t now_ns) noexcept

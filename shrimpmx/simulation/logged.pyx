@@ -45,7 +45,6 @@ cdef class LoggedCpu(SleepingCpu):
         self.holder, self.from_ns = 0, max(now_ns, self.handling_until_ns)
 
     cdef void calls(self, int64_t now_ns, int64_t call_ns) noexcept:
-        """What has just run here makes a call, which takes so long."""
         self.handle(now_ns, max(now_ns, self.handling_until_ns) + call_ns)
         if self.from_ns != NEVER_NS:
             self.from_ns = max(self.from_ns, self.handling_until_ns)

@@ -182,7 +182,7 @@ def _model_of(spec: ClusterSpec) -> HostModelParameters:
     """The host model; cores that are kept awake take no time to wake up."""
     if spec.host.idle == "sleep":
         return spec.model
-    return spec.model.model_copy(update={"idle_exit_ns": 0, "idle_after_ns": 0})
+    return spec.model.model_copy(update={"idle_exit_ns": 0})
 
 
 def _machines(spec: ClusterSpec, plan: ProcessPlan) -> list[AgentPlan]:

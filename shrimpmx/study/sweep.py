@@ -333,10 +333,13 @@ class Sweep:
                 kept |= {"perfetto": str(opened), "full": f"{stem}.txt"}
             self._timelines.append(kept)
 
-    def check_program(self, point: Point) -> None:
-        """InputError if a run's program, which it reads anew, was edited since the sweep began."""
+    def check_program(self, point: Point) -> dict[str, str]:
+        """The digests of a run's program, which it reads anew. InputError if that was edited since
+        the sweep began.
+        """
         now = code_of_programs([point], self.working_directory)
         check_code(self.output or self.scenario.name, self._code, {**self._code, **now})
+        return now
 
     def _keep(self, plan: RunPlan, run: RunData) -> None:
         before = self._runs.get(plan.index)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from support import clusters
 from support.clusters import pingpong_pair, run
-from support.simulated import Scene, burns
+from support.simulated import FOR_EVER_NS, Scene, burns
 
 from shrimpmx.native.switches import IDLE, UNKNOWN
 from shrimpmx.report.cpu_use import CpuUse
@@ -43,6 +43,21 @@ def test_a_switch_is_of_the_task_that_comes_and_a_call_of_the_one_that_makes_it(
     scene.run()
     # 20 to switch, 100, and 7 of the call, as which the end counts; in the middle of it 500 begin
     assert scene.switches() == [(0, IDLE), (0, ONE), (127, IDLE), (620, ONE), (747, IDLE)]
+
+
+def test_a_call_that_wakes_another_cpu_is_of_the_task_that_makes_it() -> None:
+    """Also where that sleeps at once: both calls come before none has the CPU."""
+    scene = Scene(sleep_call_ns=7, wake_call_ns=30, timer_late_ns=0)
+
+    def waker(host: SimulatedHost) -> None:
+        host.burn(100)
+        scene.control.start()
+        host.sleep(5000)
+
+    scene.task("sleeper", lambda host: host.wait_started(FOR_EVER_NS), process=1)
+    scene.task("waker", waker, cpu=1, process=0)
+    scene.run()
+    assert scene.switches(1)[1:3] == [(0, ONE), (137, IDLE)]
 
 
 def test_a_handler_has_the_cpu_in_between() -> None:

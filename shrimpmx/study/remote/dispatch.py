@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from shrimpmx.errors import AgentError
 from shrimpmx.results.machines import machines_of
-from shrimpmx.study.own_code import code_of_programs
 from shrimpmx.study.remote.messages import Job, Task, run_of
 from shrimpmx.study.remote.units import Unit, compared_runs, single_runs
 from shrimpmx.study.run_data import RunData
@@ -130,11 +129,10 @@ class Remote:
 
     def _begin(self, sweep: Sweep, unit: Unit, worker: str) -> None:
         plan = unit.missing[0]
-        sweep.check_program(plan.point)
         task = Task.of(
             plan.point,
             sweep.seed + plan.index,
-            code_of_programs([plan.point], self._job.directory),
+            sweep.check_program(plan.point),
             self._machines.get(self._places[worker].machine),
         )
         run = self._cluster.begin(worker, self._job_text, task.text())
