@@ -115,6 +115,7 @@ def _burst(context: MxRank) -> RankSamples:
                 requests.append(endpoint.irecv(np.empty(1000, np.uint8), number))
         while requests:
             endpoint.progress()
+            deepest = max(deepest, nodes[1].ring_depths()["link", 0])
             requests = [request for request in requests if endpoint.test(request) is None]
     return {"link_frames": np.array([deepest], np.int64)}
 

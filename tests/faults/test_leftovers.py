@@ -200,10 +200,26 @@ def test_a_janitor_that_dies_at_work_leaves_the_segment_by_which_the_rest_is_kno
 def test_a_process_of_the_run_is_killed() -> None:
     dead = dead_run()
     with subprocess.Popen(["sleep", "60"], env={**os.environ, **mark_of(dead)}) as process:
-        environment = Path(f"/proc/{process.pid}/environ")
-        wait_until(environment.read_bytes, "the kernel has made its environment")
         remove_leftovers(Leftovers(processes=[(process.pid, dead)]))
         assert process.wait() == -signal.SIGKILL
+
+
+def test_a_process_that_begins_a_program_is_known_by_the_environment_that_it_gets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the middle of an execve there is new memory, and the environment comes a little later."""
+    fields = ["S", *["1"] * 48]
+    fields[leftovers.ENV_END - 3] = "0"
+    (tmp_path / "stat").write_text(f"7 (a name) ) {' '.join(fields)}")
+    (tmp_path / "environ").touch()
+    identity = dead_run()
+    ((name, value),) = mark_of(identity).items()
+
+    def get_on(_s: float) -> None:
+        (tmp_path / "environ").write_text(f"HOME=/\0{name}={value}\0")
+
+    monkeypatch.setattr(leftovers.time, "sleep", get_on)
+    assert leftovers._is_marked(tmp_path, identity)
 
 
 def test_names_may_have_any_bytes(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -142,6 +143,30 @@ def test_leftovers_of_root_do_not_break_the_runs_of_others(dead: RunIdentity) ->
         segment.close()
         queue.close()
         unlink_queue(dead.segment_name(QUEUE))
+
+
+@needs_two_users
+def test_commands_of_another_user_go_by_without_roots_runs_and_leftovers(dead: RunIdentity) -> None:
+    segment = Segment.create(dead, "control", 4096, SEGMENT_CONTROL)
+    alive = LiveRun("of_root")
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o777)
+
+        def work() -> None:
+            os.environ["HOME"] = place
+            for command in (["counters"], ["top", "--once"], ["affinity"]):
+                assert main(command) == 2
+            settings = ["iterations=20", "warmup=2", "repeats=1", "--output", f"{place}/result"]
+            assert main(["run", "smoke/pingpong", *settings]) == 0
+            assert main(["clean"]) == 0
+
+        try:
+            as_another_user(work)
+            assert (SHM / segment.name).exists()
+        finally:
+            alive.close()
+            segment.unlink()
+            segment.close()
 
 
 @needs_two_users

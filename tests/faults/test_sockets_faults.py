@@ -112,8 +112,8 @@ def test_a_peer_that_closes_ends_who_blocks(strategy: str) -> None:
             time.sleep(0.1)
             one.close()
             two, _ = listener.accept()
-            time.sleep(0.1)
-            two.close()  # without having read
+            assert two.recv(1)
+            two.close()  # without having read the rest
 
     def other(network: Network) -> dict[str, int]:
         with reach(network) as one:

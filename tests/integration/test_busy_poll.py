@@ -34,7 +34,8 @@ def check_conservation(result: ClusterResult) -> None:
         counters = result.counters[f"node{node}.nic"]
         irq = result.counters[f"node{node}.irq0"]
         assert counters["rx_packets"] == irq["recv_packets"]
-        assert counters["irq_raised"] == irq["interrupts"]
+        # One may be on its way when the run ends.
+        assert 0 <= counters["irq_raised"] - irq["interrupts"] <= 1
         ended = counters["irq_raised"] + counters["irq_absorbed"]
         assert counters["irq_wished"] - ended in (0, 1)
 

@@ -23,7 +23,8 @@ def check_conservation(result: ClusterResult) -> None:
         nic = result.counters[f"node{mine}.nic"]
         irq = result.counters[f"node{mine}.irq0"]
         assert nic["rx_packets"] == irq["recv_packets"]
-        assert nic["irq_raised"] == irq["interrupts"]
+        # One may be on its way when the run ends.
+        assert 0 <= nic["irq_raised"] - irq["interrupts"] <= 1
         assert result.interrupts[mine] == [[nic["irq_raised"]]]
         assert not any(value for name, value in irq.items() if name.startswith("drop_"))
 

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from support.conditions import wait_until
+from support.conditions import patient, wait_until
 from support.documents import PAGES, TUTORIAL, examples, is_live, own_commands
 from support.tree import ROOT, name
 
@@ -108,7 +108,7 @@ def test_commands_that_look_at_a_live_run(workplace: Path) -> None:
     # These go on until the run ends, if it has not ended already.
     for command in ending:
         assert run_live(command, live.pid) in (0, 2), command
-    assert live.wait(20) == 3
+    assert live.wait(patient(20)) == 3
 
 
 @pytest.mark.parametrize(("page", "number"), SCENARIOS)
@@ -146,7 +146,8 @@ def run_live(command: str, pid: int) -> int:
 def start_live_run() -> subprocess.Popen[bytes]:
     """A long ping-pong that sleeps most of the time, with the cores that `affinity` names."""
     settings = ("cores=9", "rx_queues=2", "size_bytes=0", "coalescing=timeout", "repeats=1")
-    arguments = ["run", "smoke/pingpong", "iterations=1000000", "deadline_s=90", *settings]
+    settings = (*settings, "iterations=1000000", f"deadline_s={patient(90):g}")
+    arguments = ["run", "smoke/pingpong", *settings]
     process = subprocess.Popen(
         [sys.executable, "-m", "shrimpmx", *arguments, "--output", "results/live"],
         stdout=subprocess.DEVNULL,

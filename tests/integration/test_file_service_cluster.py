@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.clusters import run
+from support.clusters import on_both_engines, run
 from support.file_service import file_service_pair
 
 from shrimpmx.cluster.engine.result import ClusterResult
@@ -24,6 +24,7 @@ def versions(result: ClusterResult, rank: str) -> list[int]:
     return [int(version) for version in result.samples[rank]["versions"]]
 
 
+@on_both_engines
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("wait", ["spin", "block", "spin-block"])
 def test_blocks_come_from_the_other_nodes_cache(wait: str, threads: int) -> None:
@@ -56,7 +57,7 @@ def test_blocks_come_from_the_other_nodes_cache(wait: str, threads: int) -> None
 
 
 def test_both_ranks_measure_from_the_end_of_the_warm_up_to_the_last_access() -> None:
-    computing_ns, warmup = 1_000_000, 100
+    computing_ns, warmup = 1_000_000, 400
     options = {"iterations": 5, "warmup": warmup, "delay_ns": computing_ns}
     result = run(file_service_pair(**options, threads=1))
     first, second = result.samples["rank0"], result.samples["rank1"]
@@ -70,6 +71,7 @@ def test_both_ranks_measure_from_the_end_of_the_warm_up_to_the_last_access() -> 
         assert 0 < used_ns < samples["wall_ns"][0] + warmup * computing_ns
 
 
+@on_both_engines
 def test_no_write_is_lost_when_both_nodes_write_the_same_blocks() -> None:
     result = run(
         file_service_pair(
@@ -89,6 +91,7 @@ def test_no_write_is_lost_when_both_nodes_write_the_same_blocks() -> None:
         assert result.samples[rank]["blocks"] == [300]
 
 
+@on_both_engines
 def test_pairs_have_a_service_each() -> None:
     result = run(file_service_pair(iterations=40, warmup=0, threads=2, pairs=2))
     for rank, blocks in (("rank0", 40), ("rank1", 0), ("rank2", 40), ("rank3", 0)):

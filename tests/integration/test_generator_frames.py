@@ -30,6 +30,7 @@ def measured(coalescing: str, **work: Any) -> Outcome:
     return outcome_of(spec, run(spec))
 
 
+@on_both_engines
 @pytest.mark.parametrize("coalescing", ["disabled", "timeout"])
 def test_all_invalid_packets_are_dropped_by_the_handler(coalescing: str) -> None:
     outcome = measured(coalescing, frames="invalid", iterations=18_000, warmup=2_000)

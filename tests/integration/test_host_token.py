@@ -63,6 +63,6 @@ def test_no_packet_is_left_behind(coalescing: str) -> None:
         os.waitpid(child, 0)
     nic, irq = host.control.agent_counters(NIC), host.control.agent_counters(CORE0)
     assert irq["recv_packets"] == nic["rx_packets"] == COUNT
-    assert irq["interrupts"] == nic["irq_raised"]
+    assert 0 <= nic["irq_raised"] - irq["interrupts"] <= 1  # one may be on its way at the end
     remembered = nic["irq_wished"] - nic["irq_raised"] - nic["irq_absorbed"]
     assert remembered in (0, 1)

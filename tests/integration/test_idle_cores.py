@@ -83,13 +83,13 @@ def seen_during(
 
 
 def test_spinners_run_in_the_idle_class_and_end(no_pm_qos: None) -> None:
-    spec = pingpong_pair(1000, wait=BLOCK, host=AWAKE)
+    spec = pingpong_pair(5000, wait=BLOCK, host=AWAKE)
     result, seen = seen_during(spec, spinners_in_the_idle_class)
     assert result.placement.as_dict()["idle"] == "spinner"
     names = {p.name for p in result.placement.processes if p.idle_class}
     assert names
     assert set().union(*seen) == names  # type: ignore[arg-type]
-    assert result.counters["rank1"]["recv_messages"] == 1005
+    assert result.counters["rank1"]["recv_messages"] == 5005
 
 
 @pytest.mark.parametrize("wait", ["spin", "block"])

@@ -91,7 +91,8 @@ def test_only_what_is_marked_counts(tmp_path: Path) -> None:
         if agent.endswith(".nic")
     )
     assert 12 <= packets < 60
-    assert metric(point, "run_interrupts") <= packets
+    # An interrupt for packets of before a section may be raised in it.
+    assert metric(point, "run_interrupts") <= packets + 2
     inside_s, whole_s = map(float, (tmp_path / "program.py.figures").read_text().split())
     assert 0 < metric(point, "run_time") <= whole_s * 1e6
     usage = point["usage"]["rank0"]

@@ -39,21 +39,22 @@ def unread(number: int) -> Iterator[int]:
 @pytest.mark.parametrize(
     ("script", "timeout", "code", "words"),
     [
-        ("yes", "1", 124, "the run did not end within 1 s"),
-        ("yes & sleep 0.3; exit 5", "30", 5, "ended with exit code 5"),
+        ("yes", 1, 124, f"the run did not end within {patient(1):g} s"),
+        ("yes & sleep 0.3; exit 5", 30, 5, "ended with exit code 5"),
     ],
     ids=["deadline", "failed rank"],
 )
 def test_tagged_output_that_is_not_read_keeps_no_run_from_its_end(
     script: str,
-    timeout: str,
+    timeout: float,
     code: int,
     words: str,
     capfd: Captured,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(forked, "PATIENCE_S", 0.1)
-    command = ["-n", "1", "--timeout", timeout, "--tag-output", "sh", "-c", script]
+    limit = f"{patient(timeout):g}"
+    command = ["-n", "1", "--timeout", limit, "--tag-output", "sh", "-c", script]
     with unread(1) as reader:
         assert main(["mpirun", *command]) == code
         assert os.read(reader, 6) == b"[0] y\n"
@@ -100,7 +101,7 @@ def test_a_notice_without_a_reader_ends_no_run(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writer) as run:
         os.close(writer)
         wait_until(lambda: noted.exists() and noted.read_text().endswith("\n"), "its pid")
-        time.sleep(3)  # a rank that is stopped is named after two seconds
+        time.sleep(patient(3))  # a rank that is stopped is named after two seconds
         os.kill(int(noted.read_text()), signal.SIGCONT)
         assert run.communicate(timeout=patient(40))[0] == b"[0] up\n"
         assert run.returncode == 0

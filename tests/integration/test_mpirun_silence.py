@@ -41,8 +41,8 @@ STUCK = """
 
 
 def report_of(said: str) -> dict[str, str]:
-    """What is said of each rank, in a report of silence."""
-    _, _, report = said.partition("every rank waits, and no message has moved for 0.5 s:\n")
+    """What is said of each rank, in the first report of silence."""
+    _, _, report = said.partition("every rank waits, and no message has moved for")
     report, _, _ = report.partition(GOES_ON)
     entries = ("\n" + report).split("\n  rank")[1:]
     return {"rank" + entry.split(": ")[0]: entry.split(": ", 1)[1].rstrip() for entry in entries}
@@ -142,11 +142,11 @@ def test_ranks_show_what_they_send_again(tmp_path: Path, capfd: Captured) -> Non
 
 
 def test_a_run_goes_on_after_a_silence(tmp_path: Path, capfd: Captured) -> None:
-    text = """
+    text = f"""
         import threading, time
 
         def later():
-            time.sleep(2)
+            time.sleep({patient(2)})
             world.send("at last", dest=0)
 
         if rank == 0:
@@ -157,21 +157,22 @@ def test_a_run_goes_on_after_a_silence(tmp_path: Path, capfd: Captured) -> None:
     program = mpi_program(tmp_path, text, MPI4PY)
     assert main(["mpirun", "-n", "2", "--silence", "0.5", *program]) == 0
     said = capfd.readouterr().err
-    assert report_of(said) == {
+    # On a loaded machine a report may come before the message of the barrier has.
+    assert {
         "rank0": "MPI_Mprobe from any rank, any tag, in MPI_COMM_WORLD\n"
         "    has from rank 1, of a collective call, 0 B, in MPI_COMM_WORLD",
         "rank1": "MPI_Barrier in MPI_COMM_WORLD, for rank 0",
-    }
+    } in [report_of(f"every rank waits{rest}") for rest in said.split("every rank waits")]
 
 
 def test_a_rank_that_computes_breaks_the_silence(tmp_path: Path, capfd: Captured) -> None:
-    text = """
+    text = f"""
         import time
 
         if rank == 0:
-            time.sleep(2)
+            time.sleep({patient(2)})
         world.Barrier()
         """
-    program = mpi_program(tmp_path, text, MPI4PY)
-    assert main(["mpirun", "-n", "2", "--silence", "0.5", *program]) == 0
+    program, silence = mpi_program(tmp_path, text, MPI4PY), f"{patient(0.5):g}"
+    assert main(["mpirun", "-n", "2", "--silence", silence, *program]) == 0
     assert "every rank waits" not in capfd.readouterr().err

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from support.conditions import patient
 from support.peer import LIMIT_NS, data, in_threads
 from support.virtual_cluster import VirtualCluster
 
@@ -96,7 +97,7 @@ def test_what_comes_between_look_and_sleep_is_a_race_and_is_returned() -> None:
     try:
         one.recv(None, READY, timeout_ns=LIMIT_NS)
         partner = one.connect(0, 1, timeout_ns=LIMIT_NS)
-        end_s = time.monotonic() + 60
+        end_s = time.monotonic() + patient(60)
         generator = random.Random(1)
         rounds = 0
         while waiter.account()["races"] < RACES and rounds < ROUNDS_MAX:
@@ -114,7 +115,7 @@ def test_what_comes_between_look_and_sleep_is_a_race_and_is_returned() -> None:
         assert account["races"] >= RACES
         assert account["waits"] >= account["races"] + account["at_once"]
         one.send(b"", partner, END)
-        child.join(10)
+        child.join(patient(10))
         assert child.exitcode == 0
     finally:
         child.kill()

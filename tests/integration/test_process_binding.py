@@ -68,6 +68,7 @@ def whereabouts(context: MxRank) -> RankSamples:
     return {name: np.array(values) for name, values in found.items()}
 
 
+@on_both_engines
 @pytest.mark.parametrize(
     ("binding", "cores"), [("none", [1, 1]), ("auto", [0, 1]), ("3+2", [3, 2]), ("all:2", [2, 2])]
 )
@@ -121,6 +122,7 @@ def test_bound_elsewhere_every_event_goes_to_another_core() -> None:
     assert counted(result, "recv_at_process") == {}
 
 
+@on_both_engines
 def test_a_binding_file_puts_each_rank_on_the_cores_of_its_mask(tmp_path: Path) -> None:
     path = tmp_path / "bindings"
     path.write_text(

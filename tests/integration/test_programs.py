@@ -298,13 +298,13 @@ def test_ctrl_c_ends_programs_and_leaves_nothing(tmp_path: Path) -> None:
         *("coalescing=stream", "repeats=1", "--output", str(tmp_path / "result")),
     ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as process:
-        until = time.monotonic() + 30
+        until = time.monotonic() + patient(30)
         while not all(place.exists() and place.read_text() for place in places):
             assert time.monotonic() < until, "the ranks did not begin"
             assert process.poll() is None
             time.sleep(0.05)
         os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(20) == 3
+        assert process.wait(patient(20)) == 3
         assert process.stderr is not None
         assert b"interrupted by Ctrl-C" in process.stderr.read()
     for place in places:

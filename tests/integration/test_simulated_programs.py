@@ -38,6 +38,16 @@ COLLECTIVES = """
     assert (large == left).all()
     print(rank, f"{MPI.Wtime() - begin:.9f}", flush=True)
     """
+LARGE = """
+    large = np.zeros(25_000)
+    for _ in range(10):
+        if rank == 0:
+            world.Send(large, 1)
+        else:
+            world.Recv(large, 0)
+    if rank == 0:
+        print(MPI.Wtime(), flush=True)
+    """
 PINGPONG = """
     buffer = np.zeros(1)
     for _ in range(20):
@@ -79,6 +89,17 @@ def test_a_program_of_mpi_gives_the_same_each_time(
     assert printed[0] == printed[1]
     assert kept[0] == kept[1]
     assert json.loads(path.read_text())["engine"] == "simulated"
+
+
+def test_a_timer_of_the_driver_may_take_longer_than_anything_else(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing happens meanwhile, and both ranks sleep."""
+    command = mpi_program(tmp_path, LARGE, MPI4PY)
+    faults = ("--set", "loss=0.05", "--set", "pull_resend_delay_ns=10000000000")
+    words = ("-n", "2", "--nodes", "2", "--set", "wait=block", *faults)
+    assert main([*SIMULATED, *words, *command]) == 0
+    assert float(capfd.readouterr().out) > 10
 
 
 def test_both_engines_count_the_same_messages_of_a_program(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from support.clusters import run
+from support.clusters import on_both_engines, run
 from support.vmmc_programs import LIMIT_NS, PAGE, VMMC, cluster, flag_pingpong, map_when_exported
 
 from shrimpmx.cluster.engine.trace_text import words
@@ -22,6 +22,7 @@ ROUNDS = 100
 SLEEPING = [name for name in WAIT_NAMES if name not in ("spin", "sched", "spin-sched")]
 
 
+@on_both_engines
 @pytest.mark.parametrize("strategy", WAIT_NAMES)
 def test_ranks_play_by_flags(strategy: str) -> None:
     wait = WaitParameters(strategy=strategy, spin_ns=20_000)  # type: ignore[arg-type]
@@ -54,6 +55,7 @@ def test_no_wake_up_is_lost(strategy: str) -> None:
     run(cluster(flag_pingpong(1000, pause_us=60), wait=wait))
 
 
+@on_both_engines
 @pytest.mark.parametrize("strategy", ["block", "notify", "spin-block", "watchdog"])
 @pytest.mark.parametrize("cores", [1, 2])
 def test_two_pairs_share_the_nics(strategy: str, cores: int) -> None:
@@ -68,6 +70,7 @@ def test_two_pairs_share_the_nics(strategy: str, cores: int) -> None:
     assert all(result.samples[f"rank{n}"]["rounds"] == ROUNDS for n in range(4))
 
 
+@on_both_engines
 @pytest.mark.parametrize("strategy", PAPER_WAIT_NAMES)
 def test_five_pairs_share_a_core_of_each_node(strategy: str) -> None:
     wait = WaitParameters(strategy=strategy, spin_ns=20_000)  # type: ignore[arg-type]
@@ -76,12 +79,13 @@ def test_five_pairs_share_a_core_of_each_node(strategy: str) -> None:
     assert all(result.samples[f"rank{n}"]["rounds"] == rounds for n in range(10))
 
 
+@on_both_engines
 def test_two_ranks_of_one_node_are_partners_by_their_own_nic() -> None:
     run(cluster(flag_pingpong(ROUNDS), (0, 0), wait=WaitParameters(strategy="block")))
 
 
 def test_a_buffer_is_withdrawn_in_the_middle_of_a_stream() -> None:
-    blocks = 200
+    last = 1 << 20
 
     def stream(context: VmmcRank) -> None:
         process = context.process
@@ -91,16 +95,22 @@ def test_a_buffer_is_withdrawn_in_the_middle_of_a_stream() -> None:
         if context.number == 0:
             target = map_when_exported(process, context.peer_node, context.peer_endpoint, 1)
             data = np.full(16 * PAGE, 1, np.uint8)
-            for number in range(1, blocks + 1):
+            number, more = 0, 10
+            while more:
+                # Some are under way when the other one tells that it has withdrawn the buffer.
+                more -= ready.value
+                number += 1
                 data[:] = number % 256
                 target.update(data)
                 partner.set_flag(0, number)
+            partner.set_flag(0, last)
             return
         buffer = process.export(16 * PAGE)
         assert process.wait([ready], timeout_ns=LIMIT_NS) == [ready]
         buffer.withdraw()
         after = buffer.memory.copy()
-        while ready.value != blocks:
+        partner.set_flag(0, 1)
+        while ready.value != last:
             assert process.wait([ready], timeout_ns=LIMIT_NS)
         assert np.array_equal(buffer.memory, after), "written after it was withdrawn"
 
@@ -109,6 +119,7 @@ def test_a_buffer_is_withdrawn_in_the_middle_of_a_stream() -> None:
     assert counters["drop_vmmc_not_exported"] > 0
 
 
+@on_both_engines
 def test_a_map_request_that_is_refused_says_why() -> None:
     def ask(context: VmmcRank) -> None:
         process = context.process

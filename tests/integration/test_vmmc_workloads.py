@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.clusters import run
+from support.clusters import on_both_engines, run
 
 from shrimpmx.cli import main
 from shrimpmx.results.metrics import METRICS, Outcome
@@ -54,6 +54,7 @@ def check_waits(of: Outcome, wait: str, waits: int) -> None:
             assert account["blocks"] <= waits - account["at_once"] - account["races"] + 2
 
 
+@on_both_engines
 @pytest.mark.parametrize("wait", PAPER_WAIT_NAMES)
 def test_a_round_trip_is_one_wait_of_each_rank(wait: str) -> None:
     of = outcome("pingpong", wait, delay_us=3, delay_max_us=9)
@@ -73,6 +74,7 @@ def test_a_round_trip_is_one_wait_of_each_rank(wait: str) -> None:
         assert of.total("vmmc_wakes") <= of.account("blocks") + of.account("races")
 
 
+@on_both_engines
 def test_pairs_share_their_nodes() -> None:
     cluster, host = {"pairs": 3, "company": "nice"}, {"cores": 2}
     of = outcome("pingpong", "block", cluster=cluster, host=host)
@@ -82,6 +84,7 @@ def test_pairs_share_their_nodes() -> None:
     assert {name for name in of.counters if "nice" in name} == {f"nice{n}" for n in range(4)}
 
 
+@on_both_engines
 @pytest.mark.parametrize("count", [1, 40, 4096])
 @pytest.mark.parametrize("wait", ["block", "spin-block", "notify"])
 def test_whichever_flag_changes_ends_the_wait_and_no_other(wait: str, count: int) -> None:
@@ -97,6 +100,7 @@ def test_whichever_flag_changes_ends_the_wait_and_no_other(wait: str, count: int
     check_waits(of, wait, ROUNDS)
 
 
+@on_both_engines
 @pytest.mark.parametrize("arrivals", ["fixed", "uniform", "exponential", "bimodal", "adversary"])
 def test_arrivals_come_when_they_should_and_their_waits_cost_something(arrivals: str) -> None:
     of = outcome("arrivals", "block", arrivals=arrivals, delay_us=100)
@@ -114,6 +118,7 @@ def test_arrivals_come_when_they_should_and_their_waits_cost_something(arrivals:
     assert figure("competitive_ratio", of) > 0
 
 
+@on_both_engines
 @pytest.mark.parametrize("wait", ["spin", "block", "spin-block"])
 @pytest.mark.parametrize("size_bytes", [1, 3000])
 def test_a_stream_of_bytes_arrives_whole(wait: str, size_bytes: int) -> None:

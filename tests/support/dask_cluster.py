@@ -8,7 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-START_LIMIT_S = 40.0
+from support.conditions import patient
+
+START_LIMIT_S = patient(40.0)
 
 
 class LocalDask:

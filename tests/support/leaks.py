@@ -12,9 +12,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from shrimpmx.native.segment import parse_segment_name
+from support.conditions import patient
 
 # Processes and segments of a killed run are gone within a second; a loaded machine gets more.
-SETTLE_S = 5.0
+SETTLE_S = patient(5.0)
 PR_SET_CHILD_SUBREAPER = 36
 RLIMIT_RTTIME = 15  # the resource module does not name it
 

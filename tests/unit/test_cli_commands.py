@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cli import assert_refused
+from support.conditions import patient
 
 from shrimpmx.bench import calibration
 from shrimpmx.bench import run as bench
@@ -366,7 +367,7 @@ def with_stdout(arguments: list[str], stdout: int, **environment: str) -> tuple[
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=50,
+        timeout=patient(50),
         check=False,
         env={**ENVIRONMENT, **environment},
     )
@@ -407,7 +408,7 @@ def test_a_command_loads_no_other_one() -> None:
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=patient(50),
         check=True,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
     )

@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from support.conditions import patient
 from support.tree import ROOT
 
 from shrimpmx.errors import InputError
@@ -41,7 +42,7 @@ def program(text: str, **environment: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=patient(30),
     )
 
 
@@ -366,10 +367,10 @@ def test_a_program_without_python_is_refused(tmp_path: Path) -> None:
     source, binary = tmp_path / "program.c", tmp_path / "program"
     source.write_text("int MPI_Init(int *, char ***); int main(void) { return MPI_Init(0, 0); }")
     path = library.library_path()
-    subprocess.run(
-        ["gcc", source, "-o", binary, path, f"-Wl,-rpath,{path.parent}"], check=True, timeout=30
-    )
-    done = subprocess.run([binary], capture_output=True, text=True, check=False, timeout=30)
+    limit_s = patient(30)
+    compile_it = ["gcc", source, "-o", binary, path, f"-Wl,-rpath,{path.parent}"]
+    subprocess.run(compile_it, check=True, timeout=limit_s)
+    done = subprocess.run([binary], capture_output=True, text=True, check=False, timeout=limit_s)
     assert (done.returncode, done.stderr) == (
         2,
         "MPI_Init found no Python in this process: shrimpmx runs programs of Python\n",

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 
 import pytest
+from support.conditions import patient
 from support.peer import LIMIT_NS, data, ends, in_threads
 from support.virtual_cluster import VirtualCluster
 
@@ -86,7 +87,7 @@ def test_threads_that_wait_for_anything_share_what_comes() -> None:
 @pytest.mark.parametrize("turns", [3])
 def test_each_thread_has_an_endpoint_of_its_own(turns: int) -> None:
     cluster = VirtualCluster(endpoints=THREADS, clock="tsc")
-    barrier = threading.Barrier(THREADS, timeout=20)
+    barrier = threading.Barrier(THREADS, timeout=patient(20))
 
     def ring(index: int) -> None:
         for turn in range(turns):

@@ -9,6 +9,7 @@ from collections import deque
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.conditions import patient
 from support.waiting import LOOK_NS, Scene
 
 from shrimpmx.results.competitive import best_fixed_limit, cost_of_limit
@@ -286,11 +287,11 @@ class Company:
         self.begun, self.over = threading.Event(), threading.Event()
         self.thread = threading.Thread(target=course.waiter.wait_until, args=(self.look,))
         self.thread.start()
-        assert self.begun.wait(10)
+        assert self.begun.wait(patient(10))
 
     def look(self) -> bool:
         self.begun.set()
-        return self.over.wait(10)
+        return self.over.wait(patient(10))
 
     def end(self) -> None:
         self.over.set()

@@ -40,6 +40,10 @@ MQUEUE = Path("/dev/mqueue")
 SCRATCH = "scratch"
 # What a run's programs have started is killed for so long at most.
 END_LIMIT_S = 1.0
+# A process that begins a program has no environment for so long at most (ours).
+EXEC_LIMIT_S = 0.5
+# Fields of /proc/PID/stat, as proc(5) numbers them.
+VSIZE, ENV_END = 23, 51
 # The name of a process that waits for the end of its supervisor, as the kernel keeps it.
 JANITOR = "shrimpmx-janito"
 
@@ -204,9 +208,26 @@ def end_marked(identity: RunIdentity) -> None:
 def _is_marked(process: Path, identity: RunIdentity) -> bool:
     ((name, value),) = mark_of(identity).items()
     try:
-        return f"{name}={value}".encode() in (process / "environ").read_bytes().split(b"\0")
+        return f"{name}={value}".encode() in _environment(process).split(b"\0")
     except OSError:
         return False
+
+
+def _environment(process: Path) -> bytes:
+    """The variables of a process; of one in the middle of an execve, those that it gets."""
+    until = time.monotonic() + EXEC_LIMIT_S
+    while True:
+        found = (process / "environ").read_bytes()
+        if found or not _is_beginning(process) or time.monotonic() > until:
+            return found
+        time.sleep(0.001)
+
+
+def _is_beginning(process: Path) -> bool:
+    """Whether it has the memory of a new program, and no environment yet. Threads of the kernel and
+    zombies have no memory."""
+    fields = (process / "stat").read_bytes().rpartition(b")")[2].split()
+    return int(fields[VSIZE - 3]) > 0 == int(fields[ENV_END - 3])
 
 
 def maps(pid: int, prefix: str) -> bool:
