@@ -136,6 +136,15 @@ HOST_COSTS = {
         "the call that wakes a process on another CPU, for its caller",
         lambda cpu, other, seconds: interrupt_costs.wake_calls(cpu, other, seconds),
     ),
+    "preempting_wake": HostCost(
+        "from waking a real-time process on one's own CPU until it runs",
+        lambda cpu, _, seconds: interrupt_costs.preempting_wakes(cpu, seconds),
+        across=False,
+    ),
+    "handlers_wake": HostCost(
+        "from when a handler wakes a process on its CPU until that runs",
+        lambda cpu, other, seconds: interrupt_costs.handlers_wakes(cpu, other, seconds),
+    ),
     "interrupt_exit": HostCost(
         "from the end of a handler until what it has interrupted goes on",
         lambda cpu, other, seconds: interrupt_costs.interrupt_exits(

@@ -23,8 +23,10 @@ cdef int64_t ANSWER_NS = 1_000_000_000
 cdef int64_t LONGEST_NS = 60_000_000_000
 
 
-cdef void _handle(shared_page *page, bint keeps) noexcept nogil:
-    """The handler; it `keeps` how long after the interrupt it runs."""
+cdef void _handle(shared_page *page, bint keeps, shared_page *rank) noexcept nogil:
+    """The handler, or what one wakes; it `keeps` how long after the interrupt it runs. It wakes the
+    process of the page `rank`, NULL for none, and the other side, if that sleeps.
+    """
     cdef uint32_t turn = 1
     cdef int64_t limit_ns = monotonic_now_ns() + LONGEST_NS
     while block_until(page, 1, turn, limit_ns):
@@ -32,6 +34,11 @@ cdef void _handle(shared_page *page, bint keeps) noexcept nogil:
             return
         page.done_ns = monotonic_now_ns()
         store_release_u32(&page.turn, turn + 1)  # H3: the sample and done_ns stand; pairs with H4
+        wait_slot_wake(&page.slots[0])
+        if rank != NULL:
+            rank.sent_ns = monotonic_now_ns()
+            store_release_u32(&rank.turn, turn)
+            wait_slot_wake(&rank.slots[1])
         turn += 2
 
 
@@ -63,6 +70,23 @@ cdef void _raise(shared_page *page, int64_t budget_ns, bint keeps,
             cpu_pause()
             if monotonic_now_ns() > until_ns + ANSWER_NS:
                 return
+
+
+cdef void _raise_here(shared_page *page, int64_t budget_ns) noexcept nogil:
+    """Interrupts of a handler on this very CPU; this process sleeps until it has run."""
+    cdef uint32_t turn = 0
+    cdef int64_t until_ns
+    cdef int64_t end_ns = monotonic_now_ns() + budget_ns
+    while turn == 0 or monotonic_now_ns() < end_ns:
+        until_ns = monotonic_now_ns() + SETTLE_NS
+        while monotonic_now_ns() < until_ns:
+            cpu_pause()
+        page.sent_ns = monotonic_now_ns()
+        store_release_u32(&page.turn, turn + 1)
+        wait_slot_wake(&page.slots[1])
+        turn += 2
+        if not block_until(page, 0, turn, until_ns + ANSWER_NS):
+            return
 
 
 cdef void _compute(shared_page *page, shared_page *handler) noexcept nogil:
@@ -97,13 +121,24 @@ cdef void _sleep(shared_page *page) noexcept nogil:
 def _handler(shared):
     cdef shared_page *page = page_of(shared)
     with nogil:
-        _handle(page, False)
+        _handle(page, False, NULL)
 
 
 def _timed_handler(shared):
     cdef shared_page *page = page_of(shared)
     with nogil:
-        _handle(page, True)
+        _handle(page, True, NULL)
+
+
+def _handler_that_wakes(rank):
+    """A handler, for child(), that wakes the process of the page `rank`."""
+    def handle(shared):
+        cdef shared_page *page = page_of(shared)
+        cdef shared_page *woken = page_of(rank)
+        with nogil:
+            _handle(page, False, woken)
+
+    return handle
 
 
 def _sleeper(shared):
@@ -156,6 +191,36 @@ def wake_calls(int cpu, int other, double seconds):
         with nogil:
             _raise(page, budget_ns, True)
     return shared.samples()
+
+
+def preempting_wakes(int cpu, double seconds):
+    """From waking a process of real-time priority on one's own CPU until it runs, ns. Without that
+    priority it may wait until this one sleeps.
+    """
+    shared = Shared()
+    cdef shared_page *page = page_of(shared)
+    cdef int64_t budget_ns = <int64_t> (seconds * 1e9)
+    with child(shared, cpu, _timed_handler, HANDLER_PRIORITY), pinned(cpu):
+        with nogil:
+            _raise_here(page, budget_ns)
+    return shared.samples()
+
+
+def handlers_wakes(int cpu, int other, double seconds):
+    """From when a handler on CPU `other`, which an interrupt from `cpu` has woken, wakes a process
+    there and sleeps, until that runs, ns.
+    """
+    shared, rank = Shared(), Shared()
+    cdef shared_page *page = page_of(shared)
+    cdef int64_t budget_ns = <int64_t> (seconds * 1e9)
+    with (
+        child(rank, other, _timed_handler),
+        child(shared, other, _handler_that_wakes(rank), HANDLER_PRIORITY),
+        pinned(cpu),
+    ):
+        with nogil:
+            _raise(page, budget_ns, False)
+    return rank.samples()
 
 
 def interrupt_exits(int cpu, int other, double seconds):

@@ -47,10 +47,11 @@ class HostModelParameters(Declared):
     wake_call_ns: HostCost = Field(
         0, description="the call that wakes a process on another core, of its caller, ns (ours)"
     )
+    wake_here_call_ns: HostCost = Field(
+        0, description="the call that wakes a process on its caller's own core, ns (ours)"
+    )
     sleep_call_ns: HostCost = Field(
-        0,
-        description="the call by which a process sleeps, and one that wakes another on its core, "
-        "until that is free, ns (ours)",
+        0, description="the call by which a process sleeps, until its core is free, ns (ours)"
     )
     timer_late_ns: HostCost = Field(
         0, description="a sleep that a time ends, ends so much later, ns (ours)"
@@ -71,8 +72,9 @@ class HostModelParameters(Declared):
     )
     tick_phase: Literal["random", "aligned"] = Field(
         "random",
-        description="when a host's clock ticks first: 'random', drawn from the seed for each host; "
-        "'aligned', all hosts at the same time (ours)",
+        description="when a host's clock ticks first, and, with scheduler goodness, how much of "
+        "their first turn its tasks have had: 'random', drawn from the seed for each host; "
+        "'aligned', on all hosts the same (ours)",
     )
     copy_bytes_per_second: HostRate = Field(
         0, description="rate at which a core copies what it receives; 0: in no time (ours)"

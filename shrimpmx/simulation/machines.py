@@ -21,7 +21,7 @@ from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.hosts import asleep_of, host_of
 from shrimpmx.simulation.one_machine import OneMachine, driving, is_process
 from shrimpmx.simulation.schedulers import schedulers_of
-from shrimpmx.simulation.world import Task, World
+from shrimpmx.simulation.world import REST_NS, Task, World
 
 # Of one piece of a hog's computing, ns; it is no limit of anything.
 HOG_NS = 1_000_000
@@ -81,7 +81,15 @@ class Machines:
         asleep = asleep_of(model, placement.topology)
         self._log = _log_of(spec, cpus_of(placement, () if one else HARDWARE))
         self.world = World(
-            memory.control, agents, model, schedulers, deadline_ns, nodes, asleep, self._log
+            memory.control,
+            agents,
+            model,
+            schedulers,
+            deadline_ns,
+            nodes,
+            asleep,
+            self._log,
+            _rest_ns(spec),
         )
         for index, made in driven:
             plan = placement.processes[index]
@@ -202,3 +210,9 @@ def all_of(holds: Callable[[Any], bool], things: Iterable[Any]) -> Callable[[], 
         return not left
 
     return all_hold
+
+
+def _rest_ns(spec: ClusterSpec) -> int:
+    """How long agents may do nothing before one of their timers ends, ns."""
+    timers = (spec.host.pull_resend_delay_ns, spec.generator.resend_delay_ns)
+    return max(REST_NS, 2 * max(timers))

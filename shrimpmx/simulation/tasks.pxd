@@ -1,8 +1,9 @@
 """What a task of a simulated host waits for, and what it pays for its CPU."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.simulation.scheduler cimport Schedulable
 
 
 cdef enum State:
@@ -11,10 +12,25 @@ cdef enum State:
 # By the names of HostModelParameters, ns.
 cdef struct task_costs:
     int64_t poll_ns, yield_ns
-    int64_t switch_ns, wake_ns, preempt_ns, wake_call_ns, sleep_call_ns, timer_late_ns
-    int64_t interrupt_exit_ns
+    int64_t switch_ns, wake_ns, preempt_ns, wake_call_ns, wake_here_call_ns, sleep_call_ns
+    int64_t timer_late_ns, interrupt_exit_ns
 
 
 # When a sleep ends that a time ends; NEVER_NS: none does.
 cdef inline int64_t timer_ends_ns(const task_costs *costs, int64_t until_ns) noexcept nogil:
     return NEVER_NS if until_ns == NEVER_NS else until_ns + costs.timer_late_ns
+
+
+cdef class Waiting(Schedulable):
+    cdef readonly int64_t looks
+    cdef State status
+    cdef bint offers, polls          # whether it polled when its code last ran
+    cdef int64_t left_ns, until_ns, period_ns
+    cdef int64_t comes_ns            # NEVER_NS: nothing has woken it
+    cdef uint64_t *news              # how much has happened on its node
+    cdef uint64_t seen               # ... at its last look
+
+    # Of one that polls: whether its next look is not in vain.
+    cdef bint has_news(self, int64_t now_ns) noexcept
+    # Whether it goes on only if something happens on its node; no time ends its wait.
+    cdef bint is_in_vain(self) noexcept

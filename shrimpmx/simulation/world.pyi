@@ -7,16 +7,15 @@ from shrimpmx.shared.control import Control
 from shrimpmx.simulation.agents import Agents
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.logged import LoggedCpu
-from shrimpmx.simulation.scheduler import Schedulable, Scheduler
+from shrimpmx.simulation.scheduler import Scheduler
+from shrimpmx.simulation.tasks import Waiting
 
-STATES: tuple[str, ...]
+REST_NS: int
 
-class Task(Schedulable):
+class Task(Waiting):
     name: str
-    state: str
     cpu: Cpu
     host: SimulatedHost
-    looks: int
     def compute(self, duration_ns: int) -> None: ...
     def poll(self, until_ns: int) -> None: ...
     def offer(self, until_ns: int) -> int: ...
@@ -39,6 +38,7 @@ class World:
         nodes: int = 1,
         asleep: Callable[[int], Iterable[int]] = ...,
         switches: SwitchLog | None = None,
+        rest_ns: int = ...,
     ) -> None: ...
     def cpu(self, number: int) -> Cpu: ...
     def add(

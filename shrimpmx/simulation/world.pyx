@@ -15,10 +15,10 @@ from shrimpmx.simulation.agenda cimport Agenda
 from shrimpmx.simulation.agents cimport Agents
 from shrimpmx.simulation.host cimport SimulatedHost
 from shrimpmx.simulation.logged cimport LoggedCpu
-from shrimpmx.simulation.scheduler cimport Schedulable, Scheduler
+from shrimpmx.simulation.scheduler cimport Scheduler
 from shrimpmx.simulation.sleeping cimport idle_states, idle_states_of
 from shrimpmx.simulation.tasks cimport (
-    ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, task_costs, timer_ends_ns,
+    ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, Waiting, task_costs, timer_ends_ns,
 )
 
 import contextlib
@@ -27,57 +27,35 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 from shrimpmx.errors import DeadlineError, DeadlockError, InputError
 
-# Handlers tick for ever. When no agent has done anything for so long, and no task has a time of its
-# own, nothing more will happen: no timer of the protocol is longer than a second (ours).
-cdef int64_t REST_NS = 5_000_000_000
-
-STATES = ("runnable", "computing", "polling", "asleep", "ended")
-WORDS = ("is ready", "computes", "polls", "sleeps", "has ended")
+# No agent's timer is longer, unless the caller of World says so (ours).
+REST_NS = 5_000_000_000
 
 
-cdef class Task(Schedulable):
-    """Code on a CPU: a rank or a hog.
-
-    Its state is what it waits for. `left_ns` of CPU time are missing until it has computed, or may
-    look again, which it does every `period_ns`; it `offers` its CPU to others then. `until_ns` ends
-    a poll or a sleep. One that was woken from another CPU begins there at `comes_ns`. `used_ns`:
-    CPU time so far.
-    """
+cdef class Task(Waiting):
+    """Code on a CPU: a rank or a hog. `used_ns`: CPU time so far."""
 
     cdef readonly str name
     cdef readonly Cpu cpu
     cdef readonly SimulatedHost host
-    cdef readonly int64_t looks
-    cdef State status
-    cdef bint offers, polls          # whether the second is counted: World.agents.pollers
-    cdef int64_t left_ns, until_ns, period_ns
-    cdef int64_t comes_ns            # NEVER_NS: nothing has woken it
     cdef uint32_t index, node, process  # in the world's list; where it is; its process
     cdef Task next_here              # another one of its node
-    cdef uint64_t *news              # how much has happened on its node
-    cdef uint64_t seen               # ... at its last look
-    cdef uint64_t deeds              # its host's, then, if it polls
+    cdef uint64_t deeds              # its host's at its last look, if it polls
     cdef object coroutine, switch    # ... to the loop
     cdef object waits                # the coroutine that goes on: this one, or a thread of its code
     cdef World world
 
     def __init__(self, World world not None, str name not None, uint32_t cpu, work,
                  uint32_t node, nice, policy, gang, realtime):
-        Schedulable.__init__(self, nice, policy, gang, realtime)
+        Waiting.__init__(self, nice, policy, gang, realtime)
         if node >= world.agents.nodes:
             raise IndexError(f"no node {node}; there are {world.agents.nodes}")
         self.world, self.node = world, node
         self.news = &world.agents.news[node]
-        self.name, self.comes_ns = name, NEVER_NS
+        self.name = name
         self.cpu = world.cpu(cpu)
         self.host = SimulatedHost(world.control, self)
         self.coroutine = self.waits = greenlet(lambda: work(self.host), world.loop)
         self.switch = world.loop.switch
-
-    @property
-    def state(self):
-        """What it waits for, one of STATES."""
-        return STATES[self.status]
 
     # -- the operations of its Host ---------------------------------------------------
 
@@ -133,13 +111,8 @@ cdef class Task(Schedulable):
 
     # -- for its CPU ------------------------------------------------------------------
 
-    cdef bint has_news(self, int64_t now_ns) noexcept:
-        """Whether its next look is not in vain."""
-        return self.until_ns <= now_ns or self.seen != self.news[0]
-
     cdef int goes_on(self) except -1:
         """Run its code until the next operation, or to its end."""
-        cdef State before = self.status
         cdef uint64_t deeds
         cdef bint polls
         self.status = RUNNABLE
@@ -153,7 +126,7 @@ cdef class Task(Schedulable):
         polls = self.status == POLLING
         deeds = self.host.deeds() if polls else 0
         # A look in vain is nothing that others could look for.
-        if before != POLLING or not polls or deeds != self.deeds:
+        if not self.polls or not polls or deeds != self.deeds:
             self.world.agents.note(self.node)
         self.world.agents.look(self.node)
         self.world.agents.pollers[self.node] += polls - self.polls
@@ -308,7 +281,8 @@ cdef class World:
     none. Agents and tasks of a node meet there only: what happens on one is no news on another.
     `model` are HostModelParameters; `scheduler` makes the Scheduler of a CPU, given its number;
     `asleep` gives the numbers of the CPUs without which it does not sleep, its own apart.
-    `switches` gets those of all CPUs. InputError if the clock of `control` is not virtual.
+    `switches` gets those of all CPUs. No agent's timer is longer than `rest_ns`. InputError if the
+    clock of `control` is not virtual.
 
     Only what has a turn is looked at: agents as Agents says, CPUs on which something is due or was
     changed, tasks that sleep when they are due or roused.
@@ -326,10 +300,11 @@ cdef class World:
     cdef Cpu acts                    # whose task has just run; None: agents have
     cdef task_costs costs
     cdef idle_states idle
-    cdef int64_t deadline_ns
+    cdef int64_t deadline_ns, rest_ns
 
     def __cinit__(self, Control control not None, agents, model, scheduler, int64_t deadline_ns,
-                  uint32_t nodes=1, asleep=lambda _number: (), SwitchLog switches=None):
+                  uint32_t nodes=1, asleep=lambda _number: (), SwitchLog switches=None,
+                  int64_t rest_ns=REST_NS):
         if control.clock().kind != CLOCK_KIND_VIRTUAL:
             raise InputError("a simulated run needs a virtual clock")
         self.control = control
@@ -337,7 +312,7 @@ cdef class World:
         self.tasks, self.cpu_list, self.cpus = [], [], {}
         self.scheduler, self.asleep, self.switches = scheduler, asleep, switches
         self.costs = model.model_dump()
-        self.idle, self.deadline_ns = idle_states_of(model), deadline_ns
+        self.idle, self.deadline_ns, self.rest_ns = idle_states_of(model), deadline_ns, rest_ns
         self.cpu_turns, self.task_turns = Agenda(), Agenda()
         self.tasks_of_node = [None] * nodes
         seated = [(agent, node, None if cpu is None else self.cpu(cpu))
@@ -433,19 +408,19 @@ cdef class World:
         return 0
 
     cdef int _rouse(self, Task task) except -1:
-        """Something wakes a task: if the CPU that acts is another one than the task's, its call
-        takes time, and the task's learns of it later. A handler that is no task makes no call."""
-        cdef int64_t now_ns = self.now_ns()
-        cdef bint is_here = self.acts is task.cpu, is_idle
+        """Something wakes a task, which takes its caller a call; if the CPU that acts is another
+        one than the task's, the task's learns of it later. A handler that is no task makes no call.
+        """
+        cdef int64_t now_ns = self.now_ns(), way_ns
+        cdef bint is_here = self.acts is task.cpu
         if task.comes_ns == NEVER_NS:
             if self.acts is None:
                 is_here = task.cpu.handling_until_ns >= now_ns
-            elif not is_here:
-                self.acts.calls(now_ns, self.costs.wake_call_ns)
-            task.comes_ns = now_ns
-            if not is_here:
-                is_idle = task.cpu.is_idle(now_ns)
-                task.comes_ns += self.costs.wake_ns + (0 if is_idle else self.costs.preempt_ns)
+            else:
+                self.acts.calls(
+                    now_ns, self.costs.wake_here_call_ns if is_here else self.costs.wake_call_ns)
+            way_ns = 0 if is_here else self.costs.wake_ns + task.cpu.preempt_ns()
+            task.comes_ns = now_ns + way_ns
         self.task_turns.mark(task.index)
         return 0
 
@@ -458,7 +433,9 @@ cdef class World:
             if index < 0:
                 return 0
             task = self.tasks[index]
-            if task.status == ASLEEP and now_ns < task.comes_ns < NEVER_NS:
+            if task.status == ASLEEP and task.comes_ns == NEVER_NS:  # a time ends its sleep
+                task.comes_ns = now_ns + task.cpu.preempt_ns()
+            if task.status == ASLEEP and now_ns < task.comes_ns:
                 self.task_turns.set_due(task.index, task.comes_ns)
             elif task.status == ASLEEP:
                 task.comes_ns = NEVER_NS
@@ -484,17 +461,25 @@ cdef class World:
 
     cdef int _pass_time(self) except -1:
         cdef int64_t now_ns = self.now_ns(), next_ns
-        cdef int64_t of_tasks_ns = min(self.cpu_turns.first_ns(), self.task_turns.first_ns())
-        next_ns = min(of_tasks_ns, self.agents.turns.first_ns())
+        next_ns = min(self.cpu_turns.first_ns(), self.task_turns.first_ns())
+        next_ns = min(next_ns, self.agents.turns.first_ns())
+        # Handlers tick for ever: when no agent does anything for longer than any timer takes, and
+        # no task has a time of its own, nothing more will happen.
         if next_ns == NEVER_NS or (
-                of_tasks_ns == NEVER_NS and now_ns - self.agents.happened_ns > REST_NS):
+                now_ns - self.agents.happened_ns > self.rest_ns and self._is_stuck()):
             raise DeadlockError(f"nothing will ever happen again: {self.waits()}")
         if next_ns > self.deadline_ns:
             raise DeadlineError(f"the run did not end in its virtual time: {self.waits()}")
         self.control.header.clock.virtual_ns = max(next_ns, now_ns + 1)
         return 0
 
+    cdef bint _is_stuck(self) except -1:
+        cdef Task task
+        for task in self.tasks:
+            if not task.is_in_vain():
+                return False
+        return True
+
     def waits(self) -> str:
         """What each task waits for, in words."""
-        cdef Task task
-        return "; ".join([f"{task.name} {WORDS[task.status]}" for task in self.tasks])
+        return "; ".join([f"{task.name} {task.waits()}" for task in self.tasks])

@@ -141,6 +141,7 @@ def _charged(costs: _Costs) -> dict[str, Entry]:
 def _model(costs: _Costs) -> dict[str, Derived]:
     """The times of the host model, but for lines of caches."""
     busy, fast, switch = costs["interrupt_to_handler"], costs.fast_interrupt(), costs.switch()
+    preempting = costs["preempting_wake"]
     copy_ns = costs["copy_frame"] / COPY_BYTES
     return {
         "poll_ns": (costs["look"], "measured", "look"),
@@ -159,13 +160,18 @@ def _model(costs: _Costs) -> dict[str, Derived]:
         ),
         "preempt_ns": (busy - fast, "derived", f"interrupt_to_handler less {FAST}"),
         "wake_call_ns": (costs["wake_call"], "measured", "wake_call"),
+        "wake_here_call_ns": (preempting - switch, "derived", "preempting_wake less switch_ns"),
         "sleep_call_ns": (
-            costs["wake_same_cpu"] - switch,
+            costs["handlers_wake"] - preempting,
             "derived",
-            "wake_same_cpu less switch_ns: both calls on one CPU",
+            "handlers_wake less switch_ns and wake_here_call_ns",
         ),
         "interrupt_exit_ns": (costs["interrupt_exit"], "measured", "interrupt_exit"),
-        "timer_late_ns": (costs["late_timer"] - switch, "derived", "late_timer less switch_ns"),
+        "timer_late_ns": (
+            costs["late_timer"] - (busy - fast) - switch,
+            "derived",
+            "late_timer less switch_ns and preempt_ns",
+        ),
         "nic_frame_ns": (costs["nic_frame"], "measured", "nic_frame"),
         "reply_ns": (
             REPLY_BYTES * copy_ns,

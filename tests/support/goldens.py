@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, CompanionSpec, RankSpec
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
 from support.clusters import generator_stream, pingpong_pair, stream_pair
@@ -24,6 +26,33 @@ RECORDED = ROOT / "tests" / "support" / "recorded" / "simulated"
 IDLE = ("steps", "progress_calls", "timer_ticks")
 BLOCK, SPIN, SCHED = (WaitParameters(strategy=name) for name in ("block", "spin", "sched"))
 HOST = HostParameters(interrupt_time_ns=4000, packet_cost_ns=774)
+# Each cost of a host's model.
+MODEL = HostModelParameters(
+    host_topology="package:2 l2:2 core:2 pu:1",
+    poll_ns=20,
+    yield_ns=300,
+    slice_ns=700_000,
+    switch_ns=700,
+    wake_ns=2000,
+    preempt_ns=500,
+    wake_call_ns=400,
+    wake_here_call_ns=250,
+    sleep_call_ns=300,
+    timer_late_ns=900,
+    reply_ns=130,
+    copy_bytes_per_second=2_000_000_000,
+    line_cache_ns=10,
+    line_package_ns=50,
+    line_system_ns=110,
+    handover_ns=90,
+    cold_packet_ns=40,
+    interrupt_delivery_ns=1500,
+    interrupt_exit_ns=600,
+    idle_exit_ns=(400, 3000),
+    idle_after_ns=(0, 20_000),
+    sleeps_with="cache",
+)
+SCHEDULERS = ("fair", "batch", "eevdf", "goodness", "gang")
 LOSS = LinkFaults(loss=0.05, duplicate=0.05, reorder=0.05, seed=3)
 
 
@@ -43,6 +72,20 @@ def _neighbours() -> ClusterSpec:
     return ClusterSpec(ranks=ranks, nodes=1, host=HostParameters(cores=2), wait=SPIN)
 
 
+def _in_turn(size_bytes: int) -> ClusterSpec:
+    """Interrupts go to four cores of two packages."""
+    host = HOST.model_copy(update={"cores": 4, "irq_binding": "round-robin"})
+    nic = _nic("open-mx", tx_interrupts=True)
+    return pingpong_pair(12, size_bytes, nic=nic, wait=BLOCK, host=host, model=MODEL)
+
+
+def _company(scheduler: str) -> ClusterSpec:
+    """A rank that yields beside two processes that compute, one of them nice."""
+    company = tuple(CompanionSpec(0, 0, kind) for kind in ("hog", "nice"))
+    host = HostParameters.model_validate({"scheduler": scheduler})
+    return pingpong_pair(6, warmup=0, wait=SCHED, companions=company, host=host, model=MODEL)
+
+
 GOLDENS: Mapping[str, Callable[[], ClusterSpec]] = {
     "empty-spin": lambda: pingpong_pair(12, nic=_nic("disabled"), wait=SPIN),
     "empty-block-costs": lambda: pingpong_pair(12, nic=_nic("disabled"), wait=BLOCK, host=HOST),
@@ -60,6 +103,11 @@ GOLDENS: Mapping[str, Callable[[], ClusterSpec]] = {
     ),
     "native-mx": lambda: pingpong_pair(12, 5000, nic=NicParameters(nic_kind="mx"), wait=SPIN),
     "one-node": _neighbours,
+    "all-costs": lambda: _in_turn(0),
+    "all-costs-large": lambda: _in_turn(100_000),
+    "switch": lambda: _four_ranks(nic=_nic("disabled", network="switch", switch_buffer_packets=2)),
+    "shrimp": lambda: pingpong_pair(12, nic=NicParameters(nic_kind="vmmc"), wait=BLOCK),
+    **{f"company-{name}": partial(_company, name) for name in SCHEDULERS},
 }
 
 

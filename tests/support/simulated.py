@@ -11,7 +11,7 @@ from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.scheduler import Scheduler
 from shrimpmx.simulation.schedulers import schedulers_of
-from shrimpmx.simulation.world import Task, World
+from shrimpmx.simulation.world import REST_NS, Task, World
 from support.memory import make_control
 
 MODEL = HostModelParameters(
@@ -32,7 +32,11 @@ class Scene:
     """
 
     def __init__(
-        self, seed: int = 1, ticks: tuple[int, int] | None = None, **parameters: Any
+        self,
+        seed: int = 1,
+        ticks: tuple[int, int] | None = None,
+        rest_ns: int = REST_NS,
+        **parameters: Any,
     ) -> None:
         self.control = make_control(["one"], [])
         of_model = parameters.keys() & HostModelParameters.model_fields.keys()
@@ -46,7 +50,9 @@ class Scene:
             return made
 
         self.log = SwitchLog(range(CPUS), 1024)
-        self.world = World(self.control, [], model, scheduler, FOR_EVER_NS, switches=self.log)
+        self.world = World(
+            self.control, [], model, scheduler, FOR_EVER_NS, switches=self.log, rest_ns=rest_ns
+        )
         self.notes: list[tuple[str, int]] = []
 
     def note(self, what: str) -> None:

@@ -60,6 +60,20 @@ def test_a_call_that_wakes_another_cpu_is_of_the_task_that_makes_it() -> None:
     assert scene.switches(1)[1:3] == [(0, ONE), (137, IDLE)]
 
 
+def test_a_call_that_wakes_a_task_of_the_same_core_comes_before_that_runs() -> None:
+    scene = Scene(sleep_call_ns=7, wake_here_call_ns=30, timer_late_ns=0)
+
+    def waker(host: SimulatedHost) -> None:
+        host.burn(100)
+        scene.control.start()
+        host.sleep(5000)
+
+    scene.task("sleeper", lambda host: host.wait_started(FOR_EVER_NS))
+    scene.task("waker", waker)
+    # The sleeper's own call, then what the waker computes and its two calls.
+    assert scene.run()[0] == ("sleeper", 7 + 100 + 30 + 7)
+
+
 def test_a_handler_has_the_cpu_in_between() -> None:
     scene = Scene()
     task = scene.task("one", burns(100), process=0)

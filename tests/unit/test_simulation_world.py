@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from support.simulated import FOR_EVER_NS, NEVER_NS, Scene, burns
 
-from shrimpmx.errors import AgentError, DeadlineError
+from shrimpmx.errors import AgentError, DeadlineError, DeadlockError
 from shrimpmx.simulation.host import SimulatedHost
 
 
@@ -84,6 +86,37 @@ def test_a_sleep_that_a_time_ends_is_as_late_as_the_timer() -> None:
     scene.task("sleeper", lambda host: host.sleep(3000))
     scene.task("other", lambda host: host.sleep(2000), cpu=1)
     assert scene.run() == [("other", 2040), ("sleeper", 3040)]
+
+
+@pytest.mark.parametrize(
+    ("busy", "at_ns"), [(False, 3000 + 40 + 500), (True, 3000 + 40 + 30)], ids=["idle", "busy"]
+)
+def test_a_sleep_that_a_time_ends_preempts_or_wakes_a_cpu_up(busy: bool, at_ns: int) -> None:
+    scene = Scene(timer_late_ns=40, preempt_ns=30, idle_exit_ns=500)
+    scene.task("sleeper", lambda host: host.sleep(3000))
+    if busy:
+        scene.task("busy", burns(5000), nice=19)
+    assert ("sleeper", at_ns) in scene.run()
+
+
+def test_tasks_that_take_turns_to_look_for_what_never_comes_are_stuck() -> None:
+    scene = Scene(rest_ns=5000)
+
+    def looks(number: int) -> Callable[[SimulatedHost], None]:
+        def look(_host: SimulatedHost) -> None:
+            while True:
+                scene.world.tasks[number].offer(NEVER_NS)
+
+        return look
+
+    for number, name in enumerate(("one", "other")):
+        scene.task(name, looks(number))
+    # While a third one computes they may wait for it.
+    scene.task("busy", burns(50_000), cpu=1)
+    with pytest.raises(DeadlockError, match="nothing will ever happen again: one "):
+        scene.run()
+    assert scene.notes == [("busy", 50_000)]
+    assert scene.control.now_ns() < 60_000
 
 
 def test_a_yield_lets_the_other_go_first_and_costs_time_alone() -> None:

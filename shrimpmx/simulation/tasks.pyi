@@ -1,0 +1,9 @@
+from shrimpmx.simulation.scheduler import Schedulable
+
+STATES: tuple[str, ...]
+WORDS: tuple[str, ...]
+
+class Waiting(Schedulable):
+    state: str
+    looks: int
+    def waits(self) -> str: ...

@@ -1,0 +1,39 @@
+"""What a task of a simulated host waits for, and whether that may still come."""
+
+from libc.stdint cimport int64_t
+
+from shrimpmx.native.clock cimport NEVER_NS
+
+STATES = ("runnable", "computing", "polling", "asleep", "ended")
+WORDS = ("is ready", "computes", "polls", "sleeps", "has ended")
+
+
+cdef class Waiting(Schedulable):
+    """Base of the tasks: code on a CPU that goes on when what it waits for has come.
+
+    `left_ns` of CPU time are missing until it has computed, or may look again, which it does every
+    `period_ns`; it `offers` its CPU to others then. `until_ns` ends a poll or a sleep. One that was
+    woken from another CPU begins there at `comes_ns`.
+    """
+
+    def __cinit__(self, *_arguments, **_named):
+        self.comes_ns = NEVER_NS
+
+    @property
+    def state(self):
+        """What it waits for, one of STATES."""
+        return STATES[self.status]
+
+    def waits(self) -> str:
+        """The same, in words."""
+        return WORDS[self.status]
+
+    cdef bint has_news(self, int64_t now_ns) noexcept:
+        return self.until_ns <= now_ns or self.seen != self.news[0]
+
+    cdef bint is_in_vain(self) noexcept:
+        if self.status == ASLEEP:
+            return self.until_ns == self.comes_ns == NEVER_NS
+        if self.status == POLLING or (self.status == RUNNABLE and self.polls):
+            return not self.has_news(NEVER_NS - 1)
+        return self.status == ENDED
