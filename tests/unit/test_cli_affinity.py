@@ -23,7 +23,7 @@ def _ours(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def live() -> Iterator[LiveRun]:
-    run = LiveRun()
+    run = LiveRun(clock="monotonic")
     run.open_endpoint(core=1)
     yield run
     run.close()
@@ -132,13 +132,25 @@ def test_a_node_without_vectors_says_why(
     node: str,
     why: str,
 ) -> None:
-    run = LiveRun(queues=1, nic_kind=nic_kind, handlers=handlers, generator=generator)
+    run = LiveRun(
+        queues=1, nic_kind=nic_kind, handlers=handlers, generator=generator, clock="monotonic"
+    )
     try:
         said = printed(capsys)
         assert [word for word in why.split() if word not in said] == []
         assert "affinity" not in said.splitlines()[-1]
         change = ("--node", node, "--vector", "0", "--cores", "0")
         refused(capsys, f"node {node} {why}", *change)
+    finally:
+        run.close()
+
+
+def test_a_simulated_run_is_not_steered(capsys: pytest.CaptureFixture[str]) -> None:
+    run = LiveRun(clock="virtual")
+    try:
+        before = bytes(run.node.segment.view())
+        refused(capsys, f"run {RUN} is simulated", *CHANGE, "--cores", "1")
+        assert bytes(run.node.segment.view()) == before
     finally:
         run.close()
 

@@ -215,8 +215,13 @@ def steer(attached: AttachedRun, node: int, vector: int, cores: str) -> tuple[in
     """Send the interrupts of a vector to the cores of a list such as "0-3,8" from now on.
 
     Returns those that they went to before; the run's result will say that it was steered.
-    InputError, with what there is, if there is no such node, vector or core; nothing changes then.
+    InputError, with what there is, if there is no such node, vector or core, and of a simulated
+    run, which would not be the same each time; nothing changes then.
     """
+    if attached.control.is_virtual:
+        raise InputError(
+            f"run {attached.run.run_id} is simulated: steering by hand would change its result"
+        )
     why = no_vectors(attached, attached.checked_node(node))
     if why:
         raise InputError(f"node {node}: {why}")
