@@ -7,7 +7,7 @@ is disturbed all the time does not, and would only take longer.
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
@@ -23,6 +23,8 @@ PAUSE = "a pause of the whole run"
 STOLEN_SHARE = 0.01
 # The kernel counts in ticks of 10 ms, and one may be of what was taken long before (ours).
 STOLEN_MIN_NS = 20_000_000
+# Of runs that are shorter than that those of the last seconds are looked at together (ours).
+WINDOW_S = 4.0
 
 # Finds the runs that go on beside one's own: the pids of their supervisors.
 Neighbours = Callable[[], list[int]]
@@ -41,35 +43,47 @@ class Outside:
     ) -> None:
         self._neighbours, self._stolen, self._clock = neighbours, stolen, clock
         self._beside = False
-        self._stolen_before: Mapping[int, int] = {}
-        self._began_s = 0.0
+        # When runs began, and what had been stolen then, since one was disturbed by that.
+        self._begun: deque[tuple[float, Mapping[int, int]]] = deque()
         self._lasting: Set[str] = frozenset()
 
     def begin(self) -> None:
         """A run begins."""
         self._beside = bool(self._neighbours())
-        self._stolen_before = self._stolen()
-        self._began_s = self._clock()
+        self._begun.append((self._clock(), self._stolen()))
+        while self._begun[-1][0] - self._begun[0][0] > WINDOW_S:
+            self._begun.popleft()
 
     def end(self, outcome: Outcome) -> Set[str]:
         """It has ended: the causes that disturbed it."""
-        took_ns = 1e9 * (self._clock() - self._began_s)
         processes: Any = outcome.placement.get("processes", ())
         used = {process["cpu"] for process in processes}
-        most_ns = max(
-            (
-                now_ns - self._stolen_before.get(cpu, now_ns)
-                for cpu, now_ns in self._stolen().items()
-                if cpu in used or not used
-            ),
-            default=0,
-        )
         found = {
             OTHER_RUNS: self._beside or bool(self._neighbours()),
-            STOLEN: most_ns >= max(STOLEN_MIN_NS, STOLEN_SHARE * took_ns),
+            STOLEN: self._is_stolen_from(used),
             PAUSE: outcome.pauses > 0,
         }
+        if found[STOLEN]:
+            self._begun.clear()
         return {cause for cause, there in found.items() if there}
+
+    def _is_stolen_from(self, used: Set[int]) -> bool:
+        """Whether the hypervisor has taken these CPUs, or any of all if there are none, for too
+        long: in this run, or in all of the last seconds.
+        """
+        now_s, stolen = self._clock(), self._stolen()
+        for began_s, before in (self._begun[0], self._begun[-1]):
+            taken_ns = max(
+                (
+                    now_ns - before.get(cpu, now_ns)
+                    for cpu, now_ns in stolen.items()
+                    if cpu in used or not used
+                ),
+                default=0,
+            )
+            if taken_ns >= max(STOLEN_MIN_NS, STOLEN_SHARE * 1e9 * (now_s - began_s)):
+                return True
+        return False
 
     def may_pass(self, causes: Set[str]) -> bool:
         """Whether a run that these disturbed is worth being taken again."""

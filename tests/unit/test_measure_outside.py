@@ -78,6 +78,21 @@ def test_stolen_time_counts_where_the_run_was(
     assert Machine().run(stolen, took_s=took_s) == ({STOLEN} if disturbed else set())
 
 
+def test_what_is_stolen_from_short_runs_adds_up_over_some_seconds() -> None:
+    machine = Machine()
+    ticks = [10 * MS if number % 2 else 0 for number in range(6)]
+    found = [machine.run({0: ns}, took_s=0.2) for ns in ticks]
+    assert found == [set(), set(), set(), {STOLEN}, set(), set()]
+    # The same over longer runs is too little.
+    assert [machine.run({0: ns}, took_s=3) for ns in ticks] == [set()] * 6
+
+
+def test_what_disturbed_a_run_does_not_disturb_the_next_one() -> None:
+    machine = Machine()
+    assert machine.run({0: 200 * MS}, took_s=0.2) == {STOLEN}
+    assert machine.run(took_s=0.2) == set()
+
+
 def test_of_a_run_without_places_every_cpu_counts() -> None:
     assert Machine().run({1: 20 * MS}, replace(OUTCOME, placement={})) == {STOLEN}
 
