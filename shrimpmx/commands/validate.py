@@ -172,7 +172,9 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
     """What came out in all, and how undisturbed it was."""
     lines = [
         f"{found['points']} points",
-        f"counts: {found['counts_within']} of {found['counts']} within {COUNTS_WITHIN:.0%}",
+        f"counts: {found['counts_within']} of {found['counts']} within {COUNTS_WITHIN:.0%}; of "
+        f"those that are neither 0 nor frames for each message, {found['timed_counts_within']} of "
+        f"{found['timed_counts']}",
     ]
     if found["median_error"] is not None:
         lines.append(

@@ -40,6 +40,13 @@ class Compared:
     ratio_ci95: tuple[float, float] | None
 
     @property
+    def is_timed(self) -> bool:
+        """Whether it is a count that depends on when things happen, and not 0: how many frames a
+        message takes, the protocol says.
+        """
+        return self.kind == "count" and self.metric != PACKETS and self.real != 0
+
+    @property
     def error(self) -> float:
         """How far the simulated figure is off, of the real one."""
         if self.ratio is None:
@@ -112,8 +119,9 @@ def _words(params: dict[str, Any]) -> str:
 
 
 def summary(rows: Sequence[Compared], axis: dict[str, str]) -> dict[str, Any]:
-    """All of it in figures: points, counts within COUNTS_WITHIN, the median error of times, and
-    certain orders that are reversed; the first four for each family, too.
+    """All of it in figures: points, counts within COUNTS_WITHIN, those of them that are timed, the
+    median error of times, and certain orders that are reversed; all but the last for each family,
+    too.
     """
     certain, reversed_words = reversed_pairs(rows, axis)
     families = dict.fromkeys(row.family for row in rows)
@@ -130,11 +138,14 @@ def summary(rows: Sequence[Compared], axis: dict[str, str]) -> dict[str, Any]:
 def _accuracy(rows: Sequence[Compared]) -> dict[str, Any]:
     """How many counts there are and are within COUNTS_WITHIN; the median error of times."""
     counts = [row for row in rows if row.kind == "count"]
+    timed = [row for row in counts if row.is_timed]
     times = [row for row in rows if row.kind == "time"]
     return {
         "points": len({(row.family, str(row.params)) for row in rows}),
         "counts": len(counts),
         "counts_within": sum(row.error <= COUNTS_WITHIN for row in counts),
+        "timed_counts": len(timed),
+        "timed_counts_within": sum(row.error <= COUNTS_WITHIN for row in timed),
         "times": len(times),
         "median_error": float(np.median([row.error for row in times])) if times else None,
     }

@@ -57,6 +57,22 @@ FAMILIES = (
         metrics=STREAM,
     ),
     Scenario(
+        name="flood",
+        title="A generator's stream to one rank, as fast as that takes it, by when the NIC "
+        "interrupts",
+        parameters={
+            "workload": "stream",
+            "mode": "generator",
+            "link_bits_per_second": 0,
+            "iterations": 20_000,
+            "warmup": 2000,
+            "wait": "block",
+        },
+        sweep={"size_bytes": (0, 64), "coalescing": RULES},
+        compare="coalescing",
+        metrics=STREAM,
+    ),
+    Scenario(
         name="stream",
         title="A stream between two nodes, by when the NIC interrupts",
         parameters={
