@@ -1,8 +1,10 @@
-"""Keep what reproductions gave, and write docs/reproduction.md's first table from it.
+"""Keep what reproductions gave, and write docs/reproduction.md's tables from it.
 
     python tools/reproduced.py results/reproduce-*/claims.json
+    python tools/reproduced.py                  # of what is kept, when the rules have changed
 
-Reproductions of one engine are taken together, a claim from the last one that has it.
+Reproductions of one engine, by the same rules, are taken together: a claim from the last one that
+has it. The second table compares what each of them gave.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +20,21 @@ import inputs
 import parts
 
 from shrimpmx.native.files import write_whole
+from shrimpmx.papers.claim import HOLDS, class_words
+from shrimpmx.papers.frozen import frozen
 from shrimpmx.papers.known import PAPERS
 from shrimpmx.papers.overview import overview
+from shrimpmx.results.expectation_kinds import REVERSED
 
 DOCUMENTS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, KEPT = DOCUMENTS / "reproduction.md", DOCUMENTS / "reproduced"
-BEGIN, END = "<!-- tools/reproduced.py writes this table -->\n", "<!-- end of the table -->\n"
+TABLE = "<!-- tools/reproduced.py writes this table -->\n", "<!-- end of the table -->\n"
+COMPARISON = (
+    "<!-- tools/reproduced.py writes this comparison -->\n",
+    "<!-- end of the comparison -->\n",
+)
 CLAIM_KEYS = ("id", "class", "outcome", "needs", "measured", "ci95", "unit", "reason")
+PART_KEYS = ("text", "class", "paper", "paper_figures", "measured", "unit", "figures")
 
 
 def kept() -> list[dict[str, Any]]:
@@ -33,29 +43,71 @@ def kept() -> list[dict[str, Any]]:
 
 
 def page_with(documents: Sequence[dict[str, Any]], page: str) -> str:
-    """The page with the table of these documents."""
-    return parts.page_with(page, BEGIN, END, overview(PAPERS, documents))
+    """The page with the tables of these documents."""
+    page = parts.page_with(page, *TABLE, overview(PAPERS, documents))
+    return parts.page_with(page, *COMPARISON, comparison(documents))
+
+
+def comparison(documents: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """By which rules each engine's reproductions were judged, and where several differ."""
+    present = frozen({})
+    for document in documents:
+        engine, claims = document["engine"], document["claims"]
+        rules = "present rules" if document["frozen"] == present else "rules of an earlier version"
+        yield f"- `{engine}` was judged by the {rules}."
+        several = [each for each in claims if len(each["outcomes"]) > 1]
+        apart = [each for each in several if len(set(each["outcomes"])) > 1]
+        if several:
+            count = max(len(each["outcomes"]) for each in several)
+            same = f"{len(several) - len(apart)} of {len(several)} claims"
+            flipped = [each["id"] for each in apart if {HOLDS, REVERSED} <= {*each["outcomes"]}]
+            words = f"reversed in one and not in another: {', '.join(flipped) or 'none'}"
+            yield f"  {count} reproductions gave the same for {same}. Of those that hold in one,"
+            yield f"  {words}."
+        if apart:
+            yield ""
+            yield f"| claim | {' | '.join(map(str, range(1, count + 1)))} |"
+            yield f"| --- {'| --- ' * count}|"
+            yield from (f"| {each['id']} | {' | '.join(each['came_out'])} |" for each in apart)
 
 
 def keep(paths: Sequence[Path]) -> None:
     """Keep the claims of these reproductions in place of those of their engines."""
     by_engine: dict[str, dict[str, dict[str, Any]]] = {}
+    rules: dict[str, Any] = {}
     for path in paths:
-        document = inputs.document(path, "the claims.json of a reproduction", ("engine", "claims"))
-        claims = by_engine.setdefault(document["engine"], {})
-        claims |= {
-            each["id"]: {key: each[key] for key in CLAIM_KEYS} for each in document["claims"]
-        }
+        keys = ("engine", "claims", "frozen")
+        document = inputs.document(path, "the claims.json of a reproduction", keys)
+        engine = document["engine"]
+        if rules.setdefault(engine, document["frozen"]) != document["frozen"]:
+            inputs.refuse(
+                f"{path} was judged by other rules or values of platforms than the ones before it"
+            )
+        claims = by_engine.setdefault(engine, {})
+        for each in document["claims"]:
+            claims[each["id"]] = _kept_of(each, claims.get(each["id"]))
     for engine, claims in by_engine.items():
-        document = {"engine": engine, "claims": list(claims.values())}
+        document = {"engine": engine, "frozen": rules[engine], "claims": list(claims.values())}
         text = json.dumps(document, indent=1, ensure_ascii=False)
         write_whole(KEPT / f"{engine}.json", f"{text}\n")
+
+
+def _kept_of(claim: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
+    """What is kept of a claim, with what the reproductions before gave for it."""
+    earlier = before or {"outcomes": [], "came_out": []}
+    words = class_words(claim["class"], claim["outcome"], claim["needs"])
+    return {
+        **{key: claim[key] for key in CLAIM_KEYS},
+        "outcomes": [*earlier["outcomes"], claim["outcome"]],
+        "came_out": [*earlier["came_out"], words],
+        "parts": [{key: part[key] for key in PART_KEYS} for part in claim["parts"]],
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Keep, and write the page; returns 0."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("claims", nargs="+", type=Path, help="claims.json of reproductions")
+    parser.add_argument("claims", nargs="*", type=Path, help="claims.json of reproductions")
     keep(parser.parse_args(arguments).claims)
     write_whole(PAGE, page_with(kept(), PAGE.read_text()))
     return 0

@@ -11,24 +11,40 @@ from typing import Any
 from shrimpmx.papers import claim, evidence, further_runs
 from shrimpmx.papers.claim import Claim
 from shrimpmx.papers.known import PAPERS
-from shrimpmx.results import expectation, judging, statistics
+from shrimpmx.results import (
+    expectation,
+    expectation_kinds,
+    judging,
+    metrics,
+    outside,
+    runs,
+    statistics,
+)
 from shrimpmx.settings.platform import Platform
 from shrimpmx.study import calibrated
+from shrimpmx.study.loading import find_scenario
 from shrimpmx.study.platform import PLATFORMS
 
 # The code that judges, beside what the claims themselves say.
-_CODE = (claim, evidence, further_runs, calibrated, expectation, judging, statistics)
+_CODE = (
+    *(claim, evidence, further_runs, calibrated, expectation, expectation_kinds, judging),
+    *(metrics, outside, runs, statistics),
+)
 
 
 def frozen(own: Mapping[str, Platform]) -> dict[str, str]:
-    """Digests of the rules by which claims are judged, and of the values of all platforms, the
-    user's `own` among them.
+    """Digests of the rules by which claims are judged, of the scenarios that they compare, and of
+    the values of all platforms, the user's `own` among them.
     """
     claims: list[Claim] = [each for known in PAPERS.values() for each in known]
+    scenarios = sorted({one.scenario for each in claims for one in each.statistics})
     code = [Path(str(module.__file__)).read_text(encoding="utf-8") for module in _CODE]
     platforms = {**PLATFORMS, **own}
     return {
         "rules": _digest([[each.model_dump(mode="json") for each in claims], code]),
+        "scenarios": _digest(
+            [find_scenario(name).read_text(encoding="utf-8") for name in scenarios]
+        ),
         "platforms": _digest(
             {name: each.model_dump(mode="json") for name, each in platforms.items()}
         ),

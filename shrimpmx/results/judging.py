@@ -165,12 +165,12 @@ def _difference(expected: Difference, runs: Runs, where: str, seed: int) -> Verd
     figure = Summary(median, *interval_of(_less(*resampled), median), min(map(len, runs)))
     low, high = expected.bounds()
     verdict = _side(figure, low, high)
-    is_reversed = (high <= 0 and figure.low > 0) or (low >= 0 and figure.high < 0)
+    if verdict == INCONCLUSIVE and -NO_DIFFERENCE <= figure.low <= figure.high <= NO_DIFFERENCE:
+        verdict = OPPOSITE  # it is none, whatever it is
+    above, below = figure.low > NO_DIFFERENCE, figure.high < -NO_DIFFERENCE
+    miss = REVERSED if (high <= 0 and above) or (low >= 0 and below) else OTHER_SIZE
     detail = f"share {_words(figure)}, expected {expected.bounds_words()}{where}"
-    miss = REVERSED if is_reversed else OTHER_SIZE
-    made = _made(expected, runs, verdict, detail, figure, SHARE_UNIT, miss)
-    none = figure.low >= -NO_DIFFERENCE and figure.high <= NO_DIFFERENCE
-    return replace(made, miss=OTHER_SIZE) if none and verdict != AS_EXPECTED else made
+    return _made(expected, runs, verdict, detail, figure, SHARE_UNIT, miss)
 
 
 def _less(of: Any, to: Any, one: Any, other: Any) -> Any:
@@ -183,27 +183,31 @@ def _of_ratio(expected: Ratio | Growth, runs: Runs, ratio: Summary, where: str) 
     verdict = _side(ratio, low, high)
     words = _ratio_words(ratio)
     miss = REVERSED if _is_reversed(ratio, low, high) else OTHER_SIZE
-    lacks_effect = verdict == OPPOSITE and (low > 1 or high < 1)
-    is_none = lacks_effect and _is_one(ratio)
-    if lacks_effect:
-        if ratio.low <= 1 <= ratio.high:
-            verdict, words = INCONCLUSIVE, f"{words}, which covers no effect"
-        elif is_none:
+    if verdict == OPPOSITE and (low > 1 or high < 1):
+        if _is_one(ratio):
             words += ", which is no effect"
-        elif miss == OTHER_SIZE:
+        elif ratio.low <= 1 <= ratio.high:
+            verdict, words = INCONCLUSIVE, f"{words}, which covers no effect"
+        elif (low > 1) == (ratio.low > 1):
             words += ", which is the direction expected, but not the size"
+        elif miss == OTHER_SIZE:
+            words += ", which is next to no effect"
     detail = f"{words}, expected {expected.bounds_words()}{where}"
-    made = _made(expected, runs, verdict, detail, ratio, RATIO_UNIT, miss)
-    return replace(made, miss=OTHER_SIZE) if is_none else made
+    return _made(expected, runs, verdict, detail, ratio, RATIO_UNIT, miss)
 
 
 def _is_reversed(ratio: Summary, low: float, high: float) -> bool:
-    """Whether a ratio is certainly on the other side of 1 than its bounds: these have a side unless
-    they tolerate a difference to both.
+    """Whether a ratio is certainly on the other side of 1 than its bounds, and not as good as 1:
+    they have a side unless they tolerate a difference to both.
     """
     upwards = low > 1 or (low > 0 and high == float("inf"))
     downwards = high < 1 or low <= 0
-    return (upwards and ratio.high < 1) or (downwards and ratio.low > 1)
+    return (upwards and _is_below_one(ratio)) or (downwards and ratio.low > 1 + NO_DIFFERENCE)
+
+
+def _is_below_one(ratio: Summary) -> bool:
+    """Whether a ratio is certainly less than what is as good as 1."""
+    return ratio.high < 1 - NO_DIFFERENCE
 
 
 def _is_one(ratio: Summary) -> bool:
@@ -228,7 +232,8 @@ def _between(expected: Between, runs: Runs, where: str, seed: int) -> Verdict:
         float(figures[0]), *interval_of(resampled[0], float(figures[0])), resampled[0].size
     )
     detail = f"{_words(own)}, expected {low:.4g} to {high:.4g}{where}"
-    return _made(expected, runs, verdict, detail, own, miss=REVERSED)
+    far = own.high < low * (1 - NO_DIFFERENCE) or own.low > high * (1 + NO_DIFFERENCE)
+    return _made(expected, runs, verdict, detail, own, miss=REVERSED if far else OTHER_SIZE)
 
 
 def _borders(figures: Samples, tolerance: float) -> tuple[Any, Any]:
@@ -295,15 +300,14 @@ def _pair(expected: Order, runs: Runs, pair: tuple[int, int, bool], seed: int) -
     most = 1 + expected.tolerance
     if equal:
         verdict, wanted = _side(ratio, 1 / most, most), f"{1 / most:.3g} to {most:.3g}"
+    elif _is_one(ratio):
+        verdict, wanted = OPPOSITE, "above 1"
     else:
-        # Exactly equal figures are no effect either.
         outside = OPPOSITE if ratio.high < 1 else INCONCLUSIVE
         verdict, wanted = AS_EXPECTED if ratio.low > 1 else outside, "above 1"
     detail = f"{names}: {_ratio_words(ratio)}, expected {wanted}"
-    miss = OTHER_SIZE if equal else REVERSED
-    made = _made(expected, runs, verdict, detail, ratio, RATIO_UNIT, miss)
-    is_none = not equal and verdict != AS_EXPECTED and _is_one(ratio)
-    return replace(made, miss=OTHER_SIZE) if is_none else made
+    miss = REVERSED if not equal and _is_below_one(ratio) else OTHER_SIZE
+    return _made(expected, runs, verdict, detail, ratio, RATIO_UNIT, miss)
 
 
 def _named(place: Place, other: Place) -> str:

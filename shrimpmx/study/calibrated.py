@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from shrimpmx.settings.declared import Declared
 from shrimpmx.settings.platform import CHARGES, Platform
@@ -17,15 +18,16 @@ SHARED_CPUS = ("IC-20",)
 
 def calibrated_by(scenario: Scenario, parameters: PointParameters, real: bool) -> Calibrated:
     """By parameter, the claims whose figures set its value, as a point of the scenario uses it: the
-    platform's where neither scenario nor user sets another one, and the scenario's own. Those of a
-    host's model are used by simulated hosts only, that is unless `real`.
+    platform's where neither scenario nor user sets another value, and the scenario's own. Those of
+    a host's model are used by simulated hosts only, that is unless `real`.
     """
     found = dict(scenario.calibrated_by)
     platform = platform_of(parameters)
     if platform is None:
         return found
-    for name, claims in _values(platform, real).items():
-        if claims and name not in _set_here(parameters) and _is_used(name, parameters):
+    own = _set_here(parameters)
+    for name, (value, claims) in _values(platform, real).items():
+        if claims and own.get(name, value) == value and _is_used(name, parameters):
             found[name] = claims
     dilation = parameters.platform.time_dilation
     if real and dilation == "auto" and ranks_per_cpu(parameters) > 1:
@@ -33,22 +35,26 @@ def calibrated_by(scenario: Scenario, parameters: PointParameters, real: bool) -
     return found
 
 
-def _values(platform: Platform, real: bool) -> Mapping[str, tuple[str, ...]]:
-    """The claims that each value of a platform was calibrated by, by parameter."""
+def _values(platform: Platform, real: bool) -> Mapping[str, tuple[Any, tuple[str, ...]]]:
+    """Each value of a platform with the claims that it was calibrated by, by parameter."""
     platform = platform.on(real=real)
     model = {} if real else platform.model
     given = {**platform.nic, **platform.host, **platform.mx, **model}
     return {
-        **{name: each.calibrated_by for name, each in given.items()},
-        **{CHARGES[name].parameter: cost.calibrated_by for name, cost in platform.costs.items()},
+        **{name: (each.value, each.calibrated_by) for name, each in given.items()},
+        **{
+            CHARGES[name].parameter: (cost.value, cost.calibrated_by)
+            for name, cost in platform.costs.items()
+        },
     }
 
 
-def _set_here(parameters: PointParameters) -> set[str]:
+def _set_here(parameters: PointParameters) -> dict[str, Any]:
+    """What scenario and user set."""
     groups: tuple[Declared, ...] = (
         *(parameters.nic, parameters.host, parameters.mx, parameters.wait, parameters.model),
     )
-    return {name for group in groups for name in group.model_fields_set}
+    return {name: getattr(group, name) for group in groups for name in group.model_fields_set}
 
 
 def _is_used(name: str, parameters: PointParameters) -> bool:

@@ -248,7 +248,9 @@ class Scenario(Declared):
             for place, changes in self.adjusted
         )
         keep["calibrated_by"] = {
-            name: claims for name, claims in self.calibrated_by.items() if name not in given.names
+            name: claims
+            for name, claims in self.calibrated_by.items()
+            if given.parameters.get(name) == self.parameters[name]
         }
         try:
             changed = {

@@ -115,7 +115,8 @@ def found_throughput(claim: str, cpus: int, **change: float) -> Finding:
         ({"S$": 730.0}, "measured"),
         ({"S$": 718.0}, "measured"),
         ({"S$": 800.0}, "other size"),
-        ({"multiqueue": 645.0}, "reversed"),
+        ({"multiqueue": 645.0}, "other size"),
+        ({"multiqueue": 630.0}, "reversed"),
         ({"round-robin": 720.0}, "reversed"),
     ],
 )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from shrimpmx.papers.claim import CLASSES
+from shrimpmx.papers.frozen import frozen
 from shrimpmx.papers.known import PAPERS
 from shrimpmx.papers.overview import overview
 
@@ -63,22 +65,60 @@ def test_a_calibrated_claim_that_does_not_hold_says_so() -> None:
     assert lines[2] == f"| waiting | calibrated | {known[0].id}, {known[1].id} (reversed) |"
 
 
-def test_a_later_reproduction_takes_the_place_of_an_earlier_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("KEPT", "PAGE"):
-        monkeypatch.setattr(reproduced, name, tmp_path / name)
-    reproduced.PAGE.write_text(f"head\n{reproduced.BEGIN}old\n{reproduced.END}behind\n")
-    known = dict.fromkeys(reproduced.CLAIM_KEYS, "")
-    for number, of_class in enumerate(("needs", "predicted")):
-        claims = [{**known, "id": "WC-1", "class": of_class}]
-        path = tmp_path / f"{number}.json"
-        path.write_text(json.dumps({"engine": "simulated", "claims": claims}))
-    assert reproduced.main([str(tmp_path / "0.json"), str(tmp_path / "1.json")]) == 0
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a page with the lines of the tool lies, and what it keeps."""
+    monkeypatch.setattr(reproduced, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(reproduced, "PAGE", tmp_path / "page.md")
+    reproduced.KEPT.mkdir()
+    parts = [f"{begin}obsolete\n{end}" for begin, end in (reproduced.TABLE, reproduced.COMPARISON)]
+    reproduced.PAGE.write_text("head\n{}between\n{}behind\n".format(*parts))
+    return tmp_path
+
+
+def reproduction(place: Path, name: str, outcomes: dict[str, str], **head: Any) -> str:
+    """The path of a reproduction by real processes in which claims came out so."""
+    known = {**dict.fromkeys(reproduced.CLAIM_KEYS, ""), "parts": []}
+    claims = [
+        {**known, "id": one, "class": "measured" if outcome == "holds" else outcome}
+        | {"outcome": outcome}
+        for one, outcome in outcomes.items()
+    ]
+    document = {"engine": "forked", "frozen": frozen({}), "claims": claims, **head}
+    (place / name).write_text(json.dumps(document))
+    return str(place / name)
+
+
+def test_a_later_reproduction_takes_the_place_of_an_earlier_one(place: Path) -> None:
+    paths = [reproduction(place, each, {"WC-1": each}) for each in ("inconclusive", "holds")]
+    assert reproduced.main(paths) == 0
     [document] = reproduced.kept()
-    assert [each["class"] for each in document["claims"]] == ["predicted"]
+    assert [each["class"] for each in document["claims"]] == ["measured"]
     page = reproduced.PAGE.read_text()
-    assert "| waiting | predicted | WC-1 |" in page
+    assert "| waiting | measured | WC-1 |" in page
+    assert "| WC-1 | inconclusive | measured |" in page
     assert page.startswith("head\n")
     assert page.endswith("behind\n")
-    assert "old" not in page
+    assert "obsolete" not in page
+    assert "judged by the present rules" in page
+
+
+def test_reproductions_that_contradict_each_other_are_told(place: Path) -> None:
+    first = reproduction(place, "a", {"WC-1": "holds", "WC-2": "holds", "WC-3": "reversed"})
+    other = reproduction(place, "b", {"WC-1": "holds", "WC-2": "reversed", "WC-3": "reversed"})
+    assert reproduced.main([first, other]) == 0
+    words = " ".join(reproduced.PAGE.read_text().split())
+    assert "2 reproductions gave the same for 2 of 3 claims" in words
+    assert "reversed in one and not in another: WC-2." in words
+
+
+def test_reproductions_by_other_rules_are_not_joined(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [reproduction(place, "a", {"WC-1": "holds"})]
+    paths.append(reproduction(place, "b", {"WC-1": "holds"}, frozen={"rules": "0"}))
+    with pytest.raises(SystemExit):
+        reproduced.main(paths)
+    assert "was judged by other rules" in capsys.readouterr().err
+    assert reproduced.main(paths[1:]) == 0
+    assert "judged by the rules of an earlier version" in reproduced.PAGE.read_text()

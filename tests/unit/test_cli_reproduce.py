@@ -308,7 +308,7 @@ def test_rules_and_platforms_are_kept_before_anything_is_judged(runs: Runs) -> N
     runs.before = look
     assert main(["reproduce", "AB-1", "--output", "r"]) == 0
     last = json.loads(Path("r/claims.json").read_text())["frozen"]
-    assert set(last) == {"rules", "platforms"}
+    assert set(last) == {"rules", "scenarios", "platforms"}
     assert kept == [last] * len(runs.points)
 
 

@@ -390,7 +390,7 @@ def ranking(*tiers: str, tolerance: float = 0.1) -> Order:
         ({"a": 490, "b": 435, "c": 390, "d": 252}, OPPOSITE, "b by c: ratio 1.12"),
         ({"a": 430, "b": 435, "c": 423, "d": 252}, OPPOSITE, "a by b: ratio 0.9885"),
         ({"a": 490, "b": 250, "c": 250, "d": 252}, OPPOSITE, "b by d: ratio 0.9921"),
-        ({"a": 435, "b": 435, "c": 423, "d": 252}, INCONCLUSIVE, "a by b: ratio 1.0000"),
+        ({"a": 435, "b": 435, "c": 423, "d": 252}, OPPOSITE, "a by b: ratio 1.0000"),
     ],
 )
 def test_an_order_is_decided_by_its_worst_pair(

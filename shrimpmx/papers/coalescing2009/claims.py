@@ -395,7 +395,9 @@ CLAIMS: tuple[Claim, ...] = (
         setup="The same message with Stream: how often the early interrupt is deferred to the end.",
         paper="30 % with the mark 1 early, 15 % with the mark 3 early",
         statistics=tuple(
-            statistic_of(figures.TABLE3, Near(**deferred(degree), value=share), share)
+            statistic_of(
+                figures.TABLE3, Near(**deferred(degree), value=share), share, shares=("IC-12",)
+            )
             for degree, share in figures.DEFERRED.items()
         ),
     ),

@@ -51,6 +51,7 @@ def _deferred_further() -> tuple[Statistic, ...]:
         statistic_of(
             figures.TABLE3,
             Within(**deferred(degree), at_least=least, at_most=most),
+            shares=("IC-12",),
         )
         for degree, least, most in ((2, three, one), (4, SOMETIMES, three))
     )

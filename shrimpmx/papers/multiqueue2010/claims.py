@@ -26,8 +26,8 @@ from shrimpmx.papers.multiqueue2010.statistics import (
 # What is left to the other distances is said by the placement.
 OTHER_DISTANCES = "SP and OP stand beside"
 OF_TWO = (
-    "in turn means over a node's two cores here, one of two events handed over; over eight in the "
-    "paper, seven of eight"
+    "on real processes in turn means over a node's two cores, one of two events handed over; over "
+    "eight in the paper and on simulated hosts, seven of eight"
 )
 AT_ONCE = (
     "both nodes' handlers work at once, and in turn they meet on one CPU unless there is one for "

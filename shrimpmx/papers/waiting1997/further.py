@@ -21,6 +21,7 @@ from shrimpmx.papers.waiting1997.statistics import (
     FILE_METRICS,
     FIVE_PAIRS,
     NEXT_TO_NONE,
+    NOTIFIED,
     NOTIFY,
     OWN_COSTS,
     SCHED,
@@ -56,7 +57,8 @@ def _of_shares(costs: Place, engine: Engine) -> Iterator[Statistic]:
     def against(metric: str, of: Place, to: Place, **bounds: float) -> Statistic:
         place = {**costs, **FIVE_PAIRS, **of}
         expected = ratio(_words(metric, of, to), metric, place, to, **bounds)
-        return statistic_of(figures.FIG3, expected, engine=engine)
+        shares = NOTIFIED if to == NOTIFY else ()
+        return statistic_of(figures.FIG3, expected, engine=engine, shares=shares)
 
     yield from (against(user, SPIN, to, least=HIGHER) for to in (SCHED, BLOCK, NOTIFY))
     yield against(system, SPIN, BLOCK, most=LOWER)

@@ -41,6 +41,8 @@ COUNT_TOLERANCE = 0.15
 NO_INTERRUPTS = 0.01
 # Why a waiter is woken once.
 ONE_WAKE_UP = "a handler that wakes a waiter clears all of its flags' bits"
+# The handler of a notification was fitted to a figure of this claim.
+NOTIFIED = ("WC-3",)
 # The delay of messages in the scenario of WC-4 at the costs of the paper's machine, us.
 WAKE_UP_DELAY_US = 200.0
 
@@ -60,13 +62,15 @@ def ratio(
     return Ratio(text=text, metric=metric, of=of, to=to, at_least=least, at_most=most)
 
 
-def ranked(scenario: str, text: str, metric: str, tiers: Tiers) -> tuple[Statistic, Statistic]:
+def ranked(
+    scenario: str, text: str, metric: str, tiers: Tiers, shares: tuple[str, ...] = ()
+) -> tuple[Statistic, Statistic]:
     """A ranking, the highest first, at the paper's costs; and beside it at this machine's own."""
 
     def at(costs: Place, words: str, decides: bool) -> Statistic:
         placed = tuple(tuple({**costs, **place} for place in tier) for tier in tiers)
         order = Order(text=f"{text}{words}", metric=metric, tiers=placed, tolerance=NO_EFFECT)
-        return statistic_of(scenario, order, decides=decides)
+        return statistic_of(scenario, order, decides=decides, shares=shares)
 
     return at(SHRIMP, "", True), at(OWN_COSTS, ", at this machine's own costs", False)
 
@@ -119,14 +123,13 @@ def sometimes(hybrid: Place, pure: Place) -> Statistic:
     return statistic_of(figures.FIG1, ratio(text, "system_calls_per_wait", of, pure, most=LOWER))
 
 
-def joins(hybrid: Place, pure: Place, delay_us: int) -> Statistic:
+def joins(hybrid: Place, pure: Place, delay_us: int, shares: tuple[str, ...] = ()) -> Statistic:
     """A hybrid's round trip is that of one of its halves, at a delay of messages (figure 2)."""
     of = {**SHRIMP, **hybrid, "delay_us": delay_us}
     text = f"{hybrid['wait']} against {pure['wait']}, delay {delay_us} µs"
     most = 1 + NO_EFFECT
-    return statistic_of(
-        figures.FIG2, ratio(text, "round_trip", of, pure, least=1 / most, most=most)
-    )
+    expected = ratio(text, "round_trip", of, pure, least=1 / most, most=most)
+    return statistic_of(figures.FIG2, expected, shares=shares)
 
 
 def five_pairs(
