@@ -72,9 +72,8 @@ class HostModelParameters(Declared):
     )
     tick_phase: Literal["random", "aligned"] = Field(
         "random",
-        description="when a host's clock ticks first, and, with scheduler goodness, how much of "
-        "their first turn its tasks have had: 'random', drawn from the seed for each host; "
-        "'aligned', on all hosts the same (ours)",
+        description="when a host's clock ticks first: 'random', drawn from the seed for each host; "
+        "'aligned', all hosts at the same time (ours)",
     )
     copy_bytes_per_second: HostRate = Field(
         0, description="rate at which a core copies what it receives; 0: in no time (ours)"

@@ -31,25 +31,22 @@ cdef class GoodnessScheduler(Scheduler):
     `yields` is what sched_yield does, which changed over time. "last", early in 2.0: the task goes
     to the end of the queue and keeps the CPU. "expire", later in 2.0: it loses its ticks and
     another one is chosen. "once", from 2.2 on: another one is chosen; the task keeps its ticks.
-
-    Of its first ticks each task has used `used_ticks` before.
     """
 
-    cdef int64_t slice_ticks, used_ticks, ticks, recharges, places
+    cdef int64_t slice_ticks, ticks, recharges, places
     cdef Yield yields
     cdef bint due                    # one must be chosen
     cdef Schedulable chosen          # ... and has been
 
-    def __init__(self, int64_t slice_ns, yields="expire", int64_t used_ticks=0):
+    def __init__(self, int64_t slice_ns, yields="expire"):
         if yields not in YIELDS:
             raise InputError(f"sched_yield is {', '.join(YIELDS)}, not {yields!r}")
-        self.slice_ticks, self.used_ticks = max(<int64_t>1, slice_ns // TICK_NS), used_ticks
+        self.slice_ticks = max(<int64_t>1, slice_ns // TICK_NS)
         self.yields = YIELDS.index(yields)
 
     cdef int wake(self, Schedulable one, int64_t now_ns) except -1:
         if one.place == 0:
-            one.counter = max(<int64_t>1, self._priority(one) - self.used_ticks)
-            one.recharges = self.recharges
+            one.counter, one.recharges = self._priority(one), self.recharges
         self._recharge(one)
         self._go_last(one)
         self.waiting.append(one)

@@ -26,9 +26,7 @@ ONE_HOST = 2**31
 def schedulers_of(
     host: HostParameters, model: HostModelParameters, seed: int = 1, cpus_per_host: int = ONE_HOST
 ) -> MakeScheduler:
-    """What makes the schedulers of the CPUs of such hosts, whose phases follow `seed`: of their
-    clocks, and of the turns that take many ticks.
-    """
+    """What makes the schedulers of the CPUs of such hosts, whose clocks' phases follow `seed`."""
     slice_ns = host.time_slice_ns or model.slice_ns
     if host.scheduler == "gang":
         matrix = GangMatrix(slice_ns)
@@ -36,23 +34,19 @@ def schedulers_of(
     tick_ns = TICK_NS if host.scheduler == "goodness" else model.tick_ns
 
     def make(cpu: int) -> Scheduler:
-        # Of two hosts neither starts the other's clock, nor its tasks.
+        scheduler = _scheduler_of(host, model, slice_ns)
+        # Of two hosts neither starts the other's clock.
         draw = random.Random(f"ticks {seed} {cpu // cpus_per_host}")
-        share, begun = (draw.random(), draw.random()) if model.tick_phase == "random" else (0, 0)
-        scheduler = _scheduler_of(host, model, slice_ns, begun)
+        share = draw.random() if model.tick_phase == "random" else 0.0
         scheduler.use_ticks(tick_ns, int(tick_ns * share))
         return scheduler
 
     return make
 
 
-def _scheduler_of(
-    host: HostParameters, model: HostModelParameters, slice_ns: int, begun: float
-) -> Scheduler:
-    """`begun`: the share of their first turn that tasks have had before."""
+def _scheduler_of(host: HostParameters, model: HostModelParameters, slice_ns: int) -> Scheduler:
     if host.scheduler == "eevdf":
         return EevdfScheduler(slice_ns)
     if host.scheduler == "goodness":
-        turn_ns = host.time_slice_ns or GOODNESS_SLICE_NS
-        return GoodnessScheduler(turn_ns, host.sched_yield, int(begun * turn_ns) // TICK_NS)
+        return GoodnessScheduler(host.time_slice_ns or GOODNESS_SLICE_NS, host.sched_yield)
     return FairScheduler(slice_ns, model.wakeup_ns, host.scheduler == "batch")
