@@ -61,14 +61,15 @@ def comparison(documents: Sequence[dict[str, Any]]) -> Iterator[str]:
             count = max(len(each["outcomes"]) for each in several)
             same = f"{len(several) - len(apart)} of {len(several)} claims"
             flipped = [each["id"] for each in apart if {HOLDS, REVERSED} <= {*each["outcomes"]}]
-            words = f"reversed in one and not in another: {', '.join(flipped) or 'none'}"
-            yield f"  {count} reproductions gave the same for {same}. Of those that hold in one,"
-            yield f"  {words}."
+            words = ", ".join(flipped) or "No claim"
+            yield f"  {count} reproductions gave the same for {same}."
+            yield f"  {words} holds in one and is reversed in another."
         if apart:
             yield ""
             yield f"| claim | {' | '.join(map(str, range(1, count + 1)))} |"
             yield f"| --- {'| --- ' * count}|"
             yield from (f"| {each['id']} | {' | '.join(each['came_out'])} |" for each in apart)
+            yield ""
 
 
 def keep(paths: Sequence[Path]) -> None:
