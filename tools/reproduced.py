@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,11 @@ import inputs
 import parts
 
 from shrimpmx.native.files import write_whole
-from shrimpmx.papers.claim import HOLDS, class_words
+from shrimpmx.papers.claim import HOLDS, NEEDS, class_words
 from shrimpmx.papers.frozen import frozen
 from shrimpmx.papers.known import PAPERS
 from shrimpmx.papers.overview import overview
-from shrimpmx.results.expectation_kinds import REVERSED
+from shrimpmx.results.expectation_kinds import NOT_RUN, REVERSED
 
 DOCUMENTS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, KEPT = DOCUMENTS / "reproduction.md", DOCUMENTS / "reproduced"
@@ -55,15 +56,16 @@ def comparison(documents: Sequence[dict[str, Any]]) -> Iterator[str]:
         engine, claims = document["engine"], document["claims"]
         rules = "present rules" if document["frozen"] == present else "rules of an earlier version"
         yield f"- `{engine}` was judged by the {rules}."
-        several = [each for each in claims if len(each["outcomes"]) > 1]
-        apart = [each for each in several if len(set(each["outcomes"])) > 1]
+        judged = {each["id"]: _outcomes(each) for each in claims}
+        several = [each for each in claims if len(judged[each["id"]]) > 1]
+        apart = [each for each in several if len(set(judged[each["id"]])) > 1]
         if several:
             count = max(len(each["outcomes"]) for each in several)
-            same = f"{len(several) - len(apart)} of {len(several)} claims"
-            flipped = [each["id"] for each in apart if {HOLDS, REVERSED} <= {*each["outcomes"]}]
-            words = ", ".join(flipped) or "No claim"
+            same = f"{len(several) - len(apart)} of {len(several)} claims that they judged"
+            flipped = [each["id"] for each in apart if {HOLDS, REVERSED} <= {*judged[each["id"]]}]
+            words = ", ".join(flipped) or "none"
             yield f"  {count} reproductions gave the same for {same}."
-            yield f"  {words} holds in one and is reversed in another."
+            yield f"  Reversed in one, and held by another: {words}."
         if apart:
             yield ""
             yield f"| claim | {' | '.join(map(str, range(1, count + 1)))} |"
@@ -72,10 +74,16 @@ def comparison(documents: Sequence[dict[str, Any]]) -> Iterator[str]:
             yield ""
 
 
+def _outcomes(claim: dict[str, Any]) -> list[str]:
+    """What came out in the reproductions that could judge a claim."""
+    return [each for each in claim["outcomes"] if each not in ("", NEEDS, NOT_RUN)]
+
+
 def keep(paths: Sequence[Path]) -> None:
     """Keep the claims of these reproductions in place of those of their engines."""
     by_engine: dict[str, dict[str, dict[str, Any]]] = {}
     rules: dict[str, Any] = {}
+    counts: Counter[str] = Counter()
     for path in paths:
         keys = ("engine", "claims", "frozen")
         document = inputs.document(path, "the claims.json of a reproduction", keys)
@@ -86,16 +94,26 @@ def keep(paths: Sequence[Path]) -> None:
             )
         claims = by_engine.setdefault(engine, {})
         for each in document["claims"]:
-            claims[each["id"]] = _kept_of(each, claims.get(each["id"]))
+            claims[each["id"]] = _kept_of(each, claims.get(each["id"]), counts[engine])
+        counts[engine] += 1
+        for each in claims.values():
+            _pad(each, counts[engine])
     for engine, claims in by_engine.items():
         document = {"engine": engine, "frozen": rules[engine], "claims": list(claims.values())}
         text = json.dumps(document, indent=1, ensure_ascii=False)
         write_whole(KEPT / f"{engine}.json", f"{text}\n")
 
 
-def _kept_of(claim: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
-    """What is kept of a claim, with what the reproductions before gave for it."""
-    earlier = before or {"outcomes": [], "came_out": []}
+def _pad(claim: dict[str, Any], count: int) -> dict[str, Any]:
+    """The claim with nothing for those of `count` reproductions that do not have it."""
+    for name, nothing in (("outcomes", ""), ("came_out", "—")):
+        claim[name] += [nothing] * (count - len(claim[name]))
+    return claim
+
+
+def _kept_of(claim: dict[str, Any], before: dict[str, Any] | None, count: int) -> dict[str, Any]:
+    """What is kept of a claim, with what the `count` reproductions before gave for it."""
+    earlier = before or _pad({"outcomes": [], "came_out": []}, count)
     words = class_words(claim["class"], claim["outcome"], claim["needs"])
     return {
         **{key: claim[key] for key in CLAIM_KEYS},

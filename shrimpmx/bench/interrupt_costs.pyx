@@ -25,9 +25,10 @@ cdef int64_t LONGEST_NS = 60_000_000_000
 
 cdef void _handle(shared_page *page, bint keeps, shared_page *rank) noexcept nogil:
     """The handler, or what one wakes; it `keeps` how long after the interrupt it runs. It wakes the
-    process of the page `rank`, NULL for none, and the other side, if that sleeps.
+    process of the page `rank`, NULL for none, if that has answered, and the other side, if that
+    sleeps.
     """
-    cdef uint32_t turn = 1
+    cdef uint32_t turn = 1, answered
     cdef int64_t limit_ns = monotonic_now_ns() + LONGEST_NS
     while block_until(page, 1, turn, limit_ns):
         if keeps and not keep(page, monotonic_now_ns() - page.sent_ns):
@@ -36,9 +37,11 @@ cdef void _handle(shared_page *page, bint keeps, shared_page *rank) noexcept nog
         store_release_u32(&page.turn, turn + 1)  # H3: the sample and done_ns stand; pairs with H4
         wait_slot_wake(&page.slots[0])
         if rank != NULL:
-            rank.sent_ns = monotonic_now_ns()
-            store_release_u32(&rank.turn, turn)
-            wait_slot_wake(&rank.slots[1])
+            answered = load_acquire_u32(&rank.turn)  # H4: pairs with H3
+            if answered % 2 == 0:
+                rank.sent_ns = monotonic_now_ns()
+                store_release_u32(&rank.turn, answered + 1)
+                wait_slot_wake(&rank.slots[1])
         turn += 2
 
 

@@ -12,23 +12,30 @@ from shrimpmx.papers import claim, evidence, further_runs
 from shrimpmx.papers.claim import Claim
 from shrimpmx.papers.known import PAPERS
 from shrimpmx.results import (
+    cache_metrics,
+    competitive,
     expectation,
     expectation_kinds,
     judging,
+    metric,
     metrics,
+    multiqueue_metrics,
     outside,
+    run_metrics,
     runs,
     statistics,
+    waiting_metrics,
 )
 from shrimpmx.settings.platform import Platform
 from shrimpmx.study import calibrated
 from shrimpmx.study.loading import find_scenario
 from shrimpmx.study.platform import PLATFORMS
 
-# The code that judges, beside what the claims themselves say.
+# The code that computes figures and judges, beside what the claims themselves say.
 _CODE = (
     *(claim, evidence, further_runs, calibrated, expectation, expectation_kinds, judging),
-    *(metrics, outside, runs, statistics),
+    *(metric, metrics, cache_metrics, multiqueue_metrics, run_metrics, waiting_metrics),
+    *(competitive, outside, runs, statistics),
 )
 
 

@@ -165,8 +165,6 @@ def _difference(expected: Difference, runs: Runs, where: str, seed: int) -> Verd
     figure = Summary(median, *interval_of(_less(*resampled), median), min(map(len, runs)))
     low, high = expected.bounds()
     verdict = _side(figure, low, high)
-    if verdict == INCONCLUSIVE and -NO_DIFFERENCE <= figure.low <= figure.high <= NO_DIFFERENCE:
-        verdict = OPPOSITE  # it is none, whatever it is
     above, below = figure.low > NO_DIFFERENCE, figure.high < -NO_DIFFERENCE
     miss = REVERSED if (high <= 0 and above) or (low >= 0 and below) else OTHER_SIZE
     detail = f"share {_words(figure)}, expected {expected.bounds_words()}{where}"

@@ -7,7 +7,7 @@ is disturbed all the time does not, and would only take longer.
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
@@ -23,7 +23,7 @@ PAUSE = "a pause of the whole run"
 STOLEN_SHARE = 0.01
 # The kernel counts in ticks of 10 ms, and one may be of what was taken long before (ours).
 STOLEN_MIN_NS = 20_000_000
-# Of runs that are shorter than that those of the last seconds are looked at together (ours).
+# Runs are looked at together with those before them, up to so many seconds (ours).
 WINDOW_S = 4.0
 
 # Finds the runs that go on beside one's own: the pids of their supervisors.
@@ -43,16 +43,18 @@ class Outside:
     ) -> None:
         self._neighbours, self._stolen, self._clock = neighbours, stolen, clock
         self._beside = False
-        # When runs began, and what had been stolen then, since one was disturbed by that.
-        self._begun: deque[tuple[float, Mapping[int, int]]] = deque()
+        self._stolen_before: Mapping[int, int] = {}
+        self._began_s = 0.0
+        # Of the runs since the last one that was disturbed by that: how long each took, s, and what
+        # was stolen from each CPU, ns.
+        self._calm: list[tuple[float, Mapping[int, int]]] = []
         self._lasting: Set[str] = frozenset()
 
     def begin(self) -> None:
         """A run begins."""
         self._beside = bool(self._neighbours())
-        self._begun.append((self._clock(), self._stolen()))
-        while self._begun[-1][0] - self._begun[0][0] > WINDOW_S:
-            self._begun.popleft()
+        self._stolen_before = self._stolen()
+        self._began_s = self._clock()
 
     def end(self, outcome: Outcome) -> Set[str]:
         """It has ended: the causes that disturbed it."""
@@ -63,25 +65,26 @@ class Outside:
             STOLEN: self._is_stolen_from(used),
             PAUSE: outcome.pauses > 0,
         }
-        if found[STOLEN]:
-            self._begun.clear()
         return {cause for cause, there in found.items() if there}
 
     def _is_stolen_from(self, used: Set[int]) -> bool:
         """Whether the hypervisor has taken these CPUs, or any of all if there are none, for too
-        long: in this run, or in all of the last seconds.
+        long: in this run, or in it and some of those before.
         """
-        now_s, stolen = self._clock(), self._stolen()
-        for began_s, before in (self._begun[0], self._begun[-1]):
-            taken_ns = max(
-                (
-                    now_ns - before.get(cpu, now_ns)
-                    for cpu, now_ns in stolen.items()
-                    if cpu in used or not used
-                ),
-                default=0,
-            )
-            if taken_ns >= max(STOLEN_MIN_NS, STOLEN_SHARE * 1e9 * (now_s - began_s)):
+        before = self._stolen_before
+        lost = {cpu: now_ns - before.get(cpu, now_ns) for cpu, now_ns in self._stolen().items()}
+        self._calm.append((self._clock() - self._began_s, lost))
+        together_s, taken = 0.0, Counter[int]()
+        for number, (took_s, of_run) in enumerate(reversed(self._calm)):
+            if number > 0 and together_s + took_s > WINDOW_S:
+                del self._calm[:-number]
+                break
+            together_s += took_s
+            taken.update({cpu: ns for cpu, ns in of_run.items() if cpu in used or not used})
+            if max(taken.values(), default=0) >= max(
+                STOLEN_MIN_NS, STOLEN_SHARE * 1e9 * together_s
+            ):
+                self._calm.clear()
                 return True
         return False
 

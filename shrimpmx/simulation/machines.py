@@ -213,6 +213,9 @@ def all_of(holds: Callable[[Any], bool], things: Iterable[Any]) -> Callable[[], 
 
 
 def _rest_ns(spec: ClusterSpec) -> int:
-    """How long agents may do nothing before one of their timers ends, ns."""
+    """How long agents may do nothing before one of their timers ends, ns.
+
+    Twice the longest, since a handler looks at the timers of pulls now and then only.
+    """
     timers = (spec.host.pull_resend_delay_ns, spec.generator.resend_delay_ns)
     return max(REST_NS, 2 * max(timers))

@@ -24,7 +24,7 @@ cdef class Waiting(Schedulable):
         """What it waits for, one of STATES."""
         return STATES[self.status]
 
-    def waits(self) -> str:
+    def words(self) -> str:
         """The same, in words."""
         return WORDS[self.status]
 

@@ -27,8 +27,12 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 from shrimpmx.errors import DeadlineError, DeadlockError, InputError
 
-# No agent's timer is longer, unless the caller of World says so (ours).
+# No timer for which agents wait without doing anything is longer, unless the caller of World says
+# so (ours).
 REST_NS = 5_000_000_000
+# When agents have done nothing for so long, the turns of tasks that all look in vain are passed
+# over (ours).
+cdef int64_t QUIET_NS = 1_000_000
 
 
 cdef class Task(Waiting):
@@ -281,8 +285,8 @@ cdef class World:
     none. Agents and tasks of a node meet there only: what happens on one is no news on another.
     `model` are HostModelParameters; `scheduler` makes the Scheduler of a CPU, given its number;
     `asleep` gives the numbers of the CPUs without which it does not sleep, its own apart.
-    `switches` gets those of all CPUs. No agent's timer is longer than `rest_ns`. InputError if the
-    clock of `control` is not virtual.
+    `switches` gets those of all CPUs. Agents do nothing for `rest_ns` at most, if they will do
+    anything again. InputError if the clock of `control` is not virtual.
 
     Only what has a turn is looked at: agents as Agents says, CPUs on which something is due or was
     changed, tasks that sleep when they are due or roused.
@@ -461,12 +465,15 @@ cdef class World:
 
     cdef int _pass_time(self) except -1:
         cdef int64_t now_ns = self.now_ns(), next_ns
-        next_ns = min(self.cpu_turns.first_ns(), self.task_turns.first_ns())
-        next_ns = min(next_ns, self.agents.turns.first_ns())
-        # Handlers tick for ever: when no agent does anything for longer than any timer takes, and
-        # no task has a time of its own, nothing more will happen.
-        if next_ns == NEVER_NS or (
-                now_ns - self.agents.happened_ns > self.rest_ns and self._is_stuck()):
+        cdef int64_t quiet_ns = now_ns - self.agents.happened_ns
+        next_ns = self.agents.turns.first_ns()
+        if quiet_ns <= min(QUIET_NS, self.rest_ns) or not self._is_stuck():
+            next_ns = min(next_ns, self.cpu_turns.first_ns(), self.task_turns.first_ns())
+        elif quiet_ns > self.rest_ns:
+            # Handlers tick for ever: when no agent does anything for longer than any timer takes,
+            # and no task has a time of its own, nothing more will happen.
+            next_ns = NEVER_NS
+        if next_ns == NEVER_NS:
             raise DeadlockError(f"nothing will ever happen again: {self.waits()}")
         if next_ns > self.deadline_ns:
             raise DeadlineError(f"the run did not end in its virtual time: {self.waits()}")
@@ -482,4 +489,4 @@ cdef class World:
 
     def waits(self) -> str:
         """What each task waits for, in words."""
-        return "; ".join([f"{task.name} {task.waits()}" for task in self.tasks])
+        return "; ".join([f"{task.name} {task.words()}" for task in self.tasks])

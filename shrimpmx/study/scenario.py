@@ -250,7 +250,7 @@ class Scenario(Declared):
         keep["calibrated_by"] = {
             name: claims
             for name, claims in self.calibrated_by.items()
-            if given.parameters.get(name) == self.parameters[name]
+            if self.parameters[name] in (given.parameters.get(name), *given.sweep.get(name, ()))
         }
         try:
             changed = {

@@ -187,7 +187,7 @@ def _idle_states(costs: _Costs) -> dict[str, Entry]:
     The calibration has the time when the interrupt is raised, which then is on its way. Between two
     measured times their geometric mean is the border.
     """
-    way_ns = costs.fast_interrupt() - costs.switch()
+    way_ns = max(0.0, costs.fast_interrupt() - costs.switch())
     ends_us = [math.sqrt(one * other) for one, other in itertools.pairwise(costs.after_idle)]
     exits = [costs[name] - costs.fast_interrupt() for name in costs.after_idle.values()]
     return {

@@ -174,7 +174,6 @@ def test_a_users_policy_decides() -> None:
     assert nic["irq_raised"] == nic["irq_raised_packet"] > 0
 
 
-@on_both_engines
 def test_a_users_policy_is_made_for_each_rx_queue() -> None:
     nic, host = NicParameters(rx_queues=2), HostParameters(cores=2)
     ranks = tuple(

@@ -68,7 +68,6 @@ def whereabouts(context: MxRank) -> RankSamples:
     return {name: np.array(values) for name, values in found.items()}
 
 
-@on_both_engines
 @pytest.mark.parametrize(
     ("binding", "cores"), [("none", [1, 1]), ("auto", [0, 1]), ("3+2", [3, 2]), ("all:2", [2, 2])]
 )

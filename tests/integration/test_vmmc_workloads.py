@@ -100,7 +100,6 @@ def test_whichever_flag_changes_ends_the_wait_and_no_other(wait: str, count: int
     check_waits(of, wait, ROUNDS)
 
 
-@on_both_engines
 @pytest.mark.parametrize("arrivals", ["fixed", "uniform", "exponential", "bimodal", "adversary"])
 def test_arrivals_come_when_they_should_and_their_waits_cost_something(arrivals: str) -> None:
     of = outcome("arrivals", "block", arrivals=arrivals, delay_us=100)

@@ -104,12 +104,18 @@ def test_a_later_reproduction_takes_the_place_of_an_earlier_one(place: Path) -> 
 
 
 def test_reproductions_that_contradict_each_other_are_told(place: Path) -> None:
-    first = reproduction(place, "a", {"WC-1": "holds", "WC-2": "holds", "WC-3": "reversed"})
-    other = reproduction(place, "b", {"WC-1": "holds", "WC-2": "reversed", "WC-3": "reversed"})
+    needs = {"WC-4": "needs"}
+    first = reproduction(
+        place, "a", {"WC-1": "holds", "WC-2": "holds", "WC-3": "reversed", **needs}
+    )
+    other = reproduction(place, "b", {"WC-2": "reversed", "WC-3": "reversed", "WC-5": "holds"})
     assert reproduced.main([first, other]) == 0
     words = " ".join(reproduced.PAGE.read_text().split())
-    assert "2 reproductions gave the same for 2 of 3 claims" in words
-    assert "WC-2 holds in one and is reversed in another." in words
+    assert "2 reproductions gave the same for 1 of 2 claims that they judged" in words
+    assert "Reversed in one, and held by another: WC-2." in words
+    came_out = {each["id"]: each["came_out"] for each in reproduced.kept()[0]["claims"]}
+    assert came_out["WC-1"] == ["measured", "—"]
+    assert came_out["WC-5"] == ["—", "measured"]
 
 
 def test_reproductions_by_other_rules_are_not_joined(

@@ -83,6 +83,9 @@ def test_what_is_stolen_from_short_runs_adds_up_over_some_seconds() -> None:
     ticks = [10 * MS if number % 2 else 0 for number in range(6)]
     found = [machine.run({0: ns}, took_s=0.2) for ns in ticks]
     assert found == [set(), set(), set(), {STOLEN}, set(), set()]
+    # Also behind many quiet ones.
+    assert [machine.run(took_s=0.2) for _ in range(17)] == [set()] * 17
+    assert [machine.run({0: 10 * MS}, took_s=0.2) for _ in range(2)] == [set(), {STOLEN}]
     # The same over longer runs is too little.
     assert [machine.run({0: ns}, took_s=3) for ns in ticks] == [set()] * 6
 
@@ -90,6 +93,8 @@ def test_what_is_stolen_from_short_runs_adds_up_over_some_seconds() -> None:
 def test_what_disturbed_a_run_does_not_disturb_the_next_one() -> None:
     machine = Machine()
     assert machine.run({0: 200 * MS}, took_s=0.2) == {STOLEN}
+    assert machine.run(took_s=0.2) == set()
+    machine.stolen[0] += 200 * MS  # between runs
     assert machine.run(took_s=0.2) == set()
 
 

@@ -108,6 +108,11 @@ def test_all_that_is_measured_after_idle_times_makes_a_platform() -> None:
     assert len(found["idle_exit_ns"].value) == len(found["idle_after_ns"].value) == len(costs)
 
 
+def test_a_calibration_of_a_busy_machine_makes_a_platform() -> None:
+    found = machine_platform(document(context_switch=900_000.0), "6.12.1", TWO).model
+    assert found["idle_after_ns"].value == [0, 30_000, 300_000]
+
+
 @pytest.mark.parametrize(("release", "name"), [("6.18.4-x", "eevdf"), ("5.10", "fair")])
 def test_a_kernel_has_the_scheduler_of_its_release(release: str, name: str) -> None:
     assert kernel_scheduler(release) == name
@@ -184,3 +189,4 @@ def test_probes_between_cpus_give_figures() -> None:
         assert figures.size > 0
         assert (figures > 0).all()
     assert interrupt_costs.wake_calls(first, second, 0.01).size > 0
+    assert interrupt_costs.handlers_wakes(first, second, 0.1).size > 100

@@ -227,7 +227,7 @@ def _is_beginning(process: Path) -> bool:
     """Whether it has the memory of a new program, and no environment yet. Threads of the kernel and
     zombies have no memory."""
     fields = (process / "stat").read_bytes().rpartition(b")")[2].split()
-    return int(fields[VSIZE - 3]) > 0 == int(fields[ENV_END - 3])
+    return int(fields[VSIZE - 3]) > 0 and int(fields[ENV_END - 3]) == 0
 
 
 def maps(pid: int, prefix: str) -> bool:

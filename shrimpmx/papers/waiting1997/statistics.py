@@ -258,7 +258,8 @@ def similar() -> tuple[Statistic, ...]:
     def no_more(slower: Place, faster: Place, costs: Place) -> Statistic:
         text = f"throughput of {slower['wait']} against {faster['wait']}{_own_words(costs)}"
         expected = ratio(text, "throughput", {**costs, **slower}, faster, most=1 + NO_EFFECT)
-        return statistic_of(figures.TTCP, expected, decides=costs == SHRIMP)
+        shares = NOTIFIED if slower in (NOTIFY, SPIN_NOTIFY) else ()
+        return statistic_of(figures.TTCP, expected, decides=costs == SHRIMP, shares=shares)
 
     return tuple(
         no_more(slower, faster, costs)
