@@ -56,4 +56,4 @@ def test_a_pause_is_counted_and_not_held_against_the_deadline(
         process.stdout.close()
     assert int(pauses) >= 1  # a busy machine may make the supervisor late once more
     # Up to a look of the supervisor's it does not notice.
-    assert (deadline_s - 1 if passes else 0) < float(paused_s) < time.monotonic() - begun_s
+    assert (deadline_s - 1 if passes else 0) <= float(paused_s) < time.monotonic() - begun_s
