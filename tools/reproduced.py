@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -81,9 +80,8 @@ def _outcomes(claim: dict[str, Any]) -> list[str]:
 
 def keep(paths: Sequence[Path]) -> None:
     """Keep the claims of these reproductions in place of those of their engines."""
-    by_engine: dict[str, dict[str, dict[str, Any]]] = {}
+    by_engine: dict[str, list[dict[str, dict[str, Any]]]] = {}
     rules: dict[str, Any] = {}
-    counts: Counter[str] = Counter()
     for path in paths:
         keys = ("engine", "claims", "frozen")
         document = inputs.document(path, "the claims.json of a reproduction", keys)
@@ -92,34 +90,29 @@ def keep(paths: Sequence[Path]) -> None:
             inputs.refuse(
                 f"{path} was judged by other rules or values of platforms than the ones before it"
             )
-        claims = by_engine.setdefault(engine, {})
-        for each in document["claims"]:
-            claims[each["id"]] = _kept_of(each, claims.get(each["id"]), counts[engine])
-        counts[engine] += 1
-        for each in claims.values():
-            _pad(each, counts[engine])
-    for engine, claims in by_engine.items():
-        document = {"engine": engine, "frozen": rules[engine], "claims": list(claims.values())}
+        claims = {each["id"]: each for each in document["claims"]}
+        by_engine.setdefault(engine, []).append(claims)
+    for engine, given in by_engine.items():
+        names = dict.fromkeys(name for claims in given for name in claims)
+        kept_claims = [_kept_of([claims.get(name) for claims in given]) for name in names]
+        document = {"engine": engine, "frozen": rules[engine], "claims": kept_claims}
         text = json.dumps(document, indent=1, ensure_ascii=False)
         write_whole(KEPT / f"{engine}.json", f"{text}\n")
 
 
-def _pad(claim: dict[str, Any], count: int) -> dict[str, Any]:
-    """The claim with nothing for those of `count` reproductions that do not have it."""
-    for name, nothing in (("outcomes", ""), ("came_out", "—")):
-        claim[name] += [nothing] * (count - len(claim[name]))
-    return claim
-
-
-def _kept_of(claim: dict[str, Any], before: dict[str, Any] | None, count: int) -> dict[str, Any]:
-    """What is kept of a claim, with what the `count` reproductions before gave for it."""
-    earlier = before or _pad({"outcomes": [], "came_out": []}, count)
-    words = class_words(claim["class"], claim["outcome"], claim["needs"])
+def _kept_of(given: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
+    """What is kept of a claim: of the last reproduction that has it, and what came out of each;
+    None: that has it not.
+    """
+    last = next(claim for claim in reversed(given) if claim)
     return {
-        **{key: claim[key] for key in CLAIM_KEYS},
-        "outcomes": [*earlier["outcomes"], claim["outcome"]],
-        "came_out": [*earlier["came_out"], words],
-        "parts": [{key: part[key] for key in PART_KEYS} for part in claim["parts"]],
+        **{key: last[key] for key in CLAIM_KEYS},
+        "outcomes": [claim["outcome"] if claim else "" for claim in given],
+        "came_out": [
+            class_words(claim["class"], claim["outcome"], claim["needs"]) if claim else "—"
+            for claim in given
+        ],
+        "parts": [{key: part[key] for key in PART_KEYS} for part in last["parts"]],
     }
 
 

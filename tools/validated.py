@@ -49,7 +49,8 @@ def lines_of(document: dict[str, Any]) -> Iterator[str]:
     words = "met" if found["counts_within"] == found["counts"] else "not met"
     yield f"- The aim for counts, each within {COUNTS_WITHIN * 100:.0f} %, is {words}."
     yield "- How many frames a message takes, the protocol says, and a count of 0 says little."
-    yield f"  Of the other {found['timed_counts']}, {found['timed_counts_within']} are within 5 %."
+    timed, within = found["timed_counts"], found["timed_counts_within"]
+    yield f"  Of the other {timed}, {within} are within {COUNTS_WITHIN * 100:.0f} %."
     reversed_words = found["orders_reversed"]
     yield f"- Of {found['orders_certain']} certain orders {len(reversed_words)} are reversed."
     failed = [f"{each['family']}: {each['reason']}" for each in document["failed"]]

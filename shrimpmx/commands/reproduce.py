@@ -377,6 +377,7 @@ class Reproduction:
         stored = read_json(path, "reproduction")
         check_schema(stored, "reproduction", path)
         stored.setdefault("engine", ENGINES[0])  # older ones do not say it
+        asked = self._head()
         for key, what in (
             ("asked", "other claims"),
             ("settings", "other settings"),
@@ -385,7 +386,7 @@ class Reproduction:
             ("frozen", "other rules, or other values of platforms,"),
             ("beside", f"claims {'without' if self._options.beside else 'with'} --beside, other"),
         ):
-            if stored.get(key) != self._head()[key]:
+            if stored.get(key) != asked[key]:
                 raise InputError(
                     f"{self._directory.path} holds a reproduction of {what} than asked for; "
                     "give another --output, or the same claims, settings and seed"

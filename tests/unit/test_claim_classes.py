@@ -103,6 +103,11 @@ def of_class(expectation: Expectation, slow: float, fast: float, **more: Any) ->
         (RANKED, 10.05, 0, "other size"),
         (RANKED, 10.2, 0, "measured"),
         (RANKED, 10, 1, "inconclusive"),
+        # Nor is a direction certain within 1 %.
+        (ABOVE, 9.85, 0.08, "other size"),
+        (ABOVE, 9.75, 0.08, "reversed"),
+        (RANKED, 9.85, 0.08, "other size"),
+        (RANKED, 9.75, 0.08, "reversed"),
         (Near(text="c", metric=COUNT, of=SLOW, value=10), 20, 0, "other size"),
         (Equals(text="e", metric=COUNT, of=SLOW, value=10), 20, 0, "other size"),
     ],

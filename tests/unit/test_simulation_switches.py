@@ -45,31 +45,29 @@ def test_a_switch_is_of_the_task_that_comes_and_a_call_of_the_one_that_makes_it(
     assert scene.switches() == [(0, IDLE), (0, ONE), (127, IDLE), (620, ONE), (747, IDLE)]
 
 
-def test_a_call_that_wakes_another_cpu_is_of_the_task_that_makes_it() -> None:
-    """Also where that sleeps at once: both calls come before none has the CPU."""
-    scene = Scene(sleep_call_ns=7, wake_call_ns=30, timer_late_ns=0)
+def sleeper_and_waker(cpu: int, **costs: int) -> Scene:
+    """A task on that CPU computes for 100 ns, wakes one on CPU 0, and sleeps."""
+    scene = Scene(sleep_call_ns=7, timer_late_ns=0, **costs)
 
-    def waker(host: SimulatedHost) -> None:
+    def wake(host: SimulatedHost) -> None:
         host.burn(100)
         scene.control.start()
         host.sleep(5000)
 
     scene.task("sleeper", lambda host: host.wait_started(FOR_EVER_NS), process=1)
-    scene.task("waker", waker, cpu=1, process=0)
+    scene.task("waker", wake, cpu=cpu, process=0)
+    return scene
+
+
+def test_a_call_that_wakes_another_cpu_is_of_the_task_that_makes_it() -> None:
+    """Also where that sleeps at once: both calls come before none has the CPU."""
+    scene = sleeper_and_waker(cpu=1, wake_call_ns=30)
     scene.run()
     assert scene.switches(1)[1:3] == [(0, ONE), (137, IDLE)]
 
 
 def test_a_call_that_wakes_a_task_of_the_same_core_comes_before_that_runs() -> None:
-    scene = Scene(sleep_call_ns=7, wake_here_call_ns=30, timer_late_ns=0)
-
-    def waker(host: SimulatedHost) -> None:
-        host.burn(100)
-        scene.control.start()
-        host.sleep(5000)
-
-    scene.task("sleeper", lambda host: host.wait_started(FOR_EVER_NS))
-    scene.task("waker", waker)
+    scene = sleeper_and_waker(cpu=0, wake_here_call_ns=30)
     # The sleeper's own call, then what the waker computes and its two calls.
     assert scene.run()[0] == ("sleeper", 7 + 100 + 30 + 7)
 

@@ -15,6 +15,13 @@ WAITING = ("wall_time", "cpu_time", "sleeps_per_wait", "interrupts_per_wait")
 QUEUES = ("half_round_trip", "interrupts_per_message", "handovers_per_packet")
 RULES = ("disabled", "timeout", "open-mx", "stream")
 FEW = {"iterations": 300, "warmup": 30}
+GENERATED = {
+    "workload": "stream",
+    "mode": "generator",
+    "iterations": 20_000,
+    "warmup": 2000,
+    "wait": "block",
+}
 
 FAMILIES = (
     Scenario(
@@ -44,14 +51,7 @@ FAMILIES = (
     Scenario(
         name="message-rate",
         title="A generator's stream to one rank, a message each 2 us, by when the NIC interrupts",
-        parameters={
-            "workload": "stream",
-            "mode": "generator",
-            "tx_gap_ns": 2000,
-            "iterations": 20_000,
-            "warmup": 2000,
-            "wait": "block",
-        },
+        parameters={**GENERATED, "tx_gap_ns": 2000},
         sweep={"size_bytes": (0, 64), "coalescing": RULES},
         compare="coalescing",
         metrics=STREAM,
@@ -60,14 +60,7 @@ FAMILIES = (
         name="flood",
         title="A generator's stream to one rank, as fast as that takes it, by when the NIC "
         "interrupts",
-        parameters={
-            "workload": "stream",
-            "mode": "generator",
-            "link_bits_per_second": 0,
-            "iterations": 20_000,
-            "warmup": 2000,
-            "wait": "block",
-        },
+        parameters={**GENERATED, "link_bits_per_second": 0},
         sweep={"size_bytes": (0, 64), "coalescing": RULES},
         compare="coalescing",
         metrics=STREAM,
