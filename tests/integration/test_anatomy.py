@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import resends
 from support.perfetto import flows, trace_of
 
 from shrimpmx.cli import main
@@ -22,7 +23,8 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, An
     """The directory, the document and the text of one short run."""
     path = tmp_path_factory.mktemp("anatomy") / "r"
     arguments = ["run", "coalescing/table2_anatomy", "--output", str(path)]
-    for setting in (f"marks={MARKS}", "iterations=3", "warmup=1", "repeats=1", "time_dilation=2"):
+    short = ("iterations=3", "warmup=1", "repeats=1", "time_dilation=2")
+    for setting in (f"marks={MARKS}", *short, *resends.SETTINGS):
         arguments += ["--set", setting]
     assert main(arguments) == 0
     document: dict[str, Any] = json.loads((path / "run.json").read_text())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support import resends
 from support.clusters import on_both_engines, run
 
 from shrimpmx.results.metrics import METRICS, Outcome
@@ -23,6 +24,7 @@ def point(coalescing: str, **work: Any) -> PointParameters:
             # On simulated hosts it takes no time else.
             "host": {"interrupt_time_ns": 1000, "packet_cost_ns": 100},
             "wait": {"strategy": "block"},
+            "mx": {"resend_delay_ns": resends.RESEND_DELAY_NS},
         }
     )
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from support import resends
 
 from shrimpmx.cli import main
 
@@ -17,7 +18,8 @@ def points(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """The points of one short run, without the times of a platform."""
     path = tmp_path_factory.mktemp("misordering") / "r"
     arguments = ["run", "coalescing/table3_misordering", "--output", str(path)]
-    for setting in (f"iterations={MESSAGES}", f"warmup={WARMUP}", "repeats=1", "platform=none"):
+    short = (f"iterations={MESSAGES}", f"warmup={WARMUP}", "repeats=1", "platform=none")
+    for setting in (*short, *resends.SETTINGS):
         arguments += ["--set", setting]
     assert main(arguments) == 0
     document: dict[str, Any] = json.loads((path / "run.json").read_text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support import resends
 from support.clusters import on_both_engines, run
 
 from shrimpmx.cluster.engine.result import ClusterResult
@@ -16,8 +17,6 @@ BLOCK = WaitParameters(strategy="block")
 CORES = 4
 PAIRS = 4
 SIZE_BYTES = 100  # a small packet each
-# No machine is so busy that an acknowledgement takes as long: what is sent again was lost.
-RESEND_DELAY_NS = 10_000_000_000
 
 
 def counts(pair: int) -> int:
@@ -45,7 +44,7 @@ def streams(apart: int = 0, core: int | None = None, **more: object) -> ClusterS
     )
     mx = more.pop("mx", None) or MxParameters()
     assert isinstance(mx, MxParameters)
-    patient = mx.model_copy(update={"resend_delay_ns": RESEND_DELAY_NS})
+    patient = mx.model_copy(update={"resend_delay_ns": resends.RESEND_DELAY_NS})
     return ClusterSpec(ranks=ranks, wait=BLOCK, mx=patient, **more)  # type: ignore[arg-type]
 
 
@@ -170,7 +169,8 @@ def test_large_messages_arrive_whole_over_several_queues(steering: str, copy_off
         ranks=ranks,
         wait=BLOCK,
         nic=NicParameters(rx_queues=CORES, steering=steering, coalescing="open-mx"),
-        host=HostParameters(cores=CORES, copy_offload=copy_offload),
+        mx=resends.MX,
+        host=resends.HOST.model_copy(update={"cores": CORES, "copy_offload": copy_offload}),
     )
     result = run(spec)
     for number in range(2 * PAIRS):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from support import resends
 from support.clusters import (
     ENDLESS,
     generator_stream,
@@ -42,7 +43,8 @@ def assert_no_interrupt(result: ClusterResult) -> None:
 @pytest.mark.parametrize("wait", ["spin", "block"])
 @pytest.mark.parametrize("size_bytes", [0, 100, 4096, 32768, 1 << 20])
 def test_a_pingpong_of_any_size(size_bytes: int, wait: str) -> None:
-    result = run(pingpong_pair(20, size_bytes, wait=WaitParameters(strategy=wait), nic=MX_NIC))
+    more = {"nic": MX_NIC, "mx": resends.MX, "host": resends.HOST}
+    result = run(pingpong_pair(20, size_bytes, wait=WaitParameters(strategy=wait), **more))
     assert result.counters["rank0"]["recv_messages"] == 25
     replies = 715 * 25 if size_bytes == 1 << 20 else 0
     for node in (0, 1):

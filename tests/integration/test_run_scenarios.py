@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import resends
 from support.conditions import patient
 from support.perfetto import check_interrupts
 
@@ -93,6 +94,7 @@ def test_pingpong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "wait=block",
         "repeats=1",
         "time_dilation=2",
+        *resends.SETTINGS,
     )
     assert len(document["points"]) == 8
     for point in document["points"]:
