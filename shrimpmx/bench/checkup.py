@@ -289,6 +289,18 @@ def hypervisor(root: Path) -> CheckResult:
     )
 
 
+@check("other programs")
+def others(root: Path) -> CheckResult:
+    """Whether /proc shows the processes of other users: the first one is the machine's."""
+    if read_text(root / "proc/1/stat") is not None:
+        return good("seen")
+    return limited(
+        "other users' are hidden",
+        "Runs that their load disturbs count as undisturbed.",
+        "Mount /proc without hidepid, or run as root.",
+    )
+
+
 @check("process_vm access")
 def process_memory(_root: Path) -> CheckResult:
     """Whether other processes may copy from and to a rank's memory: containers often forbid it."""

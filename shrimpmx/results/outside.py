@@ -9,84 +9,82 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any
 
 from shrimpmx.results.environment import other_runs, stolen_ns
 from shrimpmx.results.metrics import Outcome
+from shrimpmx.results.other_programs import Program, Used, other_programs, used_meanwhile
 
 # The causes, as reports name them.
 OTHER_RUNS = "other runs of shrimpmx"
 STOLEN = "time stolen by the hypervisor"
+LOAD = "load by other programs"
 PAUSE = "a pause of the whole run"
 # The share of a CPU's time from which on its hypervisor disturbs a run: less is within the spread
 # of runs on a quiet machine (ours).
 STOLEN_SHARE = 0.01
+# The same of other programs, which take turns with the run in the kernel's order: a median bears
+# it when a twentieth of all messages meet them (ours).
+LOAD_SHARE = 0.05
 # The kernel counts in ticks of 10 ms, and one may be of what was taken long before (ours).
-STOLEN_MIN_NS = 20_000_000
+TAKEN_MIN_NS = 20_000_000
 # Runs are looked at together with those before them, up to so many seconds (ours).
 WINDOW_S = 4.0
 
-# Finds the runs that go on beside one's own: the pids of their supervisors.
-Neighbours = Callable[[], list[int]]
-# What the hypervisor has taken from each CPU so far, ns.
-Stolen = Callable[[], Mapping[int, int]]
+
+@dataclass(frozen=True)
+class Figures:
+    """What is read before and after a run: the supervisors of runs that go on beside it, what the
+    hypervisor has taken from each CPU so far, ns, and what other programs have used.
+    """
+
+    neighbours: Callable[[], list[int]] = other_runs
+    stolen: Callable[[], Mapping[int, int]] = stolen_ns
+    programs: Callable[[], Mapping[Program, Used]] = other_programs
+
+
+HERE = Figures()
+# Of a machine that has nothing but the run: a simulated one.
+QUIET = Figures(list, dict, dict)
 
 
 class Outside:
     """Looks at the machine around one run after the other."""
 
     def __init__(
-        self,
-        neighbours: Neighbours = other_runs,
-        stolen: Stolen = stolen_ns,
-        clock: Callable[[], float] = time.monotonic,
+        self, figures: Figures = HERE, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._neighbours, self._stolen, self._clock = neighbours, stolen, clock
+        self._figures, self._clock = figures, clock
+        self._stolen, self._load = _Taken(STOLEN_SHARE), _Taken(LOAD_SHARE)
         self._beside = False
         self._stolen_before: Mapping[int, int] = {}
+        self._programs_before: Mapping[Program, Used] = {}
         self._began_s = 0.0
-        # Of the runs since the last one that was disturbed by that: how long each took, s, and what
-        # was stolen from each CPU, ns.
-        self._calm: list[tuple[float, Mapping[int, int]]] = []
         self._lasting: Set[str] = frozenset()
 
     def begin(self) -> None:
         """A run begins."""
-        self._beside = bool(self._neighbours())
-        self._stolen_before = self._stolen()
+        self._beside = bool(self._figures.neighbours())
+        self._programs_before = self._figures.programs()
+        self._stolen_before = self._figures.stolen()
         self._began_s = self._clock()
 
     def end(self, outcome: Outcome) -> Set[str]:
         """It has ended: the causes that disturbed it."""
         processes: Any = outcome.placement.get("processes", ())
-        used = {process["cpu"] for process in processes}
+        cpus = {process["cpu"] for process in processes}
+        took_s = self._clock() - self._began_s
+        before, now = self._stolen_before, self._figures.stolen()
+        stolen = {cpu: now_ns - before.get(cpu, now_ns) for cpu, now_ns in now.items()}
+        used = used_meanwhile(self._programs_before, self._figures.programs())
         found = {
-            OTHER_RUNS: self._beside or bool(self._neighbours()),
-            STOLEN: self._is_stolen_from(used),
+            OTHER_RUNS: self._beside or bool(self._figures.neighbours()),
+            STOLEN: self._stolen.is_much(took_s, stolen, cpus),
+            LOAD: self._load.is_much(took_s, used, cpus),
             PAUSE: outcome.pauses > 0,
         }
         return {cause for cause, there in found.items() if there}
-
-    def _is_stolen_from(self, used: Set[int]) -> bool:
-        """Whether the hypervisor has taken these CPUs, or any of all if there are none, for too
-        long: in this run, or in it and some of those before.
-        """
-        before = self._stolen_before
-        lost = {cpu: now_ns - before.get(cpu, now_ns) for cpu, now_ns in self._stolen().items()}
-        self._calm.append((self._clock() - self._began_s, lost))
-        together_s, taken = 0.0, Counter[int]()
-        for number, (took_s, of_run) in enumerate(reversed(self._calm)):
-            if number > 0 and together_s + took_s > WINDOW_S:
-                del self._calm[:-number]
-                break
-            together_s += took_s
-            taken.update({cpu: ns for cpu, ns in of_run.items() if cpu in used or not used})
-            if max(taken.values(), default=0) >= max(
-                STOLEN_MIN_NS, STOLEN_SHARE * 1e9 * together_s
-            ):
-                self._calm.clear()
-                return True
-        return False
 
     def may_pass(self, causes: Set[str]) -> bool:
         """Whether a run that these disturbed is worth being taken again."""
@@ -97,6 +95,34 @@ class Outside:
         seen, until one is kept without them.
         """
         self._lasting = frozenset.intersection(*map(frozenset, attempts))
+
+
+class _Taken:
+    """Adds up what one cause takes from the CPUs of runs, of which `share` is much."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        # Of the runs since the last one from which it took much: how long each took, s, and what
+        # was taken from each CPU, ns.
+        self._calm: list[tuple[float, Mapping[int, int]]] = []
+
+    def is_much(self, took_s: float, lost: Mapping[int, int], cpus: Set[int]) -> bool:
+        """Whether one of these CPUs, or any of all if there are none, was away for too long: in
+        this run, or in it and some of those before.
+        """
+        self._calm.append((took_s, lost))
+        together_s, taken = 0.0, Counter[int]()
+        for number, (run_s, of_run) in enumerate(reversed(self._calm)):
+            if number > 0 and together_s + run_s > WINDOW_S:
+                del self._calm[:-number]
+                break
+            together_s += run_s
+            taken.update({cpu: ns for cpu, ns in of_run.items() if cpu in cpus or not cpus})
+            least_ns = max(TAKEN_MIN_NS, self._share * 1e9 * together_s)
+            if max(taken.values(), default=0) >= least_ns:
+                self._calm.clear()
+                return True
+        return False
 
 
 def disturbance(attempts: Sequence[Set[str]]) -> dict[str, Any]:

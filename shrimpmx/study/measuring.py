@@ -9,9 +9,8 @@ from typing import Any, Protocol
 
 from shrimpmx.bench.probe import probe
 from shrimpmx.errors import NotHereError, PointFailedError
-from shrimpmx.results.environment import other_runs, stolen_ns
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.outside import Neighbours, Outside, Stolen, disturbance
+from shrimpmx.results.outside import HERE, QUIET, Figures, Outside, disturbance
 from shrimpmx.results.runs import ANY, DISTANCE_DILATION
 from shrimpmx.study.point import Point
 from shrimpmx.study.run_data import RunData, failed_run, impossible_run, run_data
@@ -25,8 +24,7 @@ Prober = Callable[[Sequence[int]], tuple[str, float | None]]
 # Nothing outside disturbs a simulated run.
 UNDISTURBED: dict[str, Any] = {
     "prober": lambda _cpus: (ANY, None),
-    "neighbours": list,
-    "stolen": dict,
+    "figures": QUIET,
 }
 
 
@@ -50,14 +48,13 @@ class Measuring:
         executor: Executor,
         metrics: Sequence[str],
         prober: Prober = probe,
-        neighbours: Neighbours = other_runs,
-        stolen: Stolen = stolen_ns,
+        figures: Figures = HERE,
         retries: int = RETRIES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._executor, self._metrics = executor, metrics
         self._prober, self._retries, self._clock = prober, retries, clock
-        self._outside = Outside(neighbours, stolen, clock)
+        self._outside = Outside(figures, clock)
 
     def __call__(
         self, point: Point, seed: int, again: Callable[[str], None] | None = None

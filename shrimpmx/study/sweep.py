@@ -17,10 +17,10 @@ from shrimpmx.bench.probe import probe
 from shrimpmx.errors import InputError, RunCutError
 from shrimpmx.native.files import write_whole
 from shrimpmx.report.timeline import Timeline, heading
-from shrimpmx.results.environment import environment, other_runs, stolen_ns
+from shrimpmx.results.environment import environment
 from shrimpmx.results.expectation import evaluate
 from shrimpmx.results.machines import fewest_cpus, machines_of, place_among
-from shrimpmx.results.outside import Neighbours, Stolen
+from shrimpmx.results.outside import HERE, Figures
 from shrimpmx.results.result import ResultDirectory
 from shrimpmx.results.sameness import check_code
 from shrimpmx.settings.assignments import is_deadline
@@ -69,6 +69,7 @@ class Sweep:
     result says of that, and `cpus` those that it has; None: as many as runs need. `beside` makes
     the runs, else this process does, one after another. `environment` gives that of
     all runs, None: this machine's. `dilation_of`: what points are dilated by, None: each machine's.
+    `figures`: what tells whether something disturbs runs.
     """
 
     scenario: Scenario
@@ -78,8 +79,7 @@ class Sweep:
     resume: bool = False
     progress: Progress | None = None
     prober: Prober = probe
-    neighbours: Neighbours = other_runs
-    stolen: Stolen = stolen_ns
+    figures: Figures = HERE
     retries: int = RETRIES
     tracer: Tracer | None = None
     dilation_of: Callable[[Point], float] | None = lambda point: 1.0
@@ -105,8 +105,7 @@ class Sweep:
             self.executor,
             self.scenario.metrics,
             self.prober,
-            self.neighbours,
-            self.stolen,
+            self.figures,
             self.retries,
             self.clock,
         )

@@ -18,6 +18,7 @@ from shrimpmx.commands import reproduce, sweeping
 from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results.expectation_kinds import Near
 from shrimpmx.results.metrics import Outcome
+from shrimpmx.results.outside import QUIET
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.point import Point
 from shrimpmx.study.sweep import Sweep
@@ -67,7 +68,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(calibration, "for_platforms", found.costs)
     monkeypatch.setattr(sweeping, "ClusterExecutor", Fake)
-    steady = functools.partial(Sweep, prober=lambda _cpus: ("near", 100.0), neighbours=list)
+    steady = functools.partial(Sweep, prober=lambda _cpus: ("near", 100.0), figures=QUIET)
     monkeypatch.setattr(sweeping, "Sweep", steady)
     near = Near(text="one", metric=METRIC, of={"coalescing": "disabled"}, value=1)
     texts = {"kind": "count", "source": "table I", "setup": "What.", "paper": "one"}

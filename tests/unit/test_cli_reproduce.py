@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +26,7 @@ from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results import expectation
 from shrimpmx.results.expectation_kinds import Near, Ratio
 from shrimpmx.results.metrics import Outcome
+from shrimpmx.results.outside import QUIET
 from shrimpmx.study.point import Point
 from shrimpmx.study.sweep import Sweep
 
@@ -112,7 +114,9 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runs:
         monkeypatch.setattr(module, "CLAIM_RUNS", 3)
     # A machine under load flips between two probes, and such a run is taken again.
     steady = functools.partial(
-        Sweep, prober=lambda _cpus: ("near", 100.0), neighbours=lambda: found.neighbours
+        Sweep,
+        prober=lambda _cpus: ("near", 100.0),
+        figures=replace(QUIET, neighbours=lambda: found.neighbours),
     )
     monkeypatch.setattr(sweeping, "Sweep", steady)
     for name in ("one", "two"):

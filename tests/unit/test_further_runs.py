@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from shrimpmx.report.report import notes
 from shrimpmx.results.expectation import CLAIM_RUNS
 from shrimpmx.results.expectation_kinds import Equals, Expectation, Ratio
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.outside import OTHER_RUNS, disturbances
+from shrimpmx.results.outside import OTHER_RUNS, QUIET, disturbances
 from shrimpmx.study.point import Point
 from shrimpmx.study.scenario import Scenario
 from shrimpmx.study.sweep import Sweep
@@ -94,8 +95,7 @@ class Machine:
             output=output,
             resume=resume,
             prober=self._probe,
-            neighbours=self._neighbours,
-            stolen=dict,
+            figures=replace(QUIET, neighbours=self._neighbours),
             retries=0,
             order=ComparableRuns([expected]),
         )

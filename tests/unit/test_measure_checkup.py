@@ -14,6 +14,7 @@ from shrimpmx.bench.checkup import (
     CHECKS,
     clean_up,
     context_switches,
+    others,
     realtime_priority,
     valgrind,
 )
@@ -32,6 +33,14 @@ def test_valgrind_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert absent.state == "missing"
     assert "shrimpmx caches" in absent.follows
     assert "apt install valgrind" in absent.enable
+
+
+def test_programs_that_proc_hides_are_told(tmp_path: Path) -> None:
+    assert others(tmp_path).state == "limited"
+    (tmp_path / "proc/1").mkdir(parents=True)
+    assert others(tmp_path).state == "limited"  # hidepid=1
+    (tmp_path / "proc/1/stat").write_text("1 (init) S 0")
+    assert others(tmp_path).state == "good"
 
 
 @pytest.mark.parametrize("columns", [None, 60])

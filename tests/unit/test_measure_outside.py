@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +13,13 @@ import pytest
 
 from shrimpmx.results.environment import busy_ns, stolen_ns
 from shrimpmx.results.metrics import Outcome
+from shrimpmx.results.other_programs import Program, Used, other_programs, used_meanwhile
 from shrimpmx.results.outside import (
+    LOAD,
     OTHER_RUNS,
     PAUSE,
     STOLEN,
+    Figures,
     Outside,
     disturbance,
     disturbance_words,
@@ -31,8 +36,12 @@ class Machine:
     def __init__(self) -> None:
         self.beside: list[int] = []
         self.stolen = {0: 500 * MS, 1: 0, 2: 0}
+        self.programs = {Program(7, 100): Used(900 * MS, 0), Program(8, 100): Used(0, 1)}
         self.now_s = 10.0
-        self.outside = Outside(lambda: self.beside, lambda: dict(self.stolen), lambda: self.now_s)
+        figures = Figures(
+            lambda: self.beside, lambda: dict(self.stolen), lambda: dict(self.programs)
+        )
+        self.outside = Outside(figures, lambda: self.now_s)
 
     def run(
         self, stolen: Mapping[int, int] | None = None, outcome: Outcome = OUTCOME, took_s: float = 1
@@ -98,6 +107,28 @@ def test_what_disturbed_a_run_does_not_disturb_the_next_one() -> None:
     assert machine.run(took_s=0.2) == set()
 
 
+@pytest.mark.parametrize(
+    ("used", "took_s", "disturbed"),
+    [
+        ({7: Used(950 * MS, 0)}, 1, True),
+        ({7: Used(950 * MS, 0)}, 2, False),  # a smaller share
+        ({7: Used(910 * MS, 0)}, 0.1, False),  # a tick may be of what was before
+        ({7: Used(990 * MS, 1)}, 1, False),  # no process of the run was there
+        ({7: Used(930 * MS, 0), 8: Used(30 * MS, 0)}, 1, True),
+        ({9: Used(50 * MS, 2)}, 1, True),  # it began meanwhile
+    ],
+)
+def test_other_programs_count_where_the_run_was(
+    used: Mapping[int, Used], took_s: float, disturbed: bool
+) -> None:
+    machine = Machine()
+    machine.outside.begin()
+    machine.now_s += took_s
+    machine.programs |= {Program(pid, 100): time for pid, time in used.items()}
+    assert machine.outside.end(OUTCOME) == ({LOAD} if disturbed else set())
+    assert machine.run() == set()
+
+
 def test_of_a_run_without_places_every_cpu_counts() -> None:
     assert Machine().run({1: 20 * MS}, replace(OUTCOME, placement={})) == {STOLEN}
 
@@ -131,6 +162,52 @@ def test_steal_is_read_from_the_kernels_table(tmp_path: Path) -> None:
     assert found[12] == 2 * found[0] > 0
     assert busy_ns(tmp_path)[12] == 25 * found[0] // 10
     assert stolen_ns().keys() >= {0}
+
+
+def stat_of(proc: Path, pid: int, parent: int, ticks: int, began: int, cpu: int) -> None:
+    """A process as proc(5) tells it, by a name that could be taken for more of its fields."""
+    fields = [str(number) for number in range(50)]
+    fields[0], fields[1], fields[11], fields[12] = "S", str(parent), str(ticks), "2"
+    fields[19], fields[36] = str(began), str(cpu)
+    (proc / str(pid)).mkdir(parents=True, exist_ok=True)
+    (proc / str(pid) / "stat").write_bytes(
+        f"{pid} (a ) R 1 \n".encode() + b"\xe4) " + " ".join(fields).encode() + b"\n"
+    )
+
+
+def test_other_programs_are_all_but_ones_own(tmp_path: Path) -> None:
+    assert other_programs(tmp_path) == {}
+    proc, own = tmp_path / "proc", os.getpid()
+    stat_of(proc, 1, 0, 3, 0, 0)
+    stat_of(proc, own, 1, 500, 40, 0)
+    stat_of(proc, own + 1, own, 500, 50, 1)
+    stat_of(proc, own + 2, own + 1, 500, 60, 1)
+    stat_of(proc, own + 3, 1, 8, 70, 1)
+    (proc / "4711").mkdir()  # has just ended
+    (proc / "self").mkdir()
+    tick_ns = 10**9 // os.sysconf("SC_CLK_TCK")
+    before = other_programs(tmp_path)
+    assert before == {
+        Program(1, 0): Used(5 * tick_ns, 0),
+        Program(own + 3, 70): Used(10 * tick_ns, 1),
+    }
+    stat_of(proc, 1, 0, 4, 0, 1)
+    stat_of(proc, own + 3, 1, 9, 90, 0)  # another one of the same number
+    meanwhile = used_meanwhile(before, other_programs(tmp_path))
+    assert meanwhile == {1: tick_ns, 0: 11 * tick_ns}
+
+
+def test_children_of_this_process_are_no_other_programs() -> None:
+    def seen() -> set[int]:
+        return {program.pid for program in other_programs()}
+
+    with subprocess.Popen(["sleep", "60"]) as child:
+        try:
+            assert child.pid not in seen()
+            assert os.getpid() not in seen()
+            assert os.getppid() in seen() or not seen()  # or /proc hides it
+        finally:
+            child.kill()
 
 
 def test_attempts_and_points_add_up_and_are_said_in_a_line() -> None:

@@ -17,6 +17,7 @@ from rich.console import Console
 from shrimpmx.errors import AgentError, InputError
 from shrimpmx.report.report import notes, print_report
 from shrimpmx.results.metrics import METRICS, Outcome, shown_figures
+from shrimpmx.results.outside import QUIET
 from shrimpmx.results.result import load_result
 from shrimpmx.results.runs import DISTANCE_DILATION, ONE_CPU
 from shrimpmx.study.measuring import RETRIES
@@ -72,7 +73,7 @@ class Fake:
 
 
 def sweep(executor: Fake, output: Path | None = None, **options: Any) -> Sweep:
-    options = {"neighbours": list, **options}
+    options = {"figures": QUIET, **options}
     return Sweep(SCENARIO, executor, output=output, prober=near, **options)
 
 
@@ -172,7 +173,7 @@ def test_a_run_beyond_the_sweep_is_damage(tmp_path: Path) -> None:
 def test_a_mixed_sample_is_taken_again() -> None:
     states = iter(["near", "far"] * 1000)
     fake = Fake()
-    flipping = Sweep(SCENARIO, fake, prober=lambda _cpus: (next(states), 100.0), neighbours=list)
+    flipping = Sweep(SCENARIO, fake, prober=lambda _cpus: (next(states), 100.0), figures=QUIET)
     document = flipping.run()
     assert len(fake.calls) == 8 * (RETRIES + 1)
     assert all(set(point["states"]) == {"mixed"} for point in document["points"])
@@ -247,7 +248,7 @@ def test_a_figure_of_another_state_is_starred_and_no_rival() -> None:
 
 
 def test_a_single_row_keeps_its_name() -> None:
-    document = Sweep(SCENARIO.changed(["size_bytes=0"]), Fake(), prober=near, neighbours=list).run()
+    document = Sweep(SCENARIO.changed(["size_bytes=0"]), Fake(), prober=near, figures=QUIET).run()
     console = Console(width=80)
     with console.capture() as capture:
         print_report(document, console)
@@ -270,12 +271,12 @@ def test_an_axis_with_one_value_is_in_the_title_and_numbers_have_their_axis_and_
         columns="rx_usecs",
         metrics=("half_round_trip",),
     )
-    text = printed(Sweep(scenario, Fake(), prober=near, neighbours=list).run())
+    text = printed(Sweep(scenario, Fake(), prober=near, figures=QUIET).run())
     assert "Half round trip, µs — messages of 4 KiB — lower is better" in text
     assert "rx_usecs 10 µs" in text
     assert "rx_usecs 25 µs" in text
     single = printed(Sweep(scenario.changed(["rx_usecs=10", "coalescing=stream"]), Fake(),
-                           prober=near, neighbours=list).run())  # fmt: skip
+                           prober=near, figures=QUIET).run())  # fmt: skip
     for words in ("4 KiB", "rx_usecs 10 µs", "coalescing stream"):
         assert words in single
 
@@ -284,7 +285,7 @@ def test_a_verdict_says_what_it_covers() -> None:
     document = sweep(Fake()).run()
     assert document["expectations"][0]["scope"] == "all sizes"
     assert "as expected: the timeout is slow (all sizes)" in printed(document)
-    one = Sweep(SCENARIO.changed(["size_bytes=0"]), Fake(), prober=near, neighbours=list).run()
+    one = Sweep(SCENARIO.changed(["size_bytes=0"]), Fake(), prober=near, figures=QUIET).run()
     assert one["expectations"][0]["scope"] == "messages of 0 B"
 
 
@@ -340,7 +341,7 @@ def test_a_steered_run_is_kept_although_its_sample_is_mixed() -> None:
 
     states, fake = iter(["near", "far"] * 1000), Steered()
     document = Sweep(
-        SCENARIO, fake, prober=lambda _cpus: (next(states), 100.0), neighbours=list
+        SCENARIO, fake, prober=lambda _cpus: (next(states), 100.0), figures=QUIET
     ).run()
     assert len(fake.calls) == 2 + 7 * (RETRIES + 1), "not measured again once it was steered"
     assert sorted(point["steered"] for point in document["points"]) == [[], [], [], [1]]
@@ -384,7 +385,7 @@ def test_the_distance_of_the_cpus_is_no_matter_where_times_are_dilated() -> None
 
     probed = itertools.cycle(["near", "far", "far"])
     executor = Slow()
-    slow = Sweep(SCENARIO, executor, prober=lambda _cpus: (next(probed), 100.0), neighbours=list)
+    slow = Sweep(SCENARIO, executor, prober=lambda _cpus: (next(probed), 100.0), figures=QUIET)
     document = slow.run()
     assert len(executor.calls) == 8, "no run is repeated for its distance"
     assert document["points"][0]["states"] == ["any", "any"]
@@ -412,7 +413,7 @@ def test_a_sweep_of_platforms_says_whose_times_they_are() -> None:
         columns="coalescing",
         metrics=("half_round_trip",),
     )
-    document = Sweep(scenario, Slow(), prober=near, neighbours=list).run()
+    document = Sweep(scenario, Slow(), prober=near, figures=QUIET).run()
     text = printed(document, 200)
     assert "Platform myri10g-2009: Times are those of the emulated hosts" in text
     assert "No platform: Times are as measured: this machine's own." in text

@@ -17,6 +17,7 @@ from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.report import print_report
 from shrimpmx.report.timeline import Timeline
 from shrimpmx.results.metrics import METRICS, Outcome
+from shrimpmx.results.outside import QUIET
 from shrimpmx.study.point import Point
 from shrimpmx.study.scenario import Equals, Scenario
 from shrimpmx.study.sweep import Sweep
@@ -59,7 +60,7 @@ def run(output: Path | None = None, dilation: float = 1.0) -> tuple[dict[str, An
         outcome,
         output=output,
         prober=lambda _cpus: ("near", 100.0),
-        neighbours=list,
+        figures=QUIET,
         tracer=tracer,
         dilation_of=lambda _point: dilation,
     )

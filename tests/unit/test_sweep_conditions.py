@@ -21,6 +21,7 @@ from shrimpmx.papers.claim import Claim, Statistic
 from shrimpmx.results import environment as environments
 from shrimpmx.results.expectation_kinds import Near
 from shrimpmx.results.metrics import Outcome
+from shrimpmx.results.outside import QUIET
 from shrimpmx.study import own_code
 from shrimpmx.study import sweep as sweeps
 from shrimpmx.study.loading import load_scenario
@@ -98,7 +99,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     monkeypatch.setattr(reproduce, "PAPERS", {"tiny": (CLAIM,)})
     monkeypatch.setattr(sweeping.ClusterExecutor, "__call__", lambda _self, *a: found.execute(*a))
     monkeypatch.setattr(sweeping, "check_points", lambda *_arguments: None)
-    steady = functools.partial(Sweep, prober=lambda _cpus: ("near", 100.0), neighbours=list)
+    steady = functools.partial(Sweep, prober=lambda _cpus: ("near", 100.0), figures=QUIET)
     monkeypatch.setattr(sweeping, "Sweep", steady)
     Path("a.py").write_text(SCENARIO)
     return found

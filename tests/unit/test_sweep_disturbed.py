@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from shrimpmx.errors import PointFailedError
 from shrimpmx.report.report import notes
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.outside import OTHER_RUNS, PAUSE, STOLEN, disturbances
+from shrimpmx.results.outside import OTHER_RUNS, PAUSE, QUIET, STOLEN, disturbances
 from shrimpmx.study.measuring import RETRIES
 from shrimpmx.study.point import Point
 from shrimpmx.study.scenario import Scenario
@@ -23,6 +23,7 @@ SCENARIO = Scenario(
     repeats=2,
     metrics=("half_round_trip",),
 )
+ALWAYS = replace(QUIET, neighbours=lambda: [4711])
 
 
 class Fake:
@@ -37,7 +38,7 @@ class Fake:
 
 
 def sweep(executor: Fake, **options: Any) -> Sweep:
-    options = {"neighbours": list, "stolen": dict, **options}
+    options = {"figures": QUIET, **options}
     return Sweep(SCENARIO, executor, prober=lambda _cpus: ("near", 100.0), **options)
 
 
@@ -47,7 +48,7 @@ def disturbed_in(document: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_run_that_was_disturbed_in_passing_is_taken_again() -> None:
     seen, fake = iter([[], [], [], [4711]]), Fake()  # before and after each run
-    document = sweep(fake, neighbours=lambda: next(seen, [])).run()
+    document = sweep(fake, figures=replace(QUIET, neighbours=lambda: next(seen, []))).run()
     assert len(fake.calls) == 9
     assert fake.calls[1] == fake.calls[2]
     assert disturbed_in(document) == {
@@ -61,7 +62,7 @@ def test_a_run_that_was_disturbed_in_passing_is_taken_again() -> None:
 
 def test_runs_that_stay_disturbed_are_kept_and_counted() -> None:
     fake = Fake()
-    document = sweep(fake, neighbours=lambda: [4711]).run()
+    document = sweep(fake, figures=ALWAYS).run()
     # The others go on, as the first run's attempts tell: no more time is lost.
     assert len(fake.calls) == 8 + RETRIES
     assert disturbed_in(document) == {
@@ -78,10 +79,10 @@ def test_a_paused_run_and_one_of_stolen_time_are_taken_again() -> None:
             outcome = super().__call__(point, seed)
             if len(self.calls) == 5:
                 stolen[1] += 10**15
-            return dataclasses.replace(outcome, pauses=int(len(self.calls) in (2, 3)))
+            return replace(outcome, pauses=int(len(self.calls) in (2, 3)))
 
     stolen, fake = {0: 0, 1: 0}, Paused()
-    document = sweep(fake, stolen=lambda: dict(stolen)).run()
+    document = sweep(fake, figures=replace(QUIET, stolen=lambda: dict(stolen))).run()
     assert fake.calls[1] == fake.calls[2] == fake.calls[3]
     assert fake.calls[4] == fake.calls[5]
     assert disturbed_in(document) == {
@@ -97,7 +98,7 @@ def test_of_a_run_that_fails_when_it_is_taken_again_the_first_is_counted() -> No
             outcome = super().__call__(point, seed)
             if len(self.calls) == 2:
                 raise PointFailedError("rank0 ended")
-            return dataclasses.replace(outcome, pauses=int(len(self.calls) == 1))
+            return replace(outcome, pauses=int(len(self.calls) == 1))
 
     document = sweep(Failing()).run()
     assert sum("failed" in point for point in document["points"]) == 1
@@ -106,6 +107,6 @@ def test_of_a_run_that_fails_when_it_is_taken_again_the_first_is_counted() -> No
 
 def test_a_sweep_may_forbid_to_take_runs_again() -> None:
     fake = Fake()
-    document = sweep(fake, neighbours=lambda: [4711], retries=0).run()
+    document = sweep(fake, figures=ALWAYS, retries=0).run()
     assert len(fake.calls) == 8
     assert disturbed_in(document)["disturbed"] == 8

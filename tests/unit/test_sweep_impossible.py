@@ -16,6 +16,7 @@ from shrimpmx.commands.sweeping import check_possible
 from shrimpmx.errors import AgentError, NotHereError
 from shrimpmx.report.report import notes, print_report
 from shrimpmx.results.metrics import Outcome
+from shrimpmx.results.outside import QUIET
 from shrimpmx.results.result import load_result
 from shrimpmx.study.point import Point
 from shrimpmx.study.scenario import Ratio, Scenario
@@ -74,7 +75,7 @@ def near(_cpus: Sequence[int]) -> tuple[str, float | None]:
 
 def sweep(executor: Any, output: Path | None = None, **more: Any) -> Sweep:
     scenario = more.pop("scenario", SCENARIO)
-    return Sweep(scenario, executor, output=output, prober=near, neighbours=list, **more)
+    return Sweep(scenario, executor, output=output, prober=near, figures=QUIET, **more)
 
 
 def printed(document: Any) -> str:
