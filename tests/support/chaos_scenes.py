@@ -101,8 +101,9 @@ class Scene:
         faults = spec.link_faults
         return (
             f"nic {spec.nic.nic_kind} {spec.mode} {spec.nic.coalescing} queues "
-            f"{spec.nic.rx_queues} {spec.nic.steering} mtu {spec.nic.mtu}, {len(spec.ranks)} ranks "
-            f"{work.workload} {options}, cores {spec.host.cores}, copy offload "
+            f"{spec.nic.rx_queues} {spec.nic.steering} mtu {spec.nic.mtu} {spec.nic.wire_format}, "
+            f"tx interrupts {spec.nic.tx_interrupts}, {len(spec.ranks)} ranks "
+            f"{work.workload} {options}{_beside_words(spec)}, cores {spec.host.cores}, copy offload "
             f"{spec.host.copy_offload}, wait {spec.wait.strategy}, event ring "
             f"{spec.host.event_ring}, memory {spec.mx.memory}, loss {faults.loss if faults else 0},"
             f" company {[each.kind for each in spec.companions]}, trace {spec.trace_entries}, "
@@ -253,12 +254,15 @@ def draw_groups(draw: random.Random) -> Groups:
             "window": draw.choice((1, 16, 64)),
             "delay_us": draw.choice((0, 0, 50)),
             "flags": 16,
+            **(_frames(draw) if generated else {}),
         },
         "nic": {
             "nic_kind": kind,
             "coalescing": draw.choice(COALESCING_NAMES),
             "rx_usecs": draw.choice((5, 75)),
             "mtu": draw.choice((1500, 9000)),
+            "wire_format": draw.choice(("native", "native", "compatible")),
+            "tx_interrupts": draw.random() < 0.3,
             "rx_queues": draw.choice((1, 1, 2)),
             "steering": draw.choice(("endpoint", "endpoint", "rss", "rps", "arfs")),
         },
@@ -272,6 +276,24 @@ def draw_groups(draw: random.Random) -> Groups:
         "wait": {"strategy": wait, "spin_ns": draw.choice((20_000, 300_000))},
         "faults": {"loss": rate, "duplicate": rate, "reorder": rate, "seed": draw.randrange(1000)},
     }
+
+
+def _frames(draw: random.Random) -> dict[str, Any]:
+    """What a generator sends beside messages, or in place of them."""
+    others = (
+        ("other_rate", 50_000),
+        ("other_window", 16),
+        ("frames", "invalid"),
+        ("frames", "messages"),
+    )
+    return dict([draw.choice(others)])
+
+
+def _beside_words(spec: ClusterSpec) -> str:
+    beside = spec.generator
+    if spec.mode != "generator":
+        return ""
+    return f", {beside.frames} and others {beside.other_rate:g}/s or {beside.other_window}"
 
 
 def _torment_words(torment: Torment) -> str:

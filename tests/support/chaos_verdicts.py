@@ -17,6 +17,8 @@ EXIT_AGENT_FAILED, EXIT_LATE = 3, 124
 PROGRAM_DONE = ("µs a hop", "all bytes were right")
 # So begins the sentence of a run whose deadline has passed.
 LATE = "the run did not end within"
+# What a generator sends: messages, again those that were lost, and what is none of its protocol's.
+GENERATED = ("generated_packets", "generated_resent", "generated_invalid", "generated_other")
 # By these a rank knows that its partner is gone.
 GONE = (
     "endpoint-closed", "endpoint is closed", "unreachable", "bad-session", "has closed",
@@ -192,10 +194,7 @@ def _of_packets(played: Played) -> Iterator[str]:
     total: Counter[str] = Counter()
     for counters in played.counters.values():
         total.update(counters)
-    sent = sum(
-        total[name]
-        for name in ("tx_packets", "link_duplicated", "generated_packets", "generated_resent")
-    )
+    sent = sum(total[name] for name in ("tx_packets", "link_duplicated", *GENERATED))
     dropped = total["rx_drop_ring_full"] + total["rx_bad_fcs"] + total["link_lost"]
     if total["rx_packets"] + dropped > sent:
         yield f"{total['rx_packets']} packets came and {dropped} were dropped, of {sent}"
