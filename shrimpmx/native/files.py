@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import pwd
 import stat
@@ -11,6 +12,9 @@ from pathlib import Path
 from typing import IO
 
 from shrimpmx.errors import MachineError
+
+# So begin the names of files that are being written.
+_UNFINISHED = ".shrimpmx-"
 
 
 def write_whole(path: Path, content: str | bytes, advice: str = "") -> None:
@@ -32,6 +36,20 @@ def write_whole(path: Path, content: str | bytes, advice: str = "") -> None:
     except OSError as error:
         reason = f"{path} cannot be written: {error.strerror or error}"
         raise MachineError(f"{reason}; {advice}" if advice else reason) from error
+
+
+def remove_unfinished(directory: Path) -> None:
+    """Remove what killed processes of this user have left of files that they were writing there.
+
+    Each holds a lock on its file while it lives; where a file system has no locks, all stays.
+    """
+    for path in directory.glob(f"{_UNFINISHED}*"):
+        found = path.lstat()
+        if found.st_uid != os.geteuid() or not stat.S_ISREG(found.st_mode):
+            continue
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
 
 
 def open_anew(path: Path) -> IO[str]:
@@ -109,14 +127,16 @@ def _is_foreign_link(path: Path) -> bool:
 
 
 def _write_and_rename(place: Path, data: bytes) -> None:
-    temporary = place.with_name(f".shrimpmx-{os.urandom(8).hex()}")
+    temporary = place.with_name(f"{_UNFINISHED}{os.urandom(8).hex()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
+            with contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, place)
+            os.replace(temporary, place)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import InputError
-from shrimpmx.native.files import user_name
+from shrimpmx.native.files import remove_unfinished, user_name
 from shrimpmx.results.json_file import read_json, write_json
 from shrimpmx.results.sameness import check_code, check_environment
 from shrimpmx.results.soundness import place_flaw, point_flaw, run_flaw, single_run_flaw
@@ -95,6 +95,8 @@ class ResultDirectory:
         """
         try:
             self._check_owner()
+            for written in (self.path, self.path / POINTS_DIRECTORY):
+                remove_unfinished(written)
             if resume:
                 self._check_resumable()
             else:

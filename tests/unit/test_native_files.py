@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from support.users import ANOTHER, needs_namespaces, needs_two_users, with_own_m
 
 from shrimpmx.cli import main
 from shrimpmx.errors import MachineError
-from shrimpmx.native.files import write_whole
+from shrimpmx.native.files import remove_unfinished, write_whole
 from shrimpmx.native.trace import TraceRecord
 from shrimpmx.report.perfetto import write_perfetto
 from shrimpmx.report.timeline import Timeline
@@ -22,6 +24,20 @@ from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.wire.tables import wire_geometry
 
 LARGE = "x" * 300_000
+
+# The directory is flushed behind the file.
+WRITER = """
+import os, signal
+from pathlib import Path
+from shrimpmx.native import files
+
+def flush(file):
+    if not os.path.isdir(f"/proc/self/fd/{{file}}"):
+        os.kill(os.getpid(), signal.{signal})
+
+os.fsync = flush
+files.write_whole(Path({path!r}), "new")
+"""
 
 
 def timeline(records: int) -> Timeline:
@@ -68,6 +84,29 @@ def test_a_write_that_fails_leaves_the_old_file(
     assert caught.value.exit_code == 2
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_what_a_killed_writer_leaves_is_removed_and_what_one_that_lives_writes_is_not(
+    tmp_path: Path,
+) -> None:
+    def write(signal_name: str) -> subprocess.Popen[bytes]:
+        words = WRITER.format(path=str(tmp_path / "f"), signal=signal_name)
+        return subprocess.Popen([sys.executable, "-c", words])
+
+    with write("SIGKILL") as writer:
+        assert writer.wait() == -signal.SIGKILL
+    [unfinished] = tmp_path.iterdir()
+    remove_unfinished(tmp_path / "absent")
+    remove_unfinished(tmp_path)
+    assert not unfinished.exists()
+    with write("SIGSTOP") as writer:
+        os.waitpid(writer.pid, os.WUNTRACED)
+        remove_unfinished(tmp_path)
+        [unfinished] = tmp_path.iterdir()
+        writer.send_signal(signal.SIGCONT)
+    (tmp_path / ".shrimpmx-0").symlink_to(tmp_path / "f")
+    remove_unfinished(tmp_path)
+    assert sorted(tmp_path.iterdir()) == [tmp_path / ".shrimpmx-0", tmp_path / "f"]
 
 
 @needs_namespaces
