@@ -11,10 +11,11 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from posix.unistd cimport read, write
 
 from shrimpmx.cluster.rank.baton cimport (
-    WANT_BLOCK, WANT_COMPUTE, WANT_MOVE, WANT_OFFER, WANT_POLL, WANT_SLEEP, WANT_TURN, Turn, Want,
-    Wish,
+    WANT_BLOCK, WANT_COMPUTE, WANT_MOVE, WANT_NOTIFICATIONS, WANT_OFFER, WANT_POLL, WANT_SLEEP,
+    WANT_TURN, Turn, Want, Wish,
 )
 from shrimpmx.native.clock cimport monotonic_now_ns
+from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.shared.control cimport Control
 from shrimpmx.simulation.host cimport SimulatedHost
 
@@ -109,6 +110,7 @@ cdef class Baton:
         turn.used_ns = host.task.used_ns
         turn.look_ns = self.look_ns
         turn.sleeps, turn.preemptions = host.task.sleeps, host.task.preemptions
+        turn.handler_runs = host.notifications()
         write(self.turns, &turn, sizeof(Turn))
         return 0
 
@@ -126,18 +128,24 @@ cdef class Baton:
         elif want == WANT_OFFER:
             host.yield_cpu(argument, <int64_t>self.wish.detail)
         elif want == WANT_BLOCK:
-            host.block(<uint32_t *>(<char *>self.control.header + self.wish.detail),
-                       self.wish.seen, argument)
+            host.block(<uint32_t *>self._shared(), self.wish.seen, argument)
+        elif want == WANT_NOTIFICATIONS:
+            host.set_handler_cost(argument)
+            host.take_notifications(<wait_slot *>self._shared())
         elif want == WANT_MOVE:
             host.run_on([argument])
         return host.check()
+
+    cdef void *_shared(self) noexcept:
+        """What the wish is about, in the control segment."""
+        return <char *>self.control.header + self.wish.detail
 
     cdef bint _is_sound(self) except -1:
         """Whether it can be done: the process, whose memory its program may have damaged, has
         written it.
         """
         cdef Want want = <Want>self.wish.want
-        cdef uint64_t detail = self.wish.detail
+        cdef uint64_t detail = self.wish.detail, end = <uint64_t>self.control.segment.size_bytes
         if want == WANT_TURN or want == WANT_POLL:
             return True
         if want == WANT_COMPUTE or want == WANT_SLEEP:
@@ -145,8 +153,10 @@ cdef class Baton:
         if want == WANT_OFFER:
             return detail <= <uint64_t>LONGEST_NS
         if want == WANT_BLOCK:
-            return (detail % sizeof(uint32_t) == 0
-                    and detail <= <uint64_t>self.control.segment.size_bytes - sizeof(uint32_t))
+            return detail % sizeof(uint32_t) == 0 and detail <= end - sizeof(uint32_t)
+        if want == WANT_NOTIFICATIONS:
+            return (0 <= self.wish.argument <= LONGEST_NS
+                    and detail % sizeof(uint64_t) == 0 and detail <= end - sizeof(wait_slot))
         return want == WANT_MOVE and self.wish.argument in self.cpus
 
     def _strange(self) -> AgentError:

@@ -15,7 +15,6 @@ from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.spec import ClusterSpec, check_workloads
 from shrimpmx.errors import InputError, NotHereError, failure_of
 from shrimpmx.native.segment import RunIdentity
-from shrimpmx.settings.strategies import WAITING
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.hosts import seats_of
 from shrimpmx.simulation.machines import Machines, all_of
@@ -85,8 +84,6 @@ def check_simulated(spec: ClusterSpec) -> None:
         problem = "has a clock that py-spy does not see"
     elif spec.agent_faults:
         problem = "lets no process die or stop"
-    elif any(programs) and any(_signals(spec, number) for number in range(len(spec.ranks))):
-        problem = "sends programs no signals, by which wait 'notify' and 'spin-notify' are told"
     elif not spec.realtime:
         problem = "lets handlers always preempt ranks, whatever realtime says"
     elif spec.cpus or spec.allowed_cpus:
@@ -97,11 +94,6 @@ def check_simulated(spec: ClusterSpec) -> None:
         raise NotHereError(f"needs --engine forked: the simulated engine {problem}")
     if spec.compute != "none" and not any(programs):
         raise InputError("compute is for programs: these ranks run a workload, without compute")
-
-
-def _signals(spec: ClusterSpec, number: int) -> bool:
-    wait = spec.wait_of(number).strategy
-    return wait in WAITING and "notify" in wait
 
 
 class _Run:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,22 @@ def test_both_engines_count_the_same_messages_of_a_program(tmp_path: Path) -> No
             for result in (real, simulated)
         ]
         assert counted[0] == counted[1]
+
+
+@pytest.mark.parametrize("strategy", ["notify", "spin-notify"])
+def test_a_program_that_is_notified_pays_for_each_handler(strategy: str, tmp_path: Path) -> None:
+    spec = program_pair(mpi_program(tmp_path, PINGPONG, MPI4PY))
+    free, dear = (
+        Simulated().run(
+            replace(spec, wait=WaitParameters(strategy=strategy, handler_cost_ns=handler_ns))
+        )
+        for handler_ns in (0, 50_000)
+    )
+    for rank in ("rank0", "rank1"):
+        # Of 20 messages; some others pass before the work and behind it.
+        assert 20 <= free.accounts[rank]["notifications"] <= 30
+        more_ns = dear.usage[rank]["task_clock_ns"] - free.usage[rank]["task_clock_ns"]
+        assert more_ns >= 20 * 50_000
 
 
 def test_a_program_that_joins_has_the_virtual_clock_and_leaves_samples(tmp_path: Path) -> None:

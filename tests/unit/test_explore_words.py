@@ -253,7 +253,6 @@ def test_the_options_are_those_of_mpirun_and_the_settings() -> None:
         ("-n 2 --set switch_ns=3 true", "switch_ns describes simulated hosts"),
         ("-n 2 --engine simulated --set realtime=false true", "needs --engine forked"),
         ("-n 2 --engine simulated --set cpus=0 true", "has CPUs of its own"),
-        ("-n 2 --engine simulated --wait notify true", "sends programs no signals"),
     ],
 )
 def test_what_cannot_be_explored_is_refused(

@@ -7,16 +7,19 @@ from shrimpmx.shared.host cimport Host
 
 # What a process wants before it gets the baton again.
 cdef enum Want:
-    WANT_TURN, WANT_COMPUTE, WANT_SLEEP, WANT_POLL, WANT_OFFER, WANT_BLOCK, WANT_MOVE
+    WANT_TURN, WANT_COMPUTE, WANT_SLEEP, WANT_POLL, WANT_OFFER, WANT_BLOCK, WANT_MOVE,
+    WANT_NOTIFICATIONS
 
 
 # From a process to the simulation.
 cdef struct Wish:
     uint32_t want
     uint32_t seen                    # of WANT_BLOCK: what stands in the word
-    int64_t argument                 # duration or end, ns; of WANT_MOVE: the CPU
-    uint64_t detail                  # of WANT_BLOCK: the place of the word in the control segment,
-    #                                  bytes; of WANT_OFFER: what each costs, ns
+    int64_t argument                 # duration or end, ns; of WANT_MOVE: the CPU; of
+    #                                  WANT_NOTIFICATIONS: what each one's handler costs, ns
+    uint64_t detail                  # of WANT_BLOCK and WANT_NOTIFICATIONS: the place of the word
+    #                                  or slot in the control segment, bytes; of WANT_OFFER: what
+    #                                  each costs, ns
 
 
 # From the simulation to a process.
@@ -24,6 +27,7 @@ cdef struct Turn:
     int64_t used_ns                  # CPU time so far
     int64_t look_ns                  # what a look takes
     int64_t sleeps, preemptions
+    uint64_t handler_runs            # for notifications
 
 
 cdef class BatonHost(Host):
@@ -36,9 +40,11 @@ cdef class BatonHost(Host):
     cdef int64_t call_ns             # to charge for each call
     cdef bint inside                 # ... of a library
     cdef int64_t counted_ns          # the thread's real CPU time up to which all is counted
+    cdef int64_t handler_cost_ns     # of each notification
     cdef int64_t owed_ns             # CPU time to charge with the next wish
     cdef int64_t vain_ns, vain_until_ns  # the last look in vain: how long it took, and its end
 
+    cdef uint64_t place_of(self, const void *shared) noexcept nogil
     cdef bint ask(self, Want want, int64_t argument, uint64_t detail=*,
                   uint32_t seen=*) noexcept nogil
     cdef bint hand_over(self, Wish *wish) noexcept nogil

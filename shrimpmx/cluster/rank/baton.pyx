@@ -13,7 +13,7 @@ from posix.time cimport CLOCK_THREAD_CPUTIME_ID, clock_gettime, timespec
 from posix.unistd cimport read, write
 
 from shrimpmx.native.atomics cimport load_acquire_u32
-from shrimpmx.native.notify cimport notify_set_cost
+from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host
 
@@ -66,8 +66,15 @@ cdef class BatonHost(Host):
         self.check()
 
     cdef int set_handler_cost(self, int64_t cost_ns) except -1:
-        notify_set_cost(0)
+        self.handler_cost_ns = cost_ns
         return 0
+
+    cdef int take_notifications(self, wait_slot *slot) except -1:
+        self.ask(WANT_NOTIFICATIONS, self.handler_cost_ns, self.place_of(slot))
+        return self.check()
+
+    cdef uint64_t notifications(self) noexcept nogil:
+        return self.turn.handler_runs
 
     cdef bint burn_c(self, int64_t duration_ns) noexcept nogil:
         return duration_ns <= 0 or self.ask(WANT_COMPUTE, duration_ns)
@@ -86,7 +93,7 @@ cdef class BatonHost(Host):
         return self.ask(WANT_OFFER, self.paid(until_ns), <uint64_t>cost_ns)
 
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
-        cdef uint64_t offset = <uint64_t>(<const char *>word - self.shared)
+        cdef uint64_t offset = self.place_of(word)
         if load_acquire_u32(word) != seen or self.now_c() >= until_ns:
             return True
         if offset >= self.shared_bytes:  # of a node, which the simulation has elsewhere
@@ -153,6 +160,10 @@ cdef class BatonHost(Host):
             return until_ns
         self.settle()
         return self.now_c()
+
+    cdef uint64_t place_of(self, const void *shared) noexcept nogil:
+        """Where this lies in the control segment, bytes; behind its end if it lies elsewhere."""
+        return <uint64_t>(<const char *>shared - self.shared)
 
     cdef bint ask(self, Want want, int64_t argument, uint64_t detail=0,
                   uint32_t seen=0) noexcept nogil:

@@ -70,7 +70,8 @@ def settle(
         os.nice(niceness)
     if time_slice_ns:
         set_time_slice(time_slice_ns)
-    control.register_process(runner, notify.default_signal())
+    # A simulation counts notifications, and sends no signal.
+    control.register_process(runner, 0 if control.is_virtual else notify.default_signal())
     granted = set_realtime(realtime) if realtime else 0
     control.set_placement(runner, cpu, granted)
     return granted
