@@ -20,8 +20,12 @@ cdef class CopyAgent(Agent):
     cdef readonly Node node
     cdef node_header *header
     cdef DriverContext context
+    cdef double bytes_per_ns         # at which it copies; 0: in no time
+    cdef bint copying                # it has begun the next copy of `vector`
+    cdef uint32_t vector
 
-    cdef uint32_t _serve(self, uint32_t vector) noexcept nogil
+    cdef bint _begin(self) noexcept nogil
+    cdef uint32_t _serve(self, uint32_t vector, uint32_t most) noexcept nogil
     cdef void _copy(self, const copy_descriptor *wanted, CopyRun *run) noexcept nogil
     cdef void _tell(self, const CopyRun *run) noexcept nogil
     cdef void _wake(self, endpoint_descriptor *endpoint) noexcept nogil

@@ -16,6 +16,7 @@ from shrimpmx.host.regions cimport (
     endpoint_region, memory_region, region_copy_end, region_is_used, region_write,
 )
 from shrimpmx.native.atomics cimport load_relaxed_u32, store_release_u32
+from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.futex cimport WAIT_SLOT_NOTIFY, wait_slot, wait_slot_wake
 from shrimpmx.native.lock cimport shared_lock_give
 from shrimpmx.native.ring cimport ring, ring_available, ring_consume, ring_slot
@@ -36,7 +37,10 @@ cdef enum:
 
 
 cdef class CopyAgent(Agent):
-    """Does the copies of `node`; `agent`: its record in the control segment."""
+    """Does the copies of `node`; `agent`: its record in the control segment.
+
+    They take this machine's time, or, under a virtual clock, what `use_rate` says.
+    """
 
     def __init__(self, Node node not None, uint32_t agent):
         if node.header.dma_runner == NO_RUNNER:
@@ -50,18 +54,45 @@ cdef class CopyAgent(Agent):
         self.context.node = node.header
         self.context.counters = self.counters
 
+    def use_rate(self, double bytes_per_second) -> None:
+        """Copy at this rate; 0: in no time. A copy that has begun ends as it began."""
+        self.bytes_per_ns = bytes_per_second * 1e-9
+
     cdef int step(self, int64_t now_ns) noexcept nogil:
         cdef uint32_t vector, done = 0
         self.context.now_ns = now_ns
         self.context.trace = self.trace
-        for vector in range(self.header.vectors_count):
-            done += self._serve(vector)
+        if self.bytes_per_ns == 0.0:
+            for vector in range(self.header.vectors_count):
+                done += self._serve(vector, COPIES_PER_STEP)
+            return <int>done
+        if self.copying and now_ns >= self.next_due_ns:
+            self.copying = False
+            done = self._serve(self.vector, 1)
+        if not self.copying:
+            self.copying = self._begin()
+            done += self.copying
         return <int>done
 
-    cdef uint32_t _serve(self, uint32_t vector) noexcept nogil:
-        """Does the next copies of a vector, as far as they belong to one pull."""
+    cdef bint _begin(self) noexcept nogil:
+        """Begin the next copy of a vector, which take turns; whether there is one."""
+        cdef uint32_t _turn
+        cdef ring *copies
+        for _turn in range(self.header.vectors_count):
+            self.vector = (self.vector + 1) % self.header.vectors_count
+            copies = node_copy_ring(self.header, self.vector)
+            if ring_available(copies, 1) != 0:
+                self.next_due_ns = self.context.now_ns + <int64_t>(
+                    (<const copy_descriptor *>ring_slot(copies, copies.tail)).length
+                    / self.bytes_per_ns)
+                return True
+        self.next_due_ns = NEVER_NS
+        return False
+
+    cdef uint32_t _serve(self, uint32_t vector, uint32_t most) noexcept nogil:
+        """Does the next copies of a vector, `most` at most, as far as they belong to one pull."""
         cdef ring *copies = node_copy_ring(self.header, vector)
-        cdef uint32_t available = ring_available(copies, COPIES_PER_STEP)
+        cdef uint32_t available = ring_available(copies, most)
         cdef uint32_t done = 0, release_to = 0
         cdef const copy_descriptor *wanted
         cdef CopyRun run
@@ -69,7 +100,7 @@ cdef class CopyAgent(Agent):
             return 0
         run.count = run.length = run.endpoint = run.pull_handle = 0
         run.failed = False
-        while done < min(available, <uint32_t>COPIES_PER_STEP):
+        while done < min(available, most):
             wanted = <const copy_descriptor *>ring_slot(copies, copies.tail + done)
             if wanted.length != 0:
                 if run.count != 0 and (wanted.pull_handle != run.pull_handle

@@ -78,6 +78,11 @@ class HostModelParameters(Declared):
     copy_bytes_per_second: HostRate = Field(
         0, description="rate at which a core copies what it receives; 0: in no time (ours)"
     )
+    copy_engine_bytes_per_second: HostRate = Field(
+        0,
+        description="rate at which a copy engine does the copies that handlers hand over to it "
+        "(copy_offload); 0: in no time (ours)",
+    )
     keeps_copies: bool = Field(
         False,
         description="ranks pay for the copy of a message that the library keeps for a resend; "

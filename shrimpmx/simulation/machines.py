@@ -11,6 +11,7 @@ from shrimpmx.cluster.engine.switches import Switches, cpus_of, switches_of
 from shrimpmx.cluster.place.line_costs import line_costs
 from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan
 from shrimpmx.cluster.spec import ClusterSpec
+from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.host.interrupts import InterruptAgent
 from shrimpmx.native.perf import usage
 from shrimpmx.native.switches import IDLE, SwitchLog
@@ -71,6 +72,9 @@ class Machines:
         self.model = model = _model_of(spec)
         handlers = [each for each, _, _ in agents] + [each for _, some in driven for each in some]
         self._charge(agent for agent in handlers if isinstance(agent, InterruptAgent))
+        for agent in handlers:
+            if isinstance(agent, CopyAgent):
+                agent.use_rate(model.copy_engine_bytes_per_second)
         deadline_ns = round(spec.deadline_s * 1e9)
         if one is None:
             cpus_per_host = max(host_of(spec).numbers) + 1

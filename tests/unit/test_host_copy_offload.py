@@ -323,6 +323,8 @@ def test_exactly_once_under_faults(fault: str, coalescing: str, seed: int) -> No
         NicParameters(coalescing=coalescing), faults, seed=seed, copy_offload=True,
         rx_ring_entries=64, pull_resend_delay_ns=5 * MILLISECOND, cores=1 + seed % 2,
     )  # fmt: skip
+    for copier in cluster.copiers:
+        copier.use_rate(seed // 2 * 10**9)
     exchange(cluster, [1000, 150_000, 20_000, 70_000, 400_000, 64_000])
     cluster.settle()
     for node in range(2):

@@ -265,6 +265,17 @@ def test_a_large_message_within_a_node_takes_its_receiver_a_copy() -> None:
     assert all(abs(each - 100_000) <= 50 for each in added)  # a look
 
 
+def test_a_copy_engine_takes_its_time_for_what_handlers_hand_over() -> None:
+    host = HostParameters(copy_offload=True)
+    spec = pingpong_pair(3, 100_000, nic=NIC, wait=BLOCK, host=host)
+    free, dear = (simulated(spec, copy_engine_bytes_per_second=rate) for rate in (0, 10**9))
+    # The link takes no time for bytes: all copies are there to do at once, one after the other.
+    added = {b - a for a, b in zip(half_round_trips(free), half_round_trips(dear), strict=True)}
+    assert all(abs(each - 100_000) <= 500 for each in added)
+    for name, used in dear.usage.items():
+        assert used["task_clock_ns"] == free.usage[name]["task_clock_ns"]
+
+
 def test_a_function_can_be_a_rank() -> None:
     def work(rank: Any) -> dict[str, Any]:
         rank.host.burn(1000)
