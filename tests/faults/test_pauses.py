@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +15,8 @@ import pytest
 from support.conditions import patient, wait_until
 from support.tree import ROOT
 
+from shrimpmx.results.outside import PAUSE
+
 SCRIPT = Path(__file__).with_name("paused.py")
 
 
@@ -20,6 +24,15 @@ def line_of(process: subprocess.Popen[str], word: str) -> str:
     """The next line that the supervisor prints with `word` in it."""
     assert process.stdout is not None
     return next((line for line in process.stdout if word in line), "")
+
+
+def children_of(pid: int) -> set[str]:
+    """The names of the processes that this one has started, and that are there."""
+    names = set()
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with contextlib.suppress(OSError):  # it has just ended
+            names.add(Path(f"/proc/{child}/comm").read_text().strip())
+    return names
 
 
 @pytest.mark.parametrize(("deadline_s", "passes"), [(patient(1.5), True), (60.0, False)])
@@ -57,3 +70,32 @@ def test_a_pause_is_counted_and_not_held_against_the_deadline(
     assert int(pauses) >= 1  # a busy machine may make the supervisor late once more
     # Up to a look of the supervisor's it does not notice.
     assert (deadline_s - 1 if passes else 0) <= float(paused_s) < time.monotonic() - begun_s
+
+
+def test_a_run_of_a_sweep_that_stood_still_is_taken_again(tmp_path: Path) -> None:
+    settings = {
+        "coalescing": "disabled", "size_bytes": 0, "wait": "block", "platform": "none",
+        "iterations": 500, "warmup": 0, "delay_us": 1000, "repeats": 1,
+    }  # fmt: skip
+    given = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    command = [sys.executable, "-m", "shrimpmx", "run", "smoke/pingpong", *given]
+    process = subprocess.Popen(
+        [*command, "--output", str(tmp_path / "r")],
+        stdout=subprocess.DEVNULL,
+        process_group=0,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    try:
+        wait_until(lambda: "rank1" in children_of(process.pid), "its ranks are there")
+        os.killpg(process.pid, signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        stopped_s = time.monotonic()
+        wait_until(lambda: time.monotonic() > stopped_s + 2, "it is a pause")
+        os.killpg(process.pid, signal.SIGCONT)
+        assert process.wait(patient(120)) == 0
+    finally:
+        process.kill()
+        process.wait()
+    [point] = json.loads((tmp_path / "r" / "run.json").read_text())["points"]
+    assert point["retaken"] >= 1
+    assert point["disturbances"][PAUSE] >= 1
