@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from shrimpmx.bench.probe import probe
+from shrimpmx.cluster.engine.switches import in_first_namespace
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.host.idle import pm_qos_works
 from shrimpmx.native import clock, cores
@@ -291,14 +292,14 @@ def hypervisor(root: Path) -> CheckResult:
 
 @check("other programs")
 def others(root: Path) -> CheckResult:
-    """Whether /proc shows the processes of other users: the first one is the machine's."""
-    if read_text(root / "proc/1/stat") is not None:
+    """Whether /proc shows the processes of other users, and those outside of a container."""
+    if read_text(root / "proc/1/stat") is None:
+        hidden, enable = "other users' are hidden", "Mount /proc without hidepid, or run as root."
+    elif not in_first_namespace(root):
+        hidden, enable = "those outside of this container are hidden", "Docker: --pid=host"
+    else:
         return good("seen")
-    return limited(
-        "other users' are hidden",
-        "Runs that their load disturbs count as undisturbed.",
-        "Mount /proc without hidepid, or run as root.",
-    )
+    return limited(hidden, "Runs that their load disturbs count as undisturbed.", enable)
 
 
 @check("process_vm access")

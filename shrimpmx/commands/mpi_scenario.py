@@ -10,6 +10,7 @@ from typing import Any
 from shrimpmx.commands.mpi_executor import ProgramExecutor
 from shrimpmx.commands.mpi_options import program_parameters
 from shrimpmx.results.json_file import write_json
+from shrimpmx.results.outside import HERE, QUIET
 from shrimpmx.results.runs import ANY
 from shrimpmx.settings.platform import Platform
 from shrimpmx.study.point import Point
@@ -53,6 +54,7 @@ def run_and_keep(options: argparse.Namespace, point: Point, executor: ProgramExe
         ),
         executor,
         output=options.output,
+        figures=HERE if executor.engine.is_real else QUIET,
         prober=lambda _cpus: (ANY, None),  # two processes that would delay the program's start
         retries=0,  # what it did beside its messages would be done twice
         changes=options.settings,

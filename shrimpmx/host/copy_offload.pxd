@@ -21,11 +21,12 @@ cdef class CopyAgent(Agent):
     cdef node_header *header
     cdef DriverContext context
     cdef double bytes_per_ns         # at which it copies; 0: in no time
-    cdef bint copying                # it has begun the next copy of `vector`
-    cdef uint32_t vector
+    cdef uint32_t vector             # the one whose turn it is, or was last
+    cdef uint32_t taken, release_to  # copies that are done but not told; the rx ring's tail then
+    cdef CopyRun run                 # of these
 
-    cdef bint _begin(self) noexcept nogil
-    cdef uint32_t _serve(self, uint32_t vector, uint32_t most) noexcept nogil
+    cdef uint32_t _take(self, uint32_t most) noexcept nogil
+    cdef uint32_t _finish(self) noexcept nogil
     cdef void _copy(self, const copy_descriptor *wanted, CopyRun *run) noexcept nogil
     cdef void _tell(self, const CopyRun *run) noexcept nogil
     cdef void _wake(self, endpoint_descriptor *endpoint) noexcept nogil

@@ -50,70 +50,66 @@ cdef class CopyAgent(Agent):
         self.record = node.control.agent(agent)
         self.counters = <uint64_t *>self.record.counters
         self.name = node.control.agent_info(agent)["name"]
+        self.vector = node.header.vectors_count - 1  # the first one comes next
         # Neither a core nor a tx ring: it sends no frames, and the ledger of cores leaves it out.
         self.context.node = node.header
         self.context.counters = self.counters
 
     def use_rate(self, double bytes_per_second) -> None:
-        """Copy at this rate; 0: in no time. A copy that has begun ends as it began."""
+        """Before the first step: copy at this rate; 0: in no time."""
         self.bytes_per_ns = bytes_per_second * 1e-9
+        self.header.copies_are_timed = bytes_per_second > 0.0
 
     cdef int step(self, int64_t now_ns) noexcept nogil:
-        cdef uint32_t vector, done = 0
+        cdef uint32_t _turn, done = 0
         self.context.now_ns = now_ns
         self.context.trace = self.trace
-        if self.bytes_per_ns == 0.0:
-            for vector in range(self.header.vectors_count):
-                done += self._serve(vector, COPIES_PER_STEP)
-            return <int>done
-        if self.copying and now_ns >= self.next_due_ns:
-            self.copying = False
-            done = self._serve(self.vector, 1)
-        if not self.copying:
-            self.copying = self._begin()
-            done += self.copying
-        return <int>done
-
-    cdef bint _begin(self) noexcept nogil:
-        """Begin the next copy of a vector, which take turns; whether there is one."""
-        cdef uint32_t _turn
-        cdef ring *copies
+        if self.taken != 0 and now_ns < self.next_due_ns:
+            return 0
+        done = self._finish()
+        self.next_due_ns = NEVER_NS
         for _turn in range(self.header.vectors_count):
             self.vector = (self.vector + 1) % self.header.vectors_count
-            copies = node_copy_ring(self.header, self.vector)
-            if ring_available(copies, 1) != 0:
-                self.next_due_ns = self.context.now_ns + <int64_t>(
-                    (<const copy_descriptor *>ring_slot(copies, copies.tail)).length
-                    / self.bytes_per_ns)
-                return True
-        self.next_due_ns = NEVER_NS
-        return False
+            if self.bytes_per_ns == 0.0:
+                self._take(COPIES_PER_STEP)
+                done += self._finish()
+            elif self._take(1):
+                self.next_due_ns = now_ns + <int64_t>(self.run.length / self.bytes_per_ns)
+                return <int>(done + 1)
+        return <int>done
 
-    cdef uint32_t _serve(self, uint32_t vector, uint32_t most) noexcept nogil:
-        """Does the next copies of a vector, `most` at most, as far as they belong to one pull."""
-        cdef ring *copies = node_copy_ring(self.header, vector)
-        cdef uint32_t available = ring_available(copies, most)
-        cdef uint32_t done = 0, release_to = 0
+    cdef uint32_t _take(self, uint32_t most) noexcept nogil:
+        """Do the next copies of the vector, `most` at most, as far as they belong to one pull: how
+        many. None is told of them before _finish().
+        """
+        cdef ring *copies = node_copy_ring(self.header, self.vector)
+        cdef uint32_t available = min(ring_available(copies, most), most)
         cdef const copy_descriptor *wanted
-        cdef CopyRun run
-        if available == 0:
-            return 0
-        run.count = run.length = run.endpoint = run.pull_handle = 0
-        run.failed = False
-        while done < min(available, most):
-            wanted = <const copy_descriptor *>ring_slot(copies, copies.tail + done)
+        self.run.count = self.run.length = self.run.endpoint = self.run.pull_handle = 0
+        self.run.failed = False
+        while self.taken < available:
+            wanted = <const copy_descriptor *>ring_slot(copies, copies.tail + self.taken)
             if wanted.length != 0:
-                if run.count != 0 and (wanted.pull_handle != run.pull_handle
-                                       or wanted.endpoint != run.endpoint):
+                if self.run.count != 0 and (wanted.pull_handle != self.run.pull_handle
+                                            or wanted.endpoint != self.run.endpoint):
                     break
-                self._copy(wanted, &run)
-            release_to = wanted.release_to
-            done += 1
+                self._copy(wanted, &self.run)
+            self.release_to = wanted.release_to
+            self.taken += 1
+        return self.taken
+
+    cdef uint32_t _finish(self) noexcept nogil:
+        """Give back the slots of what was taken, and tell its pull: how many copies."""
+        cdef uint32_t done = self.taken
+        if done == 0:
+            return 0
+        self.taken = 0
         # R2': the slots are the NIC's after the copies; pairs with R2
-        store_release_u32(&node_rx_ring(self.header, vector).tail, release_to)
-        ring_consume(copies, done)  # D1: after the rx ring's tail; pairs with the handler's D1'
-        if run.count != 0:
-            self._tell(&run)
+        store_release_u32(&node_rx_ring(self.header, self.vector).tail, self.release_to)
+        # D1: after the rx ring's tail; pairs with the handler's D1'
+        ring_consume(node_copy_ring(self.header, self.vector), done)
+        if self.run.count != 0:
+            self._tell(&self.run)
         return done
 
     cdef void _copy(self, const copy_descriptor *wanted, CopyRun *run) noexcept nogil:

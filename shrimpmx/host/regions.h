@@ -91,8 +91,8 @@ static inline int region_is_free(const struct memory_region *region) {
 static inline void region_await_copies(struct node_header *node,
                                        struct endpoint_descriptor *endpoint,
                                        struct memory_region *region, int64_t end_ns) {
-    if (region->kind == REGION_LOST)
-        return;
+    if (region->kind == REGION_LOST || node->copies_are_timed)
+        return; /* a timed copy that has not begun is refused */
     while (load_acquire_u32(&region->copies) != 0) { /* G2': the last look pairs with G2 */
         if (region_clock_ns() < end_ns) {
             sched_yield();

@@ -13,8 +13,8 @@ from typing import IO
 
 from shrimpmx.errors import MachineError
 
-# So begin the names of files that are being written.
-_UNFINISHED = ".shrimpmx-"
+# The names of files that are being written: sixteen hexadecimal digits follow.
+_UNFINISHED, _DIGITS = ".shrimpmx-", 16
 
 
 def write_whole(path: Path, content: str | bytes, advice: str = "") -> None:
@@ -39,17 +39,17 @@ def write_whole(path: Path, content: str | bytes, advice: str = "") -> None:
 
 
 def remove_unfinished(directory: Path) -> None:
-    """Remove what killed processes of this user have left of files that they were writing there.
+    """Remove what killed processes of this user have left of files that they were writing below it.
 
     Each holds a lock on its file while it lives; where a file system has no locks, all stays.
     """
-    for path in directory.glob(f"{_UNFINISHED}*"):
-        found = path.lstat()
-        if found.st_uid != os.geteuid() or not stat.S_ISREG(found.st_mode):
-            continue
-        with contextlib.suppress(OSError), path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
+    for path in directory.rglob(_UNFINISHED + _DIGITS * "[0-9a-f]"):
+        with contextlib.suppress(OSError):  # it lives, or is done by now
+            found = path.lstat()
+            if found.st_uid == os.geteuid() and stat.S_ISREG(found.st_mode):
+                with path.open("r+b") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    path.unlink()
 
 
 def open_anew(path: Path) -> IO[str]:
@@ -127,12 +127,12 @@ def _is_foreign_link(path: Path) -> bool:
 
 
 def _write_and_rename(place: Path, data: bytes) -> None:
-    temporary = place.with_name(f"{_UNFINISHED}{os.urandom(8).hex()}")
+    temporary = place.with_name(f"{_UNFINISHED}{os.urandom(_DIGITS // 2).hex()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
             with contextlib.suppress(OSError):
-                fcntl.flock(file, fcntl.LOCK_EX)
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

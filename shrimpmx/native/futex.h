@@ -33,7 +33,8 @@
 enum wait_slot_state {
     WAIT_SLOT_IDLE = 0,   /* no wake-up is wanted */
     WAIT_SLOT_BLOCK = 1,  /* wake by futex, once; the waker disarms */
-    WAIT_SLOT_NOTIFY = 2, /* notify by signal, each time; only the owner disarms */
+    WAIT_SLOT_NOTIFY = 2, /* notify each time, by a signal if there is one; only the
+                           * owner disarms */
     WAIT_SLOT_WORD = 3,   /* as BLOCK, of a sleeper that looks at the word: no process of its own */
 };
 
@@ -41,9 +42,10 @@ struct wait_slot {             /* offset; writer */
     volatile uint32_t armed;   /*  0  owner arms; wakers disarm BLOCK and WORD */
     volatile uint32_t word;    /*  4  wakers: the futex word, incremented by each wake-up */
     volatile int32_t pid;      /*  8  owner, at start: receiver of notifications */
-    volatile uint32_t signal;  /* 12  owner, at start: its signal number */
+    volatile uint32_t signal;  /* 12  owner, at start: its signal number; 0: none, the
+                                *     owner looks at the count */
     volatile uint64_t wakes;   /* 16  wakers: futex wake-ups sent */
-    volatile uint64_t notifications; /* 24  wakers: signals sent */
+    volatile uint64_t notifications; /* 24  wakers: how many */
     uint8_t unused[32];        /* 32 */
 };
 _Static_assert(sizeof(struct wait_slot) == 64, "a wait slot is one cache line");
@@ -70,7 +72,8 @@ static inline int wait_slot_wake(struct wait_slot *slot) {
         return 0;
     if (armed == WAIT_SLOT_NOTIFY) {
         fetch_add_u64(&slot->notifications, 1);
-        kill(slot->pid, (int)slot->signal);
+        if (slot->signal != 0)
+            kill(slot->pid, (int)slot->signal);
         return 1;
     }
     if (!compare_exchange_u32(&slot->armed, armed, WAIT_SLOT_IDLE))

@@ -20,6 +20,7 @@ from shrimpmx.results import (
     metric,
     metrics,
     multiqueue_metrics,
+    other_programs,
     outside,
     run_metrics,
     runs,
@@ -35,7 +36,7 @@ from shrimpmx.study.platform import PLATFORMS
 _CODE = (
     *(claim, evidence, further_runs, calibrated, expectation, expectation_kinds, judging),
     *(metric, metrics, cache_metrics, multiqueue_metrics, run_metrics, waiting_metrics),
-    *(competitive, outside, runs, statistics),
+    *(competitive, other_programs, outside, runs, statistics),
 )
 
 

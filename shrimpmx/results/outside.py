@@ -14,7 +14,7 @@ from typing import Any
 
 from shrimpmx.results.environment import other_runs, stolen_ns
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.other_programs import Program, Used, other_programs, used_meanwhile
+from shrimpmx.results.other_programs import Programs, other_programs, used_meanwhile
 
 # The causes, as reports name them.
 OTHER_RUNS = "other runs of shrimpmx"
@@ -27,21 +27,24 @@ STOLEN_SHARE = 0.01
 # The same of other programs, which take turns with the run in the kernel's order: a median bears
 # it when a twentieth of all messages meet them (ours).
 LOAD_SHARE = 0.05
-# The kernel counts in ticks of 10 ms, and one may be of what was taken long before (ours).
-TAKEN_MIN_NS = 20_000_000
+# The kernel counts in ticks of 10 ms, and one may be of what was taken long before (ours); of
+# several programs each may bring one.
+STOLEN_MIN_NS, LOAD_MIN_NS = 20_000_000, 50_000_000
 # Runs are looked at together with those before them, up to so many seconds (ours).
 WINDOW_S = 4.0
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What is read before and after a run: the supervisors of runs that go on beside it, what the
-    hypervisor has taken from each CPU so far, ns, and what other programs have used.
+    """What is read before and after a run.
+
+    `neighbours`: the supervisors of runs that go on beside it. `stolen`: what the hypervisor has
+    taken from each CPU so far, ns. `programs`: what other programs have used.
     """
 
     neighbours: Callable[[], list[int]] = other_runs
     stolen: Callable[[], Mapping[int, int]] = stolen_ns
-    programs: Callable[[], Mapping[Program, Used]] = other_programs
+    programs: Callable[[], Programs] = other_programs
 
 
 HERE = Figures()
@@ -56,10 +59,11 @@ class Outside:
         self, figures: Figures = HERE, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._figures, self._clock = figures, clock
-        self._stolen, self._load = _Taken(STOLEN_SHARE), _Taken(LOAD_SHARE)
+        self._stolen = _Taken(STOLEN_SHARE, STOLEN_MIN_NS)
+        self._load = _Taken(LOAD_SHARE, LOAD_MIN_NS)
         self._beside = False
         self._stolen_before: Mapping[int, int] = {}
-        self._programs_before: Mapping[Program, Used] = {}
+        self._programs_before: Programs = {}
         self._began_s = 0.0
         self._lasting: Set[str] = frozenset()
 
@@ -98,10 +102,12 @@ class Outside:
 
 
 class _Taken:
-    """Adds up what one cause takes from the CPUs of runs, of which `share` is much."""
+    """Adds up what one cause takes from the CPUs of runs: `share` of their time is much, but not
+    less than `least_ns`.
+    """
 
-    def __init__(self, share: float) -> None:
-        self._share = share
+    def __init__(self, share: float, least_ns: int) -> None:
+        self._share, self._least_ns = share, least_ns
         # Of the runs since the last one from which it took much: how long each took, s, and what
         # was taken from each CPU, ns.
         self._calm: list[tuple[float, Mapping[int, int]]] = []
@@ -118,7 +124,7 @@ class _Taken:
                 break
             together_s += run_s
             taken.update({cpu: ns for cpu, ns in of_run.items() if cpu in cpus or not cpus})
-            least_ns = max(TAKEN_MIN_NS, self._share * 1e9 * together_s)
+            least_ns = max(self._least_ns, self._share * 1e9 * together_s)
             if max(taken.values(), default=0) >= least_ns:
                 self._calm.clear()
                 return True

@@ -95,10 +95,9 @@ class ResultDirectory:
         """
         try:
             self._check_owner()
-            for written in (self.path, self.path / POINTS_DIRECTORY):
-                remove_unfinished(written)
             if resume:
                 self._check_resumable()
+                remove_unfinished(self.path)
             else:
                 self._check_free(advice)
             self.path.mkdir(parents=True, exist_ok=True)

@@ -183,7 +183,9 @@ cdef class Control:
         futex_wake(&self.header.started, 1 << 30)
 
     def register_process(self, uint32_t runner, uint32_t signal_number=0) -> None:
-        """Enter the calling process as `runner`; notifications reach it by `signal_number`."""
+        """Enter the calling process as `runner`; notifications reach it by `signal_number`, or, if
+        that is 0, are only counted.
+        """
         cdef runner_record *record = self._checked_runner(runner)
         record.slot.pid = getpid()
         record.slot.signal = signal_number

@@ -320,7 +320,8 @@ struct node_header {                  /* offset; writer: supervisor, before any 
     uint32_t links_count;             /* 252  incoming links: of each node, or of a switch */
     uint64_t vmmc_offset;             /* 256  struct vmmc_node of shared/vmmc.h; 0: another NIC */
     uint32_t steering;                /* 264  enum steering_kind */
-    uint32_t unused3;                 /* 268 */
+    uint32_t copies_are_timed;        /* 268  the dma agent's copies end at times of a virtual
+                                       *      clock: none while a process waits without it */
     uint64_t flows_offset;            /* 272  struct steering_flow[NODE_FLOWS] */
     uint64_t backlogs_offset;         /* 280  struct ring of frame_slot, one per core; 0: no RPS */
     uint64_t backlog_stride;          /* 288 */

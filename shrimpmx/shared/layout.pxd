@@ -301,6 +301,7 @@ cdef extern from "shared/layout.h" nogil:
         uint32_t links_count
         uint32_t dma_runner
         uint32_t dma_agent
+        uint32_t copies_are_timed
         uint32_t copy_message_bytes
         uint32_t copy_frame_bytes
         uint32_t mark_early

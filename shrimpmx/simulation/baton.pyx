@@ -15,7 +15,6 @@ from shrimpmx.cluster.rank.baton cimport (
     WANT_TURN, Turn, Want, Wish,
 )
 from shrimpmx.native.clock cimport monotonic_now_ns
-from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.shared.control cimport Control
 from shrimpmx.simulation.host cimport SimulatedHost
 
@@ -35,6 +34,8 @@ cdef extern from "<poll.h>" nogil:
 cdef int ATTEND_MS = 200
 # No wish computes or sleeps longer: 146 years, so that times can be added up.
 cdef int64_t LONGEST_NS = 1 << 62
+# ... and no handler of a notification takes longer: 17 minutes, so that those of many can be added.
+cdef int64_t HANDLER_MAX_NS = 1_000_000_000_000
 
 
 cdef class Baton:
@@ -128,24 +129,21 @@ cdef class Baton:
         elif want == WANT_OFFER:
             host.yield_cpu(argument, <int64_t>self.wish.detail)
         elif want == WANT_BLOCK:
-            host.block(<uint32_t *>self._shared(), self.wish.seen, argument)
+            host.block(<uint32_t *>(<char *>self.control.header + self.wish.detail),
+                       self.wish.seen, argument)
         elif want == WANT_NOTIFICATIONS:
             host.set_handler_cost(argument)
-            host.take_notifications(<wait_slot *>self._shared())
+            host.take_notifications(&host.runner.slot)
         elif want == WANT_MOVE:
             host.run_on([argument])
         return host.check()
-
-    cdef void *_shared(self) noexcept:
-        """What the wish is about, in the control segment."""
-        return <char *>self.control.header + self.wish.detail
 
     cdef bint _is_sound(self) except -1:
         """Whether it can be done: the process, whose memory its program may have damaged, has
         written it.
         """
         cdef Want want = <Want>self.wish.want
-        cdef uint64_t detail = self.wish.detail, end = <uint64_t>self.control.segment.size_bytes
+        cdef uint64_t detail = self.wish.detail
         if want == WANT_TURN or want == WANT_POLL:
             return True
         if want == WANT_COMPUTE or want == WANT_SLEEP:
@@ -153,10 +151,10 @@ cdef class Baton:
         if want == WANT_OFFER:
             return detail <= <uint64_t>LONGEST_NS
         if want == WANT_BLOCK:
-            return detail % sizeof(uint32_t) == 0 and detail <= end - sizeof(uint32_t)
+            return (detail % sizeof(uint32_t) == 0
+                    and detail <= <uint64_t>self.control.segment.size_bytes - sizeof(uint32_t))
         if want == WANT_NOTIFICATIONS:
-            return (0 <= self.wish.argument <= LONGEST_NS
-                    and detail % sizeof(uint64_t) == 0 and detail <= end - sizeof(wait_slot))
+            return 0 <= self.wish.argument <= HANDLER_MAX_NS
         return want == WANT_MOVE and self.wish.argument in self.cpus
 
     def _strange(self) -> AgentError:

@@ -11,6 +11,9 @@ from shrimpmx.shared.layout cimport COUNTER_loops, COUNTER_progress_calls, COUNT
 
 from shrimpmx.errors import InputError
 
+# So many notifications at a time are charged (ours): no more can come between two turns of a task.
+cdef uint64_t NOTIFICATIONS_MOST = 1 << 20
+
 
 cdef class CpuUser:
     """Base of what has a SimulatedHost; the operations of this one take no time."""
@@ -102,7 +105,8 @@ cdef class SimulatedHost(Host):
         self.handled += count
         self.handler_runs += count
         fetch_add_u32(<void *>&self.slot.word, <uint32_t>count)
-        return <int64_t>count * self.handler_cost_ns
+        # The count is of shared memory, which a damaged process may have written.
+        return <int64_t>min(count, NOTIFICATIONS_MOST) * self.handler_cost_ns
 
     cdef bint burn_c(self, int64_t duration_ns) noexcept nogil:
         if duration_ns <= 0:

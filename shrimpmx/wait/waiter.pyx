@@ -79,7 +79,9 @@ cdef class Waiter:
         self.environment.stop = <const uint32_t *><const void *>&control.header.stop
 
     def begin(self) -> None:
-        """Ready the strategy; `notify` needs the process registered with its signal."""
+        """Ready the strategy. For `notify` the process must be registered with its signal, unless
+        its host counts notifications.
+        """
         if not self.begun:
             self.host.set_handler_cost(self.handler_cost_ns)
             self.strategy.begin(&self.environment)

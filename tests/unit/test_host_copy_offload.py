@@ -266,6 +266,26 @@ def test_an_endpoint_that_closes_waits_for_copies_into_its_memory() -> None:
     assert transfer.received == transfer.data
 
 
+def test_an_endpoint_that_closes_does_not_wait_for_copies_that_take_virtual_time() -> None:
+    transfer = Transfer(1 << 20)
+    for copier in transfer.copiers:
+        copier.use_rate(10**8)
+    transfer.start()
+    transfer.cluster.until(lambda: transfer.dma("copies") > 40)
+    receiver = transfer.drivers[RECEIVER]
+    receiver.close()
+    came = bytes(transfer.received)
+    assert transfer.depth("copy") > 0
+    transfer.cluster.advance(QUIET_NS)
+    assert transfer.received == came
+    assert transfer.dma("copies_refused") > 0
+    assert transfer.depth("rx") == transfer.depth("copy") == 0
+    # The region is free again, not lost.
+    receiver.open(SESSION)
+    created = {regions.create(receiver, transfer.received, "process")[0] for _ in range(256)}
+    assert len(created) == 256
+
+
 def test_memory_that_cannot_be_reached_ends_the_pull() -> None:
     transfer = Transfer(100_000)
     memory = mmap.mmap(-1, 100_000)

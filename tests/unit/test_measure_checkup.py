@@ -19,6 +19,7 @@ from shrimpmx.bench.checkup import (
     valgrind,
 )
 from shrimpmx.cli import main
+from shrimpmx.cluster.engine.switches import FIRST_NAMESPACE
 from shrimpmx.commands import engines
 from shrimpmx.native.switches import SwitchRing, explain
 
@@ -40,6 +41,12 @@ def test_programs_that_proc_hides_are_told(tmp_path: Path) -> None:
     (tmp_path / "proc/1").mkdir(parents=True)
     assert others(tmp_path).state == "limited"  # hidepid=1
     (tmp_path / "proc/1/stat").write_text("1 (init) S 0")
+    namespace = tmp_path / "proc/self/ns/pid"
+    namespace.parent.mkdir(parents=True)
+    namespace.symlink_to("pid:[4711]")
+    assert "outside of this container" in others(tmp_path).found
+    namespace.unlink()
+    namespace.symlink_to(FIRST_NAMESPACE)
     assert others(tmp_path).state == "good"
 
 

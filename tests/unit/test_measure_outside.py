@@ -7,13 +7,20 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from shrimpmx.results.environment import busy_ns, stolen_ns
 from shrimpmx.results.metrics import Outcome
-from shrimpmx.results.other_programs import Program, Used, other_programs, used_meanwhile
+from shrimpmx.results.other_programs import (
+    TICK_NS,
+    Program,
+    Used,
+    other_programs,
+    used_meanwhile,
+)
 from shrimpmx.results.outside import (
     LOAD,
     OTHER_RUNS,
@@ -30,13 +37,20 @@ MS = 1_000_000
 OUTCOME = Outcome(np.ones(1), {}, placement={"processes": [{"cpu": 0}, {"cpu": 2}]})
 
 
+def program(cpu_ns: int, cpu: int, **more: Any) -> Program:
+    """A process of one thread, unless it has `threads`."""
+    used = Used(cpu_ns, cpu)
+    made = {"began": 100, "parent": 1, "used": used, "waited_ns": 0, "threads": {0: used}}
+    return Program(**{**made, **more})
+
+
 class Machine:
     """A machine whose figures a test sets, and which a run of a second changes."""
 
     def __init__(self) -> None:
         self.beside: list[int] = []
         self.stolen = {0: 500 * MS, 1: 0, 2: 0}
-        self.programs = {Program(7, 100): Used(900 * MS, 0), Program(8, 100): Used(0, 1)}
+        self.programs = {7: program(900 * MS, 0), 8: program(0, 1)}
         self.now_s = 10.0
         figures = Figures(
             lambda: self.beside, lambda: dict(self.stolen), lambda: dict(self.programs)
@@ -110,23 +124,49 @@ def test_what_disturbed_a_run_does_not_disturb_the_next_one() -> None:
 @pytest.mark.parametrize(
     ("used", "took_s", "disturbed"),
     [
-        ({7: Used(950 * MS, 0)}, 1, True),
-        ({7: Used(950 * MS, 0)}, 2, False),  # a smaller share
-        ({7: Used(910 * MS, 0)}, 0.1, False),  # a tick may be of what was before
-        ({7: Used(990 * MS, 1)}, 1, False),  # no process of the run was there
-        ({7: Used(930 * MS, 0), 8: Used(30 * MS, 0)}, 1, True),
-        ({9: Used(50 * MS, 2)}, 1, True),  # it began meanwhile
+        ({7: program(950 * MS, 0)}, 1, True),
+        ({7: program(950 * MS, 0)}, 2, False),  # a smaller share
+        ({7: program(940 * MS, 0)}, 0.1, False),  # ticks may be of what was before
+        ({7: program(990 * MS, 1)}, 1, False),  # no process of the run was there
+        ({7: program(930 * MS, 0), 8: program(30 * MS, 0)}, 1, True),
+        ({9: program(50 * MS, 2)}, 1, True),  # it began meanwhile
     ],
 )
 def test_other_programs_count_where_the_run_was(
-    used: Mapping[int, Used], took_s: float, disturbed: bool
+    used: Mapping[int, Program], took_s: float, disturbed: bool
 ) -> None:
     machine = Machine()
     machine.outside.begin()
     machine.now_s += took_s
-    machine.programs |= {Program(pid, 100): time for pid, time in used.items()}
+    machine.programs |= used
     assert machine.outside.end(OUTCOME) == ({LOAD} if disturbed else set())
     assert machine.run() == set()
+
+
+def test_threads_count_where_they_ran_and_those_that_ended_where_their_process_is() -> None:
+    before = {5: program(9 * MS, 0, threads={5: Used(2 * MS, 0), 6: Used(4 * MS, 1)})}
+    after = {5: program(99 * MS, 0, threads={5: Used(3 * MS, 0), 7: Used(60 * MS, 2)})}
+    # 6 has ended, with 29 ms more.
+    assert used_meanwhile(before, after) == {0: 30 * MS, 2: 60 * MS}
+    again = {5: program(8 * MS, 3, began=101)}  # another one of the same number
+    assert used_meanwhile(before, again) == {3: 8 * MS}
+
+
+def test_commands_that_have_ended_count_where_their_parent_is() -> None:
+    shell = program(MS, 1, waited_ns=500 * MS)
+    before = {5: shell, 6: program(300 * MS, 0, parent=5, waited_ns=30 * MS)}
+    # 6 has had 7 ms more; others came and went in 40.
+    after = {5: program(MS, 1, waited_ns=877 * MS)}
+    assert used_meanwhile(before, after) == {1: 47 * MS}
+    # A parent that waits for none.
+    assert used_meanwhile(before, {5: shell}) == {1: 0}
+
+
+def test_one_that_waits_to_be_waited_for_counts_with_its_parent() -> None:
+    assert used_meanwhile({}, {5: program(70 * MS, 0, ended=True)}) == {}
+    zombie = program(70 * MS, 0, ended=True, parent=4)
+    before = {4: program(0, 1), 5: zombie}
+    assert used_meanwhile(before, {4: program(0, 1, waited_ns=70 * MS)}) == {1: 0}
 
 
 def test_of_a_run_without_places_every_cpu_counts() -> None:
@@ -164,48 +204,49 @@ def test_steal_is_read_from_the_kernels_table(tmp_path: Path) -> None:
     assert stolen_ns().keys() >= {0}
 
 
-def stat_of(proc: Path, pid: int, parent: int, ticks: int, began: int, cpu: int) -> None:
-    """A process as proc(5) tells it, by a name that could be taken for more of its fields."""
+def stat_of(directory: Path, parent: int, ticks: int, cpu: int, **more: Any) -> None:
+    """What proc(5) tells of a process, by a name that could be taken for more of its fields."""
     fields = [str(number) for number in range(50)]
-    fields[0], fields[1], fields[11], fields[12] = "S", str(parent), str(ticks), "2"
-    fields[19], fields[36] = str(began), str(cpu)
-    (proc / str(pid)).mkdir(parents=True, exist_ok=True)
-    (proc / str(pid) / "stat").write_bytes(
-        f"{pid} (a ) R 1 \n".encode() + b"\xe4) " + " ".join(fields).encode() + b"\n"
-    )
+    values = {0: "S", 1: parent, 11: ticks, 12: 2, 13: 30, 14: 1, 17: 1, 19: 40, 36: cpu}
+    for place, value in (values | {int(place[1:]): each for place, each in more.items()}).items():
+        fields[place] = str(value)
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "stat").write_bytes(b"7 (a ) R 1 \n\xe4) " + " ".join(fields).encode() + b"\n")
 
 
-def test_other_programs_are_all_but_ones_own(tmp_path: Path) -> None:
+def test_other_programs_are_all_but_this_one_and_its_descendants(tmp_path: Path) -> None:
     assert other_programs(tmp_path) == {}
-    proc, own = tmp_path / "proc", os.getpid()
-    stat_of(proc, 1, 0, 3, 0, 0)
-    stat_of(proc, own, 1, 500, 40, 0)
-    stat_of(proc, own + 1, own, 500, 50, 1)
-    stat_of(proc, own + 2, own + 1, 500, 60, 1)
-    stat_of(proc, own + 3, 1, 8, 70, 1)
-    (proc / "4711").mkdir()  # has just ended
-    (proc / "self").mkdir()
-    tick_ns = 10**9 // os.sysconf("SC_CLK_TCK")
-    before = other_programs(tmp_path)
-    assert before == {
-        Program(1, 0): Used(5 * tick_ns, 0),
-        Program(own + 3, 70): Used(10 * tick_ns, 1),
-    }
-    stat_of(proc, 1, 0, 4, 0, 1)
-    stat_of(proc, own + 3, 1, 9, 90, 0)  # another one of the same number
-    meanwhile = used_meanwhile(before, other_programs(tmp_path))
-    assert meanwhile == {1: tick_ns, 0: 11 * tick_ns}
+    proc = tmp_path / "proc"
+    stat_of(proc / "1", 0, 3, 0)
+    stat_of(proc / "200", 1, 500, 0)
+    stat_of(proc / "201", 200, 500, 1)
+    stat_of(proc / "202", 201, 500, 1)
+    stat_of(proc / "203", 1, 8, 1, f17=2, f19=70)
+    stat_of(proc / "203/task/203", 0, 1, 1)
+    stat_of(proc / "203/task/204", 0, 4, 0)
+    stat_of(proc / "205", 206, 0, 0, f0="Z")
+    stat_of(proc / "206", 205, 0, 0)  # read at another moment: its number has come round
+    assert other_programs(tmp_path) == {}  # it does not know which one this is
+    (proc / "self").symlink_to("200")
+    (proc / "207").mkdir()  # has just ended
+    (proc / "208").mkdir()
+    (proc / "208/stat").write_text("208 (odd) S 1")
+    found = other_programs(tmp_path)
+    assert found.keys() == {1, 203, 205, 206}
+    used = Used(5 * TICK_NS, 0)
+    assert found[1] == Program(40, 0, used, 31 * TICK_NS, {1: used})
+    assert found[203].used == Used(10 * TICK_NS, 1)
+    assert found[203].threads == {203: Used(3 * TICK_NS, 1), 204: Used(6 * TICK_NS, 0)}
+    assert found[205].ended
 
 
 def test_children_of_this_process_are_no_other_programs() -> None:
-    def seen() -> set[int]:
-        return {program.pid for program in other_programs()}
-
     with subprocess.Popen(["sleep", "60"]) as child:
         try:
-            assert child.pid not in seen()
-            assert os.getpid() not in seen()
-            assert os.getppid() in seen() or not seen()  # or /proc hides it
+            seen = other_programs()
+            assert not {child.pid, os.getpid()} & seen.keys()
+            # It has no parent in a container of its own, and /proc may hide all.
+            assert os.getppid() in {0, *seen} or not seen
         finally:
             child.kill()
 

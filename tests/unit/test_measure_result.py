@@ -69,9 +69,14 @@ def test_another_result_is_not_overwritten(tmp_path: Path) -> None:
     begun(tmp_path / "r")
     with pytest.raises(InputError, match="already holds a result"):
         ResultDirectory(tmp_path / "r").begin(HEAD)
+    unfinished = tmp_path / "r" / "points" / ".shrimpmx-0123456789abcdef"
+    unfinished.parent.mkdir(exist_ok=True)
+    unfinished.touch()
     with pytest.raises(InputError, match="already holds a result; add --resume"):
         ResultDirectory(tmp_path / "r").prepare(resume=False)
+    assert unfinished.exists()
     ResultDirectory(tmp_path / "r").prepare(resume=True)
+    assert not unfinished.exists()
 
 
 def test_a_place_is_tried_out_before_it_is_needed(tmp_path: Path) -> None:

@@ -104,9 +104,11 @@ def test_what_a_killed_writer_leaves_is_removed_and_what_one_that_lives_writes_i
         remove_unfinished(tmp_path)
         [unfinished] = tmp_path.iterdir()
         writer.send_signal(signal.SIGCONT)
-    (tmp_path / ".shrimpmx-0").symlink_to(tmp_path / "f")
+    others = [tmp_path / f".shrimpmx-{number}" for number in ("0123456789abcdef", "notes")]
+    others[0].symlink_to(tmp_path / "f")
+    others[1].touch()
     remove_unfinished(tmp_path)
-    assert sorted(tmp_path.iterdir()) == [tmp_path / ".shrimpmx-0", tmp_path / "f"]
+    assert sorted(tmp_path.iterdir()) == [*others, tmp_path / "f"]
 
 
 @needs_namespaces

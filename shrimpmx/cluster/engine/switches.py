@@ -137,11 +137,15 @@ def stranger(pid: int, root: Path = Path("/proc")) -> str:
     return f"another program (pid {pid}{f', {told}' if told else ''})"
 
 
+def in_first_namespace(root: Path = Path("/")) -> bool:
+    """Whether this process is in the machine's first pid namespace, not in a container's."""
+    try:
+        return os.readlink(root / "proc/self/ns/pid") == FIRST_NAMESPACE
+    except OSError:
+        return False
+
+
 def idle_words() -> str:
     """A CPU without a process of this pid namespace. The kernel tells no other namespace's apart
     from none."""
-    try:
-        first = os.readlink("/proc/self/ns/pid") == FIRST_NAMESPACE
-    except OSError:
-        first = False
-    return "idle" if first else "idle, or a process outside this container"
+    return "idle" if in_first_namespace() else "idle, or a process outside this container"

@@ -17,9 +17,8 @@ cdef struct Wish:
     uint32_t seen                    # of WANT_BLOCK: what stands in the word
     int64_t argument                 # duration or end, ns; of WANT_MOVE: the CPU; of
     #                                  WANT_NOTIFICATIONS: what each one's handler costs, ns
-    uint64_t detail                  # of WANT_BLOCK and WANT_NOTIFICATIONS: the place of the word
-    #                                  or slot in the control segment, bytes; of WANT_OFFER: what
-    #                                  each costs, ns
+    uint64_t detail                  # of WANT_BLOCK: the place of the word in the control segment,
+    #                                  bytes; of WANT_OFFER: what each costs, ns
 
 
 # From the simulation to a process.
@@ -44,7 +43,6 @@ cdef class BatonHost(Host):
     cdef int64_t owed_ns             # CPU time to charge with the next wish
     cdef int64_t vain_ns, vain_until_ns  # the last look in vain: how long it took, and its end
 
-    cdef uint64_t place_of(self, const void *shared) noexcept nogil
     cdef bint ask(self, Want want, int64_t argument, uint64_t detail=*,
                   uint32_t seen=*) noexcept nogil
     cdef bint hand_over(self, Wish *wish) noexcept nogil

@@ -70,7 +70,7 @@ cdef class BatonHost(Host):
         return 0
 
     cdef int take_notifications(self, wait_slot *slot) except -1:
-        self.ask(WANT_NOTIFICATIONS, self.handler_cost_ns, self.place_of(slot))
+        self.ask(WANT_NOTIFICATIONS, self.handler_cost_ns)  # of its record: no other is its own
         return self.check()
 
     cdef uint64_t notifications(self) noexcept nogil:
@@ -93,7 +93,7 @@ cdef class BatonHost(Host):
         return self.ask(WANT_OFFER, self.paid(until_ns), <uint64_t>cost_ns)
 
     cdef bint block(self, uint32_t *word, uint32_t seen, int64_t until_ns) noexcept nogil:
-        cdef uint64_t offset = self.place_of(word)
+        cdef uint64_t offset = <uint64_t>(<const char *>word - self.shared)
         if load_acquire_u32(word) != seen or self.now_c() >= until_ns:
             return True
         if offset >= self.shared_bytes:  # of a node, which the simulation has elsewhere
@@ -160,10 +160,6 @@ cdef class BatonHost(Host):
             return until_ns
         self.settle()
         return self.now_c()
-
-    cdef uint64_t place_of(self, const void *shared) noexcept nogil:
-        """Where this lies in the control segment, bytes; behind its end if it lies elsewhere."""
-        return <uint64_t>(<const char *>shared - self.shared)
 
     cdef bint ask(self, Want want, int64_t argument, uint64_t detail=0,
                   uint32_t seen=0) noexcept nogil:
