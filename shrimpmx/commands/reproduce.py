@@ -62,8 +62,9 @@ from shrimpmx.papers.known import (
     papers_of,
 )
 from shrimpmx.results.environment import environment
-from shrimpmx.results.expectation import CLAIM_RUNS
+from shrimpmx.results.expectation import CLAIM_RUNS, PointData
 from shrimpmx.results.json_file import read_json, write_json
+from shrimpmx.results.outside import disturbance_words
 from shrimpmx.results.result import RUN_FILE, SCHEMA, ResultDirectory, check_schema
 from shrimpmx.results.sameness import SOFTWARE, check_environment
 from shrimpmx.results.soundness import COSTS_WORDS, are_costs
@@ -192,6 +193,11 @@ def _run(asked: Sequence[str], options: argparse.Namespace, reproduction: Reprod
         if not reproduction.engine.is_real:
             terminal.print(SIMULATED_WORDS)
         print_findings(reproduction.findings(), terminal)
+        if disturbed := disturbance_words(reproduction.made()):
+            terminal.print(
+                f"\nnote: {disturbed}; these decide nothing but what the protocol alone decides",
+                soft_wrap=True,
+            )
         print(f"\nresult: {output}")
 
 
@@ -407,6 +413,10 @@ class Reproduction:
                 part.sweep.progress = self.engine.onlooker = bar
                 part.done = part.sweep.run()
             before += len(part.sweep.plans)
+
+    def made(self) -> list[PointData]:
+        """The points of all scenarios that are complete."""
+        return [point for part in self.parts if part.done for point in part.done["points"]]
 
     def findings(self) -> list[Finding]:
         """The verdicts on those claims whose scenarios are complete."""

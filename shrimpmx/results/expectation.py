@@ -165,19 +165,20 @@ def _compared(
         state = common_state(expected.metric, *group, undisturbed=calm)
         if state is None and common_state(expected.metric, *group) is None:
             return Verdict(INCONCLUSIVE, expected.text, _apart(group))
-    runs = [shown_runs(point["metrics"][expected.metric], state, calm) for point in group]
+    figures = [point["metrics"][expected.metric] for point in group]
+    runs = [shown_runs(metric, state, calm) for metric in figures]
     fewest = min(runs, key=len)
+    least = CLAIM_RUNS if claim else RUNS_LEAST
+    enough = calm and min(len(shown_runs(metric, state)) for metric in figures) >= least
+    why = _too_few(len(fewest), state, claim, disturbed=enough)
     if not fewest:
-        return Verdict(INCONCLUSIVE, expected.text, _too_few(0, state, claim))
+        return Verdict(INCONCLUSIVE, expected.text, why)
     samples = sum(run.size for run in fewest)
     many = is_time(expected.metric) and samples >= SAMPLES_MANY and not claim
-    least = CLAIM_RUNS if claim else RUNS_LEAST
     if len(fewest) < least and not expected.exact and not many:
         # The figures are there all the same.
         shown = judged(expected, runs, "", seed)
-        return replace(
-            shown, verdict=INCONCLUSIVE, miss="", detail=_too_few(len(fewest), state, claim)
-        )
+        return replace(shown, verdict=INCONCLUSIVE, miss="", detail=why)
     return runs, state
 
 
@@ -224,13 +225,13 @@ def _apart(group: Group) -> str:
     return f"no runs with the CPUs at one distance ({seen}): raise repeats"
 
 
-def _too_few(runs: int, state: str | None, claim: bool) -> str:
+def _too_few(runs: int, state: str | None, claim: bool, *, disturbed: bool) -> str:
+    """`disturbed`: without that there were enough."""
     while_state = f" with the CPUs {state}" if state not in (None, ANY) else ""
     alone = " that nothing disturbed" if claim else ""
-    return (
-        f"only {runs} run{'s' if runs != 1 else ''}{while_state}{alone}: "
-        f"--set repeats={CLAIM_RUNS if claim else RUNS_LEAST + 2}"
-    )
+    more = f"--set repeats={CLAIM_RUNS if claim else RUNS_LEAST + 2}"
+    cure = "run it again while nothing else takes the CPUs" if disturbed else more
+    return f"only {runs} run{'s' if runs != 1 else ''}{while_state}{alone}: {cure}"
 
 
 def _shown_words(groups: Sequence[Group], verdicts: Sequence[Verdict], shown: Verdict) -> str:

@@ -224,6 +224,19 @@ def test_a_run_that_stays_disturbed_is_made_again_later(runs: Runs) -> None:
     assert (point["made_again"], point["disturbed"]) == (1, 0)
 
 
+def test_what_stays_disturbed_is_said_and_decides_nothing(
+    runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs.neighbours = [4711]
+    assert main(["reproduce", "AB-1", "--output", "r"]) == 0
+    found = claims_of("r/claims.json")["AB-1"]
+    assert found["class"] == "inconclusive"
+    assert "only 0 runs that nothing disturbed: run it again while" in found["reason"]
+    printed = capsys.readouterr().out
+    assert "other runs of shrimpmx" in printed
+    assert "are kept so" in printed
+
+
 def test_what_programs_print_goes_beside_the_result_of_their_scenario(runs: Runs) -> None:
     assert main(["reproduce", "--output", "r"]) == 0
     assert sorted(runs.printed) == sorted(path.parent / "output.txt" for path in _results("r"))
