@@ -169,17 +169,17 @@ def _compared(
     runs = [shown_runs(metric, state, calm) for metric in figures]
     fewest = min(runs, key=len)
     least = CLAIM_RUNS if claim else RUNS_LEAST
-    enough = calm and min(len(shown_runs(metric, state)) for metric in figures) >= least
-    why = _too_few(len(fewest), state, claim, disturbed=enough)
-    if not fewest:
-        return Verdict(INCONCLUSIVE, expected.text, why)
     samples = sum(run.size for run in fewest)
     many = is_time(expected.metric) and samples >= SAMPLES_MANY and not claim
-    if len(fewest) < least and not expected.exact and not many:
-        # The figures are there all the same.
-        shown = judged(expected, runs, "", seed)
-        return replace(shown, verdict=INCONCLUSIVE, miss="", detail=why)
-    return runs, state
+    if fewest and (len(fewest) >= least or expected.exact or many):
+        return runs, state
+    disturbed = calm and min(len(shown_runs(metric, state)) for metric in figures) >= least
+    why = _too_few(len(fewest), state, claim, disturbed=disturbed)
+    if not fewest:
+        return Verdict(INCONCLUSIVE, expected.text, why)
+    # The figures are there all the same.
+    shown = judged(expected, runs, "", seed)
+    return replace(shown, verdict=INCONCLUSIVE, miss="", detail=why)
 
 
 def _absent(expected: Expectation, point: PointData) -> Verdict | None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,11 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.native.segment import list_segments
+from shrimpmx.results.outside import QUIET, Figures, Outside
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
+from shrimpmx.study import measuring
 
 pytest.importorskip("mpi4py")
 
@@ -90,6 +93,21 @@ def test_a_program_of_mpi_gives_the_same_each_time(
     assert printed[0] == printed[1]
     assert kept[0] == kept[1]
     assert json.loads(path.read_text())["engine"] == "simulated"
+
+
+def test_nothing_of_this_machine_disturbs_a_program_on_simulated_hosts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[Figures] = []
+
+    def outside(figures: Figures, clock: Callable[[], float]) -> Outside:
+        looked.append(figures)
+        return Outside(figures, clock)
+
+    monkeypatch.setattr(measuring, "Outside", outside)
+    command = mpi_program(tmp_path, PINGPONG, MPI4PY)
+    assert main([*SIMULATED, "-n", "2", "--json", str(tmp_path / "r"), *command]) == 0
+    assert looked == [QUIET]
 
 
 def test_a_timer_of_the_driver_may_take_longer_than_anything_else(

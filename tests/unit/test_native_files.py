@@ -100,10 +100,12 @@ def test_what_a_killed_writer_leaves_is_removed_and_what_one_that_lives_writes_i
     remove_unfinished(tmp_path)
     assert not unfinished.exists()
     with write("SIGSTOP") as writer:
-        os.waitpid(writer.pid, os.WUNTRACED)
-        remove_unfinished(tmp_path)
-        [unfinished] = tmp_path.iterdir()
-        writer.send_signal(signal.SIGCONT)
+        try:
+            os.waitpid(writer.pid, os.WUNTRACED)
+            remove_unfinished(tmp_path)
+            [unfinished] = tmp_path.iterdir()
+        finally:
+            writer.send_signal(signal.SIGCONT)
     others = [tmp_path / f".shrimpmx-{number}" for number in ("0123456789abcdef", "notes")]
     others[0].symlink_to(tmp_path / "f")
     others[1].touch()
