@@ -1,4 +1,5 @@
-"""Keep what reproductions gave, and write docs/reproduction.md's tables from it.
+"""Keep what reproductions gave, and write the tables of docs/reproduction.md and of
+docs/claim-figures.md from it.
 
     python tools/reproduced.py results/reproduce-*/claims.json
     python tools/reproduced.py                  # of what is kept, when the rules have changed
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import claim_figures
 import inputs
 import parts
 
@@ -28,13 +30,18 @@ from shrimpmx.results.expectation_kinds import NOT_RUN, REVERSED
 
 DOCUMENTS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, KEPT = DOCUMENTS / "reproduction.md", DOCUMENTS / "reproduced"
+FIGURES = DOCUMENTS / "claim-figures.md"
 TABLE = "<!-- tools/reproduced.py writes this table -->\n", "<!-- end of the table -->\n"
 COMPARISON = (
     "<!-- tools/reproduced.py writes this comparison -->\n",
     "<!-- end of the comparison -->\n",
 )
+FIGURES_TABLES = (
+    "<!-- tools/reproduced.py writes these tables -->\n",
+    "<!-- end of the tables -->\n",
+)
 CLAIM_KEYS = ("id", "class", "outcome", "needs", "measured", "ci95", "unit", "reason")
-PART_KEYS = ("text", "class", "paper", "paper_figures", "measured", "unit", "figures")
+PART_KEYS = ("text", "class", "paper", "paper_figures", "measured", "ci95", "unit", "figures")
 
 
 def kept() -> list[dict[str, Any]]:
@@ -46,6 +53,11 @@ def page_with(documents: Sequence[dict[str, Any]], page: str) -> str:
     """The page with the tables of these documents."""
     page = parts.page_with(page, *TABLE, overview(PAPERS, documents))
     return parts.page_with(page, *COMPARISON, comparison(documents))
+
+
+def figures_with(documents: Sequence[dict[str, Any]], page: str) -> str:
+    """The page of figures with those of these documents."""
+    return parts.page_with(page, *FIGURES_TABLES, claim_figures.tables(PAPERS, documents))
 
 
 def comparison(documents: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -117,11 +129,12 @@ def _kept_of(given: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Keep, and write the page; returns 0."""
+    """Keep, and write the pages; returns 0."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("claims", nargs="*", type=Path, help="claims.json of reproductions")
     keep(parser.parse_args(arguments).claims)
     write_whole(PAGE, page_with(kept(), PAGE.read_text()))
+    write_whole(FIGURES, figures_with(kept(), FIGURES.read_text()))
     return 0
 
 

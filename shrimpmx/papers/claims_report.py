@@ -14,6 +14,7 @@ from shrimpmx.papers.claim import (
     MEASURED,
     PREDICTED,
     REAL,
+    US_PER_S,
     Claim,
     Finding,
     Part,
@@ -28,7 +29,7 @@ from shrimpmx.results.words import unit_words
 TABLE_WIDTH = 110
 _STYLES = {MEASURED: "green", PREDICTED: "green", REVERSED: "red"}
 _OTHER_STYLE = "yellow"
-_ENGINE_WORDS = {"forked": "real processes", "simulated": "simulated hosts"}
+ENGINE_WORDS = {"forked": "real processes", "simulated": "simulated hosts"}
 
 
 def print_findings(findings: Sequence[Finding], console: Console) -> None:
@@ -38,7 +39,7 @@ def print_findings(findings: Sequence[Finding], console: Console) -> None:
     table.add_column("what", ratio=3)
     table.add_column("paper", ratio=2)
     engine = findings[0].engine if findings else REAL
-    table.add_column(_ENGINE_WORDS[engine], ratio=2)
+    table.add_column(ENGINE_WORDS[engine], ratio=2)
     table.add_column("class", no_wrap=True)
     for finding in findings:
         for row in _rows(finding):
@@ -131,8 +132,10 @@ def _absolute_words(statistic: Statistic, figures: Sequence[float]) -> str:
     expected = statistic.expectation
     if not isinstance(expected, Ratio | Growth | Difference) or not figures:
         return ""
-    unit = unit_words(METRICS[expected.metric].unit)
-    return f", {' / '.join(map(_digits, figures))} {unit}"
+    unit = METRICS[expected.metric].unit
+    if unit == "us" and min(figures) >= US_PER_S:
+        unit, figures = "s", [each / US_PER_S for each in figures]
+    return f", {' / '.join(map(_digits, figures))} {unit_words(unit)}"
 
 
 def _figures_words(

@@ -1,4 +1,4 @@
-"""The tables of docs/reproduction.md and docs/claims.md that are made from what there is."""
+"""The tables of docs/reproduction.md, claim-figures.md and claims.md, made from what there is."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from shrimpmx.papers.claim import CLASSES
+from shrimpmx.papers.claim import CLASSES, REAL, SIMULATED, Claim, statistic_of
 from shrimpmx.papers.frozen import frozen
 from shrimpmx.papers.known import PAPERS
 from shrimpmx.papers.overview import overview
+from shrimpmx.results.expectation_kinds import Ratio
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "tools"))
 
+import claim_figures  # noqa: E402
 import platform_values  # noqa: E402
 import reproduced  # noqa: E402
 
@@ -25,6 +27,8 @@ def test_the_page_has_what_the_kept_reproductions_gave() -> None:
     """If they are new: python tools/reproduced.py RESULT/claims.json."""
     page = reproduced.PAGE.read_text()
     assert reproduced.page_with(reproduced.kept(), page) == page
+    figures = reproduced.FIGURES.read_text()
+    assert reproduced.figures_with(reproduced.kept(), figures) == figures
 
 
 def test_the_page_of_claims_has_the_values_of_the_platforms() -> None:
@@ -65,6 +69,51 @@ def test_a_calibrated_claim_that_does_not_hold_says_so() -> None:
     assert lines[2] == f"| waiting | calibrated | {known[0].id}, {known[1].id} (reversed) |"
 
 
+def test_each_statistic_has_the_papers_figures_beside_those_of_each_engine() -> None:
+    of, to = {"coalescing": "disabled"}, {"coalescing": "timeout"}
+    of_times = Ratio(text="a by b", metric="run_time", of=of, to=to, at_most=1)
+    paper = {"absolute": (3.5e6, 2e6)}
+    claim = Claim(
+        id="XX-1",
+        kind="ratio",
+        source="table I",
+        setup="A run.",
+        paper="3.5 s",
+        statistics=(
+            statistic_of("no/scenario", of_times, 1.75, engine=REAL, decides=False, **paper),
+            statistic_of("no/scenario", of_times, 1.75, engine=SIMULATED, **paper),
+            statistic_of("no/scenario", of_times.model_copy(update={"text": "c"}), decides=False),
+        ),
+    )
+
+    def document(engine: str, measured: float | None, of_class: str) -> dict[str, Any]:
+        part = {
+            "text": "a by b",
+            "class": of_class,
+            "unit": "ratio",
+            "measured": measured,
+            "ci95": [0.25, 0.75] if measured else None,
+            "figures": [6e6, 12e6],
+        }
+        judged = {"id": "XX-1", "class": of_class, "outcome": of_class, "needs": "9 CPUs"}
+        return {"engine": engine, "claims": [{**judged, "parts": [part]}]}
+
+    documents = [document("forked", None, "needs"), document("simulated", 0.5, "reversed")]
+    assert list(claim_figures.tables({"a paper": [claim]}, documents)) == [
+        "",
+        "## A paper",
+        "",
+        "| claim | what | paper | real processes | simulated hosts |",
+        "| --- | --- | --- | --- | --- |",
+        "| **XX-1** | A run. | 3.5 s | **needs 9 CPUs** | **reversed** |",
+        "|  | a by b | ratio 1.750, 3.5 / 2 s | beside: needs "
+        "| ratio 0.500 (0.250 to 0.750), 6 / 12 s; reversed |",
+    ]
+    assert "| **XX-1** | A run. | 3.5 s | **not run** |" in list(
+        claim_figures.tables({"a paper": [claim]}, [{"engine": "forked", "claims": []}])
+    )
+
+
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where a page with the lines of the tool lies, and what it keeps."""
@@ -73,6 +122,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     reproduced.KEPT.mkdir()
     parts = [f"{begin}obsolete\n{end}" for begin, end in (reproduced.TABLE, reproduced.COMPARISON)]
     reproduced.PAGE.write_text("head\n{}between\n{}behind\n".format(*parts))
+    monkeypatch.setattr(reproduced, "FIGURES", tmp_path / "figures.md")
+    reproduced.FIGURES.write_text("obsolete\n".join(reproduced.FIGURES_TABLES))
     return tmp_path
 
 
@@ -101,6 +152,9 @@ def test_a_later_reproduction_takes_the_place_of_an_earlier_one(place: Path) -> 
     assert page.endswith("behind\n")
     assert "obsolete" not in page
     assert "judged by the present rules" in page
+    figures = reproduced.FIGURES.read_text()
+    assert "| **WC-1** |" in figures
+    assert "obsolete" not in figures
 
 
 def test_reproductions_that_contradict_each_other_are_told(place: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shrimpmx.papers.claim import REAL, Statistic, effect, statistic_of
+from shrimpmx.papers.claim import REAL, US_PER_S, Statistic, effect, statistic_of
 from shrimpmx.papers.multiqueue2010 import figures
 from shrimpmx.papers.multiqueue2010.statistics import BY_BINDING, IN_TURN, QUEUES
 from shrimpmx.results.expectation_kinds import Equals, Near, Place
@@ -19,8 +19,11 @@ OPEN_MX = {"nic": "ethernet"}
 def run_times() -> tuple[Statistic, ...]:
     """What a queue for each process gains against one queue, in turn: the paper's improvements."""
     return tuple(
-        _gain(f"run time of {name}, in turn against a queue each", "run_time", name, *seconds)
-        for name, seconds in figures.NAS_SECONDS.items()
+        _gain(
+            f"run time of {name}, in turn against a queue each",
+            *("run_time", name, in_turn * US_PER_S, queues * US_PER_S),
+        )
+        for name, (in_turn, queues) in figures.NAS_SECONDS.items()
     )
 
 
@@ -28,12 +31,12 @@ def against_mx() -> tuple[Statistic, ...]:
     """A queue for each process against native MX: slower, but for IS."""
 
     def ratio(name: str) -> Statistic:
-        seconds = figures.NAS_SECONDS[name][1], figures.NAS_SECONDS_MX[name]
-        paper = seconds[0] / seconds[1]
+        queues, native = figures.NAS_SECONDS[name][1], figures.NAS_SECONDS_MX[name]
+        absolute, paper = (queues * US_PER_S, native * US_PER_S), queues / native
         text = f"run time of {name}, a queue each against native MX"
         of, to = {**_kernel(name), **OPEN_MX, **QUEUES}, {"nic": "mx", "irq_binding": "auto"}
         expected = effect(text, "run_time", of, to, paper, CPUS)
-        return statistic_of(figures.NAS, expected, paper, absolute=seconds, engine=REAL)
+        return statistic_of(figures.NAS, expected, paper, absolute=absolute, engine=REAL)
 
     return tuple(map(ratio, figures.NAS_SECONDS_MX))
 
