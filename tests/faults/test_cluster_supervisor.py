@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,11 +19,11 @@ from pathlib import Path
 
 import pytest
 from support.conditions import patient, wait_until
+from support.dead_runs import dead_here
 
 from shrimpmx.cluster.engine.ending import FirstInterrupt, interrupts_held
 from shrimpmx.cluster.engine.leftovers import find_leftovers, janitors_of, remove_leftovers
 from shrimpmx.cluster.rank.channel import unlink_queue
-from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.segment import RunIdentity, Segment, list_segments
 
 REPOSITORY = Path(__file__).parents[2]
@@ -93,7 +94,7 @@ def test_without_supervisor_and_janitor_a_clean_up_removes_the_rest(
         process.send_signal(signal.SIGKILL)
         process.wait()
         wait_until(lambda: not members(process.pid), "its processes are gone", 5.0)
-        assert segments_of(process.pid)
+        # Any run on this machine may have removed its segments meanwhile.
         assert list(tmp_path.iterdir())
         remove_leftovers(find_leftovers())
         assert not segments_of(process.pid)
@@ -217,31 +218,19 @@ def test_an_interrupt_that_is_held_comes_afterwards_even_through_another_thread(
     assert done == ["held"]
 
 
-def dead_identity() -> RunIdentity:
-    """Of a process that was, and is no more."""
-    child = subprocess.Popen(["sleep", "60"])
-    ticks = start_ticks(child.pid)
-    child.kill()
-    child.wait()
-    assert ticks is not None
-    return RunIdentity("leftover", child.pid, ticks)
-
-
-def test_leftovers_of_a_dead_run_are_found_and_removed() -> None:
-    dead, alive = dead_identity(), RunIdentity.of_this_process()
+def test_leftovers_of_a_dead_run_are_found_and_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    dead, alive = dead_here(monkeypatch), RunIdentity.of_this_process()
     for identity in (dead, alive):
         Segment.create(identity, "node0", 4096, 2).close()
     try:
         found = find_leftovers()
-        assert found.segments == [dead.segment_name("node0")]
-        assert "1 segment" in found.describe()
+        assert dead.segment_name("node0") in found.segments
+        assert re.search("[1-9] segment", found.describe())
         remove_leftovers(found)
-        assert not find_leftovers()
         assert segments_of(os.getpid()) == [alive.segment_name("node0")]
     finally:
-        for identity in (dead, alive):
-            for name in segments_of(identity.pid):
-                Segment.attach(name, 2).unlink()
+        for name in segments_of(os.getpid()):
+            Segment.attach(name, 2).unlink()
 
 
 def test_removing_what_is_gone_is_harmless() -> None:

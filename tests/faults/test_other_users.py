@@ -14,6 +14,7 @@ from pathlib import Path
 
 import posix_ipc
 import pytest
+from support.dead_runs import dead_here
 from support.live_run import LiveRun
 from support.memory import RUNNER_BYTES, RUNNERS_OFFSET_AT, word32, word64
 from support.users import (
@@ -192,9 +193,9 @@ def test_a_queue_of_another_user_is_not_joined(dead: RunIdentity) -> None:
 
 
 @needs_namespaces
-def test_only_own_queues_are_left_over(dead: RunIdentity, tmp_path: Path) -> None:
-    own = dead.segment_name(QUEUE)
-    theirs = RunIdentity("theirs", dead.pid, dead.start_ticks).segment_name(QUEUE)
+def test_only_own_queues_are_left_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = dead_here(monkeypatch).segment_name(QUEUE)
+    theirs = dead_here(monkeypatch).segment_name(QUEUE)
 
     def work() -> None:
         leftovers.MQUEUE = tmp_path
@@ -214,18 +215,21 @@ def test_only_own_queues_are_left_over(dead: RunIdentity, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("there", [True, False])
 def test_a_queue_is_found_by_its_segment_where_queues_cannot_be_listed(
-    there: bool, dead: RunIdentity, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leftovers, "MQUEUE", tmp_path)
+    dead = dead_here(monkeypatch)
     name = dead.segment_name(QUEUE)
     Segment.create(dead, "control", Control.size_bytes(1, 1), SEGMENT_CONTROL).close()
     if there:
         posix_ipc.MessageQueue("/" + name, posix_ipc.O_CREX).close()
     try:
-        assert find_leftovers().queues == [name] * there
+        found = find_leftovers()
+        assert (name in found.queues) == there
     finally:
-        remove_leftovers(find_leftovers())
-    assert not find_leftovers()
+        remove_leftovers(found)
+    assert name not in find_leftovers().queues
+    assert dead not in [run for _, run, _ in list_segments()]
 
 
 @needs_two_users

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.clusters import run, stream_pair
+from support.dead_runs import dead_here
 
 from shrimpmx.cluster.engine.leftovers import find_leftovers, remove_leftovers
 from shrimpmx.cluster.nics.mx_rank import MxRank
 from shrimpmx.cluster.nics.mx_workloads import WORKLOADS
 from shrimpmx.cluster.nics.rank import RankSamples
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.native.segment import RunIdentity, Segment
+from shrimpmx.native.segment import Segment
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.shared.heap import Heap
@@ -54,9 +55,8 @@ def test_no_page_faults_under_a_message_that_is_kept() -> None:
     assert _faults(16_384) - _faults(0) < 512
 
 
-def test_a_dead_runs_heap_is_a_leftover() -> None:
-    dead = RunIdentity.of_this_process()
-    dead = RunIdentity(dead.run_id, dead.pid, dead.start_ticks + 1)
+def test_a_dead_runs_heap_is_a_leftover(monkeypatch: pytest.MonkeyPatch) -> None:
+    dead = dead_here(monkeypatch)
     heap = Segment.create(dead, "heap0", 1 << 30, 4, reserve=False)
     heap.close()
     found = find_leftovers()

@@ -17,7 +17,6 @@ from support.conditions import patient
 from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
-from shrimpmx.cluster.engine.leftovers import find_leftovers
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
@@ -260,7 +259,6 @@ def test_a_program_that_fails_ends_the_run(
     assert main([*SIMULATED, "-n", "2", *limit, *command]) == code
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("shrimpmx: ")]
     assert re.search(words, said[-1])
-    assert not find_leftovers()
     assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
 
 

@@ -5,10 +5,10 @@ clock, and calls the functions of the table as a compiled program does.
 from __future__ import annotations
 
 import ctypes
-import signal
 from collections.abc import Callable
 from typing import Any
 
+from greenlet import getcurrent, greenlet, settrace
 from numpy.typing import NDArray
 
 from shrimpmx.mpi.functions import TABLE
@@ -16,7 +16,6 @@ from shrimpmx.mpi.joining import Joined
 from shrimpmx.mpi.world import begin, current, go_on
 from shrimpmx.settings.faults import LinkFaults
 from shrimpmx.settings.mx import MxParameters
-from shrimpmx.shared.host import VirtualHost
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 from support.mpi_stub import address_of, prototype
@@ -95,21 +94,18 @@ def run_worlds(size: int, work: Work, loss: float = 0.0, seed: int = 1) -> list[
     )
     control = cluster.control
     world = VirtualWorld(control, [*cluster.nics, *cluster.interrupts])
+    begun: dict[greenlet, object] = {}
     ended: list[int] = []
     parameters = MxParameters(resend_delay_ns=RESEND_NS)
 
+    def follow(event: str, stacks: tuple[greenlet, greenlet]) -> None:
+        """The world of the library is that of the rank which goes on."""
+        if stacks[1] in begun:
+            go_on(begun[stacks[1]])
+
     def life(number: int) -> Callable[[], Any]:
-        control.register_process(1 + number, signal.SIGUSR1)
         strategy = make_strategy("block", SPIN_NS)
-        own: list[object] = []
-
-        def wait(until_ns: int | None) -> bool:
-            happened = world.advance(until_ns)
-            if own:
-                go_on(own[0])
-            return happened
-
-        waiter = Waiter(control, 1 + number, strategy, host=VirtualHost(control, wait))
+        waiter = Waiter(control, 1 + number, strategy, host=world.host())
         endpoint = cluster.open(number, parameters=parameters, waiter=waiter)
 
         def rank() -> Any:
@@ -117,15 +113,19 @@ def run_worlds(size: int, work: Work, loss: float = 0.0, seed: int = 1) -> list[
                 partners = [endpoint.connect(other, 0) for other in range(size)]
                 joined = Joined(number, endpoint, partners, list(range(size)), control)
                 calls = Calls(begin(joined), number, size)
-                own.append(current())
+                begun[getcurrent()] = current()
                 result = work(calls)
                 # The others may still need its answers, as before the end of MPI_Finalize.
                 ended.append(number)
                 while len(ended) < size:
                     endpoint.progress()
-                    wait(control.now_ns() + MILLISECOND)
+                    endpoint.host.sleep(MILLISECOND)
                 return result
 
         return rank
 
-    return world.run(*(life(number) for number in range(size)))
+    before = settrace(follow)
+    try:
+        return world.run(*(life(number) for number in range(size)))
+    finally:
+        settrace(before)

@@ -1,29 +1,31 @@
-"""Ranks that wait, sleep and compute under a virtual clock, each on a stack of its own.
+"""Ranks that wait, sleep and compute in the simulated engine's World.
 
-A rank is an ordinary function. When its Host lets the world go on, the world's loop runs the
-agents, and then the ranks for which something may have changed: those whose time has come, and all
-when an agent has done something. Ranks reach each other through the agents only.
+A rank is an ordinary function, on a CPU of its own. Nothing takes time but what ranks and agents
+ask for: those that poll look each nanosecond.
 """
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from greenlet import getcurrent, greenlet
-
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
+from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
-from shrimpmx.shared.host import VirtualHost
+from shrimpmx.simulation.host import SimulatedHost
+from shrimpmx.simulation.schedulers import schedulers_of
+from shrimpmx.simulation.world import World
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 from support.virtual_cluster import NicCluster
 
+MODEL = HostModelParameters(poll_ns=1, yield_ns=1)
+FOR_EVER_NS = 10**18
 # Handlers tick for ever: the world has come to rest when no agent has done anything for so long.
 REST_NS = 60_000_000_000
 # What a message takes between two ranks that nothing else delays.
@@ -42,68 +44,33 @@ Work = Callable[[Endpoint, Partner], Any]
 
 
 class VirtualWorld:
-    """`agents` and the ranks of one run; `host()` is a rank's."""
+    """`agents` and the ranks of one run: each has a Host, then its work."""
 
     def __init__(self, control: Control, agents: Sequence[Agent]) -> None:
-        self._control, self._agents = control, agents
-        self._loop: greenlet | None = None
-        # Of each rank that waits: until when. It may do so in a greenlet of its own making.
-        self._awaited: dict[greenlet, int | None] = {}
-        self._waiting: greenlet | None = None  # the one that has just begun to
-        self._happened_ns = 0
+        seats = [(agent, 0, None) for agent in agents]
+        schedulers = schedulers_of(HostParameters(), MODEL)
+        self._world = World(control, seats, MODEL, schedulers, FOR_EVER_NS, rest_ns=REST_NS)
+        self._works: Sequence[Callable[[], Any]] = ()
+        self._results: list[Any] = []
 
-    def host(self) -> VirtualHost:
-        """The Host of a rank, which calls it inside run()."""
-        return VirtualHost(self._control, self.advance)
+    def host(self) -> SimulatedHost:
+        """The Host of the next rank."""
+        number = len(self._results)
 
-    def run(self, *ranks: Callable[[], Any]) -> list[Any]:
-        """Run them to the end; what they returned. The first error ends the world."""
-        self._loop = getcurrent()
-        results: list[Any] = [None] * len(ranks)
+        def life(_host: SimulatedHost) -> None:
+            self._results[number] = self._works[number]()
 
-        def life(number: int) -> None:
-            results[number] = ranks[number]()
+        self._results.append(None)
+        return self._world.add(f"rank{number}", number, life).host
 
-        for number in range(len(ranks)):
-            self._resume(greenlet(life), number)
-        while self._awaited:
-            happened = sum(agent.step_at(self._control.now_ns()) for agent in self._agents) > 0
-            self._pass_time(happened)
-        return results
-
-    def _pass_time(self, happened: bool) -> None:
-        now_ns = self._control.now_ns()
-        if happened:
-            self._happened_ns = now_ns
-        due = [
-            rank
-            for rank, until_ns in self._awaited.items()
-            if happened or (until_ns is not None and until_ns <= now_ns)
-        ]
-        for rank in due:
-            self._resume(rank, True)
-        if due:
-            return
-        times = [until_ns for until_ns in self._awaited.values() if until_ns is not None]
-        if not times and now_ns - self._happened_ns > REST_NS:
-            self._resume(next(iter(self._awaited)), False)
-            return
-        times += [max(a.due_ns, now_ns + 1) for a in self._agents if a.due_ns is not None]
-        self._control.set_virtual_ns(min(times, default=now_ns + REST_NS + 1))
-
-    def _resume(self, rank: greenlet, value: object) -> None:
-        """Let a rank go on until it waits again, or ends."""
-        self._awaited.pop(rank, None)
-        self._waiting = None
-        until_ns = rank.switch(value)
-        if self._waiting is not None:
-            self._awaited[self._waiting] = until_ns
-
-    def advance(self, until_ns: int | None) -> bool:
-        """Let the world go on, for the Host of the rank that calls it; False: it came to rest."""
-        assert self._loop is not None, "only a rank inside run() can wait"
-        self._waiting = getcurrent()
-        return bool(self._loop.switch(until_ns))
+    def run(self, *works: Callable[[], Any]) -> list[Any]:
+        """Let each rank do its work, to the end; what that returned. The first error ends all."""
+        self._works = works
+        try:
+            self._world.run(lambda: all(task.state == "ended" for task in self._world.tasks))
+        finally:
+            self._world.close()
+        return self._results
 
 
 class Ranks:
@@ -119,13 +86,11 @@ class Ranks:
     ) -> None:
         self.cluster = NicCluster(nic, **more)
         control = self.cluster.control
-        agents = [*self.cluster.nics, *self.cluster.interrupts]
-        self.world = VirtualWorld(control, agents)
+        self.world = VirtualWorld(control, [*self.cluster.nics, *self.cluster.interrupts])
         self.waiters, self.endpoints = [], []
         for number, name in enumerate(strategies or ("block", "block")):
-            control.register_process(1 + number, signal.SIGUSR1)
-            strategy = make_strategy(name, SPIN_NS)
-            waiter = Waiter(control, 1 + number, strategy, host=self.world.host(), **(costs or {}))
+            strategy, host = make_strategy(name, SPIN_NS), self.world.host()
+            waiter = Waiter(control, 1 + number, strategy, host=host, **(costs or {}))
             self.waiters.append(waiter)
             self.endpoints.append(self.cluster.open(number, parameters=mx, waiter=waiter))
 

@@ -22,11 +22,12 @@ PLAN = Plan(ACCESSES, WARMUP, threads=2, block_bytes=1024)
 def test_the_window_uses_the_cpu_for_the_delays_only() -> None:
     rig = VmmcNodes(heap_bytes=1 << 22)
     world = VirtualWorld(rig.control, [*rig.nics, *rig.handlers])
+    hosts = [world.host(), world.host()]
 
     def life(node: int) -> Callable[[], dict[str, Any]]:
         def rank() -> dict[str, Any]:
             runner, agent = rig.rank_runner(node), rig.rank_agent(node)
-            waiter = Waiter(rig.control, runner, make_strategy("block"), host=world.host())
+            waiter = Waiter(rig.control, runner, make_strategy("block"), host=hosts[node])
             process = VmmcProcess(rig.nodes[node], 0, runner, waiter=waiter, agent=agent)
             with process, waiter, Network(process) as network:
                 place = Pairing(node, 1 - node, 1 - node, 0)

@@ -1,6 +1,6 @@
 """What a process does with time: the same compiled code under a virtual clock, to the nanosecond.
 
-Two ranks with real library, firmware and handlers, each on a stack of its own (VirtualWorld). A
+Two ranks with real library, firmware and handlers, each with a CPU of its own (VirtualWorld). A
 message takes the link's and the DMA's time, and what is charged or computed; nothing else does.
 """
 
@@ -36,6 +36,8 @@ from shrimpmx.workloads.vmmc_pingpong import pingpong as vmmc_pingpong
 
 ITERATIONS = 5
 DELAY_NS = 12_345
+# One that spins checks the clock every 16 looks (wait/strategy.pyx), a nanosecond each here.
+CHECK_NS = 16
 
 
 @pytest.fixture(autouse=True)
@@ -65,9 +67,7 @@ def half_ns(found: list[Any]) -> int:
 @pytest.mark.parametrize("name", WAIT_NAMES)
 @pytest.mark.parametrize("size_bytes", [0, 5000])
 def test_a_ping_pong_takes_its_flight_by_every_strategy(name: str, size_bytes: int) -> None:
-    # A signal is a process's, and both ranks are in this one: the other waits without.
-    other = "block" if name.endswith("notify") else name
-    ranks = Ranks(name, other)
+    ranks = Ranks(name, name)
     assert half_ns(ranks.run(*pingpongs(size_bytes=size_bytes))) == FLIGHT_NS
 
 
@@ -95,16 +95,17 @@ def test_a_blocking_wait_ends_with_the_message_or_its_deadline(name: str) -> Non
         return endpoint.host.now_ns()
 
     (began_ns, gave_up_ns, received_ns), sent_ns = ranks.run(receive, send)
-    assert gave_up_ns == began_ns + 40_000
+    assert 0 <= gave_up_ns - (began_ns + 40_000) < CHECK_NS
     assert received_ns == sent_ns + FLIGHT_NS
 
 
-def test_a_spin_ends_at_its_limit_and_no_look_later() -> None:
+def test_a_spin_ends_at_its_limit() -> None:
     ranks = Ranks("spin-block", "spin-block")
     ranks.run(*pingpongs())
     account = ranks.account(0)
     assert account["blocks"] > ITERATIONS
-    assert account["spin_ns"] == SPIN_NS * (account["waits"] - account["at_once"])
+    spins = account["waits"] - account["at_once"]
+    assert 0 <= account["spin_ns"] - SPIN_NS * spins < CHECK_NS * spins
 
 
 # -- costs ------------------------------------------------------------------------------
@@ -127,7 +128,7 @@ def test_a_packet_is_charged_to_a_rank_that_polls() -> None:
     cost_ns = 900
     nic = NIC.model_copy(update={"coalescing": "watchdog"})
     ranks = Ranks(nic=nic, busy_poll=BUSY_POLLS["ranks"])
-    host, node = ranks.world.host(), ranks.cluster.nodes[1]
+    host, node = ranks.endpoints[1].host, ranks.cluster.nodes[1]
     ranks.cluster.close(ranks.endpoints[1])
     busy = BusyPoll(node, 0, 1_000_000, packet_cost_ns=cost_ns)
     waiter = Waiter(ranks.cluster.control, 2, make_strategy("spin"), host=host)
@@ -181,9 +182,14 @@ def test_what_a_process_uses_is_what_it_computes_and_spins() -> None:
             endpoint.recv(bytearray(4), 1, timeout_ns=5_000)
         return endpoint.host.usage_since(before)
 
+    spinning, sleeping = ranks.run(work, work)
+    used_ns = spinning["user_ns"]
+    assert 0 <= used_ns - 75_000 < CHECK_NS
     nothing = dict.fromkeys(perf.usage(), 0)
-    for used, used_ns in zip(ranks.run(work, work), (75_000, 70_000), strict=True):
-        assert used == nothing | {"user_ns": used_ns, "task_clock_ns": used_ns}
+    times = {"user_ns": used_ns, "task_clock_ns": used_ns}
+    assert spinning == nothing | times | {"voluntary_switches": 1}
+    times = {"user_ns": 70_000, "task_clock_ns": 70_000}
+    assert sleeping == nothing | times | {"voluntary_switches": 2}
 
 
 def test_a_quiet_rank_answers_until_the_time_is_over() -> None:
@@ -208,11 +214,12 @@ def test_a_quiet_rank_answers_until_the_time_is_over() -> None:
 def test_words_and_flags_over_vmmc(name: str) -> None:
     rig = VmmcNodes(heap_bytes=1 << 16)
     world = VirtualWorld(rig.control, rig.agents)
+    hosts = [world.host(), world.host()]
 
     def rank(number: int) -> Callable[[], np.ndarray[Any, Any]]:
         def life() -> np.ndarray[Any, Any]:
             runner = rig.rank_runner(number)
-            waiter = Waiter(rig.control, runner, make_strategy(name, 50), host=world.host())
+            waiter = Waiter(rig.control, runner, make_strategy(name, 50), host=hosts[number])
             with VmmcProcess(rig.nodes[number], 0, runner, waiter=waiter) as process, waiter:
                 peer = Peer(process, 1 - number, 0)
                 return vmmc_pingpong(peer, number == 0, ITERATIONS, 1, delay_ns=DELAY_NS)
@@ -255,7 +262,7 @@ def test_a_wait_for_what_never_comes_raises(name: str) -> None:
     def wait(endpoint: Endpoint, partner: Partner) -> None:
         endpoint.recv(bytearray(4), 1)
 
-    with pytest.raises(AgentError, match="wait for ever"):
+    with pytest.raises(AgentError, match="nothing will ever happen again: rank0"):
         ranks.run(wait, lambda endpoint, partner: None)
 
 
@@ -331,14 +338,9 @@ def test_no_burning_sleeping_or_charging_without_a_world() -> None:
 
 
 def test_a_signal_handler_cannot_be_charged_under_a_virtual_clock() -> None:
-    ranks = Ranks()
-    waiter = Waiter(
-        ranks.cluster.control,
-        1,
-        make_strategy("notify"),
-        handler_cost_ns=5,
-        host=ranks.world.host(),
-    )
+    control = NicCluster(NIC).control
+    host = VirtualHost(control, lambda _until_ns: True)
+    waiter = Waiter(control, 1, make_strategy("notify"), handler_cost_ns=5, host=host)
     with pytest.raises(InputError, match="signal handler"):
         waiter.begin()
 
