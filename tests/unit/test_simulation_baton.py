@@ -1,0 +1,88 @@
+"""What the process of a simulated rank may wish of its host, and what it may not."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.simulated import Scene
+
+from shrimpmx.cluster.rank.baton import pipe_paths
+from shrimpmx.errors import AgentError
+from shrimpmx.simulation.baton import Baton
+
+# As in cluster/rank/baton.pxd.
+TURN, COMPUTE, SLEEP, POLL, OFFER, BLOCK, MOVE, NOTIFICATIONS = range(8)
+WISH = struct.Struct("@IIqQ")
+NAME = "rank0"
+CPUS = (0, 1)
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+@pytest.fixture
+def baton(scene: Scene, tmp_path: Path) -> Iterator[Baton]:
+    """Its process has ended, or has written its next wish."""
+    always, other = os.pipe()
+    os.write(other, b"!")
+    made = Baton(scene.control, tmp_path, NAME, CPUS, 50, always, lambda _began_ns: False)
+    yield made
+    made.close()
+    os.close(always)
+    os.close(other)
+
+
+def write(directory: Path, *wishes: tuple[int, int, int]) -> None:
+    """Wishes of the process: what it wants, argument and detail of each."""
+    with pipe_paths(directory, NAME)[0].open("wb") as pipe:
+        for want, argument, detail in wishes:
+            pipe.write(WISH.pack(want, 0, argument, detail))
+
+
+def test_what_it_wishes_is_done_until_it_ends(scene: Scene, baton: Baton, tmp_path: Path) -> None:
+    write(tmp_path, (TURN, 0, 0), (COMPUTE, 3000, 0), (SLEEP, 5000, 0), (MOVE, 1, 0))
+    assert baton.joins()
+    task = scene.task("its task", baton.serve)
+    assert scene.run() == [("its task", 8000)]
+    assert task.host.usage()["task_clock_ns"] == 3000
+    assert task.cpu is scene.world.cpu(1)
+
+
+@pytest.mark.parametrize(
+    ("want", "argument", "detail"),
+    [
+        (8, 0, 0),
+        (COMPUTE, -1, 0),
+        (COMPUTE, (1 << 62) + 1, 0),
+        (SLEEP, -1, 0),
+        (OFFER, 0, (1 << 62) + 1),
+        (BLOCK, 0, 2),
+        (BLOCK, 0, 1 << 40),
+        (BLOCK, 0, (1 << 64) - 4),
+        (MOVE, 2, 0),
+        (MOVE, -1, 0),
+        (NOTIFICATIONS, -1, 0),
+        (NOTIFICATIONS, 10**12 + 1, 0),
+    ],
+)
+def test_what_there_is_not_ends_the_run(
+    want: int, argument: int, detail: int, scene: Scene, baton: Baton, tmp_path: Path
+) -> None:
+    write(tmp_path, (TURN, 0, 0), (want, argument, detail))
+    assert baton.joins()
+    scene.task("its task", baton.serve)
+    words = rf"rank0 asks .* what there is not \(wish {want}, {argument}, {detail}\)"
+    with pytest.raises(AgentError, match=words) as caught:
+        scene.run()
+    assert caught.value.agent == NAME
+    scene.world.close()
+
+
+def test_one_that_ends_before_its_first_wish_never_joins(baton: Baton) -> None:
+    assert not baton.joins()
