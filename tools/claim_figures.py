@@ -22,8 +22,9 @@ def tables(papers: Mapping[str, Sequence[Claim]], documents: Sequence[Document])
     engines = [str(document["engine"]) for document in documents]
     judged = [{each["id"]: each for each in document["claims"]} for document in documents]
     heads = ("claim", "what", "paper", *(ENGINE_WORDS[engine] for engine in engines))
-    for paper, claims in papers.items():
-        yield from ("", f"## {paper.capitalize()}", "", _row(*heads), _row(*["---"] * len(heads)))
+    for number, (paper, claims) in enumerate(papers.items()):
+        yield from ("",) * (number > 0)
+        yield from (f"## {paper.capitalize()}", "", _row(*heads), _row(*["---"] * len(heads)))
         for claim in claims:
             found = dict(zip(engines, (each.get(claim.id) for each in judged), strict=True))
             classes = (f"**{_class_words(each)}**" for each in found.values())

@@ -43,7 +43,7 @@ CLASSES = (
 OUTCOMES = (HOLDS, INCONCLUSIVE, NOT_RUN, NEEDS, OTHER_SIZE, REVERSED)
 # An effect has the paper's size if it is at most so many times larger or smaller (ours).
 SAME_SIZE = 2.0
-# Metrics of time are in us, the run times of papers in s.
+# Run times are measured in us; the papers give s.
 US_PER_S = 1e6
 Engine = Literal["", "forked", "simulated"]
 REAL: Engine = "forked"

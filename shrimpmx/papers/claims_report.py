@@ -20,13 +20,22 @@ from shrimpmx.papers.claim import (
     Part,
     Statistic,
 )
-from shrimpmx.results.expectation_kinds import REVERSED, Difference, Growth, Order, Ratio
+from shrimpmx.results.expectation_kinds import (
+    REVERSED,
+    Between,
+    Difference,
+    Growth,
+    Order,
+    Ratio,
+)
 from shrimpmx.results.judging import RATIO_UNIT, SHARE_UNIT
 from shrimpmx.results.metrics import METRICS
-from shrimpmx.results.words import unit_words
+from shrimpmx.results.words import unit_words, value_words
 
 # Below this width of a terminal columns would be too narrow to be read.
 TABLE_WIDTH = 110
+# No ratio above this says more.
+RATIO_MOST = 1_000_000
 _STYLES = {MEASURED: "green", PREDICTED: "green", REVERSED: "red"}
 _OTHER_STYLE = "yellow"
 ENGINE_WORDS = {"forked": "real processes", "simulated": "simulated hosts"}
@@ -110,6 +119,8 @@ def paper_words(statistic: Statistic) -> str:
     """
     if not statistic.paper:
         return ""
+    if isinstance(statistic.expectation, Order | Between):
+        return _placed_words(statistic, statistic.paper)
     ratio = _figures_words(statistic, statistic.paper)
     return ratio + _absolute_words(statistic, statistic.absolute)
 
@@ -121,10 +132,24 @@ def measured_words(part: Part) -> str:
     statistic, verdict = part.statistic, part.verdict
     if verdict.measured is None:
         return "—"
-    if isinstance(statistic.expectation, Order):
-        return _figures_words(statistic, verdict.figures)
+    if isinstance(statistic.expectation, Order | Between):
+        return _placed_words(statistic, verdict.figures)
     words = _figures_words(statistic, [verdict.measured], verdict.ci95)
     return words + _absolute_words(statistic, verdict.figures)
+
+
+def _placed_words(statistic: Statistic, figures: Sequence[float]) -> str:
+    """Figures of several places, each with what tells its place from the others."""
+    places = statistic.expectation.places()
+    axes = dict.fromkeys(axis for place in places for axis in place)
+    telling = [axis for axis in axes if len({place.get(axis) for place in places}) > 1]
+    names = (
+        ", ".join(value_words(axis, place[axis]) for axis in telling if axis in place)
+        for place in places
+    )
+    unit = unit_words(METRICS[statistic.expectation.metric].unit)
+    named = zip(names, figures, strict=True)
+    return f"{'; '.join(f'{name} {_digits(figure)}' for name, figure in named)} {unit}"
 
 
 def _absolute_words(statistic: Statistic, figures: Sequence[float]) -> str:
@@ -160,4 +185,9 @@ def _digits(figure: float) -> str:
 
 
 def _ratio_digits(ratio: float) -> str:
-    return f"{ratio:.3f}"
+    """Three places where they tell small effects from none. An interval may have no upper end:
+    the figure below the line may be 0.
+    """
+    if ratio > RATIO_MOST:
+        return f"> {RATIO_MOST:,}"
+    return f"{ratio:.3f}" if ratio < 1000 else _digits(ratio)

@@ -15,7 +15,6 @@ import numpy as np
 from shrimpmx.results.expectation_kinds import (
     AS_EXPECTED,
     INCONCLUSIVE,
-    NOT_HERE,
     OPPOSITE,
     ORDER_OF_VERDICTS,
     OTHER_SIZE,
@@ -126,13 +125,13 @@ def _ratio_words(ratio: Summary) -> str:
 
 
 def _no_divisor(expected: Expectation, runs: Runs, where: str) -> Verdict:
-    return _made(
-        expected, runs, NOT_HERE, f"{expected.metric} is 0 where it divides{where}", None, ""
-    )
+    """Nothing can be said of figures that are 0."""
+    detail = f"{expected.metric} is 0 where it divides{where}"
+    return _made(expected, runs, INCONCLUSIVE, detail, None, "")
 
 
 def _ratio(expected: Ratio, runs: Runs, where: str, seed: int) -> Verdict:
-    if median_of(runs[1]) <= 0:
+    if all(median_of(part) <= 0 for part in runs):
         return _no_divisor(expected, runs, where)
     return _of_ratio(expected, runs, ratio_of_medians(runs[0], runs[1], seed), where)
 
@@ -280,8 +279,6 @@ def _near(expected: Near, runs: Runs, where: str, seed: int) -> Verdict:
 
 def _order(expected: Order, runs: Runs, where: str, seed: int) -> Verdict:
     """Each pair is a ratio of medians; the worst pair decides."""
-    if any(median_of(part) <= 0 for part in runs):
-        return _no_divisor(expected, runs, where)
     pairs = [
         _pair(expected, runs, pair, seed + number) for number, pair in enumerate(expected.pairs())
     ]
@@ -292,6 +289,8 @@ def _order(expected: Order, runs: Runs, where: str, seed: int) -> Verdict:
 
 def _pair(expected: Order, runs: Runs, pair: tuple[int, int, bool], seed: int) -> Verdict:
     upper, lower, equal = pair
+    if median_of(runs[upper]) <= 0 and median_of(runs[lower]) <= 0:
+        return _no_divisor(expected, runs, "")
     ratio = ratio_of_medians(runs[upper], runs[lower], seed)
     places = expected.places()
     names = f"{_named(places[upper], places[lower])} by {_named(places[lower], places[upper])}"

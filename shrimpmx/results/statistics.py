@@ -141,14 +141,16 @@ def tail_of(runs: Sequence[Samples]) -> dict[str, float]:
 
 def ratio_of_medians(over: Sequence[Samples], under: Sequence[Samples], seed: int = 1) -> Summary:
     """median(over) / median(under), both given by run, with the 95 % interval of independent
-    bootstraps. A resampled median of zero counts as a millionth of the median: beyond any bound,
-    and finite. Raises ValueError if the median of `under` is not above zero.
+    bootstraps. A median of zero below the line counts as a millionth of the one above it, and a
+    resampled one as a millionth of the median: beyond any bound, and finite. Raises ValueError if
+    neither median is above zero.
     """
-    divisor = median_of(under)
-    if divisor <= 0:
-        raise ValueError("a ratio needs a median above zero below the line")
-    ratio = median_of(over) / divisor
-    ratios = run_medians(over, seed) / np.maximum(run_medians(under, seed + 1), divisor / 1e6)
+    above, below = median_of(over), median_of(under)
+    least = (below if below > 0 else above) / 1e6
+    if least <= 0:
+        raise ValueError("a ratio needs a median above zero")
+    ratio = above / max(below, least)
+    ratios = run_medians(over, seed) / np.maximum(run_medians(under, seed + 1), least)
     low, high = interval_of(ratios, ratio)
     return Summary(ratio, low, high, min(sum(run.size for run in runs) for runs in (over, under)))
 

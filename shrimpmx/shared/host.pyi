@@ -3,7 +3,7 @@ from collections.abc import Callable, Sequence
 from shrimpmx.shared.control import Control
 from shrimpmx.shared.prices import Prices
 
-World = Callable[[int | None], bool]
+World = Callable[[int | None], object]
 
 class Host:
     control: Control

@@ -1,9 +1,10 @@
 """What a process does with time: reads it, waits, uses the CPU, sleeps.
 
 Ranks, their libraries and workloads, waiting strategies and runners reach time through the Host of
-their process and in no other way. `KernelHost` is the kernel and the run's clock. `VirtualHost`
-lets the rest of a virtual world go on meanwhile, so that the same compiled code runs to the end
-under a virtual clock, exactly. An operation works or fails; none hangs, and none takes no time.
+their process and in no other way. `KernelHost` is the kernel and the run's clock. Simulated runs
+have a SimulatedHost or a BatonHost, so that the same compiled code runs to the end under a virtual
+clock, exactly. `VirtualHost` has a virtual clock that only its maker moves. An operation works or
+fails; none hangs, and none takes no time.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -24,7 +25,7 @@ from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport STOP_NO, control_header
 from shrimpmx.shared.prices cimport Prices
 
-from shrimpmx.errors import AbortedError, AgentError, InputError
+from shrimpmx.errors import AbortedError, InputError
 from shrimpmx.native.cores import pin
 from shrimpmx.native.perf import usage
 
@@ -33,7 +34,7 @@ cdef extern from "<sched.h>" nogil:
 
 
 cdef class Host:
-    """Base of both; `control` has the run's clock and its stop word.
+    """Base of all; `control` has the run's clock and its stop word.
 
     `moves`: time passes in its operations. Where it does not, each of them raises InputError.
     """
@@ -164,7 +165,7 @@ cdef class KernelHost(Host):
 
     def __init__(self, Control control not None):
         if control.clock().kind == CLOCK_KIND_VIRTUAL:
-            raise InputError("the kernel does not move a virtual clock; use a VirtualHost")
+            raise InputError("the kernel does not move a virtual clock")
         Host.__init__(self, control)
         self.moves = True
 
@@ -216,12 +217,12 @@ cdef class KernelHost(Host):
 
 
 cdef class VirtualHost(Host):
-    """A virtual clock, and a world that goes on while this process waits, sleeps or computes.
+    """A virtual clock, and a function in the place of all others.
 
-    `world(until_ns)` lets all others go on until something has happened or the clock shows
-    `until_ns` (None: no limit); it moves the clock so far and returns True. It returns False if
-    nothing will ever happen: the wait raises AgentError then. What it raises, the call raises that
-    waited. Without a world the clock stands still for this process, and every operation raises.
+    `world(until_ns)` is called while this process waits, sleeps or computes: it lets something
+    happen, or moves the clock, to `until_ns` at most (None: no limit). What it raises, the call
+    raises that waited. Without a world the clock stands still for this process, and every operation
+    raises.
     """
 
     def __init__(self, Control control not None, world=None):
@@ -298,10 +299,8 @@ cdef class VirtualHost(Host):
                 raise InputError(
                     "nothing moves the virtual clock while this process waits, sleeps or "
                     "computes; give its VirtualHost a world that does")
-            if self.world(None if until_ns == NEVER_NS else until_ns):
-                return True
-            raise AgentError(
-                "the process would wait for ever: nothing will happen under its virtual clock")
+            self.world(None if until_ns == NEVER_NS else until_ns)
+            return True
         except BaseException as error:
             self.failure = error
             self.failed = True

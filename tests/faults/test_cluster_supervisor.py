@@ -91,14 +91,15 @@ def test_without_supervisor_and_janitor_a_clean_up_removes_the_rest(
         run = next(run for _, run, _ in list_segments() if run.pid == process.pid)
         (janitor,) = janitors_of(run)
         os.kill(janitor, number)
+        assert segments_of(process.pid)
+        assert list(tmp_path.iterdir())
         process.send_signal(signal.SIGKILL)
         process.wait()
         wait_until(lambda: not members(process.pid), "its processes are gone", 5.0)
-        # Any run on this machine may have removed its segments meanwhile.
-        assert list(tmp_path.iterdir())
+        # Any run on this machine may have begun that meanwhile.
         remove_leftovers(find_leftovers())
         assert not segments_of(process.pid)
-        assert not list(tmp_path.iterdir())
+        wait_until(lambda: not list(tmp_path.iterdir()), "its files are gone", 5.0)
         wait_until(lambda: not janitors_of(run), "its janitor is gone", 5.0)
 
 
@@ -225,7 +226,7 @@ def test_leftovers_of_a_dead_run_are_found_and_removed(monkeypatch: pytest.Monke
     try:
         found = find_leftovers()
         assert dead.segment_name("node0") in found.segments
-        assert re.search("[1-9] segment", found.describe())
+        assert re.search(r"\d segment", found.describe())
         remove_leftovers(found)
         assert segments_of(os.getpid()) == [alive.segment_name("node0")]
     finally:

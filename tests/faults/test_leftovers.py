@@ -46,7 +46,9 @@ from shrimpmx.native.segment import (
 
 
 def dead_run() -> RunIdentity:
-    """A run whose supervisor had this process's pid, before."""
+    """A run whose supervisor had this process's pid, before. What has its name is any other run's
+    to remove.
+    """
     own = RunIdentity.of_this_process()
     return RunIdentity(own.run_id, own.pid, own.start_ticks - 1)
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib
 import os
 import signal
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -49,14 +48,9 @@ SHM = Path("/dev/shm")
 
 
 @pytest.fixture
-def dead() -> RunIdentity:
-    """The identity of a run whose supervisor is no more."""
-    child = subprocess.Popen(["sleep", "60"])
-    ticks = start_ticks(child.pid)
-    child.kill()
-    child.wait()
-    assert ticks is not None
-    return RunIdentity("left", child.pid, ticks)
+def dead(monkeypatch: pytest.MonkeyPatch) -> RunIdentity:
+    """The identity of a run that is dead for this process and its children."""
+    return dead_here(monkeypatch)
 
 
 @pytest.fixture
@@ -126,7 +120,6 @@ def test_a_live_run_of_another_user_is_none_to_watch_or_to_steer(
 
 @needs_two_users
 def test_leftovers_of_root_do_not_break_the_runs_of_others(dead: RunIdentity) -> None:
-    # Any run of root's may remove them meanwhile.
     segment = Segment.create(dead, "control", 4096, SEGMENT_CONTROL)
     queue = posix_ipc.MessageQueue("/" + dead.segment_name(QUEUE), posix_ipc.O_CREX, mode=0o600)
 
@@ -149,8 +142,6 @@ def test_leftovers_of_root_do_not_break_the_runs_of_others(dead: RunIdentity) ->
 
 @needs_two_users
 def test_commands_of_another_user_go_by_without_roots_runs_and_leftovers(dead: RunIdentity) -> None:
-    # Any run of root's may remove it meanwhile.
-    segment = Segment.create(dead, "control", 4096, SEGMENT_CONTROL)
     alive = LiveRun("of_root")
     with tempfile.TemporaryDirectory() as place:
         Path(place).chmod(0o777)
@@ -159,6 +150,7 @@ def test_commands_of_another_user_go_by_without_roots_runs_and_leftovers(dead: R
         assert main([*settings, f"{place}/own"]) == 0
         for name in ("clean", "counters", "top", "affinity"):
             importlib.import_module(f"shrimpmx.commands.{name}")
+        segment = Segment.create(dead, "control", 4096, SEGMENT_CONTROL)
 
         def work() -> None:
             os.environ["HOME"] = place
@@ -169,7 +161,7 @@ def test_commands_of_another_user_go_by_without_roots_runs_and_leftovers(dead: R
 
         try:
             as_another_user(work)
-            assert all((SHM / each.name).exists() for each in alive.segments)
+            assert all((SHM / each.name).exists() for each in (segment, *alive.segments))
         finally:
             alive.close()
             segment.unlink()
@@ -193,8 +185,10 @@ def test_a_queue_of_another_user_is_not_joined(dead: RunIdentity) -> None:
 
 
 @needs_namespaces
-def test_only_own_queues_are_left_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = dead_here(monkeypatch).segment_name(QUEUE)
+def test_only_own_queues_are_left_over(
+    dead: RunIdentity, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = dead.segment_name(QUEUE)
     theirs = dead_here(monkeypatch).segment_name(QUEUE)
 
     def work() -> None:
@@ -215,16 +209,15 @@ def test_only_own_queues_are_left_over(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("there", [True, False])
 def test_a_queue_is_found_by_its_segment_where_queues_cannot_be_listed(
-    there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    there: bool, dead: RunIdentity, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leftovers, "MQUEUE", tmp_path)
-    dead = dead_here(monkeypatch)
     name = dead.segment_name(QUEUE)
     Segment.create(dead, "control", Control.size_bytes(1, 1), SEGMENT_CONTROL).close()
     if there:
         posix_ipc.MessageQueue("/" + name, posix_ipc.O_CREX).close()
+    found = find_leftovers()
     try:
-        found = find_leftovers()
         assert (name in found.queues) == there
     finally:
         remove_leftovers(found)

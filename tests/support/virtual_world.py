@@ -65,6 +65,7 @@ class VirtualWorld:
 
     def run(self, *works: Callable[[], Any]) -> list[Any]:
         """Let each rank do its work, to the end; what that returned. The first error ends all."""
+        assert len(works) == len(self._world.tasks), "a work for each host, and one run"
         self._works = works
         try:
             self._world.run(lambda: all(task.state == "ended" for task in self._world.tasks))

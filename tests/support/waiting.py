@@ -28,7 +28,7 @@ class Scene:
         # Between two looks nothing moves: time is the looks' business.
         self.host: Host = host_of(self.control)
         if clock == "virtual":
-            self.host = VirtualHost(self.control, lambda until_ns: True)
+            self.host = VirtualHost(self.control, lambda _until_ns: None)
 
     def waiter(self, name: str | WaitingStrategy, spin_ns: int = 10_000, **costs: int) -> Waiter:
         return self.waiter_of(make_strategy(name, spin_ns), **costs)

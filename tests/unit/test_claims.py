@@ -245,7 +245,7 @@ def test_the_table_has_papers_figures_beside_measured_ones() -> None:
     text = printed(whole, judged(claim(2, near("b", 2)), results, 2))
     for words in (
         *("XX-1", "· a?", "1 (0.9 to 1.1) irq/msg"),
-        *("ratio 0.500 (0.450 to 0.550)", "490 / 252 irq/msg", "2 / 1 irq/msg"),
+        *("ratio 0.500 (0.450 to 0.550)", "b 490; a 252 irq/msg", "b 2; a 1 irq/msg"),
         "XX-1, reversed: r?: ratio 0.50 (0.45 to 0.55), expected at least 3",
         "reversed: XX-1",
         "measured: XX-2",

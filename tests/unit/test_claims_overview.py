@@ -100,7 +100,6 @@ def test_each_statistic_has_the_papers_figures_beside_those_of_each_engine() -> 
 
     documents = [document("forked", None, "needs"), document("simulated", 0.5, "reversed")]
     assert list(claim_figures.tables({"a paper": [claim]}, documents)) == [
-        "",
         "## A paper",
         "",
         "| claim | what | paper | real processes | simulated hosts |",

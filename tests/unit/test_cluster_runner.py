@@ -38,10 +38,9 @@ Script = Callable[[int], Answer]
 def idle_host(control: Control, naps: bool = False) -> VirtualHost:
     """Time is the steps' business; but a nap, in which none is made, lasts as long as it should."""
 
-    def world(until_ns: int | None) -> bool:
+    def world(until_ns: int | None) -> None:
         if naps and until_ns == control.now_ns() + NAP_NS:
             control.set_virtual_ns(until_ns)
-        return True
 
     return VirtualHost(control, world)
 
@@ -294,11 +293,10 @@ Sleeps = list[tuple[int, int]]
 def sleeping_host(control: Control, runner: int, slept: Sleeps) -> VirtualHost:
     """Time is the steps' business, but in sleeps, which are noted: from and until when, ns."""
 
-    def world(until_ns: int | None) -> bool:
+    def world(until_ns: int | None) -> None:
         if until_ns is not None and control.runner_account(runner)["blocks"] > len(slept):
             slept.append((control.now_ns(), until_ns))
             control.set_virtual_ns(until_ns)
-        return True
 
     return VirtualHost(control, world)
 

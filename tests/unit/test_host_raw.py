@@ -153,10 +153,9 @@ def test_an_arrival_wakes_the_reader_and_a_drop_does_not() -> None:
 def test_receive_gives_up_at_its_time_limit_and_leaves_the_slot_unarmed() -> None:
     host = HostNode.make()
 
-    def world(until_ns: int | None) -> bool:
+    def world(until_ns: int | None) -> None:
         assert until_ns is not None
         host.control.set_virtual_ns(until_ns)
-        return True
 
     with RawEndpoint(host.node, 0, RANK, VirtualHost(host.control, world)) as endpoint:
         assert endpoint.receive(timeout_ns=1000) is None
@@ -171,9 +170,8 @@ def test_a_stop_of_the_run_wakes_the_reader(tmp_path: Path) -> None:
     memory = RunMemory(spec, placement, RunIdentity.of_this_process(), tmp_path)
     stops = ["abort"]
 
-    def world(until_ns: int | None) -> bool:
+    def world(until_ns: int | None) -> None:
         memory.set_stop(stops.pop())  # a sleeper that this does not wake fails here
-        return True
 
     try:
         reader = RawEndpoint(memory.nodes[1], 0, 0, VirtualHost(memory.control, world))

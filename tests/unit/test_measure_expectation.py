@@ -84,6 +84,22 @@ def test_ratio(median: float, spread: float, verdict: str) -> None:
     assert evaluate(SLOW, [point("a", median, spread), point("b", 100)]).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("above", "below", "verdict"),
+    [
+        (55.0, 0.0, AS_EXPECTED),
+        (0.0, 55.0, OPPOSITE),
+        (0.0, 0.0, INCONCLUSIVE),
+    ],
+)
+def test_a_figure_of_zero_is_less_than_any_other(above: float, below: float, verdict: str) -> None:
+    over, under = (
+        made(way, {"near": [[figure] * 3] * 6}, "taken_spinning")
+        for way, figure in (("a", above), ("b", below))
+    )
+    assert verdict_of(over, under, metric="taken_spinning")[0] == verdict
+
+
 def test_the_other_axes_are_all_tried_and_the_worst_counts() -> None:
     points = [
         point(way, median, size=size)
@@ -415,8 +431,9 @@ def test_an_order_whose_runs_overlap_is_inconclusive() -> None:
     points = [counts("a", 100.0, 110.0, 120.0), counts("b", 90.0, 100.0, 115.0)]
     assert evaluate(ranking("a", "b"), points).verdict == INCONCLUSIVE
     assert evaluate(ranking("ab"), points).verdict == INCONCLUSIVE
-    zero = [counts("a", 1.0, 1.0, 1.0), counts("b", 0.0, 0.0, 0.0)]
-    assert evaluate(ranking("a", "b"), zero).verdict == NOT_HERE
+    zero = [counts(way, 0.0, 0.0, 0.0) for way in "ab"]
+    assert evaluate(ranking("a", "b"), zero).verdict == INCONCLUSIVE
+    assert evaluate(ranking("a", "b"), [counts("a", 1.0, 1.0, 1.0), zero[1]]).verdict == AS_EXPECTED
 
 
 def test_a_place_that_was_not_run_is_not_ranked() -> None:

@@ -66,7 +66,7 @@ def test_ratio_of_medians() -> None:
     assert ratio.median == pytest.approx(2.0, rel=0.01)
     assert ratio.count == 300
     with pytest.raises(ValueError, match="above zero"):
-        ratio_of_medians([np.ones(1)], [np.zeros(1)])
+        ratio_of_medians([np.zeros(1)], [np.zeros(1)])
 
 
 def test_from_three_runs_on_the_interval_is_over_runs() -> None:
@@ -103,3 +103,5 @@ def test_a_ratio_to_runs_of_which_some_are_zero_is_finite() -> None:
     found = ratio_of_medians([np.array([3.0])] * 3, runs)
     assert found.median == 3
     assert 3 <= found.high <= 3e6
+    nothing = ratio_of_medians([np.array([3.0])] * 3, [np.zeros(1)] * 3)
+    assert nothing.low == nothing.median == nothing.high == 1e6

@@ -59,10 +59,9 @@ class Pair:
         process.open()
         return process
 
-    def go_on(self, until_ns: int | None) -> bool:
+    def go_on(self, until_ns: int | None) -> None:
         assert self.world is not None
         self.world()
-        return True
 
     def map(self, process: VmmcProcess, node: int, index: int = 0) -> Import:
         request = process.map_start(node, 0, index)

@@ -34,12 +34,11 @@ def loops(control: Control) -> int:
 def test_a_runner_drives_it_until_the_run_ends(control: Control, kind: type[Hog]) -> None:
     end_ns = LOOPS * LOOP_NS[kind]
 
-    def world(until_ns: int | None) -> bool:
+    def world(until_ns: int | None) -> None:
         assert until_ns is not None, "nothing takes time"
         control.set_virtual_ns(min(until_ns, end_ns))
         if until_ns > end_ns:
             control.set_stop("finish")
-        return True
 
     control.register_process(COMPANION)
     host = VirtualHost(control, world)

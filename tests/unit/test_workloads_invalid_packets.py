@@ -45,7 +45,7 @@ class Stream:
     def begin(self) -> None:
         self.node.count(NIC, "generated_invalid").value = self.sent
 
-    def sleep(self, until_ns: int | None) -> bool:
+    def sleep(self, until_ns: int | None) -> None:
         assert until_ns is not None
         self.node.control.set_virtual_ns(until_ns)
         if self.abort_ns is not None and until_ns >= self.abort_ns:
@@ -55,7 +55,6 @@ class Stream:
         # Two cores share the work.
         for core, count in ((CORE0, self.dropped // 2), (CORE1, self.dropped - self.dropped // 2)):
             self.node.count(core, "drop_invalid_type").value = count
-        return True
 
 
 def test_it_waits_for_all_that_were_sent() -> None:

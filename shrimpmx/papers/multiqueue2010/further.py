@@ -82,10 +82,8 @@ def _idle_cores(size: int) -> Statistic:
     expected = Ratio(
         text=words, metric="run_time", of=of, to=to, cpus=EIGHT_CORES_CPUS, **idle_bounds()
     )
-    absolute = IDLE_US, figures.POLLING_US
-    return statistic_of(
-        figures.BUSY, expected, absolute[0] / absolute[1], absolute=absolute, shares=("MQ-4",)
-    )
+    paper = IDLE_US / figures.POLLING_US  # of half round trips, where ours is of whole programs
+    return statistic_of(figures.BUSY, expected, paper, shares=("MQ-4",))
 
 
 def _next_core() -> tuple[Statistic, Statistic]:
