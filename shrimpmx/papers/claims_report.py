@@ -185,9 +185,9 @@ def _digits(figure: float) -> str:
 
 
 def _ratio_digits(ratio: float) -> str:
-    """Three places where they tell small effects from none. An interval may have no upper end:
-    the figure below the line may be 0.
+    """Three places where they tell small effects from none. A ratio to 0 has no figure, and an
+    interval may have no upper end.
     """
-    if ratio > RATIO_MOST:
+    if ratio > 0.999 * RATIO_MOST:  # which stands for it
         return f"> {RATIO_MOST:,}"
     return f"{ratio:.3f}" if ratio < 1000 else _digits(ratio)

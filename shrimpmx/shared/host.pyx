@@ -4,7 +4,7 @@ Ranks, their libraries and workloads, waiting strategies and runners reach time 
 their process and in no other way. `KernelHost` is the kernel and the run's clock. Simulated runs
 have a SimulatedHost or a BatonHost, so that the same compiled code runs to the end under a virtual
 clock, exactly. `VirtualHost` has a virtual clock that only its maker moves. An operation works or
-fails; none hangs, and none takes no time.
+fails, and none takes no time.
 """
 
 from cpython.exc cimport PyErr_CheckSignals

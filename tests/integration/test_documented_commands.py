@@ -59,6 +59,7 @@ ELSEWHERE = {
     "shrimpmx mpirun -n 4 --profile": "needs py-spy, which is run by hand",
     "shrimpmx run --scheduler": "needs a cluster; test_sweeps_on_dask.py has one",
     "shrimpmx caches": "takes half a minute in valgrind; tests/integration/test_caches.py runs it",
+    "shrimpmx run coalescing/table5_interrupts": "takes minutes; test_nas.py runs its program",
     "shrimpmx validate": "takes minutes; tests/integration/test_validate.py runs a part",
 }
 SCENARIOS = [
