@@ -10,13 +10,13 @@ from pydantic import BaseModel, Field, ValidationError
 
 from shrimpmx.errors import InputError
 from shrimpmx.papers.claim import CLASSES, MEASURED, PREDICTED, class_words
+from shrimpmx.papers.claims_report import ENGINE_WORDS, digits, ratio_digits
 from shrimpmx.results.expectation_kinds import REVERSED
 from shrimpmx.results.json_file import read_json
 from shrimpmx.results.judging import RATIO_UNIT, SHARE_UNIT
 from shrimpmx.results.result import check_schema
 from shrimpmx.results.words import unit_words
 
-ENGINES = {"forked": "real processes", "simulated": "simulated hosts"}
 _COLOURS = {MEASURED: "good", PREDICTED: "good", REVERSED: "bad"}
 _OTHER_COLOUR = "open"
 
@@ -46,10 +46,12 @@ class _Judged(BaseModel):
         """The figure that it was judged by, with its interval."""
         if self.measured is None:
             return "—"
-        words = _digits(self.measured)
+        is_ratio = self.unit in (RATIO_UNIT, SHARE_UNIT)
+        one = ratio_digits if is_ratio else digits
+        words = one(self.measured)
         if self.ci95 is not None and self.ci95[0] < self.ci95[1]:
-            words += f" ({_digits(self.ci95[0])} to {_digits(self.ci95[1])})"
-        if self.unit in (RATIO_UNIT, SHARE_UNIT):
+            words += f" ({one(self.ci95[0])} to {one(self.ci95[1])})"
+        if is_ratio:
             return f"{self.unit} {words}"
         return f"{words} {unit_words(self.unit)}".rstrip()
 
@@ -104,7 +106,7 @@ def claims_in(path: Path) -> Claims:
     except ValidationError as error:
         place = ".".join(map(str, error.errors()[0]["loc"]))
         raise InputError(f"reproduction {path} is damaged, or not finished: {place!r}") from None
-    engines = dict.fromkeys(ENGINES.get(each.engine, each.engine) for each in found)
+    engines = dict.fromkeys(ENGINE_WORDS.get(each.engine, each.engine) for each in found)
     reasons = tuple((f"{each.id}, {each.words}", each.reason) for each in found if each.reason)
     rows = tuple(row for each in found for row in _rows(each))
     return Claims(f"Claims, on {' and '.join(engines)}", rows, tuple(_counted(found)), reasons)
@@ -118,7 +120,7 @@ def _rows(claim: _Claim) -> Iterator[ClaimRow]:
     yield ClaimRow(claim.id, what, claim.paper, figure, claim.words, claim.colour)
     for part in () if alone else claim.parts:
         words = part.words if part.decides else f"beside: {part.words}"
-        paper = " / ".join(map(_digits, part.paper))
+        paper = " / ".join(map(digits, part.paper))
         yield ClaimRow("", part.text, paper, part.figure, words, part.colour)
 
 
@@ -129,7 +131,3 @@ def _counted(claims: Sequence[_Claim]) -> Iterator[str]:
     for of_class, found in ids.items():
         if found:
             yield f"{of_class}: {', '.join(found)}"
-
-
-def _digits(figure: float) -> str:
-    return f"{figure:.4g}" if abs(figure) < 10_000 else f"{figure:,.0f}"

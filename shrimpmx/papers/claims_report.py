@@ -149,7 +149,7 @@ def _placed_words(statistic: Statistic, figures: Sequence[float]) -> str:
     )
     unit = unit_words(METRICS[statistic.expectation.metric].unit)
     named = zip(names, figures, strict=True)
-    return f"{'; '.join(f'{name} {_digits(figure)}' for name, figure in named)} {unit}"
+    return f"{'; '.join(f'{name} {digits(figure)}' for name, figure in named)} {unit}"
 
 
 def _absolute_words(statistic: Statistic, figures: Sequence[float]) -> str:
@@ -160,7 +160,7 @@ def _absolute_words(statistic: Statistic, figures: Sequence[float]) -> str:
     unit = METRICS[expected.metric].unit
     if unit == "us" and min(figures) >= US_PER_S:
         unit, figures = "s", [each / US_PER_S for each in figures]
-    return f", {' / '.join(map(_digits, figures))} {unit_words(unit)}"
+    return f", {' / '.join(map(digits, figures))} {unit_words(unit)}"
 
 
 def _figures_words(
@@ -169,7 +169,7 @@ def _figures_words(
     """Figures with their unit; a ratio or a share with what tells small effects from none."""
     is_ratio = isinstance(statistic.expectation, Ratio | Growth)
     is_share = isinstance(statistic.expectation, Difference)
-    one = _ratio_digits if is_ratio or is_share else _digits
+    one = ratio_digits if is_ratio or is_share else digits
     words = " / ".join(map(one, figures))
     if interval is not None and interval[0] < interval[1]:
         words += f" ({one(interval[0])} to {one(interval[1])})"
@@ -179,15 +179,15 @@ def _figures_words(
     return f"{words} {unit_words(known.unit)}" if known else words
 
 
-def _digits(figure: float) -> str:
+def digits(figure: float) -> str:
     """Four digits, and none that say nothing: counts stay whole."""
     return f"{figure:.4g}" if abs(figure) < 10_000 else f"{figure:,.0f}"
 
 
-def _ratio_digits(ratio: float) -> str:
+def ratio_digits(ratio: float) -> str:
     """Three places where they tell small effects from none. A ratio to 0 has no figure, and an
     interval may have no upper end.
     """
     if ratio > 0.999 * RATIO_MOST:  # which stands for it
         return f"> {RATIO_MOST:,}"
-    return f"{ratio:.3f}" if ratio < 1000 else _digits(ratio)
+    return f"{ratio:.3f}" if ratio < 1000 else digits(ratio)

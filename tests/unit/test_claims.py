@@ -12,7 +12,12 @@ from support.claims import found as judged
 
 from shrimpmx.errors import InputError
 from shrimpmx.papers.claim import Claim, Finding, Statistic, effect, scenarios_of
-from shrimpmx.papers.claims_report import paper_words, print_findings, summary_words
+from shrimpmx.papers.claims_report import (
+    paper_words,
+    print_findings,
+    ratio_digits,
+    summary_words,
+)
 from shrimpmx.papers.known import PAPERS, chosen, narrowed, papers_of
 from shrimpmx.results.expectation_kinds import Difference, Expectation, Near, Order, Ratio
 from shrimpmx.study.scenario import Scenario
@@ -254,6 +259,11 @@ def test_the_table_has_papers_figures_beside_measured_ones() -> None:
     assert "XX-2," not in text
     assert summary_words([whole]) == "reversed: XX-1"
     assert paper_words(ratio) == "ratio 0.500"
+
+
+def test_a_ratio_to_nothing_is_printed_as_beyond_all_figures() -> None:
+    assert [ratio_digits(each) for each in (0.9876, 2750.4)] == ["0.988", "2750"]
+    assert ratio_digits(1e6) == ratio_digits(3e9) == "> 1,000,000"
 
 
 def test_a_difference_is_printed_as_a_share_with_what_it_is_made_of() -> None:
