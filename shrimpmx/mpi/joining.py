@@ -25,8 +25,8 @@ class Joined:
     """A process in its world.
 
     `partners`, by rank, has the endpoint itself too; `nodes`: the node of each rank; `runners`:
-    the record of each rank's process in `control`, none in a world of one. `one_thread`: how it
-    waits serves one thread at a time. `kept`: what has to live as long as the process.
+    the record of each rank's process in `control`, none in a world of one. `one_thread`: it is
+    simulated, where one thread at a time may call. `kept`: what has to live as long as the process.
     """
 
     rank: int
@@ -63,7 +63,7 @@ def _member(session: RankSession) -> Joined:
         [other.node for other in plan.ranks],
         rank.control,
         [other.runner for other in plan.ranks],
-        rank.waiter.strategy.uses_signals or rank.host.metered,
+        rank.host.metered,
         (session, rank),
     )
 

@@ -8,7 +8,7 @@ from shrimpmx.mx.progress cimport next_timer_ns
 from shrimpmx.native.atomics cimport (
     compare_exchange_u32, cpu_pause, load_relaxed_u32, store_release_u32,
 )
-from shrimpmx.native.futex cimport wait_slot_wake
+from shrimpmx.native.futex cimport wait_slot_tell
 from shrimpmx.shared.layout cimport COUNTER_recv_unexpected
 
 from shrimpmx.errors import MxError
@@ -61,7 +61,7 @@ cdef void lock_tell(Library library) noexcept nogil:
     lock.waiting_until_ns = 0x7FFFFFFFFFFFFFFF
     store_release_u32(&lock.event_index, lock.event_index + 1)
     if lock.slot != NULL:
-        wait_slot_wake(lock.slot)
+        wait_slot_tell(lock.slot)
 
 
 cdef void lock_wake_all(Library library) noexcept nogil:

@@ -92,6 +92,15 @@ static inline void wait_slot_rouse(struct wait_slot *slot) {
     futex_wake(&slot->word, 1 << 30);
 }
 
+/* One thread of the process tells the others, which may sleep: no notification of it, which would
+ * count as a message's. */
+static inline void wait_slot_tell(struct wait_slot *slot) {
+    if (load_relaxed_u32(&slot->armed) == WAIT_SLOT_NOTIFY)
+        wait_slot_rouse(slot); /* armed for as long as the strategy is in force: no fence */
+    else
+        wait_slot_wake(slot);
+}
+
 /* Waiter's half: arm, then the caller looks once more, then wait_slot_sleep() or
  * wait_slot_disarm(). Returns the word's value to hand to wait_slot_sleep(). */
 static inline uint32_t wait_slot_arm(struct wait_slot *slot) {

@@ -19,6 +19,7 @@ cdef extern from "native/futex.h" nogil:
     int futex_wake(uint32_t *word, int count) noexcept
     int wait_slot_wake(wait_slot *slot) noexcept
     void wait_slot_rouse(wait_slot *slot) noexcept
+    void wait_slot_tell(wait_slot *slot) noexcept
     uint32_t wait_slot_arm(wait_slot *slot) noexcept
     void wait_slot_disarm(wait_slot *slot) noexcept
     int wait_slot_sleep(wait_slot *slot, uint32_t seen, int64_t timeout_ns) noexcept

@@ -12,32 +12,31 @@
 #ifndef SHRIMPMX_NATIVE_NOTIFY_H
 #define SHRIMPMX_NATIVE_NOTIFY_H
 
-#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "native/burn.h"
+#include "native/futex.h"
 
 struct notify_state {
     uint64_t runs;            /* handler: how often it ran in this process */
     int signal;               /* installer: 0 if not installed */
     struct sigaction before;  /* installer: what to restore */
-    /* waiter: a futex word that each run increments too, or NULL. A sleeper on it needs no
-     * change of the signal mask: one system call for a wait instead of three. */
-    volatile uint32_t *word;
+    /* waiter: the slot on which its threads sleep, or NULL. A sleeper needs no change of the
+     * signal mask: one system call for a wait instead of three. */
+    struct wait_slot *slot;
     int64_t cost_ns;          /* waiter: CPU time that each run burns, 0 for none */
 };
 
 static inline void notify_handler_add(struct notify_state *state) {
     static const struct clock monotonic = {.kind = CLOCK_KIND_MONOTONIC};
-    volatile uint32_t *word = __atomic_load_n(&state->word, __ATOMIC_RELAXED);
+    struct wait_slot *slot = __atomic_load_n(&state->slot, __ATOMIC_RELAXED);
     int64_t cost_ns = __atomic_load_n(&state->cost_ns, __ATOMIC_RELAXED);
     if (cost_ns > 0)
         burn_ns(&monotonic, cost_ns); /* the same signal stays blocked meanwhile, and queues */
     __atomic_fetch_add(&state->runs, 1, __ATOMIC_RELAXED);
-    if (word)
-        __atomic_fetch_add(word, 1, __ATOMIC_RELEASE);
+    if (slot)
+        wait_slot_rouse(slot); /* the kernel may run the handler on a thread that does not sleep */
 }
 
 static inline uint64_t notify_load(const struct notify_state *state) {
@@ -61,25 +60,6 @@ static inline int notify_restore_handler(struct notify_state *state) {
     int number = state->signal;
     state->signal = 0;
     return number == 0 ? 0 : sigaction(number, &state->before, NULL);
-}
-
-/* Blocks or lets in the notification for the calling thread. */
-static inline void notify_mask(const struct notify_state *state, int how) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, state->signal);
-    pthread_sigmask(how, &set, NULL);
-}
-
-/* Sleeps with the notification let in; the caller has it blocked and has looked at its
- * data since. ppoll swaps the mask and sleeps in one step: a signal that came after the
- * look ends the sleep at once. Returns 1 after a signal, 0 at the timeout. */
-static inline int notify_sleep(const struct notify_state *state, int64_t timeout_ns) {
-    struct timespec timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
-    sigset_t mask;
-    pthread_sigmask(SIG_BLOCK, NULL, &mask);
-    sigdelset(&mask, state->signal);
-    return ppoll(NULL, 0, timeout_ns < 0 ? NULL : &timeout, &mask) != 0;
 }
 
 #endif

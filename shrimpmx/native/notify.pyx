@@ -3,14 +3,11 @@
 import signal as signals
 
 from cpython.exc cimport PyErr_SetFromErrno
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
+
+from shrimpmx.native.futex cimport wait_slot
 
 from shrimpmx.errors import InputError, MachineError
-
-cdef extern from "<signal.h>" nogil:
-    enum:
-        SIG_BLOCK
-        SIG_UNBLOCK
 
 cdef extern from *:
     """
@@ -23,7 +20,7 @@ cdef extern from *:
     """
     cdef struct notify_state:
         int signal
-        uint32_t *word
+        wait_slot *slot
         int64_t cost_ns
     notify_state notify_process
     void notify_handler(int number) noexcept nogil
@@ -31,8 +28,6 @@ cdef extern from *:
     int notify_set_handler(notify_state *state, int number,
                            void (*handler)(int) noexcept nogil) noexcept
     int notify_restore_handler(notify_state *state) noexcept
-    void notify_mask(const notify_state *state, int how) noexcept nogil
-    int notify_sleep(const notify_state *state, int64_t timeout_ns) noexcept nogil
 
 
 cdef int notify_install(int signal) except -1:
@@ -49,14 +44,14 @@ cdef int notify_install(int signal) except -1:
 
 
 cdef int notify_remove() except -1:
-    notify_process.word = NULL  # its segment may go before the next notification
+    notify_process.slot = NULL  # its segment may go before the next notification
     if notify_restore_handler(&notify_process) != 0:
         PyErr_SetFromErrno(OSError)
     return 0
 
 
-cdef void notify_set_word(uint32_t *word) noexcept nogil:
-    notify_process.word = word
+cdef void notify_set_slot(wait_slot *slot) noexcept nogil:
+    notify_process.slot = slot
 
 
 cdef void notify_set_cost(int64_t cost_ns) noexcept nogil:
@@ -65,18 +60,6 @@ cdef void notify_set_cost(int64_t cost_ns) noexcept nogil:
 
 cdef uint64_t notify_count() noexcept nogil:
     return notify_load(&notify_process)
-
-
-cdef void notify_block() noexcept nogil:
-    notify_mask(&notify_process, SIG_BLOCK)
-
-
-cdef void notify_unblock() noexcept nogil:
-    notify_mask(&notify_process, SIG_UNBLOCK)
-
-
-cdef int notify_wait(int64_t timeout_ns) noexcept nogil:
-    return notify_sleep(&notify_process, timeout_ns)
 
 
 def default_signal():
@@ -99,24 +82,3 @@ def remove():
 def count():
     """How often the handler ran in this process."""
     return notify_count()
-
-
-def block():
-    """Hold notifications back from the calling thread."""
-    notify_block()
-
-
-def unblock():
-    """Let notifications in again."""
-    notify_unblock()
-
-
-def wait(int64_t timeout_ns):
-    """Sleep, with notifications let in, until one comes (True) or for `timeout_ns` (False).
-
-    The caller holds them blocked and looks at its data between block() and wait().
-    """
-    cdef int came
-    with nogil:
-        came = notify_wait(timeout_ns)
-    return came == 1

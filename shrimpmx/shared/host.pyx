@@ -19,7 +19,7 @@ from shrimpmx.native.burn cimport burn_ns
 from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL, NEVER_NS
 from shrimpmx.native.futex cimport futex_wait, wait_slot
 from shrimpmx.native.notify cimport (
-    notify_count, notify_install, notify_set_cost, notify_set_word,
+    notify_count, notify_install, notify_set_cost, notify_set_slot,
 )
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.layout cimport STOP_NO, control_header
@@ -120,7 +120,7 @@ cdef class Host:
                 "notify needs a signal: register the process with one (Control.register_process)"
             )
         notify_install(slot.signal)
-        notify_set_word(<uint32_t *><void *>&slot.word)
+        notify_set_slot(slot)
         return 0
 
     cdef uint64_t notifications(self) noexcept nogil:

@@ -32,10 +32,6 @@ cdef class SpinThen(Strategy):
     def stands(self):
         return self.fallback.stands
 
-    @property
-    def uses_signals(self):
-        return self.fallback.uses_signals
-
     cdef int begin(self, WaitEnvironment *environment) except -1:
         return self.fallback.begin(environment)
 

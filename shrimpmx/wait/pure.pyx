@@ -176,12 +176,12 @@ cdef class Notify(Strategy):
     that arrives while the strategy is in force sends a signal and runs a handler, also
     one that comes while the process spins (5.1), so it costs `block` plus the delivery of
     a signal. The handler increments the slot's word, which the sleep compares: with the
-    signal let in all the time, a wait takes one system call and loses no notification.
+    signal let in all the time, a wait takes one system call and loses no notification. It then
+    wakes all sleepers, since the kernel runs it on any thread of the process.
     """
 
     sleeps = True
     stands = True
-    uses_signals = True
 
     def __cinit__(self):
         self.name = "notify"

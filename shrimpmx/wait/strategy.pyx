@@ -23,12 +23,11 @@ cdef class Strategy:
     """Base of the waiting strategies; subclasses override the compiled `persist`.
 
     `sleeps`: waits may arm the wait slot; `stands`: interrupts are enabled from begin() to end(),
-    not by each wait; `uses_signals`: they come as signals.
+    not by each wait.
     """
 
     sleeps = False
     stands = False
-    uses_signals = False
 
     def __cinit__(self, *args, **kwargs):
         self.name = "none"

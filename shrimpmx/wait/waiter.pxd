@@ -33,8 +33,8 @@ cdef class Waiter:
     # Before begin(): waits enable interrupts through `gate`, which outlives the waiter.
     cdef void use_gate(self, InterruptGate *gate) noexcept nogil
     # Around the waits of a thread that has company: others of the process may wait at the same
-    # time, on the same wait slot. Raises InputError for `notify`, whose signals know no threads.
-    cdef int enter(self) except -1
+    # time, on the same wait slot.
+    cdef void enter(self) noexcept nogil
     cdef void leave(self) noexcept nogil
 
     # Waits until ready(context), the deadline (NEVER_NS: none) or a stop.

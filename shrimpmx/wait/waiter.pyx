@@ -110,15 +110,9 @@ cdef class Waiter:
     cdef void use_gate(self, InterruptGate *gate) noexcept nogil:
         self.environment.gate = gate
 
-    cdef int enter(self) except -1:
+    cdef void enter(self) noexcept nogil:
         # L1: counted before it arms the slot; pairs with L2 in pure.pyx.
-        if (fetch_add_u32(&self.environment.threads, 1) > 0
-                and self.strategy.uses_signals):
-            self.leave()
-            raise InputError(
-                "several threads cannot wait by notify: a signal does not say which one it is "
-                "for; choose block or spin-block")
-        return 0
+        fetch_add_u32(&self.environment.threads, 1)
 
     cdef void leave(self) noexcept nogil:
         fetch_add_u32(&self.environment.threads, <uint32_t>-1)  # disarmed before: see pure.pyx

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import signal
 import time
 from collections.abc import Callable
 
@@ -14,6 +15,7 @@ from support.peer import LIMIT_NS, data, in_threads
 from support.virtual_cluster import VirtualCluster
 
 from shrimpmx.mx.handles import Request
+from shrimpmx.native import notify
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
 
@@ -32,11 +34,16 @@ def content(number: int, sender: int) -> bytes:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("strategy", [None, "spin", "sched", "block", "spin-block"])
+@pytest.mark.parametrize(
+    "strategy", [None, "spin", "sched", "block", "spin-block", "notify", "spin-notify"]
+)
 def test_endpoints_of_one_process_serve_each_other(strategy: str | None) -> None:
     """Each of two threads per endpoint sends to the next endpoint, and receives from the last."""
     cluster = VirtualCluster(endpoints=ENDPOINTS, clock="tsc")
+    cluster.control.register_process(1, signal.SIGUSR1)
     waiter = Waiter(cluster.control, 1, make_strategy(strategy)) if strategy else None
+    if waiter:
+        waiter.begin()
     endpoints = [cluster.open(0, index, waiter=waiter) for index in range(ENDPOINTS)]
     partners = [
         cluster.connect(endpoint, 0, (index + 1) % ENDPOINTS)
@@ -68,6 +75,9 @@ def test_endpoints_of_one_process_serve_each_other(strategy: str | None) -> None
         assert endpoint.ipeek() is None
         assert endpoint.counters()["recv_messages"] == THREADS * MESSAGES
         endpoint.close()
+    if waiter:
+        waiter.end()
+    notify.remove()
 
 
 def answer(cluster: VirtualCluster, cpu: int) -> None:

@@ -13,9 +13,10 @@ import pytest
 from support.conditions import wait_until
 from support.virtual_cluster import VirtualCluster
 
-from shrimpmx.errors import InputError, MxError
+from shrimpmx.errors import MxError
 from shrimpmx.mx.endpoint import Endpoint
 from shrimpmx.mx.handles import Partner
+from shrimpmx.native import notify
 from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.waiter import Waiter
@@ -23,6 +24,7 @@ from shrimpmx.wait.waiter import Waiter
 LIMIT_S = 20.0
 LIMIT_NS = int(LIMIT_S * 1e9)
 ALL_BITS = (1 << 64) - 1
+STRATEGIES = (None, "spin", "block", "sched", "spin-block", "notify", "spin-notify")
 # Of struct control_header and struct runner_record, whose first part is the wait slot.
 HEADER_BYTES, RECORD_BYTES = 192, 256
 
@@ -33,7 +35,9 @@ def carried(strategy: str | None) -> Iterator[tuple[Endpoint, Endpoint, Partner]
     cluster = VirtualCluster(clock="tsc")
     waiter = None
     if strategy:
+        cluster.control.register_process(2, signal.SIGUSR1)
         waiter = Waiter(cluster.control, 2, make_strategy(strategy))
+        waiter.begin()
     one = cluster.open(0)
     other = cluster.open(1, waiter=waiter)
     stop = threading.Event()
@@ -55,6 +59,9 @@ def carried(strategy: str | None) -> Iterator[tuple[Endpoint, Endpoint, Partner]
         carrier.join(LIMIT_S)
         one.close()
         other.close()
+        if waiter:
+            waiter.end()
+        notify.remove()
 
 
 def started(calls: list[Callable[[], object]]) -> tuple[list[threading.Thread], list[object]]:
@@ -78,7 +85,7 @@ def finished(threads: list[threading.Thread]) -> bool:
     return not any(thread.is_alive() for thread in threads)
 
 
-@pytest.mark.parametrize("strategy", [None, "spin", "block", "sched", "spin-block"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_wakeup_ends_every_kind_of_wait(strategy: str | None) -> None:
     with carried(strategy) as (_one, other, _partner):
         request = other.irecv(bytearray(4), 1)
@@ -101,7 +108,7 @@ def test_a_wakeup_ends_every_kind_of_wait(strategy: str | None) -> None:
         assert other.cancel(request)
 
 
-@pytest.mark.parametrize("strategy", [None, "spin", "block", "sched", "spin-block"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_each_thread_gets_its_message(strategy: str | None) -> None:
     with carried(strategy) as (one, other, partner):
 
@@ -137,23 +144,6 @@ def test_closing_ends_the_waits_of_other_threads() -> None:
         other.close()
         assert finished(threads)
         assert results[0] in ("woken", "endpoint-closed")
-
-
-def test_notify_is_for_one_thread() -> None:
-    cluster = VirtualCluster(clock="tsc")
-    waiter = Waiter(cluster.control, 1, make_strategy("spin-notify"))
-    one = cluster.open(0, waiter=waiter)
-    threads, _results = started([lambda: one.probe(1, timeout_ns=2_000_000_000)])
-    refused = False
-    while threads[0].is_alive() and not refused:
-        try:
-            one.probe(2, timeout_ns=1_000_000)
-        except InputError:
-            refused = True
-            one.wakeup()
-    assert finished(threads)
-    assert refused
-    one.close()
 
 
 def slot_of(cluster: VirtualCluster) -> WaitSlotView:

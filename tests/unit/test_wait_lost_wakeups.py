@@ -91,26 +91,52 @@ def test_no_wake_up_is_lost(name: str) -> None:
         child.join()
 
 
-def test_the_end_of_a_threads_wait_takes_no_wake_up_from_another() -> None:
-    control = make_control(["a"], [], clock="monotonic")
-    slot = WaitSlotView(control.segment.view(), runner_place(control, 0))
-    waiter = Waiter(control, 0, make_strategy("block"))
-    came = threading.Event()
-    results: list[str] = []
+class Sleeper(threading.Thread):
+    """Another thread of the process that sleeps until `came`, and what its wait returned."""
 
-    def sleep() -> None:
-        end_ns = control.now_ns() + LIMIT_NS
+    def __init__(self, strategy: str) -> None:
+        super().__init__()
+        self.control = make_control(["a"], [], clock="monotonic")
+        self.control.register_process(0, signal.SIGUSR1)
+        self.slot = WaitSlotView(self.control.segment.view(), runner_place(self.control, 0))
+        self.waiter = Waiter(self.control, 0, make_strategy(strategy))
+        self.came = threading.Event()
+        self.result = ""
+
+    def run(self) -> None:
+        end_ns = self.control.now_ns() + LIMIT_NS
         # What is found only when the sleep ended by time is no wake-up.
-        found = lambda: came.is_set() and control.now_ns() < end_ns  # noqa: E731
-        results.append(waiter.wait_until(found, end_ns))
+        found = lambda: self.came.is_set() and self.control.now_ns() < end_ns  # noqa: E731
+        self.result = self.waiter.wait_until(found, end_ns)
 
-    sleeper = threading.Thread(target=sleep)
-    sleeper.start()
-    wait_until(lambda: waiter.account()["blocks"], "the other thread sleeps")
+    def until_asleep(self) -> None:
+        self.start()
+        wait_until(lambda: self.waiter.account()["blocks"], "the other thread sleeps")
+
+    def woken(self) -> str:
+        self.came.set()
+        self.slot.wake()
+        self.join(2 * LIMIT_NS / 1e9)
+        return self.result
+
+
+def test_the_end_of_a_threads_wait_takes_no_wake_up_from_another() -> None:
+    sleeper = Sleeper("block")
+    sleeper.until_asleep()
     looks = iter([False, True])  # the second look is the one with the slot armed
-    assert waiter.wait_until(lambda: next(looks)) == "ready"
-    assert waiter.account()["races"] == 1
-    came.set()
-    slot.wake()
-    sleeper.join(2 * LIMIT_NS / 1e9)
-    assert results == ["ready"]
+    assert sleeper.waiter.wait_until(lambda: next(looks)) == "ready"
+    assert sleeper.waiter.account()["races"] == 1
+    assert sleeper.woken() == "ready"
+
+
+def test_a_notification_wakes_the_thread_that_waits_though_another_one_handles_it() -> None:
+    """The kernel runs the handler on the main thread, if that may take the signal."""
+    sleeper = Sleeper("notify")
+    before = notify.count()
+    try:
+        with sleeper.waiter:
+            sleeper.until_asleep()
+            assert sleeper.woken() == "ready"
+        assert notify.count() == before + 1
+    finally:
+        notify.remove()
