@@ -15,6 +15,7 @@ from shrimpmx.errors import MachineError
 
 # The names of files that are being written: sixteen hexadecimal digits follow.
 _UNFINISHED, _DIGITS = ".shrimpmx-", 16
+_UNFINISHED_PATTERN = _UNFINISHED + _DIGITS * "[0-9a-f]"
 
 
 def write_whole(path: Path, content: str | bytes, advice: str = "") -> None:
@@ -43,13 +44,18 @@ def remove_unfinished(directory: Path) -> None:
 
     Each holds a lock on its file while it lives; where a file system has no locks, all stays.
     """
-    for path in directory.rglob(_UNFINISHED + _DIGITS * "[0-9a-f]"):
+    for path in directory.rglob(_UNFINISHED_PATTERN):
         with contextlib.suppress(OSError):  # it lives, or is done by now
             found = path.lstat()
             if found.st_uid == os.geteuid() and stat.S_ISREG(found.st_mode):
                 with path.open("r+b") as file:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     path.unlink()
+
+
+def holds_unfinished_only(directory: Path) -> bool:
+    """Whether nothing lies in it but what remove_unfinished() may remove."""
+    return all(path.match(_UNFINISHED_PATTERN) for path in directory.iterdir())
 
 
 def open_anew(path: Path) -> IO[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shrimpmx.errors import InputError
-from shrimpmx.native.files import remove_unfinished, user_name
+from shrimpmx.native.files import holds_unfinished_only, remove_unfinished, user_name
 from shrimpmx.results.json_file import read_json, write_json
 from shrimpmx.results.sameness import check_code, check_environment
 from shrimpmx.results.soundness import place_flaw, point_flaw, run_flaw, single_run_flaw
@@ -122,6 +122,8 @@ class ResultDirectory:
             raise InputError(f"--output {self.path} is no directory; give another one")
         if self.run_path.exists():
             raise InputError(f"{self.path} already holds a result; {advice}")
+        if self.path.exists() and holds_unfinished_only(self.path):
+            remove_unfinished(self.path)  # of a run that was killed as it began
         if self.path.exists() and os.listdir(self.path):
             raise InputError(
                 f"--output {self.path} holds other files; give a new or an empty directory"

@@ -79,6 +79,20 @@ def test_another_result_is_not_overwritten(tmp_path: Path) -> None:
     assert not unfinished.exists()
 
 
+def test_what_a_run_left_that_was_killed_as_it_began_is_no_other_file(tmp_path: Path) -> None:
+    left = tmp_path / "r" / ".shrimpmx-0123456789abcdef"
+    other = tmp_path / "r" / "notes"
+    other.parent.mkdir()
+    for path in (left, other):
+        path.touch()
+    with pytest.raises(InputError, match="holds other files"):
+        ResultDirectory(tmp_path / "r").prepare(resume=False)
+    assert left.exists()
+    other.unlink()
+    ResultDirectory(tmp_path / "r").prepare(resume=False)
+    assert list((tmp_path / "r").iterdir()) == []
+
+
 def test_a_place_is_tried_out_before_it_is_needed(tmp_path: Path) -> None:
     ResultDirectory(tmp_path / "new" / "r").prepare(resume=False)
     assert list((tmp_path / "new" / "r").iterdir()) == []
