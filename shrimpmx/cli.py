@@ -1,8 +1,7 @@
 """The command line: `shrimpmx run`, `shrimpmx list` and the other COMMANDS.
 
 Exit codes: 0 done; 1 `compare` found a verdict that it was to look for; 2 bad input, or something
-that this machine cannot do; 3 an agent failed, or the run was interrupted (what was measured is
-kept).
+that this machine cannot do; 3 an agent failed, or the run was interrupted.
 """
 
 from __future__ import annotations
@@ -66,6 +65,8 @@ COMMANDS = {
 }
 # What a full disk, and a full quota, answer.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+# What a file answers that the user must not look at or change, or whose name is too long.
+NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
 
 
 class _Version(argparse.Action):
@@ -202,6 +203,7 @@ def _main(arguments: Sequence[str] | None) -> int:
 def _exit_code(arguments: Sequence[str]) -> int:
     """Run the command of these arguments; an error becomes its sentence."""
     try:
+        _check_working_directory()
         chosen = parse(arguments)
         code: int = chosen.function(chosen)
         return code
@@ -215,11 +217,21 @@ def _exit_code(arguments: Sequence[str]) -> int:
         tell(f"shrimpmx: {error}")
         return error.exit_code
     except KeyboardInterrupt as interrupt:
-        tell(
-            f"shrimpmx: interrupted by {what_interrupted(interrupt)}; "
-            "the points already measured are kept"
-        )
+        tell(f"shrimpmx: interrupted by {what_interrupted(interrupt)}")
         return EXIT_AGENT_FAILED
+    except OSError as error:
+        if error.errno not in NO_ACCESS or error.filename is None:
+            raise
+        tell(f"shrimpmx: {os.fsdecode(error.filename)} cannot be used: {error.strerror}")
+        return EXIT_BAD_INPUT
+
+
+def _check_working_directory() -> None:
+    """InputError if it has been removed."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise InputError("the working directory has been removed; change to another one") from None
 
 
 def run_file(path: str) -> int:

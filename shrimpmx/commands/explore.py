@@ -147,14 +147,16 @@ def run(options: argparse.Namespace) -> int:
     else:
         _check_simulated(scenario, points, engine)
     directory = ResultDirectory(output)
-    directory.prepare(options.resume)
-    kept = directory.load_run().get("costs") if options.resume else None
-    costs = costs_for(points, kept, engine)
-    runner = executor_for(scenario, costs=costs, engine=engine)
-    placement = runner.placement_of(points[0])
-    made_with = {"command": _repeating(options), **costs_to_keep(costs)}
-    pace = _pace(options, engine, len(points))
-    exploration = _exploration(options, scenario, engine, runner, launch, output, made_with, pace)
+    with directory.beginning(options.resume):
+        kept = directory.load_run().get("costs") if options.resume else None
+        costs = costs_for(points, kept, engine)
+        runner = executor_for(scenario, costs=costs, engine=engine)
+        placement = runner.placement_of(points[0])
+        made_with = {"command": _repeating(options), **costs_to_keep(costs)}
+        pace = _pace(options, engine, len(points))
+        exploration = _exploration(
+            options, scenario, engine, runner, launch, output, made_with, pace
+        )
     within = "" if pace.seconds is None else f", within {pace.seconds:g} s"
     say(
         f"{len(points)} setting{'s' * (len(points) > 1)} of {shlex.join(options.words)}, "

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +127,9 @@ def run(options: argparse.Namespace) -> int:
             "--engine simulated"
         )
     output = options.output or default_output("-".join(["reproduce", *papers_of(claims, PAPERS)]))
+    go_on = partial(_go_on, asked, options, output)
     if options.engine != BOTH:
-        _reproduce(asked, claims, options, output)
+        _reproduce(asked, claims, options, output, go_on)
         _write_page(output)
         return 0
     documents = []
@@ -141,7 +142,7 @@ def run(options: argparse.Namespace) -> int:
         if options.resume:
             own["resume"] = engine == SIMULATED or (place / CLAIMS_FILE).exists()
         alone = argparse.Namespace(**{**vars(options), **own})
-        documents += _reproduce(asked, claims, alone, place)
+        documents += _reproduce(asked, claims, alone, place, go_on)
     if options.json:
         with while_read():
             write_json(options.json, {"schema": SCHEMA, "claims": documents})
@@ -156,18 +157,35 @@ def _write_page(output: Path) -> None:
         write_beside(output, results, sorted(output.rglob(CLAIMS_FILE)))
 
 
+def _go_on(
+    asked: Sequence[str], options: argparse.Namespace, output: Path, settings: Iterable[str]
+) -> str:
+    """The command that goes on after an interruption, with these settings."""
+    return resume_command(
+        _command(asked, options), options, settings, output, engine_words(options)
+    )
+
+
 def _reproduce(
-    asked: Sequence[str], claims: Sequence[Claim], options: argparse.Namespace, output: Path
+    asked: Sequence[str],
+    claims: Sequence[Claim],
+    options: argparse.Namespace,
+    output: Path,
+    go_on: Callable[[Iterable[str]], str],
 ) -> list[Document]:
     """Reproduce claims on one engine; what is kept of each."""
     engine = chosen_engine(options.engine)
     with cluster_of(options, engine) as cluster:
         reproduction = Reproduction(asked, claims, options, output, engine, cluster)
-        _run(asked, options, reproduction)
+        _run(options, reproduction, go_on)
     return [finding.as_dict() for finding in reproduction.findings()]
 
 
-def _run(asked: Sequence[str], options: argparse.Namespace, reproduction: Reproduction) -> None:
+def _run(
+    options: argparse.Namespace,
+    reproduction: Reproduction,
+    go_on: Callable[[Iterable[str]], str],
+) -> None:
     output = reproduction.output
     reproduction.open()
     claims, parts = len(reproduction.claims), len(reproduction.parts)
@@ -178,10 +196,7 @@ def _run(asked: Sequence[str], options: argparse.Namespace, reproduction: Reprod
         with run_log(output):
             reproduction.run()
     except (AgentError, MachineError, KeyboardInterrupt) as error:
-        settings = settings_to_go_on(options, reproduction.points, error)
-        command = resume_command(
-            _command(asked, options), options, settings, output, engine_words(options)
-        )
+        command = go_on(settings_to_go_on(options, reproduction.points, error))
         say_how_to_go_on(reproduction.runs_done, runs, output, command, error)
         raise
     finally:
@@ -344,15 +359,8 @@ class Reproduction:
 
         InputError unless it can be written, and is of the same claims, settings and seed.
         """
-        new = [path for path in (self.output, *self.output.parents) if not path.exists()]
-        self._directory.prepare(self._options.resume)
-        try:
+        with self._directory.beginning(self._options.resume):
             self._begin()
-        except BaseException:
-            for path in new:
-                with contextlib.suppress(OSError):  # not empty
-                    path.rmdir()
-            raise
 
     def _begin(self) -> None:
         stored = self._stored() if self._options.resume else {}

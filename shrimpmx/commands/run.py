@@ -107,30 +107,30 @@ def _run(
     output = options.output or default_output(scenario.name)
     # Before anything is measured or printed: a result that cannot be kept is not worth a run.
     directory = ResultDirectory(output)
-    directory.prepare(options.resume)
-    elsewhere = are_elsewhere(options)
-    kept = directory.load_run().get("costs") if options.resume else None
-    costs = None if elsewhere else costs_for(points, kept, engine)
-    recording = recording_of(options, output)
-    executor = executor_for(scenario, costs, engine, recording)
-    bar = bar_for(scenario.name, scenario)
-    sweep = sweep_of(
-        scenario,
-        executor,
-        output,
-        bar,
-        costs,
-        engine,
-        settings=options.settings,
-        seed=options.seed,
-        command=["run", name],
-        resume=options.resume,
-        elsewhere=elsewhere,
-    )
-    sweep.beside = beside
-    if options.placement:
-        for lines in executor.placement_maps(sweep.points):
-            print(lines, end="\n\n")
+    with directory.beginning(options.resume):
+        elsewhere = are_elsewhere(options)
+        kept = directory.load_run().get("costs") if options.resume else None
+        costs = None if elsewhere else costs_for(points, kept, engine)
+        recording = recording_of(options, output)
+        executor = executor_for(scenario, costs, engine, recording)
+        bar = bar_for(scenario.name, scenario)
+        sweep = sweep_of(
+            scenario,
+            executor,
+            output,
+            bar,
+            costs,
+            engine,
+            settings=options.settings,
+            seed=options.seed,
+            command=["run", name],
+            resume=options.resume,
+            elsewhere=elsewhere,
+        )
+        sweep.beside = beside
+        if options.placement:
+            for lines in executor.placement_maps(sweep.points):
+                print(lines, end="\n\n")
     try:
         with run_log(output):
             document = sweep.run()

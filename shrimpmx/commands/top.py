@@ -48,9 +48,8 @@ class Keys:
         self._before: list[Any] | None = None
 
     def __enter__(self) -> None:
-        # In the background a change of the terminal would stop this process.
         shown = all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout))
-        if shown and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp():
+        if shown and _is_in_foreground():
             self._before = termios.tcgetattr(sys.stdin)
             tty.setcbreak(sys.stdin)
 
@@ -70,6 +69,14 @@ class Keys:
                     break  # the terminal is gone
             seconds = until - time.monotonic()
         time.sleep(max(0.0, seconds))
+
+
+def _is_in_foreground() -> bool:
+    """Whether the terminal is this process's: elsewhere a change of it would stop the process."""
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:  # it controls another session, or none
+        return False
 
 
 def add_parser(commands: Any) -> None:

@@ -9,9 +9,11 @@ the program leaves either the old file or the new one, and an interrupted sweep 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,21 @@ class ResultDirectory:
     def point_path(self, index: int) -> Path:
         """Where the finished point `index` lies while the sweep is going on."""
         return self.path / POINTS_DIRECTORY / f"{index:04d}.json"
+
+    @contextlib.contextmanager
+    def beginning(self, resume: bool) -> Iterator[None]:
+        """prepare(); if what follows fails, the directories that it made are removed, unless
+        something lies in them.
+        """
+        new = [path for path in (self.path, *self.path.parents) if not os.path.exists(path)]
+        self.prepare(resume)
+        try:
+            yield
+        except BaseException:
+            for path in new:
+                with contextlib.suppress(OSError):  # not empty
+                    path.rmdir()
+            raise
 
     def prepare(self, resume: bool, advice: str = RESUME_OR_ANOTHER) -> None:
         """Make the directory. InputError unless it is new, empty, or to be resumed, and writable;

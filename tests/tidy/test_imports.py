@@ -86,6 +86,12 @@ def test_every_module_has_its_place_in_the_order() -> None:
     assert set(LEVELS) - parts == set()
 
 
+def test_the_order_is_the_one_that_the_architecture_shows() -> None:
+    text = (PACKAGE.parent / "docs" / "architecture.md").read_text()
+    shown = text.partition("Imports go one way")[2].split("```")[1]
+    assert shown.split() == " → ".join(ORDER[:-2]).replace(".", "/").split()
+
+
 def test_nothing_imports_what_stands_below_it() -> None:
     wrong = [
         f"{name(path)} imports {module}"

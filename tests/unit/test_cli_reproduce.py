@@ -284,6 +284,31 @@ def test_an_interruption_keeps_all_runs_and_says_how_to_go_on(
     assert len(claims_of("r.json")) == 5
 
 
+@pytest.mark.parametrize("failing", [2, 4])
+def test_an_interruption_of_one_engine_says_how_to_go_on_with_both(
+    failing: int, runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_point: Point) -> None:
+        if len(runs.points) == failing:
+            raise KeyboardInterrupt
+
+    runs.before = fail
+    asked = ["reproduce", "AB-1", "--engine", "both", "--output", "r", "--json", "r.json"]
+    assert main(asked) == 3
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "--resume" in line]
+    words = shlex.split(line)
+    words = words[words.index("reproduce") :]
+    assert words == [
+        *("reproduce", "AB-1", "--seed", "1", "--output", "r", "--resume"),
+        *("--json", "r.json", "--engine", "both"),
+    ]
+    runs.before = lambda _point: None
+    assert main(words) == 0
+    for engine in ("simulated", "forked"):
+        assert json.loads(Path(f"r/{engine}/claims.json").read_text())["complete"] is True
+    assert len(json.loads(Path("r.json").read_text())["claims"]) == 2
+
+
 def test_a_deadline_that_was_met_is_longer_in_what_goes_on(
     runs: Runs, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.conditions import wait_until
+from support.conditions import patient, wait_until
 from support.live_run import POSITION, RUN, LiveRun, only_our_runs
 
 from shrimpmx.cli import main
@@ -335,6 +335,25 @@ def test_q_ends_the_view_and_gives_the_terminal_back(running: LiveRun) -> None:
         assert termios.tcgetattr(terminal) == before
     finally:
         os.close(terminal)
+
+
+def test_a_terminal_that_controls_another_session_shows_the_table(running: LiveRun) -> None:
+    master, terminal = pty.openpty()
+    try:
+        process = subprocess.run(
+            [sys.executable, "-m", "shrimpmx", "top", RUN, "--count", "1", *INTERVAL],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            timeout=patient(30),
+            check=False,
+        )
+        assert (process.returncode, process.stderr) == (0, b"")
+        assert RUN.encode() in os.read(master, 4096)
+    finally:
+        os.close(terminal)
+        os.close(master)
 
 
 def ended(pid: int) -> bool:

@@ -31,8 +31,7 @@ def supervision() -> Iterator[None]:
             yield
     except KeyboardInterrupt as interrupt:
         raise InterruptedRunError(
-            f"interrupted by {what_interrupted(interrupt)}; points already measured are kept",
-            signal_of(interrupt),
+            f"interrupted by {what_interrupted(interrupt)}", signal_of(interrupt)
         ) from None
     except BrokenPipeError:  # what was printed before, which a fork flushes, has no reader
         raise
