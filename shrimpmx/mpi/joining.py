@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -54,6 +55,7 @@ def _member(session: RankSession) -> Joined:
     assert isinstance(rank, MxRank)
     plan = rank.seat.run
     sys.excepthook = partial(_fail, sys.excepthook, rank.control, rank.seat.plan.runner)
+    atexit.register(_fail_at_exit, rank.control, rank.seat.plan.runner)
     own = rank.endpoint.connect(*rank.place_of(rank.number), timeout_ns=CONNECT_LIMIT_NS)
     partners = [rank.partners.get(number, own) for number in range(rank.size)]
     return Joined(
@@ -72,6 +74,12 @@ def _fail(hook: Callable[..., Any], control: Control, runner: int, *raised: Any)
     """Show what a rank has raised; it then ends without waiting for the others in MPI_Finalize."""
     hook(*raised)
     if not hasattr(sys, "ps1"):  # at a prompt the program goes on
+        control.set_runner_state(runner, "failed")
+
+
+def _fail_at_exit(control: Control, runner: int) -> None:
+    """The same for a program that has set a hook of its own since, which shows what was raised."""
+    if hasattr(sys, "last_value") and not hasattr(sys, "ps1"):
         control.set_runner_state(runner, "failed")
 
 

@@ -59,6 +59,7 @@ from shrimpmx.mx.core cimport EndpointCore, found_function
 from shrimpmx.mx.handles cimport Partner
 from shrimpmx.mx.library cimport Library
 from shrimpmx.mx.progress cimport sends_pending
+from shrimpmx.mx.send cimport send_limit_resends
 from shrimpmx.mx.types cimport MxPartner
 from shrimpmx.native.atomics cimport load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport NEVER_NS
@@ -148,6 +149,8 @@ cdef int bind(object joined, size_t called) except -1:
     if world.partners == NULL or world.runners == NULL:
         raise MemoryError
     world.nodes = nodes
+    # A rank that computes answers nothing for as long; one that dies ends the run.
+    send_limit_resends(core.library, <uint32_t>-1)
     for number, partner in enumerate(joined.partners):
         world.partners[number] = (<Partner>partner).partner
         nodes[number] = joined.nodes[number]

@@ -113,6 +113,8 @@ cdef class CompletionCalls(MessageCalls):
         cdef Status status
         request_take(self.library, handle.request, &fields)
         handle.request = NULL
+        if self.host.metered:
+            self.host.call_ends()
         lock_leave(self.library)
         # Before the forgotten ones, whose objects may run any code: others wait for the status.
         status = request_finish(handle, &fields)

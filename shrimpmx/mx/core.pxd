@@ -46,8 +46,10 @@ cdef class EndpointCore:
 
     cdef WaitResult idle(self, ready_function ready, void *context,
                          int64_t until_ns) noexcept nogil
-    cdef WaitResult traced_wait(self, ready_function ready, void *context,
-                                int64_t until_ns) noexcept nogil
+    # Around idle(), for the trace, which has one writer at a time: the lock's holder, or the only
+    # thread. The first returns what the second wants to know.
+    cdef uint64_t wait_begins(self) noexcept nogil
+    cdef void wait_ended(self, WaitResult result, uint64_t blocks) noexcept nogil
     # Raises MxError "endpoint-closed".
     cdef int check_open(self) except -1
     # Takes the lock, also of a closed endpoint. Raises MxError "handler-running".

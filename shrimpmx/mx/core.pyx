@@ -158,15 +158,16 @@ cdef class EndpointCore:
         request_release(self.library, request)
 
     cdef WaitResult idle_c(self, int64_t deadline_ns) noexcept nogil:
-        return self.idle(library_ready, <void *>self.library,
-                         min(deadline_ns, next_timer_ns(self.library)))
+        cdef uint64_t blocks = self.wait_begins()
+        cdef WaitResult result = self.idle(library_ready, <void *>self.library,
+                                           min(deadline_ns, next_timer_ns(self.library)))
+        self.wait_ended(result, blocks)
+        return result
 
     cdef WaitResult idle(self, ready_function ready, void *context,
                          int64_t until_ns) noexcept nogil:
         cdef uint32_t turns = 0
         if self.waiter is not None:
-            if self.library.trace != NULL:
-                return self.traced_wait(ready, context, until_ns)
             return self.waiter.wait(ready, context, until_ns)
         while not ready(context):
             if not self.host.pause(until_ns):
@@ -179,15 +180,16 @@ cdef class EndpointCore:
                     return WAIT_TIMED_OUT
         return WAIT_READY
 
-    cdef WaitResult traced_wait(self, ready_function ready, void *context,
-                                int64_t until_ns) noexcept nogil:
-        cdef uint64_t blocks = self.waiter.environment.account.blocks
-        cdef WaitResult result
+    cdef uint64_t wait_begins(self) noexcept nogil:
+        if self.waiter is None or self.library.trace == NULL:
+            return 0
         trace_record(self.library.trace, self.host.now_c(), TRACE_wait_begin, self.index, 0)
-        result = self.waiter.wait(ready, context, until_ns)
-        trace_record(self.library.trace, self.host.now_c(), TRACE_wait_end,
-                     <uint64_t>(result + 1), self.waiter.environment.account.blocks - blocks)
-        return result
+        return self.waiter.environment.account.blocks
+
+    cdef void wait_ended(self, WaitResult result, uint64_t blocks) noexcept nogil:
+        if self.waiter is not None and self.library.trace != NULL:
+            trace_record(self.library.trace, self.host.now_c(), TRACE_wait_end,
+                         <uint64_t>(result + 1), self.waiter.environment.account.blocks - blocks)
 
     # -- under the lock --------------------------------------------------------
 
@@ -324,6 +326,7 @@ cdef class EndpointCore:
         cdef News news
         cdef WaitResult result
         cdef int64_t until_ns
+        cdef uint64_t blocks
         news.library = <void *>self.library
         news.event_index = &self.library.lock.event_index
         while True:
@@ -334,9 +337,11 @@ cdef class EndpointCore:
                 return WAIT_TIMED_OUT
             news.seen = self.library.lock.event_index
             until_ns = min(deadline_ns, next_timer_ns(self.library))
+            blocks = self.wait_begins()
             lock_sleep(self.library, until_ns)
             result = self.idle(news_ready, &news, until_ns)
             lock_woken(self.library)
+            self.wait_ended(result, blocks)
             if result == WAIT_STOPPED:
                 return WAIT_STOPPED
             if self.library.lock.wakeups != wakeups:

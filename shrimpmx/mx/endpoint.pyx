@@ -123,6 +123,7 @@ cdef class Endpoint(CompletionCalls):
         request and its reply would have told. For simulated ranks of one process.
         """
         cdef MxPartner *partner
+        other.check_open()
         self.enter()
         partner = connect_known(self.library, other.library)
         self.leave()

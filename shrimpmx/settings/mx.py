@@ -34,7 +34,9 @@ class MxParameters(Declared):
     ack_delay_ns: ProtocolTime = Field(16_000_000, description="delayed acknowledgement, ns")
     notacked_max: int = Field(4, ge=1, le=8191, description="unacked messages that force an ack")
     resend_delay_ns: ProtocolTime = Field(500_000_000, description="before a resend, ns")
-    resends_max: int = Field(1000, ge=1, description="resends before the partner is given up")
+    resends_max: int = Field(
+        1000, ge=1, description="resends before the partner is given up; MPI gives none up"
+    )
     zombies_max: Count = Field(512, description="sends completed before they are acked")
     throttle: int = Field(8191, ge=1, le=8191, description="unacked messages that stop sending")
     send_window: Count = Field(

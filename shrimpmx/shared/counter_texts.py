@@ -36,7 +36,7 @@ NIC = {
     "irq_absorbed": "Wishes that came to nothing: the handler had taken the frames already.",
     "irq_deferred": "Interrupts that the coalescing strategy put off.",
     "irq_deferred_longest_ns": "The longest time that one was put off, ns.",
-    "generated_packets": "Messages that a traffic generator sent, the first time.",
+    "generated_packets": "Messages that a traffic generator sent, the ones sent again included.",
     "generated_resent": "Messages that a traffic generator sent again.",
     "generated_invalid": "Packets of no valid type that a traffic generator sent.",
     "generated_other": "Packets of another protocol that a traffic generator sent.",

@@ -43,6 +43,10 @@ cdef class Heap:
     # Makes a block longer or shorter where it lies; 0 if that is not sensible or not possible.
     cdef bint resize(self, uint8_t *block, uint64_t size_bytes) noexcept nogil
     cdef uint64_t length_of(self, uint8_t *block) noexcept nogil
+    # Where the first block in use begins, from `position` on, bytes; `size_bytes` if there is none.
+    cdef uint64_t next_used(self, uint64_t position) noexcept nogil
+    # Whether this is a forked child, whose parent's heap it is.
+    cdef bint inherited(self) noexcept nogil
     cdef bint contains(self, const void *data, uint64_t length) noexcept nogil
 
     cdef void count_outside(self) noexcept nogil

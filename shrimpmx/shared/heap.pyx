@@ -143,7 +143,7 @@ cdef class Heap:
         """This process's heap on `node`; made on first use, of the part of `endpoint`."""
         key = <uintptr_t>node.header
         heap = _heaps.get(key)
-        if heap is None or (<Heap>heap).born != forks_count():
+        if heap is None or (<Heap>heap).inherited():
             heap = _heaps[key] = Heap(node, endpoint)
         return heap
 
@@ -194,7 +194,7 @@ cdef class Heap:
     def __del__(self):
         # HC2 leaves the part; pairs with HC1. A forked child's copy never had it. Not in
         # __dealloc__: where a cycle is collected, the segment may be unmapped by then.
-        if self.claim != NULL and self.born == forks_count():
+        if self.claim != NULL and not self.inherited():
             compare_exchange_u32(self.claim, <uint32_t>getpid(), 0)
 
     def __dealloc__(self):
@@ -206,7 +206,7 @@ cdef class Heap:
     cdef uint8_t *take(self, uint64_t size_bytes) noexcept nogil:
         cdef uint32_t unit = NO_UNIT, order
         cdef uint8_t *block
-        if self.born != forks_count():
+        if self.inherited():
             return NULL
         if size_bytes == 0:
             size_bytes = 1
@@ -237,7 +237,7 @@ cdef class Heap:
 
     cdef void give(self, uint8_t *block) noexcept nogil:
         cdef uint32_t unit, order
-        if self.born != forks_count():
+        if self.inherited():
             return
         self.lock()
         if self.is_used(block):
@@ -254,7 +254,7 @@ cdef class Heap:
         cdef uint64_t position = <uint64_t>(block - self.start)
         cdef uint32_t unit = <uint32_t>(position >> HEAP_BLOCK_SHIFT)
         cdef uint32_t order, wanted = order_for(size_bytes)
-        if self.born != forks_count() or not self.is_used(block):
+        if self.inherited() or not self.is_used(block):
             return False
         order = self.states[unit] & ORDER_BITS
         # A block of which less than a quarter is used would keep too much from others.
@@ -270,6 +270,15 @@ cdef class Heap:
         cdef uint64_t unit = <uint64_t>(block - self.start) >> HEAP_BLOCK_SHIFT
         return (<uint64_t *>&self.links[2 * unit])[0] if self.is_used(block) else 0
 
+    cdef uint64_t next_used(self, uint64_t position) noexcept nogil:
+        cdef uint64_t unit = (position + BLOCK_BYTES - 1) >> HEAP_BLOCK_SHIFT
+        while unit < self.units and not self.states[unit] & STATE_USED:
+            unit += 1
+        return unit << HEAP_BLOCK_SHIFT if unit < self.units else self.size_bytes
+
+    cdef bint inherited(self) noexcept nogil:
+        return self.born != forks_count()
+
     cdef bint contains(self, const void *data, uint64_t length) noexcept nogil:
         """Whether all of it lies in this heap, allocated or free."""
         cdef const uint8_t *first = <const uint8_t *>data
@@ -277,7 +286,7 @@ cdef class Heap:
                 and <uint64_t>(first - self.start) <= self.size_bytes - length)
 
     cdef void count_outside(self) noexcept nogil:
-        if self.born != forks_count():
+        if self.inherited():
             return
         self.lock()
         self.outside += 1

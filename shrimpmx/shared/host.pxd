@@ -54,8 +54,10 @@ cdef class Host:
     # What each run of the notification handler burns from now on, in a signal handler.
     cdef int set_handler_cost(self, int64_t cost_ns) except -1
     # Take the notifications of `slot`, its process's own, from now on: each runs a handler, which
-    # increments the slot's word. How often it has run.
+    # increments the slot's word. Handlers of late ones leave it alone afterwards. How often they
+    # have run.
     cdef int take_notifications(self, wait_slot *slot) except -1
+    cdef void leave_notifications(self) noexcept nogil
     cdef uint64_t notifications(self) noexcept nogil
     # Raises by what an operation has failed, if one has.
     cdef int check(self) except -1

@@ -123,6 +123,9 @@ cdef class Host:
         notify_set_slot(slot)
         return 0
 
+    cdef void leave_notifications(self) noexcept nogil:
+        notify_set_slot(NULL)
+
     cdef uint64_t notifications(self) noexcept nogil:
         return notify_count()
 

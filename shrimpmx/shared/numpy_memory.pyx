@@ -8,6 +8,8 @@ from libc.string cimport memcpy, memset, strncpy
 
 from shrimpmx.shared.heap cimport Heap
 
+from shrimpmx.shared.forked_heap import keep_apart
+
 cdef extern from "<numpy/arrayobject.h>":
     ctypedef struct PyDataMemAllocator:
         void *ctx
@@ -121,6 +123,7 @@ cdef class NumpyMemory:
         self.before = []
 
     def __enter__(self):
+        keep_apart(self.heap)
         self.before.append(set_handler(self.handler))
         return self.heap
 

@@ -56,8 +56,9 @@ cdef class Stream:
         self.closed = True
 
     def __del__(self):
-        # Not __dealloc__: where a cycle is collected, the network may be in pieces by then.
-        if not self.closed and self.network.process.opened:
+        # Not __dealloc__: where a cycle is collected, the network may be in pieces by then. Another
+        # thread that collects it, or a forked child, leaves it to the process that has it.
+        if not self.closed and self.network.process.may_call():
             self.network.close_c(self.slot)
 
     # -- at once
@@ -287,12 +288,12 @@ cdef class Stream:
         """Close; unread data resets the connection. Harmless if closed."""
         if self.closed:
             return
-        if self.network.process.opened:
+        if self.network.process.opened and not self.network.process.heap.inherited():
             self.network.process.check_caller()
         self.network.streams.pop(self.slot, None)
         self.closed = True
-        if not self.network.process.opened:
-            return
+        if not self.network.process.may_call():
+            return  # it is closed already, or a parent's
         with nogil:
             self.network.drain_c()  # it may be connected without knowing
             self.network.close_c(self.slot)

@@ -106,6 +106,8 @@ cdef class VmmcProcess:
     cdef bint import_gone(self, uint32_t import_index) noexcept nogil
     cdef int sort_mail(self) except -1
     cdef void hand_over(self, const vmmc_letter *letter) noexcept
+    # Whether the caller is the thread that opened it, and it is open.
+    cdef bint may_call(self) noexcept
     cdef int check_caller(self) except -1
     cdef int take_over(self) except -1
     cdef int prepare(self, vmmc_process *shared) except -1

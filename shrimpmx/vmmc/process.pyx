@@ -171,6 +171,8 @@ cdef class VmmcProcess:
         """
         cdef uint32_t number
         cdef int64_t until_ns
+        if self.opened and self.heap.inherited():
+            self.opened = False  # it is its parent's, and stays open
         if not self.opened:
             return
         self.check_caller()
@@ -202,7 +204,7 @@ cdef class VmmcProcess:
 
     def __del__(self):
         # A forked child's copy is not the process that peers know.
-        if self.opened and self.control.runner(self.runner).pid in (0, os.getpid()):
+        if self.opened and not self.heap.inherited():
             warnings.warn(f"process of endpoint {self.index} was not closed", ResourceWarning,
                           source=self)
             self.close()
@@ -210,14 +212,20 @@ cdef class VmmcProcess:
     cdef bint stopped(self) noexcept nogil:
         return load_relaxed_u32(self.environment.stop) != 0
 
+    cdef bint may_call(self) noexcept:
+        return (self.opened and self.thread == <uint64_t>PyThread_get_thread_ident()
+                and not self.heap.inherited())
+
     cdef int check_caller(self) except -1:
-        if self.thread != <uint64_t>PyThread_get_thread_ident():
-            raise errors.InputError(
-                "a process of VMMC has one thread, the one that opened it; for more at a time "
-                "use user-level threads in it")
+        if self.may_call():
+            return 0
         if not self.opened:
             raise errors.VmmcError(f"endpoint {self.index} is closed", "closed")
-        return 0
+        if self.heap.inherited():
+            raise errors.InputError("a process of VMMC stays its parent's: a forked child has none")
+        raise errors.InputError(
+            "a process of VMMC has one thread, the one that opened it; for more at a time use "
+            "user-level threads in it")
 
     # -- memory ---------------------------------------------------------------------
 
@@ -440,10 +448,10 @@ cdef class VmmcProcess:
         cdef uint8_t[VMMC_LETTER_BYTES] padded
         cdef int result
         self.check_caller()
-        if len(data) > VMMC_LETTER_BYTES or not VMMC_LETTER_LIBRARY <= kind <= 255:
+        if len(data) > VMMC_LETTER_BYTES or not VMMC_LETTER_LIBRARY <= kind <= 255 or status >> 24:
             raise errors.InputError(
-                f"a letter has at most {VMMC_LETTER_BYTES} bytes and a kind of "
-                f"{VMMC_LETTER_LIBRARY} to 255")
+                f"a letter has at most {VMMC_LETTER_BYTES} bytes, a kind of {VMMC_LETTER_LIBRARY} "
+                "to 255 and a status of 24 bits")
         memset(padded, 0, VMMC_LETTER_BYTES)
         memcpy(padded, <const uint8_t *>data, len(data))
         with nogil:

@@ -35,6 +35,8 @@ cdef WaitResult wait_for_news(VmmcProcess process, Strategy strategy, News *news
             result = process.wait_c(news_came, news, deadline_ns)
         else:
             result = strategy.wait(environment, news_came, news, deadline_ns)
+    if strategy is not None and strategy.failed:
+        raise strategy.failure
     if result == WAIT_STOPPED:
         raise process.host.ended(f"the run was stopped while endpoint {process.index} waited")
     return result

@@ -205,7 +205,8 @@ cdef class Notify(Strategy):
             environment.gate.never(environment.gate.context)
         wait_slot_disarm(environment.slot)
         # A waker that saw the slot armed may still be about to signal, so the handler stays
-        # until the process ends: without it the signal would end the process.
+        # until the process ends: without it the signal would end the process. The slot may go.
+        (<Host>environment.host).leave_notifications()
         self.count(environment)
         return 0
 

@@ -234,6 +234,26 @@ def test_what_a_program_computes_takes_time_if_it_is_to(tmp_path: Path) -> None:
     assert took[100_000] > took["none"] + 1_000_000
 
 
+COMPUTES_BETWEEN_WAITS = """
+    other = rank.partners[1 - number]
+    took = []
+    for turn in range(10):
+        request = rank.endpoint.irecv(bytearray(1), turn)
+        rank.endpoint.send(b"x", other, turn)
+        rank.endpoint.wait(request)
+        begin = rank.now_ns()
+        sum(range(200_000))
+        took.append(rank.now_ns() - begin)
+    assert min(took) > 100_000, took
+    session.__exit__(None, None, None)
+    """
+
+
+def test_what_is_computed_behind_a_wait_takes_time(tmp_path: Path) -> None:
+    command = mpi_program(tmp_path, COMPUTES_BETWEEN_WAITS)
+    Simulated().run(program_pair(command, compute="measured"))
+
+
 def test_compute_is_refused_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mpirun", "-n", "1", "--set", "compute=5", sys.executable, "-c", ""]) == 2
     assert "--engine simulated" in capsys.readouterr().err.splitlines()[-1]

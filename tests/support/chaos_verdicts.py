@@ -17,8 +17,8 @@ EXIT_AGENT_FAILED, EXIT_LATE = 3, 124
 PROGRAM_DONE = ("µs a hop", "all bytes were right")
 # So begins the sentence of a run whose deadline has passed.
 LATE = "the run did not end within"
-# What a generator sends: messages, again those that were lost, and what is none of its protocol's.
-GENERATED = ("generated_packets", "generated_resent", "generated_invalid", "generated_other")
+# What a generator sends: messages, and what is none of its protocol's.
+GENERATED = ("generated_packets", "generated_invalid", "generated_other")
 # By these a rank knows that its partner is gone.
 GONE = (
     "endpoint-closed", "endpoint is closed", "unreachable", "bad-session", "has closed",

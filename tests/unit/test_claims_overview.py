@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
+import claim_figures
+import platform_values
 import pytest
+import reproduced
 
 from shrimpmx.papers.claim import CLASSES, REAL, SIMULATED, Claim, statistic_of
 from shrimpmx.papers.frozen import frozen
@@ -16,11 +18,6 @@ from shrimpmx.papers.overview import overview
 from shrimpmx.results.expectation_kinds import Ratio
 
 ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "tools"))
-
-import claim_figures  # noqa: E402
-import platform_values  # noqa: E402
-import reproduced  # noqa: E402
 
 
 def test_the_page_has_what_the_kept_reproductions_gave() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 
-import pytest
-
-sys.path.append(str(Path(__file__).parents[2] / "tools"))
-
 import compare_simulators
+import pytest
 
 
 def test_a_simulator_that_is_not_installed_is_a_reason(
@@ -17,7 +15,7 @@ def test_a_simulator_that_is_not_installed_is_a_reason(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     own, simgrid, ns3 = compare_simulators.table([2], 40)[2:]
-    assert float(own.split("|")[2]) != 0
+    assert math.isfinite(float(own.split("|")[2]))  # a difference of times: 0 under load
     assert "smpicc is not installed" in simgrid
     assert "g++ is not installed" in ns3
 

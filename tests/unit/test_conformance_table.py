@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
-from support.tree import ROOT
-
-sys.path.append(str(ROOT / "tools"))
-
 from conformance_page import page
 from conformance_table import FileResult, file_result
 

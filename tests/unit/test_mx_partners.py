@@ -55,6 +55,14 @@ def test_endpoints_of_a_process_are_introduced_without_packets() -> None:
     assert cluster.frames_of("connect") == []
 
 
+def test_a_closed_endpoint_is_not_introduced() -> None:
+    cluster = VirtualCluster()
+    one, other = cluster.open(0), cluster.open(1)
+    other.close()
+    with pytest.raises(MxError, match="closed"):
+        one.introduce(other)
+
+
 def test_a_wrong_key_is_refused() -> None:
     cluster = VirtualCluster()
     one, _ = cluster.open(0), cluster.open(1, key=42)

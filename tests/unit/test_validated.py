@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
+import validated
 
 from shrimpmx.study.validation.comparison import Compared, summary
 from shrimpmx.study.validation.families import FAMILIES
-
-sys.path.append(str(Path(__file__).parents[2] / "tools"))
-
-import validated
 
 
 def test_the_page_has_what_the_kept_validation_gave() -> None:

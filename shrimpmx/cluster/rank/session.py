@@ -76,6 +76,7 @@ class RankSession:
         raise SystemExit(EXIT_FAILED)
 
     def __enter__(self) -> Rank:
+        self._pid = os.getpid()
         self._channel = ControlChannel.join(self._run)
         try:
             self._memory = RankMemory(self._run)
@@ -95,6 +96,8 @@ class RankSession:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if os.getpid() != self._pid:
+            return  # a forked child leaves the block; the rank is its parent
         if error is None or (isinstance(error, SystemExit) and not error.code):
             try:
                 self._finish()

@@ -1,0 +1,3 @@
+from shrimpmx.shared.heap import Heap
+
+def keep_apart(heap: Heap) -> None: ...
