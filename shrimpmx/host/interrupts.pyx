@@ -123,6 +123,12 @@ cdef class InterruptAgent(Agent):
         frames are paid for one by one: as a handler that pays for none, on the same machine."""
         self.handler.whole_polls = True
 
+    def use_call_costs(self, int64_t here_ns, int64_t other_ns) -> None:
+        """Pay from now on for each process that a poll wakes, before it ends: `here_ns` for one on
+        the handler's own CPU, as the records of both say, else `other_ns`."""
+        self.handler.wake_here_ns, self.handler.wake_other_ns = here_ns, other_ns
+        self.handler.runner = self.record.runner
+
     def use_occupancy(self, int64_t occupancy_ns) -> None:
         """Work from now on for so long at least in an interrupt, ns, also in one that had to wait
         until the handler was ready for it. What comes before is its delivery."""
@@ -156,11 +162,17 @@ cdef class InterruptAgent(Agent):
             self.exhausted = False
         while self.left != 0:
             number = <uint32_t>__builtin_ctzll(self.left)
-            if not self.rx.poll(number, now_ns):
+            if self.calls:
+                self.calls = False
+                done += 1
+            elif not self.rx.poll(number, now_ns):
                 self.next_due_ns = self.busy_until_ns = self.rx.charge.until_ns
                 return <int>done + 1
+            else:
+                done += self.rx.polled
+                if self.handler.has_called and self._calls(now_ns):
+                    return <int>done
             self.left &= self.left - 1
-            done += self.rx.polled
             if self._complete(number):
                 self.scheduled &= ~(<uint64_t>1 << number)
             if self.left == 0:
@@ -302,6 +314,20 @@ cdef class InterruptAgent(Agent):
             deferral_renew(&self.deferral, number)
         self.scheduled |= <uint64_t>1 << number
         self.counters[COUNTER_poll_timers] += 1
+
+    cdef bint _calls(self, int64_t now_ns) noexcept nogil:
+        """The calls by which a poll rings the doorbell, and wakes ranks, precede its end: frames
+        that come meanwhile interrupt nobody. Whether they take time, this handler's or its task's.
+        """
+        cdef int64_t calls_ns = self.handler.calls_ns
+        self.handler.has_called, self.handler.calls_ns = False, 0
+        if calls_ns == 0 and not self.handler.whole_polls:
+            return False
+        self.calls = True
+        self.next_due_ns = now_ns + calls_ns
+        if calls_ns > 0:
+            self.busy_until_ns = self.next_due_ns
+        return True
 
     cdef void _note_exhausted(self) noexcept nogil:
         """At the end of a round."""

@@ -379,6 +379,15 @@ cdef class ReceiveHandler:
         else:
             self.finish_batch()
 
+    cdef void _note_call(self, uint32_t runner) noexcept nogil:
+        self.has_called = True
+        cdef uint32_t cpu
+        if self.wake_here_ns == 0 and self.wake_other_ns == 0:
+            return
+        cpu = self.node.control.runner(self.runner).cpu
+        self.calls_ns += (self.wake_here_ns if self.node.control.runner(runner).cpu == cpu
+                          else self.wake_other_ns)
+
     cdef void finish_batch(self) noexcept nogil:
         cdef uint32_t index
         cdef wait_slot *slot
@@ -389,6 +398,7 @@ cdef class ReceiveHandler:
         if self.context.frames_committed:
             self.context.frames_committed = False
             transmit_doorbell(&self.port)
+            self.has_called = True
         if self.copies.handed_over:
             self.copies.handed_over = 0
             wait_slot_wake(self.node.control.slot(self.header.dma_runner))
@@ -396,6 +406,7 @@ cdef class ReceiveHandler:
             slot = self.node.control.slot(self.wakes[index])
             notified = load_relaxed_u32(&slot.armed) == WAIT_SLOT_NOTIFY
             if wait_slot_wake(slot):
+                self._note_call(self.wakes[index])
                 self.counters[COUNTER_rank_notifications if notified
                               else COUNTER_rank_wakes] += 1
                 trace_record(self.trace, self.now_ns, TRACE_rank_wake, self.wakes[index],

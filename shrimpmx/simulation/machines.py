@@ -116,13 +116,16 @@ class Machines:
             agent.use_prices(prices[node])
             if self._one is not None:
                 agent.keep_polls_whole()
-            elif model.interrupt_delivery_ns > 0:
+                continue
+            agent.use_call_costs(model.wake_here_call_ns, model.wake_call_ns)
+            if model.interrupt_delivery_ns > 0:
                 agent.use_occupancy(spec.host.interrupt_time_ns - model.interrupt_delivery_ns)
 
     def _note_cpus(self) -> None:
-        """NICs that are processes know the handlers that wait for their CPU by that."""
-        if self._one is not None:
-            for index, plan in enumerate(self._placement.processes):
+        """NICs that are processes know by that the handlers that wait for their CPU, and handlers
+        the ranks on theirs."""
+        for index, plan in enumerate(self._placement.processes):
+            if self._one is not None or plan.role not in HARDWARE:
                 self._control.set_placement(index, plan.cpu, plan.realtime)
 
     def _node(self, node: int) -> int:

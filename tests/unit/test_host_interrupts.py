@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.host_node import CORE0, CORE1, NIC, HostNode, frame
+from support.host_node import CORE0, CORE1, NIC, RANK, HostNode, frame
 from support.memory import assert_counts
 
 from shrimpmx.errors import InputError
@@ -217,3 +217,42 @@ def test_the_rank_is_woken_once_per_poll() -> None:
     host.raise_interrupt()
     host.irq().step_at(0)
     assert rank.wakes == 1
+
+
+@pytest.mark.parametrize(("cpu", "paid_ns"), [(3, 2000), (4, 5000)])
+def test_the_call_that_wakes_a_rank_precedes_the_end_of_its_poll(cpu: int, paid_ns: int) -> None:
+    """Frames that come meanwhile find the token taken, and interrupt nothing."""
+    host = host_with(1)
+    host.control.set_placement(CORE0, 3, 0)
+    host.control.set_placement(RANK, cpu, 0)
+    irq = host.irq()
+    irq.use_call_costs(2000, 5000)
+    rank = host.wait_slot(RANK)
+    rank.arm()
+    host.raise_interrupt()
+    irq.step_at(100)
+    assert (rank.wakes, host.token(), irq.due_ns) == (1, 0, 100 + paid_ns)
+    deliver(host, 1)
+    host.set_wish(2)
+    assert irq.step_at(100 + paid_ns - 1) == 0
+    for _ in range(2):
+        irq.step_at(100 + paid_ns)
+    assert (host.token(), len(host.events())) == (1, 2)
+    assert host.counters()["interrupts"] == 1
+
+
+def test_a_poll_whose_calls_others_charge_ends_a_step_after_them() -> None:
+    host = host_with(1)
+    irq = host.irq()
+    irq.keep_polls_whole()
+    rank = host.wait_slot(RANK)
+    for armed in (True, False):
+        if armed:
+            rank.arm()
+        else:
+            deliver(host, 1)
+        host.raise_interrupt()
+        irq.step_at(100)
+        assert host.token() == (int(not armed))
+        irq.step_at(100)
+        assert host.token() == 1

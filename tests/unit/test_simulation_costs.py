@@ -78,6 +78,14 @@ def test_the_generators_packets_are_as_far_apart_as_its_host_would_send_them() -
 # -- interrupts --------------------------------------------------------------------------
 
 
+def test_frames_that_come_while_a_handler_wakes_a_rank_interrupt_nothing() -> None:
+    spec = generator_stream(400, nic=NIC, wait=BLOCK)
+    spec = replace(spec, mx=MxParameters(send_cost_ns=2000))
+    free, paid = (simulated(spec, wake_here_call_ns=ns).counters["node0.irq0"] for ns in (0, 3000))
+    assert free["interrupts"] == free["recv_packets"]
+    assert paid["interrupts"] < 0.8 * paid["recv_packets"]
+
+
 def test_what_an_interrupt_has_interrupted_goes_on_after_its_exit() -> None:
     looks = {"poll_ns": 1}
     late = {
