@@ -13,6 +13,8 @@ from shrimpmx.sockets.slots cimport (
 )
 from shrimpmx.wait.strategy cimport WAIT_READY, WAIT_STOPPED, WAIT_TIMED_OUT, WaitResult
 
+from shrimpmx.errors import InputError
+
 cdef extern from "<errno.h>":
     int ECANCELED
 
@@ -149,6 +151,8 @@ cdef class Stream:
     cdef int check_open(self) except -1:
         if self.closed:
             raise failure(-EBADF)
+        if self.network.process.opened and self.network.process.heap.inherited():
+            raise InputError("a connection stays its parent's: a forked child has none of its own")
         return self.network.process.check_caller()
 
     cdef int await_ready(self, bint reading, bint writing, int64_t deadline_ns) except -1:

@@ -217,15 +217,13 @@ cdef class VmmcProcess:
                 and not self.heap.inherited())
 
     cdef int check_caller(self) except -1:
-        if self.may_call():
-            return 0
         if not self.opened:
             raise errors.VmmcError(f"endpoint {self.index} is closed", "closed")
-        if self.heap.inherited():
-            raise errors.InputError("a process of VMMC stays its parent's: a forked child has none")
-        raise errors.InputError(
-            "a process of VMMC has one thread, the one that opened it; for more at a time use "
-            "user-level threads in it")
+        if self.thread != <uint64_t>PyThread_get_thread_ident():
+            raise errors.InputError(
+                "a process of VMMC has one thread, the one that opened it; for more at a time use "
+                "user-level threads in it")
+        return 0
 
     # -- memory ---------------------------------------------------------------------
 
