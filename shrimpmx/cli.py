@@ -220,7 +220,7 @@ def _exit_code(arguments: Sequence[str]) -> int:
         tell(f"shrimpmx: interrupted by {what_interrupted(interrupt)}")
         return EXIT_AGENT_FAILED
     except OSError as error:
-        if error.errno not in NO_ACCESS or error.filename is None:
+        if error.errno not in NO_ACCESS or not isinstance(error.filename, str | bytes):
             raise
         tell(f"shrimpmx: {os.fsdecode(error.filename)} cannot be used: {error.strerror}")
         return EXIT_BAD_INPUT

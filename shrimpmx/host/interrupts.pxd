@@ -30,7 +30,7 @@ cdef class InterruptAgent(Agent):
     # (CORE_PENDING_BACKLOG). A round polls each of those that were scheduled when it began.
     cdef uint64_t scheduled
     cdef uint64_t left               # of this round
-    cdef bint calls                  # a poll ends when its calls have had their time: see _calls
+    cdef bint calls                  # a poll ends when its calls have had their time: _pays_calls
     cdef bint reply_paid             # the next pull reply that it owes
     cdef bint reaps                  # an interrupt that it has begun reports completed sends
     cdef bint exhausted              # a poll of this round used up the budget
@@ -57,6 +57,6 @@ cdef class InterruptAgent(Agent):
     cdef bint _complete(self, uint32_t number) noexcept nogil
     cdef void _defer(self, interrupt_vector *vector, uint32_t number) noexcept nogil
     cdef bint _watches(self, const interrupt_vector *vector) noexcept nogil
-    cdef bint _calls(self, int64_t now_ns) noexcept nogil
+    cdef bint _pays_calls(self, int64_t now_ns) noexcept nogil
     cdef void _note_exhausted(self) noexcept nogil
     cdef void _tick(self, int64_t now_ns) noexcept nogil

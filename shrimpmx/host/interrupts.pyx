@@ -170,7 +170,7 @@ cdef class InterruptAgent(Agent):
                 return <int>done + 1
             else:
                 done += self.rx.polled
-                if self.handler.has_called and self._calls(now_ns):
+                if self.handler.has_called and self._pays_calls(now_ns):
                     return <int>done
             self.left &= self.left - 1
             if self._complete(number):
@@ -315,9 +315,10 @@ cdef class InterruptAgent(Agent):
         self.scheduled |= <uint64_t>1 << number
         self.counters[COUNTER_poll_timers] += 1
 
-    cdef bint _calls(self, int64_t now_ns) noexcept nogil:
+    cdef bint _pays_calls(self, int64_t now_ns) noexcept nogil:
         """The calls by which a poll rings the doorbell, and wakes ranks, precede its end: frames
-        that come meanwhile interrupt nobody. Whether they take time, this handler's or its task's.
+        that come meanwhile cause no interrupt. Whether they take time: this handler's, or its
+        task's.
         """
         cdef int64_t calls_ns = self.handler.calls_ns
         self.handler.has_called, self.handler.calls_ns = False, 0

@@ -380,8 +380,8 @@ cdef class ReceiveHandler:
             self.finish_batch()
 
     cdef void _note_call(self, uint32_t runner) noexcept nogil:
-        self.has_called = True
         cdef uint32_t cpu
+        self.has_called = True
         if self.wake_here_ns == 0 and self.wake_other_ns == 0:
             return
         cpu = self.node.control.runner(self.runner).cpu

@@ -55,7 +55,8 @@ cdef int become_private(Heap heap) except -1:
 
 def _before():
     cdef Heap heap
-    _fork.heaps = list(_heaps)
+    # One that was copied already is ordinary memory, which the fork copies.
+    _fork.heaps = [heap for heap in _heaps if not heap.inherited()]
     if _fork.heaps:
         _fork.reader, _fork.writer = os.pipe()
     for heap in _fork.heaps:
