@@ -30,12 +30,11 @@ from shrimpmx.results.expectation_kinds import (
 )
 from shrimpmx.results.judging import RATIO_UNIT, SHARE_UNIT
 from shrimpmx.results.metrics import METRICS
+from shrimpmx.results.statistics import RATIO_MOST, ratio_text
 from shrimpmx.results.words import unit_words, value_words
 
 # Below this width of a terminal columns would be too narrow to be read.
 TABLE_WIDTH = 110
-# No ratio above this says more.
-RATIO_MOST = 1_000_000
 _STYLES = {MEASURED: "green", PREDICTED: "green", REVERSED: "red"}
 _OTHER_STYLE = "yellow"
 ENGINE_WORDS = {"forked": "real processes", "simulated": "simulated hosts"}
@@ -185,9 +184,5 @@ def digits(figure: float) -> str:
 
 
 def ratio_digits(ratio: float) -> str:
-    """Three places where they tell small effects from none. A ratio to 0 has no figure, and an
-    interval may have no upper end.
-    """
-    if ratio > 0.999 * RATIO_MOST:  # which stands for it
-        return f"> {RATIO_MOST:,}"
-    return f"{ratio:.3f}" if ratio < 1000 else digits(ratio)
+    """Three places where they tell small effects from none."""
+    return digits(ratio) if 1000 <= ratio < 0.9 * RATIO_MOST else ratio_text(ratio, 3)

@@ -162,9 +162,11 @@ def _compared(
     calm = claim and not expected.exact
     state = None
     if is_time(expected.metric):
-        state = common_state(expected.metric, *group, undisturbed=calm)
-        if state is None and common_state(expected.metric, *group) is None:
+        seen = common_state(expected.metric, *group)
+        if seen is None:
             return Verdict(INCONCLUSIVE, expected.text, _apart(group))
+        # Where only disturbed runs share a state, there are too few of the others in it.
+        state = common_state(expected.metric, *group, undisturbed=calm) or seen
     figures = [point["metrics"][expected.metric] for point in group]
     runs = [shown_runs(metric, state, calm) for metric in figures]
     fewest = min(runs, key=len)

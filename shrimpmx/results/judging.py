@@ -34,11 +34,13 @@ from shrimpmx.results.expectation_kinds import (
 )
 from shrimpmx.results.metrics import METRICS
 from shrimpmx.results.statistics import (
+    RATIO_MOST,
     Samples,
     Summary,
     interval_of,
     median_of,
     ratio_of_medians,
+    ratio_text,
     run_medians,
     summarise_runs,
 )
@@ -49,6 +51,7 @@ RATIO_UNIT, SHARE_UNIT = "ratio", "share"
 # Two figures whose ratio surely is within this share of 1 do not differ (ours), nor do two growths
 # whose difference is within it of 0.
 NO_DIFFERENCE = 0.01
+COVERS_NONE = ", which covers no effect"
 _MISSES = ("", OTHER_SIZE, REVERSED)
 
 
@@ -120,8 +123,8 @@ def _words(figure: Summary) -> str:
 def _ratio_words(ratio: Summary) -> str:
     """A ratio with two decimals, or as many as tell it from 1."""
     decimals = 2 if abs(ratio.median - 1) >= 0.05 else 4
-    low, high = (f"{end:.{decimals}f}" for end in (ratio.low, ratio.high))
-    return f"ratio {ratio.median:.{decimals}f} ({low} to {high})"
+    median, low, high = (ratio_text(x, decimals) for x in (ratio.median, ratio.low, ratio.high))
+    return f"ratio {median} ({low} to {high})"
 
 
 def _no_divisor(expected: Expectation, runs: Runs, where: str) -> Verdict:
@@ -143,7 +146,7 @@ def _growth(expected: Growth, runs: Runs, where: str, seed: int) -> Verdict:
     own, others = (ratio_of_medians(over, under, seed) for over, under in (runs[:2], runs[2:]))
     resampled = [run_medians(part, seed + number) for number, part in enumerate(runs)]
     # A resampled median of 0 counts as in ratio_of_medians.
-    least = [median_of(part) / 1e6 for part in runs]
+    least = [median_of(part) / RATIO_MOST for part in runs]
     over, under, one, other = (
         np.maximum(medians, few) for medians, few in zip(resampled, least, strict=True)
     )
@@ -159,14 +162,19 @@ def _difference(expected: Difference, runs: Runs, where: str, seed: int) -> Verd
         return _no_divisor(expected, runs, where)
     median = _less(*(median_of(part) for part in runs))
     resampled = [run_medians(part, seed + number) for number, part in enumerate(runs)]
-    least = median_of(runs[1]) / 1e6  # as in ratio_of_medians
+    least = median_of(runs[1]) / RATIO_MOST  # as in ratio_of_medians
     resampled[1] = np.maximum(resampled[1], least)
     figure = Summary(median, *interval_of(_less(*resampled), median), min(map(len, runs)))
     low, high = expected.bounds()
     verdict = _side(figure, low, high)
     above, below = figure.low > NO_DIFFERENCE, figure.high < -NO_DIFFERENCE
     miss = REVERSED if (high <= 0 and above) or (low >= 0 and below) else OTHER_SIZE
-    detail = f"share {_words(figure)}, expected {expected.bounds_words()}{where}"
+    words = f"share {_words(figure)}"
+    none = max(-figure.low, figure.high) <= NO_DIFFERENCE
+    covers_none = figure.low <= 0 <= figure.high and not none
+    if verdict == OPPOSITE and (low > 0 or high < 0) and covers_none:
+        verdict, words = INCONCLUSIVE, words + COVERS_NONE
+    detail = f"{words}, expected {expected.bounds_words()}{where}"
     return _made(expected, runs, verdict, detail, figure, SHARE_UNIT, miss)
 
 
@@ -184,7 +192,7 @@ def _of_ratio(expected: Ratio | Growth, runs: Runs, ratio: Summary, where: str) 
         if _is_one(ratio):
             words += ", which is no effect"
         elif ratio.low <= 1 <= ratio.high:
-            verdict, words = INCONCLUSIVE, f"{words}, which covers no effect"
+            verdict, words = INCONCLUSIVE, words + COVERS_NONE
         elif (low > 1) == (ratio.low > 1):
             words += ", which is the direction expected, but not the size"
         elif miss == OTHER_SIZE:

@@ -28,6 +28,8 @@ PERCENTILES = {"p99": (99.0, 100), "p99.9": (99.9, 1000)}
 # From this many runs on an interval is one over runs: their medians are independent, while the
 # samples of one run share a placement and a state of the CPUs (ours, docs/decisions.md).
 RUNS_LEAST = 3
+# No ratio above this says more; it stands for one to 0.
+RATIO_MOST = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -139,14 +141,19 @@ def tail_of(runs: Sequence[Samples]) -> dict[str, float]:
     return {**found, "max": float(samples.max())} if found else {}
 
 
+def ratio_text(ratio: float, decimals: int) -> str:
+    """A ratio with so many decimals. One to 0 has no figure, and an interval may have no end."""
+    return f"> {RATIO_MOST:,}" if ratio > 0.999 * RATIO_MOST else f"{ratio:.{decimals}f}"
+
+
 def ratio_of_medians(over: Sequence[Samples], under: Sequence[Samples], seed: int = 1) -> Summary:
     """median(over) / median(under), both given by run, with the 95 % interval of independent
-    bootstraps. A median of zero below the line counts as a millionth of the one above it, and a
-    resampled one as a millionth of the median: beyond any bound, and finite. Raises ValueError if
+    bootstraps. A median of zero below the line counts as a RATIO_MOST-th of the one above it, and a
+    resampled one as that part of the median: beyond any bound, and finite. Raises ValueError if
     neither median is above zero.
     """
     above, below = median_of(over), median_of(under)
-    least = (below if below > 0 else above) / 1e6
+    least = (below if below > 0 else above) / RATIO_MOST
     if least <= 0:
         raise ValueError("a ratio needs a median above zero")
     ratio = above / max(below, least)

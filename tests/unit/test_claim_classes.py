@@ -277,6 +277,15 @@ def test_disturbed_runs_decide_nothing_about_a_claim(disturbed: int, verdict: st
     assert evaluate(ABOVE, made["points"]).verdict == "as expected"
 
 
+def test_a_time_is_judged_at_one_distance_even_if_only_disturbed_runs_share_it() -> None:
+    made = result(20, 10)
+    figures = made["points"][0]["metrics"][TIME]
+    undisturbed = [{"state": "far", "count": 1} for _ in figures["samples"]]
+    figures["repeats"] = [*undisturbed, {"state": "near", "count": 1, "disturbed": True}]
+    figures["samples"] = [*figures["samples"], 20]
+    assert evaluate(ABOVE, made["points"], claim=True).verdict == "inconclusive"
+
+
 @pytest.mark.parametrize(("runs", "verdict"), [(5, "inconclusive"), (6, "as expected")])
 def test_a_claim_takes_six_runs_of_each_point(runs: int, verdict: str) -> None:
     made = result(20, 10)
@@ -331,6 +340,21 @@ def test_a_difference_compares_what_two_strategies_lose(
     assert (found_there.verdict, found_there.miss) == (verdict, miss)
     assert found_there.measured == pytest.approx((own - 5 - 10) / 5)
     assert found_there.unit == "share"
+
+
+def test_a_difference_that_may_be_none_is_of_no_other_size() -> None:
+    expected = Difference(text="d", at_most=-0.01, **WITH_COMPANY)
+    points = with_company(15)
+    # From less than no effect to more, and all of it beyond the border.
+    samples = points[0]["metrics"][TIME]["samples"]
+    points[0]["metrics"][TIME]["samples"] = [
+        *(14.96 for _ in samples[::2]),
+        *(15.2 for _ in samples[1::2]),
+    ]
+    found_there = evaluate(expected, points, claim=True)
+    assert (found_there.verdict, found_there.miss) == ("inconclusive", "")
+    assert found_there.ci95 is not None
+    assert -0.01 < found_there.ci95[0] < 0 < found_there.ci95[1]
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,9 @@ def test_a_figure_of_zero_is_less_than_any_other(above: float, below: float, ver
         made(way, {"near": [[figure] * 3] * 6}, "taken_spinning")
         for way, figure in (("a", above), ("b", below))
     )
-    assert verdict_of(over, under, metric="taken_spinning")[0] == verdict
+    found, detail = verdict_of(over, under, metric="taken_spinning")
+    assert found == verdict
+    assert ("> 1,000,000" in detail) == (verdict == AS_EXPECTED)
 
 
 def test_the_other_axes_are_all_tried_and_the_worst_counts() -> None:
