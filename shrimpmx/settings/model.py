@@ -25,8 +25,8 @@ class HostModelParameters(Declared):
     slice_ns: HostCost = Field(
         3_000_000,
         ge=1000,
-        description="a process keeps its CPU so long while others want it, ns (Linux 6.1 on eight "
-        "CPUs, kernel/sched/fair.c)",
+        description="a time slice, ns; eight of them or more are a round of schedulers fair and "
+        "batch (Linux 6.1 on eight CPUs, kernel/sched/fair.c)",
     )
     wakeup_ns: HostCost = Field(
         4_000_000,

@@ -49,4 +49,5 @@ def _scheduler_of(host: HostParameters, model: HostModelParameters, slice_ns: in
         return EevdfScheduler(slice_ns)
     if host.scheduler == "goodness":
         return GoodnessScheduler(host.time_slice_ns or GOODNESS_SLICE_NS, host.sched_yield)
-    return FairScheduler(slice_ns, model.wakeup_ns, host.scheduler == "batch")
+    fixed = host.time_slice_ns > 0
+    return FairScheduler(slice_ns, model.wakeup_ns, host.scheduler == "batch", fixed)

@@ -30,7 +30,60 @@ def yields(scene: Scene) -> Work:
     return lambda _host: scene.world.tasks[0].offer(NEVER_NS) and None
 
 
-# -- fair ------------------------------------------------------------------------------
+# -- fair: rounds of eight slices of 1000 ----------------------------------------------
+
+
+def test_fair_gives_each_its_share_of_a_round() -> None:
+    scene = Scene()
+    scene.task("one", burns(6000))
+    scene.task("other", burns(3000))
+    # one to 4000
+    assert scene.run() == [("other", 7000), ("one", 9000)]
+
+
+def test_fair_gives_a_heavier_task_a_longer_turn() -> None:
+    scene = Scene()
+    scene.task("heavy", burns(9000), nice=-5)
+    scene.task("other", burns(1000))
+    # 8000 * 3121 / (3121 + 1024)
+    assert scene.run()[0] == ("other", 7023)
+
+
+def test_fair_gives_the_lightest_task_a_slice() -> None:
+    scene = Scene()
+    scene.task("nice", burns(2000), nice=19)
+    scene.task("other", burns(100))
+    assert scene.run()[0] == ("other", 1100)
+
+
+def test_fair_has_longer_rounds_for_more_tasks() -> None:
+    scene = Scene()
+    for number in range(9):
+        scene.task(str(number), burns(1500))
+    assert scene.run()[0] == ("0", 9500)
+
+
+def test_fair_ends_a_turn_early_for_one_that_has_had_much_less() -> None:
+    scene = Scene(scheduler="batch")
+    scene.task("first", sleeps(6000, 100))
+    scene.task("second", sleeps(6200, 10))
+    scene.task("long", burns(20_000))
+    # long has its turn again at 6100, second has had 4000 less, as much as a turn: a slice is over.
+    assert scene.run()[:2] == [("first", 6100), ("second", 7110)]
+
+
+def test_fair_heeds_no_yield_of_one_that_has_had_much_less() -> None:
+    scene = Scene()
+
+    def sleeps_and_yields(host: SimulatedHost) -> None:
+        host.sleep(3000)
+        scene.world.tasks[0].offer(NEVER_NS)
+
+    yielder = scene.task("yielder", sleeps_and_yields)
+    scene.task("long", burns(5000))
+    # long has had 3000 by then, and 500 more than the other one at 5500.
+    assert scene.run() == [("long", 7500), ("yielder", 7500)]
+    assert yielder.used_ns == 2500
 
 
 def test_nested_wake_ups_preempt_by_what_each_has_had() -> None:
@@ -47,7 +100,7 @@ def test_a_batch_task_that_wakes_waits_for_the_end_of_the_slice(host: str, polic
     scene = Scene(scheduler=host)
     scene.task("sleeper", sleeps(3700, 10), policy=policy)
     scene.task("long", burns(5000))
-    assert scene.run()[0] == ("sleeper", 4710)
+    assert scene.run()[0] == ("sleeper", 4010)
 
 
 @pytest.mark.parametrize("scheduler", ["fair", "batch", "eevdf", "gang"])
@@ -61,8 +114,8 @@ def test_an_idle_task_gives_way_at_once(scheduler: str) -> None:
 @pytest.mark.parametrize("scheduler", ["fair", "eevdf"])
 def test_tasks_share_a_cpu_by_linux_weights(scheduler: str) -> None:
     scene = Scene(scheduler=scheduler)
-    urgent = scene.task("urgent", burns(200_000), nice=-5)
-    other = scene.task("other", burns(200_000))
+    urgent = scene.task("urgent", burns(2_000_000), nice=-5)
+    other = scene.task("other", burns(2_000_000))
     scene.world.run(lambda: bool(scene.notes))
     share = urgent.used_ns / (urgent.used_ns + other.used_ns)
     assert share == pytest.approx(3121 / (3121 + 1024), abs=0.01)
@@ -239,14 +292,21 @@ def test_a_run_beside_hogs_is_the_same_twice(scheduler: str, wait: str) -> None:
     assert one.counters["rank0"]["recv_messages"] == other.counters["rank0"]["recv_messages"] > 0
 
 
-@pytest.mark.parametrize("scheduler", ["fair", "eevdf"])
-def test_a_turn_ends_at_the_first_tick_after_its_slice(scheduler: str) -> None:
+def test_a_turn_of_eevdf_ends_at_the_first_tick_after_its_slice() -> None:
     # Slices of 1000 ns, ticks of 700, the first after 700 - 300: at 400, 1100, 1800, 2500, ...
-    scene = Scene(scheduler=scheduler, ticks=(700, 300))
+    scene = Scene(scheduler="eevdf", ticks=(700, 300))
     for name in ("one", "other"):
         scene.task(name, burns(1500))
     # one to 1100, other to 2500 (1000 are over at 2100), one to 2900
     assert scene.run() == [("one", 2900), ("other", 3000)]
+
+
+def test_a_turn_of_fair_ends_at_the_first_tick_after_it() -> None:
+    scene = Scene(ticks=(700, 300))
+    for name in ("one", "other"):
+        scene.task(name, burns(6000))
+    # one to 4600; other beyond 8800, since it has had 400 less there, to 9500; one to its end
+    assert scene.run() == [("one", 10_900), ("other", 12_000)]
 
 
 def test_a_tick_of_goodness_comes_at_its_phase() -> None:

@@ -22,12 +22,12 @@ ONE, OTHER, HANDLER = 1, 2, 3
 
 def test_tasks_that_take_turns_have_the_cpu_one_after_the_other() -> None:
     scene = Scene()
-    scene.task("one", burns(2500), process=0)
-    scene.task("other", burns(1500), process=1)
+    scene.task("one", burns(10_000), process=0)
+    scene.task("other", burns(6000), process=1)
     scene.run()
     assert scene.switches() == [
-        *((0, IDLE), (0, ONE), (1000, OTHER), (2000, ONE), (3000, OTHER), (3500, ONE)),
-        (4000, IDLE),
+        *((0, IDLE), (0, ONE), (4000, OTHER), (8000, ONE), (12_000, OTHER), (14_000, ONE)),
+        (16_000, IDLE),
     ]
 
 

@@ -21,10 +21,10 @@ def test_tasks_on_cpus_of_their_own_run_side_by_side() -> None:
 
 def test_tasks_on_one_cpu_take_turns_by_time_slices() -> None:
     scene = Scene()
-    one, other = scene.task("one", burns(2500)), scene.task("other", burns(1500))
-    # 1000 one, 1000 other, 1000 one, 500 other, 500 one
-    assert scene.run() == [("other", 3500), ("one", 4000)]
-    assert (one.used_ns, other.used_ns) == (2500, 1500)
+    one, other = scene.task("one", burns(10_000)), scene.task("other", burns(6000))
+    # 4000 one, 4000 other, 4000 one, 2000 other, 2000 one
+    assert scene.run() == [("other", 14_000), ("one", 16_000)]
+    assert (one.used_ns, other.used_ns) == (10_000, 6000)
     assert (one.preemptions, other.preemptions) == (2, 1)
 
 
@@ -156,8 +156,8 @@ def test_a_task_that_moves_owes_nothing_for_what_it_had_alone() -> None:
 
     scene.task("one", moves)
     scene.task("other", burns(100_000), cpu=1)
-    # They take turns from then on, a slice each.
-    assert scene.run()[0][1] <= 50_000 + 2 * 2000 + 1000
+    # They take turns from then on.
+    assert scene.run()[0][1] <= 50_000 + 4000 + 2000
 
 
 def test_what_will_never_happen_ends_the_run_and_names_the_waiting() -> None:
