@@ -49,6 +49,8 @@ LINE_S = 0.05
 IDLE_US = (2, 5, 10, 30, 100, 300, 1000, 3000)
 # Of each of them at least so many, in each turn (ours).
 IDLE_SAMPLES = 10
+# Its resolution is the time between two ticks (clock_getres(2)); Python has no name for it.
+CLOCK_MONOTONIC_COARSE = 6
 ONE_CPU = "needs two CPUs, this process may use only one"
 
 Figures = npt.NDArray[np.float64]
@@ -125,6 +127,11 @@ HOST_COSTS = {
     "base_slice": HostCost(
         "the time slice that the kernel gives a process",
         lambda cpu, _, seconds: _base_slices(cpu, seconds),
+        across=False,
+    ),
+    "tick": HostCost(
+        "between two ticks of the kernel's clock",
+        lambda *_: np.array([1e9 * time.clock_getres(CLOCK_MONOTONIC_COARSE)]),
         across=False,
     ),
     "copy_frame": HostCost(

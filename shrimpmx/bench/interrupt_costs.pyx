@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from libc.stdint cimport int64_t, uint32_t
 
 from shrimpmx.bench.probe_processes cimport (
-    SETTLE_NS, block_until, keep, page_of, shared_page,
+    SETTLE_NS, SLEEP_LIMIT_NS, block_until, keep, page_of, shared_page,
 )
 from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32, store_release_u32
 from shrimpmx.native.clock cimport monotonic_now_ns
@@ -164,15 +164,16 @@ def _rank(handler=None):
 
 
 def interrupt_to_handler(int cpu_nic, int cpu_core, double seconds=0.2, bint busy=True,
-                         int64_t settle_ns=SETTLE_NS):
+                         int64_t settle_ns=SETTLE_NS, int64_t sleep_ns=SLEEP_LIMIT_NS):
     """From raising on `cpu_nic` until the handler runs on `cpu_core`, ns: in the place of a process
-    that computes there, or, if not `busy`, alone. It went to sleep `settle_ns` before.
+    that computes there, or, if not `busy`, alone. It went to sleep `settle_ns` before, for
+    `sleep_ns` at most.
 
     The two CPUs must differ: one that raises by itself would measure its own falling asleep.
     """
     if cpu_nic == cpu_core:
         raise ValueError("an interrupt is measured between two CPUs")
-    shared = Shared()
+    shared = Shared(sleep_ns)
     cdef shared_page *page = page_of(shared)
     cdef int64_t budget_ns = <int64_t> (seconds * 1e9)
     with (
@@ -185,12 +186,18 @@ def interrupt_to_handler(int cpu_nic, int cpu_core, double seconds=0.2, bint bus
     return shared.samples()
 
 
-def wake_calls(int cpu, int other, double seconds):
-    """The call that wakes a process which sleeps on another CPU, for its caller, ns."""
+def wake_calls(int cpu, int other, double seconds, bint busy=False):
+    """The call that wakes a process which sleeps on another CPU, for its caller, ns; `busy`: in the
+    place of one that computes there.
+    """
     shared = Shared()
     cdef shared_page *page = page_of(shared)
     cdef int64_t budget_ns = <int64_t> (seconds * 1e9)
-    with child(shared, other, _handler, HANDLER_PRIORITY), pinned(cpu):
+    with (
+        child(shared, other, _handler, HANDLER_PRIORITY),
+        child(Shared(), other, _rank()) if busy else nullcontext(),
+        pinned(cpu),
+    ):
         with nogil:
             _raise(page, budget_ns, True)
     return shared.samples()
@@ -226,9 +233,11 @@ def handlers_wakes(int cpu, int other, double seconds):
     return rank.samples()
 
 
-def interrupt_exits(int cpu, int other, double seconds):
-    """From the end of a handler on CPU `other` until the process goes on that it preempted, ns."""
-    shared, interrupted = Shared(), Shared()
+def interrupt_exits(int cpu, int other, double seconds, int64_t sleep_ns=SLEEP_LIMIT_NS):
+    """From the end of a handler on CPU `other` until the process goes on that it preempted, ns. The
+    handler sleeps for `sleep_ns` at most.
+    """
+    shared, interrupted = Shared(sleep_ns), Shared()
     cdef shared_page *page = page_of(shared)
     cdef int64_t budget_ns = <int64_t> (seconds * 1e9)
     with (

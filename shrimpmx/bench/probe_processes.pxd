@@ -20,7 +20,8 @@ cdef struct shared_page:
     uint32_t unused1[14]
     int64_t sent_ns         # parent: when the wake-up was sent
     int64_t done_ns         # child: when it was done, before it sleeps again
-    uint32_t unused2[12]
+    int64_t sleep_ns        # parent, before all: how long a sleep lasts at most
+    uint32_t unused2[10]
     int64_t samples[SAMPLES_MAX]
     uint32_t count
 

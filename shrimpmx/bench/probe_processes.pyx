@@ -30,12 +30,15 @@ LOOK_S = 0.0005
 
 
 class Shared:
-    """A page that forked processes share."""
+    """A page that forked processes share, which sleep for `sleep_ns` at most."""
 
-    def __init__(self):
+    def __init__(self, int64_t sleep_ns=SLEEP_LIMIT_NS):
+        cdef shared_page *page
         self.memory = mmap.mmap(-1, (sizeof(shared_page) + 4095) // 4096 * 4096)
         self.view = np.frombuffer(self.memory, dtype=np.uint8)
         self.address = self.view.ctypes.data
+        page = page_of(self)
+        page.sleep_ns = sleep_ns
 
     def samples(self):
         """The figures without the first tenth, which warmed up; float64, ns."""
@@ -113,5 +116,5 @@ cdef bint block_until(shared_page *page, int side, uint32_t turn,
         if load_acquire_u32(&page.turn) == turn or load_acquire_u32(&page.stop):
             wait_slot_disarm(&page.slots[side])
             continue
-        wait_slot_sleep(&page.slots[side], seen, SLEEP_LIMIT_NS)
+        wait_slot_sleep(&page.slots[side], seen, page.sleep_ns)
     return True

@@ -62,6 +62,19 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
         name: Entry(value=max(0, round(ns)), origin=origin, source=f"shrimpmx calibrate: {source}")
         for name, (ns, origin, source) in (_model(costs) | _lines(costs, topology)).items()
     }
+    scheduler = kernel_scheduler(release)
+    if scheduler == "fair":
+        entries["slice_ns"] = Entry(
+            value=round(costs["base_slice"] / 3),
+            origin="derived",
+            source="shrimpmx calibrate: base_slice, three quarters of a turn of two processes, "
+            "which is half of a round of eight slices",
+        )
+        entries["wakeup_ns"] = Entry(
+            value=round(costs["base_slice"] * 4 / 9),
+            origin="derived",
+            source="four thirds of slice_ns, as in Linux",
+        )
     entries["copy_bytes_per_second"] = Entry(
         value=round(1e9 * COPY_BYTES / costs["copy_frame"]),
         origin="measured",
@@ -77,11 +90,7 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
         dilation=1.0,
         dilation_source="its times are those of the machine itself",
         costs=_charged(costs),
-        host={
-            "scheduler": Entry(
-                value=kernel_scheduler(release), origin="derived", source=f"Linux {release}"
-            )
-        },
+        host={"scheduler": Entry(value=scheduler, origin="derived", source=f"Linux {release}")},
         mx={
             "send_cost_ns": Entry(
                 value=round(costs["send_packet"]),
@@ -147,6 +156,7 @@ def _model(costs: _Costs) -> dict[str, Derived]:
         "poll_ns": (costs["look"], "measured", "look"),
         "yield_ns": (costs["yield_alone"], "measured", "yield_alone"),
         "slice_ns": (costs["base_slice"], "measured", "base_slice"),
+        "tick_ns": (costs["tick"], "measured", "tick"),
         "switch_ns": (switch, "derived", "context_switch less yield_alone"),
         "wake_ns": (
             fast - switch,

@@ -30,6 +30,7 @@ NS = {
     "look": 12.0,
     "yield_alone": 200.0,
     "base_slice": 1.4e6,
+    "tick": 1e6,
     "copy_frame": 150.0,
     "wake_call": 1500.0,
     "preempting_wake": 2200.0,
@@ -69,6 +70,7 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
         "poll_ns": 12,
         "yield_ns": 200,
         "slice_ns": 1_400_000,
+        "tick_ns": 1_000_000,
         "switch_ns": 700,
         "wake_ns": 8300,
         "interrupt_delivery_ns": 8300,
@@ -116,6 +118,12 @@ def test_a_calibration_of_a_busy_machine_makes_a_platform() -> None:
 @pytest.mark.parametrize(("release", "name"), [("6.18.4-x", "eevdf"), ("5.10", "fair")])
 def test_a_kernel_has_the_scheduler_of_its_release(release: str, name: str) -> None:
     assert kernel_scheduler(release) == name
+
+
+def test_an_earlier_kernel_has_turns_of_half_a_round() -> None:
+    """Two processes that share a CPU have turns of 16 ms, of which the calibration has 12."""
+    found = machine_platform(document(base_slice=12e6), "5.10", TWO).model
+    assert (found["slice_ns"].value, found["wakeup_ns"].value) == (4_000_000, 5_333_333)
 
 
 def test_a_calibration_of_an_earlier_version_lacks_a_cost() -> None:
