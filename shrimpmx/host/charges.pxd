@@ -66,11 +66,10 @@ cdef inline bint packet_is_paid(packet_charge *charge, node_header *node, uint32
     return False
 
 
-cdef inline int64_t interrupts_end_ns(node_header *node, uint64_t raised, uint32_t count,
-                                      int64_t interrupt_time_ns, int64_t now_ns) noexcept nogil:
-    """When `count` interrupts are over, of which the NIC raised those in `raised`, vectors and
-    CORE_PENDING_SENT; the handler's own timer and other cores the others, which began now.
-    """
+cdef inline int64_t interrupts_began_ns(node_header *node, uint64_t raised,
+                                        int64_t now_ns) noexcept nogil:
+    """When the first of those in `raised`, vectors and CORE_PENDING_SENT, was raised; now, if none
+    was."""
     cdef int64_t began_ns = now_ns
     if raised & CORE_PENDING_SENT:
         began_ns = min(began_ns, node.sent.raised_ns)
@@ -78,4 +77,15 @@ cdef inline int64_t interrupts_end_ns(node_header *node, uint64_t raised, uint32
     while raised != 0:
         began_ns = min(began_ns, node_vector(node, __builtin_ctzll(raised)).raised_ns)
         raised &= raised - 1
-    return began_ns + <int64_t>count * interrupt_time_ns
+    return began_ns
+
+
+cdef inline int64_t interrupts_end_ns(int64_t began_ns, uint32_t count, int64_t interrupt_time_ns,
+                                      int64_t occupancy_ns, int64_t now_ns) noexcept nogil:
+    """When `count` interrupts are over, of which the first began then. Each takes its time from
+    then on, or, with an occupancy, the first is delivered in what is beside that, and each takes
+    its handler that from when it is ready."""
+    if occupancy_ns == 0:
+        return began_ns + <int64_t>count * interrupt_time_ns
+    return <int64_t>count * occupancy_ns + max(
+        now_ns, began_ns + interrupt_time_ns - occupancy_ns)

@@ -16,7 +16,7 @@ rank has stopped looking (suspension.pxd). Of the token's ways see token.pxd.
 cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from shrimpmx.host.charges cimport interrupts_end_ns
+from shrimpmx.host.charges cimport interrupts_began_ns, interrupts_end_ns
 from shrimpmx.host.deferral cimport deferral_goes_on, deferral_renew
 from shrimpmx.host.poll_timers cimport timer_runs, timer_start, timer_stop
 from shrimpmx.host.pull_backlog cimport backlog_empty
@@ -213,13 +213,9 @@ cdef class InterruptAgent(Agent):
 
     cdef void _be_interrupted(self, uint64_t raised, uint32_t count, int64_t now_ns) noexcept nogil:
         """Work for `count` interrupts, of which the NIC raised those in `raised`."""
-        cdef int64_t delivery_ns = self.interrupt_time_ns - self.occupancy_ns
-        if self.occupancy_ns == 0:
-            self.busy_until_ns = interrupts_end_ns(
-                self.header, raised, count, self.interrupt_time_ns, now_ns)
-        else:
-            self.busy_until_ns = count * self.occupancy_ns + max(
-                now_ns, interrupts_end_ns(self.header, raised, 1, delivery_ns, now_ns))
+        self.busy_until_ns = interrupts_end_ns(
+            interrupts_began_ns(self.header, raised, now_ns), count, self.interrupt_time_ns,
+            self.occupancy_ns, now_ns)
 
     cdef uint64_t _take_interrupts(self, int64_t now_ns) noexcept nogil:
         """Takes all interrupts at once: those of the NIC, and other cores' for the backlog."""

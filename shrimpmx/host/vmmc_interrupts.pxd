@@ -16,6 +16,7 @@ cdef class VmmcInterruptAgent(Agent):
     cdef readonly Node node
     cdef readonly uint32_t core
     cdef readonly int64_t interrupt_time_ns
+    cdef readonly int64_t occupancy_ns   # of that, how long it works at least; see use_occupancy
     cdef node_header *header
     cdef vmmc_core *interrupts
     cdef uint64_t[PENDING_WORDS] taken   # endpoints whose interrupts it is serving

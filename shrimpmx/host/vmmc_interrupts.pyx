@@ -8,6 +8,7 @@ them are written. Each notification is one signal to the process, whose own hand
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from shrimpmx.host.charges cimport interrupts_end_ns
 from shrimpmx.native.atomics cimport (
     compare_exchange_u32, exchange_u32, exchange_u64, load_acquire_u32, load_relaxed_u32,
     load_relaxed_u64,
@@ -58,6 +59,10 @@ cdef class VmmcInterruptAgent(Agent):
         self.counters = <uint64_t *>self.record.counters
         self.name = node.control.agent_info(agent)["name"]
 
+    def use_occupancy(self, int64_t occupancy_ns) -> None:
+        """As InterruptAgent.use_occupancy."""
+        self.occupancy_ns = max(<int64_t>0, min(occupancy_ns, self.interrupt_time_ns))
+
     cdef int step(self, int64_t now_ns) noexcept nogil:
         cdef int done
         if now_ns < self.busy_until_ns:
@@ -83,8 +88,9 @@ cdef class VmmcInterruptAgent(Agent):
         if count != 0:
             self.counters[COUNTER_interrupts] += count
             trace_record(self.trace, now_ns, TRACE_interrupt, 1, self.core)
-            self.busy_until_ns = count * self.interrupt_time_ns + min(
-                now_ns, <int64_t>load_relaxed_u64(<uint64_t *>&self.interrupts.raised_ns))
+            self.busy_until_ns = interrupts_end_ns(
+                min(now_ns, <int64_t>load_relaxed_u64(<uint64_t *>&self.interrupts.raised_ns)),
+                <uint32_t>count, self.interrupt_time_ns, self.occupancy_ns, now_ns)
         return count
 
     cdef int serve_taken(self, int64_t now_ns) noexcept nogil:

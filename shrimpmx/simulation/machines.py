@@ -13,6 +13,7 @@ from shrimpmx.cluster.place.placement import AgentPlan, Placement, ProcessPlan
 from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.host.copy_offload import CopyAgent
 from shrimpmx.host.interrupts import InterruptAgent
+from shrimpmx.host.vmmc_interrupts import VmmcInterruptAgent
 from shrimpmx.native.perf import usage
 from shrimpmx.native.switches import IDLE, SwitchLog
 from shrimpmx.settings.model import HostModelParameters
@@ -72,6 +73,7 @@ class Machines:
         self.model = model = _model_of(spec)
         handlers = [each for each, _, _ in agents] + [each for _, some in driven for each in some]
         self._charge(agent for agent in handlers if isinstance(agent, InterruptAgent))
+        self._deliver(handlers)
         for agent in handlers:
             if isinstance(agent, CopyAgent):
                 agent.use_rate(model.copy_engine_bytes_per_second)
@@ -100,7 +102,7 @@ class Machines:
             self.add(plan, driving(spec, plan, index, made, memory.control))
 
     def _charge(self, handlers: Iterable[InterruptAgent]) -> None:
-        """Handlers pay for memory, those of a node by the same prices, and for their interrupts."""
+        """Handlers pay for memory, those of a node by the same prices, and for their calls."""
         prices: dict[int, Prices] = {}
         spec, model = self._spec, self.model
         for agent in handlers:
@@ -116,10 +118,17 @@ class Machines:
             agent.use_prices(prices[node])
             if self._one is not None:
                 agent.keep_polls_whole()
-                continue
-            agent.use_call_costs(model.wake_here_call_ns, model.wake_call_ns)
-            if model.interrupt_delivery_ns > 0:
-                agent.use_occupancy(spec.host.interrupt_time_ns - model.interrupt_delivery_ns)
+            else:
+                agent.use_call_costs(model.wake_here_call_ns, model.wake_call_ns)
+
+    def _deliver(self, handlers: Iterable[Agent]) -> None:
+        """Interrupts reach the cores of hosts later than they are raised."""
+        delivery_ns = self.model.interrupt_delivery_ns
+        if self._one is not None or delivery_ns == 0:
+            return
+        for agent in handlers:
+            if isinstance(agent, InterruptAgent | VmmcInterruptAgent):
+                agent.use_occupancy(self._spec.host.interrupt_time_ns - delivery_ns)
 
     def _note_cpus(self) -> None:
         """NICs that are processes know by that the handlers that wait for their CPU, and handlers

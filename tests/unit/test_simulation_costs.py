@@ -15,6 +15,7 @@ from shrimpmx.cluster.spec import ClusterSpec
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.mx import MxParameters
+from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
 
@@ -104,6 +105,17 @@ def test_an_interrupt_takes_its_core_from_when_it_reaches_it() -> None:
         interrupts = result.counters["node0.irq0"]["interrupts"]
         used_ns = result.usage["node0.irq0"]["task_clock_ns"]
         assert used_ns == interrupts * (4000 - delivery_ns)
+
+
+def test_an_interrupt_of_shrimps_nic_takes_its_core_from_when_it_reaches_it() -> None:
+    nic, host = NicParameters(nic_kind="vmmc"), HostParameters(interrupt_time_ns=4000)
+    spec = pingpong_pair(20, nic=nic, wait=BLOCK, host=host)
+    results = [simulated(spec, interrupt_delivery_ns=delivery_ns) for delivery_ns in (0, 3000)]
+    trips = [set(result.samples["rank0"]["half_round_trip_ns"]) for result in results]
+    assert trips[0] == trips[1]
+    used_ns = [result.usage["node0.irq0"]["task_clock_ns"] for result in results]
+    interrupts = results[0].counters["node0.irq0"]["interrupts"]
+    assert used_ns == [4000 * interrupts, 1000 * interrupts]
 
 
 def test_an_interrupt_takes_longer_to_a_core_that_is_at_work() -> None:

@@ -37,6 +37,7 @@ def ranks_plan(
         survive=spec.survive,
         lines_ns=lines_ns if any(lines_ns) else [],
         copy_bytes_per_second=spec.model.copy_bytes_per_second,
+        handover_ns=spec.model.handover_ns,
         keeps_copies=spec.model.keeps_copies,
         compute=spec.compute,
         compute_factor=spec.compute_factor,

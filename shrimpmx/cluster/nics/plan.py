@@ -49,9 +49,10 @@ class RanksPlan:
     sweep, in words. `lends`: senders carry out the NIC's short updates (nic/lent.pyx). `generated`:
     a generator is the ranks' partner. `deadline_s`: when the run is given up. `survive`: the run
     goes on without a rank that fails. Simulated hosts have `lines_ns[node][to][from]`, what a cache
-    line costs one core from another, `copy_bytes_per_second`, and `keeps_copies`, whether ranks pay
-    for what they keep for a resend. `compute`: what a program of a simulated run computes between
-    its calls, "none", "measured" (times `compute_factor`), or ns for each call.
+    line costs one core from another, `copy_bytes_per_second`, `handover_ns`, beside the lines of a
+    frame that a rank polls, and `keeps_copies`, whether ranks pay for what they keep for a resend.
+    `compute`: what a program of a simulated run computes between its calls, "none", "measured"
+    (times `compute_factor`), or ns for each call.
     """
 
     ranks: tuple[RankPlan, ...]
@@ -72,6 +73,7 @@ class RanksPlan:
     survive: bool = False
     lines_ns: Sequence[Sequence[Sequence[int]]] = field(default_factory=list)
     copy_bytes_per_second: int = 0
+    handover_ns: int = 0
     keeps_copies: bool = False
     compute: str | int = "none"
     compute_factor: float = 1.0

@@ -9,4 +9,6 @@ from shrimpmx.shared.prices import Prices
 def prices_of(run: RanksPlan, node: int) -> Prices:
     """The prices of a node."""
     lines_ns = run.lines_ns[node] if run.lines_ns else ()
-    return Prices(lines_ns, run.copy_bytes_per_second, keeps_copies=run.keeps_copies)
+    return Prices(
+        lines_ns, run.copy_bytes_per_second, run.handover_ns, keeps_copies=run.keeps_copies
+    )
