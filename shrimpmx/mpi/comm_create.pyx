@@ -87,6 +87,10 @@ cdef int idup(MPI_Comm handle, MPI_Comm *made, MPI_Request *request) noexcept no
         return error_raise(parent, code)
     if parent.rank == 0 and comm_leads(parent):
         comm.context = take_contexts()
+        if comm.context == 0:
+            attributes_delete(&comm.attributes, comm.handle)
+            forget(comm)
+            return error_raise(parent, MPI_ERR_NO_MEM)
     schedule = begin(parent)
     if schedule != NULL:
         build_agreement(schedule, &comm.context, sizeof(comm.context))

@@ -63,7 +63,6 @@ cdef struct Slot:
     bint shut_write
     bint reset                    # noticed, and counted
     bint gone                     # the peer's process is no longer there
-    bint queued                   # in a listener's queue: not accepted yet
     uint8_t *buffer               # what the peer writes to
     uint64_t buffer_bytes
     int64_t buffer_export

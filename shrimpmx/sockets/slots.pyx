@@ -18,9 +18,12 @@ from shrimpmx.shared.layout cimport (
     COUNTER_socket_credits_returned, COUNTER_sockets_reset,
 )
 from shrimpmx.native.atomics cimport load_acquire_u32
-from shrimpmx.vmmc.process cimport VMMC_ASK_INTERRUPT, VmmcProcess
+from shrimpmx.vmmc.process cimport VMMC_ASK_INTERRUPT, VMMC_STOPPED, VmmcProcess
 
 from shrimpmx.errors import MachineError
+
+cdef extern from "<errno.h>" nogil:
+    int ECANCELED
 
 cdef extern from "shared/vmmc.h" nogil:
     uint32_t VMMC_ANY_NODE
@@ -239,6 +242,7 @@ cdef class SlotTable:
                         uint64_t length) noexcept nogil:
         cdef Slot *slot = &self.slots[index]
         cdef uint64_t room, count, done = 0
+        cdef int result
         if slot.state != SLOT_CONNECTED:
             if slot.error != 0:
                 return -self.take_error_c(index)
@@ -254,7 +258,10 @@ cdef class SlotTable:
         # A long buffer is filled in quarters, so that the peer reads while we write.
         while done < length:
             count = min(length - done, max(slot.peer_bytes >> 2, <uint64_t>ANNOUNCE_BYTES))
-            if self.put_c(slot, data + done, count) < 0:
+            result = self.put_c(slot, data + done, count)
+            if result == VMMC_STOPPED:
+                return -ECANCELED if done == 0 else done
+            if result < 0:
                 self.note_reset_c(slot, 0)
                 return -self.take_error_c(index) if done == 0 else done
             done += count
@@ -266,13 +273,12 @@ cdef class SlotTable:
         cdef uint64_t place = slot.written & (slot.peer_bytes - 1)
         cdef uint64_t first = min(length, slot.peer_bytes - place)
         cdef uint32_t target = <uint32_t>slot.data_import
-        if self.process.update_c(target, place, data, first, 0) < 0:
-            return -1
-        if length > first and self.process.update_c(
-                target, 0, data + first, length - first, 0) < 0:
-            return -1
-        slot.written += length
-        return 0
+        cdef int result = self.process.update_c(target, place, data, first, 0)
+        if result >= 0 and length > first:
+            result = self.process.update_c(target, 0, data + first, length - first, 0)
+        if result >= 0:
+            slot.written += length
+        return result
 
     cdef void say_c(self, uint32_t index, uint32_t bits) noexcept nogil:
         """Writes the peer's arrivals word."""

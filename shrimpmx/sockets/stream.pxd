@@ -30,6 +30,7 @@ cdef class Stream:
     cdef WaitResult wait_c(self, bint reading, bint writing, int64_t deadline_ns) noexcept nogil
 
     # The same with Python's errors, and by Network.wait_hook where there is one.
+    cdef object stopped_error(self)
     cdef int await_ready(self, bint reading, bint writing, int64_t deadline_ns) except -1
     cdef int check_open(self) except -1
     cdef int64_t receive(self, uint8_t *data, uint64_t length, int64_t deadline_ns,

@@ -155,6 +155,9 @@ cdef class Stream:
             raise InputError("a connection stays its parent's: a forked child has none of its own")
         return self.network.process.check_caller()
 
+    cdef object stopped_error(self):
+        return self.network.process.host.ended("the run is being stopped")
+
     cdef int await_ready(self, bint reading, bint writing, int64_t deadline_ns) except -1:
         cdef WaitResult result
         if deadline_ns == 0:
@@ -168,7 +171,7 @@ cdef class Stream:
             ready = self.network.wait_hook(((self, reading, writing),), deadline_ns)
             result = WAIT_READY if ready else WAIT_TIMED_OUT
         if result == WAIT_STOPPED:
-            raise self.network.process.host.ended("the run is being stopped")
+            raise self.stopped_error()
         if result == WAIT_TIMED_OUT:
             raise failure(-ETIMEDOUT)
         return self.check_open()  # another user-level thread may have closed it
@@ -240,6 +243,8 @@ cdef class Stream:
                         return done
                 elif count == -EAGAIN:
                     self.await_ready(False, True, deadline_ns)
+                elif count == -ECANCELED:
+                    raise self.stopped_error()
                 else:
                     raise failure(count)
         finally:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import pytest
 
+from shrimpmx.shared.host import VirtualHost
 from shrimpmx.sockets.network import Network
 from shrimpmx.sockets.socket import Socket
 from shrimpmx.vmmc.closing import close_dead
@@ -20,9 +21,20 @@ PORT = 80
 
 
 class VirtualSockets:
-    """A process on each of `nodes` nodes, with its Network; all sockets are non-blocking."""
+    """A process on each of `nodes` nodes, with its Network; all sockets are non-blocking.
 
-    def __init__(self, nodes: int = 2, heap_bytes: int = 1 << 22, endpoints: int = 1) -> None:
+    `waits`: a process may wait for room in its tx ring, which nothing makes.
+    """
+
+    def __init__(
+        self,
+        nodes: int = 2,
+        heap_bytes: int = 1 << 22,
+        endpoints: int = 1,
+        *,
+        waits: bool = False,
+    ) -> None:
+        self.waits = waits
         self.cluster = VmmcNodes(nodes=nodes, heap_bytes=heap_bytes, endpoints=endpoints)
         self.processes = [self._process(node) for node in range(nodes)]
         self.networks = [Network(process) for process in self.processes]
@@ -35,6 +47,7 @@ class VirtualSockets:
             endpoint,
             cluster.rank_runner(node, endpoint),
             agent=cluster.rank_agent(node, endpoint),
+            host=VirtualHost(cluster.control, lambda _until_ns: None) if self.waits else None,
         )
         process.open()
         return process

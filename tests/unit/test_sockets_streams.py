@@ -8,6 +8,8 @@ import pytest
 from support.virtual_sockets import PORT, VirtualSockets, received
 from support.virtual_sockets import virtual as virtual  # a fixture
 
+from shrimpmx.errors import AbortedError
+
 DATA = bytes(range(251)) * 400
 
 
@@ -262,3 +264,12 @@ def test_sockets_of_one_process_talk_to_each_other(virtual: VirtualSockets) -> N
     virtual.settle()
     assert second.recv(100) == b"to myself"
     assert first.getpeername() == ("node0", PORT)
+
+
+def test_a_stop_of_the_run_is_no_reset() -> None:
+    with VirtualSockets(waits=True) as virtual:
+        first, _ = virtual.pair(1 << 20)
+        virtual.cluster.control.set_stop("abort")
+        with pytest.raises(AbortedError, match="the run is being stopped"):
+            first.sendall(bytes(1 << 20))  # more than the tx ring holds
+        assert virtual.count(0, "sockets_reset") == 0
