@@ -44,8 +44,7 @@
     X(pull_done, "status", "bytes")                \
     X(notified, "message", "bytes")                \
     X(wait_begin, "endpoint", "0")                 \
-    X(wait_end, "result", "sleeps")                \
-    X(stop, "state", "value")
+    X(wait_end, "result", "sleeps")
 
 #define TRACE_ENUM(name, a, b) TRACE_##name,
 enum trace_kind { TRACE_KINDS(TRACE_ENUM) TRACE_KINDS_COUNT };

@@ -18,7 +18,7 @@ from libc.string cimport memset
 
 from shrimpmx.link.ends cimport Egress, Ingress, incoming_frame
 from shrimpmx.native.atomics cimport (
-    load_acquire_u8, load_relaxed_u32, load_relaxed_u64, store_release_u32,
+    load_acquire_u8, load_relaxed_u32, load_relaxed_u64,
 )
 from shrimpmx.native.capture cimport capture_drop
 from shrimpmx.native.clock cimport NEVER_NS
@@ -259,7 +259,6 @@ cdef class VmmcFirmware(Port):
         letter_read(<vmmc_letter *>ring_next(mailbox), header, source)
         ring_fill(mailbox)
         ring_publish(mailbox)
-        store_release_u32(&process.mail, load_relaxed_u32(&process.mail) + 1)
         self.counters[COUNTER_vmmc_letters] += 1
         self.interrupts.written(endpoint, process.pages_count - 1, process.pages_count - 1,
                                 now_ns)

@@ -54,8 +54,3 @@ cdef class Agent:
     def due_ns(self):
         """When the agent next wants to run by itself, ns; None if only on a wake-up."""
         return None if self.next_due_ns == NEVER_NS else self.next_due_ns
-
-    @property
-    def working_until_ns(self):
-        """Until when it works on its CPU, ns; in the past, if it does not."""
-        return self.busy_until_ns

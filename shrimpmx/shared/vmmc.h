@@ -112,9 +112,8 @@ struct vmmc_process {               /* of one endpoint; offset; writer */
     uint32_t unused0[15];           /*  68 */
     volatile uint32_t fired;        /* 128  NIC: 1 when it raised for a BLOCK page; handler: 0 */
     volatile uint32_t notifications;/* 132  NIC: adds one for each; handler: takes all */
-    volatile uint32_t mail;         /* 136  NIC: counts letters; a flag to wait for */
-    volatile uint32_t polled;       /* 140  owner: counts looks that found something (watchdog) */
-    uint32_t unused1[12];           /* 144 */
+    volatile uint32_t polled;       /* 136  owner: counts looks that found something (watchdog) */
+    uint32_t unused1[13];           /* 140 */
     volatile uint32_t watched_count;/* 192  owner, before it enables */
     volatile uint32_t watched[VMMC_WATCHED_MAX]; /* 196  pages that the owner waits for */
     uint8_t unused2[12];            /* 436 */

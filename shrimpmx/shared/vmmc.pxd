@@ -70,7 +70,6 @@ cdef extern from "shared/vmmc.h" nogil:
         uint32_t pages_count
         uint32_t fired
         uint32_t notifications
-        uint32_t mail
         uint32_t polled
         uint32_t watched_count
         uint32_t watched[60]

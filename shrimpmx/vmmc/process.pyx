@@ -154,7 +154,7 @@ cdef class VmmcProcess:
         shared.core = self.core
         shared.heap_offset = <uint64_t>(self.heap.start - self.node.heap)
         shared.heap_bytes = self.heap.size_bytes
-        shared.fired = shared.notifications = shared.mail = shared.polled = 0
+        shared.fired = shared.notifications = shared.polled = 0
         memset(self.exports, 0, VMMC_EXPORTS * sizeof(vmmc_export))
         # Generations count from a number drawn at random, so that what was mapped of an earlier
         # session never fits.

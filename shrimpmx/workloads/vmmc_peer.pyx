@@ -92,7 +92,7 @@ cdef class Peer:
         for index, offset in enumerate(offsets):
             addresses[index] = <uint32_t *>(self.memory + <uint64_t>offset)
             self.watches[index].address = addresses[index]
-        self.watches[count].address = <const void *>&self.process.shared.mail
+        self.watches[count].address = <const void *>&self.process.mailbox.letters.head
         watched = self.process.watch_c(addresses, count)
         free(addresses)
         if not watched:

@@ -200,7 +200,7 @@ def test_the_generator_records_its_frames() -> None:
 
 
 def test_every_kind_that_an_agent_records_has_words() -> None:
-    assert set(kind_names()) - set(WORDS) == {"note", "stop"}
+    assert set(kind_names()) - set(WORDS) == {"note"}
     assert set(WORDS) <= set(kind_names())
     for name in kind_names():
         assert words(TraceRecord(0, 0, name, 0, 1))

@@ -76,10 +76,10 @@ def test_the_trace_of_a_killed_writer_can_be_read() -> None:
     child = os.fork()
     if child == 0:
         other = Trace.attach(Segment.attach(segment.name, SEGMENT_TRACE))
-        other.record(0, 42, "stop", 2)
+        other.record(0, 42, "note", 2)
         os.kill(os.getpid(), 9)
     os.waitpid(child, 0)
-    assert Trace.attach(segment).records() == [TraceRecord(42, 0, "stop", 2, 0)]
+    assert Trace.attach(segment).records() == [TraceRecord(42, 0, "note", 2, 0)]
     segment.close()
     segment.unlink()
 
