@@ -24,7 +24,7 @@ from shrimpmx.cluster.nics.ethernet import Ethernet
 from shrimpmx.cluster.place.placement import place
 from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.errors import DeadlineError, InterruptedRunError
+from shrimpmx.errors import AgentError, DeadlineError, InterruptedRunError
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.shared.geometry import NodeLayout
 from shrimpmx.shared.node import Node
@@ -81,6 +81,27 @@ def test_an_endpoint_is_closed_while_the_dead_process_keeps_its_pid(
     result = run(surviving(die, rest))
     assert set(result.lost) == {"rank0"}
     assert set(letters) == {"Z"}  # it is closed once more if its lock was held
+
+
+def test_one_that_dies_while_others_are_started_keeps_its_pid(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start, first, letters = forked.started, [], []
+
+    def started(*words: Any) -> Any:
+        process = start(*words)
+        if not first:
+            first.append(process.pid)
+            os.kill(process.pid, signal.SIGKILL)
+            wait_until(lambda: letter_of(process.pid) == "Z", "the process is no zombie")
+        letters.append(letter_of(first[0]))
+        return process
+
+    monkeypatch.setattr(forked, "started", started)
+    with pytest.raises(AgentError, match="was killed by SIGKILL"):
+        run(surviving(rest, rest))
+    assert len(letters) > 1
+    assert set(letters) == {"Z"}
 
 
 @pytest.fixture

@@ -1,9 +1,8 @@
 """The ends of a run's processes: seen at once, reaped last.
 
-A process that has ended stays a zombie until all of its run have ended; but multiprocessing reaps
-one that dies while others are still being started. Handlers and NICs know processes by their pids:
-they signal them and copy into their memory. As long as the zombie is there, its pid is no other
-process's.
+A process that has ended stays a zombie until all of its run have ended. Handlers and NICs know
+processes by their pids: they signal them and copy into their memory. As long as the zombie is
+there, its pid is no other process's.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def exit_code_of(process: Member, pidfd: int) -> int | None:
     """
     try:
         end = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:  # multiprocessing has reaped it, when another one was started
+    except ChildProcessError:  # a program that runs a cluster may reap any child
         return process.exitcode
     if end is None:
         return None

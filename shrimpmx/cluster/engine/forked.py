@@ -155,6 +155,7 @@ class ForkedRun:
         self.selector = selectors.DefaultSelector()
         self.tagged = TaggedOutput(self.selector)
         self.relayed = RelayedPrograms(self.selector)
+        self.group_awaited = False
         self.pauses = Pauses()
         self.switches: SwitchWatch | None = None
 
@@ -346,9 +347,10 @@ class ForkedRun:
         if what == "exit" and (exit_code == 0 or plan.name in self.lost.why):
             self.waiting_for.discard(plan.name)
             return
-        if exit_code in (-signal.SIGTERM, -signal.SIGHUP):
+        if exit_code in (-signal.SIGTERM, -signal.SIGHUP) and not self.group_awaited:
             # Sent to the whole group it is on its way here too, and is then the reason.
             time.sleep(GROUP_SIGNAL_S)
+            self.group_awaited = True
         if plan.name in self.mpi:
             self._note_mpi_exit(index, exit_code or 0)
             return

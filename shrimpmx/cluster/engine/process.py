@@ -45,6 +45,8 @@ def started(parts: RunParts, index: int, tagged: TaggedOutput) -> ForkProcess | 
         target=process_main, args=(parts, index), name=plan.name, daemon=True
     )
     process.start()
+    # multiprocessing reaps the dead of those that it knows whenever it starts another one.
+    multiprocessing.process._children.discard(process)  # type: ignore[attr-defined]
     return process
 
 
