@@ -1,6 +1,7 @@
 # make demo    a first run: ping-pong under four coalescing strategies, as a table
 # make test    the test suite (make test TESTS=tests/unit for a part of it)
 # make schedules  small clusters under drawn orders of steps, with deaths (SEEDS=1-1000)
+# make seeds   small simulated runs, each drawn from a seed and checked (SEEDS=1-1000)
 # make chaos   random runs whose processes are killed, stopped and throttled (MINUTES=1)
 # make bench   the figures of docs/performance.md on this machine
 # make lint    all style and type checks
@@ -24,7 +25,7 @@ PACKAGE := setup.cfg setup.py pyproject.toml
 # Where this is set, each of the many commands that the tests start would compile all Python again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test schedules chaos bench lint docs clean
+.PHONY: demo test schedules seeds chaos bench lint docs clean
 
 demo: $(VENV)/built
 	$(BIN)/shrimpmx run scenarios/smoke/pingpong.py
@@ -40,6 +41,9 @@ test: $(VENV)/built $(VENV)/tools
 
 schedules: $(VENV)/built
 	$(BIN)/python tools/schedules.py --seeds $(SEEDS)
+
+seeds: $(VENV)/built $(VENV)/tools
+	$(BIN)/python tools/seeds.py --seeds $(SEEDS)
 
 chaos: $(VENV)/built $(VENV)/tools
 	$(BIN)/python tools/chaos.py --minutes $(MINUTES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -174,19 +175,26 @@ def test_a_users_policy_decides() -> None:
     assert nic["irq_raised"] == nic["irq_raised_packet"] > 0
 
 
+@on_both_engines
 def test_a_users_policy_is_made_for_each_rx_queue() -> None:
+    result = run(two_queues(lambda _index: Every()))
+    assert result.counters["node0.nic"]["irq_raised"] > 0
+    assert all(result.interrupts[0][core][core] > 0 for core in (0, 1))
+
+
+def test_a_users_policy_serves_one_rx_queue() -> None:
+    shared = Every()
+    with pytest.raises(AgentError, match="nic failed: a coalescing policy has state and serves"):
+        run(two_queues(lambda _index: shared))
+
+
+def two_queues(policy: Callable[[int], Policy]) -> ClusterSpec:
     nic, host = NicParameters(rx_queues=2), HostParameters(cores=2)
     ranks = tuple(
         RankSpec(number % 2, "pingpong", options={"iterations": 30, "warmup": 0})
         for number in range(4)
     )
-    spec = {"ranks": ranks, "wait": BLOCK, "nic": nic, "host": host}
-    result = run(ClusterSpec(**spec, policy=lambda index: Every()))  # type: ignore[arg-type]
-    assert result.counters["node0.nic"]["irq_raised"] > 0
-    assert all(result.interrupts[0][core][core] > 0 for core in (0, 1))
-    shared = Every()
-    with pytest.raises(AgentError, match="nic failed: a coalescing policy has state and serves"):
-        run(ClusterSpec(**spec, policy=lambda index: shared))  # type: ignore[arg-type]
+    return ClusterSpec(ranks=ranks, wait=BLOCK, nic=nic, host=host, policy=policy)
 
 
 @on_both_engines

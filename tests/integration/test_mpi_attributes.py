@@ -147,7 +147,7 @@ assert total[0] == size * (size + 1) // 2
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name: str, size: int, tmp_path: Path) -> None:
     program = mpi_program(tmp_path, PROGRAMS[name], HEAD)
-    assert main(["mpirun", "-n", str(size), "--timeout", "60", *program]) == 0
+    assert main(["mpirun", "-n", str(size), "--timeout", f"{patient(60):g}", *program]) == 0
 
 
 def test_a_look_up_beside_changes_of_other_attributes(tmp_path: Path) -> None:
@@ -164,4 +164,4 @@ def test_a_look_up_beside_changes_of_other_attributes(tmp_path: Path) -> None:
         assert race(*(comm.handle for comm in comms), ctypes.c_long(50_000)) == 0
         """
     program = mpi_program(tmp_path, text, HEAD)
-    assert main(["mpirun", "-n", "1", "--timeout", "60", *program]) == 0
+    assert main(["mpirun", "-n", "1", "--timeout", f"{patient(60):g}", *program]) == 0

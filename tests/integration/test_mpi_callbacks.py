@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.conditions import patient
 from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
@@ -197,9 +198,8 @@ for wrong in (lambda: MPI.Add_error_code(code), lambda: MPI.Add_error_string(MPI
 @pytest.mark.parametrize(("size", "wait"), [(1, "spin-block"), (3, "spin-block"), (2, "block")])
 def test_all_programs(size: int, wait: str, tmp_path: Path) -> None:
     program = mpi_program(tmp_path, "".join(PROGRAMS.values()), MPI4PY)
-    assert (
-        main(["mpirun", "-n", str(size), "--timeout", "60", "--set", f"wait={wait}", *program]) == 0
-    )
+    words = ["--timeout", f"{patient(60):g}", "--set", f"wait={wait}"]
+    assert main(["mpirun", "-n", str(size), *words, *program]) == 0
 
 
 def test_a_communicator_keeps_its_error_handler_and_gives_it_to_those_made_from_it(

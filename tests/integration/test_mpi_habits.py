@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from support.conditions import patient
 from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
@@ -18,7 +19,7 @@ if rank == 1:
 world.recv(source=left)
 """
     command = mpi_program(tmp_path, text, MPI4PY)
-    assert main(["mpirun", "-n", "2", "--timeout", "30", *command]) == 1
+    assert main(["mpirun", "-n", "2", "--timeout", f"{patient(30):g}", *command]) == 1
 
 
 def test_a_rank_that_computes_is_not_given_up(tmp_path: Path) -> None:
@@ -35,7 +36,7 @@ else:
 """
     few = ["--set", "resends_max=5", "--set", "resend_delay_ns=5000000"]
     command = mpi_program(tmp_path, text, MPI4PY)
-    assert main(["mpirun", "-n", "2", "--timeout", "30", *few, *command]) == 0
+    assert main(["mpirun", "-n", "2", "--timeout", f"{patient(30):g}", *few, *command]) == 0
 
 
 def test_a_forked_child_shares_no_array_with_its_rank(tmp_path: Path) -> None:

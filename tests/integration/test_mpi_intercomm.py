@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.conditions import patient
 from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
@@ -183,4 +184,4 @@ LOSSY = ["loss=0.05", "resend_delay_ns=5000000", "pull_resend_delay_ns=5000000"]
 def test_all_programs(size: int, settings: list[str], tmp_path: Path) -> None:
     words = [word for setting in settings for word in ("--set", setting)]
     command = mpi_program(tmp_path, TWO_SIDES + "".join(PROGRAMS.values()), MPI4PY)
-    assert main(["mpirun", "-n", str(size), "--timeout", "60", *words, *command]) == 0
+    assert main(["mpirun", "-n", str(size), "--timeout", f"{patient(60):g}", *words, *command]) == 0

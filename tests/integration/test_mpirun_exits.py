@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from support.conditions import wait_until
+from support.conditions import patient, wait_until
 from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
@@ -54,7 +54,7 @@ def test_a_rank_ends_with_open_requests_and_a_child(
         if {code != 0}:
             world.recv(source=size - 1, tag=79)
         """
-    words = ("-n", "3", "--timeout", "60", "--set", f"wait={wait}")
+    words = ("-n", "3", "--timeout", f"{patient(60):g}", "--set", f"wait={wait}")
     assert main(["mpirun", *words, *mpi_program(tmp_path, text, MPI4PY)]) == code
     child, *state = map(int, capfd.readouterr().out.split())
     assert state == [True, True]
@@ -75,7 +75,7 @@ def test_the_death_of_a_rank_is_seen_though_the_shell_that_started_it_goes_on(
         world.recv(source=1)
         """
     program = " ".join(mpi_program(tmp_path, text, MPI4PY))
-    words = ("-n", "2", "--timeout", "60", "--engine", engine)
+    words = ("-n", "2", "--timeout", f"{patient(60):g}", "--engine", engine)
     shell = ("sh", "-c", f"{program}; sleep 3600")
     assert main(["mpirun", *words, *shell]) == 1
     assert "rank1" in capfd.readouterr().err

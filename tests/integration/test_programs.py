@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from support.cli import assert_refused
-from support.clusters import run
+from support.clusters import on_both_engines, run
 from support.conditions import patient
 
 from shrimpmx.cli import main
@@ -100,6 +100,7 @@ def run_program(directory: Path, text: str, *arguments: str, **more: Any) -> Clu
     return run(spec_of(program(directory, text), *arguments, **more))
 
 
+@on_both_engines
 @pytest.mark.parametrize("faults", [None, LOSSY], ids=["perfect link", "lossy link"])
 @pytest.mark.parametrize("kind", ["ethernet", "mx"])
 def test_programs_exchange_messages_of_every_size(

@@ -66,6 +66,22 @@ def test_claims_are_judged_on_both_engines(tmp_path: Path) -> None:
     assert [each["engine"] for each in read(document)["claims"]] == ["simulated", "forked"]
 
 
+def test_every_placement_of_interrupts_is_in_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also those that this machine has no CPUs for."""
+    words = ["run", "multiqueue/table1_binding", *ENGINE, *SHORT, "--set=platform=myri10g-2009"]
+    assert main([*words, "--output", str(tmp_path / "r")]) == 0
+    points = read(tmp_path / "r" / "run.json")["points"]
+    assert not [point for point in points if "impossible" in point]
+    assert all(point["metrics"]["mean_half_round_trip"]["median"] > 0 for point in points)
+    places = {(point["params"]["irq_binding"], point["params"]["distance"]) for point in points}
+    cores = {("0", distance) for distance in ("SC", "S$", "SP", "OP")}
+    assert places >= {("round-robin", "any"), ("per-queue", "SC"), *cores}
+    table = capsys.readouterr().out
+    assert all(distance in table for _, distance in cores)
+
+
 def test_points_that_the_engine_cannot_run_are_named_and_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -232,6 +232,8 @@ def test_what_a_program_computes_takes_time_if_it_is_to(tmp_path: Path) -> None:
     # Ten times some hundred microseconds, measured; ten times 100 here.
     assert took["measured"] > took["none"] + 100_000
     assert took[100_000] > took["none"] + 1_000_000
+    slower = program_pair(command, compute="measured", compute_factor=100.0)
+    assert Simulated().run(slower).elapsed_ns["rank0"] > 10 * took["measured"]
 
 
 COMPUTES_BETWEEN_WAITS = """

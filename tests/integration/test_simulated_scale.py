@@ -21,9 +21,15 @@ def test_a_pattern_runs_with_and_without_packets_that_connect(pattern: str) -> N
     assert connected - known >= CONNECTS[pattern]
 
 
-def packets(pattern: str, *options: str) -> int:
-    """What 4 nodes of 2 ranks send, of which nothing is lost."""
-    words = [sys.executable, TOOL, pattern, "--nodes", "4", "--ranks", "2", *options]
+def test_a_thousand_nodes_pass_a_message_round() -> None:
+    nodes = 1024
+    assert packets("ring", nodes=nodes, ranks=1) >= nodes
+
+
+def packets(pattern: str, *options: str, nodes: int = 4, ranks: int = 2) -> int:
+    """What the ranks send, of which nothing is lost."""
+    of = ("--nodes", str(nodes), "--ranks", str(ranks))
+    words = [sys.executable, TOOL, pattern, *of, *options]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     told = re.search(r"(\d+) packets, 0 lost", done.stdout)
     assert told, done.stdout

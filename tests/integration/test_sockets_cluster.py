@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from support.clusters import on_both_engines
 from support.conditions import patient
 from support.socket_programs import CONNECT_LIMIT_S, PORT, reach, recv_exactly, run_programs
 
@@ -32,6 +33,7 @@ def accept_one(network: Network, buffer_bytes: int = 65536) -> Socket:
         return listener.accept()[0]
 
 
+@on_both_engines
 @pytest.mark.parametrize("strategy", WAIT_NAMES)
 def test_every_strategy_exchanges_messages_and_streams(strategy: str) -> None:
     def server(network: Network) -> dict[str, int]:
@@ -62,6 +64,7 @@ def test_every_strategy_exchanges_messages_and_streams(strategy: str) -> None:
     assert result.counters["rank0"]["socket_credits_returned"] >= len(BULK) // 8192
 
 
+@on_both_engines
 @pytest.mark.parametrize("strategy", ["block", "spin-block"])
 def test_a_thousand_sockets_on_one_node(strategy: str) -> None:
     def server(network: Network) -> dict[str, int]:

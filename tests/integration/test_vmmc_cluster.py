@@ -32,6 +32,7 @@ def test_ranks_play_by_flags(strategy: str) -> None:
         assert result.accounts[rank]["waits"] >= ROUNDS - 1
 
 
+@on_both_engines
 def test_a_trace_tells_of_every_update_and_changes_nothing() -> None:
     """Ranks lend the NICs their CPU in a traced run, too."""
     spec = cluster(flag_pingpong(ROUNDS), wait=WaitParameters(strategy="block"))
@@ -84,6 +85,7 @@ def test_two_ranks_of_one_node_are_partners_by_their_own_nic() -> None:
     run(cluster(flag_pingpong(ROUNDS), (0, 0), wait=WaitParameters(strategy="block")))
 
 
+@on_both_engines
 def test_a_buffer_is_withdrawn_in_the_middle_of_a_stream() -> None:
     last = 1 << 20
 

@@ -13,7 +13,7 @@ import pytest
 from shrimpmx.cluster.engine.forked import LOGGER, Forked
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.spec import ClusterSpec, GeneratorSpec, RankSpec
-from shrimpmx.errors import AgentError, NotHereError
+from shrimpmx.errors import AgentError
 from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
@@ -72,13 +72,8 @@ on_both_engines = pytest.mark.usefixtures("both_engines")
 
 
 def run(spec: ClusterSpec, deadline_s: float = DEADLINE_S, **more: Any) -> ClusterResult:
-    """Run it once; what the engine cannot run is skipped."""
-    try:
-        return Engine(**more).run(replace(spec, deadline_s=patient(deadline_s)))
-    except NotHereError as error:
-        if Engine is Forked:
-            raise
-        pytest.skip(str(error))
+    """Run it once."""
+    return Engine(**more).run(replace(spec, deadline_s=patient(deadline_s)))
 
 
 def run_until_killed(spec: ClusterSpec) -> tuple[AgentError, float]:

@@ -387,7 +387,7 @@ def test_bad_input_is_one_sentence(
 def test_without_a_live_run_there_is_nothing_to_watch(capsys: pytest.CaptureFixture[str]) -> None:
     said = refusal(capsys)
     assert "no run of yours is live on this machine; start one first" in said
-    assert "simulated" in said
+    assert "simulated workloads never are" in said
 
 
 def test_a_run_that_never_gets_a_process_is_told_so(

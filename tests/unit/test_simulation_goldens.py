@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.goldens import GOLDENS, LOSS, RECORDED, golden_text
 
+from shrimpmx.bench import calibration
+from shrimpmx.cli import main
 from shrimpmx.cluster.engine.result import ClusterResult
-from shrimpmx.commands import sweeping
+from shrimpmx.results.json_file import write_json
 from shrimpmx.simulation.engine import Simulated
-from shrimpmx.study.execute import ClusterExecutor
-from shrimpmx.study.loading import find_scenario, load_scenario
 
 
 def run(name: str, **changes: object) -> ClusterResult:
@@ -44,20 +44,29 @@ def faults(seed: int) -> object:
     return LOSS.model_copy(update={"seed": seed})
 
 
-def test_this_machines_calibration_is_no_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_this_machines_calibration_is_no_matter(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Of a platform's hosts, which on real processes take what this machine lacks of its times."""
-    scenario = load_scenario(find_scenario("coalescing/fig4_message_rate")).changed(
-        ["platform=myri10g-2009", "iterations=100", "warmup=10", "coalescing=timeout"]
-    )
-    points = sweeping.checked_points(scenario)
-
-    def measured(ns: float) -> Callable[..., object]:
-        return lambda *_: {name: {"median": ns} for name in sweeping.ANY_COSTS}
-
-    texts = []
+    places = ["--set=platform=myri10g-2009", "--set=coalescing=timeout", "--set=size_bytes=0"]
+    short = ["--set=iterations=100", "--set=warmup=10", "--set=repeats=1"]
+    found = []
     for ns in (100.0, 3000.0):
-        monkeypatch.setattr(sweeping, "machine_costs", measured(ns))
-        costs = sweeping.costs_for(points, None, Simulated())
-        executor = ClusterExecutor(Simulated(), costs=costs)
-        texts.append(golden_text(Simulated().run(executor.spec_of(points[0], 1))))
-    assert texts[0] == texts[1]
+        machine = tmp_path / f"{ns:g}"
+        monkeypatch.setenv("XDG_CACHE_HOME", str(machine))
+        calibration.storage_path().parent.mkdir(parents=True)
+        write_json(calibration.storage_path(), calibrated(ns))
+        words = ["run", "coalescing/fig4_message_rate", "--engine", "simulated", *places, *short]
+        assert main([*words, "--output", str(machine / "r")]) == 0
+        points = json.loads((machine / "r" / "run.json").read_text())["points"]
+        found.append([point["metrics"] for point in points])
+    assert found[0] == found[1] != []
+
+
+def calibrated(ns: float) -> dict[str, object]:
+    """The calibration of a machine on which all takes so long."""
+    cost = {"median": ns, "ci95": [ns, ns], "meaning": "as measured"}
+    names = (*calibration.HOST_COSTS, "t_block", "handler_per_packet", "rank_per_message")
+    taken = {"time": "2026-01-01T00:00:00+00:00"}
+    costs = dict.fromkeys(names, cost)
+    return {"schema": calibration.SCHEMA, "state": "near", "environment": taken, "costs": costs}
