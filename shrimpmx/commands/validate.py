@@ -48,6 +48,14 @@ def add_parser(commands: Any) -> None:
         "--only", action="append", metavar="NAME", help=f"these kinds of points only: {names}"
     )
     parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="set a parameter of these points, or the values of an axis (a,b,c); repeatable",
+    )
+    parser.add_argument(
         "--points", type=int, metavar="N", help="the first N points of each kind only"
     )
     parser.add_argument(
@@ -129,7 +137,8 @@ def _families(options: argparse.Namespace) -> Sequence[Scenario]:
         raise InputError(f"--points must be at least 1, not {options.points}")
     if not 0 <= options.seed <= SEED_MAX:
         raise InputError(f"--seed must be from 0 to 2**63 - 1, not {options.seed}")
-    return [family for family in known if not options.only or family.name in options.only]
+    chosen = [family for family in known if not options.only or family.name in options.only]
+    return [family.changed(options.settings) for family in chosen]
 
 
 def family_table(family: Scenario, rows: Sequence[Compared]) -> Table:

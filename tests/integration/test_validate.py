@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.cli import assert_refused
 
 from shrimpmx import cli
 from shrimpmx.bench import calibration
@@ -33,6 +34,21 @@ def calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(json.dumps(document))
     return tmp_path
+
+
+def test_other_points_are_compared_too(
+    calibrated: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = calibrated / "found.json"
+    words = ["validate", "--only", "coalescing-block", "--repeats", "1", "--json", str(path)]
+    words += ["--set", "iterations=20", "--set", "coalescing=stream", "--set", "wait=spin-block"]
+    assert cli.main([*words, "--set", "size_bytes=64,1500"]) == 0
+    params = [row["params"] for row in json.loads(path.read_text())["rows"]]
+    assert {each["size_bytes"] for each in params} == {64, 1500}
+    assert {each["wait"] for each in params} == {"spin-block"}
+    capsys.readouterr()
+    assert cli.main([*words, "--set", "sise_bytes=64"]) == 2
+    assert_refused(capsys, "sise_bytes")
 
 
 def test_real_and_simulated_runs_take_the_same_packets(
