@@ -47,6 +47,8 @@ OTHERS_MOST = 0.05
 LINE_S = 0.05
 # How long a CPU has been idle whose wake-ups are measured, us (ours).
 IDLE_US = (2, 5, 10, 30, 100, 300, 1000, 3000)
+# How long a sleep lasts at most that sets the clock of its CPU, ns: it is woken before (ours).
+TIMED_NS = 150_000
 # Of each of them at least so many, in each turn (ours).
 IDLE_SAMPLES = 10
 # Its resolution is the time between two ticks (clock_getres(2)); Python has no name for it.
@@ -156,6 +158,19 @@ HOST_COSTS = {
         "from the end of a handler until what it has interrupted goes on",
         lambda cpu, other, seconds: interrupt_costs.interrupt_exits(
             cpu, other, max(seconds, TURN_OF_TWO_S)
+        ),
+    ),
+    "timed_exit": HostCost(
+        "the same, if the handler sleeps for a time at most that comes before the next tick",
+        lambda cpu, other, seconds: interrupt_costs.interrupt_exits(
+            cpu, other, max(seconds, TURN_OF_TWO_S), TIMED_NS
+        ),
+    ),
+    "timed_interrupt": HostCost(
+        "from raising an interrupt until its handler runs, which has slept so, in place of a busy "
+        "rank",
+        lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(
+            cpu, other, seconds, sleep_ns=TIMED_NS
         ),
     ),
     "late_timer": HostCost(

@@ -186,18 +186,12 @@ def interrupt_to_handler(int cpu_nic, int cpu_core, double seconds=0.2, bint bus
     return shared.samples()
 
 
-def wake_calls(int cpu, int other, double seconds, bint busy=False):
-    """The call that wakes a process which sleeps on another CPU, for its caller, ns; `busy`: in the
-    place of one that computes there.
-    """
+def wake_calls(int cpu, int other, double seconds):
+    """The call that wakes a process which sleeps on another CPU, for its caller, ns."""
     shared = Shared()
     cdef shared_page *page = page_of(shared)
     cdef int64_t budget_ns = <int64_t> (seconds * 1e9)
-    with (
-        child(shared, other, _handler, HANDLER_PRIORITY),
-        child(Shared(), other, _rank()) if busy else nullcontext(),
-        pinned(cpu),
-    ):
+    with child(shared, other, _handler, HANDLER_PRIORITY), pinned(cpu):
         with nogil:
             _raise(page, budget_ns, True)
     return shared.samples()

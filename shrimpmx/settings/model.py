@@ -53,6 +53,15 @@ class HostModelParameters(Declared):
     sleep_call_ns: HostCost = Field(
         0, description="the call by which a process sleeps, until its core is free, ns (ours)"
     )
+    timer_set_ns: HostCost = Field(
+        0,
+        description="so much longer takes the call by which a process sleeps, if a time will end "
+        "its sleep within a tick, ns (ours)",
+    )
+    timer_cancel_ns: HostCost = Field(
+        0,
+        description="a process that is woken before such a time goes on so much later, ns (ours)",
+    )
     timer_late_ns: HostCost = Field(
         0, description="a sleep that a time ends, ends so much later, ns (ours)"
     )

@@ -13,12 +13,18 @@ cdef enum State:
 cdef struct task_costs:
     int64_t poll_ns, yield_ns
     int64_t switch_ns, wake_ns, preempt_ns, wake_call_ns, wake_here_call_ns, sleep_call_ns
-    int64_t timer_late_ns, interrupt_exit_ns
+    int64_t timer_set_ns, timer_cancel_ns, timer_late_ns, tick_ns, interrupt_exit_ns
 
 
 # When a sleep ends that a time ends; NEVER_NS: none does.
 cdef inline int64_t timer_ends_ns(const task_costs *costs, int64_t until_ns) noexcept nogil:
     return NEVER_NS if until_ns == NEVER_NS else until_ns + costs.timer_late_ns
+
+
+# Whether a sleep until then sets the clock of its core, which would tick later.
+cdef inline bint sets_timer(const task_costs *costs, int64_t until_ns,
+                            int64_t now_ns) noexcept nogil:
+    return until_ns != NEVER_NS and now_ns < until_ns < now_ns + costs.tick_ns
 
 
 cdef class Waiting(Schedulable):

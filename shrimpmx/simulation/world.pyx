@@ -18,7 +18,7 @@ from shrimpmx.simulation.logged cimport LoggedCpu
 from shrimpmx.simulation.scheduler cimport Scheduler
 from shrimpmx.simulation.sleeping cimport idle_states, idle_states_of
 from shrimpmx.simulation.tasks cimport (
-    ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, Waiting, task_costs, timer_ends_ns,
+    ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, Waiting, sets_timer, task_costs, timer_ends_ns,
 )
 
 import contextlib
@@ -227,6 +227,7 @@ cdef class Cpu(LoggedCpu):
 
     cdef int _go_on(self, Task task, int64_t now_ns) except -1:
         cdef bint yields
+        cdef int64_t call_ns = self.world.costs.sleep_call_ns
         if task.left_ns > 0:
             return False
         if task.status == POLLING:
@@ -249,7 +250,9 @@ cdef class Cpu(LoggedCpu):
             self.left_ns = now_ns
             if not self.scheduler.waiting:
                 self.last = None
-            self.handle(now_ns, now_ns + self.world.costs.sleep_call_ns)
+            if task.status == ASLEEP and sets_timer(&self.world.costs, task.until_ns, now_ns):
+                call_ns += self.world.costs.timer_set_ns
+            self.handle(now_ns, now_ns + call_ns)
             self.leaves(now_ns)
         return True
 
@@ -445,6 +448,8 @@ cdef class World:
                 task.comes_ns = NEVER_NS
                 self.task_turns.set_due(task.index, NEVER_NS)
                 task.status = RUNNABLE
+                if sets_timer(&self.costs, task.until_ns, now_ns):
+                    task.left_ns = self.costs.timer_cancel_ns
                 task.cpu.take(task, now_ns)
                 task.cpu.interrupt(task, now_ns)
 

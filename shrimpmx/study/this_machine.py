@@ -177,6 +177,16 @@ def _model(costs: _Costs) -> dict[str, Derived]:
             "handlers_wake less switch_ns and wake_here_call_ns",
         ),
         "interrupt_exit_ns": (costs["interrupt_exit"], "measured", "interrupt_exit"),
+        "timer_set_ns": (
+            costs["timed_exit"] - costs["interrupt_exit"],
+            "derived",
+            "timed_exit less interrupt_exit",
+        ),
+        "timer_cancel_ns": (
+            costs["timed_interrupt"] - busy,
+            "derived",
+            "timed_interrupt less interrupt_to_handler",
+        ),
         "timer_late_ns": (
             costs["late_timer"] - (busy - fast) - switch,
             "derived",

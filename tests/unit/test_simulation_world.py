@@ -81,6 +81,27 @@ def test_a_wake_up_from_another_cpu_takes_longer_where_that_is_busy(busy: bool, 
     assert ("sleeper", at_ns) in scene.run()
 
 
+@pytest.mark.parametrize(("sleep_ns", "call_ns"), [(1000, 7 + 40), (20_000, 7)])
+def test_a_sleep_that_ends_before_the_next_tick_sets_the_clock(sleep_ns: int, call_ns: int) -> None:
+    scene = Scene(tick_ns=10_000, sleep_call_ns=7, timer_set_ns=40)
+    scene.task("sleeper", lambda host: host.sleep(sleep_ns))
+    scene.task("other", burns(100))
+    assert scene.run() == [("other", call_ns + 100), ("sleeper", sleep_ns)]
+
+
+@pytest.mark.parametrize(("limit_ns", "at_ns"), [(5000, 1000 + 30), (FOR_EVER_NS, 1000)])
+def test_one_that_is_woken_before_its_time_resets_the_clock(limit_ns: int, at_ns: int) -> None:
+    scene = Scene(tick_ns=10_000, timer_cancel_ns=30)
+
+    def waker(host: SimulatedHost) -> None:
+        host.burn(1000)
+        scene.control.start()
+
+    scene.task("sleeper", lambda host: host.wait_started(limit_ns))
+    scene.task("waker", waker, cpu=1)
+    assert ("sleeper", at_ns) in scene.run()
+
+
 def test_a_sleep_that_a_time_ends_is_as_late_as_the_timer() -> None:
     scene = Scene(timer_late_ns=40, wake_ns=1000)
     scene.task("sleeper", lambda host: host.sleep(3000))

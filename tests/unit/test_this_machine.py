@@ -36,6 +36,8 @@ NS = {
     "preempting_wake": 2200.0,
     "handlers_wake": 3500.0,
     "interrupt_exit": 1100.0,
+    "timed_exit": 6000.0,
+    "timed_interrupt": 14_000.0,
     "late_timer": 14_700.0,
     "send_packet": 40.0,
     "nic_frame": 35.0,
@@ -81,6 +83,8 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
         "idle_after_ns": [0, 38_300, 308_300],
         "idle_exit_ns": [400, 2500, 6000],
         "interrupt_exit_ns": 1100,
+        "timer_set_ns": 4900,
+        "timer_cancel_ns": 5000,
         "timer_late_ns": 14_000,
         "nic_frame_ns": 35,
         "reply_ns": 147,
@@ -191,6 +195,7 @@ def test_a_slice_is_what_the_kernel_says_or_less_than_a_turn(
 def test_probes_between_cpus_give_figures() -> None:
     first, second = Topology.of_this_machine().numbers[:2]
     assert (interrupt_costs.interrupt_exits(first, second, 0.05) > 0).all()
+    assert (interrupt_costs.interrupt_exits(first, second, 0.05, 150_000) > 0).all()
     # However short, and however long the other process takes to begin.
     for busy in (True, False):
         figures = interrupt_costs.interrupt_to_handler(first, second, 0.0001, busy)
