@@ -18,7 +18,8 @@ from shrimpmx.simulation.logged cimport LoggedCpu
 from shrimpmx.simulation.scheduler cimport Scheduler
 from shrimpmx.simulation.sleeping cimport idle_states, idle_states_of
 from shrimpmx.simulation.tasks cimport (
-    ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, Waiting, sets_timer, task_costs, timer_ends_ns,
+    ASLEEP, COMPUTING, ENDED, POLLING, RUNNABLE, State, Waiting, sets_timer, task_costs,
+    timer_ends_ns,
 )
 
 import contextlib
