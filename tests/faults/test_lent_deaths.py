@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import random
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -113,6 +114,11 @@ def test_a_sender_killed_at_any_instruction_harms_no_other() -> None:
     pair.close()
 
 
+# Of one that was killed before both had mapped each other's buffers there is no process to map, or
+# no letter tells: the wait for its first message ends in vain.
+PARTNER_LOST = r"has gone away|no open process|round 1: \[\] of"
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_five_pairs_share_two_cpus_and_some_are_killed(seed: int) -> None:
     """The NICs' process wants the lock at real-time priority while preempted senders hold it."""
@@ -131,5 +137,5 @@ def test_five_pairs_share_two_cpus_and_some_are_killed(seed: int) -> None:
     assert set(result.lost) == {f"rank{number}" for number in range(6)}
     for victim in victims:
         assert "was killed by SIGKILL" in result.lost[f"rank{victim}"]
-        assert "has gone away" in result.lost[f"rank{victim ^ 1}"]
+        assert re.search(PARTNER_LOST, result.lost[f"rank{victim ^ 1}"])
     assert all(result.samples[f"rank{n}"]["rounds"] == 400 for n in range(6, 10))

@@ -31,10 +31,10 @@ if rank == 0:
     assert world.recv(source=1) == "done"
 else:
     world.recv(source=0)
-    time.sleep(1)
+    time.sleep(2)
     world.send("done", 0)
 """
-    few = ["--set", "resends_max=5", "--set", "resend_delay_ns=5000000"]
+    few = ["--set", "resends_max=100", "--set", "resend_delay_ns=5000000"]
     command = mpi_program(tmp_path, text, MPI4PY)
     assert main(["mpirun", "-n", "2", "--timeout", f"{patient(30):g}", *few, *command]) == 0
 

@@ -33,6 +33,13 @@ EXCHANGE = """
     """
 
 
+# The kernel tells of a process when it gets a CPU: it does so behind the nap.
+NAP_AND_EXCHANGE = f"""
+    import time
+    time.sleep(0.02)
+    {EXCHANGE}"""
+
+
 def mpirun(*words: str) -> int:
     return main(["mpirun", *words])
 
@@ -60,7 +67,7 @@ def test_the_trace_knows_which_cpu_a_program_had_or_says_why_not(
     engine: str, shell: bool, tmp_path: Path, capfd: Captured
 ) -> None:
     kept = ("--engine", engine, "--trace", "--output", str(tmp_path / "r"))
-    program = mpi_program(tmp_path, EXCHANGE)
+    program = mpi_program(tmp_path, NAP_AND_EXCHANGE)
     # A shell that stays there until the program has ended.
     words = ["sh", "-c", f"{shlex.join(program)}; exit $?"] if shell else program
     assert mpirun("-n", "2", *kept, *words) == 0
