@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.commands.engines import REAL, add_engine_option
 from shrimpmx.commands.recording import add_recording_options
+from shrimpmx.commands.settings import add_settings_option
 from shrimpmx.errors import InputError
 from shrimpmx.results.json_file import json_place
 from shrimpmx.settings.assignments import assigned, split_setting
@@ -105,14 +106,7 @@ def add_cluster_options(parser: argparse.ArgumentParser) -> None:
     """The cluster, the program and how it is started; words of other mpiruns are refused."""
     parser.add_argument("-n", "-np", type=int, required=True, metavar="N", help="number of ranks")
     parser.add_argument("--nodes", type=int, metavar="M", help="emulated nodes (2; 1 for one rank)")
-    parser.add_argument(
-        "--set",
-        dest="settings",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="set a parameter (shrimpmx list --parameters); repeatable",
-    )
+    add_settings_option(parser, "set a parameter (shrimpmx list --parameters)")
     parser.add_argument(
         *("--map-by", "-map-by"),
         choices=("core", "node", "slot"),

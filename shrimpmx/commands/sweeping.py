@@ -16,6 +16,7 @@ from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
 from shrimpmx.commands.engines import check_real_hosts, chosen_engine
 from shrimpmx.commands.progress import Bar
+from shrimpmx.commands.settings import add_settings_option
 from shrimpmx.errors import (
     DeadlineError,
     InputError,
@@ -75,14 +76,7 @@ def add_words(parser: argparse.ArgumentParser, what: str, meaning: str, least: s
         metavar=f"{what} | KEY=VALUE",
         help=f"{meaning}; and KEY=VALUE as for --set",
     )
-    parser.add_argument(
-        "--set",
-        dest="settings",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="set a parameter, or the values of an axis (a,b,c); repeatable",
-    )
+    add_settings_option(parser, "set a parameter, or the values of an axis (a,b,c)")
 
 
 def take_settings(options: argparse.Namespace) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from shrimpmx.commands.progress import Bar
+from shrimpmx.commands.settings import add_settings_option
 from shrimpmx.commands.sweeping import SEED_MAX, varying_axes
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError, NotHereError
@@ -47,14 +48,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--only", action="append", metavar="NAME", help=f"these kinds of points only: {names}"
     )
-    parser.add_argument(
-        "--set",
-        dest="settings",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="set a parameter of these points, or the values of an axis (a,b,c); repeatable",
-    )
+    add_settings_option(parser, "set a parameter of these points, or the values of an axis (a,b,c)")
     parser.add_argument(
         "--points", type=int, metavar="N", help="the first N points of each kind only"
     )
