@@ -47,10 +47,10 @@ OTHERS_MOST = 0.05
 LINE_S = 0.05
 # How long a CPU has been idle whose wake-ups are measured, us (ours).
 IDLE_US = (2, 5, 10, 30, 100, 300, 1000, 3000)
-# How long a sleep lasts at most that sets the clock of its CPU, ns: it is woken before (ours).
-TIMED_NS = 150_000
 # Of each of them at least so many, in each turn (ours).
 IDLE_SAMPLES = 10
+# How long a sleep lasts at most that sets the clock of its CPU, ns: it is woken before (ours).
+TIMED_NS = 150_000
 # Its resolution is the time between two ticks (clock_getres(2)); Python has no name for it.
 CLOCK_MONOTONIC_COARSE = 6
 ONE_CPU = "needs two CPUs, this process may use only one"
@@ -161,14 +161,15 @@ HOST_COSTS = {
         ),
     ),
     "timed_exit": HostCost(
-        "the same, if the handler sleeps for a time at most that comes before the next tick",
+        "from the end of a handler that sleeps for less than a tick at most until what it has "
+        "interrupted goes on",
         lambda cpu, other, seconds: interrupt_costs.interrupt_exits(
             cpu, other, max(seconds, TURN_OF_TWO_S), TIMED_NS
         ),
     ),
     "timed_interrupt": HostCost(
-        "from raising an interrupt until its handler runs, which has slept so, in place of a busy "
-        "rank",
+        "from raising an interrupt until a handler runs, in place of a busy rank, that slept for "
+        "less than a tick at most",
         lambda cpu, other, seconds: interrupt_costs.interrupt_to_handler(
             cpu, other, seconds, sleep_ns=TIMED_NS
         ),

@@ -58,23 +58,14 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
     InputError if the calibration lacks a cost that it needs.
     """
     costs = _Costs(document["costs"])
+    scheduler = kernel_scheduler(release)
+    derived = _model(costs) | _lines(costs, topology)
+    if scheduler == "fair":
+        derived |= _fair(costs)
     entries = {
         name: Entry(value=max(0, round(ns)), origin=origin, source=f"shrimpmx calibrate: {source}")
-        for name, (ns, origin, source) in (_model(costs) | _lines(costs, topology)).items()
+        for name, (ns, origin, source) in derived.items()
     }
-    scheduler = kernel_scheduler(release)
-    if scheduler == "fair":
-        entries["slice_ns"] = Entry(
-            value=round(costs["base_slice"] / 3),
-            origin="derived",
-            source="shrimpmx calibrate: base_slice, three quarters of a turn of two processes, "
-            "which is half of a round of eight slices",
-        )
-        entries["wakeup_ns"] = Entry(
-            value=round(costs["base_slice"] * 4 / 9),
-            origin="derived",
-            source="four thirds of slice_ns, as in Linux",
-        )
     entries["copy_bytes_per_second"] = Entry(
         value=round(1e9 * COPY_BYTES / costs["copy_frame"]),
         origin="measured",
@@ -198,6 +189,20 @@ def _model(costs: _Costs) -> dict[str, Derived]:
             "derived",
             f"the copy of {REPLY_BYTES} bytes by copy_frame",
         ),
+    }
+
+
+def _fair(costs: _Costs) -> dict[str, Derived]:
+    """What scheduler fair has in place of a time slice that the kernel tells."""
+    turn_ns = costs["base_slice"] / 0.75
+    return {
+        "slice_ns": (
+            turn_ns / 4,
+            "derived",
+            "base_slice, three quarters of a turn of two processes, which is half of a round of "
+            "eight slices",
+        ),
+        "wakeup_ns": (turn_ns / 3, "derived", "base_slice; four thirds of slice_ns, as in Linux"),
     }
 
 
