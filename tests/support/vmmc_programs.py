@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import time
 from collections.abc import Callable
 from typing import Any
@@ -42,8 +44,18 @@ def map_when_exported(process: VmmcProcess, node: int, endpoint: int, index: int
             time.sleep(0.0005)
 
 
-def flag_pingpong(rounds: int, pause_us: int = 0) -> Program:
-    """Hand a count to and fro, in flags on two pages; before each send a drawn pause, us."""
+def _kill_later(pid: int, seconds: float) -> None:
+    """A child does that, at whatever instruction the process is then."""
+    if os.fork() == 0:
+        time.sleep(seconds)
+        os.kill(pid, signal.SIGKILL)
+        os._exit(0)
+
+
+def flag_pingpong(rounds: int, pause_us: int = 0, dies_after_s: float | None = None) -> Program:
+    """Hand a count to and fro, in flags on two pages; before each send a drawn pause, us. It is
+    killed so long after the second message, when both ranks have mapped the other's buffer.
+    """
 
     def play(context: VmmcRank) -> dict[str, Any]:
         process = context.process
@@ -53,6 +65,8 @@ def flag_pingpong(rounds: int, pause_us: int = 0) -> Program:
         generator = random.Random(context.seed)
         first = context.number < context.peer
         for number in range(1, rounds + 1):
+            if number == 3 and dies_after_s is not None:
+                _kill_later(os.getpid(), dies_after_s)
             if not (first and number == 1):
                 changed = process.wait(flags, timeout_ns=LIMIT_NS, peers=[partner])
                 assert len(changed) == 1, f"round {number}: {changed} of {flags}"
