@@ -1,5 +1,6 @@
 """A gate that keeps what waits ask of it, for tests: no device, no interrupts."""
 
+from cpython.ref cimport PyObject
 from libc.stdint cimport uint32_t
 
 from shrimpmx.wait.strategy cimport InterruptGate
@@ -13,6 +14,7 @@ cdef enum:
 cdef struct CallRecord:
     uint32_t count
     unsigned char calls[CALLS_MAX]   # indices of CALLS
+    PyObject *gate                   # a RecordedGate whose `at_enable` is called, or NULL
 
 
 cdef inline void keep(void *context, unsigned char call) noexcept nogil:
@@ -23,6 +25,12 @@ cdef inline void keep(void *context, unsigned char call) noexcept nogil:
 
 cdef void keep_enable(void *context) noexcept nogil:
     keep(context, 0)
+    if (<CallRecord *>context).gate != NULL:
+        call_at_enable(<CallRecord *>context)
+
+
+cdef void call_at_enable(CallRecord *record) noexcept with gil:
+    (<RecordedGate>record.gate).at_enable()
 
 
 cdef void keep_disable(void *context) noexcept nogil:
@@ -46,17 +54,23 @@ cdef void keep_polled(void *context) noexcept nogil:
 
 
 cdef class RecordedGate:
-    """The gate of `waiter` from now on; `calls()` are the names of what it was asked, in order."""
+    """The gate of `waiter` from now on; `calls()` are the names of what it was asked, in order.
+
+    `at_enable` is called when a wait has enabled the interrupts and has yet to look once more.
+    """
 
     cdef InterruptGate gate
     cdef CallRecord record
     cdef Waiter waiter
+    cdef object at_enable
 
-    def __cinit__(self, Waiter waiter not None):
+    def __cinit__(self, Waiter waiter not None, at_enable=None):
         self.gate = InterruptGate(
             keep_enable, keep_disable, keep_always, keep_watch, keep_never, keep_polled,
             &self.record)
         self.waiter = waiter
+        self.at_enable = at_enable
+        self.record.gate = NULL if at_enable is None else <PyObject *>self
         waiter.use_gate(&self.gate)
 
     def __dealloc__(self):

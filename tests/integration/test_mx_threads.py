@@ -1,16 +1,11 @@
-"""Threads that wait for each other, at several endpoints; a message between look and sleep."""
+"""Threads that wait for each other, at several endpoints."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import random
 import signal
-import time
 from collections.abc import Callable
 
 import pytest
-from support.conditions import patient
 from support.peer import LIMIT_NS, data, in_threads
 from support.virtual_cluster import VirtualCluster
 
@@ -22,11 +17,6 @@ from shrimpmx.wait.waiter import Waiter
 ENDPOINTS, THREADS, MESSAGES = 3, 2, 60
 SIZES = (0, 100, 3000, 50_000)
 SHIFT = 32
-# Rounds until data has come between look and sleep: some thousands where both sides
-# have a CPU, more where others want it too.
-ROUNDS_MAX = 500_000
-RACES = 3
-READY, GO, END, DATA = range(4)
 
 
 def content(number: int, sender: int) -> bytes:
@@ -78,57 +68,3 @@ def test_endpoints_of_one_process_serve_each_other(strategy: str | None) -> None
     if waiter:
         waiter.end()
     notify.remove()
-
-
-def answer(cluster: VirtualCluster, cpu: int) -> None:
-    """The other process: a message after each GO."""
-    os.sched_setaffinity(0, {cpu})
-    endpoint = cluster.open(0, 1)
-    partner = endpoint.connect(0, 0, timeout_ns=LIMIT_NS)
-    endpoint.send(b"", partner, READY)
-    while True:
-        match = endpoint.recv(None, 0, 0, timeout_ns=LIMIT_NS).match
-        if match == END:
-            return
-        endpoint.send(b"news", partner, DATA)
-
-
-@pytest.mark.timeout(120)
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two processes must run at once")
-def test_what_comes_between_look_and_sleep_is_a_race_and_is_returned() -> None:
-    allowed = os.sched_getaffinity(0)
-    cpus = sorted(allowed)
-    os.sched_setaffinity(0, {cpus[0]})
-    cluster = VirtualCluster(nodes=1, endpoints=2, clock="tsc")
-    waiter = Waiter(cluster.control, 1, make_strategy("block"))
-    one = cluster.open(0, 0, waiter=waiter)
-    child = multiprocessing.get_context("fork").Process(target=answer, args=(cluster, cpus[1]))
-    child.start()
-    try:
-        one.recv(None, READY, timeout_ns=LIMIT_NS)
-        partner = one.connect(0, 1, timeout_ns=LIMIT_NS)
-        end_s = time.monotonic() + patient(60)
-        generator = random.Random(1)
-        rounds = 0
-        while waiter.account()["races"] < RACES and rounds < ROUNDS_MAX:
-            assert time.monotonic() < end_s, f"no race in {rounds} rounds"
-            buffer = bytearray(4)
-            receive = one.irecv(buffer, DATA)
-            one.send(b"", partner, GO)
-            for _ in range(generator.randrange(0, 60)):
-                pass  # so that the answer comes at any moment of the wait that follows
-            status = one.wait(receive, LIMIT_NS)
-            assert status is not None, "a race was taken for a timeout"
-            assert (status.code, buffer) == ("success", b"news")
-            rounds += 1
-        account = waiter.account()
-        assert account["races"] >= RACES
-        assert account["waits"] >= account["races"] + account["at_once"]
-        one.send(b"", partner, END)
-        child.join(patient(10))
-        assert child.exitcode == 0
-    finally:
-        child.kill()
-        child.join()
-        one.close()
-        os.sched_setaffinity(0, allowed)

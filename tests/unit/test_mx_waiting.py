@@ -1,4 +1,4 @@
-"""Waiting by strategy, with real time: threads of one process on one endpoint."""
+"""Waiting by strategy: threads of one process on one endpoint, with real time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.conditions import wait_until
-from support.virtual_cluster import VirtualCluster
+from support.virtual_cluster import DELAY_NS, VirtualCluster
 
 from shrimpmx.errors import MxError
 from shrimpmx.mx.endpoint import Endpoint
@@ -19,6 +19,7 @@ from shrimpmx.mx.handles import Partner
 from shrimpmx.native import notify
 from shrimpmx.native.futex import WaitSlotView
 from shrimpmx.wait.names import make_strategy
+from shrimpmx.wait.recorded_gate import RecordedGate
 from shrimpmx.wait.waiter import Waiter
 
 LIMIT_S = 20.0
@@ -83,6 +84,31 @@ def finished(threads: list[threading.Thread]) -> bool:
     for thread in threads:
         thread.join(LIMIT_S)
     return not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.parametrize("strategy", ["block", "spin-block", "adaptive", "conditional"])
+def test_what_comes_between_look_and_sleep_is_a_race_and_is_returned(strategy: str) -> None:
+    cluster = VirtualCluster()
+    parameters = {} if strategy == "block" else {"spin_ns": 0}
+    waiter = Waiter(cluster.control, 2, make_strategy(strategy, **parameters))
+    one, other = cluster.open(0), cluster.open(1, waiter=waiter)
+    partner = cluster.connect(one, 1)
+
+    def arrive() -> None:
+        one.isend(b"news", partner, 7)
+        cluster.carry()
+        cluster.control.set_virtual_ns(cluster.now_ns + DELAY_NS)
+        cluster.carry()
+
+    gate = RecordedGate(waiter, arrive)
+    buffer = bytearray(4)
+    status = other.recv(buffer, 7, timeout_ns=LIMIT_NS)
+    assert (status.code, buffer) == ("success", b"news")
+    assert gate.calls() == ["enable", "disable"]
+    account = waiter.account()
+    assert (account["waits"], account["races"], account["blocks"]) == (1, 1, 0)
+    one.close()
+    other.close()
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
