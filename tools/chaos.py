@@ -39,6 +39,8 @@ from support.chaos_verdicts import Played  # noqa: E402
 
 MINUTES = 1.0
 REPORT_S = 10.0
+# From so long a gap between two looks on a report tells of it.
+STILL_S = 1.0
 
 
 class _Parser(argparse.ArgumentParser):
@@ -82,6 +84,8 @@ def report(played: Played, findings: list[str], directory: Path) -> str:
     ]
     lines = [f"seed {scene.seed}: {scene}", f"  done: {'; '.join(deeds) or 'nothing'}"]
     lines += [f"  end: {played.outcome}", *(f"  FINDING: {finding}" for finding in findings)]
+    if played.unseen_s > STILL_S:
+        lines.append(f"  not looked at for {played.unseen_s:.1f} s: did the machine stand still?")
     return "\n".join([*lines, f"  files: {directory}"] if findings else lines)
 
 

@@ -39,6 +39,8 @@ from shrimpmx.shared.host import host_of
 cdef:
     # How often a Python wait looks for signals such as Ctrl-C, ns.
     int64_t SIGNAL_CHECK_NS = 500_000_000
+    # A wait that ends so much later than its time is that of a process that stood still (ours).
+    int64_t STANDSTILL_NS = 1_000_000_000
     # How long it spins before it lets the GIL go, ns. Giving the GIL back and taking it again
     # costs 50 ns and more; other threads of the process wait for that long (ours).
     int64_t HELD_SPIN_NS = 20_000
@@ -295,25 +297,27 @@ cdef class EndpointCore:
                            uint32_t wakeups) except -1:
         cdef Library library = self.library
         cdef WaitResult result
-        cdef int64_t signals_ns = NEVER_NS
-        if not self.host.runs_python:
-            signals_ns = library.now_ns + SIGNAL_CHECK_NS
+        cdef int64_t began_ns, until_ns
         if self.waiter is not None:
             self.waiter.enter()
         try:
             while True:
+                began_ns, until_ns = library.now_ns, deadline_ns
+                if not self.host.runs_python:
+                    until_ns = min(deadline_ns, began_ns + SIGNAL_CHECK_NS)
                 with nogil:
-                    result = self.wait_locked(found, context, min(deadline_ns, signals_ns),
-                                              wakeups)
+                    result = self.wait_locked(found, context, until_ns, wakeups)
                 if result == WAIT_READY:
                     return 1
                 # A signal's handler, or another thread, woke or closed the endpoint.
                 if library.lock.wakeups != wakeups:
                     return 0
+                # No answer had time to come: the partner may have stood still as well.
+                if deadline_ns != NEVER_NS and library.now_ns - until_ns > STANDSTILL_NS:
+                    deadline_ns += library.now_ns - began_ns
                 if result == WAIT_TIMED_OUT and library.now_ns >= deadline_ns:
                     self.stop_looking()
                     return 0
-                signals_ns = library.now_ns + SIGNAL_CHECK_NS
                 self.check_signals(result)
                 if library.lock.wakeups != wakeups:
                     return 0

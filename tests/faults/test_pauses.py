@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 from support.conditions import patient, wait_until
 from support.tree import ROOT
+from support.virtual_cluster import VirtualCluster
 
 from shrimpmx.results.outside import PAUSE
 
@@ -99,3 +102,36 @@ def test_a_run_of_a_sweep_that_stood_still_is_taken_again(tmp_path: Path) -> Non
     [point] = json.loads((tmp_path / "r" / "run.json").read_text())["points"]
     assert point["retaken"] >= 1
     assert point["disturbances"][PAUSE] >= 1
+
+
+def connects(cluster: VirtualCluster, limit_s: float, ready: Connection) -> None:
+    endpoint = cluster.open(0, 0)
+    ready.send("connects")
+    endpoint.connect(0, 1, timeout_ns=int(limit_s * 1e9))
+
+
+def test_a_pause_does_not_count_against_the_time_of_a_wait() -> None:
+    """As long as the limit; the partner goes on somewhat later than the process that waits."""
+    cluster = VirtualCluster(nodes=1, endpoints=2, clock="tsc")
+    partner = cluster.open(0, 1)
+    limit_s = patient(2.0)
+    fork = multiprocessing.get_context("fork")
+    ready, sent = fork.Pipe(duplex=False)
+    child = fork.Process(target=connects, args=(cluster, limit_s, sent))
+    child.start()
+    try:
+        assert child.pid is not None
+        assert ready.recv() == "connects"
+        os.kill(child.pid, signal.SIGSTOP)
+        time.sleep(limit_s)
+        os.kill(child.pid, signal.SIGCONT)
+        time.sleep(limit_s / 4)
+        wait_until(lambda: partner.progress() < 0 or not child.is_alive(), "it has connected")
+        assert child.exitcode == 0
+    finally:
+        child.kill()
+        child.join()
+        child.close()
+        ready.close()
+        sent.close()
+        partner.close()

@@ -177,8 +177,12 @@ class Stage:
     def _is_over(self) -> bool:
         """Torment the run; whether it ends in time."""
         limit = self._began + self._scene.deadline_s + patient(BOUND_S)
+        seen = self._began
         while os.waitid(os.P_PID, self._supervisor, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-            if time.monotonic() > min([limit, *self._ends()]):
+            now = time.monotonic()
+            self.played.unseen_s = max(self.played.unseen_s, now - seen)
+            seen = now
+            if now > min([limit, *self._ends()]):
                 return False
             if self._run is None:
                 self._attach()

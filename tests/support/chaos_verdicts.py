@@ -58,7 +58,8 @@ class Played:
     """What came of a scene.
 
     `heard` is what the run printed, `counters` are those of all agents at the end, `waiting` the
-    frames in each node's rings.
+    frames in each node's rings. The run was not looked at for `unseen_s` at a stretch: the machine
+    may have stood still for so long.
     """
 
     scene: Scene
@@ -67,6 +68,7 @@ class Played:
     heard: str = ""
     counters: dict[str, dict[str, int]] = field(default_factory=dict)
     waiting: dict[int, dict[tuple[str, int], int]] = field(default_factory=dict)
+    unseen_s: float = 0.0
 
     def done(self, *actions: str) -> list[Deed]:
         """The deeds of some kinds."""
