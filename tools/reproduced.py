@@ -22,11 +22,11 @@ import inputs
 import parts
 
 from shrimpmx.native.files import write_whole
-from shrimpmx.papers.claim import HOLDS, NEEDS, class_words
+from shrimpmx.papers.claim import NEEDS, class_words
 from shrimpmx.papers.frozen import frozen
 from shrimpmx.papers.known import PAPERS
 from shrimpmx.papers.overview import overview
-from shrimpmx.results.expectation_kinds import NOT_RUN, REVERSED
+from shrimpmx.results.expectation_kinds import INCONCLUSIVE, NOT_RUN
 
 DOCUMENTS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, KEPT = DOCUMENTS / "reproduction.md", DOCUMENTS / "reproduced"
@@ -73,10 +73,10 @@ def comparison(documents: Sequence[dict[str, Any]]) -> Iterator[str]:
         if several:
             count = max(len(each["outcomes"]) for each in several)
             same = f"{len(several) - len(apart)} of {len(several)} claims that they judged"
-            flipped = [each["id"] for each in apart if {HOLDS, REVERSED} <= {*judged[each["id"]]}]
-            words = ", ".join(flipped) or "none"
+            settled = {each["id"]: {*judged[each["id"]]} - {INCONCLUSIVE} for each in apart}
+            words = ", ".join(name for name, found in settled.items() if len(found) > 1) or "none"
             yield f"  {count} reproductions gave the same for {same}."
-            yield f"  Reversed in one, and held by another: {words}."
+            yield f"  Another outcome in one than in another, and neither inconclusive: {words}."
         if apart:
             yield ""
             yield f"| claim | {' | '.join(map(str, range(1, count + 1)))} |"

@@ -36,11 +36,11 @@ MEASURED, PREDICTED, CALIBRATED, INVARIANT = "measured", "predicted", "calibrate
 NEEDS, HOLDS = "needs", "holds"
 # From what a claim may have beside better evidence to what it has whatever else there is.
 CLASSES = (
-    *(INVARIANT, MEASURED, PREDICTED, CALIBRATED, INCONCLUSIVE, NOT_RUN, NEEDS),
-    *(OTHER_SIZE, REVERSED),
+    *(INVARIANT, MEASURED, PREDICTED, CALIBRATED, NOT_RUN, NEEDS),
+    *(OTHER_SIZE, INCONCLUSIVE, REVERSED),
 )
 # From what holds to what surely does not.
-OUTCOMES = (HOLDS, INCONCLUSIVE, NOT_RUN, NEEDS, OTHER_SIZE, REVERSED)
+OUTCOMES = (HOLDS, NOT_RUN, NEEDS, OTHER_SIZE, INCONCLUSIVE, REVERSED)
 # An effect has the paper's size if it is at most so many times larger or smaller (ours).
 SAME_SIZE = 2.0
 # Run times are measured in us; the papers give s.

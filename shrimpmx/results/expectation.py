@@ -96,7 +96,7 @@ def evaluate(
         why = "settings, or an interruption, left out points that it compares"
         return Verdict(NOT_RUN, expectation.text, why)
     verdicts = [_judged(expectation, group, seed, claim) for group in groups]
-    shown = worst(verdicts)
+    shown = worst(verdicts, claim=claim)
     where = _shown_words(groups, verdicts, shown)
     return replace(shown, detail=shown.detail + where, scope=_scope(groups, points, axes))
 
@@ -149,7 +149,8 @@ def _judged(expected: Expectation, group: Group, seed: int, claim: bool) -> Verd
     if isinstance(compared, Verdict):
         return compared
     runs, state = compared
-    return judged(expected, runs, f"; CPUs {state}" if state not in (None, ANY) else "", seed)
+    where = f"; CPUs {state}" if state not in (None, ANY) else ""
+    return judged(expected, runs, where, seed, claim=claim)
 
 
 def _compared(
@@ -180,7 +181,7 @@ def _compared(
     if not fewest:
         return Verdict(INCONCLUSIVE, expected.text, why)
     # The figures are there all the same.
-    shown = judged(expected, runs, "", seed)
+    shown = judged(expected, runs, "", seed, claim=claim)
     return replace(shown, verdict=INCONCLUSIVE, miss="", detail=why)
 
 

@@ -15,6 +15,8 @@ import numpy as np
 from shrimpmx.results.expectation_kinds import (
     AS_EXPECTED,
     INCONCLUSIVE,
+    NOT_HERE,
+    NOT_RUN,
     OPPOSITE,
     ORDER_OF_VERDICTS,
     OTHER_SIZE,
@@ -52,11 +54,17 @@ RATIO_UNIT, SHARE_UNIT = "ratio", "share"
 # whose difference is within it of 0.
 NO_DIFFERENCE = 0.01
 COVERS_NONE = ", which covers no effect"
+NO_OR_OPPOSITE = ", which is no effect or the opposite one"
 _MISSES = ("", OTHER_SIZE, REVERSED)
+# From what holds to what surely does not. Another size says that no direction is the opposite one,
+# of which what is inconclusive says nothing.
+_OUTCOMES = (AS_EXPECTED, NOT_RUN, NOT_HERE, OTHER_SIZE, INCONCLUSIVE, REVERSED)
 
 
-def judged(expected: Expectation, runs: Runs, where: str, seed: int) -> Verdict:
-    """The verdict on samples that can be compared."""
+def judged(
+    expected: Expectation, runs: Runs, where: str, seed: int, *, claim: bool = False
+) -> Verdict:
+    """The verdict on samples that can be compared; see worst() of `claim`."""
     match expected:
         case Ratio():
             return _ratio(expected, runs, where, seed)
@@ -75,15 +83,20 @@ def judged(expected: Expectation, runs: Runs, where: str, seed: int) -> Verdict:
         case Near():
             return _near(expected, runs, where, seed)
         case Order():
-            return _order(expected, runs, where, seed)
+            return _order(expected, runs, where, seed, claim=claim)
 
 
-def worst(verdicts: Sequence[Verdict]) -> Verdict:
-    """The first of the worst verdicts."""
-    return max(
-        verdicts,
-        key=lambda each: (ORDER_OF_VERDICTS.index(each.verdict), _MISSES.index(each.miss)),
-    )
+def worst(verdicts: Sequence[Verdict], *, claim: bool = False) -> Verdict:
+    """The first of the worst verdicts: what is certainly not as expected is worse than what is
+    inconclusive, but for the size of an effect that a `claim` is about.
+    """
+
+    def badness(each: Verdict) -> tuple[int, int]:
+        if claim:
+            return _OUTCOMES.index(each.miss or each.verdict), 0
+        return ORDER_OF_VERDICTS.index(each.verdict), _MISSES.index(each.miss)
+
+    return max(verdicts, key=badness)
 
 
 def _made(
@@ -171,9 +184,13 @@ def _difference(expected: Difference, runs: Runs, where: str, seed: int) -> Verd
     miss = REVERSED if (high <= 0 and above) or (low >= 0 and below) else OTHER_SIZE
     words = f"share {_words(figure)}"
     none = max(-figure.low, figure.high) <= NO_DIFFERENCE
-    covers_none = figure.low <= 0 <= figure.high and not none
-    if verdict == OPPOSITE and (low > 0 or high < 0) and covers_none:
-        verdict, words = INCONCLUSIVE, words + COVERS_NONE
+    covers_none = figure.low <= 0 <= figure.high and (low > 0 or high < 0)
+    other_side = (high <= 0 < figure.low) or (low >= 0 > figure.high)
+    if verdict == OPPOSITE and miss == OTHER_SIZE and not none:
+        if covers_none:
+            verdict, words = INCONCLUSIVE, words + COVERS_NONE
+        elif other_side:
+            verdict, words = INCONCLUSIVE, words + NO_OR_OPPOSITE
     detail = f"{words}, expected {expected.bounds_words()}{where}"
     return _made(expected, runs, verdict, detail, figure, SHARE_UNIT, miss)
 
@@ -196,7 +213,7 @@ def _of_ratio(expected: Ratio | Growth, runs: Runs, ratio: Summary, where: str) 
         elif (low > 1) == (ratio.low > 1):
             words += ", which is the direction expected, but not the size"
         elif miss == OTHER_SIZE:
-            words += ", which is next to no effect"
+            verdict, words = INCONCLUSIVE, words + NO_OR_OPPOSITE
     detail = f"{words}, expected {expected.bounds_words()}{where}"
     return _made(expected, runs, verdict, detail, ratio, RATIO_UNIT, miss)
 
@@ -236,9 +253,14 @@ def _between(expected: Between, runs: Runs, where: str, seed: int) -> Verdict:
     own = Summary(
         float(figures[0]), *interval_of(resampled[0], float(figures[0])), resampled[0].size
     )
-    detail = f"{_words(own)}, expected {low:.4g} to {high:.4g}{where}"
-    far = own.high < low * (1 - NO_DIFFERENCE) or own.low > high * (1 + NO_DIFFERENCE)
-    return _made(expected, runs, verdict, detail, own, miss=REVERSED if far else OTHER_SIZE)
+    nearly = low * (1 - NO_DIFFERENCE), high * (1 + NO_DIFFERENCE)
+    side = _side(own, *nearly)
+    words = _words(own)
+    if verdict == OPPOSITE and side == INCONCLUSIVE:
+        verdict, words = INCONCLUSIVE, f"{words}, which may be next to it"
+    detail = f"{words}, expected {low:.4g} to {high:.4g}{where}"
+    miss = REVERSED if side == OPPOSITE else OTHER_SIZE
+    return _made(expected, runs, verdict, detail, own, miss=miss)
 
 
 def _borders(figures: Samples, tolerance: float) -> tuple[Any, Any]:
@@ -285,12 +307,12 @@ def _near(expected: Near, runs: Runs, where: str, seed: int) -> Verdict:
     return _made(expected, runs, _side(figure, low, high), detail, figure)
 
 
-def _order(expected: Order, runs: Runs, where: str, seed: int) -> Verdict:
+def _order(expected: Order, runs: Runs, where: str, seed: int, *, claim: bool) -> Verdict:
     """Each pair is a ratio of medians; the worst pair decides."""
     pairs = [
         _pair(expected, runs, pair, seed + number) for number, pair in enumerate(expected.pairs())
     ]
-    deciding = worst(pairs)
+    deciding = worst(pairs, claim=claim)
     medians = " / ".join(f"{median_of(part):.4g}" for part in runs)
     return replace(deciding, detail=f"{medians}; {deciding.detail}{where}")
 
@@ -308,7 +330,7 @@ def _pair(expected: Order, runs: Runs, pair: tuple[int, int, bool], seed: int) -
     elif _is_one(ratio):
         verdict, wanted = OPPOSITE, "above 1"
     else:
-        outside = OPPOSITE if ratio.high < 1 else INCONCLUSIVE
+        outside = OPPOSITE if _is_below_one(ratio) else INCONCLUSIVE
         verdict, wanted = AS_EXPECTED if ratio.low > 1 else outside, "above 1"
     detail = f"{names}: {_ratio_words(ratio)}, expected {wanted}"
     miss = REVERSED if not equal and _is_below_one(ratio) else OTHER_SIZE

@@ -103,10 +103,10 @@ def of_class(expectation: Expectation, slow: float, fast: float, **more: Any) ->
         (RANKED, 10.05, 0, "other size"),
         (RANKED, 10.2, 0, "measured"),
         (RANKED, 10, 1, "inconclusive"),
-        # Nor is a direction certain within 1 %.
-        (ABOVE, 9.85, 0.08, "other size"),
+        # What may be no effect or the opposite one is neither.
+        (ABOVE, 9.85, 0.08, "inconclusive"),
         (ABOVE, 9.75, 0.08, "reversed"),
-        (RANKED, 9.85, 0.08, "other size"),
+        (RANKED, 9.85, 0.08, "inconclusive"),
         (RANKED, 9.75, 0.08, "reversed"),
         (Near(text="c", metric=COUNT, of=SLOW, value=10), 20, 0, "other size"),
         (Equals(text="e", metric=COUNT, of=SLOW, value=10), 20, 0, "other size"),
@@ -121,6 +121,34 @@ def test_only_a_direction_that_is_certain_is_reversed(
 def two(*statistics: Statistic) -> Claim:
     words = {"kind": "ratio", "source": "table I", "setup": "What.", "paper": "much"}
     return Claim(id="IC-6", statistics=statistics, **words)
+
+
+@pytest.mark.parametrize(
+    ("slow", "spread", "class_there"),
+    [(12, 0, "other size"), (12, 3, "inconclusive"), (8, 0, "reversed"), (20, 0, "measured")],
+)
+def test_another_size_is_none_while_a_part_may_be_reversed(
+    slow: float, spread: float, class_there: str
+) -> None:
+    """The first part is of another size in all but the last case, and the second is not certain
+    with a spread.
+    """
+    parts = [Statistic(scenario=name, expectation=ABOVE) for name in ("s", "t")]
+    made = {"s": result(max(slow, 12), 10), "t": result(slow, 10, spread)}
+    for claimed in (two(*parts), two(*reversed(parts))):
+        one = found(claimed, made, None, real=True, scenarios={"s": scenario(), "t": scenario()})
+        assert one.of_class == class_there
+
+
+def test_of_points_too_another_size_is_none_while_one_may_be_reversed() -> None:
+    """A scenario that is no claim shows what certainly is not as expected."""
+    points = [
+        {**point, "params": {**point["params"], "size_bytes": size}}
+        for size, spread in ((1, 0.0), (2, 3.0))
+        for point in result(12, 10, spread)["points"]
+    ]
+    assert evaluate(ABOVE, points, claim=True).verdict == "inconclusive"
+    assert evaluate(ABOVE, points).verdict == "not as expected"
 
 
 @pytest.mark.parametrize(
@@ -342,19 +370,20 @@ def test_a_difference_compares_what_two_strategies_lose(
     assert found_there.unit == "share"
 
 
-def test_a_difference_that_may_be_none_is_of_no_other_size() -> None:
+@pytest.mark.parametrize("least", [14.96, 15.02])
+def test_a_difference_that_may_be_none_is_of_no_other_size(least: float) -> None:
     expected = Difference(text="d", at_most=-0.01, **WITH_COMPANY)
     points = with_company(15)
-    # From less than no effect to more, and all of it beyond the border.
+    # From less than no effect, or next to none, to more, and all of it beyond the border.
     samples = points[0]["metrics"][TIME]["samples"]
     points[0]["metrics"][TIME]["samples"] = [
-        *(14.96 for _ in samples[::2]),
+        *(least for _ in samples[::2]),
         *(15.2 for _ in samples[1::2]),
     ]
     found_there = evaluate(expected, points, claim=True)
     assert (found_there.verdict, found_there.miss) == ("inconclusive", "")
     assert found_there.ci95 is not None
-    assert -0.01 < found_there.ci95[0] < 0 < found_there.ci95[1]
+    assert -0.01 < found_there.ci95[0] < 0.01 < found_there.ci95[1]
 
 
 @pytest.mark.parametrize(
