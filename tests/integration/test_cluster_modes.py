@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support import resends
 from support.clusters import (
     generator_stream,
     on_both_engines,
@@ -55,7 +56,8 @@ def test_every_size_arrives_intact(mtu: int, event_ring: str) -> None:
             tuple(RankSpec(node, "function", function=pingpong_of_every_size) for node in (0, 1)),
             wait=BLOCK,
             nic=NicParameters(mtu=mtu, coalescing="open-mx"),
-            host=HostParameters(event_ring=event_ring),
+            host=resends.HOST.model_copy(update={"event_ring": event_ring}),
+            mx=resends.MX,
         )
     )
     assert result.counters["rank0"]["recv_messages"] == 25 * len(SIZES)

@@ -65,4 +65,6 @@ def test_pair(wait: str, coalescing: str) -> None:
     if coalescing == "timeout":
         assert raised["irq_raised_timeout"] == raised["irq_raised"]
     elif coalescing != "disabled":
-        assert raised["irq_raised_marked"] + raised["irq_raised_deferred"] >= MESSAGES
+        # A handler that was held up takes a marked packet before its interrupt is raised.
+        asked = ("irq_raised_marked", "irq_raised_deferred", "irq_absorbed")
+        assert sum(raised[name] for name in asked) >= MESSAGES

@@ -57,7 +57,8 @@ def test_a_small_grid_is_explored_reported_and_kept(tmp_path: Path, capsys: Capt
     assert found["recommended"] in [setting["name"] for setting in found["settings"]]
     assert len(found["settings"]) == 4
     assert all(each["run_interrupts"]["median"] > 0 for each in found["settings"])
-    assert {each["runs"] for each in found["settings"]} == {1, 2}
+    # Those that noise ties with the best are run again.
+    assert {each["runs"] for each in found["settings"]} in ({1, 2}, {2})
     said = capsys.readouterr()
     assert re.search(rf"^ *→.* {found['recommended']} ", said.out, re.M)
     assert all(command in said.out for command in found["commands"])

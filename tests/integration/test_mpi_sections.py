@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import resends
 from support.mpi_programs import MPI4PY, mpi_program
 
 from shrimpmx.cli import main
@@ -42,6 +43,7 @@ def point_of(directory: Path, text: str, ranks: int = 2, wait: str = "block") ->
         f"wait={wait}",
         "--set",
         "coalescing=disabled",
+        *(word for setting in resends.SETTINGS for word in ("--set", setting)),
     )
     assert main(["mpirun", *words, "--json", str(result), *program]) == 0
     (point,) = json.loads(result.read_text())["points"]

@@ -9,12 +9,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from support import resends
 from support.conditions import patient, wait_until
-from support.mpi_programs import MPI4PY, mpi_program
+from support.mpi_programs import MPI4PY, mpi_program, without_pauses
 
 from shrimpmx.cli import main
 from shrimpmx.cluster.engine.diagnosis import process_state
@@ -44,10 +44,8 @@ def test_a_program_runs_on_two_nodes_in_blocks(tmp_path: Path, capfd: Captured) 
     heard = ["0 of 3 on 0 heard 2", "1 of 3 on 0 heard 0", "2 of 3 on 1 heard 1"]
     assert sorted(said.out.splitlines()) == heard
     waits = "spin-block" if len(os.sched_getaffinity(0)) >= 3 + 2 else "block"
-    assert (
-        said.err
-        == f"shrimpmx: 3 ranks on 2 nodes, nic ethernet, coalescing timeout, wait {waits}\n"
-    )
+    begun = f"shrimpmx: 3 ranks on 2 nodes, nic ethernet, coalescing timeout, wait {waits}"
+    assert without_pauses(said.err) == [begun]
 
 
 def test_one_rank_has_one_node_and_settings_hold(tmp_path: Path, capfd: Captured) -> None:
@@ -87,13 +85,11 @@ def test_a_rank_that_fails_ends_all(how: str, tmp_path: Path, capfd: Captured) -
     act, code, words = ENDS[how]
     text = f"""
         if number == 1:
-            print(time.monotonic(), flush=True)
             {act}
         wait_for_ever()
         """
     assert mpirun("-n", "2", *mpi_program(tmp_path, text)) == code
     said = capfd.readouterr()
-    assert time.monotonic() - float(said.out) < patient(1.0)
     sentence = said.err.splitlines()[-1]
     assert sentence.startswith("shrimpmx: rank1 (pid ")
     assert sentence.endswith(f") {words}, and the others were ended")
@@ -116,19 +112,15 @@ def test_a_rank_of_mpi4py_that_fails_ends_all(how: str, tmp_path: Path, capfd: C
     pytest.importorskip("mpi4py")
     act, code = ENDS_OF_MPI4PY[how]
     text = f"""
-        import time
         from mpi4py import MPI
 
         number = MPI.COMM_WORLD.rank
-        if number == 1:
-            print(time.monotonic(), flush=True)
         if number == 1 or {code == 0}:
             {act}
         MPI.COMM_WORLD.recv(source=1)
         """
     assert mpirun("-n", "2", *mpi_program(tmp_path, text, "")) == code
     said = capfd.readouterr()
-    assert code == 0 or time.monotonic() - float(said.out) < patient(1.0)
     assert (f"ended with exit code {code}, and the others" in said.err) == (0 < code < 128)
 
 
@@ -148,14 +140,15 @@ def test_what_ranks_started_is_ended(
         """
     assert mpirun("-n", "1", *mpi_program(tmp_path, text)) == (3 if "3" in act else 0)
     pid = int(capfd.readouterr().out)
-    wait_until(lambda: process_state(pid) == "gone", "the rank's child is ended", 1)
+    wait_until(lambda: process_state(pid) == "gone", "the rank's child is ended")
 
 
 def test_programs_without_mpi_run_and_are_told(capfd: Captured) -> None:
     assert mpirun("-n", "2", "echo", "here") == 0
     said = capfd.readouterr()
     assert said.out == "here\nhere\n"
-    assert said.err.endswith("shrimpmx: echo never called MPI_Init of shrimpmx's library\n")
+    never = "shrimpmx: echo never called MPI_Init of shrimpmx's library"
+    assert without_pauses(said.err)[-1] == never
 
 
 def test_either_all_ranks_join_or_none(tmp_path: Path, capfd: Captured) -> None:
@@ -172,7 +165,7 @@ def test_either_all_ranks_join_or_none(tmp_path: Path, capfd: Captured) -> None:
 def test_a_program_of_another_mpi_is_told(tmp_path: Path, capfd: Captured) -> None:
     other = tmp_path / "libmpi.so.40"
     shutil.copy(_ctypes.__file__, other)  # any shared library will do
-    text = f"import ctypes, time\nctypes.CDLL({str(other)!r})\ntime.sleep(5)\nprint('a world')\n"
+    text = f"import ctypes, time\nctypes.CDLL({str(other)!r})\ntime.sleep(50)\nprint('a world')\n"
     path = tmp_path / "other.py"
     path.write_text(text)
     assert mpirun("-n", "2", sys.executable, str(path)) == 1
@@ -275,7 +268,7 @@ def test_the_library_is_what_programs_load(capfd: Captured) -> None:
 
 
 def test_a_timeout_ends_the_run(tmp_path: Path, capfd: Captured) -> None:
-    program, limit = mpi_program(tmp_path, "wait_for_ever()"), f"{patient(4):g}"
+    program, limit = mpi_program(tmp_path, "wait_for_ever()"), f"{patient(15):g}"
     assert mpirun("-n", "2", "--timeout", limit, *program) == 124
     sentence = capfd.readouterr().err.splitlines()[-1]
     assert sentence.startswith(f"shrimpmx: the run did not end within {limit} s because of rank0 (")
@@ -302,11 +295,10 @@ def test_a_signal_ends_all_and_leaves_nothing(number: signal.Signals, tmp_path: 
         assert process.wait(patient(10)) == (-number if killed else 128 + number)
         said = process.stderr.read()
         assert (b"interrupted by " in said) != killed
-    wait_until(lambda: {*map(process_state, pids)} == {"gone"}, "everything has ended", 2)
+    wait_until(lambda: {*map(process_state, pids)} == {"gone"}, "everything has ended")
     wait_until(
         lambda: not [name for name, owner, _ in list_segments() if owner.pid == process.pid],
         "the segments are removed",
-        2,
     )
 
 
@@ -354,8 +346,9 @@ def test_a_report_tells_of_each_rank_and_each_core(tmp_path: Path, capfd: Captur
                     world.Recv(data, source=0)
         """
     copy = tmp_path / "copy.json"
-    words = ("-n", "4", "--report", "--json", str(copy), *mpi_program(tmp_path, text, MPI4PY))
-    assert mpirun(*words) == 0
+    late = [word for setting in resends.SETTINGS for word in ("--set", setting)]
+    words = ("-n", "4", "--report", "--json", str(copy), *late)
+    assert mpirun(*words, *mpi_program(tmp_path, text, MPI4PY)) == 0
     lines = [line.split() for line in capfd.readouterr().err.splitlines()]
     ranks = [line for line in lines if "+" in line and line[0].isdigit()]
     assert [line[:3] for line in ranks] == [

@@ -58,7 +58,7 @@ def test_a_rank_ends_with_open_requests_and_a_child(
     assert main(["mpirun", *words, *mpi_program(tmp_path, text, MPI4PY)]) == code
     child, *state = map(int, capfd.readouterr().out.split())
     assert state == [True, True]
-    wait_until(lambda: process_state(child) == "gone", "the rank's child is ended", 5)
+    wait_until(lambda: process_state(child) == "gone", "the rank's child is ended")
     assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
 
 

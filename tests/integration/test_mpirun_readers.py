@@ -39,7 +39,7 @@ def unread(number: int) -> Iterator[int]:
 @pytest.mark.parametrize(
     ("script", "timeout", "code", "words"),
     [
-        ("yes", 1, 124, f"the run did not end within {patient(1):g} s"),
+        ("yes", 5, 124, f"the run did not end within {patient(5):g} s"),
         ("yes & sleep 0.3; exit 5", 30, 5, "ended with exit code 5"),
     ],
     ids=["deadline", "failed rank"],

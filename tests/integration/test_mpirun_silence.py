@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.conditions import patient
-from support.mpi_programs import MPI4PY, mpi_program
+from support.mpi_programs import MPI4PY, mpi_program, without_pauses
 
 from shrimpmx.cli import main
 from shrimpmx.commands.mpi_report import CLASSES
@@ -48,18 +48,26 @@ def report_of(said: str) -> dict[str, str]:
     return {"rank" + entry.split(": ")[0]: entry.split(": ", 1)[1].rstrip() for entry in entries}
 
 
+def said_with(words: str, process: subprocess.Popen[str]) -> str:
+    """The report that has these words: on a loaded machine one may come before the last message
+    has; another one follows.
+    """
+    said = ""
+    assert process.stderr is not None
+    while words not in said and process.poll() is None:
+        said = ""
+        while GOES_ON not in said and process.poll() is None:
+            said += process.stderr.readline()
+    return said
+
+
 def test_ranks_that_all_wait_are_reported(tmp_path: Path) -> None:
     words = ["mpirun", "-n", "6", "--silence", "0.5", *mpi_program(tmp_path, STUCK, MPI4PY)]
-    said = ""
     with subprocess.Popen(
         [sys.executable, "-m", "shrimpmx", *words], stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        # On a loaded machine a report may come before the last message has; another one follows.
-        while "has from rank 1" not in said and process.poll() is None:
-            said = ""
-            while GOES_ON not in said and process.poll() is None:
-                said += process.stderr.readline()
+        said = said_with("has from rank 1", process)
         process.send_signal(signal.SIGINT)
         process.stderr.read()
     assert process.returncode == 130
@@ -86,7 +94,7 @@ def test_a_timeout_names_what_ranks_do(tmp_path: Path, capfd: Captured) -> None:
             world.Recv(np.zeros(8), source=1, tag=5)
         sys.exit(3)
         """
-    program, limit = mpi_program(tmp_path, text, MPI4PY), f"{patient(5):g}"
+    program, limit = mpi_program(tmp_path, text, MPI4PY), f"{patient(15):g}"
     assert main(["mpirun", "-n", "2", "--silence", "0", "--timeout", limit, *program]) == 124
     said = capfd.readouterr().err
     assert "every rank waits" not in said
@@ -101,7 +109,7 @@ UNACKNOWLEDGED = """
     from shrimpmx.cluster.live.attach import AttachedRun
     from shrimpmx.cluster.live.runs import live_runs
 
-    done = pathlib.Path("done")
+    left, done = pathlib.Path("left"), pathlib.Path("done")
 
     def watch():
         (run,) = [run for run in live_runs() if run.pid == os.getppid()]
@@ -117,10 +125,13 @@ UNACKNOWLEDGED = """
     if rank == 0:
         watcher = threading.Thread(target=watch)
         watcher.start()
+        while not left.exists():  # in the barrier it would acknowledge
+            time.sleep(0.01)
         world.Send(np.zeros(1), dest=1)
         world.Recv(np.zeros(1), source=1)
         watcher.join()
     else:
+        left.touch()
         while not done.exists():
             time.sleep(0.01)
         world.Recv(np.zeros(1), source=0)
@@ -134,19 +145,21 @@ def test_ranks_show_what_they_send_again(tmp_path: Path, capfd: Captured) -> Non
     assert main(["mpirun", "-n", "2", *words, *program]) == 0
     said = capfd.readouterr()
     assert said.out == "MPI_Recv True\n"
-    head, *ranks = (line.split() for line in said.err.splitlines()[1:4])
+    head, *ranks = (line.split() for line in without_pauses(said.err)[1:4])
     # Each class of messages takes three words: near + far.
     again = [int(rank[head.index("again") + 2 * len(CLASSES)]) for rank in ranks]
     assert again[0] > 2
     assert f"sent again: {sum(again)} messages of ranks" in said.err
 
 
-def test_a_run_goes_on_after_a_silence(tmp_path: Path, capfd: Captured) -> None:
+def test_a_run_goes_on_after_a_silence(tmp_path: Path) -> None:
+    told = tmp_path / "told"
     text = f"""
-        import threading, time
+        import os, threading, time
 
         def later():
-            time.sleep({patient(2)})
+            while not os.path.exists({str(told)!r}):
+                time.sleep(0.01)
             world.send("at last", dest=0)
 
         if rank == 0:
@@ -154,15 +167,20 @@ def test_a_run_goes_on_after_a_silence(tmp_path: Path, capfd: Captured) -> None:
             world.recv()
         world.Barrier()
         """
-    program = mpi_program(tmp_path, text, MPI4PY)
-    assert main(["mpirun", "-n", "2", "--silence", "0.5", *program]) == 0
-    said = capfd.readouterr().err
-    # On a loaded machine a report may come before the message of the barrier has.
-    assert {
+    words = ["mpirun", "-n", "2", "--silence", "0.5", *mpi_program(tmp_path, text, MPI4PY)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "shrimpmx", *words], stderr=subprocess.PIPE, text=True
+    ) as process:
+        said = said_with("has from rank 1", process)
+        told.touch()
+        assert process.stderr is not None
+        process.stderr.read()
+    assert process.returncode == 0
+    assert report_of(said) == {
         "rank0": "MPI_Mprobe from any rank, any tag, in MPI_COMM_WORLD\n"
         "    has from rank 1, of a collective call, 0 B, in MPI_COMM_WORLD",
         "rank1": "MPI_Barrier in MPI_COMM_WORLD, for rank 0",
-    } in [report_of(f"every rank waits{rest}") for rest in said.split("every rank waits")]
+    }
 
 
 def test_a_rank_that_computes_breaks_the_silence(tmp_path: Path, capfd: Captured) -> None:
@@ -170,9 +188,9 @@ def test_a_rank_that_computes_breaks_the_silence(tmp_path: Path, capfd: Captured
         import time
 
         if rank == 0:
-            time.sleep({patient(2)})
+            time.sleep({patient(4)})
         world.Barrier()
         """
-    program, silence = mpi_program(tmp_path, text, MPI4PY), f"{patient(0.5):g}"
+    program, silence = mpi_program(tmp_path, text, MPI4PY), f"{patient(1.5):g}"
     assert main(["mpirun", "-n", "2", "--silence", silence, *program]) == 0
     assert "every rank waits" not in capfd.readouterr().err

@@ -145,7 +145,7 @@ def test_a_killed_rank_ends_its_partner_alone(size_bytes: int) -> None:
         ranks=ranks,
         wait=BLOCK,
         nic=MX_NIC,
-        mx=MxParameters(resend_delay_ns=round(patient(20e6)), resends_max=20),
+        mx=MxParameters(resend_delay_ns=round(patient(20e6)), resends_max=1500),
         survive=True,
         agent_faults=(AgentFault("rank1", "kill", 0.05),),
     )

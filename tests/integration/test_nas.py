@@ -104,6 +104,7 @@ def test_a_coarse_grid_may_leave_ranks_out(tmp_path: Path) -> None:
     assert run(tmp_path, RANKS_LEFT_OUT, 4) == 0
 
 
+@pytest.mark.timeout(180)
 def test_a_wrong_result_fails(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, CORRUPTED, 4) == 0
     said = capfd.readouterr().out

@@ -230,7 +230,7 @@ def test_an_interrupt_keeps_points_and_leaves_nothing(
         while not list(output.glob("points/*.json")) and time.monotonic() < until:
             time.sleep(0.02)
         process.send_signal(number)
-        _, err = process.communicate(timeout=patient(10))
+        _, err = process.communicate(timeout=patient(40))
     finally:
         process.kill()
         process.wait()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import resends
 from support.clusters import run
 from support.conditions import patient
 from support.mpi_programs import MPI4PY, mpi_program
@@ -122,6 +123,7 @@ def test_a_timer_of_the_driver_may_take_longer_than_anything_else(
 
 def test_both_engines_count_the_same_messages_of_a_program(tmp_path: Path) -> None:
     spec = program_pair(mpi_program(tmp_path, PINGPONG, MPI4PY))
+    spec = replace(spec, mx=resends.MX, host=resends.HOST)
     real, simulated = run(spec), Simulated().run(spec)
     for rank in ("rank0", "rank1"):
         counted = [
@@ -281,7 +283,7 @@ def test_a_program_that_fails_ends_the_run(
 ) -> None:
     act, code, words = ENDS[how]
     command = mpi_program(tmp_path, f"import os\n{act}\nworld.Barrier()", MPI4PY)
-    limit = ("--timeout", str(patient(3.0))) if how == "a loop" else ()
+    limit = ("--timeout", str(patient(15.0))) if how == "a loop" else ()
     assert main([*SIMULATED, "-n", "2", *limit, *command]) == code
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("shrimpmx: ")]
     assert re.search(words, said[-1])

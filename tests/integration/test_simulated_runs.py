@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support import resends
 from support.cli import assert_refused
 from support.clusters import pingpong_pair, run
 
@@ -119,7 +120,10 @@ def test_what_only_real_processes_do_is_refused(
 def test_both_engines_count_the_same_packets(size_bytes: int) -> None:
     """Of what neither time nor order can change: packets by type, and where messages lie."""
     nic = NicParameters(coalescing="open-mx")
-    spec = pingpong_pair(20, size_bytes, nic=nic, wait=WaitParameters(strategy="block"))
+    spec = pingpong_pair(
+        20, size_bytes, nic=nic, wait=WaitParameters(strategy="block"), mx=resends.MX,
+        host=resends.HOST,
+    )  # fmt: skip
     real, simulated = run(spec), Simulated().run(replace(spec))
     for rank in ("rank0", "rank1"):
         counted = [

@@ -12,10 +12,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from shrimpmx.native.segment import parse_segment_name
-from support.conditions import patient
+from support.conditions import Limit
 
 # Processes and segments of a killed run are gone within a second; a loaded machine gets more.
-SETTLE_S = patient(5.0)
+SETTLE_S = 5.0
 PR_SET_CHILD_SUBREAPER = 36
 RLIMIT_RTTIME = 15  # the resource module does not name it
 
@@ -61,10 +61,10 @@ def adopt_orphans() -> None:
 
 def settled_changes(before: ProcessState) -> list[str]:
     """Differences that are still there after a while: what is dying may finish to."""
-    limit = time.monotonic() + SETTLE_S
+    limit = Limit(SETTLE_S)
     while True:
         changes = before.changes_to(ProcessState.now())
-        if not changes or time.monotonic() > limit:
+        if not changes or limit.is_over():
             return changes
         time.sleep(0.01)
 

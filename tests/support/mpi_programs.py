@@ -45,3 +45,8 @@ def mpi_program(directory: Path, text: str, head: str = JOINED) -> list[str]:
     path = directory / "program.py"
     path.write_text(textwrap.dedent(head) + textwrap.dedent(text))
     return [sys.executable, str(path)]
+
+
+def without_pauses(said: str) -> list[str]:
+    """The lines that `mpirun` has said, but for those that tell of a pause."""
+    return [line for line in said.splitlines() if "stood still" not in line]

@@ -14,7 +14,7 @@ import pytest
 
 from shrimpmx.cluster.engine.tagged import LOOK_S, TaggedOutput, TaggedPipe, Target
 
-HANG_LIMIT_S = 5
+HANG_LIMIT_S = 30
 LINES = b"".join(b"%d\n" % number for number in range(20_000))
 
 

@@ -202,4 +202,5 @@ def test_probes_between_cpus_give_figures() -> None:
         assert figures.size > 0
         assert (figures > 0).all()
     assert interrupt_costs.wake_calls(first, second, 0.01).size > 0
-    assert interrupt_costs.handlers_wakes(first, second, 0.1).size > 0
+    # A busy machine may give it no CPU for as long.
+    assert any(interrupt_costs.handlers_wakes(first, second, s).size > 0 for s in (0.1, 1, 5))
