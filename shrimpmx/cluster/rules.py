@@ -13,6 +13,9 @@ from shrimpmx.settings.cluster import DistanceName, Mode
 from shrimpmx.settings.core_lists import format_core_list, queue_affinities
 from shrimpmx.settings.nic import NicParameters
 
+# A direct network's lines take 20 KB of memory each, once they are looked at (ours).
+DIRECT_NODES_MAX = 256
+
 
 def group_problems(groups: Groups) -> Iterator[str]:
     """What the groups that describe the NIC, its host and its library do not go with."""
@@ -82,6 +85,11 @@ def mode_problems(mode: Mode, nodes: int, nic: NicParameters) -> Iterator[str]:
         yield f"mode 'generator' has a direct line to its generator, no network {nic.network!r}"
     if mode == "generator" and kind_of(nic).vmmc:
         yield "mode 'generator' has no vmmc NIC: use mode 'two-node'"
+    if nic.network == "direct" and nodes > DIRECT_NODES_MAX:
+        yield (
+            f"network 'direct' has a line for each pair of nodes, {nodes * nodes} for {nodes}: "
+            f"set network=fat-tree (--engine simulated), or at most {DIRECT_NODES_MAX} nodes"
+        )
 
 
 def distance_problems(distance: DistanceName, nic: NicParameters, move_every: int) -> Iterator[str]:

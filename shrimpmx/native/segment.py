@@ -29,6 +29,7 @@ import posix_ipc
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.files import user_name
+from shrimpmx.native.free_memory import SPARED_BYTES, free_memory_bytes
 from shrimpmx.native.process_memory import address_of
 from shrimpmx.native.stamp import BUILD_STAMP
 
@@ -367,7 +368,18 @@ def _check_size(size_bytes: int, name: str) -> None:
 
 
 def _reserve(descriptor: int, size_bytes: int) -> None:
-    """Reserve pages now: a full /dev/shm would otherwise be a SIGBUS in the middle of a run."""
+    """Reserve pages now: a full /dev/shm would otherwise be a SIGBUS in the middle of a run.
+
+    /dev/shm may be as large as all memory. What is not free is not asked for: the kernel would kill
+    processes, of whatever user, for it.
+    """
+    free = free_memory_bytes()
+    if free is not None and size_bytes > free - SPARED_BYTES:
+        raise SegmentError(
+            f"not enough memory: {size_bytes / 1e6:.1f} MB needed, {free / 1e6:.1f} MB free, of "
+            f"which {SPARED_BYTES / 1e6:.0f} are left to others; smaller rings or fewer nodes "
+            "need less"
+        )
     try:
         os.posix_fallocate(descriptor, 0, size_bytes)
     except OSError as error:

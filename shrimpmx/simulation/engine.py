@@ -14,6 +14,7 @@ from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.place.placement import Placement, place
 from shrimpmx.cluster.spec import ClusterSpec, check_workloads
 from shrimpmx.errors import InputError, NotHereError, failure_of
+from shrimpmx.native.free_memory import MemoryWatch
 from shrimpmx.native.segment import RunIdentity
 from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.simulation.hosts import seats_of
@@ -23,8 +24,8 @@ from shrimpmx.simulation.one_machine import OneMachine
 from shrimpmx.simulation.programs import run_programs
 from shrimpmx.simulation.rank import SimulatedRank
 
-# A look at the clock costs as much as a few of the questions between two of them.
-ASKED_PER_LOOK = 1000
+# A look at the clock costs less than a question: of many nodes one takes milliseconds.
+ASKED_PER_LOOK = 10
 
 
 class Simulated(Engine):
@@ -107,7 +108,7 @@ class _Run:
         one: OneMachine | None,
         telling: Telling,
     ) -> None:
-        self.telling, self._asked = telling, 0
+        self.telling, self._asked, self._watch = telling, 0, MemoryWatch()
         self.spec, self.placement, self.memory = spec, placement, memory
         self.machines = Machines(spec, placement, memory, one)
         self.world = self.machines.world
@@ -161,12 +162,15 @@ class _Run:
         return self._result()
 
     def _told(self, until: Callable[[], bool]) -> Callable[[], bool]:
-        """The same, which now and then tells the onlooker how far the run is."""
+        """The same, which now and then tells the onlooker how far the run is, and ends the run if
+        memory does.
+        """
 
         def holds() -> bool:
             self._asked += 1
             if self._asked % ASKED_PER_LOOK == 0:
                 self.telling.look(self._awaited)
+                self._watch.look()
             return until()
 
         return holds

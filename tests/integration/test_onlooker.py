@@ -13,7 +13,6 @@ from shrimpmx.cluster.engine.onlooker import Telling, names_words
 from shrimpmx.cluster.live.attach import AttachedRun
 from shrimpmx.cluster.live.runs import live_runs
 from shrimpmx.commands import run as run_command
-from shrimpmx.simulation import engine as simulated
 from shrimpmx.study.progress import Quiet
 
 SHORT = ("--set=iterations=200", "--set=size_bytes=0", "--set=coalescing=stream,disabled")
@@ -44,7 +43,6 @@ def test_each_run_tells_its_place_and_what_it_waits_for(
 ) -> None:
     told = Told()
     monkeypatch.setattr(onlooker, "TELL_S", 0.0)
-    monkeypatch.setattr(simulated, "ASKED_PER_LOOK", 10)
     monkeypatch.setattr(run_command, "bar_for", lambda *_: told)
     words = ["run", "smoke/pingpong", *SHORT, "--set=repeats=2", "--engine", engine]
     assert main([*words, "--output", str(tmp_path / "r")]) == 0
