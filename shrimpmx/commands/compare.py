@@ -32,6 +32,7 @@ from shrimpmx.results.comparison import (
 )
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.metrics import METRICS
+from shrimpmx.results.outside import disturbance_words
 from shrimpmx.results.result import RUN_FILE, load_measured
 
 EXIT_FOUND = 1
@@ -141,6 +142,8 @@ def _print(
     ):
         when = document["environment"].get("time", "")
         say(f"{letter}: {path}, {document['scenario']}{f', {when}' if when else ''}")
+        if disturbed := disturbance_words(document["points"]):
+            say(f"   {disturbed}")
     for line in difference_lines(found):
         say(line)
     for shown in compared_tables(found):

@@ -84,12 +84,12 @@ def check_real_hosts(points: Iterable[Point]) -> None:
             raise InputError(f"{name} describes simulated hosts: use --engine simulated")
 
 
-def chosen_engine(name: str = ENGINES[0]) -> Engine:
-    """The engine of that name."""
+def chosen_engine(name: str = ENGINES[0], limit_s: float | None = None) -> Engine:
+    """The engine of that name; `limit_s`: how long a simulated run of programs may take here."""
     if name != ENGINES[0]:
         from shrimpmx.simulation.engine import Simulated
 
-        return Simulated()
+        return Simulated(limit_s=limit_s)
     _tell_what_cannot_be_seen()
     return Forked()
 

@@ -141,7 +141,7 @@ def _print(what: str, rows: list[Row], json_path: Path | None) -> int:
     shown = [name for name in rows[0] if name != "file"]
     table = Table(box=None)
     for name in shown:
-        table.add_column(name, no_wrap=name == "name")
+        table.add_column(name, no_wrap=name in ("name", "key"))
     for row in rows:
         table.add_row(*(escape(row[name]) for name in shown))
     console().print(table)

@@ -61,7 +61,7 @@ def _run(options: argparse.Namespace) -> int:
     launch = launch_of(options)
     check_command(options.words, launch)
     library_path()
-    engine = chosen_engine(options.engine)
+    engine = chosen_engine(options.engine, limit_s=options.timeout)
     executor = ProgramExecutor(
         engine,
         Clusters(engine, costs=_costs(point, engine)),
@@ -172,9 +172,11 @@ def _copy_of_input() -> str:
 def _described(spec: ClusterSpec) -> str:
     ranks, nodes = len(spec.ranks), spec.nodes
     coalescing = f", coalescing {spec.nic.coalescing}" if spec.kind.interrupts else ""
+    longer = f"; all takes {spec.dilation:g} times as long as on the platform"
+    dilated = longer if spec.dilation != 1 else ""
     return (
         f"{ranks} rank{'s' * (ranks > 1)} on {nodes} node{'s' * (nodes > 1)}, "
-        f"nic {spec.nic.nic_kind}{coalescing}, wait {spec.wait.strategy}"
+        f"nic {spec.nic.nic_kind}{coalescing}, wait {spec.wait.strategy}{dilated}"
     )
 
 

@@ -212,6 +212,11 @@ def _looks(
     while going_on is not None:
         try:
             with AttachedRun(going_on) as attached:
+                if attached.is_simulated:
+                    raise InputError(
+                        f"run {going_on.run_id} is simulated, so nothing there is live: its "
+                        "result has all figures"
+                    )
                 for look in _looks_at(attached, interval_s, pause):
                     yield look
                     limit = time.monotonic() + patience_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from shrimpmx.report.kept_trace import SUFFIX, load_trace
 from shrimpmx.report.slow_messages import slowest_text, untold_by
 from shrimpmx.report.timeline import Timeline, dilation_words
 from shrimpmx.results.result import load_result
+from shrimpmx.results.words import place_words
 
 
 def add_parser(commands: Any) -> None:
@@ -42,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     if not paths:
         raise InputError(f"{options.result} has no traces: run its scenario with --trace")
     several = len({path.parent for path in paths}) > 1
-    traces = {str(path) if several else path.stem: load_trace(path) for path in paths}
+    traces = {_heading(path, several=several): load_trace(path) for path in paths}
     texts = {name: slowest_text(trace, options.slowest) for name, trace in traces.items()}
     if not any(texts.values()):
         raise InputError(
@@ -55,6 +57,18 @@ def run(options: argparse.Namespace) -> int:
     for told in dict.fromkeys(found):
         print(told)
     return 0
+
+
+def _heading(path: Path, *, several: bool) -> str:
+    """Which run a trace is of: its file, and what tells its point from the others."""
+    points = load_result(path.parent.parent)["points"]
+    names = dict.fromkeys(name for point in points for name in point["params"])
+    tell = [n for n in names if len({repr(point["params"].get(n)) for point in points}) > 1]
+    number = re.match(r"point(\d+)", path.stem)
+    index = int(number[1]) if number else len(points)
+    place = points[index]["params"] if index < len(points) else {}
+    words = [place_words(name, place[name]) for name in tell if name in place]
+    return ", ".join([str(path) if several else path.stem, *words])
 
 
 def _told(trace: Timeline) -> list[str]:

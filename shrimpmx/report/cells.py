@@ -70,9 +70,13 @@ def figure_words(summary: Summary, marks: str = "", between: str = " ") -> str:
     if summary.half_width < least:
         return words + ONE_SAMPLE * (summary.count == 1) + marks
     if summary.is_lopsided:
-        ends = f"[{number_words(summary.low)}, {number_words(summary.high)}]"
-        return f"{words}{marks}{between}{ends}"
+        return f"{words}{marks}{between}{ends_words(summary)}"
     return f"{words} ±{summary.half_width:,.{decimals}f}{marks}"
+
+
+def ends_words(summary: Summary) -> str:
+    """The ends of an interval."""
+    return f"[{number_words(summary.low)}, {number_words(summary.high)}]"
 
 
 def tail_words(
@@ -86,13 +90,13 @@ def tail_words(
     if metric is None or "max" not in shown:
         return "—"
     *first, longest = [number_words(shown[name]) for name in (*PERCENTILES, "max") if name in shown]
-    return f"{', '.join(first)},{between}{longest}" + _marks(metric, usual_state, limited)
+    return f"{' / '.join(first)} /{between}{longest}" + _marks(metric, usual_state, limited)
 
 
 def tail_title(metrics: Iterable[Mapping[str, Any]]) -> str:
-    """What such cells hold, of these metrics: "p99, p99.9, max"."""
+    """What such cells hold, of these metrics: "p99 / p99.9 / max"."""
     found = {name for metric in metrics for name in shown_figures(metric)}
-    return ", ".join(name for name in (*PERCENTILES, "max") if name in found)
+    return " / ".join(name for name in (*PERCENTILES, "max") if name in found)
 
 
 def _marks(metric: Mapping[str, Any], usual_state: str | None, limited: bool) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shrimpmx.report.cells import figure_words
+from shrimpmx.report.cells import ends_words, figure_words
 from shrimpmx.results.comparison import VERDICTS, Change, Comparison
 from shrimpmx.results.metrics import METRICS
-from shrimpmx.results.words import axis_title, titled, unit_words, value_words
+from shrimpmx.results.statistics import Summary
+from shrimpmx.results.words import axis_title, number_words, titled, unit_words, value_words
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,14 @@ def reasons_of(found: Comparison) -> list[str]:
 
 
 def _cells(change: Change) -> list[str]:
-    figures = (change.first, change.second, change.ratio)
-    return [*(figure_words(each) if each else "—" for each in figures), change.verdict]
+    figures = (figure_words(each) if each else "—" for each in (change.first, change.second))
+    return [*figures, _ratio_words(change.ratio) if change.ratio else "—", change.verdict]
+
+
+def _ratio_words(ratio: Summary) -> str:
+    """With the ends of its interval: what decides is whether they are on one side of 1."""
+    words = figure_words(ratio)
+    return f"{number_words(ratio.median)} {ends_words(ratio)}" if "±" in words else words
 
 
 def _varied(places: Sequence[Mapping[str, Any]]) -> list[str]:

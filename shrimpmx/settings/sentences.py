@@ -39,7 +39,9 @@ def validation_sentence(
     the user calls a field, where that is another name than the declared one.
     """
     found = error.errors(include_url=False)
-    first = found[0]
+    # A field that is missing may only be misspelt: what is there is told first.
+    unknown = [each for each in found if each["type"] == "extra_forbidden"]
+    first = unknown[0] if unknown and found[0]["type"] == "missing" else found[0]
     # Of a union each way that it allows is told by itself: one value, at one place.
     ways = [each for each in found if _same_value(each, first)]
     if len(ways) > 1:

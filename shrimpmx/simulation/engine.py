@@ -33,14 +33,14 @@ class Simulated(Engine):
 
     What takes time is what the parameters of host, NIC and waiting say, and the model. A run gives
     the same figures each time and on every machine. With `one` machine, runs are placed there as
-    real ones are.
+    real ones are. A run of programs may take `limit_s` of this machine's time.
     """
 
     name = "simulated"
     is_real = False
 
-    def __init__(self, one: OneMachine | None = None) -> None:
-        self._one = one
+    def __init__(self, one: OneMachine | None = None, limit_s: float | None = None) -> None:
+        self._one, self._limit_s = one, limit_s
         self.onlooker: Onlooker | None = None
 
     def cpus(self) -> int | None:
@@ -60,7 +60,7 @@ class Simulated(Engine):
         check_simulated(spec)
         placement = self.place(spec)
         if any(rank.command for rank in spec.ranks):
-            return run_programs(spec, placement, self.onlooker)
+            return run_programs(spec, placement, self.onlooker, self._limit_s)
         memory = PrivateMemory(spec, placement, RunIdentity.of_this_process(), Path(os.devnull))
         try:
             made = _Run(spec, placement, memory, self._one, Telling(self.onlooker))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import time
 from dataclasses import replace
 from functools import partial
@@ -33,13 +34,13 @@ def ranks_first(placement: Placement) -> Placement:
 
 
 def run_programs(
-    spec: ClusterSpec, placement: Placement, onlooker: Onlooker | None = None
+    spec: ClusterSpec, placement: Placement, onlooker: Onlooker | None, limit_s: float | None
 ) -> ClusterResult:
-    """Run it to its end, as Simulated.run does."""
+    """Run it to its end, as Simulated.run does, or until it has taken `limit_s` of real time."""
     check_programs(spec)
     try:
         with supervision():
-            return ProgramRun(spec, placement, onlooker).run()
+            return ProgramRun(spec, placement, onlooker, limit_s).run()
     finally:
         # The parts of a world refer to each other, and keep the run's memory mapped.
         gc.collect()
@@ -52,11 +53,16 @@ class ProgramRun(ForkedRun):
     """
 
     def __init__(
-        self, spec: ClusterSpec, placement: Placement, onlooker: Onlooker | None = None
+        self,
+        spec: ClusterSpec,
+        placement: Placement,
+        onlooker: Onlooker | None,
+        limit_s: float | None,
     ) -> None:
         # World knows exactly when all wait for ever.
         super().__init__(replace(spec, silence_s=0.0), ranks_first(placement), None, onlooker)
         self.members = range(len(spec.ranks))
+        self.limit_s = math.inf if limit_s is None else limit_s
         self.batons: list[Baton] = []
         self.machines: Machines | None = None
         self.awaited = "ready"  # what ranks are to report next
@@ -98,7 +104,7 @@ class ProgramRun(ForkedRun):
             self.awaited = "done"
             self.waiting_for = {plans[index].name for index in joined}
             control.start()
-            machines.world.run(lambda: not self.waiting_for)
+            machines.world.run(self._all_done)
         except (DeadlineError, DeadlockError) as error:
             doing = self.mpi.doing()
             if error.agent or not doing:
@@ -106,6 +112,12 @@ class ProgramRun(ForkedRun):
             words = "; ".join(f"{name}: {each}" for name, each in doing.items())
             error.args = (f"{str(error).partition(':')[0]}: {words}",)
             raise
+
+    def _all_done(self) -> bool:
+        """Whether all ranks have done their work. DeadlineError if that takes too long here."""
+        if time.monotonic() > self.started + self.limit_s:
+            raise DeadlineError(f"the run did not end within {self.limit_s:g} s")
+        return not self.waiting_for
 
     def _collect(self) -> None:
         assert self.machines is not None

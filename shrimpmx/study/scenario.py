@@ -164,6 +164,8 @@ class Scenario(Declared):
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> Self:
+        for axis in self.sweep:
+            parameter_name(axis)
         for name in self.metrics:
             _known(name, METRICS, "metrics", "metric")
             if self.metrics.count(name) > 1:

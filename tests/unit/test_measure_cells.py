@@ -109,9 +109,9 @@ def test_a_tail_has_a_table_of_its_own() -> None:
     with console.capture() as capture:
         print_report(a_document("x", points, "size_bytes", "way"), console)
     text = capture.get()
-    assert text.count("p99, max") == 1
-    assert text.count("88.00, 881.2") == 4
-    assert tail_words({**long, "p99.9": 99.0}) == "88.00, 99.00, 881.2"
-    assert tail_title([long, {**long, "p99.9": 99.0}]) == "p99, p99.9, max"
+    assert text.count("p99 / max") == 1
+    assert text.count("88.00 / 881.2") == 4
+    assert tail_words({**long, "p99.9": 99.0}) == "88.00 / 99.00 / 881.2"
+    assert tail_title([long, {**long, "p99.9": 99.0}]) == "p99 / p99.9 / max"
     assert tail_words(None) == tail_words(a_metric(1.0)) == "—"
     assert text.count("± half of the 95 % interval") == 1

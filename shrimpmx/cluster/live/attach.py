@@ -91,6 +91,11 @@ class AttachedRun:
         finally:
             plan.close()
 
+    @property
+    def is_simulated(self) -> bool:
+        """Whether it has a virtual clock, by which no time passes while this process looks."""
+        return bool(self.control.is_virtual)
+
     def is_live(self) -> bool:
         """Whether the run goes on."""
         return self.run in live_runs()
@@ -218,7 +223,7 @@ def steer(attached: AttachedRun, node: int, vector: int, cores: str) -> tuple[in
     InputError, with what there is, if there is no such node, vector or core, and of a simulated
     run, which would not be the same each time; nothing changes then.
     """
-    if attached.control.is_virtual:
+    if attached.is_simulated:
         raise InputError(
             f"run {attached.run.run_id} is simulated: steering by hand would change its result"
         )
