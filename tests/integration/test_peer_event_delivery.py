@@ -7,10 +7,10 @@ Each sender streams to a receiver of its own by shared memory. Every message arr
 from __future__ import annotations
 
 import pytest
+from support import resends
 from support.clusters import on_both_engines, run
 
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
-from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.wait import WaitParameters
 
 PAIRS, COUNT = 3, 2000
@@ -37,7 +37,8 @@ def test_events_are_delivered_to_each_receiver(size_bytes: int, kind: str, event
         ClusterSpec(
             ranks=senders + receivers,
             nodes=1,
-            host=HostParameters(cores=2, event_ring=event_ring),
+            host=resends.HOST.model_copy(update={"cores": 2, "event_ring": event_ring}),
+            mx=resends.MX,
             wait=WaitParameters(strategy="block"),
         )
     )
