@@ -76,7 +76,7 @@ def comparison(documents: Sequence[dict[str, Any]]) -> Iterator[str]:
             settled = {each["id"]: {*judged[each["id"]]} - {INCONCLUSIVE} for each in apart}
             words = ", ".join(name for name, found in settled.items() if len(found) > 1) or "none"
             yield f"  {count} reproductions gave the same for {same}."
-            yield f"  Another outcome in one than in another, and neither inconclusive: {words}."
+            yield f"  Claims with different outcomes, none of them inconclusive: {words}."
         if apart:
             yield ""
             yield f"| claim | {' | '.join(map(str, range(1, count + 1)))} |"

@@ -161,7 +161,7 @@ def _table(shown: ComparedTable) -> Table:
     table = Table()
     *figures, verdict = shown.headings
     for heading in figures:
-        table.add_column(escape(heading), justify="right")
+        table.add_column(escape(heading), justify="right", no_wrap=heading == figures[-1])
     table.add_column(verdict, no_wrap=True)
     for *cells, word in shown.rows:
         style = _STYLE.get(word)

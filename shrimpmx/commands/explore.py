@@ -141,7 +141,7 @@ def run(options: argparse.Namespace) -> int:
     )
     check_command(options.words, launch)
     library_path()
-    engine = chosen_engine(options.engine)
+    engine = chosen_engine(options.engine, limit_s=options.timeout)
     if engine.is_real:
         check_real_hosts(points)
     else:

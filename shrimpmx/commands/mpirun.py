@@ -172,8 +172,7 @@ def _copy_of_input() -> str:
 def _described(spec: ClusterSpec) -> str:
     ranks, nodes = len(spec.ranks), spec.nodes
     coalescing = f", coalescing {spec.nic.coalescing}" if spec.kind.interrupts else ""
-    longer = f"; all takes {spec.dilation:g} times as long as on the platform"
-    dilated = longer if spec.dilation != 1 else ""
+    dilated = f"; times are dilated {spec.dilation:g} times" if spec.dilation != 1 else ""
     return (
         f"{ranks} rank{'s' * (ranks > 1)} on {nodes} node{'s' * (nodes > 1)}, "
         f"nic {spec.nic.nic_kind}{coalescing}, wait {spec.wait.strategy}{dilated}"

@@ -214,8 +214,8 @@ def _looks(
             with AttachedRun(going_on) as attached:
                 if attached.is_simulated:
                     raise InputError(
-                        f"run {going_on.run_id} is simulated, so nothing there is live: its "
-                        "result has all figures"
+                        f"run {going_on.run_id} is simulated, so nothing there is live: "
+                        "--report and --output give its figures"
                     )
                 for look in _looks_at(attached, interval_s, pause):
                     yield look

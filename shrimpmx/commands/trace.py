@@ -38,13 +38,19 @@ def run(options: argparse.Namespace) -> int:
     if options.slowest < 1:
         raise InputError(f"--slowest must be 1 or more, not {options.slowest}")
     places = list(results_in(options.result))
-    for place in places:
-        load_result(place)  # one of a newer version says so
-    paths = [path for place in places for path in sorted((place / "traces").glob(f"*{SUFFIX}"))]
+    points = {place: _points_of(place) for place in places}
+    paths = {
+        path: _place_of(path, points[place])
+        for place in places
+        for path in sorted((place / "traces").glob(f"*{SUFFIX}"))
+    }
     if not paths:
         raise InputError(f"{options.result} has no traces: run its scenario with --trace")
     several = len({path.parent for path in paths}) > 1
-    traces = {_heading(path, several=several): load_trace(path) for path in paths}
+    traces = {
+        ", ".join([str(path) if several else path.stem, *words]): load_trace(path)
+        for path, words in paths.items()
+    }
     texts = {name: slowest_text(trace, options.slowest) for name, trace in traces.items()}
     if not any(texts.values()):
         raise InputError(
@@ -59,16 +65,22 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _heading(path: Path, *, several: bool) -> str:
-    """Which run a trace is of: its file, and what tells its point from the others."""
-    points = load_result(path.parent.parent)["points"]
-    names = dict.fromkeys(name for point in points for name in point["params"])
-    tell = [n for n in names if len({repr(point["params"].get(n)) for point in points}) > 1]
+def _points_of(place: Path) -> list[dict[str, Any]]:
+    """The parameters of all points of a result, also of those that were not run."""
+    points: list[dict[str, Any]] = load_result(place).get("settings", {}).get("points", [])
+    return points
+
+
+def _place_of(path: Path, points: list[dict[str, Any]]) -> list[str]:
+    """What tells the point that a trace is of from the others."""
     number = re.match(r"point(\d+)", path.stem)
     index = int(number[1]) if number else len(points)
-    place = points[index]["params"] if index < len(points) else {}
-    words = [place_words(name, place[name]) for name in tell if name in place]
-    return ", ".join([str(path) if several else path.stem, *words])
+    place = points[index] if index < len(points) else {}
+    return [
+        place_words(name, value)
+        for name, value in place.items()
+        if any(repr(point.get(name)) != repr(value) for point in points)
+    ]
 
 
 def _told(trace: Timeline) -> list[str]:

@@ -196,7 +196,7 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
     if found["disturbed"] + found["retaken"]:
         causes = ", ".join(f"{name} {count}" for name, count in found["disturbances"].items())
         lines.append(
-            f"real runs disturbed from outside ({causes}): {found['disturbed']} are kept so, "
-            f"{found['retaken']} were taken again"
+            f"real runs disturbed from outside: {found['disturbed']} are kept so, "
+            f"{found['retaken']} were taken again ({causes})"
         )
     return lines

@@ -302,7 +302,7 @@ cdef class EndpointCore:
             self.waiter.enter()
         try:
             while True:
-                began_ns, until_ns = library.now_ns, deadline_ns
+                began_ns, until_ns = self.host.now_c(), deadline_ns
                 if not self.host.runs_python:
                     until_ns = min(deadline_ns, began_ns + SIGNAL_CHECK_NS)
                 with nogil:
@@ -313,8 +313,8 @@ cdef class EndpointCore:
                 if library.lock.wakeups != wakeups:
                     return 0
                 # No answer had time to come: the partner may have stood still as well.
-                if deadline_ns != NEVER_NS and library.now_ns - until_ns > STANDSTILL_NS:
-                    deadline_ns += library.now_ns - began_ns
+                if not self.host.runs_python and library.now_ns - until_ns > STANDSTILL_NS:
+                    deadline_ns += min(library.now_ns - began_ns, NEVER_NS - deadline_ns)
                 if result == WAIT_TIMED_OUT and library.now_ns >= deadline_ns:
                     self.stop_looking()
                     return 0

@@ -29,7 +29,7 @@ import posix_ipc
 from shrimpmx.errors import SegmentError
 from shrimpmx.native.cores import start_ticks
 from shrimpmx.native.files import user_name
-from shrimpmx.native.free_memory import SPARED_BYTES, free_memory_bytes
+from shrimpmx.native.free_memory import memory_to_take_bytes
 from shrimpmx.native.process_memory import address_of
 from shrimpmx.native.stamp import BUILD_STAMP
 
@@ -373,12 +373,11 @@ def _reserve(descriptor: int, size_bytes: int) -> None:
     /dev/shm may be as large as all memory. What is not free is not asked for: the kernel would kill
     processes, of whatever user, for it.
     """
-    free = free_memory_bytes()
-    if free is not None and size_bytes > free - SPARED_BYTES:
+    left = memory_to_take_bytes()
+    if left is not None and size_bytes > left:
         raise SegmentError(
-            f"not enough memory: {size_bytes / 1e6:.1f} MB needed, {free / 1e6:.1f} MB free, of "
-            f"which {SPARED_BYTES / 1e6:.0f} are left to others; smaller rings or fewer nodes "
-            "need less"
+            f"not enough memory: {size_bytes / 1e6:.1f} MB needed, {max(0, left) / 1e6:.1f} MB may "
+            "be taken; smaller rings or fewer nodes need less"
         )
     try:
         os.posix_fallocate(descriptor, 0, size_bytes)

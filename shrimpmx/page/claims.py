@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field, ValidationError
 
 from shrimpmx.errors import InputError
-from shrimpmx.papers.claim import CLASSES, MEASURED, PREDICTED, class_words
+from shrimpmx.papers.claim import CLASSES, MEASURED, PREDICTED, class_words, named
 from shrimpmx.papers.claims_report import ENGINE_WORDS, digits, ratio_digits
 from shrimpmx.results.expectation_kinds import REVERSED
 from shrimpmx.results.json_file import read_json
@@ -127,7 +127,7 @@ def _rows(claim: _Claim) -> Iterator[ClaimRow]:
 def _counted(claims: Sequence[_Claim]) -> Iterator[str]:
     ids: Mapping[str, list[str]] = {each: [] for each in (*CLASSES[1:], CLASSES[0])}
     for claim in claims:
-        ids.get(claim.of_class, []).append(claim.id)
+        ids.get(claim.of_class, []).append(named(claim.id, claim.of_class, claim.outcome))
     for of_class, found in ids.items():
         if found:
             yield f"{of_class}: {', '.join(found)}"

@@ -262,6 +262,13 @@ class Part:
         }
 
 
+def named(name: str, of_class: str, outcome: str) -> str:
+    """A claim in a list of those of its class: with what came out of a calibrated one, if it does
+    not hold in spite of that.
+    """
+    return f"{name} ({outcome})" if of_class == CALIBRATED and outcome != HOLDS else name
+
+
 def class_words(of_class: str, outcome: str, needs: str) -> str:
     """A class for a reader: with what came out where nothing follows from that, and what it takes
     where nothing did.
@@ -300,6 +307,11 @@ class Finding:
         return self.deciding.of_class if self.deciding else NEEDS
 
     @property
+    def outcome(self) -> str:
+        """What came out, whatever it is evidence of."""
+        return self.deciding.outcome if self.deciding else NEEDS
+
+    @property
     def words(self) -> str:
         """Its class for a reader."""
         return self.deciding.words if self.deciding else class_words(NEEDS, NEEDS, self.needs)
@@ -326,7 +338,7 @@ class Finding:
             "id": self.claim.id,
             "engine": self.engine,
             "class": self.of_class,
-            "outcome": part.outcome if part else NEEDS,
+            "outcome": self.outcome,
             "needs": part.verdict.needs if part else self.needs,
             "paper": self.claim.paper,
             "measured": part.verdict.measured if part else None,

@@ -10,7 +10,6 @@ from rich.padding import Padding
 from rich.table import Table
 
 from shrimpmx.papers.claim import (
-    CALIBRATED,
     CLASSES,
     MEASURED,
     PREDICTED,
@@ -20,6 +19,7 @@ from shrimpmx.papers.claim import (
     Finding,
     Part,
     Statistic,
+    named,
 )
 from shrimpmx.results.expectation_kinds import (
     REVERSED,
@@ -68,16 +68,10 @@ def summary_words(findings: Sequence[Finding]) -> str:
     lines = []
     for of_class in (*CLASSES[1:], CLASSES[0]):
         found = [each for each in findings if each.of_class == of_class]
-        ids = (f"{each.claim.id}{_in_spite_of(each)}" for each in found)
+        ids = [named(each.claim.id, of_class, each.outcome) for each in found]
         if found:
             lines.append(f"{of_class}: {', '.join(ids)}")
     return "\n".join(lines)
-
-
-def _in_spite_of(finding: Finding) -> str:
-    """What came out of a calibrated claim that does not hold all the same, in brackets."""
-    _, _, outcome = finding.words.partition(" (") if finding.of_class == CALIBRATED else ("",) * 3
-    return f" ({outcome}" if outcome else ""
 
 
 def print_claims(claims: Sequence[Claim], console: Console) -> None:

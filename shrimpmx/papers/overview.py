@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shrimpmx.papers.claim import CALIBRATED, CLASSES, HOLDS, Claim
+from shrimpmx.papers.claim import CLASSES, Claim, named
 from shrimpmx.results.expectation_kinds import NOT_RUN
 
 # The classes from evidence on, invariants last.
@@ -27,7 +27,7 @@ def overview(
         for of_class in _SHOWN:
             found = [
                 [
-                    _named(name, known.get(name, {}))
+                    named(name, of_class, known.get(name, {}).get("outcome", ""))
                     for name in ids
                     if known.get(name, {}).get("class", NOT_RUN) == of_class
                 ]
@@ -36,11 +36,6 @@ def overview(
             if any(found):
                 lines.append(_row(paper, of_class, *map(", ".join, found)))
     return lines
-
-
-def _named(name: str, found: Mapping[str, Any]) -> str:
-    misses = found.get("class") == CALIBRATED and found["outcome"] != HOLDS
-    return f"{name} ({found['outcome']})" if misses else name
 
 
 def _row(*cells: str) -> str:

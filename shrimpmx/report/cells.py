@@ -70,13 +70,9 @@ def figure_words(summary: Summary, marks: str = "", between: str = " ") -> str:
     if summary.half_width < least:
         return words + ONE_SAMPLE * (summary.count == 1) + marks
     if summary.is_lopsided:
-        return f"{words}{marks}{between}{ends_words(summary)}"
+        ends = f"[{number_words(summary.low)}, {number_words(summary.high)}]"
+        return f"{words}{marks}{between}{ends}"
     return f"{words} ±{summary.half_width:,.{decimals}f}{marks}"
-
-
-def ends_words(summary: Summary) -> str:
-    """The ends of an interval."""
-    return f"[{number_words(summary.low)}, {number_words(summary.high)}]"
 
 
 def tail_words(

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shrimpmx.report.cells import ends_words, figure_words
+from shrimpmx.report.cells import figure_words
 from shrimpmx.results.comparison import VERDICTS, Change, Comparison
 from shrimpmx.results.metrics import METRICS
-from shrimpmx.results.statistics import Summary
-from shrimpmx.results.words import axis_title, number_words, titled, unit_words, value_words
+from shrimpmx.results.statistics import Summary, ratio_decimals, ratio_text
+from shrimpmx.results.words import axis_title, titled, unit_words, value_words
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,9 @@ def _cells(change: Change) -> list[str]:
 
 def _ratio_words(ratio: Summary) -> str:
     """With the ends of its interval: what decides is whether they are on one side of 1."""
-    words = figure_words(ratio)
-    return f"{number_words(ratio.median)} {ends_words(ratio)}" if "±" in words else words
+    decimals = ratio_decimals(ratio)
+    median, low, high = (ratio_text(x, decimals) for x in (ratio.median, ratio.low, ratio.high))
+    return f"{median} [{low}, {high}]"
 
 
 def _varied(places: Sequence[Mapping[str, Any]]) -> list[str]:

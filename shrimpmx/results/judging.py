@@ -41,6 +41,7 @@ from shrimpmx.results.statistics import (
     Summary,
     interval_of,
     median_of,
+    ratio_decimals,
     ratio_of_medians,
     ratio_text,
     run_medians,
@@ -134,8 +135,7 @@ def _words(figure: Summary) -> str:
 
 
 def _ratio_words(ratio: Summary) -> str:
-    """A ratio with two decimals, or as many as tell it from 1."""
-    decimals = 2 if abs(ratio.median - 1) >= 0.05 else 4
+    decimals = ratio_decimals(ratio)
     median, low, high = (ratio_text(x, decimals) for x in (ratio.median, ratio.low, ratio.high))
     return f"ratio {median} ({low} to {high})"
 
@@ -257,7 +257,7 @@ def _between(expected: Between, runs: Runs, where: str, seed: int) -> Verdict:
     side = _side(own, *nearly)
     words = _words(own)
     if verdict == OPPOSITE and side == INCONCLUSIVE:
-        verdict, words = INCONCLUSIVE, f"{words}, which may be next to it"
+        verdict, words = INCONCLUSIVE, f"{words}, which may lie within 1 % of that range"
     detail = f"{words}, expected {low:.4g} to {high:.4g}{where}"
     miss = REVERSED if side == OPPOSITE else OTHER_SIZE
     return _made(expected, runs, verdict, detail, own, miss=miss)
@@ -332,7 +332,8 @@ def _pair(expected: Order, runs: Runs, pair: tuple[int, int, bool], seed: int) -
     else:
         outside = OPPOSITE if _is_below_one(ratio) else INCONCLUSIVE
         verdict, wanted = AS_EXPECTED if ratio.low > 1 else outside, "above 1"
-    detail = f"{names}: {_ratio_words(ratio)}, expected {wanted}"
+    neither = NO_OR_OPPOSITE if verdict == INCONCLUSIVE and not equal and ratio.high < 1 else ""
+    detail = f"{names}: {_ratio_words(ratio)}{neither}, expected {wanted}"
     miss = REVERSED if not equal and _is_below_one(ratio) else OTHER_SIZE
     return _made(expected, runs, verdict, detail, ratio, RATIO_UNIT, miss)
 

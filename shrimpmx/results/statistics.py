@@ -146,6 +146,12 @@ def ratio_text(ratio: float, decimals: int) -> str:
     return f"> {RATIO_MOST:,}" if ratio > 0.999 * RATIO_MOST else f"{ratio:.{decimals}f}"
 
 
+def ratio_decimals(ratio: Summary) -> int:
+    """Two, or as many as tell a ratio that is near 1, or ends near it, from 1."""
+    ends = min(abs(ratio.low - 1), abs(ratio.high - 1))
+    return 2 if abs(ratio.median - 1) >= 0.05 and ends >= 0.005 else 4
+
+
 def ratio_of_medians(over: Sequence[Samples], under: Sequence[Samples], seed: int = 1) -> Summary:
     """median(over) / median(under), both given by run, with the 95 % interval of independent
     bootstraps. A median of zero below the line counts as a RATIO_MOST-th of the one above it, and a

@@ -63,6 +63,7 @@ class ProgramRun(ForkedRun):
         super().__init__(replace(spec, silence_s=0.0), ranks_first(placement), None, onlooker)
         self.members = range(len(spec.ranks))
         self.limit_s = math.inf if limit_s is None else limit_s
+        self.limit_at_s = self.started + self.limit_s
         self.batons: list[Baton] = []
         self.machines: Machines | None = None
         self.awaited = "ready"  # what ranks are to report next
@@ -114,9 +115,8 @@ class ProgramRun(ForkedRun):
             raise
 
     def _all_done(self) -> bool:
-        """Whether all ranks have done their work. DeadlineError if that takes too long here."""
-        if time.monotonic() > self.started + self.limit_s:
-            raise DeadlineError(f"the run did not end within {self.limit_s:g} s")
+        """Whether all ranks have done their work."""
+        self._moment()
         return not self.waiting_for
 
     def _collect(self) -> None:
@@ -137,10 +137,11 @@ class ProgramRun(ForkedRun):
         that still runs.
         """
         self._handle(self.selector.select(0), self.awaited)
+        name = self.placement.processes[index].name
+        self._check_time(name)
         self.tagged.look()
         self.mpi.look(self.children.pids())
         self.telling.look(lambda: self._awaited(self.awaited))
-        name = self.placement.processes[index].name
         if time.monotonic_ns() - began_ns > self.spec.deadline_s * 1e9:
             raise DeadlineError(
                 f"{name} has computed for {self.spec.deadline_s:g} s without a call that waits; "
@@ -151,7 +152,16 @@ class ProgramRun(ForkedRun):
 
     def _moment(self) -> float:
         """What time it is; that the run stands still takes no virtual time."""
+        self._check_time()
         return time.monotonic()
+
+    def _check_time(self, computing: str = "") -> None:
+        """DeadlineError if the run takes too long here, while that rank is `computing`."""
+        now = time.monotonic()
+        self.limit_at_s += self.pauses.look(now)
+        if now > self.limit_at_s:
+            words = f": {computing} computes" if computing else ""
+            raise DeadlineError(f"the run did not end within {self.limit_s:g} s{words}", computing)
 
     def _now_ns(self) -> int:
         return self.parts.memory.control.now_ns()

@@ -122,6 +122,7 @@ def test_a_pause_does_not_count_against_the_time_of_a_wait() -> None:
     try:
         assert child.pid is not None
         assert ready.recv() == "connects"
+        time.sleep(0.2)
         os.kill(child.pid, signal.SIGSTOP)
         time.sleep(limit_s)
         os.kill(child.pid, signal.SIGCONT)

@@ -16,8 +16,8 @@ ENDLESS = 10_000_000
 KILLED_S = 0.1
 
 
-def survivor(work: dict[str, Any], wait: str, victim: int, after_s: float) -> tuple[str, float]:
-    """Why the partner of a rank that was killed has ended, and how long the run took, s."""
+def survivor(work: dict[str, Any], wait: str, victim: int, after_s: float) -> str:
+    """Why the partner of a rank that was killed has ended."""
     parameters = PointParameters.model_validate(
         {
             "nic": {"nic_kind": "vmmc"},

@@ -273,7 +273,7 @@ ENDS = {
     "an exception": ("assert rank == 0; world.Barrier()", 1, "rank1 .*exit code 1"),
     "Abort": ("world.Abort(9) if rank else world.Barrier()", 9, "rank1 .*exit code 9"),
     "os._exit": ("os._exit(0) if rank else world.Barrier()", 1, "rank1 .*MPI_Finalize"),
-    "a loop": ("while rank: pass", 124, "rank1 has computed for [0-9.]+ s"),
+    "a loop": ("while rank: pass", 124, "did not end within [0-9.]+ s: rank1 computes"),
 }
 
 
@@ -288,6 +288,15 @@ def test_a_program_that_fails_ends_the_run(
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("shrimpmx: ")]
     assert re.search(words, said[-1])
     assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
+
+
+def test_a_run_that_takes_too_long_here_is_ended(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Though no rank computes for long, and little virtual time passes."""
+    command = mpi_program(tmp_path, "while True:\n    world.Barrier()", MPI4PY)
+    assert main([*SIMULATED, "-n", "2", "--timeout", f"{patient(5):g}", *command]) == 124
+    assert f"did not end within {patient(5):g} s" in capfd.readouterr().err
 
 
 def test_a_program_without_mpi_runs(capfd: pytest.CaptureFixture[str]) -> None:

@@ -162,7 +162,7 @@ def test_reproductions_that_contradict_each_other_are_told(place: Path) -> None:
     assert reproduced.main([first, other]) == 0
     words = " ".join(reproduced.PAGE.read_text().split())
     assert "2 reproductions gave the same for 1 of 2 claims that they judged" in words
-    assert "and neither inconclusive: WC-2." in words
+    assert "none of them inconclusive: WC-2." in words
     came_out = {each["id"]: each["came_out"] for each in reproduced.kept()[0]["claims"]}
     assert came_out["WC-1"] == ["measured", "—"]
     assert came_out["WC-5"] == ["—", "measured"]

@@ -170,7 +170,7 @@ def test_two_results_stand_beside_each_other(tmp_path: Path) -> None:
     assert sides["system"] == ["Linux 6", "Linux 6"]
     assert sides["waiting ≠"] == ["spin", "block"]
     assert page.tables[1][0] == ["A", "B", "B by A", "verdict"]
-    assert page.tables[1][1][2:] == ["2.00", "slower"]
+    assert page.tables[1][1][2:] == ["2.00 [1.99, 2.01]", "slower"]
     assert "1 slower" in page.text
 
 

@@ -159,6 +159,18 @@ def test_the_slowest_message_comes_first(
     assert all(stage in out for stage in STAGES)
 
 
+def test_a_trace_is_headed_by_what_tells_its_point(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if earlier points were not run."""
+    points = [{"size_bytes": size, "wait": "block"} for size in (0, 32_768)]
+    write_result(tmp_path, {**a_document("mine/x", []), "settings": {"points": points}})
+    timeline = Timeline(message(0, 1, 50), AGENTS, seats=SEATS)
+    keep_trace(timeline, tmp_path / "traces" / "point0001-seed1.npz")
+    assert main(["trace", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("point0001-seed1, messages of 32 KiB:\n")
+
+
 def test_what_the_trace_lacks_is_left_out() -> None:
     sent, *_, received = message(0, 1, 50)
     timeline = Timeline([sent, received], AGENTS, seats=SEATS)

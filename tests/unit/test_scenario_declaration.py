@@ -358,6 +358,18 @@ def test_bad_declarations(changes: dict[str, Any], sentence: str) -> None:
     assert "\n" not in validation_sentence(caught.value)
 
 
+def test_a_misspelt_axis_is_told_before_what_names_the_right_one() -> None:
+    with pytest.raises(InputError, match="no parameter 'coalescin'; did you mean 'coalescing'"):
+        scenario(sweep={"coalescin": ("timeout",)}, compare="coalescing")
+
+
+def test_a_misspelt_field_is_told_before_the_one_that_is_missing() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Scenario.model_validate({"name": "s", "titel": "t"})
+    sentence = validation_sentence(caught.value)
+    assert sentence == "titel is no field of Scenario; did you mean 'title'?"
+
+
 def test_a_missing_field_is_named() -> None:
     with pytest.raises(ValidationError) as caught:
         Scenario(name="x", metrics=("round_trip",))  # type: ignore[call-arg]
