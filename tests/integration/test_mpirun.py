@@ -268,7 +268,7 @@ def test_the_library_is_what_programs_load(capfd: Captured) -> None:
 
 
 def test_a_timeout_ends_the_run(tmp_path: Path, capfd: Captured) -> None:
-    program, limit = mpi_program(tmp_path, "wait_for_ever()"), f"{patient(15):g}"
+    program, limit = mpi_program(tmp_path, "wait_for_ever()"), f"{patient(8):g}"
     assert mpirun("-n", "2", "--timeout", limit, *program) == 124
     sentence = capfd.readouterr().err.splitlines()[-1]
     assert sentence.startswith(f"shrimpmx: the run did not end within {limit} s because of rank0 (")

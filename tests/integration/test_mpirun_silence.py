@@ -94,7 +94,7 @@ def test_a_timeout_names_what_ranks_do(tmp_path: Path, capfd: Captured) -> None:
             world.Recv(np.zeros(8), source=1, tag=5)
         sys.exit(3)
         """
-    program, limit = mpi_program(tmp_path, text, MPI4PY), f"{patient(15):g}"
+    program, limit = mpi_program(tmp_path, text, MPI4PY), f"{patient(10):g}"
     assert main(["mpirun", "-n", "2", "--silence", "0", "--timeout", limit, *program]) == 124
     said = capfd.readouterr().err
     assert "every rank waits" not in said
