@@ -152,16 +152,18 @@ class ProgramRun(ForkedRun):
 
     def _moment(self) -> float:
         """What time it is; that the run stands still takes no virtual time."""
-        self._check_time()
-        return time.monotonic()
+        return self._check_time()
 
-    def _check_time(self, computing: str = "") -> None:
-        """DeadlineError if the run takes too long here, while that rank is `computing`."""
+    def _check_time(self, computing: str = "") -> float:
+        """What time it is. DeadlineError if the run takes too long here, while that rank is
+        `computing`.
+        """
         now = time.monotonic()
         self.limit_at_s += self.pauses.look(now)
         if now > self.limit_at_s:
             words = f": {computing} computes" if computing else ""
             raise DeadlineError(f"the run did not end within {self.limit_s:g} s{words}", computing)
+        return now
 
     def _now_ns(self) -> int:
         return self.parts.memory.control.now_ns()

@@ -21,6 +21,7 @@ from shrimpmx.cli import main
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.launch import Launch
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
+from shrimpmx.errors import DeadlineError
 from shrimpmx.native.segment import list_segments
 from shrimpmx.results.outside import QUIET, Figures, Outside
 from shrimpmx.settings.nic import NicParameters
@@ -288,6 +289,14 @@ def test_a_program_that_fails_ends_the_run(
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("shrimpmx: ")]
     assert re.search(words, said[-1])
     assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
+
+
+def test_a_rank_that_computes_for_too_long_is_named(tmp_path: Path) -> None:
+    """By the deadline of a scenario, which else is one of virtual time."""
+    command = mpi_program(tmp_path, "while rank: pass\nworld.Barrier()", MPI4PY)
+    spec = replace(program_pair(command), deadline_s=patient(3.0))
+    with pytest.raises(DeadlineError, match=r"^rank1 has computed for [0-9.]+ s without a call"):
+        Simulated().run(spec)
 
 
 def test_a_run_that_takes_too_long_here_is_ended(
