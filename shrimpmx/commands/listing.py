@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from shrimpmx.commands.terminal import console
@@ -21,7 +22,7 @@ from shrimpmx.study.loading import docstring_of, list_scenarios, scenario_direct
 from shrimpmx.study.platform import PLATFORMS
 
 Row = dict[str, str]
-SCENARIOS = "scenarios"
+SCENARIOS, PLATFORM_VALUES = "scenarios", "platforms"
 
 
 class _List(NamedTuple):
@@ -128,7 +129,7 @@ LISTS = {
     "metrics": _List("list what can be measured", _metrics),
     "strategies": _List("list coalescing and waiting strategies", _strategies),
     "counters": _List("list what agents count", _counters),
-    "platforms": _List("list what platforms say, and from where", _platforms),
+    PLATFORM_VALUES: _List("list what platforms say, and from where", _platforms),
 }
 
 
@@ -138,11 +139,28 @@ def _print(what: str, rows: list[Row], json_path: Path | None) -> int:
     if not rows:
         print(f"no {what} found")
         return 0
+    if what == PLATFORM_VALUES:
+        _print_platforms(rows)
+        return 0
     shown = [name for name in rows[0] if name != "file"]
     table = Table(box=None)
     for name in shown:
-        table.add_column(name, no_wrap=name in ("name", "key"))
+        table.add_column(name, no_wrap=name == "name")
     for row in rows:
         table.add_row(*(escape(row[name]) for name in shown))
     console().print(table)
     return 0
+
+
+def _print_platforms(rows: list[Row]) -> None:
+    """Each platform with its title, and each value with its source below it: these are sentences,
+    for which a column beside names and values has no room.
+    """
+    terminal = console()
+    for row in rows:
+        if not row["key"]:
+            terminal.print(f"[bold]{escape(row['name'])}[/bold]: {escape(row['what'])}")
+            continue
+        terminal.print(Padding(f"{row['key']} = {escape(row['value'])}", (0, 0, 0, 2)))
+        by = f"; calibrated by {row['calibrated by']}" if row["calibrated by"] else ""
+        terminal.print(Padding(escape(row["what"] + by), (0, 0, 0, 6)))
