@@ -298,7 +298,7 @@ def others(root: Path) -> CheckResult:
     elif not in_first_namespace(root):
         hidden, enable = "those outside of this container are hidden", "Docker: --pid=host"
     else:
-        return good("seen")
+        return good("/proc shows those of all users: a run notices their load")
     return limited(hidden, "Runs that their load disturbs count as undisturbed.", enable)
 
 
