@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,9 @@ from shrimpmx.settings.declared import WITH_COMMAS
 from shrimpmx.settings.names import GROUPS, PARAMETER_NAMES, own_name, parameter_name
 
 TRUTH = TypeAdapter(bool)
+# Sizes as tables write them, and in short. Units that may be powers of 1000, as kB, are none.
+_SIZE = re.compile(r"([0-9]{1,15}) ?(B|KiB|MiB|GiB|K|M|G)")
+_SIZE_BITS = {"B": 0, "K": 10, "M": 20, "G": 30}
 
 
 @dataclass
@@ -73,7 +77,7 @@ def split_setting(setting: str) -> tuple[str, str]:
 def _literal(text: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except ValueError:  # no JSON, or a number of more digits than Python reads
         return text
 
 
@@ -85,6 +89,19 @@ def _truth(text: str) -> Any:
         return TRUTH.validate_python(text)
     except ValidationError:
         return text
+
+
+def _size(text: str, name: str) -> Any:
+    """A number of bytes, also with a unit, as 32KiB. InputError if it is no number."""
+    if found := _SIZE.fullmatch(text):
+        return int(found[1]) << _SIZE_BITS[found[2][0]]
+    value = _literal(text)
+    if isinstance(value, str):
+        raise InputError(
+            f"{name} must be a whole number of bytes, or of KiB, MiB or GiB as in 32KiB, "
+            f"not {text!r}"
+        )
+    return value
 
 
 def _values(text: str, name: str) -> tuple[Any, ...]:
@@ -102,4 +119,6 @@ def _values(text: str, name: str) -> tuple[Any, ...]:
         raise InputError(f"{name} needs a value, not {text!r}")
     if declared.annotation is str:
         return parts or ("",)
+    if field.endswith("_bytes"):
+        return tuple(_size(part, name) for part in parts)
     return tuple(map(_truth if declared.annotation is bool else _literal, parts))

@@ -113,6 +113,21 @@ def test_a_setting_with_several_values_makes_an_axis() -> None:
     assert len(scenario().changed(["mtu=1500,9000"]).points()) == 16
 
 
+@pytest.mark.parametrize(
+    ("given", "sizes"),
+    [
+        ("size-bytes=0,128,32768", (0, 128, 32768)),
+        ("size-bytes=7B,2KiB,1MiB", (7, 2048, 1 << 20)),
+        ("workload.size_bytes=2K,1M", (2048, 1 << 20)),
+        ("size_bytes=0 B, 32 KiB", (0, 32768)),
+    ],
+)
+def test_sizes_may_have_binary_units(given: str, sizes: tuple[int, ...]) -> None:
+    points = scenario().changed([given, "coalescing=stream", "heap_bytes=1GiB"]).points()
+    assert tuple(point.parameters.workload.size_bytes for point in points) == sizes
+    assert {point.parameters.mx.heap_bytes for point in points} == {1 << 30}
+
+
 def test_lists_and_texts_are_taken_whole() -> None:
     points = scenario().changed(["only=tiny,small", "irq-binding=0", "cpus=0"]).points()
     assert len(points) == 8
@@ -246,6 +261,14 @@ def test_a_users_waiting_strategy_is_a_value_of_wait() -> None:
         ("cpus=99", "cpus names CPU 99, but this process may use only "),
         ("size_bytes=67108865", "size_bytes must be at most 67108864, not 67108865"),
         ("size_bytes=-1", "size_bytes must be at least 0, not -1"),
+        ("size_bytes=1GiB", "size_bytes must be at most 67108864, not 1073741824"),
+        ("size_bytes=32KiB,32768", "sweep axis 'size_bytes' has the value 32768 twice"),
+        *(
+            (f"size_bytes={size}", f"KiB, MiB or GiB as in 32KiB, not '{size}'")
+            for size in ("32kB", "1.5MiB", "-1KiB", "KiB")
+        ),
+        (f"iterations={'1' * 5000}", "iterations must be a whole number"),
+        ("iterations=4K", "iterations must be a whole number, not '4K'"),
         ("iterations=many", "iterations must be a whole number, not 'many'"),
         ("loss=2", "loss must be at most 1.0, not 2"),
         ("realtime=maybe", "realtime must be true or false, not 'maybe'"),
