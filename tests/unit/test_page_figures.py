@@ -109,11 +109,13 @@ def test_what_is_missing_is_said() -> None:
     assert (figure.svg, figure.reason) == ("", "no PMU")
 
 
-@pytest.mark.parametrize("figures", [[0.0], [5.0], [-3.0, 2.0], [0.0, 0.0], [1e-9, 1e9], [1e17]])
+@pytest.mark.parametrize(
+    "figures", [[0.0], [5.0], [84.0, 85.0], [-3.0, 2.0], [0.0, 0.0], [1e-9, 1e9], [1e17]]
+)
 @pytest.mark.parametrize("log", [False, True])
 def test_any_figures_have_an_axis(figures: list[float], log: bool) -> None:
     scale = scale_of(figures, 200.0, 10.0, log)
-    assert 1 <= len(scale.ticks()) <= 20
+    assert 2 <= len(scale.ticks()) <= 20
     places = [scale.place(each) for each in (*figures, *scale.ticks())]
     assert all(9.9 <= place <= 200.1 for place in places)
 

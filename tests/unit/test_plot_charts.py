@@ -459,3 +459,19 @@ def test_each_strategy_has_a_panel_of_percentiles() -> None:
     assert len(panels) == 2
     assert all(panel.log for panel in panels)
     assert ["timeout" in panel.title for panel in panels] == [False, True]
+
+
+@pytest.mark.parametrize(("median", "log"), [(10.0, True), (0.0, False)])
+def test_percentiles_of_one_unit_have_one_kind_of_axis(median: float, log: bool) -> None:
+    narrow = with_tail(10.0, p99=20.0, max=30.0)
+    trips = {
+        "disabled": with_tail(10.0, p99=20.0, max=3000.0),
+        "timeout": with_tail(median, p99=20.0, max=30.0),  # 0 has no logarithm
+    }
+    points = [
+        a_point({"n": 1, "coalescing": name}, {"half_round_trip": trip, "message_rate": narrow})
+        for name, trip in trips.items()
+    ]
+    _, chart = charts_of(a_document("x", points, "n", "coalescing"))
+    logs = [(panel.title.partition(",")[0], panel.log) for panel in panels_of(chart)]
+    assert logs == [("Half round trip", log)] * 2 + [("Message rate", False)] * 2

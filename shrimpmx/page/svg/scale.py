@@ -32,10 +32,13 @@ class Scale:
         return self.start + share * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        """Round figures between both ends."""
-        found = _decades(self.low, self.high) if self.log else _steps(self.low, self.high)
+        """Round figures between both ends; a short logarithmic axis has those of a linear one."""
+        found = self._within(_decades(self.low, self.high)) if self.log else []
+        return found if len(found) > 1 else self._within(_steps(self.low, self.high))
+
+    def _within(self, figures: Iterable[float]) -> list[float]:
         slack = 1e-9 * (self.high - self.low)
-        return [each for each in found if self.low - slack <= each <= self.high + slack]
+        return [each for each in figures if self.low - slack <= each <= self.high + slack]
 
 
 def scale_of(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from shrimpmx.report.plot.chart import Panel, Series, Value
 from shrimpmx.report.plot.panels import axis_of, is_wide, panel_title
-from shrimpmx.report.plot.reading import Result, metric_label
+from shrimpmx.report.plot.reading import Result, metric_label, unit_at_axis
 from shrimpmx.results.metrics import shown_figures
 from shrimpmx.results.statistics import PERCENTILES
 
@@ -18,16 +19,26 @@ TAIL = (*PERCENTILES, "max")
 
 def tail_panels(result: Result) -> list[Panel]:
     """A panel for each metric with samples enough, and each place of the axes that it does not run
-    along.
+    along. All of one unit have the same kind of axis, by which they can be compared.
     """
     rows = result.rows or result.columns
     axes = [*([result.columns] if result.rows and result.columns else []), *result.others]
-    found = (
-        _panel(result, metric, rows, place)
+    found = [
+        (unit_at_axis(metric), panel)
         for metric in result.metrics
         for place in result.places(axes)
-    )
-    return [panel for panel in found if panel is not None]
+        if (panel := _panel(result, metric, rows, place)) is not None
+    ]
+    logs = {unit: _log([panel for other, panel in found if other == unit]) for unit, _ in found}
+    return [replace(panel, log=logs[unit]) for unit, panel in found]
+
+
+def _log(panels: Sequence[Panel]) -> bool:
+    """Whether panels have logarithmic axes: one needs it, and no figure of any is 0 or less."""
+    series = [each for panel in panels for each in panel.series]
+    positive = all(value.y > 0 for each in series for value in each.values.values())
+    # Bars, too: the median is to be seen beside its maximum.
+    return positive and any(is_wide(panel.series, "lines") for panel in panels)
 
 
 def _panel(result: Result, metric: str, rows: str | None, place: Mapping[str, Any]) -> Panel | None:
@@ -48,6 +59,4 @@ def _panel(result: Result, metric: str, rows: str | None, place: Mapping[str, An
         if figures:
             series.append(Series(name, {i: Value(y, y, y) for i, y in figures.items()}, style))
     axis = axis_of(result, rows)
-    # Bars, too: the median is to be seen beside its maximum.
-    log = is_wide(series, "lines")
-    return Panel(panel_title(metric, place), axis, metric_label(metric), tuple(series), log)
+    return Panel(panel_title(metric, place), axis, metric_label(metric), tuple(series))
