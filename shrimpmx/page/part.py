@@ -108,7 +108,7 @@ def part_of(stored: Stored, number: int, room: Room) -> Part:
         **core | ({"title": explored.title} if explored else {}),
         explored=explored,
         figures=list(figures_of(charts)),
-        caption=_captions(charts, document.get("source", "")),
+        caption=_captions(charts, (document.get("source", ""), *core["lines"])),
         texts=[
             (SECTIONS[name].title, SECTIONS[name].text(document))
             for name in document.get("sections", ())
@@ -127,13 +127,13 @@ def _tables(document: Document) -> Iterator[MetricTable]:
         yield from metric_tables(document, metric)
 
 
-def _captions(charts: Sequence[Chart], said: str) -> list[str]:
-    """The lines below some charts, each once, without one that is said elsewhere, or that another
-    begins with.
+def _captions(charts: Sequence[Chart], said: Sequence[str]) -> list[str]:
+    """The lines below some charts, each once, without those that are `said` elsewhere, or that
+    another begins with.
     """
     lines = dict.fromkeys(line for chart in charts for line in chart.caption)
     whole = [line for line in lines if sum(each.startswith(line) for each in lines) == 1]
-    return [line for line in whole if line != said]
+    return [line for line in whole if line not in said]
 
 
 def _has_best(table: MetricTable) -> bool:

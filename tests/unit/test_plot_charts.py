@@ -105,6 +105,16 @@ def test_any_result_has_a_panel_per_metric_and_a_line_per_column() -> None:
     assert first.axis.positions == (6.0, 7.0, 15.0)
 
 
+def test_a_result_of_one_setting_names_its_place_and_says_the_setting() -> None:
+    document = a_document("x", [a_point({"program": "ring.py", "wait": "spin"}, {"run_time": 5})])
+    document["layout"]["axes"] = []
+    chart = only(charts_of(document))
+    (panel,) = panels_of(chart)
+    assert panel.axis.label
+    assert all(panel.axis.words)
+    assert any("ring.py" in line and "spin" in line for line in chart.caption)
+
+
 def test_values_that_no_line_joins_are_bars() -> None:
     points = [a_point({"wait": wait}, {"other": 5}) for wait in ("spin", "sched", "block")]
     (panel,) = panels_of(only(charts_of(a_document("x", points, "wait"))))

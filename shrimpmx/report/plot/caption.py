@@ -7,6 +7,7 @@ from typing import Any
 
 from shrimpmx.report.plot.panels import HERE, SIMULATED
 from shrimpmx.report.plot.reading import PointData, Result
+from shrimpmx.report.report import shared_words
 from shrimpmx.results.outside import disturbance_words
 from shrimpmx.results.runs import ANY
 from shrimpmx.results.words import NO_PLATFORM_WORDS, SIMULATED_WORDS, is_simulated
@@ -18,7 +19,10 @@ def caption(result: Result, paper: bool, extra: tuple[str, ...] = ()) -> tuple[s
     made = [SIMULATED_WORDS, _platforms(result)]
     if not is_simulated(document):
         made = [_machine(document), _times(result), _states(result)]
-    lines = [document.get("source", ""), *made, _marks(paper, is_simulated(document))]
+    # Settings that no axis shows.
+    settings = [] if result.axes else shared_words(document)
+    marks = _marks(paper, is_simulated(document))
+    lines = [document.get("source", ""), *settings, *made, marks]
     notes = [f"note: {note}" for note in (*result.notes, *_troubles(result))]
     return tuple(line for line in (*lines, *extra, *notes) if line)
 

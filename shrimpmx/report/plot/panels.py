@@ -80,9 +80,11 @@ def numbers_of(values: Sequence[Any]) -> list[float] | None:
 
 
 def axis_of(result: Result, axis: str | None, bars: bool = False) -> Axis:
-    """The horizontal axis for an axis of the sweep; None makes one place without a name."""
+    """The horizontal axis for an axis of the sweep; None makes one place: the caption says under
+    which settings it was measured.
+    """
     if axis is None:
-        return Axis("", ("",), (0.0,))
+        return Axis("setting", ("the only one",), (0.0,))
     values = result.axes[axis]
     words = tuple(value_words(axis, value) for value in values)
     numbers = None if bars else numbers_of(values)
