@@ -59,7 +59,7 @@ from shrimpmx.study.explore.findings import Findings
 from shrimpmx.study.explore.halving import RUNS_MOST, SETTLED
 from shrimpmx.study.explore.pace import Pace, SimulatedPace
 from shrimpmx.study.explore.picture import chart_of
-from shrimpmx.study.explore.words import rests_on, rests_on_simulated
+from shrimpmx.study.explore.words import closing, rests_on, rests_on_simulated
 from shrimpmx.study.measuring import UNDISTURBED
 from shrimpmx.study.point import Point
 from shrimpmx.study.progress import Quiet
@@ -337,6 +337,8 @@ def _report(
         reason = document["points"][0]["failed"]
         raise AgentError(f"the program failed under every setting: {reason}")
     write_beside(output, [output])
+    with while_read():
+        print(closing(findings))
 
 
 def _texts(

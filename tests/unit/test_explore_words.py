@@ -22,6 +22,7 @@ from shrimpmx.study.explore.findings import Findings
 from shrimpmx.study.explore.grid import PLACEMENTS
 from shrimpmx.study.explore.picture import chart_of
 from shrimpmx.study.explore.words import (
+    closing,
     recommendation,
     rests_on,
     rests_on_simulated,
@@ -125,6 +126,20 @@ def test_the_recommendation_says_what_decided_and_whether_it_is_decided() -> Non
         unsure = dataclasses.replace(alone, near=near, chance=chance)
         assert "Not decided" in "\n".join(recommendation(unsure))
     assert "Not decided" not in "\n".join(recommendation(alone))
+
+
+def test_the_last_line_says_what_to_take_or_how_to_decide() -> None:
+    found = dataclasses.replace(findings(), near=0.9)
+    assert found.ordinary is not None
+    names = [found.settings[index].name for index in (found.best, found.ordinary)]
+    assert all(name in closing(found) for name in names)
+    alone = dataclasses.replace(found, ordinary=None)
+    assert names[0] in closing(alone)
+    assert names[1] not in closing(alone)
+    for near in (0.3, None):
+        unsure = closing(dataclasses.replace(found, near=near))
+        assert names[0] in unsure
+        assert found.more in unsure
 
 
 @pytest.mark.parametrize(

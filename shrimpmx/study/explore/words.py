@@ -99,13 +99,28 @@ def _surely(findings: Findings) -> str:
         return f"How sure that is cannot be said: no setting ran twice. {_undecided(findings)}"
     count = len(findings.tied)
     subject = "one of these" if count > 1 else "it"
-    undecided = f" {_undecided(findings)}" if findings.near < DECIDED else ""
+    undecided = "" if _is_decided(findings) else f" {_undecided(findings)}"
     return (
         f"How sure that is: {subject} is the best of the {len(findings.usable)} settings with a "
         f"probability of {_share(findings.chance)}, and the recommended one is at most "
         f"{100 * NEAR - 100:.0f} % from the best with {_share(findings.near)} (it ran "
         f"{'once' if runs == 1 else f'{runs} times'}; bootstrap over runs).{undecided}"
     )
+
+
+def closing(findings: Findings) -> str:
+    """What it comes to and what to do next, in the last line of all."""
+    best, wish = findings.settings[findings.best].name, WISHES[findings.objective]
+    if not _is_decided(findings):
+        return f"So far {best} looks best for {wish}. {_undecided(findings)}"
+    ordinary = ""
+    if findings.ordinary is not None:
+        ordinary = f", or {findings.settings[findings.ordinary].name} if the NIC heeds no marks"
+    return f"For {wish} take {best}{ordinary}: the commands for a real machine stand above."
+
+
+def _is_decided(findings: Findings) -> bool:
+    return findings.near is not None and findings.near >= DECIDED
 
 
 def _undecided(findings: Findings) -> str:
