@@ -48,6 +48,9 @@ cdef class DriverEndpoint:
     cdef inline bint has_event(self) noexcept nogil:
         return self.next_unexpected() != NULL or self.next_expected() != NULL
 
+    cdef inline uint32_t events_taken(self) noexcept nogil:
+        return self.unexpected.index + self.expected.index
+
     # The data of a small or medium event: its recvq_offset.
     cdef inline const uint8_t *recvq(self, uint32_t offset) noexcept nogil:
         return self.recvq_start + offset

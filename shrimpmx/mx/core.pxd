@@ -44,6 +44,8 @@ cdef class EndpointCore:
     # Waits until something may have changed for the library.
     cdef WaitResult idle_c(self, int64_t deadline_ns) noexcept nogil
 
+    cdef WaitResult wait_or_spin(self, ready_function ready, void *context,
+                                 int64_t until_ns) noexcept nogil
     cdef WaitResult idle(self, ready_function ready, void *context,
                          int64_t until_ns) noexcept nogil
     # Around idle(), for the trace, which has one writer at a time: the lock's holder, or the only

@@ -21,7 +21,7 @@ from shrimpmx.mx.match cimport match_receive
 from shrimpmx.mx.progress cimport library_ready, next_timer_ns, progress
 from shrimpmx.mx.request cimport request_release
 from shrimpmx.mx.send cimport send_start
-from shrimpmx.mx.types cimport REQUEST_DONE, MxPartner, MxRequest
+from shrimpmx.mx.types cimport REQUEST_DONE, MxPartner, MxRequest, list_empty
 from shrimpmx.native.atomics cimport load_acquire_u32, load_relaxed_u32
 from shrimpmx.native.clock cimport NEVER_NS
 from shrimpmx.native.trace cimport TRACE_wait_begin, TRACE_wait_end, Trace, trace_record
@@ -58,6 +58,15 @@ cdef bint news_ready(void *context) noexcept nogil:
     if load_acquire_u32(news.event_index) != news.seen:
         return True
     return library_ready(news.library)
+
+
+cdef void await_event(Host host, Library library) noexcept nogil:
+    """Tell the host that an event alone, or its time, can end the wait that begins, if that is so:
+    looks for anything else are in vain.
+    """
+    if library.busy_poll is None and list_empty(&library.send.starved):
+        host.await_event(library.driver.descriptor, library.driver.index,
+                         library.driver.events_taken())
 
 
 cdef bint found_done(Library library, void *context) noexcept nogil:
@@ -168,6 +177,14 @@ cdef class EndpointCore:
 
     cdef WaitResult idle(self, ready_function ready, void *context,
                          int64_t until_ns) noexcept nogil:
+        cdef WaitResult result
+        await_event(self.host, self.library)
+        result = self.wait_or_spin(ready, context, until_ns)
+        self.host.await_event(NULL, 0, 0)
+        return result
+
+    cdef WaitResult wait_or_spin(self, ready_function ready, void *context,
+                                 int64_t until_ns) noexcept nogil:
         cdef uint32_t turns = 0
         if self.waiter is not None:
             return self.waiter.wait(ready, context, until_ns)

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from shrimpmx.native.clock cimport Clock, clock_now_ns
 from shrimpmx.native.futex cimport wait_slot
 from shrimpmx.shared.control cimport Control
+from shrimpmx.shared.layout cimport endpoint_descriptor
 from shrimpmx.shared.prices cimport Prices, host_prices
 
 
@@ -18,9 +19,17 @@ cdef class Host:
     cdef const host_prices *prices   # of memory, of the emulated host; NULL: it costs nothing
     cdef bint failed
     cdef object failure              # the exception by which an operation failed
+    # Of a wait that an event of an endpoint alone can end, or its time: that endpoint, NULL for any
+    # other wait, its number, and how many events its rings have had that were taken.
+    cdef const endpoint_descriptor *awaited
+    cdef uint32_t awaited_endpoint, events_taken
 
     cdef inline int64_t now_c(self) noexcept nogil:
         return clock_now_ns(self.clock)
+
+    cdef inline void await_event(self, const endpoint_descriptor *endpoint, uint32_t index,
+                                 uint32_t taken) noexcept nogil:
+        self.awaited, self.awaited_endpoint, self.events_taken = endpoint, index, taken
 
     # A cost of the emulated host beside this one's own: burnt, nothing for 0.
     cdef inline bint charge(self, int64_t cost_ns) noexcept nogil:

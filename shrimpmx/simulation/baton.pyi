@@ -1,13 +1,13 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from shrimpmx.shared.control import Control
+from shrimpmx.shared.node import Node
 from shrimpmx.simulation.host import SimulatedHost
 
 class Baton:
     def __init__(
         self,
-        control: Control,
+        node: Node,
         directory: Path,
         name: str,
         cpus: Iterable[int],

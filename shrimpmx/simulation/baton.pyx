@@ -16,6 +16,8 @@ from shrimpmx.cluster.rank.baton cimport (
 )
 from shrimpmx.native.clock cimport monotonic_now_ns
 from shrimpmx.shared.control cimport Control
+from shrimpmx.shared.layout cimport node_endpoint, node_header
+from shrimpmx.shared.node cimport Node
 from shrimpmx.simulation.host cimport SimulatedHost
 
 from shrimpmx.cluster.rank.baton import pipe_paths
@@ -39,23 +41,27 @@ cdef int64_t HANDLER_MAX_NS = 1_000_000_000_000
 
 
 cdef class Baton:
-    """The simulation's end. `attend`, called with when the turn began (as time.monotonic_ns), looks
-    after what else the supervisor has to do, and says whether the process still runs; `events` is a
-    descriptor that is readable when there is something. A look of the process takes `look_ns`; it
-    may move to the emulated `cpus`. A wish that no process of ours has is an AgentError.
+    """The simulation's end of a process of `node`. `attend`, called with when the turn began (as
+    time.monotonic_ns), looks after what else the supervisor has to do, and says whether the process
+    still runs; `events` is a descriptor that is readable when there is something. A look of the
+    process takes `look_ns`; it may move to the emulated `cpus`. A wish that no process of ours has
+    is an AgentError.
     """
 
     cdef object attend
     cdef Control control
+    cdef Node node
+    cdef node_header *header
     cdef str name
     cdef object cpus
     cdef int wishes, turns, events
     cdef int64_t look_ns
     cdef Wish wish
 
-    def __init__(self, Control control not None, directory, str name not None, cpus,
+    def __init__(self, Node node not None, directory, str name not None, cpus,
                  int64_t look_ns, int events, attend):
-        self.control, self.events, self.attend = control, events, attend
+        self.node, self.header, self.control = node, node.header, node.control
+        self.events, self.attend = events, attend
         self.name, self.cpus = name, frozenset(cpus)
         self.look_ns = look_ns
         self.wishes = self.turns = -1
@@ -120,6 +126,7 @@ cdef class Baton:
         cdef int64_t argument = self.wish.argument
         if not self._is_sound():
             raise self._strange()
+        self._await_event(host)
         if want == WANT_COMPUTE:
             host.burn_c(argument)
         elif want == WANT_SLEEP:
@@ -137,6 +144,13 @@ cdef class Baton:
         elif want == WANT_MOVE:
             host.run_on([argument])
         return host.check()
+
+    cdef void _await_event(self, SimulatedHost host) noexcept:
+        cdef uint32_t index = self.wish.awaits - 1  # of none it is the highest
+        if index < self.header.endpoints_count:
+            host.await_event(node_endpoint(self.header, index), index, self.wish.taken)
+        else:
+            host.await_event(NULL, 0, 0)
 
     cdef bint _is_sound(self) except -1:
         """Whether it can be done: the process, whose memory its program may have damaged, has

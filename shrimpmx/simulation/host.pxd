@@ -46,6 +46,8 @@ cdef class SimulatedHost(Host):
     cdef int64_t handle_notifications(self) noexcept nogil
     # Whether there are any.
     cdef bint is_notified(self) noexcept nogil
+    # Whether a look may show something, when something has happened on its node.
+    cdef bint may_see_news(self) noexcept nogil
     # Whether what the task sleeps on has changed.
     cdef bint is_roused(self) noexcept nogil
     cdef bint ask(self, Wish wish, int64_t argument) noexcept

@@ -7,7 +7,7 @@ from shrimpmx.native.clock cimport CLOCK_KIND_VIRTUAL
 from shrimpmx.native.futex cimport WAIT_SLOT_BLOCK, WAIT_SLOT_WORD, wait_slot
 from shrimpmx.shared.control cimport Control
 from shrimpmx.shared.host cimport Host
-from shrimpmx.shared.layout cimport COUNTER_loops, COUNTER_progress_calls, COUNTERS_MAX
+from shrimpmx.shared.layout cimport COUNTER_loops, COUNTER_progress_calls, COUNTERS_MAX, STOP_NO
 
 from shrimpmx.errors import InputError
 
@@ -77,6 +77,11 @@ cdef class SimulatedHost(Host):
                 if index != COUNTER_progress_calls and index != COUNTER_loops:
                     total += <uint64_t>self.record.counters[index]
         return total
+
+    cdef bint may_see_news(self) noexcept nogil:
+        return (self.awaited == NULL or self.control.header.stop != STOP_NO
+                or (self.awaited.unexpected_next + self.awaited.expected_next
+                    != self.events_taken))
 
     cdef bint is_roused(self) noexcept nogil:
         return self.word != NULL and load_acquire_u32(self.word) != self.seen

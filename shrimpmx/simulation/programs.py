@@ -77,7 +77,7 @@ class ProgramRun(ForkedRun):
         for index in self.members:
             name = self.placement.processes[index].name
             baton = Baton(
-                self.parts.memory.control,
+                self.parts.memory.nodes[self.placement.processes[index].agents[0].node],
                 self.scratch,
                 name,
                 self.placement.topology.numbers,

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from shrimpmx.native.clock cimport NEVER_NS
+from shrimpmx.simulation.host cimport SimulatedHost
 from shrimpmx.simulation.scheduler cimport Schedulable
 
 
@@ -28,6 +29,7 @@ cdef inline bint sets_timer(const task_costs *costs, int64_t until_ns,
 
 
 cdef class Waiting(Schedulable):
+    cdef readonly SimulatedHost host
     cdef readonly int64_t looks
     cdef State status
     cdef bint offers, polls          # whether it polled when its code last ran

@@ -29,7 +29,8 @@ cdef class Waiting(Schedulable):
         return WORDS[self.status]
 
     cdef bint has_news(self, int64_t now_ns) noexcept:
-        return self.until_ns <= now_ns or self.seen != self.news[0]
+        return self.until_ns <= now_ns or (
+            self.seen != self.news[0] and self.host.may_see_news())
 
     cdef bint is_in_vain(self) noexcept:
         if self.status == ASLEEP:

@@ -41,7 +41,6 @@ cdef class Task(Waiting):
 
     cdef readonly str name
     cdef readonly Cpu cpu
-    cdef readonly SimulatedHost host
     cdef uint32_t index, node, process  # in the world's list; where it is; its process
     cdef Task next_here              # another one of its node
     cdef uint64_t deeds              # its host's at its last look, if it polls

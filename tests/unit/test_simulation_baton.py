@@ -8,15 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.simulated import Scene
+from support.simulated import Scene, burns
 
 from shrimpmx.cluster.rank.baton import pipe_paths
 from shrimpmx.errors import AgentError
+from shrimpmx.shared.geometry import NodeLayout
+from shrimpmx.shared.private import private_node
 from shrimpmx.simulation.baton import Baton
 
 # As in cluster/rank/baton.pxd.
 TURN, COMPUTE, SLEEP, POLL, OFFER, BLOCK, MOVE, NOTIFICATIONS = range(8)
-WISH = struct.Struct("@IIqQ")
+WISH = struct.Struct("@IIIIqQ")
 NAME = "rank0"
 CPUS = (0, 1)
 
@@ -31,18 +33,21 @@ def baton(scene: Scene, tmp_path: Path) -> Iterator[Baton]:
     """Its process has ended, or has written its next wish."""
     always, other = os.pipe()
     os.write(other, b"!")
-    made = Baton(scene.control, tmp_path, NAME, CPUS, 50, always, lambda _began_ns: False)
+    node = private_node(scene.control, NodeLayout(endpoints=1))
+    made = Baton(node, tmp_path, NAME, CPUS, 50, always, lambda _began_ns: False)
     yield made
     made.close()
     os.close(always)
     os.close(other)
 
 
-def write(directory: Path, *wishes: tuple[int, int, int]) -> None:
-    """Wishes of the process: what it wants, argument and detail of each."""
+def write(directory: Path, *wishes: tuple[int, ...]) -> None:
+    """Wishes of the process: what it wants, argument and detail of each; the endpoint whose event
+    it awaits, plus 1, and how many it has taken.
+    """
     with pipe_paths(directory, NAME)[0].open("wb") as pipe:
-        for want, argument, detail in wishes:
-            pipe.write(WISH.pack(want, 0, argument, detail))
+        for want, argument, detail, *awaited in wishes:
+            pipe.write(WISH.pack(want, 0, *(awaited or (0, 0)), argument, detail))
 
 
 def test_what_it_wishes_is_done_until_it_ends(scene: Scene, baton: Baton, tmp_path: Path) -> None:
@@ -52,6 +57,31 @@ def test_what_it_wishes_is_done_until_it_ends(scene: Scene, baton: Baton, tmp_pa
     assert scene.run() == [("its task", 8000)]
     assert task.host.usage()["task_clock_ns"] == 3000
     assert task.cpu is scene.world.cpu(1)
+
+
+@pytest.mark.parametrize("want", [POLL, OFFER])
+@pytest.mark.parametrize(
+    ("awaited", "looks_early"),
+    [
+        ((0, 0), True),  # anything
+        ((1, 0), False),  # an event, which does not come
+        ((1, 7), True),  # ... which is there, since others were taken
+        ((2, 0), True),  # one of an endpoint that there is not
+    ],
+)
+def test_one_that_awaits_an_event_looks_at_nothing_else(
+    want: int,
+    awaited: tuple[int, int],
+    looks_early: bool,
+    scene: Scene,
+    baton: Baton,
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, (TURN, 0, 0), (want, 5000, 0, *awaited))
+    assert baton.joins()
+    scene.task("its task", baton.serve)
+    scene.task("another one", burns(1000), cpu=1)
+    assert (dict(scene.run())["its task"] < 1000) == looks_early
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ cdef enum Want:
 cdef struct Wish:
     uint32_t want
     uint32_t seen                    # of WANT_BLOCK: what stands in the word
+    uint32_t awaits, taken           # of WANT_POLL and WANT_OFFER: the endpoint whose event alone
+    #                                  ends the wait, plus 1, 0 for none; what it has taken
     int64_t argument                 # duration or end, ns; of WANT_MOVE: the CPU; of
     #                                  WANT_NOTIFICATIONS: what each one's handler costs, ns
     uint64_t detail                  # of WANT_BLOCK: the place of the word in the control segment,

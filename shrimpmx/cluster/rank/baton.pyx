@@ -147,7 +147,7 @@ cdef class BatonHost(Host):
         """Use the CPU time that is owed."""
         cdef Wish wish
         if self.owed_ns > 0:
-            wish.want, wish.argument = WANT_COMPUTE, self.owed_ns
+            wish = Wish(WANT_COMPUTE, 0, 0, 0, self.owed_ns, 0)
             self.owed_ns = 0
             self.hand_over(&wish)
 
@@ -168,6 +168,8 @@ cdef class BatonHost(Host):
         self.count()
         self.settle()
         wish.want, wish.argument, wish.detail, wish.seen = want, argument, detail, seen
+        wish.awaits = 0 if self.awaited == NULL else self.awaited_endpoint + 1
+        wish.taken = self.events_taken
         return self.hand_over(&wish)
 
     cdef bint hand_over(self, Wish *wish) noexcept nogil:
