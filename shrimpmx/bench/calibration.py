@@ -126,6 +126,11 @@ HOST_COSTS = {
         lambda cpu, _, seconds: model_costs.yields(cpu, seconds),
         across=False,
     ),
+    "signal": HostCost(
+        "a signal's way to the handler of a notification and back",
+        lambda cpu, _, seconds: model_costs.signals(cpu, seconds),
+        across=False,
+    ),
     "base_slice": HostCost(
         "the time slice that the kernel gives a process",
         lambda cpu, _, seconds: _base_slices(cpu, seconds),

@@ -1,15 +1,20 @@
-"""What a process of a host takes that does not hand its CPU over: looks, yields, copies."""
+"""What a process takes of a host that keeps its CPU: looks, yields, signals, copies."""
 
 import numpy as np
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
+from posix.signal cimport kill
+from posix.types cimport pid_t
+from posix.unistd cimport getpid
 
 from shrimpmx.bench.cold cimport ELSEWHERE_BYTES, fill_caches
 from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32
 from shrimpmx.native.clock cimport monotonic_now_ns
+from shrimpmx.native.notify cimport notify_install, notify_remove
 
 from shrimpmx.bench.probe_processes import pinned
+from shrimpmx.native.notify import default_signal
 
 cdef extern from "<sched.h>" nogil:
     int sched_yield() noexcept
@@ -57,6 +62,36 @@ def yields(int cpu, double seconds):
                     sched_yield()
                 now_ns = monotonic_now_ns()
             found.append((now_ns - begin_ns) / <double>BATCH)
+    return np.array(found)
+
+
+cdef int64_t _kills(pid_t process, int number) noexcept nogil:
+    """ns that a batch of calls takes."""
+    cdef int64_t begin_ns = monotonic_now_ns()
+    for _ in range(BATCH):
+        kill(process, number)
+    return monotonic_now_ns() - begin_ns
+
+
+def signals(int cpu, double seconds):
+    """A signal's way to the handler of a notification and back, ns, each the mean of 1000: what a
+    call takes longer that sends it to its own process.
+    """
+    cdef int64_t with_ns, without_ns, end_ns
+    cdef pid_t process = getpid()
+    cdef int number = default_signal()
+    found = []
+    with pinned(cpu):
+        end_ns = monotonic_now_ns() + <int64_t>(seconds * 1e9)
+        notify_install(number)
+        try:
+            while not found or monotonic_now_ns() < end_ns:
+                with nogil:
+                    without_ns = _kills(process, 0)
+                    with_ns = _kills(process, number)
+                found.append((with_ns - without_ns) / <double>BATCH)
+        finally:
+            notify_remove()
     return np.array(found)
 
 

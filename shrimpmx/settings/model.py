@@ -53,6 +53,11 @@ class HostModelParameters(Declared):
     sleep_call_ns: HostCost = Field(
         0, description="the call by which a process sleeps, until its core is free, ns (ours)"
     )
+    signal_ns: HostCost = Field(
+        0,
+        description="a signal's way to the handler of a notification and back, of the process that "
+        "gets it, ns (ours)",
+    )
     timer_set_ns: HostCost = Field(
         0,
         description="so much longer takes the call by which a process sleeps, if a time will end "

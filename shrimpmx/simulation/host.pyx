@@ -111,7 +111,7 @@ cdef class SimulatedHost(Host):
         self.handler_runs += count
         fetch_add_u32(<void *>&self.slot.word, <uint32_t>count)
         # The count is of shared memory, which a damaged process may have written.
-        return <int64_t>min(count, NOTIFICATIONS_MOST) * self.handler_cost_ns
+        return <int64_t>min(count, NOTIFICATIONS_MOST) * (self.signal_ns + self.handler_cost_ns)
 
     cdef bint burn_c(self, int64_t duration_ns) noexcept nogil:
         if duration_ns <= 0:

@@ -58,6 +58,7 @@ cdef class Task(Waiting):
         self.name = name
         self.cpu = world.cpu(cpu)
         self.host = SimulatedHost(world.control, self)
+        self.host.signal_ns = world.costs.signal_ns
         self.coroutine = self.waits = greenlet(lambda: work(self.host), world.loop)
         self.switch = world.loop.switch
 

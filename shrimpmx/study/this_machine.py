@@ -167,6 +167,7 @@ def _model(costs: _Costs) -> dict[str, Derived]:
             "derived",
             "handlers_wake less switch_ns and wake_here_call_ns",
         ),
+        "signal_ns": (costs["signal"], "measured", "signal"),
         "interrupt_exit_ns": (costs["interrupt_exit"], "measured", "interrupt_exit"),
         "timer_set_ns": (
             costs["timed_exit"] - costs["interrupt_exit"],

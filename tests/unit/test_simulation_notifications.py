@@ -11,6 +11,7 @@ from support.virtual_world import FLIGHT_NS, NIC
 
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.settings.host import HostParameters
+from shrimpmx.settings.model import HostModelParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
 
@@ -50,6 +51,15 @@ def half_round_trips(spec: ClusterSpec) -> set[int]:
 )
 def test_a_rank_on_shrimps_nic_pays_for_how_it_waits(strategy: str, half_ns: int) -> None:
     assert half_round_trips(shrimp_pair(strategy)) == {half_ns}
+
+
+def test_a_signal_takes_its_rank_time_beside_the_handler() -> None:
+    costs = HostModelParameters(signal_ns=700)
+    bare = replace(shrimp_pair("notify"), wait=WaitParameters(strategy="notify"), model=costs)
+    assert half_round_trips(bare) == {FLIGHT_NS + INTERRUPT_NS + 700}
+    assert half_round_trips(replace(shrimp_pair("block"), model=costs)) == {
+        FLIGHT_NS + INTERRUPT_NS
+    }
 
 
 def test_each_message_runs_one_handler() -> None:

@@ -90,7 +90,7 @@ FAMILIES = (
             "delay_max_us": 300,
             "spin_ns": 300_000,
         },
-        sweep={"pairs": (1, 3), "wait": ("spin", "sched", "block", "spin-block")},
+        sweep={"pairs": (1, 3), "wait": ("spin", "sched", "block", "notify", "spin-block")},
         compare="wait",
         metrics=WAITING,
     ),
