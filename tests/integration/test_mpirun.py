@@ -260,6 +260,15 @@ def test_the_environment_and_the_directory_are_given(
     assert "shrimpmx: -x ABSENT: there is no such environment variable\n" in said.err
 
 
+@pytest.mark.parametrize(("options", "threads"), [((), "1"), (("-x", "OMP_NUM_THREADS=3"), "3")])
+def test_numerical_libraries_have_one_core_unless_told_otherwise(
+    options: tuple[str, ...], threads: str, capfd: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert mpirun("-n", "1", *options, "sh", "-c", "echo $OMP_NUM_THREADS") == 0
+    assert capfd.readouterr().out == f"{threads}\n"
+
+
 def test_the_library_is_what_programs_load(capfd: Captured) -> None:
     script = "echo $MPI4PY_LIBMPI; echo ${LD_LIBRARY_PATH%%:*}"
     assert mpirun("-n", "1", "sh", "-c", script) == 0

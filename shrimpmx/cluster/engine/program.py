@@ -96,6 +96,8 @@ def become(spec: ClusterSpec, number: int, run: RunIdentity) -> NoReturn:
     launch = rank.launch or Launch()
     environment = dict(os.environ) | {**launch.environment, **mark_of(run)}
     environment |= environment_of(run, number)
+    # A rank has one core: numerical libraries start no more threads, unless told to.
+    environment.setdefault("OMP_NUM_THREADS", "1")
     # The program has to find this very package, whether or not it is installed.
     home = Path(shrimpmx.__file__).resolve().parent.parent
     installed = [*site.getsitepackages(), site.getusersitepackages()]
