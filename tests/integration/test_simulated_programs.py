@@ -302,9 +302,12 @@ def test_a_rank_that_computes_for_too_long_is_named(tmp_path: Path) -> None:
 def test_a_run_that_takes_too_long_here_is_ended(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Though no rank computes for long, and little virtual time passes."""
+    """Though no rank computes for long, and little virtual time passes: a barrier of eight ranks on
+    one node takes some microseconds of it, and many more here.
+    """
     command = mpi_program(tmp_path, "while True:\n    world.Barrier()", MPI4PY)
-    assert main([*SIMULATED, "-n", "2", "--timeout", f"{patient(5):g}", *command]) == 124
+    limit = ("--nodes", "1", "--timeout", f"{patient(5):g}")
+    assert main([*SIMULATED, "-n", "8", *limit, *command]) == 124
     assert f"did not end within {patient(5):g} s" in capfd.readouterr().err
 
 
