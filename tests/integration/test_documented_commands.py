@@ -59,8 +59,8 @@ ELSEWHERE = {
     "shrimpmx mpirun -n 4 --profile": "needs py-spy, which is run by hand",
     "shrimpmx run --scheduler": "needs a cluster; test_sweeps_on_dask.py has one",
     "shrimpmx caches": "takes half a minute in valgrind; tests/integration/test_caches.py runs it",
-    "shrimpmx run coalescing/table5_interrupts": "a program, which has no SHORT; as in test_nas.py",
-    "shrimpmx run multiqueue/fig5_alltoall": "a program, which has no SHORT; as in test_imb_cluster.py",
+    "shrimpmx run coalescing/table5_interrupts": "a program; test_nas.py runs it",
+    "shrimpmx run multiqueue/fig5_alltoall": "a program; test_imb_cluster.py runs it",
     "shrimpmx validate": "takes minutes; tests/integration/test_validate.py runs a part",
 }
 SCENARIOS = [
