@@ -11,7 +11,8 @@ from posix.unistd cimport getpid
 from shrimpmx.bench.cold cimport ELSEWHERE_BYTES, fill_caches
 from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32
 from shrimpmx.native.clock cimport monotonic_now_ns
-from shrimpmx.native.notify cimport notify_install, notify_remove
+from shrimpmx.native.futex cimport wait_slot
+from shrimpmx.native.notify cimport notify_install, notify_remove, notify_set_slot
 
 from shrimpmx.bench.probe_processes import pinned
 from shrimpmx.native.notify import default_signal
@@ -74,16 +75,20 @@ cdef int64_t _kills(pid_t process, int number) noexcept nogil:
 
 
 def signals(int cpu, double seconds):
-    """A signal's way to the handler of a notification and back, ns, each the mean of 1000: what a
-    call takes longer that sends it to its own process.
+    """A signal's way to the handler of a notification and back, ns, each the mean of 1000: by how
+    much it makes a call longer that sends it to its own process. The handler wakes sleepers, of
+    which there are none.
     """
+    cdef wait_slot slot
     cdef int64_t with_ns, without_ns, end_ns
     cdef pid_t process = getpid()
     cdef int number = default_signal()
     found = []
     with pinned(cpu):
         end_ns = monotonic_now_ns() + <int64_t>(seconds * 1e9)
+        memset(&slot, 0, sizeof(slot))
         notify_install(number)
+        notify_set_slot(&slot)
         try:
             while not found or monotonic_now_ns() < end_ns:
                 with nogil:
@@ -91,6 +96,7 @@ def signals(int cpu, double seconds):
                     with_ns = _kills(process, number)
                 found.append((with_ns - without_ns) / <double>BATCH)
         finally:
+            notify_set_slot(NULL)
             notify_remove()
     return np.array(found)
 

@@ -61,12 +61,15 @@ cdef bint news_ready(void *context) noexcept nogil:
 
 
 cdef void await_event(Host host, Library library) noexcept nogil:
-    """Tell the host that an event alone, or its time, can end the wait that begins, if that is so:
-    looks for anything else are in vain.
+    """Tell the host whether only an event of this endpoint, or the time, can end the wait that goes
+    on: looks for anything else are in vain. No other thread of the process acts meanwhile where
+    that matters, on simulated hosts.
     """
     if library.busy_poll is None and list_empty(&library.send.starved):
         host.await_event(library.driver.descriptor, library.driver.index,
                          library.driver.events_taken())
+    else:
+        host.await_event(NULL, 0, 0)
 
 
 cdef bint found_done(Library library, void *context) noexcept nogil:
@@ -290,12 +293,21 @@ cdef class EndpointCore:
     cdef bint spin_held(self, found_function found, void *context,
                         int64_t deadline_ns) noexcept nogil:
         """Spins with the lock held, too short a time to give it back for."""
+        cdef bint done
+        await_event(self.host, self.library)
+        done = self.spin(found, context, deadline_ns)
+        self.host.await_event(NULL, 0, 0)
+        return done
+
+    cdef bint spin(self, found_function found, void *context,
+                   int64_t deadline_ns) noexcept nogil:
         cdef int64_t start_ns = self.library.now_ns
         cdef int64_t until_ns = min(deadline_ns, start_ns + self.held_spin_ns)
         cdef uint32_t turns = 0
         while True:
             if library_ready(<void *>self.library):
                 progress(self.library)
+                await_event(self.host, self.library)
                 if found(self.library, context):
                     if self.waiter is not None:
                         self.waiter.environment.account.waits += 1

@@ -52,6 +52,7 @@ cdef class Baton:
     cdef Control control
     cdef Node node
     cdef node_header *header
+    cdef uint32_t endpoints_count    # as it was before any program ran
     cdef str name
     cdef object cpus
     cdef int wishes, turns, events
@@ -61,6 +62,7 @@ cdef class Baton:
     def __init__(self, Node node not None, directory, str name not None, cpus,
                  int64_t look_ns, int events, attend):
         self.node, self.header, self.control = node, node.header, node.control
+        self.endpoints_count = node.header.endpoints_count
         self.events, self.attend = events, attend
         self.name, self.cpus = name, frozenset(cpus)
         self.look_ns = look_ns
@@ -146,11 +148,11 @@ cdef class Baton:
         return host.check()
 
     cdef void _await_event(self, SimulatedHost host) noexcept:
-        cdef uint32_t index = self.wish.awaits - 1  # of none it is the highest
-        if index < self.header.endpoints_count:
-            host.await_event(node_endpoint(self.header, index), index, self.wish.taken)
-        else:
+        cdef uint32_t index = self.wish.awaits - 1
+        if self.wish.awaits == 0:
             host.await_event(NULL, 0, 0)
+        else:
+            host.await_event(node_endpoint(self.header, index), index, self.wish.taken)
 
     cdef bint _is_sound(self) except -1:
         """Whether it can be done: the process, whose memory its program may have damaged, has
@@ -158,6 +160,8 @@ cdef class Baton:
         """
         cdef Want want = <Want>self.wish.want
         cdef uint64_t detail = self.wish.detail
+        if self.wish.awaits > self.endpoints_count:
+            return False
         if want == WANT_TURN or want == WANT_POLL:
             return True
         if want == WANT_COMPUTE or want == WANT_SLEEP:
@@ -174,5 +178,5 @@ cdef class Baton:
     def _strange(self) -> AgentError:
         return AgentError(
             f"{self.name} asks its simulated host for what there is not (wish {self.wish.want}, "
-            f"{self.wish.argument}, {self.wish.detail}): its program may have damaged the memory "
-            "of its process", self.name)
+            f"{self.wish.argument}, {self.wish.detail}, {self.wish.awaits}): its program may have "
+            "damaged the memory of its process", self.name)

@@ -37,8 +37,8 @@ cdef class SimulatedHost(Host):
     cdef wait_slot *slot             # whose notifications it takes; NULL: none
     cdef uint64_t handled            # of these
     cdef uint64_t handler_runs
-    cdef int64_t handler_cost_ns     # of each, ...
-    cdef int64_t signal_ns           # beside its signal
+    cdef int64_t signal_ns           # a notification's signal
+    cdef int64_t handler_cost_ns     # its handler
     cdef int64_t yield_cost_ns       # of what it offers
 
     # Grows with what the task does beside looking.

@@ -54,7 +54,7 @@ cdef class PythonStrategy(Strategy):
             if decision == DECIDED_STOP:
                 return WAIT_STOPPED
             if decision == DECIDED_YIELD:
-                if not yield_cpu(environment, deadline_ns):
+                if not yield_cpu(environment, now_ns):
                     return WAIT_STOPPED
                 if ready(context):
                     return WAIT_READY

@@ -260,10 +260,11 @@ def test_the_environment_and_the_directory_are_given(
     assert "shrimpmx: -x ABSENT: there is no such environment variable\n" in said.err
 
 
-@pytest.mark.parametrize(("setting", "threads"), [("OTHER=3", 1), ("OMP_NUM_THREADS=3", 3)])
-def test_a_rank_has_one_thread_or_as_told(setting: str, threads: int, capfd: Captured) -> None:
-    assert mpirun("-n", "1", "-x", setting, "sh", "-c", "echo $OMP_NUM_THREADS") == 0
-    assert capfd.readouterr().out == f"{threads}\n"
+def test_a_rank_has_one_thread_or_as_told(capfd: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    for options, threads in (((), "1"), (("-x", "OMP_NUM_THREADS=3"), "3")):
+        assert mpirun("-n", "1", *options, "sh", "-c", "echo $OMP_NUM_THREADS") == 0
+        assert capfd.readouterr().out == f"{threads}\n"
 
 
 def test_the_library_is_what_programs_load(capfd: Captured) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,6 +25,7 @@ from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.errors import DeadlineError
 from shrimpmx.native.segment import list_segments
 from shrimpmx.results.outside import QUIET, Figures, Outside
+from shrimpmx.settings.host import HostParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
@@ -61,6 +63,22 @@ PINGPONG = """
         world.Recv(buffer, partner)
         if rank > partner:
             world.Send(buffer, partner)
+    """
+
+# Rank 0 waits while its neighbour exchanges messages.
+NEIGHBOURS = """
+    buffer = np.zeros(1)
+    for _ in range(100):
+        if rank == 1:
+            world.Send(buffer, 3)
+        if rank in (1, 3):
+            world.Recv(buffer, 4 - rank)
+        if rank == 3:
+            world.Send(buffer, 1)
+    if rank in (0, 2):
+        world.Recv(buffer, {0: 2, 2: 3}[rank])
+    if rank in (2, 3):
+        world.Send(buffer, {2: 0, 3: 2}[rank])
     """
 
 
@@ -289,6 +307,26 @@ def test_a_program_that_fails_ends_the_run(
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("shrimpmx: ")]
     assert re.search(words, said[-1])
     assert not [name for name, owner, _ in list_segments() if owner.pid == os.getpid()]
+
+
+@pytest.mark.parametrize("strategy", ["spin", "sched", "spin-block"])
+def test_a_rank_that_spins_does_not_look_at_what_its_neighbours_do(
+    strategy: str, tmp_path: Path
+) -> None:
+    """Each look of a program is a turn of its process, as each wake-up of one that blocks is."""
+    pair = program_pair(mpi_program(tmp_path, NEIGHBOURS, MPI4PY), host=HostParameters(cores=2))
+    seats = [(node, core) for node in (0, 1) for core in (0, 1)]
+    ranks = tuple(replace(pair.ranks[0], node=node, core=core) for node, core in seats)
+    blocking = replace(pair, ranks=ranks)
+    spinning = replace(blocking, wait=WaitParameters(strategy=strategy))
+    assert turns_of_processes(spinning) < 2 * turns_of_processes(blocking)
+
+
+def turns_of_processes(spec: ClusterSpec) -> int:
+    """How often the processes of a run have given their CPUs up."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw
+    Simulated().run(spec)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw - before
 
 
 def test_a_rank_that_computes_for_too_long_is_named(tmp_path: Path) -> None:

@@ -66,7 +66,6 @@ def test_what_it_wishes_is_done_until_it_ends(scene: Scene, baton: Baton, tmp_pa
         ((0, 0), True),  # anything
         ((1, 0), False),  # an event, which does not come
         ((1, 7), True),  # ... which is there, since others were taken
-        ((2, 0), True),  # one of an endpoint that there is not
     ],
 )
 def test_one_that_awaits_an_event_looks_at_nothing_else(
@@ -107,10 +106,21 @@ def test_what_there_is_not_ends_the_run(
     write(tmp_path, (TURN, 0, 0), (want, argument, detail))
     assert baton.joins()
     scene.task("its task", baton.serve)
-    words = rf"rank0 asks .* what there is not \(wish {want}, {argument}, {detail}\)"
+    words = rf"rank0 asks .* what there is not \(wish {want}, {argument}, {detail}, 0\)"
     with pytest.raises(AgentError, match=words) as caught:
         scene.run()
     assert caught.value.agent == NAME
+    scene.world.close()
+
+
+def test_no_event_comes_to_an_endpoint_that_there_is_not(
+    scene: Scene, baton: Baton, tmp_path: Path
+) -> None:
+    write(tmp_path, (TURN, 0, 0), (POLL, 5000, 0, 2, 0))
+    assert baton.joins()
+    scene.task("its task", baton.serve)
+    with pytest.raises(AgentError, match=r"\(wish 3, 5000, 0, 2\)"):
+        scene.run()
     scene.world.close()
 
 

@@ -173,7 +173,7 @@ def test_simulated_hosts_may_be_this_machine(
 
 def test_probes_give_figures() -> None:
     """How large they are is this machine's affair."""
-    probes = [model_costs.looks, model_costs.yields, model_costs.copies]
+    probes = [model_costs.looks, model_costs.yields, model_costs.signals, model_costs.copies]
     for probe in (*probes, stages.send_packets, stages.nic_frames):
         figures = probe(0, 0.005)
         assert figures.size > 0

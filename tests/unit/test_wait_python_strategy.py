@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from support.simulated import Scene as SimulatedScene
 from support.tree import ROOT
 from support.waiting import LOOK_NS, LOOKS_PER_CHECK, Scene
 
@@ -12,8 +13,10 @@ from shrimpmx.cluster.engine.runner import Runner
 from shrimpmx.errors import InputError
 from shrimpmx.settings.strategies import WAIT_NAMES
 from shrimpmx.shared.agent import Agent
+from shrimpmx.simulation.host import SimulatedHost
 from shrimpmx.wait.names import make_strategy
 from shrimpmx.wait.python_strategy import PythonStrategy
+from shrimpmx.wait.waiter import Waiter
 from shrimpmx.wait.waiting_strategy import WaitingStrategy
 
 SPIN_NS = 2 * LOOKS_PER_CHECK * LOOK_NS
@@ -43,6 +46,19 @@ def waking_from(scene: Scene, look: int) -> Callable[[int], None]:
             scene.slot.wake()
 
     return interrupt
+
+
+def test_on_a_simulated_host_each_yield_is_one_look_and_one_decision_too() -> None:
+    scene, mine = SimulatedScene(), Listed("yield", "yield")
+
+    def wait(host: SimulatedHost) -> None:
+        with Waiter(scene.control, 0, PythonStrategy(mine), host=host) as waiter:
+            assert waiter.wait_until(lambda: False, 5000) == "timed out"
+
+    scene.task("one", wait)
+    scene.run()
+    # Then it sleeps.
+    assert mine.asked == [0, 100, 200]
 
 
 def test_what_is_there_at_once_is_no_decision() -> None:

@@ -15,8 +15,8 @@ cdef enum Want:
 cdef struct Wish:
     uint32_t want
     uint32_t seen                    # of WANT_BLOCK: what stands in the word
-    uint32_t awaits, taken           # of WANT_POLL and WANT_OFFER: the endpoint whose event alone
-    #                                  ends the wait, plus 1, 0 for none; what it has taken
+    uint32_t awaits, taken           # in a wait that an event alone ends, or its time: the number
+    #                                  of its endpoint, plus 1, else 0; how many it has taken
     int64_t argument                 # duration or end, ns; of WANT_MOVE: the CPU; of
     #                                  WANT_NOTIFICATIONS: what each one's handler costs, ns
     uint64_t detail                  # of WANT_BLOCK: the place of the word in the control segment,
@@ -47,7 +47,8 @@ cdef class BatonHost(Host):
 
     cdef bint ask(self, Want want, int64_t argument, uint64_t detail=*,
                   uint32_t seen=*) noexcept nogil
-    cdef bint hand_over(self, Wish *wish) noexcept nogil
+    cdef bint hand_over(self, Want want, int64_t argument, uint64_t detail=*,
+                        uint32_t seen=*) noexcept nogil
     cdef void count(self) noexcept nogil
     cdef void owe(self, int64_t cost_ns) noexcept nogil
     cdef void settle(self) noexcept nogil

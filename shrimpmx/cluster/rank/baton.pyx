@@ -145,11 +145,10 @@ cdef class BatonHost(Host):
 
     cdef void settle(self) noexcept nogil:
         """Use the CPU time that is owed."""
-        cdef Wish wish
-        if self.owed_ns > 0:
-            wish = Wish(WANT_COMPUTE, 0, 0, 0, self.owed_ns, 0)
+        cdef int64_t owed_ns = self.owed_ns
+        if owed_ns > 0:
             self.owed_ns = 0
-            self.hand_over(&wish)
+            self.hand_over(WANT_COMPUTE, owed_ns)
 
     cdef int64_t paid(self, int64_t until_ns) noexcept nogil:
         """Until when to wait for news after a look in vain, having paid what is owed. The time that
@@ -164,20 +163,21 @@ cdef class BatonHost(Host):
     cdef bint ask(self, Want want, int64_t argument, uint64_t detail=0,
                   uint32_t seen=0) noexcept nogil:
         """Wish for something, when all that is owed has been paid."""
-        cdef Wish wish
         self.count()
         self.settle()
-        wish.want, wish.argument, wish.detail, wish.seen = want, argument, detail, seen
-        wish.awaits = 0 if self.awaited == NULL else self.awaited_endpoint + 1
-        wish.taken = self.events_taken
-        return self.hand_over(&wish)
+        return self.hand_over(want, argument, detail, seen)
 
-    cdef bint hand_over(self, Wish *wish) noexcept nogil:
+    cdef bint hand_over(self, Want want, int64_t argument, uint64_t detail=0,
+                        uint32_t seen=0) noexcept nogil:
         """False once the run has ended. Needs no Python: MPI_Finalize comes when that is gone."""
+        cdef Wish wish
         cdef ssize_t taken = -1
         if self.failed:
             return False
-        if write(self.wishes, wish, sizeof(Wish)) == sizeof(Wish):
+        wish.want, wish.argument, wish.detail, wish.seen = want, argument, detail, seen
+        wish.awaits = 0 if self.awaited == NULL else self.awaited_endpoint + 1
+        wish.taken = self.events_taken
+        if write(self.wishes, &wish, sizeof(Wish)) == sizeof(Wish):
             taken = read(self.turns, &self.turn, sizeof(Turn))
             while taken < 0 and errno == EINTR:
                 taken = read(self.turns, &self.turn, sizeof(Turn))
