@@ -349,6 +349,24 @@ def test_a_run_that_takes_too_long_here_is_ended(
     assert f"did not end within {patient(5):g} s" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("settings", "free"),
+    [
+        ((), ["hosts of no platform", "programs compute"]),
+        (("platform=myri10g-2009",), ["programs compute"]),
+        (("platform=myri10g-2009", "compute=1000"), []),
+    ],
+)
+def test_what_takes_no_time_is_said(
+    settings: tuple[str, ...], free: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = [f"--set={each}" for each in settings]
+    assert main([*SIMULATED, "-n", "1", *words, "true"]) == 0
+    said = capfd.readouterr().err
+    every = ["hosts of no platform", "programs compute"]
+    assert [each for each in every if each in said] == free
+
+
 def test_a_program_without_mpi_runs(capfd: pytest.CaptureFixture[str]) -> None:
     assert main([*SIMULATED, "-n", "2", "echo", "here"]) == 0
     assert capfd.readouterr().out.splitlines() == ["here", "here"]
