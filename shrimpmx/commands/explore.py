@@ -49,7 +49,6 @@ from shrimpmx.report.plot.draw import FORMATS, save
 from shrimpmx.results.json_file import write_json
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.results.result import RUN_FILE, ResultDirectory
-from shrimpmx.settings.platform import Platform
 from shrimpmx.study.clusters import never_joined
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.explore import grid
@@ -351,9 +350,8 @@ def _texts(
     """What is said below the settings."""
     parameters = exploration.sweep.points[0].parameters
     if not engine.is_real:
-        platform = parameters.platform.profile
-        name = platform.name if isinstance(platform, Platform) else platform
-        return texts_of(findings, rests_on_simulated(name, parameters.cluster.compute))
+        lines = rests_on_simulated(parameters.platform.name, parameters.cluster.compute)
+        return texts_of(findings, lines)
     limits = dict.fromkeys(limit for p in document["points"] for limit in p["limits"])
     cpus = len(parameters.cluster.cpus or os.sched_getaffinity(0))
     dilation = document["points"][0].get("time_dilation", 1.0)

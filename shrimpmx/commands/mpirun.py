@@ -24,6 +24,7 @@ from shrimpmx.commands.recording import check_recording, recording_of
 from shrimpmx.errors import DeadlineError, InputError, InterruptedRunError
 from shrimpmx.mpi.library import library_path
 from shrimpmx.native.streams import tell
+from shrimpmx.results.words import virtual_times_words
 from shrimpmx.study.clusters import Clusters, needed_costs
 from shrimpmx.study.platform import Costs
 from shrimpmx.study.point import Point
@@ -81,8 +82,9 @@ def _run(options: argparse.Namespace) -> int:
 
         ResultDirectory(options.output).prepare(resume=False, advice="give another --output")
     say(_described(spec))
-    if not engine.is_real and (free := _free(point, spec)):
-        say(f"simulated: {free}")
+    if not engine.is_real:
+        for sentence in virtual_times_words(point.parameters.platform.name, spec.compute):
+            say(sentence)
     with run_log(options.output) if options.output is not None else _no_log():
         if options.output is None and options.json is None:
             executor.run(point, 1)
@@ -179,16 +181,6 @@ def _described(spec: ClusterSpec) -> str:
         f"{ranks} rank{'s' * (ranks > 1)} on {nodes} node{'s' * (nodes > 1)}, "
         f"nic {spec.nic.nic_kind}{coalescing}, wait {spec.wait.strategy}{dilated}"
     )
-
-
-def _free(point: Point, spec: ClusterSpec) -> str:
-    """What takes no time on simulated hosts, though it does on any real one."""
-    free = []
-    if point.parameters.platform.profile == "none":
-        free.append("hosts of no platform do their own work in no time, but for what --set says")
-    if spec.compute == "none":
-        free.append("what programs compute takes no time")
-    return "; ".join(free)
 
 
 def _interrupted(number: int) -> int:

@@ -71,10 +71,10 @@ cdef class EndpointCore:
     # the endpoint may be closed, and its requests gone.
     cdef int wait_for(self, found_function found, void *context, object timeout_ns) except -1
     # The same without the GIL, for less than `held_spin_ns`, with the lock held throughout.
-    cdef bint spin(self, found_function found, void *context,
-                   int64_t deadline_ns) noexcept nogil
     cdef bint spin_held(self, found_function found, void *context,
                         int64_t deadline_ns) noexcept nogil
+    cdef bint spin(self, found_function found, void *context,
+                   int64_t deadline_ns) noexcept nogil
     cdef int wait_released(self, found_function found, void *context, int64_t deadline_ns,
                            uint32_t wakeups) except -1
     # The same without the GIL, its thread counted by the waiter. WAIT_READY: found; WAIT_TIMED_OUT:

@@ -26,6 +26,26 @@ _PLURALS = {
 _UNITS = {"_us": "µs", "_usecs": "µs", "_ns": "ns", "_s": "s"}
 
 
+def virtual_times_words(platform: str, compute: str | int) -> list[str]:
+    """Of what times of programs on simulated hosts are: hosts of that platform, "none" for none,
+    and what programs compute between their calls.
+    """
+    if platform == "none":
+        hosts = (
+            "Times are virtual, of hosts whose own work takes no time: --set platform=NAME gives "
+            "it what it takes on a machine."
+        )
+    else:
+        hosts = f"Times are virtual, of hosts of the platform {platform}."
+    if compute == "none":
+        computes = "takes no time: --set compute=measured gives it its CPU time here"
+    elif compute == "measured":
+        computes = "takes the CPU time that it had here, so that no two runs are equal"
+    else:
+        computes = f"takes {compute} ns for each call"
+    return [hosts, f"What the program computes between its calls {computes}."]
+
+
 def is_simulated(document: Mapping[str, Any]) -> bool:
     """Whether a result comes from simulated hosts."""
     return document.get("engine") == "simulated"

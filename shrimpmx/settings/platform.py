@@ -209,6 +209,11 @@ class PlatformParameters(Declared):
         "calibration proposes for the profile, 1 without one",
     )
 
+    @property
+    def name(self) -> str:
+        """The platform's; "none" without one."""
+        return self.profile.name if isinstance(self.profile, Platform) else self.profile
+
     @model_validator(mode="after")
     def _check(self) -> PlatformParameters:
         if self.time_dilation != "auto" and not 0.1 <= self.time_dilation <= 1000:

@@ -16,7 +16,7 @@ from shrimpmx.cluster.rank.baton cimport (
 )
 from shrimpmx.native.clock cimport monotonic_now_ns
 from shrimpmx.shared.control cimport Control
-from shrimpmx.shared.layout cimport node_endpoint, node_header
+from shrimpmx.shared.layout cimport node_endpoint
 from shrimpmx.shared.node cimport Node
 from shrimpmx.simulation.host cimport SimulatedHost
 
@@ -51,7 +51,6 @@ cdef class Baton:
     cdef object attend
     cdef Control control
     cdef Node node
-    cdef node_header *header
     cdef uint32_t endpoints_count    # as it was before any program ran
     cdef str name
     cdef object cpus
@@ -61,7 +60,7 @@ cdef class Baton:
 
     def __init__(self, Node node not None, directory, str name not None, cpus,
                  int64_t look_ns, int events, attend):
-        self.node, self.header, self.control = node, node.header, node.control
+        self.node, self.control = node, node.control
         self.endpoints_count = node.header.endpoints_count
         self.events, self.attend = events, attend
         self.name, self.cpus = name, frozenset(cpus)
@@ -152,7 +151,7 @@ cdef class Baton:
         if self.wish.awaits == 0:
             host.await_event(NULL, 0, 0)
         else:
-            host.await_event(node_endpoint(self.header, index), index, self.wish.taken)
+            host.await_event(node_endpoint(self.node.header, index), index, self.wish.taken)
 
     cdef bint _is_sound(self) except -1:
         """Whether it can be done: the process, whose memory its program may have damaged, has

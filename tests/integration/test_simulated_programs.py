@@ -352,19 +352,18 @@ def test_a_run_that_takes_too_long_here_is_ended(
 @pytest.mark.parametrize(
     ("settings", "free"),
     [
-        ((), ["hosts of no platform", "programs compute"]),
-        (("platform=myri10g-2009",), ["programs compute"]),
-        (("platform=myri10g-2009", "compute=1000"), []),
+        ((), 2),
+        (("platform=myri10g-2009",), 1),
+        (("platform=myri10g-2009", "compute=1000"), 0),
     ],
 )
 def test_what_takes_no_time_is_said(
-    settings: tuple[str, ...], free: list[str], capfd: pytest.CaptureFixture[str]
+    settings: tuple[str, ...], free: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    """Of the hosts' own work, and of what programs compute."""
     words = [f"--set={each}" for each in settings]
     assert main([*SIMULATED, "-n", "1", *words, "true"]) == 0
-    said = capfd.readouterr().err
-    every = ["hosts of no platform", "programs compute"]
-    assert [each for each in every if each in said] == free
+    assert capfd.readouterr().err.count("takes no time") == free
 
 
 def test_a_program_without_mpi_runs(capfd: pytest.CaptureFixture[str]) -> None:

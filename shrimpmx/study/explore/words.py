@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from shrimpmx.results.words import number_words
+from shrimpmx.results.words import number_words, virtual_times_words
 from shrimpmx.study.explore.choice import OBJECTIVES
 from shrimpmx.study.explore.findings import NEAR, Findings, Setting
 from shrimpmx.study.explore.measured import ALIKE, FIGURES
@@ -173,21 +173,7 @@ def rests_on_simulated(platform: str, compute: str | int) -> list[str]:
     """The same of simulated hosts of that platform, "none" for none, and of what a program computes
     on them between its calls.
     """
-    if platform == "none":
-        hosts = (
-            "Times are virtual, of hosts whose own work takes no time: --set platform=NAME gives "
-            "it what it takes on a machine."
-        )
-    else:
-        hosts = f"Times are virtual, of hosts of the platform {platform}."
-    if compute == "none":
-        computes = "takes no time: --set compute=measured gives it its CPU time here"
-    elif compute == "measured":
-        computes = "takes the CPU time that it had here, so that no two runs are equal"
-    else:
-        computes = f"takes {compute} ns for each call"
     return [
-        hosts,
-        f"What the program computes between its calls {computes}.",
+        *virtual_times_words(platform, compute),
         "Each rank, handler and NIC has a core for itself unless a setting says otherwise.",
     ]
