@@ -205,7 +205,8 @@ def _exit_code(arguments: Sequence[str]) -> int:
     try:
         _check_working_directory()
         chosen = parse(arguments)
-        code: int = chosen.function(chosen)
+        with _report_beside(chosen):
+            code: int = chosen.function(chosen)
         return code
     except AgentError as error:
         # What all processes did when a run was given up is in the log.
@@ -224,6 +225,16 @@ def _exit_code(arguments: Sequence[str]) -> int:
             raise
         tell(f"shrimpmx: {os.fsdecode(error.filename)} cannot be used: {error.strerror}")
         return EXIT_BAD_INPUT
+
+
+def _report_beside(chosen: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """What the command prints goes beside a document that it writes to the standard output."""
+    place = getattr(chosen, "json", None)
+    if place is None:
+        return contextlib.nullcontext()
+    json_file = importlib.import_module("shrimpmx.results.json_file")
+    beside: contextlib.AbstractContextManager[None] = json_file.report_beside(place)
+    return beside
 
 
 def _check_working_directory() -> None:

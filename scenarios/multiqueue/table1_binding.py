@@ -31,7 +31,7 @@ scenario = Scenario(
     title="Latency: where are interrupts handled, and where does the process run?",
     source="Goglin 2010, section 4.2 and table I",
     shows="Two nodes send an empty message to and fro, with an interrupt for each packet; processes"
-    " poll. One queue's interrupts go to both cores of a node in turn (round-robin) or to core 0,"
+    " poll. One queue's interrupts go to all cores of a node in turn (round-robin) or to core 0,"
     " and the process runs on that core (SC), on one that shares a cache with it (S$), on"
     " another one of the package (SP), or of another package (OP). per-queue: each endpoint has a"
     " queue, each queue a core, and opening the endpoint moves the process there. Distances that"

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from shrimpmx.native.files import cache_directory
 from shrimpmx.results.environment import busy_ns, environment, fingerprint, unavailable
 from shrimpmx.results.json_file import read_json, write_json
 from shrimpmx.results.result import NewerSchemaError, check_schema
+from shrimpmx.results.runs import main_state
 from shrimpmx.results.soundness import is_number
 from shrimpmx.results.statistics import summarise
 
@@ -219,27 +220,48 @@ def metric(samples: Figures, meaning: str) -> dict[str, Any]:
     }
 
 
-def measure_host(cpus: list[int], seconds: float) -> dict[str, dict[str, Any]]:
-    """The host's costs by name, each from about `seconds` of measuring on the first two CPUs."""
-    first, second = cpus[0], cpus[min(1, len(cpus) - 1)]
+class Turn(NamedTuple):
+    """The median of a cost in one turn, ns, and how far apart the CPUs were meanwhile."""
+
+    state: str
+    ns: float
+
+
+def measure_host(cpus: list[int], seconds: float) -> tuple[str, dict[str, dict[str, Any]]]:
+    """How far apart the first two CPUs were in most turns; the host's costs by name, each from
+    about `seconds` of measuring on them, of its turns at that distance if there are any.
+    """
     possible = {name: cost for name, cost in HOST_COSTS.items() if len(cpus) > 1 or not cost.across}
     turns = max(1, min(TURNS, int(seconds / TURN_LEAST_S)))
-    medians: dict[str, list[float]] = {name: [] for name in possible}
+    taken: dict[str, list[Turn]] = {name: [] for name in possible}
     for _ in range(turns):
         for name, cost in possible.items():
-            samples = cost.samples(first, second, seconds / turns)
-            if samples.size:
-                medians[name].append(float(np.median(samples)))
+            taken[name] += _turn(cost, cpus, seconds / turns)
     for name, longer in itertools.product(possible, AGAIN_S):
-        if not medians[name] and (samples := possible[name].samples(first, second, longer)).size:
-            medians[name].append(float(np.median(samples)))
+        if not taken[name]:
+            taken[name] += _turn(possible[name], cpus, longer)
+    state = main_state([turn.state for each in taken.values() for turn in each])
     costs = {
-        name: metric(np.array(medians[name]), cost.meaning)
+        name: metric(_figures(taken[name], state), cost.meaning)
         if name in possible
         else {**unavailable(ONE_CPU), "meaning": cost.meaning}
         for name, cost in HOST_COSTS.items()
     }
-    return {**costs, "t_block": t_block(costs)}
+    return state, {**costs, "t_block": t_block(costs)}
+
+
+def _turn(cost: HostCost, cpus: list[int], seconds: float) -> list[Turn]:
+    """A cost in one turn, between two probes; empty if there was time for none."""
+    before, _ = probe(cpus[:2])
+    samples = cost.samples(cpus[0], cpus[min(1, len(cpus) - 1)], seconds)
+    after, _ = probe(cpus[:2])
+    state = before if before == after else "mixed"
+    return [Turn(state, float(np.median(samples)))] if samples.size else []
+
+
+def _figures(turns: Sequence[Turn], state: str) -> Figures:
+    alike = [turn.ns for turn in turns if turn.state == state]
+    return np.array(alike or [turn.ns for turn in turns])
 
 
 def t_block(costs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -264,15 +286,15 @@ def t_block(costs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def calibrate(seconds: float, path_costs: Measure) -> Document:
-    """Measure this machine: {"schema", "environment", "state", "costs", "others"}, the last one the
-    share of its CPUs that other processes, or the hypervisor, had meanwhile.
+    """Measure this machine: {"schema", "environment", "state", "costs", "others"}: how far apart
+    its CPUs were, and the share of them that other processes, or the hypervisor, had meanwhile.
 
     `path_costs` gives those of the receive path, for which a cluster has to run.
     """
     cpus = sorted(os.sched_getaffinity(0))
     began_s, others_s = _clock_s(), _others_s(cpus)
-    state, _ = probe(cpus)
-    costs = {**measure_host(cpus, seconds), **path_costs(seconds)}
+    state, host = measure_host(cpus, seconds)
+    costs = {**host, **path_costs(seconds)}
     had_s = len(cpus) * (_clock_s() - began_s)
     others = min(1.0, max(0.0, _others_s(cpus) - others_s) / had_s)
     return {

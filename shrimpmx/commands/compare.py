@@ -109,8 +109,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"{options.first} and {options.second} have no metric in common")
     if options.json:
         write_json(options.json, _as_json(options, found))
-    if options.json is None or str(options.json) != "-":
-        _print(options, (first, second), found, console())
+    _print(options, (first, second), found, console())
     return EXIT_FOUND if set(options.fail_on) & set(found.verdicts()) else 0
 
 

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
+
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import run_log
 from shrimpmx.cluster.launch import Launch, check_command
@@ -193,7 +195,7 @@ def _pace(options: argparse.Namespace, engine: Engine, settings: int) -> Pace:
     """How long it may take."""
     timeout_s = FOREVER_S if options.timeout is None else options.timeout
     if not engine.is_real:
-        return SimulatedPace(settings, timeout_s, options.budget)
+        return SimulatedPace(settings, options.runs or SETTLED, timeout_s, options.budget)
     return Pace(BUDGET_S if options.budget is None else options.budget, timeout_s)
 
 
@@ -337,7 +339,7 @@ def _report(
         raise AgentError(f"the program failed under every setting: {reason}")
     write_beside(output, [output])
     with while_read():
-        print(closing(findings))
+        console().print(escape(closing(findings)))
 
 
 def _texts(
@@ -350,7 +352,8 @@ def _texts(
     """What is said below the settings."""
     parameters = exploration.sweep.points[0].parameters
     if not engine.is_real:
-        lines = rests_on_simulated(parameters.platform.name, parameters.cluster.compute)
+        cores = parameters.host.cores
+        lines = rests_on_simulated(parameters.platform.name, parameters.cluster.compute, cores)
         return texts_of(findings, lines)
     limits = dict.fromkeys(limit for p in document["points"] for limit in p["limits"])
     cpus = len(parameters.cluster.cpus or os.sched_getaffinity(0))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from shrimpmx.results.words import number_words
@@ -15,6 +16,8 @@ from shrimpmx.study.explore.findings import Findings, Setting
 from shrimpmx.study.explore.measured import FIGURES
 from shrimpmx.study.explore.words import recommendation, unit_of
 
+# The title of commands, which are printed as they are to be typed.
+COMMANDS = "On a real machine"
 RECOMMENDED, ALIKE, FRONTIER = "→", "=", "*"
 INTERVALS = "medians over runs, [low, high] the 95 % interval"
 LEGEND = f"""{INTERVALS}
@@ -37,7 +40,7 @@ def texts_of(
         commands += [f"# {advice.heading}", *advice.commands, *notes]
     return [
         ("Recommended", recommendation(findings)),
-        ("On a real machine", commands),
+        (COMMANDS, commands),
         ("What it rests on", list(rests)),
     ]
 
@@ -48,7 +51,9 @@ def print_findings(
     """Print the settings, those that failed, and the `texts`: the recommended one, its commands."""
     _print_settings(findings, console, _mark, LEGEND)
     for title, lines in texts:
-        _print_lines(console, title, lines)
+        console.print(f"\n[bold]{title}[/bold]")
+        for line in lines:
+            _print_line(console, line, wrapped=title != COMMANDS)
     console.print()
 
 
@@ -65,9 +70,10 @@ def _print_settings(findings: Findings, console: Console, mark: Mark, legend: st
         console.print(f"failed: {escape(setting.name)}: {escape(setting.measured.failed)}")
 
 
-def _print_lines(console: Console, title: str, lines: Sequence[str]) -> None:
-    console.print(f"\n[bold]{title}[/bold]")
-    for line in lines:
+def _print_line(console: Console, line: str, *, wrapped: bool) -> None:
+    if wrapped:
+        console.print(Padding(escape(line), (0, 0, 0, 2)))
+    else:
         console.print(f"  {escape(line)}", soft_wrap=True)
 
 

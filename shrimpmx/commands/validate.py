@@ -19,7 +19,7 @@ from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
 from shrimpmx.study.progress import Quiet
 from shrimpmx.study.scenario import RunPlan, Scenario
-from shrimpmx.study.this_machine import this_machine
+from shrimpmx.study.this_machine import calibrated_state, this_machine
 from shrimpmx.study.validation.comparison import (
     COUNTS_WITHIN,
     TIMES_WITHIN,
@@ -68,8 +68,8 @@ def run(options: argparse.Namespace) -> int:
     bad options, or without a calibration; AgentError if all points fail.
     """
     families = _families(options)
-    platform = this_machine()
-    validation = Validation(families, platform, options.seed, options.points)
+    platform, state = this_machine(), calibrated_state()
+    validation = Validation(families, platform, options.seed, options.points, state)
     if all(pair.impossible for pair in validation.pairs):
         raise NotHereError(validation.pairs[0].impossible)
     repeats = 1 if options.short else options.repeats
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     if failed and not rows:
         raise AgentError(f"every point failed, the first one: {failed[0]['reason']}")
     axis = {family.name: family.compare or "" for family in families}
-    found = {**summary(rows, axis), **validation.disturbances()}
+    found = {**summary(rows, axis), **validation.disturbances(), **validation.distances()}
     terminal = console()
     terminal.width = max(terminal.width, TABLE_WIDTH)
     for family in families:
@@ -109,10 +109,11 @@ def _take_turns(validation: Validation, repeats: int) -> None:
     bar = Bar("validate", list(axes)) if on_terminal() else Quiet()
     bar.begin(repeats * len(validation.pairs), 0)
     try:
-        for number in range(repeats):
-            for pair in validation.pairs:
+        # As many turns again at most for runs whose CPUs were at another distance.
+        for number in range(2 * repeats):
+            for pair in validation.pairs if number < repeats else validation.lacking(repeats):
                 plan = RunPlan(pair.real.index, pair.real, number)
-                bar.running(plan, f"{pair.family.name} in turn {number + 1} of {repeats}")
+                bar.running(plan, f"{pair.family.name} in turn {number + 1}")
                 validation.take(pair, number)
                 bar.finished(plan)
     finally:
@@ -193,6 +194,12 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
     orders = found["orders_reversed"]
     lines.append(f"orders: {len(orders)} reversed of {found['orders_certain']} that are certain")
     lines += [f"  reversed: {words}" for words in orders]
+    if found["left_aside"]:
+        aside = ", ".join(f"{count} {state}" for state, count in found["left_aside"].items())
+        lines.append(
+            f"real runs left aside, since the calibration has the CPUs {found['state']}: {aside}; "
+            f"points without another run: {found['not_compared']}"
+        )
     if found["disturbed"] + found["retaken"]:
         causes = ", ".join(f"{name} {count}" for name, count in found["disturbances"].items())
         lines.append(

@@ -54,6 +54,7 @@ from shrimpmx.mpi.shown cimport (
 )
 from shrimpmx.mpi.table cimport mpi_table
 from shrimpmx.mpi.topology cimport topology_fill
+from shrimpmx.mx.ack cimport ack_flush_all
 from shrimpmx.mx.calls cimport call_enter, call_leave, call_look, call_wait
 from shrimpmx.mx.core cimport EndpointCore, found_function
 from shrimpmx.mx.handles cimport Partner
@@ -270,6 +271,8 @@ cdef int finalize() noexcept nogil:
     if world.me == NULL:
         return MPI_SUCCESS
     call_enter(<EndpointCore>world.core)
+    # Those that wait for a message of this rank to ride on: it sends no more.
+    ack_flush_all((<EndpointCore>world.core).library)
     world_wait(found_drained, NULL, NULL)
     store_release_u32(<void *>&world.me.state, RUNNER_DONE)
     while not found_all_done((<EndpointCore>world.core).library, NULL):

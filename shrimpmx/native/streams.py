@@ -27,18 +27,19 @@ def tell(line: str) -> None:
 
 
 @contextlib.contextmanager
-def while_read() -> Iterator[None]:
-    """What is printed here ends without a word when its reader has gone: there is more to do than
-    to print.
+def while_read(stream: TextIO | None = None) -> Iterator[None]:
+    """What is printed here, or written to `stream`, ends without a word when its reader has gone:
+    there is more to do than to print.
     """
+    stream = stream or sys.stdout
     try:
         yield
-        if sys.stdout:
-            sys.stdout.flush()
+        if stream:
+            stream.flush()
     except OSError as error:
-        if not has_gone(error, sys.stdout):
+        if not has_gone(error, stream):
             raise
-        give_up(sys.stdout)
+        give_up(stream)
 
 
 def has_gone(error: OSError, stream: TextIO | None) -> bool:

@@ -144,9 +144,15 @@ def _first(name: str, records: Sequence[TraceRecord], kind: str) -> list[tuple[s
 
 def slowest_text(timeline: Timeline, count: int) -> str:
     """The slowest messages, the slowest one first, each with its stages; "" if there are none."""
-    found = sorted(messages_of(timeline), key=lambda message: -message.took_ns)[:count]
+    found = sorted(messages_of(timeline), key=lambda message: message.sent.time_ns)
+    of_pair: dict[tuple[Seat, Seat], list[Message]] = defaultdict(list)
+    for message in found:
+        of_pair[message.source, message.destination].append(message)
     use = CpuUse(timeline.switches)
-    return "\n\n".join(_text(timeline, use, message) for message in found)
+    return "\n\n".join(
+        _text(timeline, use, message, of_pair[message.source, message.destination])
+        for message in sorted(found, key=lambda message: -message.took_ns)[:count]
+    )
 
 
 def untold_by(timeline: Timeline) -> list[str]:
@@ -170,11 +176,13 @@ def untold_by(timeline: Timeline) -> list[str]:
     return told
 
 
-def _text(timeline: Timeline, use: CpuUse, message: Message) -> str:
+def _text(timeline: Timeline, use: CpuUse, message: Message, of_pair: Sequence[Message]) -> str:
+    """Its stages; `of_pair` are all messages from its rank to the other, as they were sent."""
     sent, received = message.sent, message.received
+    place = f"message {of_pair.index(message) + 1} of {len(of_pair)}"
     lines = [
         f"{timeline.name_of(sent.agent)} to {timeline.name_of(received.agent)}, "
-        f"{received.b} bytes: {message.took_ns / 1000:.3f} us",
+        f"{place}, {received.b} bytes: {message.took_ns / 1000:.3f} us",
         f"{'us':>9} {'since':>9}  {'stage':19} {'agent':10} record",
     ]
     before = sent.time_ns

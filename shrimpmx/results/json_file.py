@@ -8,13 +8,34 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, Self, TextIO
 
 from shrimpmx.errors import InputError, MachineError
 from shrimpmx.native.files import is_stream, open_anew, place_of, write_whole
+from shrimpmx.native.streams import while_read
 
 ANOTHER_PLACE = "give another place"
 STANDARD_OUTPUT = Path("-")
+
+# Where a document goes that has the standard output to itself.
+_own_output: TextIO | None = None
+
+
+@contextlib.contextmanager
+def report_beside(place: Path | None) -> Iterator[None]:
+    """What is printed here goes to the standard error if the document's place is the standard
+    output, so that this holds the document alone.
+    """
+    global _own_output
+    if place != STANDARD_OUTPUT:
+        yield
+        return
+    _own_output = sys.stdout
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _own_output = None
 
 
 def json_place(text: str) -> Path:
@@ -53,7 +74,9 @@ def write_json(path: Path, document: Any, advice: str = ANOTHER_PLACE) -> None:
             f"{path} cannot be written: a figure of it is no number, or is infinite"
         ) from error
     if path == STANDARD_OUTPUT:
-        sys.stdout.write(text)
+        stream = _own_output or sys.stdout
+        with while_read(stream):
+            stream.write(text)
     else:
         write_whole(path, text, advice)
 
@@ -68,14 +91,14 @@ class JsonLines:
 
     def __enter__(self) -> Self:
         if self._path == STANDARD_OUTPUT:
-            self._file: IO[str] = sys.stdout
+            self._file: IO[str] = _own_output or sys.stdout
             return self
         with self._errors():
             self._file = open_anew(self._path)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not sys.stdout:
+        if self._path != STANDARD_OUTPUT:
             with contextlib.suppress(OSError):  # a line that could not be written said so
                 self._file.close()
 

@@ -17,6 +17,8 @@ _BOUNDS = {
     "less_than_equal": ("at most", "le"),
     "less_than": ("less than", "lt"),
 }
+# By the ends of fields' names.
+_UNITS = {"bytes": "bytes", "ns": "ns", "us": "us", "usecs": "us", "s": "s"}
 _KINDS = {
     "int": "a whole number",
     "float": "a number",
@@ -111,7 +113,7 @@ def _allowed(
 ) -> str:
     if kind in _BOUNDS:
         words, key = _BOUNDS[kind]
-        return f"{words} {context[key]}"
+        return f"{words} {context[key]} {_UNITS.get(field.rpartition('_')[2], '')}".rstrip()
     if kind == "literal_error":
         return _listed(str(context["expected"]), also.get(field, ()))
     if kind == "string_pattern_mismatch":

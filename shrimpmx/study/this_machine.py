@@ -43,13 +43,22 @@ LINES = {
 
 def this_machine() -> Platform:
     """The platform of this machine's stored calibration; InputError without one."""
+    return machine_platform(_calibration(), machine.release(), Topology.of_this_machine())
+
+
+def calibrated_state() -> str:
+    """How far apart this machine's CPUs were in its stored calibration; InputError without one."""
+    return str(_calibration()["state"])
+
+
+def _calibration() -> dict[str, Any]:
     # Here, as it needs numpy, whose import takes longer than mpirun has.
     from shrimpmx.bench import calibration
 
     document = calibration.load()
     if document is None:
         raise InputError("this machine has no stored calibration; run shrimpmx calibrate")
-    return machine_platform(document, machine.release(), Topology.of_this_machine())
+    return document
 
 
 def machine_platform(document: Mapping[str, Any], release: str, topology: Topology) -> Platform:

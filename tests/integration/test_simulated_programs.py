@@ -161,7 +161,10 @@ def test_a_program_that_is_notified_pays_for_each_handler(
     spec = replace(pair, ranks=pair.ranks * pairs)
     free, dear = (
         Simulated().run(
-            replace(spec, wait=WaitParameters(strategy=strategy, handler_cost_ns=handler_ns))
+            replace(
+                spec,
+                wait=WaitParameters(strategy=strategy, spin_ns=500, handler_cost_ns=handler_ns),
+            )
         )
         for handler_ns in (0, 50_000)
     )
@@ -364,6 +367,18 @@ def test_what_takes_no_time_is_said(
     words = [f"--set={each}" for each in settings]
     assert main([*SIMULATED, "-n", "1", *words, "true"]) == 0
     assert capfd.readouterr().err.count("takes no time") == free
+
+
+def test_a_program_ends_without_a_wait_for_late_acknowledgements(tmp_path: Path) -> None:
+    """A message that nothing answers is acknowledged by a timer while its receiver works on."""
+    times = []
+    for delay_ms in (1, 16):
+        output = tmp_path / str(delay_ms)
+        words = ["-n", "2", "--set", f"ack_delay_ns={delay_ms}000000", "--output", str(output)]
+        assert main([*SIMULATED, *words, *mpi_program(tmp_path, PINGPONG, MPI4PY)]) == 0
+        (point,) = json.loads((output / "run.json").read_text())["points"]
+        times += point["metrics"]["run_time"]["samples"]
+    assert times[0] == times[1]
 
 
 def test_a_program_without_mpi_runs(capfd: pytest.CaptureFixture[str]) -> None:

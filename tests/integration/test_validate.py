@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.cli import assert_refused
@@ -19,6 +20,7 @@ from shrimpmx.results.metrics import Outcome
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.point import Point
 from shrimpmx.study.validation.comparison import PACKETS, Compared, reversed_pairs, summary
+from shrimpmx.study.validation.running import Pair, Validation
 
 NAMES = (*calibration.HOST_COSTS, "t_block", "handler_per_packet", "rank_per_message")
 
@@ -29,7 +31,7 @@ def calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     cost = {"median": 1000.0, "ci95": [900.0, 1100.0], "meaning": "as measured"}
     taken = {"time": "2026-01-01T00:00:00+00:00"}
     costs = dict.fromkeys(NAMES, cost)
-    document = {"schema": 2, "state": "near", "environment": taken, "costs": costs}
+    document = {"schema": 2, "state": "any", "environment": taken, "costs": costs}
     place = calibration.storage_path()
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(json.dumps(document))
@@ -159,3 +161,27 @@ def test_a_run_that_fails_costs_its_point(
     failing.add("round-robin")
     assert cli.main(["validate", "--short", "--only", "multiqueue"]) == 3
     assert "did not end" in capsys.readouterr().err
+
+
+def test_real_runs_at_another_distance_of_the_cpus_are_left_aside_and_taken_again(
+    calibrated: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = calibration.storage_path()
+    document = json.loads(place.read_text())
+    place.write_text(json.dumps({**document, "state": "near"}))
+    states = ["far", "near"]
+    run = Validation._run
+
+    def moved(self: Validation, pair: Pair, engine: str, seed: int) -> dict[str, Any]:
+        found = run(self, pair, engine, seed)
+        return {**found, "state": states.pop(0)} if engine == "real" else found
+
+    monkeypatch.setattr(Validation, "_run", moved)
+    words = ["validate", "--only", "coalescing-delay", "--points", "1", "--repeats", "1"]
+    assert cli.main([*words, "--set", "iterations=20", "--json", "-"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert (found["summary"]["left_aside"], found["summary"]["not_compared"]) == ({"far": 1}, 0)
+    assert found["rows"]
+    assert "left aside" in said.err
+    assert states == []

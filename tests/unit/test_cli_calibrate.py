@@ -24,12 +24,12 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def quick_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
-    def host(_cpus: list[int], _seconds: float) -> dict[str, dict[str, Any]]:
+    def host(_cpus: list[int], _seconds: float) -> tuple[str, dict[str, dict[str, Any]]]:
         costs = {
             name: calibration.metric(np.array([5000.0, 5100.0]), name)
             for name in calibration.HOST_COSTS
         }
-        return {**costs, "t_block": calibration.t_block(costs)}
+        return "near", {**costs, "t_block": calibration.t_block(costs)}
 
     monkeypatch.setattr(calibration, "measure_host", host)
     monkeypatch.setattr(
@@ -146,13 +146,10 @@ def test_calibrate_says_why_a_platform_has_a_dilation_of_its_own(
 def test_calibrate_without_an_interrupt_proposes_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measured = calibration.measure_host
+    _, measured = calibration.measure_host([0], 1.0)
     missing = {"unavailable": "needs two CPUs", "meaning": "m"}
-    monkeypatch.setattr(
-        calibration,
-        "measure_host",
-        lambda cpus, seconds: {**measured(cpus, seconds), "interrupt_to_handler": missing},
-    )
+    costs = {**measured, "interrupt_to_handler": missing}
+    monkeypatch.setattr(calibration, "measure_host", lambda *_: ("near", costs))
     assert main(["calibrate", "--json", "c.json"]) == 0
     reason = json.loads(Path("c.json").read_text())["platforms"]["myri10g-2009"]["unavailable"]
     assert "needs two CPUs" in reason

@@ -109,6 +109,18 @@ def test_points_are_paired_by_what_they_have_in_common(tmp_path: Path) -> None:
     assert found["alone"] == [1, 1]
 
 
+def test_a_document_has_the_standard_output_to_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = str(stored(tmp_path / "a", [({"wait": "spin"}, {"half_round_trip": around(10)})]))
+    assert main(["compare", one, one, "--json", "-"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["points"]
+    assert "no difference" in said.err
+    assert main(["compare", one, one]) == 0
+    assert "no difference" in capsys.readouterr().out
+
+
 def test_figures_ratio_and_what_differs_are_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,7 +27,7 @@ from shrimpmx.study.explore.choice import OBJECTIVES, frontier, ranked
 from shrimpmx.study.explore.exploration import Exploration
 from shrimpmx.study.explore.findings import Findings
 from shrimpmx.study.explore.grid import PLACEMENTS, placement_of
-from shrimpmx.study.explore.halving import SETTLED, Halving
+from shrimpmx.study.explore.halving import RUNS_MOST, SETTLED, Halving
 from shrimpmx.study.explore.measured import Comparison
 from shrimpmx.study.explore.pace import FIRST_S, GRACE_S, PATIENCE, SimulatedPace
 from shrimpmx.study.explore.words import recommendation
@@ -132,6 +132,18 @@ def test_a_budget_too_short_for_a_second_run_is_kept_and_says_so() -> None:
     found = explored.findings()
     assert found is not None
     assert "ran only once: raise --budget" in " ".join(recommendation(found))
+
+
+def test_settings_that_ran_as_often_as_they_may_are_not_settled_by_a_larger_budget() -> None:
+    scenario = scenario_of(1, coalescing=["disabled", "stream"], wait=["block"])
+    for most, advice in ((3, "raise --runs"), (RUNS_MOST, "explore fewer settings")):
+        explored = exploration(
+            Program(lambda _: (1.0, 1.0, 1), noise=0.1), scenario, 1e6, most=most
+        )
+        explored.run()
+        found = explored.findings()
+        assert found is not None
+        assert found.more.startswith(advice)
 
 
 def test_settings_that_are_alike_run_alternately_until_the_budget_is_spent() -> None:
@@ -379,6 +391,16 @@ def simulated(program: Program, scenario: Scenario, seconds: float | None = None
     """An exploration whose runs are simulated: `program.now` is real time, its costs virtual."""
     pace = SimulatedPace(len(scenario.points()), seconds=seconds, real_clock=program.clock)
     return Exploration(scenario, program, "time", pace, most=SETTLED)
+
+
+def test_simulated_settings_may_run_more_often_if_asked_to() -> None:
+    runs = []
+    for most in (SETTLED, 4 * SETTLED):
+        program = Program(lambda _: (1.0, 1.0, 1), noise=0.1)
+        scenario = scenario_of(1, coalescing=["disabled", "stream"], wait=["block"])
+        Exploration(scenario, program, "time", SimulatedPace(2, most), most=most).run()
+        runs.append(len(program.ran))
+    assert runs[1] == 4 * runs[0]
 
 
 def test_simulated_runs_are_the_same_however_long_they_take() -> None:

@@ -197,14 +197,20 @@ def test_the_table_fits_80_columns_and_breaks_no_figure() -> None:
 
 def test_what_simulated_times_rest_on_is_said() -> None:
     none, measured, given = (
-        " ".join(rests_on_simulated(platform, compute))
-        for platform, compute in (("none", "none"), ("mine", "measured"), ("mine", 300))
+        " ".join(rests_on_simulated(platform, compute, cores))
+        for platform, compute, cores in (
+            ("none", "none", 1),
+            ("mine", "measured", 4),
+            ("mine", 9, 4),
+        )
     )
     assert "--set platform=NAME" in none
     assert "--set compute=measured" in none
     assert "platform mine" in measured
     assert "no two runs are equal" in measured
-    assert "300 ns for each call" in given
+    assert "9 ns for each call" in given
+    assert "1 core " in none
+    assert "4 cores " in given
 
 
 def test_times_of_shared_cpus_and_of_dilated_hosts_are_called_so() -> None:

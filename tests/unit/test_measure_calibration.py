@@ -19,6 +19,7 @@ HANDLER = {"unit": "ns", "median": 40.0, "ci95": [39.0, 41.0], "samples": [40.0]
 @pytest.fixture(autouse=True)
 def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(calibration, "probe", lambda _: ("near", 100.0))
 
 
 @pytest.fixture
@@ -26,11 +27,11 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The lengths of the measurements that were made, each of which gives known figures."""
     made: list[float] = []
 
-    def host(_cpus: list[int], seconds: float) -> dict[str, dict[str, Any]]:
+    def host(_cpus: list[int], seconds: float) -> tuple[str, dict[str, dict[str, Any]]]:
         made.append(seconds)
         figures = np.array([5000.0, 5100.0])
         costs = {name: calibration.metric(figures, name) for name in HOST_COSTS}
-        return {**costs, "t_block": calibration.t_block(costs)}
+        return "near", {**costs, "t_block": calibration.t_block(costs)}
 
     monkeypatch.setattr(calibration, "measure_host", host)
     return made
@@ -54,7 +55,7 @@ def test_each_turn_measures_every_cost_and_counts_once(monkeypatch: pytest.Monke
 
     costs = {name: cost_of(name, cost.across) for name, cost in HOST_COSTS.items()}
     monkeypatch.setattr(calibration, "HOST_COSTS", costs)
-    found = measure_host([3, 5], 0.09)
+    _, found = measure_host([3, 5], 0.09)
     assert [name for name, *_ in asked] == list(HOST_COSTS) * 9
     assert {(cpu, other) for _, cpu, other, _ in asked} == {(3, 5)}
     assert all(seconds == pytest.approx(0.01) for *_, seconds in asked)
@@ -62,6 +63,22 @@ def test_each_turn_measures_every_cost_and_counts_once(monkeypatch: pytest.Monke
         assert found[name]["samples"] == [1, 9e9, 4, 5, 6, 7, 8, 9]
         assert found[name]["median"] == 6.5
     assert found["t_block"]["median"] == 3 * 6.5
+
+
+def test_a_cost_is_that_of_the_distance_that_the_cpus_have_most_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    distances = iter(["near", "far", "far", "far", *["near"] * 4])
+    figures = iter([1.0, 2.0, 3.0, 4.0])
+    monkeypatch.setattr(calibration, "probe", lambda _: (next(distances), 100.0))
+    one = HostCost("m", lambda *_: np.array([next(figures)]))
+    monkeypatch.setattr(calibration, "HOST_COSTS", {"interrupt_to_handler": one, "look": one})
+    monkeypatch.setattr(calibration, "t_block", lambda costs: {})
+    state, found = measure_host([0, 1], 0.02)
+    assert state == "near"
+    # Of two turns each; the CPUs came nearer in the first one of one, and were far in the other's.
+    assert found["interrupt_to_handler"]["samples"] == [3.0]
+    assert found["look"]["samples"] == [4.0]
 
 
 def test_a_short_measurement_has_fewer_turns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +103,7 @@ def test_a_cost_without_a_sample_is_measured_again_for_longer(
     quick = HostCost("m", lambda *_: np.array([1.0]))
     costs = {**dict.fromkeys(HOST_COSTS, quick), "wake_call": HostCost("w", busy)}
     monkeypatch.setattr(calibration, "HOST_COSTS", costs)
-    found = measure_host([0, 1], 0.01)
+    _, found = measure_host([0, 1], 0.01)
     assert found["wake_call"]["median"] == 7
     assert asked == [0.01, *calibration.AGAIN_S]
 
@@ -123,7 +140,6 @@ def test_what_other_processes_have_of_the_cpus_is_noticed(
     busy = iter(({0: 0, 1: 0}, {0: 9_000_000_000, 1: 3_000_000_000}))
     used = iter(((0.0,) * 4, (1.0, 0.5, 3.0, 1.5)))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(calibration, "probe", lambda _: ("near", 100.0))
     monkeypatch.setattr(calibration, "_clock_s", lambda: next(elapsed))
     monkeypatch.setattr(calibration, "busy_ns", lambda: next(busy))
     monkeypatch.setattr(os, "times", lambda: next(used))
@@ -145,7 +161,7 @@ def test_a_cost_after_an_idle_time_is_measured_after_that_time(
 
 def test_one_cpu_has_no_costs_between_two() -> None:
     cpu = min(os.sched_getaffinity(0))
-    found = measure_host([cpu], 0.01)
+    _, found = measure_host([cpu], 0.01)
     assert found["context_switch"]["median"] > 0
     assert found["wake_same_cpu"]["median"] > 0
     for name in ("wake_cross_cpu", "interrupt_after_30us_idle", "cache_line_round_trip"):

@@ -259,9 +259,9 @@ def test_a_users_waiting_strategy_is_a_value_of_wait() -> None:
         ("nodes=0", "nodes must be at least 1, not 0"),
         ("nodes=3", "nodes must be even, not 3"),
         ("cpus=99", "cpus names CPU 99, but this process may use only "),
-        ("size_bytes=67108865", "size_bytes must be at most 67108864, not 67108865"),
-        ("size_bytes=-1", "size_bytes must be at least 0, not -1"),
-        ("size_bytes=1GiB", "size_bytes must be at most 67108864, not 1073741824"),
+        ("size_bytes=67108865", "size_bytes must be at most 67108864 bytes, not 67108865"),
+        ("size_bytes=-1", "size_bytes must be at least 0 bytes, not -1"),
+        ("size_bytes=1GiB", "size_bytes must be at most 67108864 bytes, not 1073741824"),
         ("size_bytes=32KiB,32768", "sweep axis 'size_bytes' has the value 32768 twice"),
         *(
             (f"size_bytes={size}", f"KiB, MiB or GiB as in 32KiB, not '{size}'")

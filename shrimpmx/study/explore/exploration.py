@@ -61,7 +61,7 @@ class Exploration:
     ) -> None:
         self._execute = execute
         self._objective = objective
-        self._pace = pace
+        self._pace, self._most = pace, most
         self._failure: AgentError | None = None
         # By setting: the limit that its run reached before any other had ended, s.
         self._given_up_s: dict[int, float] = {}
@@ -111,8 +111,17 @@ class Exploration:
             lambda point: setting_name(scenario, point),
             finalists,
             self._objective,
-            self._pace.more,
+            self._more(),
         )
+
+    def _more(self) -> str:
+        """What gives more runs to settings that cannot be told apart."""
+        limited = self.halving.left_s > 0 and any(
+            self.measured(index).runs >= self._most for index in self.halving.settings
+        )
+        option = "--runs" if limited else self._pace.more
+        is_most = option == "--runs" and self._most >= RUNS_MOST
+        return "explore fewer settings" if is_most else f"raise {option} or explore fewer settings"
 
     def shortage(self) -> str:
         """That the budget did not suffice for one run of each setting; "" if it did."""

@@ -39,7 +39,7 @@ class Findings:
     `as_good` are those of the tied between which the other figures decided. `chance`, 0 to 1: how
     likely one of the tied has the least figure of all; `near`: how likely the recommended one has
     at most 5 % more than that; None if no setting ran twice. `ordinary` is the best one that a
-    NIC without marks can have, if that is another. `more`: what to do for more runs.
+    NIC without marks can have, if that is another. `more`: what gives more runs.
     """
 
     objective: str

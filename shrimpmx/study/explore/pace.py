@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from shrimpmx.cluster.spec import FOREVER_S
 from shrimpmx.results.metrics import Outcome
+from shrimpmx.study.explore.halving import SETTLED
 
 # A run may take so many times as long as the fastest one, and as many seconds at least; what is
 # slower than that is out (ours).
@@ -16,8 +17,8 @@ PATIENCE, PATIENCE_S = 10.0, 10.0
 FIRST_S = 30.0
 # A run that is under way may go on for so long when the budget is spent (ours).
 GRACE_S = 10.0
-# Simulated runs for each setting: as many go to the first lap as to either half of the others
-# (ours).
+# Simulated runs for each setting of which SETTLED are allowed: as many go to the first lap as to
+# either half of the others (ours).
 LAPS = 3
 
 
@@ -32,10 +33,8 @@ class Limit(NamedTuple):
 
 class Pace:
     """That of real runs: a budget of seconds by this machine's `clock`. `timeout_s` is the limit of
-    any run; `more` says how settings get more runs.
+    any run.
     """
-
-    more = "raise --budget"
 
     def __init__(
         self,
@@ -48,6 +47,11 @@ class Pace:
         self.seconds: float | None = budget
         self.real_clock = clock
         self.fastest_s: float | None = None
+
+    @property
+    def more(self) -> str:
+        """The option that gives all settings more runs."""
+        return "--budget"
 
     def done(self, outcome: Outcome, began: float) -> float:
         """A run has ended that began then, by `clock`: what it took of the budget."""
@@ -87,26 +91,33 @@ class Pace:
 
 class SimulatedPace(Pace):
     """That of simulated runs: each counts one, whatever it takes this machine, so that the order of
-    runs is the same on every one. Their limits are of virtual time. None begins when so many
-    `seconds` of this machine's clock are over; None: they all do.
+    runs is the same on every one; where each of the `settings` may run at `most` so often, all
+    together may in proportion. Their limits are of virtual time. None begins when so many `seconds`
+    of this machine's clock are over; None: they all do.
     """
-
-    more = "raise --runs"
 
     def __init__(
         self,
         settings: int,
+        most: int = SETTLED,
         timeout_s: float = FOREVER_S,
         seconds: float | None = None,
         real_clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(float(LAPS * settings), timeout_s, self._count)
+        laps = max(1.0, LAPS * most / SETTLED)
+        super().__init__(laps * settings, timeout_s, self._count)
         self.seconds, self.real_clock = seconds, real_clock
         self._runs, self._began_s = 0, real_clock()
 
+    @property
+    def more(self) -> str:
+        return "--budget" if self._is_late() else "--runs"
+
+    def _is_late(self) -> bool:
+        return self.seconds is not None and self.real_clock() - self._began_s > self.seconds
+
     def _count(self) -> float:
-        late = self.seconds is not None and self.real_clock() - self._began_s > self.seconds
-        return self._runs + (self.budget if late else 0.0)
+        return self._runs + (self.budget if self._is_late() else 0.0)
 
     def done(self, outcome: Outcome, began: float) -> float:
         self._runs += 1

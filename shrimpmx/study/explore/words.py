@@ -33,7 +33,7 @@ MEDIANS = {
 TIED_MOST, TIED_NAMED = 5, 3
 # Below this chance to be near the best nothing is decided (ours).
 DECIDED = 0.5
-UNDECIDED = "Not decided: {more} or explore fewer settings."
+UNDECIDED = "Not decided: {more}."
 
 
 def unit_of(times_us: Iterable[float]) -> tuple[str, float]:
@@ -169,11 +169,12 @@ def rests_on(agents: int, cpus: int, dilation: float, limits: Sequence[str]) -> 
     return lines
 
 
-def rests_on_simulated(platform: str, compute: str | int) -> list[str]:
-    """The same of simulated hosts of that platform, "none" for none, and of what a program computes
-    on them between its calls.
+def rests_on_simulated(platform: str, compute: str | int, cores: int) -> list[str]:
+    """The same of simulated hosts of that platform, "none" for none, with so many cores each, and
+    of what a program computes on them between its calls.
     """
+    has = "1 core" if cores == 1 else f"{cores} cores"
     return [
         *virtual_times_words(platform, compute),
-        "Each rank, handler and NIC has a core for itself unless a setting says otherwise.",
+        f"Each node has {has} for its ranks and interrupt handlers; its NIC needs none.",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.errors import AgentError, InterruptedRunError, ShrimpmxError
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.results.outside import disturbances
+from shrimpmx.results.runs import ANY
 from shrimpmx.results.statistics import Samples
 from shrimpmx.settings.platform import THIS_MACHINE, Platform
 from shrimpmx.simulation.engine import Simulated
@@ -31,11 +33,14 @@ HOSTS, MACHINE = "hosts", "machine"
 
 @dataclass
 class Pair:
-    """A point of a family, real and simulated, and what its runs gave by metric."""
+    """A point of a family, real and simulated, and what its runs gave by metric. Real runs are
+    compared in which the CPUs were as far apart as in `state`; where that is not near or far, all.
+    """
 
     family: Scenario
     real: Point
     simulated: Point
+    state: str = ANY
     model: str = HOSTS
     impossible: str = ""
     failed: str = ""
@@ -50,11 +55,16 @@ class Pair:
         for metric in (*self.family.metrics, PACKETS):
             found = [
                 [samples for run in runs if (samples := self._samples(run, metric)).size]
-                for runs in self.runs.values()
+                for runs in (self.compared_runs(), self.runs["simulated"])
             ]
             if all(found):
                 params = dict(self.real.shown)
                 yield compared(self.family.name, params, metric, self.model, found[0], found[1])
+
+    def compared_runs(self) -> list[dict[str, Any]]:
+        """The real runs that are compared."""
+        whole = self.state not in ("near", "far")
+        return [run for run in self.runs["real"] if whole or run["state"] in (self.state, ANY)]
 
     def _samples(self, run: dict[str, Any], metric: str) -> Samples:
         """The figures of a run; empty if it has none."""
@@ -71,7 +81,8 @@ class Validation:
 
     A point is simulated on hosts of its own where its real run has a CPU for each core and its
     NICs; else on one machine, whose NICs and handlers are processes there as in the real run.
-    `most`: so many points of each family at most.
+    `state`: how far apart the CPUs were when `platform` was measured. `most`: so many points of
+    each family at most.
     """
 
     def __init__(
@@ -80,8 +91,9 @@ class Validation:
         platform: Platform,
         seed: int = 1,
         most: int | None = None,
+        state: str = ANY,
     ) -> None:
-        self._seed = seed
+        self._seed, self._state = seed, state
         self._real = ClusterExecutor(Forked())
         scheduler = str(platform.host["scheduler"].value)
         machine = Topology.of_this_machine()
@@ -103,7 +115,7 @@ class Validation:
         self._measuring: dict[tuple[str, str], Measuring] = {}
 
     def _pair(self, family: Scenario, real: Point, simulated: Point) -> Pair:
-        pair = Pair(family, real, simulated)
+        pair = Pair(family, real, simulated, self._state)
         try:
             placement = self._real.placement_of(real)
         except ShrimpmxError as error:
@@ -144,6 +156,11 @@ class Validation:
                 )
         return self._measuring[key]
 
+    def lacking(self, count: int) -> list[Pair]:
+        """The points of which fewer real runs than that can be compared, though none has failed."""
+        able = [pair for pair in self.pairs if not (pair.impossible or pair.failed)]
+        return [pair for pair in able if len(pair.compared_runs()) < count]
+
     def rows(self) -> list[Compared]:
         """All that can be compared."""
         return [row for pair in self.pairs for row in pair.rows()]
@@ -155,6 +172,17 @@ class Validation:
             for pair in self.pairs
             if pair.failed
         ]
+
+    def distances(self) -> dict[str, Any]:
+        """How far apart the CPUs were in the calibration; how many real runs are left aside since
+        they were not, by their distance; and how many points have no other run.
+        """
+        found: Counter[str] = Counter()
+        for pair in self.pairs:
+            kept = pair.compared_runs()
+            found.update(run["state"] for run in pair.runs["real"] if run not in kept)
+        counts = {"left_aside": dict(found), "not_compared": len(self.lacking(1))}
+        return {"state": self._state, **counts}
 
     def disturbances(self) -> dict[str, Any]:
         """How many real runs were disturbed, and taken again, by cause."""
