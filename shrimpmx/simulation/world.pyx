@@ -116,12 +116,22 @@ cdef class Task(Waiting):
 
     # -- for its CPU ------------------------------------------------------------------
 
+    cdef void calls(self, int64_t now_ns, int64_t call_ns) noexcept:
+        """It makes a call of the kernel, or has made one, which takes its CPU so long: time that it
+        has had.
+        """
+        self.cpu.calls(now_ns, call_ns)
+        self.used_ns += call_ns
+        self.kernel_ns += call_ns
+        if self.cpu.scheduler.running is self:
+            self.cpu.scheduler.charge(now_ns, call_ns)
+
     cdef int goes_on(self) except -1:
         """Run its code until the next operation, or to its end."""
         cdef uint64_t deeds
         cdef bint polls
         self.status = RUNNABLE
-        self.world.acts = self.cpu
+        self.world.acts = self
         self.waits.switch()
         if self.coroutine.dead:
             self.status = ENDED
@@ -247,13 +257,13 @@ cdef class Cpu(LoggedCpu):
             task.looks += 1
         task.goes_on()
         if self.scheduler.running is task and task.status in (ASLEEP, ENDED):
+            if task.status == ASLEEP and sets_timer(&self.world.costs, task.until_ns, now_ns):
+                call_ns += self.world.costs.timer_set_ns
+            task.calls(now_ns, call_ns)
             self.scheduler.leave()
             self.left_ns = now_ns
             if not self.scheduler.waiting:
                 self.last = None
-            if task.status == ASLEEP and sets_timer(&self.world.costs, task.until_ns, now_ns):
-                call_ns += self.world.costs.timer_set_ns
-            self.handle(now_ns, now_ns + call_ns)
             self.leaves(now_ns)
         return True
 
@@ -305,7 +315,7 @@ cdef class World:
     cdef readonly Agents agents
     cdef Agenda cpu_turns, task_turns
     cdef bint closed
-    cdef Cpu acts                    # whose task has just run; None: agents have
+    cdef Task acts                   # it has just run; None: agents have
     cdef task_costs costs
     cdef idle_states idle
     cdef int64_t deadline_ns, rest_ns
@@ -420,7 +430,7 @@ cdef class World:
         one than the task's, the task's learns of it later. A handler that is no task makes no call.
         """
         cdef int64_t now_ns = self.now_ns(), way_ns
-        cdef bint is_here = self.acts is task.cpu
+        cdef bint is_here = self.acts is not None and self.acts.cpu is task.cpu
         if task.comes_ns == NEVER_NS:
             if self.acts is None:
                 is_here = task.cpu.handling_until_ns >= now_ns
@@ -451,6 +461,7 @@ cdef class World:
                 task.status = RUNNABLE
                 if sets_timer(&self.costs, task.until_ns, now_ns):
                     task.left_ns = self.costs.timer_cancel_ns
+                    task.kernel_ns += self.costs.timer_cancel_ns
                 task.cpu.take(task, now_ns)
                 task.cpu.interrupt(task, now_ns)
 

@@ -102,6 +102,21 @@ def test_one_that_is_woken_before_its_time_resets_the_clock(limit_ns: int, at_ns
     assert ("sleeper", at_ns) in scene.run()
 
 
+def test_a_call_is_cpu_time_of_the_task_that_makes_it() -> None:
+    scene = Scene(tick_ns=10_000, wake_call_ns=20, sleep_call_ns=7, timer_set_ns=40)
+
+    def waker(host: SimulatedHost) -> None:
+        host.burn(1000)
+        scene.control.start()
+
+    scene.task("sleeper", lambda host: host.wait_started(5000))
+    scene.task("waker", waker, cpu=1)
+    scene.run()
+    used = {task.name: task.used_ns for task in scene.world.tasks}
+    # Each of them ends by a call like that by which it sleeps.
+    assert used == {"sleeper": 7 + 40 + 7, "waker": 1000 + 20 + 7}
+
+
 def test_a_sleep_that_a_time_ends_is_as_late_as_the_timer() -> None:
     scene = Scene(timer_late_ns=40, wake_ns=1000)
     scene.task("sleeper", lambda host: host.sleep(3000))
