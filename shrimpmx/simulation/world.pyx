@@ -28,11 +28,9 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 from shrimpmx.errors import DeadlineError, DeadlockError, InputError
 
-# No timer for which agents wait without doing anything is longer, unless the caller of World says
-# so (ours).
+# No timer of agents is longer, unless the caller of World says so (ours).
 REST_NS = 5_000_000_000
-# When agents have done nothing for so long, the turns of tasks that all look in vain are passed
-# over (ours).
+# Agents have done nothing for so long: turns of tasks that all look in vain are passed over (ours).
 cdef int64_t QUIET_NS = 1_000_000
 
 
@@ -117,12 +115,9 @@ cdef class Task(Waiting):
     # -- for its CPU ------------------------------------------------------------------
 
     cdef void calls(self, int64_t now_ns, int64_t call_ns) noexcept:
-        """It makes a call of the kernel, or has made one, which takes its CPU so long: time that it
-        has had.
-        """
+        """A call of the kernel takes its CPU so long: time that it has had."""
         self.cpu.calls(now_ns, call_ns)
-        self.used_ns += call_ns
-        self.kernel_ns += call_ns
+        self.used_ns, self.kernel_ns = self.used_ns + call_ns, self.kernel_ns + call_ns
         if self.cpu.scheduler.running is self:
             self.cpu.scheduler.charge(now_ns, call_ns)
 
@@ -272,12 +267,11 @@ cdef class Cpu(LoggedCpu):
 
     cdef int64_t due_ns(self) noexcept:
         """When something can happen here by itself; NEVER_NS: never."""
-        cdef Task task
+        cdef Task task = <Task>self.scheduler.running
         cdef bint wanted = bool(self.scheduler.waiting), yields
         cdef int64_t due_ns = NEVER_NS, look_ns
-        if self.scheduler.running is None:
+        if task is None:
             return self.handling_until_ns if wanted else NEVER_NS
-        task = <Task>self.scheduler.running
         if wanted:
             due_ns = self.scheduler.turn_ends_ns(self.since_ns)
         if task.status == POLLING:
@@ -325,8 +319,7 @@ cdef class World:
                   int64_t rest_ns=REST_NS):
         if control.clock().kind != CLOCK_KIND_VIRTUAL:
             raise InputError("a simulated run needs a virtual clock")
-        self.control = control
-        self.loop = getcurrent()
+        self.control, self.loop = control, getcurrent()
         self.tasks, self.cpu_list, self.cpus = [], [], {}
         self.scheduler, self.asleep, self.switches = scheduler, asleep, switches
         self.costs = model.model_dump()
@@ -405,9 +398,7 @@ cdef class World:
         return self._run_tasks()
 
     cdef int _tell_tasks(self) except -1:
-        """On nodes with news, see which sleeping tasks are roused and which CPUs have one that
-        polls.
-        """
+        """On nodes with news, see which sleeping tasks are roused, and which CPUs' tasks poll."""
         cdef int64_t node = self.agents.noted.take_from(0)
         cdef Task task
         while node >= 0:
@@ -426,8 +417,8 @@ cdef class World:
         return 0
 
     cdef int _rouse(self, Task task) except -1:
-        """Something wakes a task, which takes its caller a call; if the CPU that acts is another
-        one than the task's, the task's learns of it later. A handler that is no task makes no call.
+        """Something wakes a task: its caller by a call; another CPU learns of it later. A handler
+        that is no task makes no call.
         """
         cdef int64_t now_ns = self.now_ns(), way_ns
         cdef bint is_here = self.acts is not None and self.acts.cpu is task.cpu
