@@ -205,7 +205,7 @@ def _exit_code(arguments: Sequence[str]) -> int:
     try:
         _check_working_directory()
         chosen = parse(arguments)
-        with _report_beside(chosen):
+        with _report_apart(chosen):
             code: int = chosen.function(chosen)
         return code
     except AgentError as error:
@@ -227,14 +227,14 @@ def _exit_code(arguments: Sequence[str]) -> int:
         return EXIT_BAD_INPUT
 
 
-def _report_beside(chosen: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
-    """What the command prints goes beside a document that it writes to the standard output."""
+def _report_apart(chosen: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """Where the command writes a document to the standard output, it prints to the other one."""
     place = getattr(chosen, "json", None)
     if place is None:
         return contextlib.nullcontext()
     json_file = importlib.import_module("shrimpmx.results.json_file")
-    beside: contextlib.AbstractContextManager[None] = json_file.report_beside(place)
-    return beside
+    apart: contextlib.AbstractContextManager[None] = json_file.report_apart(place)
+    return apart
 
 
 def _check_working_directory() -> None:

@@ -25,15 +25,15 @@ from shrimpmx.native.files import cache_directory
 from shrimpmx.results.environment import busy_ns, environment, fingerprint, unavailable
 from shrimpmx.results.json_file import read_json, write_json
 from shrimpmx.results.result import NewerSchemaError, check_schema
-from shrimpmx.results.runs import main_state
+from shrimpmx.results.runs import DISTANCES, main_state
 from shrimpmx.results.soundness import is_number
 from shrimpmx.results.statistics import summarise
 
 # Of stored calibrations. 2: figures are medians of turns, the handler's cost is always there.
 SCHEMA = 2
-# Measuring per cost, s; the whole takes about thirty times as long (ours).
+# Measuring per cost, s; the whole takes about fifty times as long (ours).
 SECONDS = 0.3
-WHOLE_S = 30 * SECONDS
+WHOLE_S = 50 * SECONDS
 # So many turns, unless that would make one shorter than a child needs to start (ours).
 TURNS = 9
 TURN_LEAST_S = 0.01
@@ -240,7 +240,7 @@ def measure_host(cpus: list[int], seconds: float) -> tuple[str, dict[str, dict[s
     for name, longer in itertools.product(possible, AGAIN_S):
         if not taken[name]:
             taken[name] += _turn(possible[name], cpus, longer)
-    state = main_state([turn.state for each in taken.values() for turn in each])
+    state = _state_of([turn.state for each in taken.values() for turn in each])
     costs = {
         name: metric(_figures(taken[name], state), cost.meaning)
         if name in possible
@@ -257,6 +257,12 @@ def _turn(cost: HostCost, cpus: list[int], seconds: float) -> list[Turn]:
     after, _ = probe(cpus[:2])
     state = before if before == after else "mixed"
     return [Turn(state, float(np.median(samples)))] if samples.size else []
+
+
+def _state_of(states: Sequence[str]) -> str:
+    """The distance that the CPUs had in most turns in which they kept it; else what most were."""
+    steady = [state for state in states if state in DISTANCES]
+    return main_state(steady or states) if states else "unknown"
 
 
 def _figures(turns: Sequence[Turn], state: str) -> Figures:
@@ -287,7 +293,8 @@ def t_block(costs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 def calibrate(seconds: float, path_costs: Measure) -> Document:
     """Measure this machine: {"schema", "environment", "state", "costs", "others"}: how far apart
-    its CPUs were, and the share of them that other processes, or the hypervisor, had meanwhile.
+    its CPUs were for the host's costs, and the share of them that other processes, or the
+    hypervisor, had meanwhile.
 
     `path_costs` gives those of the receive path, for which a cluster has to run.
     """

@@ -323,9 +323,8 @@ def _report(
             print_findings(findings, console(), texts)
         found |= {"program": shlex.join(options.words), "texts": texts}
         write_json(output / RUN_FILE, {**document, "explore": found})
-    with while_read():
-        if options.json:
-            write_json(options.json, {**document, "explore": found})
+    if options.json:
+        write_json(options.json, {**document, "explore": found})
     paths: list[Path] = []
     if findings is not None and not shortage:
         paths = save(chart_of(found), options.plot or output / "plots", FORMATS)

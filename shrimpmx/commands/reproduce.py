@@ -144,8 +144,7 @@ def run(options: argparse.Namespace) -> int:
         alone = argparse.Namespace(**{**vars(options), **own})
         documents += _reproduce(asked, claims, alone, place, go_on)
     if options.json:
-        with while_read():
-            write_json(options.json, {"schema": SCHEMA, "claims": documents})
+        write_json(options.json, {"schema": SCHEMA, "claims": documents})
     _write_page(output)
     return 0
 
@@ -445,5 +444,4 @@ class Reproduction:
         document = {**self._head(), "complete": complete, "claims": claims}
         write_json(self._directory.run_path, document)
         if json_path:
-            with while_read():
-                write_json(json_path, document)
+            write_json(json_path, document)

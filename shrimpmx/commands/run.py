@@ -142,8 +142,7 @@ def _run(
         raise
     finally:
         if options.json and sweep.last_document is not None:
-            with while_read():
-                write_json(options.json, sweep.last_document)
+            write_json(options.json, sweep.last_document)
     check_possible(document)
     with while_read():
         print_report(document, console())

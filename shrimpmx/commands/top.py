@@ -42,14 +42,17 @@ Pause = Callable[[float], None]
 
 
 class Keys:
-    """The keys of a terminal that shows a view, each read as it is typed. A context manager."""
+    """The keys of a terminal that shows a view, each read as it is typed, if one is `shown`. A
+    context manager.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, *, shown: bool) -> None:
+        self._shown = shown
         self._before: list[Any] | None = None
 
     def __enter__(self) -> None:
-        shown = all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout))
-        if shown and _is_in_foreground():
+        typed = all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout))
+        if self._shown and typed and _is_in_foreground():
             self._before = termios.tcgetattr(sys.stdin)
             tty.setcbreak(sys.stdin)
 
@@ -134,7 +137,7 @@ def run(options: argparse.Namespace) -> int:
     identity = choose_run(options.target)
     lines = JsonLines(options.json) if options.json else None
     asked = options.once or options.count is not None
-    keys = Keys()
+    keys = Keys(shown=options.json != STANDARD_OUTPUT)
     looks = _looks(
         identity,
         options.interval,

@@ -19,7 +19,7 @@ from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
 from shrimpmx.study.progress import Quiet
 from shrimpmx.study.scenario import RunPlan, Scenario
-from shrimpmx.study.this_machine import calibrated_state, this_machine
+from shrimpmx.study.this_machine import calibrated_machine
 from shrimpmx.study.validation.comparison import (
     COUNTS_WITHIN,
     TIMES_WITHIN,
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     bad options, or without a calibration; AgentError if all points fail.
     """
     families = _families(options)
-    platform, state = this_machine(), calibrated_state()
+    platform, state = calibrated_machine()
     validation = Validation(families, platform, options.seed, options.points, state)
     if all(pair.impossible for pair in validation.pairs):
         raise NotHereError(validation.pairs[0].impossible)
@@ -77,6 +77,10 @@ def run(options: argparse.Namespace) -> int:
     rows, failed = validation.rows(), validation.failures()
     if failed and not rows:
         raise AgentError(f"every point failed, the first one: {failed[0]['reason']}")
+    if not rows:
+        raise NotHereError(
+            f"no real run had the CPUs {state}, as the calibration has them; calibrate again"
+        )
     axis = {family.name: family.compare or "" for family in families}
     found = {**summary(rows, axis), **validation.disturbances(), **validation.distances()}
     terminal = console()
@@ -109,13 +113,18 @@ def _take_turns(validation: Validation, repeats: int) -> None:
     bar = Bar("validate", list(axes)) if on_terminal() else Quiet()
     bar.begin(repeats * len(validation.pairs), 0)
     try:
-        # As many turns again at most for runs whose CPUs were at another distance.
-        for number in range(2 * repeats):
-            for pair in validation.pairs if number < repeats else validation.lacking(repeats):
+        for number in range(repeats):
+            for pair in validation.pairs:
                 plan = RunPlan(pair.real.index, pair.real, number)
-                bar.running(plan, f"{pair.family.name} in turn {number + 1}")
+                bar.running(plan, f"{pair.family.name} in turn {number + 1} of {repeats}")
                 validation.take(pair, number)
                 bar.finished(plan)
+        # As many turns again at most for real runs whose CPUs were at another distance.
+        for number in range(repeats, 2 * repeats):
+            for pair in validation.lacking(repeats):
+                plan = RunPlan(pair.real.index, pair.real, number)
+                bar.running(plan, f"{pair.family.name} again")
+                validation.take(pair, number, ("real",))
     finally:
         bar.end()
 

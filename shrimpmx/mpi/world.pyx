@@ -271,7 +271,7 @@ cdef int finalize() noexcept nogil:
     if world.me == NULL:
         return MPI_SUCCESS
     call_enter(<EndpointCore>world.core)
-    # Those that wait for a message of this rank to ride on: it sends no more.
+    # Those that wait for a message of this rank to carry them.
     ack_flush_all((<EndpointCore>world.core).library)
     world_wait(found_drained, NULL, NULL)
     store_release_u32(<void *>&world.me.state, RUNNER_DONE)

@@ -7,7 +7,7 @@ import errno
 import os
 import sys
 from collections.abc import Iterator
-from typing import TextIO
+from typing import Any, TextIO
 
 
 def on_terminal() -> bool:
@@ -40,6 +40,34 @@ def while_read(stream: TextIO | None = None) -> Iterator[None]:
         if not has_gone(error, stream):
             raise
         give_up(stream)
+
+
+class Expendable:
+    """A stream whose text may be lost: what it does not take ends nothing."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write it, if the stream still takes anything."""
+        with self._giving_up():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Hand on what is kept."""
+        with self._giving_up():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _giving_up(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            give_up(self._stream)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def has_gone(error: OSError, stream: TextIO | None) -> bool:

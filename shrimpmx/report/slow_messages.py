@@ -177,12 +177,15 @@ def untold_by(timeline: Timeline) -> list[str]:
 
 
 def _text(timeline: Timeline, use: CpuUse, message: Message, of_pair: Sequence[Message]) -> str:
-    """Its stages; `of_pair` are all messages from its rank to the other, as they were sent."""
+    """Its stages; `of_pair` are all messages from its rank to the other, as they were sent: which
+    one it is, a whole trace tells.
+    """
     sent, received = message.sent, message.received
-    place = f"message {of_pair.index(message) + 1} of {len(of_pair)}"
+    place = "" if any(timeline.overwritten.values()) else f"number {of_pair.index(message) + 1}"
+    place += f" of {len(of_pair)}, " if place else ""
     lines = [
         f"{timeline.name_of(sent.agent)} to {timeline.name_of(received.agent)}, "
-        f"{place}, {received.b} bytes: {message.took_ns / 1000:.3f} us",
+        f"{place}{received.b} bytes: {message.took_ns / 1000:.3f} us",
         f"{'us':>9} {'since':>9}  {'stage':19} {'agent':10} record",
     ]
     before = sent.time_ns

@@ -8,34 +8,43 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Self, TextIO
+from typing import IO, Any, Self, TextIO, cast
 
 from shrimpmx.errors import InputError, MachineError
 from shrimpmx.native.files import is_stream, open_anew, place_of, write_whole
-from shrimpmx.native.streams import while_read
+from shrimpmx.native.streams import Expendable, while_read
 
 ANOTHER_PLACE = "give another place"
 STANDARD_OUTPUT = Path("-")
 
-# Where a document goes that has the standard output to itself.
-_own_output: TextIO | None = None
+# The standard outputs that documents have to themselves, of commands within each other.
+_outputs: list[TextIO | None] = []
 
 
 @contextlib.contextmanager
-def report_beside(place: Path | None) -> Iterator[None]:
+def report_apart(place: Path | None) -> Iterator[None]:
     """What is printed here goes to the standard error if the document's place is the standard
-    output, so that this holds the document alone.
+    output, so that nothing else that this process writes is there. It may be lost, the document
+    not.
     """
-    global _own_output
     if place != STANDARD_OUTPUT:
         yield
         return
-    _own_output = sys.stdout
+    _outputs.append(sys.stdout)
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        report = cast(TextIO, Expendable(sys.stderr)) if sys.stderr else None
+        with contextlib.redirect_stdout(report):
             yield
     finally:
-        _own_output = None
+        _outputs.pop()
+
+
+def _output() -> TextIO:
+    """The standard output of documents; MachineError if it is closed."""
+    stream = _outputs[-1] if _outputs else sys.stdout
+    if stream is None:
+        raise MachineError("the standard output is closed; give --json another place")
+    return stream
 
 
 def json_place(text: str) -> Path:
@@ -74,7 +83,7 @@ def write_json(path: Path, document: Any, advice: str = ANOTHER_PLACE) -> None:
             f"{path} cannot be written: a figure of it is no number, or is infinite"
         ) from error
     if path == STANDARD_OUTPUT:
-        stream = _own_output or sys.stdout
+        stream = _output()
         with while_read(stream):
             stream.write(text)
     else:
@@ -91,7 +100,7 @@ class JsonLines:
 
     def __enter__(self) -> Self:
         if self._path == STANDARD_OUTPUT:
-            self._file: IO[str] = _own_output or sys.stdout
+            self._file: IO[str] = _output()
             return self
         with self._errors():
             self._file = open_anew(self._path)

@@ -43,22 +43,19 @@ LINES = {
 
 def this_machine() -> Platform:
     """The platform of this machine's stored calibration; InputError without one."""
-    return machine_platform(_calibration(), machine.release(), Topology.of_this_machine())
+    return calibrated_machine()[0]
 
 
-def calibrated_state() -> str:
-    """How far apart this machine's CPUs were in its stored calibration; InputError without one."""
-    return str(_calibration()["state"])
-
-
-def _calibration() -> dict[str, Any]:
+def calibrated_machine() -> tuple[Platform, str]:
+    """The same, and how far apart the CPUs were then."""
     # Here, as it needs numpy, whose import takes longer than mpirun has.
     from shrimpmx.bench import calibration
 
     document = calibration.load()
     if document is None:
         raise InputError("this machine has no stored calibration; run shrimpmx calibrate")
-    return document
+    platform = machine_platform(document, machine.release(), Topology.of_this_machine())
+    return platform, str(document["state"])
 
 
 def machine_platform(document: Mapping[str, Any], release: str, topology: Topology) -> Platform:

@@ -136,14 +136,14 @@ def test_a_budget_too_short_for_a_second_run_is_kept_and_says_so() -> None:
 
 def test_settings_that_ran_as_often_as_they_may_are_not_settled_by_a_larger_budget() -> None:
     scenario = scenario_of(1, coalescing=["disabled", "stream"], wait=["block"])
-    for most, advice in ((3, "raise --runs"), (RUNS_MOST, "explore fewer settings")):
+    for most, advice in ((3, "raise --runs"), (RUNS_MOST, "explore these alone")):
         explored = exploration(
             Program(lambda _: (1.0, 1.0, 1), noise=0.1), scenario, 1e6, most=most
         )
         explored.run()
         found = explored.findings()
         assert found is not None
-        assert found.more.startswith(advice)
+        assert found.next_step.startswith(advice)
 
 
 def test_settings_that_are_alike_run_alternately_until_the_budget_is_spent() -> None:

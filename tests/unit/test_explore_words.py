@@ -139,7 +139,7 @@ def test_the_last_line_says_what_to_take_or_how_to_decide() -> None:
     for near in (0.3, None):
         unsure = closing(dataclasses.replace(found, near=near))
         assert names[0] in unsure
-        assert found.more in unsure
+        assert found.next_step in unsure
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,14 @@ class Pairs:
     def __init__(self, *families: Any) -> None:
         points = [(family, family.points()[0]) for family in families]
         self.pairs = [Pair(family, point) for family, point in points]
-        self.taken: list[tuple[str, int]] = []
+        self.taken: list[tuple[Any, ...]] = []
 
-    def take(self, pair: Any, number: int) -> None:
-        self.taken.append((pair.family.name, number))
+    def take(self, pair: Any, number: int, engines: Any = ()) -> None:
+        self.taken.append((pair.family.name, number, *engines))
 
-    def lacking(self, _count: int) -> list[Any]:
-        return []
+    def lacking(self, count: int) -> list[Any]:
+        """The first point, until it has been taken once more than it was to be."""
+        return self.pairs[:1] if len(self.taken) == count * len(self.pairs) else []
 
 
 class Pair:
@@ -57,10 +58,12 @@ def test_the_bar_tells_each_point_by_its_kind(monkeypatch: pytest.MonkeyPatch) -
     found: Any = Pairs(FAMILIES[0], FAMILIES[1])
     validate._take_turns(found, 2)
     names = [family.name for family in FAMILIES[:2]]
-    assert found.taken == [(name, turn) for turn in range(2) for name in names]
+    turns = [(name, turn) for turn in range(2) for name in names]
+    assert found.taken == [*turns, (names[0], 2, "real")]
     assert LAST[-1].axes == ["size_bytes", "coalescing"]
     assert LAST[-1].told == [
         (4, 0),
-        *[(0, f"{name} in turn {turn}") for turn in (1, 2) for name in names],
+        *[(0, f"{name} in turn {turn} of 2") for turn in (1, 2) for name in names],
+        (0, f"{names[0]} again"),
         "end",
     ]

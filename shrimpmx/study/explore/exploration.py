@@ -111,17 +111,16 @@ class Exploration:
             lambda point: setting_name(scenario, point),
             finalists,
             self._objective,
-            self._more(),
+            self._next_step(),
         )
 
-    def _more(self) -> str:
-        """What gives more runs to settings that cannot be told apart."""
-        limited = self.halving.left_s > 0 and any(
-            self.measured(index).runs >= self._most for index in self.halving.settings
-        )
-        option = "--runs" if limited else self._pace.more
-        is_most = option == "--runs" and self._most >= RUNS_MOST
-        return "explore fewer settings" if is_most else f"raise {option} or explore fewer settings"
+    def _next_step(self) -> str:
+        """What would tell settings apart that this exploration cannot."""
+        if self.halving.spent:
+            return self._pace.next_step
+        if self._most < RUNS_MOST:
+            return "raise --runs"
+        return f"explore these alone; no setting runs more than {RUNS_MOST} times at once"
 
     def shortage(self) -> str:
         """That the budget did not suffice for one run of each setting; "" if it did."""

@@ -39,7 +39,8 @@ class Findings:
     `as_good` are those of the tied between which the other figures decided. `chance`, 0 to 1: how
     likely one of the tied has the least figure of all; `near`: how likely the recommended one has
     at most 5 % more than that; None if no setting ran twice. `ordinary` is the best one that a
-    NIC without marks can have, if that is another. `more`: what gives more runs.
+    NIC without marks can have, if that is another. `next_step`: what would tell tied settings
+    apart.
     """
 
     objective: str
@@ -52,7 +53,7 @@ class Findings:
     chance: float | None
     near: float | None
     ordinary: int | None
-    more: str
+    next_step: str
 
     @property
     def usable(self) -> list[Setting]:
@@ -111,10 +112,10 @@ def findings_of(
     name: Callable[[Point], str],
     finalists: Sequence[int],
     objective: str,
-    more: str,
+    next_step: str,
 ) -> Findings:
-    """The findings of an exploration; `finalists`, best first, must not be empty; `more` as that of
-    Findings.
+    """The findings of an exploration; `finalists`, best first, must not be empty; `next_step` as
+    that of Findings.
     """
     settings = {
         point.index: Setting(point.index, name(point), point, measured(point.index))
@@ -137,7 +138,7 @@ def findings_of(
         chance=compared.chance(tied) if compared.known else None,
         near=compared.chance([best], NEAR) if compared.known else None,
         ordinary=_ordinary(settings, usable, finalists, figures),
-        more=more,
+        next_step=next_step,
     )
 
 

@@ -51,6 +51,8 @@ class Halving:
         self._end: float | None = None
         self._random = random.Random(seed)
         self._took_s: dict[int, float] = {}
+        # Whether a run was left out since too little of the budget was left for it.
+        self.spent = False
 
     @property
     def left_s(self) -> float:
@@ -101,10 +103,11 @@ class Halving:
         order = list(settings)
         self._random.shuffle(order)
         for index in order:
-            if self._expected_s(index) > self.left_s or self.left_s == 0:
-                continue
             each = self.measured(index)
             if each.failed or each.runs >= self._most:
+                continue
+            if self._expected_s(index) > self.left_s or self.left_s == 0:
+                self.spent = True
                 continue
             yield index
 

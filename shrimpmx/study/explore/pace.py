@@ -49,9 +49,9 @@ class Pace:
         self.fastest_s: float | None = None
 
     @property
-    def more(self) -> str:
-        """The option that gives all settings more runs."""
-        return "--budget"
+    def next_step(self) -> str:
+        """What gives settings more runs where the budget ended them."""
+        return "raise --budget or explore fewer settings"
 
     def done(self, outcome: Outcome, began: float) -> float:
         """A run has ended that began then, by `clock`: what it took of the budget."""
@@ -110,8 +110,8 @@ class SimulatedPace(Pace):
         self._runs, self._began_s = 0, real_clock()
 
     @property
-    def more(self) -> str:
-        return "--budget" if self._is_late() else "--runs"
+    def next_step(self) -> str:
+        return "raise --budget" if self._is_late() else "raise --runs"
 
     def _is_late(self) -> bool:
         return self.seconds is not None and self.real_clock() - self._began_s > self.seconds

@@ -33,7 +33,7 @@ MEDIANS = {
 TIED_MOST, TIED_NAMED = 5, 3
 # Below this chance to be near the best nothing is decided (ours).
 DECIDED = 0.5
-UNDECIDED = "Not decided: {more}."
+UNDECIDED = "Not decided: {next_step}."
 
 
 def unit_of(times_us: Iterable[float]) -> tuple[str, float]:
@@ -68,7 +68,7 @@ def recommendation(findings: Findings) -> list[str]:
     likely = [findings.settings[index].measured for index in (*findings.tied, *findings.early)]
     once = sum(each.runs == 1 for each in likely)
     if once and findings.chance is not None:
-        lines.append(f"{once} of all these ran only once: {findings.more}.")
+        lines.append(f"{once} of all these ran only once: {findings.next_step}.")
     lines.append(_surely(findings))
     ordinary = _ordinary_words(findings)
     return [*lines, ordinary] if ordinary else lines
@@ -109,7 +109,7 @@ def _surely(findings: Findings) -> str:
 
 
 def closing(findings: Findings) -> str:
-    """What it comes to and what to do next, in the last line of all."""
+    """What it comes to and what to do next, the last sentence of all."""
     best, wish = findings.settings[findings.best].name, WISHES[findings.objective]
     if not _is_decided(findings):
         return f"So far {best} looks best for {wish}. {_undecided(findings)}"
@@ -124,7 +124,7 @@ def _is_decided(findings: Findings) -> bool:
 
 
 def _undecided(findings: Findings) -> str:
-    return UNDECIDED.format(more=findings.more)
+    return UNDECIDED.format(next_step=findings.next_step)
 
 
 def _share(share: float) -> str:

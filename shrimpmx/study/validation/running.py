@@ -15,7 +15,7 @@ from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.errors import AgentError, InterruptedRunError, ShrimpmxError
 from shrimpmx.native.cores import realtime_permitted
 from shrimpmx.results.outside import disturbances
-from shrimpmx.results.runs import ANY
+from shrimpmx.results.runs import ANY, DISTANCES
 from shrimpmx.results.statistics import Samples
 from shrimpmx.settings.platform import THIS_MACHINE, Platform
 from shrimpmx.simulation.engine import Simulated
@@ -29,6 +29,7 @@ from shrimpmx.study.validation.comparison import PACKETS, Compared, compared
 
 # On what a point is simulated.
 HOSTS, MACHINE = "hosts", "machine"
+ENGINES = ("real", "simulated")
 
 
 @dataclass
@@ -46,7 +47,7 @@ class Pair:
     failed: str = ""
 
     def __post_init__(self) -> None:
-        self.runs: dict[str, list[dict[str, Any]]] = {"real": [], "simulated": []}
+        self.runs: dict[str, list[dict[str, Any]]] = {engine: [] for engine in ENGINES}
 
     def rows(self) -> Iterator[Compared]:
         """What can be compared of them; nothing of a point that failed."""
@@ -63,8 +64,8 @@ class Pair:
 
     def compared_runs(self) -> list[dict[str, Any]]:
         """The real runs that are compared."""
-        whole = self.state not in ("near", "far")
-        return [run for run in self.runs["real"] if whole or run["state"] in (self.state, ANY)]
+        every = self.state not in DISTANCES or self.state == ANY
+        return [run for run in self.runs["real"] if every or run["state"] in (self.state, ANY)]
 
     def _samples(self, run: dict[str, Any], metric: str) -> Samples:
         """The figures of a run; empty if it has none."""
@@ -124,9 +125,9 @@ class Validation:
             pair.model = HOSTS if _has_cpus_enough(placement) else MACHINE
         return pair
 
-    def take(self, pair: Pair, number: int) -> None:
-        """One run of a point on either, in that turn; none of one that fails, from then on."""
-        for engine in ("real", "simulated") if number % 2 == 0 else ("simulated", "real"):
+    def take(self, pair: Pair, number: int, engines: Sequence[str] = ENGINES) -> None:
+        """One run of a point on each engine, in that turn; none of one that fails, from then on."""
+        for engine in engines if number % 2 == 0 else reversed(engines):
             if pair.impossible or pair.failed:
                 return
             try:
@@ -177,11 +178,11 @@ class Validation:
         """How far apart the CPUs were in the calibration; how many real runs are left aside since
         they were not, by their distance; and how many points have no other run.
         """
-        found: Counter[str] = Counter()
+        aside: Counter[str] = Counter()
         for pair in self.pairs:
-            kept = pair.compared_runs()
-            found.update(run["state"] for run in pair.runs["real"] if run not in kept)
-        counts = {"left_aside": dict(found), "not_compared": len(self.lacking(1))}
+            aside.update(run["state"] for run in pair.runs["real"])
+            aside.subtract(run["state"] for run in pair.compared_runs())
+        counts = {"left_aside": dict(+aside), "not_compared": len(self.lacking(1))}
         return {"state": self._state, **counts}
 
     def disturbances(self) -> dict[str, Any]:
