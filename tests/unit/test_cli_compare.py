@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,16 @@ def test_a_document_has_the_standard_output_to_itself(
     assert "no difference" in said.err
     assert main(["compare", one, one]) == 0
     assert "no difference" in capsys.readouterr().out
+
+
+def test_a_document_outlives_a_report_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = str(stored(tmp_path / "a", [({"wait": "spin"}, {"half_round_trip": around(10)})]))
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        assert main(["compare", one, one, "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["points"]
 
 
 def test_figures_ratio_and_what_differs_are_printed(
