@@ -32,6 +32,9 @@ from shrimpmx.study.validation.running import Validation
 
 REPEATS = 5
 REPEATS_MAX = 1000
+# A point with fewer real runs at the distance of the calibration is not compared, if as many were
+# asked for (ours).
+LEAST_RUNS = 3
 # Narrower the columns could not be read.
 TABLE_WIDTH = 132
 
@@ -74,15 +77,17 @@ def run(options: argparse.Namespace) -> int:
         raise NotHereError(validation.pairs[0].impossible)
     repeats = 1 if options.short else options.repeats
     _take_turns(validation, repeats)
-    rows, failed = validation.rows(), validation.failures()
+    least = min(repeats, LEAST_RUNS)
+    rows, failed = validation.rows(least), validation.failures()
     if failed and not rows:
         raise AgentError(f"every point failed, the first one: {failed[0]['reason']}")
     if not rows:
         raise NotHereError(
-            f"no real run had the CPUs {state}, as the calibration has them; calibrate again"
+            f"no point has real runs enough with the CPUs {state}, as the calibration has them; "
+            "calibrate again"
         )
     axis = {family.name: family.compare or "" for family in families}
-    found = {**summary(rows, axis), **validation.disturbances(), **validation.distances()}
+    found = {**summary(rows, axis), **validation.disturbances(), **validation.distances(least)}
     terminal = console()
     terminal.width = max(terminal.width, TABLE_WIDTH)
     for family in families:
@@ -207,7 +212,7 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
         aside = ", ".join(f"{count} {state}" for state, count in found["left_aside"].items())
         lines.append(
             f"real runs left aside, since the calibration has the CPUs {found['state']}: {aside}; "
-            f"points without another run: {found['not_compared']}"
+            f"points with too few others, which are not compared: {found['not_compared']}"
         )
     if found["disturbed"] + found["retaken"]:
         causes = ", ".join(f"{name} {count}" for name, count in found["disturbances"].items())

@@ -162,9 +162,10 @@ class Validation:
         able = [pair for pair in self.pairs if not (pair.impossible or pair.failed)]
         return [pair for pair in able if len(pair.compared_runs()) < count]
 
-    def rows(self) -> list[Compared]:
-        """All that can be compared."""
-        return [row for pair in self.pairs for row in pair.rows()]
+    def rows(self, least: int = 1) -> list[Compared]:
+        """All that can be compared, of points with `least` real runs for it."""
+        few = self.lacking(least)
+        return [row for pair in self.pairs if pair not in few for row in pair.rows()]
 
     def failures(self) -> list[dict[str, Any]]:
         """The points that failed, and why."""
@@ -174,15 +175,15 @@ class Validation:
             if pair.failed
         ]
 
-    def distances(self) -> dict[str, Any]:
+    def distances(self, least: int = 1) -> dict[str, Any]:
         """How far apart the CPUs were in the calibration; how many real runs are left aside since
-        they were not, by their distance; and how many points have no other run.
+        they were not, by their distance; and how many points have fewer than `least` other ones.
         """
         aside: Counter[str] = Counter()
         for pair in self.pairs:
             aside.update(run["state"] for run in pair.runs["real"])
             aside.subtract(run["state"] for run in pair.compared_runs())
-        counts = {"left_aside": dict(+aside), "not_compared": len(self.lacking(1))}
+        counts = {"left_aside": dict(+aside), "not_compared": len(self.lacking(least))}
         return {"state": self._state, **counts}
 
     def disturbances(self) -> dict[str, Any]:
