@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shrimpmx.commands.terminal import console
+from shrimpmx.commands.terminal import console, print_whole
 from shrimpmx.errors import InputError
 from shrimpmx.report.compared import (
     ComparedTable,
@@ -147,7 +147,7 @@ def _print(
         say(line)
     for shown in compared_tables(found):
         terminal.print(f"\n[bold]{escape(shown.title)}[/bold]")
-        terminal.print(_table(shown))
+        print_whole(terminal, _table(shown))
     first, *rest = counted_lines(found)
     say(f"\n{first}")
     for line in rest:

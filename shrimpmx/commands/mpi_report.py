@@ -9,7 +9,7 @@ from rich.table import Table
 from shrimpmx.cluster.engine.result import ClusterResult
 from shrimpmx.cluster.engine.silence import repeated
 from shrimpmx.cluster.spec import ClusterSpec
-from shrimpmx.commands.terminal import console
+from shrimpmx.commands.terminal import console, print_whole
 
 # What a rank sends, by class: the counters of those to ranks of its node, and to other nodes.
 CLASSES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -27,11 +27,11 @@ NOTE = (
 def print_report(spec: ClusterSpec, result: ClusterResult) -> None:
     """Two tables on standard error."""
     terminal = console(stderr=True, soft_wrap=True)
-    terminal.print(rank_table(spec, result))
+    print_whole(terminal, rank_table(spec, result))
     terminal.print(NOTE)
     terminal.print(repeated(result.counters.values()) or "nothing was sent again")
     if spec.kind.interrupts:
-        terminal.print(core_table(spec, result))
+        print_whole(terminal, core_table(spec, result))
 
 
 def rank_table(spec: ClusterSpec, result: ClusterResult) -> Table:

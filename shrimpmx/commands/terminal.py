@@ -10,7 +10,10 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
+# Columns of a line in a file (ours).
+WIDEST = 1000
 _HANDLER = "shrimpmx-degrade"
 _BLANKS = re.compile(r"[ \t]+$", re.MULTILINE)
 # One for one, so that tables stay aligned.
@@ -43,6 +46,14 @@ def console(**options: Any) -> Console:
     # rich's own would end the program with exit code 1 when a pipe breaks; we tell the caller.
     printer.on_broken_pipe = _broken_pipe  # type: ignore[method-assign]
     return printer
+
+
+def print_whole(printer: Console, table: Table) -> None:
+    """Print a table: on a terminal as wide as that is, elsewhere as wide as its figures need."""
+    if not printer.is_terminal:
+        unlimited = printer.options.update(max_width=WIDEST)
+        printer.width = max(printer.width, printer.measure(table, options=unlimited).maximum)
+    printer.print(table)
 
 
 def _broken_pipe() -> NoReturn:

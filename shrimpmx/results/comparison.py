@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from shrimpmx.results.expectation import common_state, shown_runs
 from shrimpmx.results.expectation_kinds import is_time
 from shrimpmx.results.metrics import METRICS
 from shrimpmx.results.runs import steered_words
 from shrimpmx.results.sameness import differences
-from shrimpmx.results.statistics import Summary, ratio_of_medians, summarise_runs
+from shrimpmx.results.statistics import Samples, Summary, ratio_of_medians, summarise_runs
+from shrimpmx.results.words import is_simulated
 
 # Runs of a point that both results need. Two sets of runs of one distribution then differ by
 # chance, beyond the interval of their ratio, in 3 of 100 cases; with three runs in 10 (docs/
@@ -76,8 +79,10 @@ def compare(
 ) -> Comparison:
     """What changed from one result to the other, of `metrics`, or of all that both measured.
 
-    A change by a share of less than `least` counts as none.
+    A change by a share of less than `least` counts as none. Of simulated figures that are the same
+    in all runs of either result two runs are enough.
     """
+    exact = is_simulated(first) and is_simulated(second)
     settings = _other_settings(first["points"], second["points"])
     apart = {name for name, _, _ in settings}
     others = {_key(point, apart): point for point in second["points"]}
@@ -92,7 +97,7 @@ def compare(
             if _has_samples(metric) and _has_samples(other["metrics"].get(name, {}))
         ]
         place = {name: value for name, value in one["params"].items() if name not in apart}
-        changes = {name: _change(name, one, other, least, seed) for name in names}
+        changes = {name: _change(name, one, other, least, seed, exact) for name in names}
         compared.append((place, changes))
     conditions = differences(first["environment"], second["environment"])
     alone = (len(first["points"]) - len(pairs), len(second["points"]) - len(pairs))
@@ -126,8 +131,12 @@ def _hashable(value: Any) -> str:
     return repr(value)
 
 
-def _change(name: str, one: PointData, other: PointData, least: float, seed: int) -> Change:
-    """The change of a metric between two points, or why it cannot be told."""
+def _change(
+    name: str, one: PointData, other: PointData, least: float, seed: int, exact: bool
+) -> Change:
+    """The change of a metric between two points, or why it cannot be told. `exact`: nothing varies
+    where runs do not.
+    """
     for point in (one, other):
         if reason := _absent(name, point):
             return Change(NOT_COMPARABLE, reason=reason)
@@ -138,12 +147,19 @@ def _change(name: str, one: PointData, other: PointData, least: float, seed: int
     before, after = (shown_runs(point["metrics"][name], state) for point in (one, other))
     first, second = summarise_runs(before, seed), summarise_runs(after, seed + 1)
     fewest = min(len(before), len(after))
+    if exact and _are_equal(before) and _are_equal(after):
+        fewest = COMPARED_RUNS
     if first.median <= 0 or second.median < 0:
         return _from_zero(name, first, second, fewest)
     ratio = ratio_of_medians(after, before, seed)
     if fewest < COMPARED_RUNS:
         return Change(UNCERTAIN, first, second, ratio, _too_few(fewest))
     return Change(_verdict(name, ratio, least), first, second, ratio)
+
+
+def _are_equal(runs: Sequence[Samples]) -> bool:
+    """Whether there are several runs, all of one median."""
+    return len(runs) > 1 and len({float(np.median(run)) for run in runs}) == 1
 
 
 def _absent(name: str, point: PointData) -> str:

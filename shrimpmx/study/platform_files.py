@@ -17,6 +17,8 @@ from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.study.this_machine import this_machine
 
 _KNOWN_DIRECTORY = Path(__file__).parent / "platforms"
+# More than any platform has; a device has no end (ours).
+LARGEST_BYTES = 1 << 20
 _HEAD = ("name", "title", "dilation", "dilation_source")
 
 
@@ -99,6 +101,10 @@ def _own_toml(given: str) -> dict[str, Any]:
     try:
         why = distrust_of_given(path, given)
         found = _toml(path)
+    except _TooLargeError:
+        raise InputError(
+            f"platform {given} has more than {LARGEST_BYTES} bytes, which no platform has"
+        ) from None
     except FileNotFoundError as error:
         raise InputError(f"platform {given} does not exist") from error
     except OSError as error:
@@ -112,8 +118,16 @@ def _own_toml(given: str) -> dict[str, Any]:
     return found
 
 
+class _TooLargeError(ValueError):
+    """A file has more bytes than any platform."""
+
+
 def _toml(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    with path.open("rb") as file:
+        text = file.read(LARGEST_BYTES + 1)
+    if len(text) > LARGEST_BYTES:
+        raise _TooLargeError
+    return tomllib.loads(text.decode("utf-8"))
 
 
 def _valid(found: Any, owner: str) -> Platform:

@@ -110,6 +110,36 @@ def test_points_are_paired_by_what_they_have_in_common(tmp_path: Path) -> None:
     assert found["alone"] == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("engine", "first", "word"),
+    [
+        ("simulated", (10, 10), "slower"),
+        ("simulated", (10, 10.1), "inconclusive"),
+        ("simulated", (10,), "inconclusive"),
+        ("forked", (10, 10), "inconclusive"),
+    ],
+)
+def test_two_runs_are_enough_of_simulated_figures_that_do_not_vary(
+    engine: str, first: tuple[float, ...], word: str
+) -> None:
+    one, other = (
+        {**a_document("x", [a_point({"a": 1}, {"half_round_trip": m})]), "engine": engine}
+        for m in (runs(*first), runs(11, 11))
+    )
+    [(_, changes)] = compare(one, other).points
+    assert changes["half_round_trip"].verdict == word
+
+
+def test_a_pipe_gets_all_figures_of_a_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = {f"parameter_{number}": f"a-long-value-{number}" for number in range(9)}
+    points = [({**place, "size_bytes": size}, {"half_round_trip": around(10)}) for size in (1, 2)]
+    one = str(stored(tmp_path / "a", points))
+    assert main(["compare", one, one]) == 0
+    assert "…" not in capsys.readouterr().out
+
+
 def test_a_document_has_the_standard_output_to_itself(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

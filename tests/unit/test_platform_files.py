@@ -156,7 +156,7 @@ def test_a_base_gives_what_a_file_leaves_out() -> None:
         ("[mx.send_cost_ns]", "[mxx.send_cost_ns]", ("mxx",)),
         ("[mx.send_cost_ns]", "[mx]\nsend_cost_ns = 3\n[x]", ("mx.send_cost_ns",)),
         ("value = 6500", "value = []", ("model.idle_exit_ns", "least one entry")),
-        ("value = 6500", "value = [1, -2]", ("each of model.idle_exit_ns", "at least 0, not -2")),
+        ("value = 6500", "value = [1, -2]", ("each of model.idle_exit_ns", "at least 0 ns, not -2")),
         ("value = 6500", "value = [1, 2]", ("idle_after_ns", "as many values")),
         ("value = 6500", f"value = {[1] * 9}", ("model.idle_exit_ns", "at most 8 entries")),
         ("value = 6500", 'value = "2"', ("model.idle_exit_ns", "a whole number, not '2'")),
@@ -183,6 +183,10 @@ def test_a_file_that_is_not_there_or_is_none(capsys: pytest.CaptureFixture[str])
         mpi = ["mpirun", "-n", "2", "--set", f"platform={name}", "true"]
         refused(capsys, mpi, name, words)
     refused(capsys, ["run", "s.py", "platform=myri10g"], "'myri10g-2009'", ".toml")
+
+
+def test_a_file_without_an_end_is_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+    refused(capsys, ["run", "smoke/pingpong", "platform=/dev/zero"], "/dev/zero more bytes")
 
 
 def test_another_users_file_is_not_used_unless_its_path_is_given(
