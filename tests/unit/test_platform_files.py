@@ -156,7 +156,7 @@ def test_a_base_gives_what_a_file_leaves_out() -> None:
         ("[mx.send_cost_ns]", "[mxx.send_cost_ns]", ("mxx",)),
         ("[mx.send_cost_ns]", "[mx]\nsend_cost_ns = 3\n[x]", ("mx.send_cost_ns",)),
         ("value = 6500", "value = []", ("model.idle_exit_ns", "least one entry")),
-        ("value = 6500", "value = [1, -2]", ("each of model.idle_exit_ns", "at least 0 ns, not -2")),
+        ("value = 6500", "value = [1, -2]", ("model.idle_exit_ns", "least 0 ns, not -2")),
         ("value = 6500", "value = [1, 2]", ("idle_after_ns", "as many values")),
         ("value = 6500", f"value = {[1] * 9}", ("model.idle_exit_ns", "at most 8 entries")),
         ("value = 6500", 'value = "2"', ("model.idle_exit_ns", "a whole number, not '2'")),
