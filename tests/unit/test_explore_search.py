@@ -28,7 +28,7 @@ from shrimpmx.study.explore.exploration import Exploration
 from shrimpmx.study.explore.findings import Findings
 from shrimpmx.study.explore.grid import PLACEMENTS, placement_of
 from shrimpmx.study.explore.halving import RUNS_MOST, SETTLED, Halving
-from shrimpmx.study.explore.measured import Comparison
+from shrimpmx.study.explore.measured import Comparison, Measured
 from shrimpmx.study.explore.pace import FIRST_S, GRACE_S, PATIENCE, SimulatedPace
 from shrimpmx.study.explore.words import recommendation
 from shrimpmx.study.point import Point
@@ -255,9 +255,11 @@ def test_an_exploration_that_goes_on_knows_how_long_runs_take(tmp_path: Path) ->
 
 def test_without_any_times_a_round_is_one_lap() -> None:
     ran: Counter[int] = Counter()
-    halving = Halving(
-        range(16), lambda i: measured([1.0 + i] * (1 + ran[i])), "time", 60.0, lambda: 0.0, most=4
-    )
+
+    def runs_of(index: int) -> Measured:
+        return measured([1.0 + index + 0.001 * run for run in range(1 + ran[index])])
+
+    halving = Halving(range(16), runs_of, "time", 60.0, lambda: 0.0, most=4)
     ran.update(halving)
     assert sorted(ran.values()) == [1] * 4 + [2] * 2 + [3] * 2
 
@@ -325,7 +327,7 @@ def test_a_run_that_hangs_ends_soon_after_the_budget_and_its_setting_is_not_out(
 
     # The fastest run takes 12.5 s: patience alone would let one hang for 125.
     hung: list[int] = []
-    program = Program(lambda _: (12.0, 1.0, 1))
+    program = Program(lambda _: (12.0, 1.0, 1), noise=0.001)
     scenario = scenario_of(1, coalescing=["disabled", "stream"], wait=["block"])
     explored = exploration(program, scenario, 100.0, execute=execute)
     explored.run()
@@ -404,7 +406,7 @@ def test_simulated_settings_may_run_more_often_if_asked_to() -> None:
 
 
 def test_simulated_runs_are_the_same_however_long_they_take() -> None:
-    programs = [Program(cost), Program(cost)]
+    programs = [Program(cost, noise=0.01), Program(cost, noise=0.01)]
     found = []
     for program, start_s in zip(programs, (0.1, 50.0), strict=True):
         program.start_s = start_s
@@ -419,6 +421,19 @@ def test_simulated_runs_are_the_same_however_long_they_take() -> None:
     runs = Counter(programs[0].ran)
     assert set(runs) == set(range(48))
     assert max(runs.values()) == SETTLED
+
+
+def test_an_exploration_ends_when_nothing_varies() -> None:
+    program = Program(cost)
+    explored = simulated(program, scenario_of())
+    explored.run()
+    assert len(program.ran) == 48 + 24
+    found = explored.findings()
+    assert found is not None
+    assert best_of(found)["coalescing"] == "stream"
+    told = " ".join(recommendation(found))
+    assert "exact" in told
+    assert "probability" not in told
 
 
 def test_a_simulated_run_is_given_up_by_its_virtual_time() -> None:

@@ -112,6 +112,7 @@ class Exploration:
             finalists,
             self._objective,
             self._next_step(),
+            self.halving.is_exact,
         )
 
     def _next_step(self) -> str:

@@ -40,7 +40,7 @@ class Findings:
     likely one of the tied has the least figure of all; `near`: how likely the recommended one has
     at most 5 % more than that; None if no setting ran twice. `ordinary` is the best one that a
     NIC without marks can have, if that is another. `next_step`: what would tell tied settings
-    apart.
+    apart. `is_exact`: settings ran again, and none gave another figure.
     """
 
     objective: str
@@ -54,6 +54,7 @@ class Findings:
     near: float | None
     ordinary: int | None
     next_step: str
+    is_exact: bool
 
     @property
     def usable(self) -> list[Setting]:
@@ -113,9 +114,10 @@ def findings_of(
     finalists: Sequence[int],
     objective: str,
     next_step: str,
+    is_exact: bool,
 ) -> Findings:
-    """The findings of an exploration; `finalists`, best first, must not be empty; `next_step` as
-    that of Findings.
+    """The findings of an exploration; `finalists`, best first, must not be empty; `next_step` and
+    `is_exact` as those of Findings.
     """
     settings = {
         point.index: Setting(point.index, name(point), point, measured(point.index))
@@ -139,6 +141,7 @@ def findings_of(
         near=compared.chance([best], NEAR) if compared.known else None,
         ordinary=_ordinary(settings, usable, finalists, figures),
         next_step=next_step,
+        is_exact=is_exact,
     )
 
 

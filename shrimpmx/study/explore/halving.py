@@ -22,8 +22,9 @@ class Halving:
     Every setting runs once. Then the better half goes on, in rounds that share the time that is
     left: the fewer settings, the more often each runs. The last few run in turn while they cannot
     be told apart. Those to be compared run alternately, each lap in another order. A setting that
-    has failed runs no more, and none is left behind because of one run whose figure may be noise
-    (Jamieson and Talwalkar 2016; these two rules and those of the end are ours).
+    has failed runs no more, and none is left behind because of one run whose figure may be noise.
+    Where a lap of second runs gives no other figure than the first ones, nothing varies, and it
+    ends (Jamieson and Talwalkar 2016; these three rules and those of the end are ours).
 
     Iteration gives the setting that is to run now; the caller runs it before it goes on, and
     says by `note` what that took; `measured` tells what all its runs gave, also those from before,
@@ -53,6 +54,12 @@ class Halving:
         self._took_s: dict[int, float] = {}
         # Whether a run was left out since too little of the budget was left for it.
         self.spent = False
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether settings ran again, and none of them gave another figure than before."""
+        again = [each for each in self._usable(self.settings).values() if each.runs > 1]
+        return bool(again) and not any(each.varies for each in again)
 
     @property
     def left_s(self) -> float:
@@ -85,7 +92,7 @@ class Halving:
             for _ in range(self._laps(alive)):
                 before = self._runs(alive)
                 yield from self._lap(alive)
-                if self._runs(alive) == before:
+                if self._runs(alive) == before or self.is_exact:
                     return
             again = self._doubtful(alive)
             yield from self._lap(again)
@@ -94,7 +101,7 @@ class Halving:
             again = self._doubtful(alive)
             before = self._runs(self.settings)
             yield from self._lap([*self._close(alive), *again])
-            if self._runs(self.settings) == before:
+            if self._runs(self.settings) == before or self.is_exact:
                 return
             alive += again
 

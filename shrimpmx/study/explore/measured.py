@@ -41,6 +41,11 @@ class Measured:
         """Whether it has figures, and did not fail."""
         return self.runs > 0 and not self.failed
 
+    @property
+    def varies(self) -> bool:
+        """Whether any figure of a run is another one than that of the others."""
+        return any(np.ptp(samples) > 0 for samples in self.samples.values())
+
     def median(self, figure: str) -> float:
         """The median of a figure over the runs."""
         return float(np.median(self.samples[figure]))

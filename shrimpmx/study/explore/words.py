@@ -34,6 +34,9 @@ TIED_MOST, TIED_NAMED = 5, 3
 # Below this chance to be near the best nothing is decided (ours).
 DECIDED = 0.5
 UNDECIDED = "Not decided: {next_step}."
+# Where no second run gave another figure than the first one.
+EXACT = "These figures are exact: no setting that ran again gave another one."
+EXACTLY_ALIKE = f"Within {100 * ALIKE - 100:.0f} % of that are"
 
 
 def unit_of(times_us: Iterable[float]) -> tuple[str, float]:
@@ -59,12 +62,15 @@ def recommendation(findings: Findings) -> list[str]:
     lines = [f"For {WISHES[findings.objective]}: {best.name} ({figures})."]
     others = [findings.settings[index].name for index in findings.tied if index != findings.best]
     if others:
-        lines.append(f"It cannot be told apart by that from: {_listed(others)}. {_why(findings)}")
-    if findings.early:
+        alike = EXACTLY_ALIKE if findings.is_exact else "It cannot be told apart by that from"
+        lines.append(f"{alike}: {_listed(others)}. {_why(findings)}")
+    if findings.early and not findings.is_exact:
         count = len(findings.early)
         lines.append(
             f"{count} other setting{'s' * (count > 1)} that ran less often may be as good."
         )
+    if findings.is_exact:
+        return [*lines, EXACT, *filter(None, [_ordinary_words(findings)])]
     likely = [findings.settings[index].measured for index in (*findings.tied, *findings.early)]
     once = sum(each.runs == 1 for each in likely)
     if once and findings.chance is not None:
@@ -120,7 +126,7 @@ def closing(findings: Findings) -> str:
 
 
 def _is_decided(findings: Findings) -> bool:
-    return findings.near is not None and findings.near >= DECIDED
+    return findings.is_exact or (findings.near is not None and findings.near >= DECIDED)
 
 
 def _undecided(findings: Findings) -> str:
