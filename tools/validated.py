@@ -30,7 +30,11 @@ def lines_of(document: dict[str, Any]) -> Iterator[str]:
     found, machine = document["summary"], document["environment"]
     yield f"{machine['cpu_model']}, {machine['system']}, {machine['time'][:10]};"
     yield f"{document['repeats']} runs of each point; {found['disturbed']} are kept although"
-    yield "they were disturbed from outside:"
+    yield "they were disturbed from outside."
+    aside = sum(found["left_aside"].values())
+    yield f"The CPUs were {found['state']} in the calibration; {aside} real runs with the CPUs at"
+    few = found["not_compared"]
+    yield f"another distance are left aside, and {few} points with too few others."
     yield ""
     yield "| points | how many | counts within 5 % | median error of times |"
     yield "| --- | --- | --- | --- |"
