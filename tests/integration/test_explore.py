@@ -121,6 +121,8 @@ def test_on_simulated_hosts_it_finds_the_same_each_time(tmp_path: Path, capsys: 
         assert document["engine"] == "simulated"
         found.append((document["explore"], document["points"]))
     assert found[0] == found[1]
-    assert {each["runs"] for each in found[0][0]["settings"]} >= {1, 5}
+    # Nothing is drawn here, so that second runs show enough.
+    assert {each["runs"] for each in found[0][0]["settings"]} == {1, 2}
     said = capsys.readouterr().out
     assert "hosts of the platform myri10g-2009" in said
+    assert "exact" in said
