@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
@@ -68,6 +69,8 @@ _ALSO = {
     "mx": set[str](),
     "model": set(HostModelParameters.model_fields),
 }
+# The part of an interrupt before it reaches its core.
+DELIVERY = "interrupt_delivery_ns"
 _BY_COSTS = {charge.parameter: name for name, charge in CHARGES.items()}
 
 
@@ -119,6 +122,12 @@ class Platform(Declared):
             self.on(real=real).check_values()
         if self.dilation is None and "interrupt_to_handler" not in self.costs:
             raise ValueError("costs.interrupt_to_handler is missing: give it, or a dilation")
+        whole, part = self.costs.get("interrupt_to_handler"), self.model.get(DELIVERY)
+        if whole is not None and part is not None and part.value > ceil(whole.value):
+            raise ValueError(
+                f"model.{DELIVERY} is a part of costs.interrupt_to_handler, {whole.value:g} ns, "
+                f"and cannot be {part.value}"
+            )
         if (self.dilation is None) != (not self.dilation_source):
             raise ValueError("dilation and dilation_source go together: give both or neither")
         return self

@@ -185,6 +185,16 @@ def test_a_file_that_is_not_there_or_is_none(capsys: pytest.CaptureFixture[str])
     refused(capsys, ["run", "s.py", "platform=myri10g"], "'myri10g-2009'", ".toml")
 
 
+def test_the_part_of_an_interrupt_is_no_longer_than_the_interrupt(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = 'origin = "ours"\nsource = "a guess"\n'
+    parts = (("costs.interrupt_to_handler", 2000), ("model.interrupt_delivery_ns", 5000))
+    more = "".join(f"[{key}]\nvalue = {ns}\n{said}" for key, ns in parts)
+    Path("bad.toml").write_text(MINE + more)
+    refused(capsys, ["run", "s.py", "platform=bad.toml"], "interrupt_delivery_ns 2000 ns, 5000")
+
+
 def test_a_file_without_an_end_is_not_read(capsys: pytest.CaptureFixture[str]) -> None:
     refused(capsys, ["run", "smoke/pingpong", "platform=/dev/zero"], "/dev/zero more bytes")
 
