@@ -81,6 +81,12 @@ def stages(timeline: Timeline, message: Message) -> list[tuple[str, TraceRecord]
         found += _last("interrupt raised", of_node, "irq_raised")
         by = [record for record in of_node if record.agent == handled[0][1].agent]
         found += _last("interrupt delivered", by, "interrupt")
+        # Its own stage where the handler could not begin at once.
+        found += [
+            poll
+            for poll in _last("poll begins", by, "poll_begin")
+            if poll[1].time_ns > found[-1][1].time_ns
+        ]
     found += handled
     rank = [record for record in within if record.agent == message.received.agent]
     found += _last("rank awake", rank, "wait_end")
