@@ -68,7 +68,8 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run, print and write it; returns 0, whatever comes out of a point at least. InputError for
-    bad options, or without a calibration; AgentError if all points fail.
+    bad options, or without a calibration; AgentError if all points fail; NotHereError if nothing
+    can be run, or compared.
     """
     families = _families(options)
     platform, state = calibrated_machine()

@@ -187,8 +187,8 @@ def _text(timeline: Timeline, use: CpuUse, message: Message, of_pair: Sequence[M
     one it is, a whole trace tells.
     """
     sent, received = message.sent, message.received
-    place = "" if any(timeline.overwritten.values()) else f"number {of_pair.index(message) + 1}"
-    place += f" of {len(of_pair)}, " if place else ""
+    is_whole = not any(timeline.overwritten.values())
+    place = f"number {of_pair.index(message) + 1} of {len(of_pair)}, " if is_whole else ""
     lines = [
         f"{timeline.name_of(sent.agent)} to {timeline.name_of(received.agent)}, "
         f"{place}{received.b} bytes: {message.took_ns / 1000:.3f} us",

@@ -146,14 +146,13 @@ def _change(
         return Change(NOT_COMPARABLE, reason=reason)
     before, after = (shown_runs(point["metrics"][name], state) for point in (one, other))
     first, second = summarise_runs(before, seed), summarise_runs(after, seed + 1)
-    fewest = min(len(before), len(after))
-    if exact and _are_equal(before) and _are_equal(after):
-        fewest = COMPARED_RUNS
+    settled = exact and _are_equal(before) and _are_equal(after)
+    too_few = "" if settled else _too_few(min(len(before), len(after)))
     if first.median <= 0 or second.median < 0:
-        return _from_zero(name, first, second, fewest)
+        return _from_zero(name, first, second, too_few)
     ratio = ratio_of_medians(after, before, seed)
-    if fewest < COMPARED_RUNS:
-        return Change(UNCERTAIN, first, second, ratio, _too_few(fewest))
+    if too_few:
+        return Change(UNCERTAIN, first, second, ratio, too_few)
     return Change(_verdict(name, ratio, least), first, second, ratio)
 
 
@@ -173,16 +172,19 @@ def _absent(name: str, point: PointData) -> str:
     return steered[0] if steered else ""
 
 
-def _from_zero(name: str, first: Summary, second: Summary, fewest: int) -> Change:
+def _from_zero(name: str, first: Summary, second: Summary, too_few: str) -> Change:
     """The change of a figure that has no ratio, since the first one is none or negative."""
-    if fewest < COMPARED_RUNS:
-        return Change(UNCERTAIN, first, second, reason=_too_few(fewest))
+    if too_few:
+        return Change(UNCERTAIN, first, second, reason=too_few)
     if first.low <= second.high and second.low <= first.high:
         return Change(SAME, first, second)
     return Change(_direction(name, second.median > first.median), first, second)
 
 
 def _too_few(runs: int) -> str:
+    """That there are too few runs for a verdict; "" if there are not."""
+    if runs >= COMPARED_RUNS:
+        return ""
     few = f"{runs} run{'s' if runs != 1 else ''} of {COMPARED_RUNS}"
     return f"{few}: shrimpmx run --set repeats={COMPARED_RUNS}"
 

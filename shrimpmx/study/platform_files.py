@@ -101,10 +101,6 @@ def _own_toml(given: str) -> dict[str, Any]:
     try:
         why = distrust_of_given(path, given)
         found = _toml(path)
-    except _TooLargeError:
-        raise InputError(
-            f"platform {given} has more than {LARGEST_BYTES} bytes, which no platform has"
-        ) from None
     except FileNotFoundError as error:
         raise InputError(f"platform {given} does not exist") from error
     except OSError as error:
@@ -118,15 +114,11 @@ def _own_toml(given: str) -> dict[str, Any]:
     return found
 
 
-class _TooLargeError(ValueError):
-    """A file has more bytes than any platform."""
-
-
 def _toml(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         text = file.read(LARGEST_BYTES + 1)
     if len(text) > LARGEST_BYTES:
-        raise _TooLargeError
+        raise InputError(f"platform {path} has more than {LARGEST_BYTES} bytes: it is none")
     return tomllib.loads(text.decode("utf-8"))
 
 

@@ -196,7 +196,7 @@ def test_the_part_of_an_interrupt_is_no_longer_than_the_interrupt(
 
 
 def test_a_file_without_an_end_is_not_read(capsys: pytest.CaptureFixture[str]) -> None:
-    refused(capsys, ["run", "smoke/pingpong", "platform=/dev/zero"], "/dev/zero more bytes")
+    refused(capsys, ["run", "smoke/pingpong", "platform=/dev/zero"], "/dev/zero more bytes none")
 
 
 def test_another_users_file_is_not_used_unless_its_path_is_given(

@@ -35,8 +35,8 @@ TIED_MOST, TIED_NAMED = 5, 3
 DECIDED = 0.5
 UNDECIDED = "Not decided: {next_step}."
 # Where no second run gave another figure than the first one.
-EXACT = "These figures are exact: no setting that ran again gave another one."
-EXACTLY_ALIKE = f"Within {100 * ALIKE - 100:.0f} % of that are"
+SAME_AGAIN = "Figures do not vary: no setting that ran again gave another one."
+WITHIN = f"Within {100 * ALIKE - 100:.0f} % of that are"
 
 
 def unit_of(times_us: Iterable[float]) -> tuple[str, float]:
@@ -62,7 +62,7 @@ def recommendation(findings: Findings) -> list[str]:
     lines = [f"For {WISHES[findings.objective]}: {best.name} ({figures})."]
     others = [findings.settings[index].name for index in findings.tied if index != findings.best]
     if others:
-        alike = EXACTLY_ALIKE if findings.is_exact else "It cannot be told apart by that from"
+        alike = WITHIN if findings.is_exact else "It cannot be told apart by that from"
         lines.append(f"{alike}: {_listed(others)}. {_why(findings)}")
     if findings.early and not findings.is_exact:
         count = len(findings.early)
@@ -70,7 +70,7 @@ def recommendation(findings: Findings) -> list[str]:
             f"{count} other setting{'s' * (count > 1)} that ran less often may be as good."
         )
     if findings.is_exact:
-        return [*lines, EXACT, *filter(None, [_ordinary_words(findings)])]
+        return [*lines, SAME_AGAIN, *filter(None, [_ordinary_words(findings)])]
     likely = [findings.settings[index].measured for index in (*findings.tied, *findings.early)]
     once = sum(each.runs == 1 for each in likely)
     if once and findings.chance is not None:

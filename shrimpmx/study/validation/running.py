@@ -164,8 +164,8 @@ class Validation:
 
     def rows(self, least: int = 1) -> list[Compared]:
         """All that can be compared, of points with `least` real runs for it."""
-        few = self.lacking(least)
-        return [row for pair in self.pairs if pair not in few for row in pair.rows()]
+        able = (pair for pair in self.pairs if len(pair.compared_runs()) >= least)
+        return [row for pair in able for row in pair.rows()]
 
     def failures(self) -> list[dict[str, Any]]:
         """The points that failed, and why."""
