@@ -24,7 +24,7 @@ from shrimpmx.commands.explore_report import print_findings, print_unfinished, t
 from shrimpmx.commands.mpi_executor import ProgramExecutor, exported, say
 from shrimpmx.commands.mpi_scenario import program_scenario
 from shrimpmx.commands.mpirun import EXIT_LATE
-from shrimpmx.commands.progress import BudgetBar
+from shrimpmx.commands.progress import BudgetBar, Lines
 from shrimpmx.commands.sweeping import (
     add_sweep_options,
     check_possible,
@@ -63,7 +63,6 @@ from shrimpmx.study.explore.picture import chart_of
 from shrimpmx.study.explore.words import closing, rests_on, rests_on_simulated
 from shrimpmx.study.measuring import UNDISTURBED
 from shrimpmx.study.point import Point
-from shrimpmx.study.progress import Quiet
 from shrimpmx.study.recording import PRINTED_FILE
 from shrimpmx.study.scenario import Scenario
 
@@ -209,10 +208,12 @@ def _exploration(
     made_with: dict[str, Any],
     pace: Pace,
 ) -> Exploration:
-    progress = Quiet()
-    if on_terminal():
-        progress = BudgetBar("explore", varying_axes(scenario), pace.budget, pace.clock)
-    engine.onlooker = progress
+    axes = varying_axes(scenario)
+    engine.onlooker = progress = (
+        BudgetBar("explore", axes, pace.budget, pace.clock)
+        if on_terminal()
+        else Lines("explore", axes, whole=None)
+    )
     program = ProgramExecutor(
         engine, runner, [launch] * options.n, FOREVER_S, mpi_options.SILENCE_S, ""
     )

@@ -1,4 +1,4 @@
-"""A progress bar with the time left, on standard error, that no run waits for."""
+"""How a sweep goes on, on standard error: a bar with the time left, or a line each minute."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rich.table import Column
 from shrimpmx.cluster.engine.ending import interrupts_held
 from shrimpmx.cluster.engine.tagged import PATIENCE_S, Target
 from shrimpmx.commands.terminal import console
-from shrimpmx.native.streams import on_terminal
+from shrimpmx.native.streams import on_terminal, tell
 from shrimpmx.results.words import place_words
 from shrimpmx.study.progress import Quiet
 from shrimpmx.study.scenario import RunPlan
@@ -35,6 +35,8 @@ NARROW = 72
 # "100/800" and "0:01:23", which dots would make worthless.
 COUNT_WIDTH, TIME_WIDTH = 7, 7
 AGAIN = ", again"
+# Seconds between two lines in a file or a pipe (ours).
+LINE_S = 60.0
 # What a terminal that takes nothing gets later, at most, and in place of the rest: the line erased,
 # the cursor shown.
 MOST_BYTES = 65_536
@@ -210,6 +212,61 @@ class Bar(Quiet):
         if os.getpid() == self._process:
             self._progress.update(self._task, point=words)
             self._progress.refresh()
+
+
+class Lines(Quiet):
+    """Tells how a sweep goes on where no bar can be drawn: a line each minute. Of a `whole` None it
+    counts what is done only; the rest as those of Bar.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        axes: Sequence[str] = (),
+        before: int = 0,
+        whole: int | None = 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._name, self._axes, self._words = name, axes, ""
+        self._done, self._whole = before, whole
+        self._clock, self._next_s = clock, clock() + LINE_S
+        self._process = os.getpid()
+
+    def begin(self, total: int, done: int) -> None:
+        """A sweep of `total` runs begins, of which `done` are there already."""
+        self._done += done
+        if self._whole == 0:
+            self._whole = total
+
+    def running(self, plan: RunPlan, position: str) -> None:
+        """A run begins, which is there in the sweep, in words."""
+        super().running(plan, position)
+        self._words = ", ".join(filter(None, [point_words(plan, self._axes), _run_of(position)]))
+
+    def waits_for(self, words: str) -> None:
+        """What the run, or the sweep, waits for now."""
+        self._tell(", ".join(filter(None, [self._words, f"waits for {words}"])))
+
+    def finished(self, plan: RunPlan) -> None:
+        """A run is kept."""
+        self._done += 1
+        self._tell(point_words(plan, self._axes))
+
+    def _tell(self, words: str) -> None:
+        # A worker that this process has forked leaves it to this one.
+        if os.getpid() != self._process or self._clock() < self._next_s:
+            return
+        self._next_s = self._clock() + LINE_S
+        of = f" of {self._whole}" if self._whole else ""
+        tell(", ".join(filter(None, [f"{self._name}: {self._done}{of} runs done", words])))
+
+
+def progress_for(name: str, axes: Sequence[str], before: int = 0, whole: int = 0) -> Quiet:
+    """A bar on a terminal, else lines."""
+    if on_terminal():
+        return Bar(name, axes, before=before, whole=whole)
+    return Lines(name, axes, before, whole)
 
 
 def _run_of(position: str) -> str:

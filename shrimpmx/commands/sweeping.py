@@ -15,7 +15,7 @@ from typing import Any
 from shrimpmx.cluster.engine.engine import Engine
 from shrimpmx.cluster.engine.logs import FILE_NAME as LOG_FILE
 from shrimpmx.commands.engines import check_real_hosts, chosen_engine
-from shrimpmx.commands.progress import Bar
+from shrimpmx.commands.progress import progress_for
 from shrimpmx.commands.settings import add_settings_option
 from shrimpmx.errors import (
     DeadlineError,
@@ -24,7 +24,7 @@ from shrimpmx.errors import (
     NeverReportedError,
     NotHereError,
 )
-from shrimpmx.native.streams import on_terminal, tell
+from shrimpmx.native.streams import tell
 from shrimpmx.results.environment import software
 from shrimpmx.results.json_file import json_place, read_json
 from shrimpmx.results.result import RUN_FILE
@@ -159,10 +159,8 @@ def varying_axes(scenario: Scenario) -> list[str]:
 
 
 def bar_for(name: str, scenario: Scenario, before: int = 0, whole: int = 0) -> Quiet:
-    """The bar of a scenario's sweep, on a terminal; `before` and `whole` as those of Bar."""
-    if not on_terminal():
-        return Quiet()
-    return Bar(name, varying_axes(scenario), before=before, whole=whole)
+    """What shows a scenario's sweep; `before` and `whole` as those of Bar."""
+    return progress_for(name, varying_axes(scenario), before, whole)
 
 
 def costs_for(

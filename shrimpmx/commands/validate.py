@@ -8,16 +8,14 @@ from typing import Any
 
 from rich.table import Table
 
-from shrimpmx.commands.progress import Bar
+from shrimpmx.commands.progress import progress_for
 from shrimpmx.commands.settings import add_settings_option
 from shrimpmx.commands.sweeping import SEED_MAX, varying_axes
 from shrimpmx.commands.terminal import console
 from shrimpmx.errors import AgentError, InputError, NotHereError
-from shrimpmx.native.streams import on_terminal
 from shrimpmx.results.environment import environment
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
-from shrimpmx.study.progress import Quiet
 from shrimpmx.study.scenario import RunPlan, Scenario
 from shrimpmx.study.this_machine import calibrated_machine
 from shrimpmx.study.validation.comparison import (
@@ -116,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _take_turns(validation: Validation, repeats: int) -> None:
     axes = dict.fromkeys(axis for pair in validation.pairs for axis in varying_axes(pair.family))
-    bar = Bar("validate", list(axes)) if on_terminal() else Quiet()
+    bar = progress_for("validate", list(axes))
     bar.begin(repeats * len(validation.pairs), 0)
     try:
         for number in range(repeats):

@@ -1,4 +1,4 @@
-"""The progress bar: what varies, what a run waits for, and how long, in one line."""
+"""Progress: what varies, what a run waits for, and how long, in one line or by lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.conditions import patient
 
 from shrimpmx.cluster.engine import tagged
 from shrimpmx.commands import progress, sweeping
-from shrimpmx.commands.progress import WIDE, Bar, point_words
+from shrimpmx.commands.progress import LINE_S, WIDE, Bar, Lines, point_words, progress_for
 from shrimpmx.study.scenario import RunPlan, Scenario, plan_runs
 
 
@@ -66,6 +66,31 @@ def test_progress_says_what_a_run_waits_for_and_how_long() -> None:
     assert "again (time stolen by the hypervisor), 3 s, waits" in bar.lines()[0]
     bar.end()
     assert bar.position == "point 1 of 2, run 1 of 3"
+
+
+def test_a_file_gets_a_line_each_minute(capsys: pytest.CaptureFixture[str]) -> None:
+    now_s = [100.0]
+    plan = RunPlan(0, Scenario(name="x", title="t", metrics=("round_trip",)).points()[0], 0)
+    assert isinstance(progress_for("x", ()), Lines)
+    lines = Lines("x", before=4, clock=lambda: now_s[0])
+    lines.begin(9, 1)
+    for _ in range(2):
+        lines.running(plan, "point 1 of 2, run 1 of 3")
+        now_s[0] += LINE_S / 3
+        lines.waits_for("rank1 to finish")
+        lines.finished(plan)
+    assert capsys.readouterr().err == ""
+    lines.running(plan, "point 1 of 2, run 3 of 3")
+    for _ in range(3):
+        now_s[0] += LINE_S / 3
+        lines.waits_for("rank1 to finish")
+    told = "run 3 of 3, waits for rank1 to finish\n"
+    assert capsys.readouterr().err == f"x: 7 of 9 runs done, {told}"
+    explored = Lines("explore", whole=None, clock=lambda: now_s[0])
+    explored.begin(600, 0)
+    now_s[0] += LINE_S
+    explored.finished(plan)
+    assert capsys.readouterr().err == "explore: 1 runs done\n"
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from shrimpmx.commands import validate
+from shrimpmx.study.progress import Quiet
 from shrimpmx.study.validation.families import FAMILIES
 
 
@@ -31,7 +32,7 @@ class Pair:
         self.family, self.real = family, real
 
 
-class Drawn(validate.Quiet):
+class Drawn(Quiet):
     """A bar that keeps what it is told."""
 
     def __init__(self, _name: str, axes: list[str]) -> None:
@@ -53,8 +54,7 @@ LAST: list[Drawn] = []
 
 
 def test_the_bar_tells_each_point_by_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(validate, "on_terminal", lambda: True)
-    monkeypatch.setattr(validate, "Bar", Drawn)
+    monkeypatch.setattr(validate, "progress_for", Drawn)
     found: Any = Pairs(FAMILIES[0], FAMILIES[1])
     validate._take_turns(found, 2)
     names = [family.name for family in FAMILIES[:2]]
