@@ -176,7 +176,10 @@ def _copy_of_input() -> str:
 def _described(spec: ClusterSpec) -> str:
     ranks, nodes = len(spec.ranks), spec.nodes
     coalescing = f", coalescing {spec.nic.coalescing}" if spec.kind.interrupts else ""
-    dilated = f"; times are dilated {spec.dilation:g} times" if spec.dilation != 1 else ""
+    dilated = ""
+    if spec.dilation != 1:
+        dilated = f"; times of NIC, link and protocol are dilated {spec.dilation:g} times, "
+        dilated += "the program's own are not"
     return (
         f"{ranks} rank{'s' * (ranks > 1)} on {nodes} node{'s' * (nodes > 1)}, "
         f"nic {spec.nic.nic_kind}{coalescing}, wait {spec.wait.strategy}{dilated}"

@@ -29,6 +29,7 @@ from shrimpmx.results.words import (
     number_words,
     place_words,
 )
+from shrimpmx.settings.workload import PROGRAMS
 
 # Longer than any line, in columns.
 ENDLESS = 100_000
@@ -81,10 +82,8 @@ def heading_lines(document: Document) -> Iterator[str]:
     if document["points"]:
         measured = [point for point in document["points"] if "impossible" not in point]
         yield from shared_words(document)
-        yield from emulation_words(
-            measured, NO_PLATFORM_WORDS if is_simulated(document) else OWN_TIMES
-        )
-        yield from idle_words(measured)
+        yield from emulation_words(measured, simulated=is_simulated(document))
+        yield from idle_words(measured, simulated=is_simulated(document))
 
 
 def shared_words(document: Document) -> list[str]:
@@ -94,12 +93,16 @@ def shared_words(document: Document) -> list[str]:
     return [f"At all points: {', '.join(shared)}"] if shared else []
 
 
-def emulation_words(points: Sequence[PointData], own: str = OWN_TIMES) -> list[str]:
+def emulation_words(points: Sequence[PointData], *, simulated: bool) -> list[str]:
     """What was emulated: whose times the figures are, one line for each dilation.
 
-    Where platforms are compared a line says whose it is, and of those without one `own`.
+    Where platforms are compared a line says whose it is.
     """
-    lines = [(point["params"].get("platform"), _emulation(point)) for point in points]
+    own = NO_PLATFORM_WORDS if simulated else OWN_TIMES
+    lines = [
+        (point["params"].get("platform"), _emulation(point, simulated=simulated))
+        for point in points
+    ]
     if len({platform for platform, _ in lines}) == 1:
         return [line for line in dict.fromkeys(line for _, line in lines) if line]
     return [
@@ -108,15 +111,17 @@ def emulation_words(points: Sequence[PointData], own: str = OWN_TIMES) -> list[s
     ]
 
 
-def _emulation(point: PointData) -> str:
+def _emulation(point: PointData, *, simulated: bool) -> str:
     """What was emulated at a point; '' if its times are this machine's own."""
     dilation, costs = point.get("time_dilation", 1.0), point.get("host_costs_ns", {})
     parts = []
     if dilation != 1.0:
         parts.append(
-            "Times are those of the emulated hosts: measured times divided by "
-            f"{dilation:g} (time_dilation; raw samples in run.json)."
+            f"Times are those of the emulated hosts: {'virtual' if simulated else 'measured'} "
+            f"times divided by {dilation:g} (time_dilation; raw samples in run.json)."
         )
+        if point["params"].get("workload") in PROGRAMS and not simulated:
+            parts.append("A program's own computing is not dilated: it counts as so much shorter.")
     interrupt = costs.get("interrupt", 0)
     if interrupt:
         parts.append(f"An interrupt takes {number_words(interrupt / dilation / 1000)} µs.")
@@ -127,12 +132,28 @@ def _emulation(point: PointData) -> str:
     )
     if added:
         parts.append(f"Added to the host's own costs: {added}.")
+    if simulated:
+        parts += _sleeping_words(point)
     return " ".join(parts)
 
 
-def idle_words(points: Sequence[PointData]) -> list[str]:
+def _sleeping_words(point: PointData) -> Iterator[str]:
+    """What a core takes to wake up, if it takes any time: often the most of a latency, and no part
+    of that of real processes.
+    """
+    given = point.get("host_model", {}).get("idle_exit_ns", 0)
+    exits = given if isinstance(given, list | tuple) else [given]
+    if any(exits) and point.get("idle") == "sleep":
+        scale = 1000 * point.get("time_dilation", 1.0)
+        words = " to ".join(number_words(ns / scale) for ns in sorted({min(exits), max(exits)}))
+        yield f"A core that sleeps takes {words} µs to wake up, on simulated hosts only."
+
+
+def idle_words(points: Sequence[PointData], *, simulated: bool) -> list[str]:
     """What kept idle cores awake in those points that asked for it."""
     kept = {str(point.get("idle", "sleep")) for point in points} - {"sleep"}
+    if kept and simulated:
+        return ["Idle cores do not sleep where idle=awake."]
     by = [AWAKE_BY.get(rule, rule) for rule in sorted(kept)]
     return [f"Idle cores that are awake are kept so by {' and '.join(by)}."] if by else []
 

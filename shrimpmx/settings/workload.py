@@ -11,6 +11,8 @@ from shrimpmx.settings.declared import Declared, Text
 
 # In the arguments of a program, what stands for a parameter that is set.
 SIZE_IN_ARGUMENTS = "{size_bytes}"
+# Workloads that are a user's programs.
+PROGRAMS = ("program", "mpi")
 # The largest message that a workload sends: four fill a rank's heap as it is by default (ours).
 MESSAGE_MAX_BYTES = 64 << 20
 

@@ -12,7 +12,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from shrimpmx.results.environment import code_digest, installed_digest
-from shrimpmx.study.point import PROGRAMS, Point
+from shrimpmx.settings.workload import PROGRAMS
+from shrimpmx.study.point import Point
 from shrimpmx.study.scenario import Scenario
 
 # What a program loads beside its own files.

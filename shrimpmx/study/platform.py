@@ -32,8 +32,9 @@ from shrimpmx.settings.mx import MxParameters
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import CHARGES, Entry, Platform
 from shrimpmx.settings.wait import WaitParameters
+from shrimpmx.settings.workload import PROGRAMS
 from shrimpmx.study.platform_files import known_platforms
-from shrimpmx.study.point import PROGRAMS, PointParameters
+from shrimpmx.study.point import PointParameters
 
 # Costs of this machine by name, as a calibration has them: {"median": ns} or {"unavailable": why}.
 Costs = Mapping[str, Mapping[str, Any]]

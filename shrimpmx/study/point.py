@@ -25,7 +25,7 @@ from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.platform import Platform, PlatformParameters
 from shrimpmx.settings.sentences import validation_sentence
 from shrimpmx.settings.wait import WaitParameters
-from shrimpmx.settings.workload import SIZE_IN_ARGUMENTS, WorkloadParameters
+from shrimpmx.settings.workload import PROGRAMS, SIZE_IN_ARGUMENTS, WorkloadParameters
 from shrimpmx.wire.tables import SMALL_MAX_BYTES
 from shrimpmx.workloads.file_service.limits import BLOCK_BYTES, refusal
 
@@ -34,8 +34,6 @@ from shrimpmx.workloads.file_service.limits import BLOCK_BYTES, refusal
 HEAP_BLOCKS = 4
 
 
-# Workloads that are a user's programs.
-PROGRAMS = ("program", "mpi")
 # Workloads of a vmmc NIC that send flags and nothing else.
 ONE_WORD_WORKLOADS = ("pingpong", "flags", "arrivals")
 

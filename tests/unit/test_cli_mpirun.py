@@ -17,7 +17,7 @@ from shrimpmx.cluster.place.topology import Topology
 from shrimpmx.cluster.spec import ClusterSpec, RankSpec
 from shrimpmx.commands.mpi_executor import ProgramExecutor
 from shrimpmx.commands.mpi_options import point_of
-from shrimpmx.commands.mpirun import inputs_of, launch_of
+from shrimpmx.commands.mpirun import _described, inputs_of, launch_of
 from shrimpmx.study.clusters import cluster_spec
 from shrimpmx.study.execute import ClusterExecutor
 
@@ -41,6 +41,12 @@ def test_ranks_are_in_blocks_on_two_nodes_with_a_core_each() -> None:
     spec = spec_of("-n", "5", "prog")
     assert (spec.nodes, spec.host.cores) == (2, 3)
     assert spec_of("-n", "1", "prog").nodes == 1
+
+
+def test_a_dilation_is_not_said_of_what_the_program_computes() -> None:
+    line = _described(spec_of("-n", "2", "--set", "time_dilation=6", "prog"))
+    assert "of NIC, link and protocol are dilated 6 times, the program's own are not" in line
+    assert "dilated" not in _described(spec_of("-n", "2", "prog"))
 
 
 def test_ranks_are_mapped_as_was_asked_for() -> None:

@@ -1,0 +1,40 @@
+"""The lines above a result's tables: whose times its figures are, on either engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shrimpmx.report.report import heading_lines
+
+
+def lines(engine: str, **point: Any) -> str:
+    """The lines of a result with one point."""
+    params = {"platform": "myri10g-2009", "workload": "pingpong", **point.pop("params", {})}
+    layout = {"rows": "", "columns": "", "axes": []}
+    measured = {"params": params, "metrics": {}, "time_dilation": 24.0, **point}
+    return "\n".join(heading_lines({"engine": engine, "layout": layout, "points": [measured]}))
+
+
+def test_times_of_a_virtual_clock_are_not_called_measured() -> None:
+    assert "hosts: measured times divided by 24" in lines("forked")
+    assert "hosts: virtual times divided by 24" in lines("simulated")
+
+
+def test_what_a_program_computes_is_not_called_dilated() -> None:
+    assert "computing is not dilated" in lines("forked", params={"workload": "mpi"})
+    assert "computing" not in lines("forked")
+
+
+def test_what_keeps_real_cores_awake_is_not_said_of_simulated_ones() -> None:
+    assert "are kept so by PM QoS" in lines("forked", idle="pm-qos")
+    assert "PM QoS" not in lines("simulated", idle="pm-qos")
+    assert "Idle cores do not sleep where idle=awake." in lines("simulated", idle="pm-qos")
+
+
+def test_what_a_simulated_core_takes_to_wake_up_is_said() -> None:
+    told = "A core that sleeps takes {} µs to wake up, on simulated hosts only."
+    for exits, words in ((156_000, "6.50"), ([48_000, 240_000], "2.00 to 10.00")):
+        model = {"idle_exit_ns": exits}
+        assert told.format(words) in lines("simulated", host_model=model, idle="sleep")
+        assert "wake up" not in lines("simulated", host_model=model, idle="pm-qos")
+    assert "wake up" not in lines("simulated", host_model={"idle_exit_ns": 0}, idle="sleep")
