@@ -16,6 +16,8 @@ from shrimpmx.errors import AgentError, InputError, NotHereError
 from shrimpmx.results.environment import environment
 from shrimpmx.results.json_file import json_place, write_json
 from shrimpmx.results.words import number_words
+from shrimpmx.settings.assignments import split_setting
+from shrimpmx.settings.names import own_name
 from shrimpmx.study.scenario import RunPlan, Scenario
 from shrimpmx.study.this_machine import calibrated_machine
 from shrimpmx.study.validation.comparison import (
@@ -145,6 +147,12 @@ def _families(options: argparse.Namespace) -> Sequence[Scenario]:
         raise InputError(f"--points must be at least 1, not {options.points}")
     if not 0 <= options.seed <= SEED_MAX:
         raise InputError(f"--seed must be from 0 to 2**63 - 1, not {options.seed}")
+    for setting in options.settings:
+        if own_name(split_setting(setting)[0]) == "platform":
+            raise InputError(
+                f"--set {setting}: validate compares this machine with the platform this-machine; "
+                "leave it out, or take another one by run --engine simulated"
+            )
     chosen = [family for family in known if not options.only or family.name in options.only]
     return [family.changed(options.settings) for family in chosen]
 
@@ -161,16 +169,15 @@ def family_table(family: Scenario, rows: Sequence[Compared]) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
         ratio = "—" if row.ratio is None else f"{row.ratio:.2f}"
-        ends = "" if row.ratio_ci95 is None else " to ".join(f"{e:.2f}" for e in row.ratio_ci95)
         table.add_row(
             *(str(row.params[axis]) for axis in axes),
             f"{row.metric}, {row.unit}",
             row.model,
             number_words(row.real),
-            " to ".join(map(number_words, row.real_ci95)),
+            " to ".join(map(number_words, row.real_ci95 or ())),
             number_words(row.simulated),
             ratio,
-            ends,
+            " to ".join(f"{end:.2f}" for end in row.ratio_ci95 or ()),
         )
     return table
 

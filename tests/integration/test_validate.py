@@ -6,9 +6,11 @@ How long things take is this machine's affair; frames for each message are the p
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.cli import assert_refused
 
@@ -19,7 +21,13 @@ from shrimpmx.errors import DeadlineError
 from shrimpmx.results.metrics import Outcome
 from shrimpmx.study.execute import ClusterExecutor
 from shrimpmx.study.point import Point
-from shrimpmx.study.validation.comparison import PACKETS, Compared, reversed_pairs, summary
+from shrimpmx.study.validation.comparison import (
+    PACKETS,
+    Compared,
+    compared,
+    reversed_pairs,
+    summary,
+)
 from shrimpmx.study.validation.running import Pair, Validation
 
 NAMES = (*calibration.HOST_COSTS, "t_block", "handler_per_packet", "rank_per_message")
@@ -45,7 +53,9 @@ def test_other_points_are_compared_too(
     words = ["validate", "--only", "coalescing-block", "--repeats", "1", "--json", str(path)]
     words += ["--set", "iterations=20", "--set", "coalescing=stream", "--set", "wait=spin-block"]
     assert cli.main([*words, "--set", "size_bytes=64,1500"]) == 0
-    params = [row["params"] for row in json.loads(path.read_text())["rows"]]
+    rows = json.loads(path.read_text())["rows"]
+    assert all(row["real_ci95"] is None and row["ratio_ci95"] is None for row in rows)
+    params = [row["params"] for row in rows]
     assert {each["size_bytes"] for each in params} == {64, 1500}
     assert {each["wait"] for each in params} == {"spin-block"}
     capsys.readouterr()
@@ -76,6 +86,8 @@ def test_real_and_simulated_runs_take_the_same_packets(
         (["--repeats", "0"], "must be 1 to"),
         (["--points", "0"], "at least 1"),
         (["--seed", "-1"], "--seed must be from 0"),
+        (["--set", "platform=myri10g-2009"], "with the platform this-machine; leave it out"),
+        (["--set", "platform.profile=none"], "with the platform this-machine; leave it out"),
     ],
 )
 def test_options_that_make_no_sense_are_told(
@@ -114,6 +126,15 @@ def test_only_orders_that_are_certain_can_be_reversed() -> None:
     assert certain == 2
     assert len(words) == 1
     assert "spin" in words[0]
+
+
+def test_one_run_has_no_interval_and_makes_no_order_certain() -> None:
+    one, two = ([np.array([10.0, 11.0, 12.0])] * count for count in (1, 2))
+    for real, told in ((one, False), (two, True)):
+        found = compared("waiting", {"wait": "spin"}, PACKETS, "hosts", real, two)
+        assert (found.real_ci95 is not None) == (found.ratio_ci95 is not None) == told
+    alone = [replace(row(wait, (9, 9, 9), 9, "time"), real_ci95=None) for wait in ("spin", "sched")]
+    assert reversed_pairs(alone, {"waiting": "wait"}) == (0, [])
 
 
 def test_a_summary_counts_what_is_near_enough() -> None:

@@ -23,8 +23,8 @@ TIMES_WITHIN = 0.15
 @dataclass(frozen=True)
 class Compared:
     """A metric of a point, from real and simulated runs: medians, 95 % intervals, and the ratio of
-    simulated to real with its interval; None where the real figure is 0. `model`: on what hosts it
-    was simulated.
+    simulated to real with its interval; None where the real figure is 0. One real run tells no
+    interval. `model`: on what hosts it was simulated.
     """
 
     family: str
@@ -34,7 +34,7 @@ class Compared:
     kind: str
     model: str
     real: float
-    real_ci95: tuple[float, float]
+    real_ci95: tuple[float, float] | None
     simulated: float
     ratio: float | None
     ratio_ci95: tuple[float, float] | None
@@ -66,6 +66,7 @@ def compared(
     measured = summarise_runs(real)
     mine = float(np.median(np.concatenate(simulated)))
     ratio = ratio_of_medians(simulated, real) if measured.median > 0 else None
+    several = len(real) > 1
     return Compared(
         family,
         params,
@@ -74,10 +75,10 @@ def compared(
         METRICS[metric].kind if metric != PACKETS else "count",
         model,
         measured.median,
-        (measured.low, measured.high),
+        (measured.low, measured.high) if several else None,
         mine,
         None if ratio is None else ratio.median,
-        None if ratio is None else (ratio.low, ratio.high),
+        (ratio.low, ratio.high) if ratio is not None and several else None,
     )
 
 
@@ -88,6 +89,8 @@ def reversed_pairs(rows: Sequence[Compared], axis: dict[str, str]) -> tuple[int,
     certain = 0
     reversed_words = []
     for first, second in _pairs(rows, axis):
+        if first.real_ci95 is None or second.real_ci95 is None:
+            continue
         (low, high), (other_low, other_high) = first.real_ci95, second.real_ci95
         if high >= other_low and other_high >= low:
             continue
