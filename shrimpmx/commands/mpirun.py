@@ -122,8 +122,9 @@ def _costs(point: Point, engine: Engine) -> Costs | None:
         check_real_hosts([point])
     if not needed_costs([point]):
         return None
-    from shrimpmx.commands.sweeping import costs_for
+    from shrimpmx.commands.sweeping import check_claims, costs_for
 
+    check_claims([point])
     return costs_for([point], None, engine)
 
 

@@ -23,6 +23,7 @@ from shrimpmx.errors import (
     MachineError,
     NeverReportedError,
     NotHereError,
+    did_you_mean,
 )
 from shrimpmx.native.streams import tell
 from shrimpmx.results.environment import software
@@ -201,7 +202,25 @@ def checked_points(scenario: Scenario) -> list[Point]:
     """A scenario's points, each of which could be run on some machine; InputError if not."""
     points = scenario.points()
     check_points(points, ANY_COSTS)
+    check_claims(points)
     return points
+
+
+def check_claims(points: Iterable[Point]) -> None:
+    """InputError if a value of a user's own platform is calibrated by what is no claim."""
+    from shrimpmx.papers.known import PAPERS  # mpirun starts programs without it
+
+    claims = [claim.id for known in PAPERS.values() for claim in known]
+    for point in points:
+        platform = point.parameters.platform.profile
+        for key, entry in platform.entries() if isinstance(platform, Platform) else ():
+            for name in entry.calibrated_by:
+                if name not in claims:
+                    raise InputError(
+                        f"platform {point.shown['platform']}: {key} is calibrated by {name!r}, "
+                        f"which is no claim{did_you_mean(name, claims)} (shrimpmx reproduce --list "
+                        "shows them; name a figure of your own in its source)"
+                    )
 
 
 def check_possible(document: Mapping[str, Any]) -> None:

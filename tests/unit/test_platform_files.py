@@ -162,6 +162,7 @@ def test_a_base_gives_what_a_file_leaves_out() -> None:
         ("value = 6500", 'value = "2"', ("model.idle_exit_ns", "a whole number, not '2'")),
         ("[mx.send_cost_ns]", f"{CORES}[mx.send_cost_ns]", ("irq_binding", "7")),
         ("calibrated_by = [", "by = [", ("model.idle_exit_ns", "by")),
+        ('["MQ-4"]', '["MQ-4", "MQ-99"]', ("model.idle_exit_ns", "'MQ-99'", "no claim", "--list")),
         ('source = "perf"', 'source = ""', ("mx.send_cost_ns", "source")),
         ("dilation = 2\n", "", ("dilation",)),
         ("[mx.send_cost_ns]", "[mx.send_cost_ns", ("TOML", "line")),
