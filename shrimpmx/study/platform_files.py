@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shrimpmx.errors import InputError
+from shrimpmx.errors import InputError, did_you_mean
 from shrimpmx.native.files import distrust_of_given, write_whole
 from shrimpmx.settings.platform import KNOWN, TABLES, THIS_MACHINE, Entry, Platform
 from shrimpmx.settings.sentences import validation_sentence
@@ -50,6 +50,11 @@ def read_platform(given: str) -> Platform:
     found = _own_toml(given)
     if found.get("name") in ("none", *KNOWN):
         raise InputError(f"{own}: name {found['name']!r} is that of another one; choose your own")
+    fields = (*_HEAD[:2], "base", *_HEAD[2:], "costs", *TABLES)
+    for key in found:
+        if key not in fields:
+            hint = did_you_mean(key, fields) or f"; there are: {', '.join(fields)}"
+            raise InputError(f"{own}: {key} is no field of a platform{hint}")
     if "base" in found:
         base = found.pop("base")
         if base not in KNOWN:

@@ -139,6 +139,8 @@ def test_a_base_gives_what_a_file_leaves_out() -> None:
     [
         ("dilation = 2", "dilation = 0", ("dilation", "0.1")),
         ("dilation = ", "dilatoin = ", ("dilatoin", "'dilation'")),
+        ("dilation = ", "bsae = ", ("bsae", "'base'")),
+        ("dilation = ", "xyz = ", ("xyz", "there are: name, title, base, dilation,")),
         ('name = "mine"', 'name = "a/b"', ("name", "a/b")),
         ('name = "mine"', 'name = "myri10g-2009"', ("name", "myri10g-2009")),
         ('name = "mine"\n', "", ("name", "missing")),
@@ -154,7 +156,7 @@ def test_a_base_gives_what_a_file_leaves_out() -> None:
         ("[mx.send_cost_ns]", "[mx.event_cost_ns]", ("mx.event_cost_ns", "costs.rank_event")),
         ("[mx.send_cost_ns]", "[mx.notacked_max]", ("mx.notacked_max",)),
         ("[mx.send_cost_ns]", "[mxx.send_cost_ns]", ("mxx",)),
-        ("[mx.send_cost_ns]", "[mx]\nsend_cost_ns = 3\n[x]", ("mx.send_cost_ns",)),
+        ("[mx.send_cost_ns]", "[mx]\nsend_cost_ns = 3\n[model.poll_ns]", ("mx.send_cost_ns",)),
         ("value = 6500", "value = []", ("model.idle_exit_ns", "least one entry")),
         ("value = 6500", "value = [1, -2]", ("model.idle_exit_ns", "least 0 ns, not -2")),
         ("value = 6500", "value = [1, 2]", ("idle_after_ns", "as many values")),
