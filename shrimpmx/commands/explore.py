@@ -286,7 +286,7 @@ def scenario_of(options: argparse.Namespace) -> Scenario:
             raise InputError(f"explore compares interrupts, which nic {nic.nic_kind!r} has not")
         if nodes < 2:
             raise InputError("explore needs two nodes or more: on one no message meets a NIC")
-    return scenario
+    return grid.distinct(scenario)
 
 
 def _names(options: argparse.Namespace, name: str) -> tuple[str, ...]:

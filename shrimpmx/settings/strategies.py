@@ -42,6 +42,16 @@ class CoalescingRow:
         """Whether ranks poll rx rings beside the interrupt handler."""
         return self.polling != "none"
 
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Parameters of coalescing that it does not heed."""
+        heeded = {
+            "rx_usecs": self.delay != "none",
+            "rx_frames": self.delay == "or-frames",
+            "mark_resets_timer": self.resets_by_mark,
+        }
+        return tuple(name for name, is_heeded in heeded.items() if not is_heeded)
+
     def lets_none_wait(self, rx_usecs: int, rx_frames: int) -> bool:
         """Whether these limits have each packet raise an interrupt, as `disabled` does."""
         limits = {"or-frames": rx_usecs + rx_frames, "alone": rx_usecs}

@@ -19,7 +19,7 @@ from shrimpmx.report.plot.chart import MapPanel
 from shrimpmx.settings.strategies import COALESCING_NAMES, WAIT_NAMES
 from shrimpmx.study.explore.advice import advice_of
 from shrimpmx.study.explore.findings import Findings
-from shrimpmx.study.explore.grid import PLACEMENTS
+from shrimpmx.study.explore.grid import PLACEMENTS, setting_name
 from shrimpmx.study.explore.picture import chart_of
 from shrimpmx.study.explore.words import (
     closing,
@@ -242,9 +242,20 @@ def test_the_options_are_those_of_mpirun_and_the_settings() -> None:
     words = "explore -n 4 --coalescing stream,dim --wait adaptive --set rx_usecs=20,75 prog 1"
     scenario = scenario_of_options(parse(words.split()))
     points = scenario.points()
-    assert len(points) == 2 * len(PLACEMENTS) * 1 * 2
+    assert len(points) == (2 + 1) * len(PLACEMENTS) * 1  # dim heeds no rx_usecs
     assert {point.parameters.host.cores for point in points} == {2}
     assert points[0].parameters.workload.arguments == "1"
+
+
+def test_what_a_coalescing_strategy_does_not_heed_makes_no_setting() -> None:
+    words = "explore -n 2 --coalescing disabled,open-mx,timeout --wait block --placement one-core "
+    words += "--set rx_usecs=20,75 --set rx_frames=0,4 --set ack_delay_ns=10,20 prog"
+    scenario = scenario_of_options(parse(words.split()))
+    names = [setting_name(scenario, point) for point in scenario.points()]
+    assert len(set(names)) == len(names) == 2 * (1 + 2 + 4)
+    assert "disabled, block, ack_delay_ns 10 ns" in names
+    assert "open-mx, block, rx_usecs 75 µs, ack_delay_ns 20 ns" in names
+    assert "timeout, block, rx_usecs 75 µs, rx_frames 4, ack_delay_ns 20 ns" in names
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,25 @@ def axes_of(
     }
 
 
+def distinct(scenario: Scenario) -> Scenario:
+    """The scenario without those settings that differ from an earlier one only in what their
+    coalescing does not heed.
+    """
+    seen: set[str] = set()
+    again = []
+    for point in scenario.points():
+        at = {axis: point.shown[axis] for axis in scenario.sweep}
+        differs = {axis: at[axis] for axis in at if axis not in _unused(point)}
+        if str(differs) in seen:
+            again.append(at)
+        seen.add(str(differs))
+    return scenario.model_copy(update={"without": (*scenario.without, *again)})
+
+
+def _unused(point: Point) -> tuple[str, ...]:
+    return point.parameters.nic.coalescing_row.unused
+
+
 def placement_of(shown: Mapping[str, Any], cores: int) -> str:
     """The name of a point's placement."""
     binding = (shown["rx_queues"], shown["irq_binding"])
@@ -72,5 +91,6 @@ def setting_name(scenario: Scenario, point: Point) -> str:
     shown, sweep = point.shown, scenario.sweep
     placed = len(sweep["rx_queues"]) * len(sweep["irq_binding"]) > 1
     placement = [placement_of(shown, point.parameters.host.cores)] if placed else []
-    more = [place_words(axis, shown[axis]) for axis in sweep if axis not in AXES]
+    without = (*AXES, *_unused(point))
+    more = [place_words(axis, shown[axis]) for axis in sweep if axis not in without]
     return ", ".join([shown["coalescing"], *placement, shown["wait"], *more])
