@@ -194,6 +194,18 @@ class ClusterSpec:
         _check(self)
 
     @property
+    def host_costs_ns(self) -> dict[str, int]:
+        """What hosts are charged, ns, by what for."""
+        return {
+            "interrupt": self.host.interrupt_time_ns,
+            "packet": self.host.packet_cost_ns,
+            "event": self.mx.event_cost_ns,
+            "send": self.mx.send_cost_ns,
+            "reschedule": self.wait.reschedule_cost_ns,
+            "notification": self.wait.handler_cost_ns,
+        }
+
+    @property
     def kind(self) -> NicKind:
         """The kind of its NICs."""
         return kind_of(self.nic)

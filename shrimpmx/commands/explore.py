@@ -352,8 +352,10 @@ def _texts(
     """What is said below the settings."""
     parameters = exploration.sweep.points[0].parameters
     if not engine.is_real:
-        cores = parameters.host.cores
-        lines = rests_on_simulated(parameters.platform.name, parameters.cluster.compute, cores)
+        costs = max((point.get("host_costs_ns", {}) for point in document["points"]), key=len)
+        lines = rests_on_simulated(
+            parameters.platform.name, parameters.cluster.compute, parameters.host.cores, costs
+        )
         return texts_of(findings, lines)
     limits = dict.fromkeys(limit for p in document["points"] for limit in p["limits"])
     cpus = len(parameters.cluster.cpus or os.sched_getaffinity(0))

@@ -83,7 +83,8 @@ def _run(options: argparse.Namespace) -> int:
         ResultDirectory(options.output).prepare(resume=False, advice="give another --output")
     say(_described(spec))
     if not engine.is_real:
-        for sentence in virtual_times_words(point.parameters.platform.name, spec.compute):
+        platform = point.parameters.platform.name
+        for sentence in virtual_times_words(platform, spec.compute, spec.host_costs_ns):
             say(sentence)
     with run_log(options.output) if options.output is not None else _no_log():
         if options.output is None and options.json is None:

@@ -26,9 +26,13 @@ _PLURALS = {
 _UNITS = {"_us": "µs", "_usecs": "µs", "_ns": "ns", "_s": "s"}
 
 
-def virtual_times_words(platform: str, compute: str | int) -> list[str]:
+# What each message asks of a host, by the names of its costs.
+_OF_MESSAGES = {"packet": "packets", "event": "events", "send": "sends"}
+
+
+def virtual_times_words(platform: str, compute: str | int, costs: Mapping[str, int]) -> list[str]:
     """Of what times of programs on simulated hosts are: hosts of that platform, "none" for none,
-    and what programs compute between their calls.
+    which have these costs, ns, and what programs compute between their calls.
     """
     if platform == "none":
         hosts = (
@@ -37,6 +41,8 @@ def virtual_times_words(platform: str, compute: str | int) -> list[str]:
         )
     else:
         hosts = f"Times are virtual, of hosts of the platform {platform}."
+        if free := [words for name, words in _OF_MESSAGES.items() if not costs.get(name)]:
+            hosts += f" It has no cost of {', '.join(free)}: these are free."
     if compute == "none":
         computes = "takes no time: --set compute=measured gives it its CPU time here"
     elif compute == "measured":

@@ -51,14 +51,7 @@ def outcome_of(
         pauses=result.pauses,
         in_sections=bool(result.sections),
         dilation=spec.dilation,
-        host_costs_ns={
-            "interrupt": spec.host.interrupt_time_ns,
-            "packet": spec.host.packet_cost_ns,
-            "event": spec.mx.event_cost_ns,
-            "send": spec.mx.send_cost_ns,
-            "reschedule": spec.wait.reschedule_cost_ns,
-            "notification": spec.wait.handler_cost_ns,
-        },
+        host_costs_ns=spec.host_costs_ns,
         host_model=result.host_model,
     )
 

@@ -197,7 +197,7 @@ def test_the_table_fits_80_columns_and_breaks_no_figure() -> None:
 
 def test_what_simulated_times_rest_on_is_said() -> None:
     none, measured, given = (
-        " ".join(rests_on_simulated(platform, compute, cores))
+        " ".join(rests_on_simulated(platform, compute, cores, {"packet": 700, "event": 0}))
         for platform, compute, cores in (
             ("none", "none", 1),
             ("mine", "measured", 4),
@@ -206,7 +206,8 @@ def test_what_simulated_times_rest_on_is_said() -> None:
     )
     assert "--set platform=NAME" in none
     assert "--set compute=measured" in none
-    assert "platform mine" in measured
+    assert "platform mine. It has no cost of events, sends: these are free." in measured
+    assert "free" not in none
     assert "no two runs are equal" in measured
     assert "9 ns for each call" in given
     assert "1 core " in none

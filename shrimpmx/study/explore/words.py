@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from shrimpmx.results.words import number_words, virtual_times_words
 from shrimpmx.study.explore.choice import OBJECTIVES
@@ -175,12 +175,14 @@ def rests_on(agents: int, cpus: int, dilation: float, limits: Sequence[str]) -> 
     return lines
 
 
-def rests_on_simulated(platform: str, compute: str | int, cores: int) -> list[str]:
-    """The same of simulated hosts of that platform, "none" for none, with so many cores each, and
-    of what a program computes on them between its calls.
+def rests_on_simulated(
+    platform: str, compute: str | int, cores: int, costs: Mapping[str, int]
+) -> list[str]:
+    """The same of simulated hosts of that platform, "none" for none, with so many cores each and
+    these costs, ns, and of what a program computes on them between its calls.
     """
     has = "1 core" if cores == 1 else f"{cores} cores"
     return [
-        *virtual_times_words(platform, compute),
+        *virtual_times_words(platform, compute, costs),
         f"Each node has {has} for its ranks and interrupt handlers; its NIC needs none.",
     ]
