@@ -14,14 +14,14 @@ from shrimpmx.results.words import number_words
 from shrimpmx.study.explore.choice import OBJECTIVES, ranked
 from shrimpmx.study.explore.findings import Findings, Setting
 from shrimpmx.study.explore.measured import FIGURES
-from shrimpmx.study.explore.words import recommendation, unit_of
+from shrimpmx.study.explore.words import WITHIN, recommendation, unit_of
 
 # The title of commands, which are printed as they are to be typed.
 COMMANDS = "On a real machine"
 RECOMMENDED, ALIKE, FRONTIER = "→", "=", "*"
 INTERVALS = "medians over runs, [low, high] the 95 % interval"
-LEGEND = f"""{INTERVALS}
-{RECOMMENDED} recommended; {ALIKE} cannot be told apart from it by what was asked for
+LEGEND = f"""{{figures}}
+{RECOMMENDED} recommended; {ALIKE} {{alike}} by what was asked for
 {FRONTIER} on the frontier: no other setting is better in time, CPU time and interrupts"""
 
 # What stands before a setting in the table.
@@ -49,7 +49,11 @@ def print_findings(
     findings: Findings, console: Console, texts: Sequence[tuple[str, Sequence[str]]]
 ) -> None:
     """Print the settings, those that failed, and the `texts`: the recommended one, its commands."""
-    _print_settings(findings, console, _mark, LEGEND)
+    words = (INTERVALS, "cannot be told apart from it")
+    if findings.is_exact:
+        words = ("figures do not vary from run to run", f"{WITHIN} of it")
+    legend = LEGEND.format(figures=words[0], alike=words[1])
+    _print_settings(findings, console, _mark, legend)
     for title, lines in texts:
         console.print(f"\n[bold]{title}[/bold]")
         for line in lines:
@@ -108,11 +112,12 @@ def _mark(findings: Findings, index: int) -> str:
 
 
 def _cell(setting: Setting, figure: str, objective: str, scale: float) -> str:
-    """The median, with its interval if it is what was asked for and there are several runs."""
+    """The median, with its interval if it is what was asked for and runs differ."""
     summary = setting.summary(figure)
     values = (summary.median, summary.low, summary.high)
     if figure == "interrupts":
         median, low, high = (f"{value:,.0f}" for value in values)
     else:
         median, low, high = (number_words(value / scale) for value in values)
-    return f"{median} [{low}, {high}]" if figure == objective and summary.count > 1 else median
+    shown = figure == objective and summary.low < summary.high
+    return f"{median} [{low}, {high}]" if shown else median

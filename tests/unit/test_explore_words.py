@@ -128,6 +128,16 @@ def test_the_recommendation_says_what_decided_and_whether_it_is_decided() -> Non
     assert "Not decided" not in "\n".join(recommendation(alone))
 
 
+def test_figures_that_do_not_vary_are_not_called_hard_to_tell_apart() -> None:
+    noisy = findings()
+    exact = dataclasses.replace(noisy, is_exact=True, tied=[0, 1], as_good=[0, 1], best=0)
+    for found, words in ((exact, ("within 2 %", "do not vary")), (noisy, ("told apart", "95 %"))):
+        page = io.StringIO()
+        print_findings(found, Console(file=page, width=100), texts_of(found, []))
+        assert all(each in page.getvalue() for each in words)
+        assert ("likely" in page.getvalue() or "told apart" in page.getvalue()) == (found is noisy)
+
+
 def test_the_last_line_says_what_to_take_or_how_to_decide() -> None:
     found = dataclasses.replace(findings(), near=0.9)
     assert found.ordinary is not None

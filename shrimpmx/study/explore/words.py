@@ -36,7 +36,7 @@ DECIDED = 0.5
 UNDECIDED = "Not decided: {next_step}."
 # Where no second run gave another figure than the first one.
 SAME_AGAIN = "Figures do not vary: no setting that ran again gave another one."
-WITHIN = f"Within {100 * ALIKE - 100:.0f} % of that are"
+WITHIN = f"within {100 * ALIKE - 100:.0f} %"
 
 
 def unit_of(times_us: Iterable[float]) -> tuple[str, float]:
@@ -62,7 +62,8 @@ def recommendation(findings: Findings) -> list[str]:
     lines = [f"For {WISHES[findings.objective]}: {best.name} ({figures})."]
     others = [findings.settings[index].name for index in findings.tied if index != findings.best]
     if others:
-        alike = WITHIN if findings.is_exact else "It cannot be told apart by that from"
+        exactly = f"{WITHIN.capitalize()} of that are"
+        alike = exactly if findings.is_exact else "It cannot be told apart by that from"
         lines.append(f"{alike}: {_listed(others)}. {_why(findings)}")
     if findings.early and not findings.is_exact:
         count = len(findings.early)
@@ -93,9 +94,11 @@ def _why(findings: Findings) -> str:
     first, second, third = OBJECTIVES[findings.objective]
     if len(findings.as_good) == 1:
         return f"It has the {MEDIANS[first]}."
+    those = (
+        "these" if findings.is_exact else f"those that are as good, more likely than not {WITHIN},"
+    )
     return (
-        f"Of those that are as good, more likely than not within {100 * ALIKE - 100:.0f} %, it has "
-        f"the {LEAST[second]}, or where that is as good too the {LEAST[third]}."
+        f"Of {those} it has the {LEAST[second]}, or where that is as good too the {LEAST[third]}."
     )
 
 
