@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,12 @@ def check_engine_options(options: argparse.Namespace) -> None:
         raise InputError(
             "runs of real processes beside each other disturb each other: --workers needs "
             "--engine simulated"
+        )
+    cpus = len(os.sched_getaffinity(0))
+    if options.workers > cpus:
+        tell(
+            f"shrimpmx: {options.workers} workers share {cpus} CPU{'s' * (cpus > 1)}: more than "
+            f"--workers {cpus} seldom make it faster, and each of them takes memory"
         )
 
 

@@ -39,12 +39,13 @@ def _measured(plan: RunPlan) -> RunData:
 def measured_beside(
     sweep: Sweep, plans: Sequence[RunPlan], workers: int
 ) -> Iterator[tuple[RunPlan, RunData]]:
-    """Each plan of a sweep with its run, as it is finished, by so many workers. What a run raises
-    ends them all; AgentError if a worker was killed.
+    """Each plan of a sweep with its run, as it is finished, by so many workers, or one for each
+    plan. What a run raises ends them all; AgentError if a worker was killed.
     """
     # Forked: policies and strategies of a scenario file are of no module that others could import.
     context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(workers, context, _adopt, (sweep.measured, os.getpid()))
+    count = max(1, min(workers, len(plans)))  # the pool forks all of them at once
+    pool = ProcessPoolExecutor(count, context, _adopt, (sweep.measured, os.getpid()))
     futures: dict[Future[RunData], RunPlan] = {}
     try:
         for plan in plans:

@@ -7,6 +7,7 @@ import json
 import multiprocessing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import resends
@@ -19,6 +20,7 @@ from shrimpmx.commands.sweeping import varying_axes
 from shrimpmx.settings.nic import NicParameters
 from shrimpmx.settings.wait import WaitParameters
 from shrimpmx.simulation.engine import Simulated
+from shrimpmx.study import workers as beside
 from shrimpmx.study.loading import find_scenario, load_scenario
 from shrimpmx.study.scenario import plan_runs
 
@@ -54,6 +56,23 @@ def test_two_workers_give_what_one_does(tmp_path: Path) -> None:
         assert main([*words, "--workers", workers, "--output", str(output)]) == 0
         found.append(json.dumps(_timeless(document_of(output)["points"])))
     assert found[0] == found[1]
+
+
+def test_of_more_workers_than_runs_or_cpus_no_more_are_made_and_a_word_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = []
+
+    class Pool(beside.ProcessPoolExecutor):
+        def __init__(self, count: int, *others: Any) -> None:
+            made.append(count)
+            super().__init__(count, *others)
+
+    monkeypatch.setattr(beside, "ProcessPoolExecutor", Pool)
+    words = ["run", "smoke/pingpong", "--engine", "simulated", *SMALL]
+    assert main([*words, "--workers", "5000", "--output", str(tmp_path / "r")]) == 0
+    assert made == [8]
+    assert "5000 workers share" in capsys.readouterr().err
 
 
 def test_of_runs_beside_each_other_the_bar_names_the_last_one_to_end() -> None:
