@@ -215,8 +215,9 @@ class Bar(Quiet):
 
 
 class Lines(Quiet):
-    """Tells how a sweep goes on where no bar can be drawn: a line each minute. Of a `whole` None it
-    counts what is done only; the rest as those of Bar.
+    """Tells how a sweep goes on where no bar can be drawn: a line each minute, since it, or all of
+    several sweeps, `begun_s`. Of a `whole` None it counts what is done only; the rest as those of
+    Bar.
     """
 
     def __init__(
@@ -225,12 +226,14 @@ class Lines(Quiet):
         axes: Sequence[str] = (),
         before: int = 0,
         whole: int | None = 0,
+        begun_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
         self._name, self._axes, self._words = name, axes, ""
         self._done, self._whole = before, whole
-        self._clock, self._next_s = clock, clock() + LINE_S
+        self._clock, self._begun_s = clock, clock() if begun_s is None else begun_s
+        self._told = self._minute()
         self._process = os.getpid()
 
     def begin(self, total: int, done: int) -> None:
@@ -253,20 +256,29 @@ class Lines(Quiet):
         self._done += 1
         self._tell(point_words(plan, self._axes))
 
+    def _minute(self) -> int:
+        return int((self._clock() - self._begun_s) / LINE_S)
+
     def _tell(self, words: str) -> None:
         # A worker that this process has forked leaves it to this one.
-        if os.getpid() != self._process or self._clock() < self._next_s:
+        if os.getpid() != self._process or self._minute() == self._told:
             return
-        self._next_s = self._clock() + LINE_S
+        self._told = self._minute()
         of = f" of {self._whole}" if self._whole else ""
         tell(", ".join(filter(None, [f"{self._name}: {self._done}{of} runs done", words])))
 
 
-def progress_for(name: str, axes: Sequence[str], before: int = 0, whole: int = 0) -> Quiet:
+def progress_for(
+    name: str,
+    axes: Sequence[str],
+    before: int = 0,
+    whole: int = 0,
+    begun_s: float | None = None,
+) -> Quiet:
     """A bar on a terminal, else lines."""
     if on_terminal():
         return Bar(name, axes, before=before, whole=whole)
-    return Lines(name, axes, before, whole)
+    return Lines(name, axes, before, whole, begun_s)
 
 
 def _run_of(position: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -412,11 +413,11 @@ class Reproduction:
 
     def run(self) -> None:
         """Run what is not there yet, scenario by scenario."""
-        before = 0
+        before, begun_s = 0, time.monotonic()
         for number, part in enumerate(self.parts, 1):
             if part.done is None:
                 title = f"{number}/{len(self.parts)} {part.scenario.name}"
-                bar = bar_for(title, part.scenario, before, self.runs_total)
+                bar = bar_for(title, part.scenario, before, self.runs_total, begun_s)
                 part.sweep.progress = self.engine.onlooker = bar
                 part.done = part.sweep.run()
             before += len(part.sweep.plans)

@@ -159,9 +159,11 @@ def varying_axes(scenario: Scenario) -> list[str]:
     return [name for name, values in scenario.sweep.items() if len(values) > 1]
 
 
-def bar_for(name: str, scenario: Scenario, before: int = 0, whole: int = 0) -> Quiet:
-    """What shows a scenario's sweep; `before` and `whole` as those of Bar."""
-    return progress_for(name, varying_axes(scenario), before, whole)
+def bar_for(
+    name: str, scenario: Scenario, before: int = 0, whole: int = 0, begun_s: float | None = None
+) -> Quiet:
+    """What shows a scenario's sweep; the numbers are those of Lines."""
+    return progress_for(name, varying_axes(scenario), before, whole, begun_s)
 
 
 def costs_for(

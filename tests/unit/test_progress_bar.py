@@ -86,6 +86,11 @@ def test_a_file_gets_a_line_each_minute(capsys: pytest.CaptureFixture[str]) -> N
         lines.waits_for("rank1 to finish")
     told = "run 3 of 3, waits for rank1 to finish\n"
     assert capsys.readouterr().err == f"x: 7 of 9 runs done, {told}"
+    later = Lines("y", whole=9, begun_s=now_s[0] - 59, clock=lambda: now_s[0])  # of several
+    later.finished(plan)
+    now_s[0] += 1
+    later.finished(plan)
+    assert capsys.readouterr().err == "y: 2 of 9 runs done\n"
     explored = Lines("explore", whole=None, clock=lambda: now_s[0])
     explored.begin(600, 0)
     now_s[0] += LINE_S
