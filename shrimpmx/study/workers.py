@@ -6,9 +6,10 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 
+from shrimpmx.cluster.engine.onlooker import TELL_S
 from shrimpmx.errors import AgentError
 from shrimpmx.native.cores import die_with_parent
 from shrimpmx.study.run_data import RunData
@@ -50,8 +51,13 @@ def measured_beside(
     try:
         for plan in plans:
             futures[pool.submit(_measured, plan)] = plan
-        for future in as_completed(futures):
-            yield futures[future], future.result()
+        pending = set(futures)
+        while pending:
+            done, pending = wait(pending, TELL_S, FIRST_COMPLETED)
+            for future in done:
+                yield futures[future], future.result()
+            if not done and sweep.progress:
+                sweep.progress.waits_for(f"{len(pending)} runs on {count} workers")
         pool.shutdown()
     except BaseException as error:
         # What they have begun is not waited for.

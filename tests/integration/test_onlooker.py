@@ -13,6 +13,7 @@ from shrimpmx.cluster.engine.onlooker import Telling, names_words
 from shrimpmx.cluster.live.attach import AttachedRun
 from shrimpmx.cluster.live.runs import live_runs
 from shrimpmx.commands import run as run_command
+from shrimpmx.study import workers as beside
 from shrimpmx.study.progress import Quiet
 
 SHORT = ("--set=iterations=200", "--set=size_bytes=0", "--set=coalescing=stream,disabled")
@@ -55,6 +56,17 @@ def test_each_run_tells_its_place_and_what_it_waits_for(
     if engine == "forked":
         assert any(words.endswith("to be ready") for words in told.awaited)
         assert told.positions <= told.in_memory
+
+
+def test_what_runs_on_workers_are_waited_for_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told()
+    monkeypatch.setattr(beside, "TELL_S", 0.001)
+    monkeypatch.setattr(run_command, "bar_for", lambda *_: told)
+    words = ["run", "smoke/pingpong", *SHORT, "--engine", "simulated", "--workers", "2"]
+    assert main([*words, "--output", str(tmp_path / "r")]) == 0
+    assert "6 runs on 2 workers" in told.awaited
 
 
 def test_an_onlooker_is_told_every_two_seconds() -> None:
