@@ -5,7 +5,7 @@ docs/claim-figures.md from it.
     python tools/reproduced.py                  # of what is kept, when the rules have changed
 
 Reproductions of one engine, by the same rules, are taken together: a claim from the last one that
-has it. The second table compares what each of them gave.
+has it. The second table compares what each of them gave; `made` says how and where each was made.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ FIGURES_TABLES = (
     "<!-- end of the tables -->\n",
 )
 CLAIM_KEYS = ("id", "class", "outcome", "needs", "measured", "ci95", "unit", "reason")
+# How and where a reproduction was made.
+MADE_KEYS = ("seed", "settings", "costs", "environment")
 PART_KEYS = ("text", "class", "paper", "paper_figures", "measured", "ci95", "unit", "figures")
 
 
@@ -93,6 +95,7 @@ def _outcomes(claim: dict[str, Any]) -> list[str]:
 def keep(paths: Sequence[Path]) -> None:
     """Keep the claims of these reproductions in place of those of their engines."""
     by_engine: dict[str, list[dict[str, dict[str, Any]]]] = {}
+    made: dict[str, list[dict[str, Any]]] = {}
     rules: dict[str, Any] = {}
     for path in paths:
         keys = ("engine", "claims", "frozen")
@@ -104,10 +107,18 @@ def keep(paths: Sequence[Path]) -> None:
             )
         claims = {each["id"]: each for each in document["claims"]}
         by_engine.setdefault(engine, []).append(claims)
+        made.setdefault(engine, []).append(
+            {key: document[key] for key in MADE_KEYS if key in document}
+        )
     for engine, given in by_engine.items():
         names = dict.fromkeys(name for claims in given for name in claims)
         kept_claims = [_kept_of([claims.get(name) for claims in given]) for name in names]
-        document = {"engine": engine, "frozen": rules[engine], "claims": kept_claims}
+        document = {
+            "engine": engine,
+            "frozen": rules[engine],
+            "made": made[engine],
+            "claims": kept_claims,
+        }
         text = json.dumps(document, indent=1, ensure_ascii=False)
         write_whole(KEPT / f"{engine}.json", f"{text}\n")
 

@@ -35,7 +35,7 @@ scenario = Scenario(
     " and the process runs on that core (SC), on one that shares a cache with it (S$), on"
     " another one of the package (SP), or of another package (OP). per-queue: each endpoint has a"
     " queue, each queue a core, and opening the endpoint moves the process there. Distances that"
-    " this machine has not are not measurable here. Event ring and frames are Open-MX 0.9.2's, as"
+    " the CPUs have not are not measured. Event ring and frames are Open-MX 0.9.2's, as"
     " the paper's.",
     parameters={
         "workload": "pingpong",

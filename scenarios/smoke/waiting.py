@@ -33,8 +33,8 @@ scenario = Scenario(
     "Spinning is quickest if nothing else needs the CPU; if a NIC or a handler does, another "
     "strategy can be as quick. A hybrid spins up to its limit (spin_ns, 300 µs by default) and "
     "then falls back: without delay it waits like spin, with a long one like its fallback. A "
-    "spinning rank has context switches too, 1 to 2 per wait: the handler, and a NIC on the same "
-    "CPU, preempt it to deliver its message.",
+    "spinning rank of real processes has context switches too, 1 to 2 per wait: the handler, and a "
+    "NIC on the same CPU, preempt it to deliver its message.",
     parameters={"workload": "pingpong", "coalescing": "disabled", "iterations": 60, "warmup": 10},
     sweep={"delay_us": (SHORT, LONG), "wait": PAPER_WAIT_NAMES},
     compare="wait",
