@@ -142,9 +142,9 @@ HOST_COSTS = {
         lambda *_: np.array([1e9 * time.clock_getres(CLOCK_MONOTONIC_COARSE)]),
         across=False,
     ),
-    "copy_frame": HostCost(
-        "copying 1500 bytes to memory that the caches of its core do not hold",
-        lambda cpu, _, seconds: model_costs.copies(cpu, seconds),
+    "frame_copy": HostCost(
+        f"a copy of the {stages.FULL_BYTES} bytes of a packet by a rank, a NIC or a handler",
+        lambda cpu, _, seconds: stages.frame_copies(cpu, seconds),
         across=False,
     ),
     "wake_call": HostCost(

@@ -1,14 +1,13 @@
-"""What a process takes of a host that keeps its CPU: looks, yields, signals, copies."""
+"""What a process takes of a host that keeps its CPU: looks, yields, signals."""
 
 import numpy as np
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.string cimport memcpy, memset
+from libc.stdint cimport int64_t, uint32_t
+from libc.string cimport memset
 from posix.signal cimport kill
 from posix.types cimport pid_t
 from posix.unistd cimport getpid
 
-from shrimpmx.bench.cold cimport ELSEWHERE_BYTES, fill_caches
 from shrimpmx.native.atomics cimport cpu_pause, load_acquire_u32
 from shrimpmx.native.clock cimport monotonic_now_ns
 from shrimpmx.native.futex cimport wait_slot
@@ -22,11 +21,6 @@ cdef extern from "<sched.h>" nogil:
 
 cdef enum:
     BATCH = 1000
-    # So many frames are copied one behind the other, into the slots of a ring.
-    FRAME_BYTES = 1500
-    FRAMES = 16
-    SLOT_BYTES = 2048
-    SLOTS = 1024
 
 
 def looks(int cpu, double seconds):
@@ -98,30 +92,4 @@ def signals(int cpu, double seconds):
         finally:
             notify_set_slot(NULL)
             notify_remove()
-    return np.array(found)
-
-
-def copies(int cpu, double seconds):
-    """A copy of 1500 bytes that were just written into a ring that something else has driven from
-    the caches, ns, each the mean of 16.
-    """
-    cdef uint8_t[::1] source = np.zeros(FRAMES * SLOT_BYTES, dtype=np.uint8)
-    cdef uint8_t[::1] target = np.zeros(SLOTS * SLOT_BYTES, dtype=np.uint8)
-    cdef uint8_t[::1] elsewhere = np.zeros(ELSEWHERE_BYTES, dtype=np.uint8)
-    cdef int64_t begin_ns, now_ns, end_ns
-    cdef size_t frame, slot = 0
-    found = []
-    with pinned(cpu):
-        now_ns = monotonic_now_ns()
-        end_ns = now_ns + <int64_t>(seconds * 1e9)
-        while not found or now_ns < end_ns:
-            with nogil:
-                fill_caches(elsewhere)
-                memset(&source[0], 1, FRAMES * SLOT_BYTES)
-                begin_ns = monotonic_now_ns()
-                for frame in range(<size_t>FRAMES):
-                    memcpy(&target[slot * SLOT_BYTES], &source[frame * SLOT_BYTES], FRAME_BYTES)
-                    slot = (slot + 1) % SLOTS
-                now_ns = monotonic_now_ns()
-            found.append((now_ns - begin_ns) / <double>FRAMES)
     return np.array(found)

@@ -7,6 +7,7 @@ from shrimpmx.shared.agent import Agent
 class Stages:
     sent_ns: int
     nic_ns: int
+    handled_ns: int
     packets: int
     frames: int
     def __init__(
@@ -15,6 +16,6 @@ class Stages:
         partner: Partner,
         receiver: Endpoint,
         agents: Sequence[Agent],
-        size_bytes: int,
+        longest_bytes: int,
     ) -> None: ...
-    def round(self) -> None: ...
+    def round(self, size_bytes: int) -> None: ...

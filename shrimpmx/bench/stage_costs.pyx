@@ -1,15 +1,14 @@
 """What ranks and NICs take for a packet that they send: their own code, stepped in one process.
 
-Before each round something else has had the caches. No process is woken and no cache line moves
-between cores: that is measured elsewhere. The clock of the run is virtual; this machine's takes the
-time.
+Before each round something else has had the caches: a NIC's rings are larger than these, and the
+processes of a CPU take turns. No process is woken and no cache line moves between cores: that is
+measured elsewhere. The clock of the run is virtual; this machine's takes the time.
 """
 
 import numpy as np
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from shrimpmx.bench.cold cimport ELSEWHERE_BYTES, fill_caches
 from shrimpmx.mx.endpoint cimport Endpoint
 from shrimpmx.mx.handles cimport Partner
 from shrimpmx.mx.types cimport REQUEST_DONE, STATUS_SUCCESS, MxRequest
@@ -25,44 +24,56 @@ cdef enum:
     MESSAGES = 16
     # Until all that is on its way has arrived, of virtual time.
     ARRIVED_NS = 1_000_000
+    # More than the L2 of a core holds (ours).
+    ELSEWHERE_BYTES = 4 << 20
+    LINE_BYTES = 64
 
 
 cdef class Stages:
     """A rank that sends to another one, their NICs and handlers.
 
     `agents`: the sender's NIC and handler, the receiver's NIC and handler. `round()` sends messages
-    and has them received; how long sending them took the rank and the NICs, `sent_ns` and `nic_ns`,
-    for `packets` and `frames`.
+    of `longest_bytes` at most and has them received; how long that took the sender, the NICs and
+    the receiver's handler, `sent_ns`, `nic_ns` and `handled_ns`, for `packets` and, in the NICs,
+    `frames`.
     """
 
     cdef Endpoint sender, receiver
     cdef Partner partner
     cdef Agent near_nic, near_handler, far_nic, far_handler
     cdef uint8_t[::1] out, into, elsewhere
-    cdef uint32_t size_bytes
+    cdef uint32_t size_bytes, longest_bytes
     cdef MxRequest *sent[MESSAGES]
     cdef MxRequest *received[MESSAGES]
-    cdef readonly int64_t sent_ns, nic_ns
+    cdef readonly int64_t sent_ns, nic_ns, handled_ns
     cdef readonly uint64_t packets, frames
 
     def __init__(self, Endpoint sender not None, Partner partner not None,
-                 Endpoint receiver not None, agents, uint32_t size_bytes):
+                 Endpoint receiver not None, agents, uint32_t longest_bytes):
         check_partner(sender, partner)
         self.sender, self.partner, self.receiver = sender, partner, receiver
         self.near_nic, self.near_handler, self.far_nic, self.far_handler = agents
-        self.size_bytes = size_bytes
-        self.out = make_buffers(size_bytes, MESSAGES)
-        self.into = make_buffers(size_bytes, MESSAGES)
+        self.longest_bytes = longest_bytes
+        self.out = make_buffers(longest_bytes, MESSAGES)
+        self.into = make_buffers(longest_bytes, MESSAGES)
         self.elsewhere = np.zeros(ELSEWHERE_BYTES, dtype=np.uint8)
 
-    def round(self) -> None:
+    def round(self, uint32_t size_bytes) -> None:
         """Send messages, one behind the other, and end with all of them received."""
         cdef bint is_fine
+        self.size_bytes = min(size_bytes, self.longest_bytes)
         with nogil:
-            fill_caches(self.elsewhere)
+            self.fill_caches()
             is_fine = self.send() and self.deliver()
         if not is_fine:
             raise MxError("a message of the measurement was lost", "lost")
+
+    cdef void fill_caches(self) noexcept nogil:
+        """Change each line of `elsewhere`, so that the core's own caches hold no others."""
+        cdef Py_ssize_t at = 0
+        while at < self.elsewhere.shape[0]:
+            self.elsewhere[at] += 1
+            at += LINE_BYTES
 
     cdef bint send(self) noexcept nogil:
         cdef uint64_t before = self.frames_of(self.near_nic, COUNTER_tx_packets)
@@ -92,7 +103,7 @@ cdef class Stages:
         self.sender.control.header.clock.virtual_ns += ARRIVED_NS
         self.nic_ns += self.time(self.far_nic)
         self.frames = self.packets + self.frames_of(self.far_nic, COUNTER_rx_packets) - before
-        self.time(self.far_handler)
+        self.handled_ns = self.time(self.far_handler)
         self.receiver.progress_c()
         self.receiver.flush_c()
         self.time(self.far_nic)

@@ -1,4 +1,4 @@
-"""What a packet takes the rank that sends it, and each NIC that it passes, on this machine."""
+"""What a packet takes its sender and the NICs on this machine, and what its bytes add."""
 
 from __future__ import annotations
 
@@ -26,10 +26,15 @@ from shrimpmx.shared.agent import Agent
 from shrimpmx.shared.control import Control
 from shrimpmx.simulation.engine import Simulated
 from shrimpmx.simulation.memory import PrivateMemory
+from shrimpmx.wire.tables import wire_geometry
 
 Figures = npt.NDArray[np.float64]
 # As the stream by which the costs of receiving are measured (study/machine_costs.py).
 SIZE_BYTES = 128
+# Fill a frame of 1500 bytes.
+FULL_BYTES = wire_geometry(1500).medium_frag_bytes
+# Copies of a packet: into the tx ring, for a resend, to the link, from there, to the rank.
+COPIES = 5
 # Longer than a packet is on its way, ns of virtual time; the most such steps of connecting.
 STEP_NS = 1_000_000
 STEPS = 100
@@ -40,12 +45,40 @@ PARTS = tuple(f"node{node}.{part}" for node in range(2) for part in ("nic", "irq
 
 def send_packets(cpu: int, seconds: float) -> Figures:
     """CPU time of a rank for each packet that it sends, with its share of the message, ns."""
-    return _figures(cpu, seconds, lambda stages: stages.sent_ns / stages.packets)
+
+    def figure(stages: Stages) -> float:
+        stages.round(SIZE_BYTES)
+        return stages.sent_ns / stages.packets
+
+    return _figures(cpu, seconds, figure)
 
 
 def nic_frames(cpu: int, seconds: float) -> Figures:
     """CPU time of a NIC's process for a frame that it sends or receives, ns."""
-    return _figures(cpu, seconds, lambda stages: stages.nic_ns / stages.frames)
+
+    def figure(stages: Stages) -> float:
+        stages.round(SIZE_BYTES)
+        return stages.nic_ns / stages.frames
+
+    return _figures(cpu, seconds, figure)
+
+
+def frame_copies(cpu: int, seconds: float) -> Figures:
+    """A copy of the FULL_BYTES of a packet by a rank, a NIC or a handler, ns, the mean of COPIES:
+    by how much longer a packet takes them than one of SIZE_BYTES.
+    """
+
+    def figure(stages: Stages) -> float:
+        small_ns, full_ns = (_whole_ns(stages, size) for size in (SIZE_BYTES, FULL_BYTES))
+        return (full_ns - small_ns) / COPIES * FULL_BYTES / (FULL_BYTES - SIZE_BYTES)
+
+    return _figures(cpu, seconds, figure)
+
+
+def _whole_ns(stages: Stages, size_bytes: int) -> float:
+    """What a packet of a round takes all of them."""
+    stages.round(size_bytes)
+    return (stages.sent_ns + stages.nic_ns + stages.handled_ns) / stages.packets
 
 
 def _figures(cpu: int, seconds: float, figure: Callable[[Stages], float]) -> Figures:
@@ -54,7 +87,6 @@ def _figures(cpu: int, seconds: float, figure: Callable[[Stages], float]) -> Fig
     with pinned(cpu), _stages() as stages:
         end_s = time.monotonic() + seconds
         while len(found) < ROUNDS or time.monotonic() < end_s:
-            stages.round()
             found.append(figure(stages))
     return np.array(found[len(found) // 10 :])
 
@@ -77,7 +109,7 @@ def _stages() -> Iterator[Stages]:
                 ends.append(Endpoint(memory.nodes[plan.agents[0].node], 0, index))
                 stack.callback(ends[-1].close)
         partner = _connected(memory.control, agents, ends)
-        yield Stages(ends[0], partner, ends[1], agents, SIZE_BYTES)
+        yield Stages(ends[0], partner, ends[1], agents, FULL_BYTES)
 
 
 def _agents(spec: ClusterSpec, placement: Placement, memory: RunMemory) -> list[Agent]:

@@ -13,13 +13,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from shrimpmx.bench.stages import FULL_BYTES
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.errors import InputError
 from shrimpmx.settings.platform import THIS_MACHINE, Entry, Platform
 from shrimpmx.wire.tables import wire_geometry
 
-# Bytes that the calibration copies at a time.
-COPY_BYTES = 1500
 # Data of a full pull reply at MTU 1500.
 REPLY_BYTES = wire_geometry(1500).pull_frame_bytes
 # The first Linux that schedules by virtual deadlines.
@@ -73,9 +72,9 @@ def machine_platform(document: Mapping[str, Any], release: str, topology: Topolo
         for name, (ns, origin, source) in derived.items()
     }
     entries["copy_bytes_per_second"] = Entry(
-        value=round(1e9 * COPY_BYTES / costs["copy_frame"]),
+        value=round(1e9 * FULL_BYTES / costs["frame_copy"]),
         origin="measured",
-        source="shrimpmx calibrate: copy_frame",
+        source="shrimpmx calibrate: frame_copy",
     )
     entries |= _idle_states(costs)
     entries["keeps_copies"] = Entry(
@@ -148,7 +147,7 @@ def _model(costs: _Costs) -> dict[str, Derived]:
     """The times of the host model, but for lines of caches."""
     busy, fast, switch = costs["interrupt_to_handler"], costs.fast_interrupt(), costs.switch()
     preempting = costs["preempting_wake"]
-    copy_ns = costs["copy_frame"] / COPY_BYTES
+    copy_ns = costs["frame_copy"] / FULL_BYTES
     return {
         "poll_ns": (costs["look"], "measured", "look"),
         "yield_ns": (costs["yield_alone"], "measured", "yield_alone"),
@@ -194,7 +193,7 @@ def _model(costs: _Costs) -> dict[str, Derived]:
         "reply_ns": (
             REPLY_BYTES * copy_ns,
             "derived",
-            f"the copy of {REPLY_BYTES} bytes by copy_frame",
+            f"the copy of {REPLY_BYTES} bytes by frame_copy",
         ),
     }
 

@@ -31,7 +31,7 @@ NS = {
     "yield_alone": 200.0,
     "base_slice": 1.4e6,
     "tick": 1e6,
-    "copy_frame": 150.0,
+    "frame_copy": 150.0,
     "wake_call": 1500.0,
     "preempting_wake": 2200.0,
     "signal": 900.0,
@@ -89,9 +89,9 @@ def test_a_machine_has_the_costs_of_its_calibration() -> None:
         "timer_cancel_ns": 5000,
         "timer_late_ns": 14_000,
         "nic_frame_ns": 35,
-        "reply_ns": 147,
+        "reply_ns": 152,
         "line_cache_ns": 60,
-        "copy_bytes_per_second": 10_000_000_000,
+        "copy_bytes_per_second": 9_680_000_000,
         "keeps_copies": True,
     }
     assert found.costs["interrupt_to_handler"].value == 9000
@@ -173,11 +173,13 @@ def test_simulated_hosts_may_be_this_machine(
 
 def test_probes_give_figures() -> None:
     """How large they are is this machine's affair."""
-    probes = [model_costs.looks, model_costs.yields, model_costs.signals, model_costs.copies]
+    probes = [model_costs.looks, model_costs.yields, model_costs.signals]
     for probe in (*probes, stages.send_packets, stages.nic_frames):
         figures = probe(0, 0.005)
         assert figures.size > 0
         assert (figures > 0).all()
+    # A difference of two rounds, one of which something may have disturbed.
+    assert np.median(stages.frame_copies(0, 0.02)) > 0
     assert host_costs.time_slices(0, 0.02).ndim == 1
     for probe in (interrupt_costs.late_timers, interrupt_costs.preempting_wakes):
         assert (probe(0, 0.02) > 0).all()
