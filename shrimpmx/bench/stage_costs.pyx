@@ -42,7 +42,7 @@ cdef class Stages:
     cdef Partner partner
     cdef Agent near_nic, near_handler, far_nic, far_handler
     cdef uint8_t[::1] out, into, elsewhere
-    cdef uint32_t size_bytes, longest_bytes
+    cdef uint32_t size_bytes
     cdef MxRequest *sent[MESSAGES]
     cdef MxRequest *received[MESSAGES]
     cdef readonly int64_t sent_ns, nic_ns, handled_ns
@@ -53,7 +53,6 @@ cdef class Stages:
         check_partner(sender, partner)
         self.sender, self.partner, self.receiver = sender, partner, receiver
         self.near_nic, self.near_handler, self.far_nic, self.far_handler = agents
-        self.longest_bytes = longest_bytes
         self.out = make_buffers(longest_bytes, MESSAGES)
         self.into = make_buffers(longest_bytes, MESSAGES)
         self.elsewhere = np.zeros(ELSEWHERE_BYTES, dtype=np.uint8)
@@ -61,7 +60,7 @@ cdef class Stages:
     def round(self, uint32_t size_bytes) -> None:
         """Send messages, one behind the other, and end with all of them received."""
         cdef bint is_fine
-        self.size_bytes = min(size_bytes, self.longest_bytes)
+        self.size_bytes = size_bytes
         with nogil:
             self.fill_caches()
             is_fine = self.send() and self.deliver()

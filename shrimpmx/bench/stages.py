@@ -31,7 +31,8 @@ from shrimpmx.wire.tables import wire_geometry
 Figures = npt.NDArray[np.float64]
 # As the stream by which the costs of receiving are measured (study/machine_costs.py).
 SIZE_BYTES = 128
-# Fill a frame of 1500 bytes.
+# A message of one packet that is copied as a whole frame's is, and one that fills a frame.
+PART_BYTES = 256
 FULL_BYTES = wire_geometry(1500).medium_frag_bytes
 # Copies of a packet: into the tx ring, for a resend, to the link, from there, to the rank.
 COPIES = 5
@@ -65,12 +66,12 @@ def nic_frames(cpu: int, seconds: float) -> Figures:
 
 def frame_copies(cpu: int, seconds: float) -> Figures:
     """A copy of the FULL_BYTES of a packet by a rank, a NIC or a handler, ns, the mean of COPIES:
-    by how much longer a packet takes them than one of SIZE_BYTES.
+    by how much longer a packet takes them than one of PART_BYTES.
     """
 
     def figure(stages: Stages) -> float:
-        small_ns, full_ns = (_whole_ns(stages, size) for size in (SIZE_BYTES, FULL_BYTES))
-        return (full_ns - small_ns) / COPIES * FULL_BYTES / (FULL_BYTES - SIZE_BYTES)
+        part_ns, full_ns = (_whole_ns(stages, size) for size in (PART_BYTES, FULL_BYTES))
+        return (full_ns - part_ns) / COPIES * FULL_BYTES / (FULL_BYTES - PART_BYTES)
 
     return _figures(cpu, seconds, figure)
 

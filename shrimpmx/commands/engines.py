@@ -67,8 +67,8 @@ def check_engine_options(options: argparse.Namespace) -> None:
     cpus = len(os.sched_getaffinity(0))
     if options.workers > cpus:
         tell(
-            f"shrimpmx: {options.workers} workers share {cpus} CPU{'s' * (cpus > 1)}: more than "
-            f"--workers {cpus} seldom make it faster, and each of them takes memory"
+            f"shrimpmx: --workers {options.workers} is more than there are CPUs, {cpus}: more "
+            "workers than CPUs seldom help, and each of them takes memory"
         )
 
 

@@ -352,7 +352,10 @@ def _texts(
     """What is said below the settings."""
     parameters = exploration.sweep.points[0].parameters
     if not engine.is_real:
-        costs = max((point.get("host_costs_ns", {}) for point in document["points"]), key=len)
+        costs: dict[str, int] = {}
+        for point in document["points"]:
+            for name, ns in point.get("host_costs_ns", {}).items():
+                costs[name] = max(ns, costs.get(name, 0))
         lines = rests_on_simulated(
             parameters.platform.name, parameters.cluster.compute, parameters.host.cores, costs
         )

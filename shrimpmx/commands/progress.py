@@ -215,9 +215,9 @@ class Bar(Quiet):
 
 
 class Lines(Quiet):
-    """Tells how a sweep goes on where no bar can be drawn: a line each minute, since it, or all of
-    several sweeps, `begun_s`. Of a `whole` None it counts what is done only; the rest as those of
-    Bar.
+    """Tells how a sweep goes on where no bar can be drawn: a line each minute. `begun_s`: when the
+    first of several sweeps began. `whole` None: how many runs there are is not known. The rest as
+    those of Bar.
     """
 
     def __init__(
@@ -246,6 +246,7 @@ class Lines(Quiet):
         """A run begins, which is there in the sweep, in words."""
         super().running(plan, position)
         self._words = ", ".join(filter(None, [point_words(plan, self._axes), _run_of(position)]))
+        self._tell(self._words)
 
     def waits_for(self, words: str) -> None:
         """What the run, or the sweep, waits for now."""
@@ -264,8 +265,9 @@ class Lines(Quiet):
         if os.getpid() != self._process or self._minute() == self._told:
             return
         self._told = self._minute()
-        of = f" of {self._whole}" if self._whole else ""
-        tell(", ".join(filter(None, [f"{self._name}: {self._done}{of} runs done", words])))
+        count = f"{self._done} of {self._whole}" if self._whole else str(self._done)
+        runs = "run" if count == "1" else "runs"
+        tell(", ".join(filter(None, [f"{self._name}: {count} {runs} done", words])))
 
 
 def progress_for(

@@ -162,7 +162,7 @@ def varying_axes(scenario: Scenario) -> list[str]:
 def bar_for(
     name: str, scenario: Scenario, before: int = 0, whole: int = 0, begun_s: float | None = None
 ) -> Quiet:
-    """What shows a scenario's sweep; the numbers are those of Lines."""
+    """What shows a scenario's sweep; the rest as those of Lines."""
     return progress_for(name, varying_axes(scenario), before, whole, begun_s)
 
 
@@ -220,8 +220,8 @@ def check_claims(points: Iterable[Point]) -> None:
                 if name not in claims:
                     raise InputError(
                         f"platform {point.shown['platform']}: {key} is calibrated by {name!r}, "
-                        f"which is no claim{did_you_mean(name, claims)} (shrimpmx reproduce --list "
-                        "shows them; name a figure of your own in its source)"
+                        "which is no claim of shrimpmx reproduce --list; name a figure of your own "
+                        f"in its source{did_you_mean(name, claims)}"
                     )
 
 

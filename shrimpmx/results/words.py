@@ -42,7 +42,7 @@ def virtual_times_words(platform: str, compute: str | int, costs: Mapping[str, i
     else:
         hosts = f"Times are virtual, of hosts of the platform {platform}."
         if free := [words for name, words in _OF_MESSAGES.items() if not costs.get(name)]:
-            hosts += f" It has no cost of {', '.join(free)}: these are free."
+            hosts += f" It has no cost of {' or '.join(free)}: these are free."
     if compute == "none":
         computes = "takes no time: --set compute=measured gives it its CPU time here"
     elif compute == "measured":

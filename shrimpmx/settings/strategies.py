@@ -48,6 +48,7 @@ class CoalescingRow:
         heeded = {
             "rx_usecs": self.delay != "none",
             "rx_frames": self.delay == "or-frames",
+            "rx_timer": self.delay != "none",
             "mark_resets_timer": self.resets_by_mark,
         }
         return tuple(name for name, is_heeded in heeded.items() if not is_heeded)

@@ -44,3 +44,8 @@ class Quiet:
 
     def end(self) -> None:
         """The sweep is over, or was interrupted."""
+
+
+def awaited_words(runs: int, workers: int) -> str:
+    """So many runs, one or more, that as many workers make."""
+    return f"{runs} run{'s' * (runs > 1)} on {workers} worker{'s' * (workers > 1)}"

@@ -13,13 +13,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from shrimpmx.bench.stages import FULL_BYTES
 from shrimpmx.cluster.place.topology import Distance, Topology
 from shrimpmx.errors import InputError
 from shrimpmx.settings.platform import THIS_MACHINE, Entry, Platform
 from shrimpmx.wire.tables import wire_geometry
 
-# Data of a full pull reply at MTU 1500.
+# Data of a full packet of an eager message, and of a pull reply, at MTU 1500.
+FULL_BYTES = wire_geometry(1500).medium_frag_bytes
 REPLY_BYTES = wire_geometry(1500).pull_frame_bytes
 # The first Linux that schedules by virtual deadlines.
 EEVDF_SINCE = (6, 6)
@@ -60,9 +60,14 @@ def calibrated_machine() -> tuple[Platform, str]:
 def machine_platform(document: Mapping[str, Any], release: str, topology: Topology) -> Platform:
     """A machine as a platform: of its calibration, its kernel's release and its CPUs.
 
-    InputError if the calibration lacks a cost that it needs.
+    InputError if the calibration lacks a cost that it needs, or has a copy that takes no time.
     """
     costs = _Costs(document["costs"])
+    if costs["frame_copy"] <= 0:
+        raise InputError(
+            "the calibration found no time that a copy takes (frame_copy): something disturbed it; "
+            "run shrimpmx calibrate again"
+        )
     scheduler = kernel_scheduler(release)
     derived = _model(costs) | _lines(costs, topology)
     if scheduler == "fair":

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import queue
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 from shrimpmx.cluster.engine.onlooker import TELL_S
 from shrimpmx.errors import AgentError
 from shrimpmx.native.cores import die_with_parent
+from shrimpmx.study.progress import awaited_words
 from shrimpmx.study.run_data import RunData
 from shrimpmx.study.scenario import RunPlan
 from shrimpmx.study.sweep import Sweep
@@ -48,16 +50,20 @@ def measured_beside(
     count = max(1, min(workers, len(plans)))  # the pool forks all of them at once
     pool = ProcessPoolExecutor(count, context, _adopt, (sweep.measured, os.getpid()))
     futures: dict[Future[RunData], RunPlan] = {}
+    ended: queue.SimpleQueue[Future[RunData]] = queue.SimpleQueue()
     try:
         for plan in plans:
-            futures[pool.submit(_measured, plan)] = plan
-        pending = set(futures)
-        while pending:
-            done, pending = wait(pending, TELL_S, FIRST_COMPLETED)
-            for future in done:
-                yield futures[future], future.result()
-            if not done and sweep.progress:
-                sweep.progress.waits_for(f"{len(pending)} runs on {count} workers")
+            futures[future := pool.submit(_measured, plan)] = plan
+            future.add_done_callback(ended.put)
+        while futures:
+            try:
+                future = ended.get(timeout=TELL_S)
+            except queue.Empty:
+                if sweep.progress:
+                    running = min(len(futures), count)
+                    sweep.progress.waits_for(awaited_words(running, running))
+                continue
+            yield futures.pop(future), future.result()
         pool.shutdown()
     except BaseException as error:
         # What they have begun is not waited for.

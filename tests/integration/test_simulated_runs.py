@@ -72,7 +72,7 @@ def test_of_more_workers_than_runs_or_cpus_no_more_are_made_and_a_word_is_said(
     words = ["run", "smoke/pingpong", "--engine", "simulated", *SMALL]
     assert main([*words, "--workers", "5000", "--output", str(tmp_path / "r")]) == 0
     assert made == [8]
-    assert "5000 workers share" in capsys.readouterr().err
+    assert "--workers 5000 is more than there are CPUs" in capsys.readouterr().err
 
 
 def test_of_runs_beside_each_other_the_bar_names_the_last_one_to_end() -> None:

@@ -216,7 +216,7 @@ def test_what_simulated_times_rest_on_is_said() -> None:
     )
     assert "--set platform=NAME" in none
     assert "--set compute=measured" in none
-    assert "platform mine. It has no cost of events, sends: these are free." in measured
+    assert "platform mine. It has no cost of events or sends: these are free." in measured
     assert "free" not in none
     assert "no two runs are equal" in measured
     assert "9 ns for each call" in given

@@ -95,7 +95,7 @@ def test_a_file_gets_a_line_each_minute(capsys: pytest.CaptureFixture[str]) -> N
     explored.begin(600, 0)
     now_s[0] += LINE_S
     explored.finished(plan)
-    assert capsys.readouterr().err == "explore: 1 runs done\n"
+    assert capsys.readouterr().err == "explore: 1 run done\n"
 
 
 @contextmanager

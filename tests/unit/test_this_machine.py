@@ -171,6 +171,11 @@ def test_simulated_hosts_may_be_this_machine(
     assert "run shrimpmx calibrate" in capsys.readouterr().err
 
 
+def test_a_copy_that_takes_no_time_is_refused() -> None:
+    with pytest.raises(InputError, match=r"frame_copy.*calibrate again"):
+        machine_platform(document(frame_copy=-0.4), "6.12.1", TWO)
+
+
 def test_probes_give_figures() -> None:
     """How large they are is this machine's affair."""
     probes = [model_costs.looks, model_costs.yields, model_costs.signals]
@@ -178,8 +183,7 @@ def test_probes_give_figures() -> None:
         figures = probe(0, 0.005)
         assert figures.size > 0
         assert (figures > 0).all()
-    # A difference of two rounds, one of which something may have disturbed.
-    assert np.median(stages.frame_copies(0, 0.02)) > 0
+    assert np.isfinite(stages.frame_copies(0, 0.005)).all()
     assert host_costs.time_slices(0, 0.02).ndim == 1
     for probe in (interrupt_costs.late_timers, interrupt_costs.preempting_wakes):
         assert (probe(0, 0.02) > 0).all()

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from shrimpmx.errors import AgentError
 from shrimpmx.results.machines import machines_of
+from shrimpmx.study.progress import awaited_words
 from shrimpmx.study.remote.messages import Job, Task, run_of
 from shrimpmx.study.remote.units import Unit, compared_runs, single_runs
 from shrimpmx.study.run_data import RunData
@@ -91,7 +92,7 @@ class Remote:
         count, workers = len(self._running), len({each.worker for each in self._running.values()})
         if not count:
             return f"a worker of {self._cluster.address}"
-        return f"{count} run{'s' * (count > 1)} on {workers} worker{'s' * (workers > 1)}"
+        return awaited_words(count, workers)
 
     def _units(self, sweep: Sweep, missing: Sequence[RunPlan]) -> list[Unit]:
         if not self._real:
