@@ -121,7 +121,7 @@ def _costs(point: Point, engine: Engine) -> Costs | None:
     """This machine's costs, if the program's cluster depends on them."""
     if engine.is_real:
         check_real_hosts([point])
-    if not needed_costs([point]):
+    if point.parameters.platform.name == "none" and not needed_costs([point]):
         return None
     from shrimpmx.commands.sweeping import check_claims, costs_for
 

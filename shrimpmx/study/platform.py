@@ -125,8 +125,9 @@ def emulated(parameters: PointParameters, costs: Costs | None, *, real: bool = T
     mx, wait, model = parameters.mx, parameters.wait, parameters.model
     dilation = 1.0 if wanted.time_dilation == "auto" else float(wanted.time_dilation)
     if platform is not None:
-        if costs is None:
+        if costs is None and platform.costs:
             raise InputError(f"platform {platform.name} needs a calibration of this machine")
+        costs = costs or {}
         platform = platform.on(real=real)
         if wanted.time_dilation == "auto":
             # Simulated hosts have CPUs enough.

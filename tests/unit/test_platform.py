@@ -132,6 +132,16 @@ def test_a_platform_needs_a_calibration() -> None:
         emulated(on_platform(6), None)
 
 
+def test_a_platform_without_costs_needs_none() -> None:
+    free = TOY.model_copy(
+        update={"name": "free", "costs": {}, "dilation": 2.0, "dilation_source": "ours"}
+    )
+    given = PointParameters(platform=PlatformParameters(profile=free))
+    made = emulated(given, None)
+    assert made.dilation == 2
+    assert made.nic.link_bits_per_second == TOY_NIC["link_bits_per_second"] // 2
+
+
 def test_without_a_platform_nothing_changes() -> None:
     given = PointParameters(nic=NicParameters(rx_usecs=33), host=HostParameters(cores=2))
     made = emulated(given, None)
