@@ -6,6 +6,7 @@ import argparse
 import math
 import os
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -352,10 +353,9 @@ def _texts(
     """What is said below the settings."""
     parameters = exploration.sweep.points[0].parameters
     if not engine.is_real:
-        costs: dict[str, int] = {}
+        costs: Counter[str] = Counter()
         for point in document["points"]:
-            for name, ns in point.get("host_costs_ns", {}).items():
-                costs[name] = max(ns, costs.get(name, 0))
+            costs |= Counter(point.get("host_costs_ns", {}))  # the most of each
         lines = rests_on_simulated(
             parameters.platform.name, parameters.cluster.compute, parameters.host.cores, costs
         )

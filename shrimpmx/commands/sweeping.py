@@ -210,19 +210,26 @@ def checked_points(scenario: Scenario) -> list[Point]:
 
 def check_claims(points: Iterable[Point]) -> None:
     """InputError if a value of a user's own platform is calibrated by what is no claim."""
-    from shrimpmx.papers.known import PAPERS  # mpirun starts programs without it
+    profiles = [(point, point.parameters.platform.profile) for point in points]
+    own = {each.shown["platform"]: one for each, one in profiles if isinstance(one, Platform)}
+    named = [
+        (given, key, name)
+        for given, platform in own.items()
+        for key, entry in platform.entries()
+        for name in entry.calibrated_by
+    ]
+    if not named:
+        return
+    from shrimpmx.papers.known import PAPERS  # others start without it
 
     claims = [claim.id for known in PAPERS.values() for claim in known]
-    for point in points:
-        platform = point.parameters.platform.profile
-        for key, entry in platform.entries() if isinstance(platform, Platform) else ():
-            for name in entry.calibrated_by:
-                if name not in claims:
-                    raise InputError(
-                        f"platform {point.shown['platform']}: {key} is calibrated by {name!r}, "
-                        "which is no claim of shrimpmx reproduce --list; name a figure of your own "
-                        f"in its source{did_you_mean(name, claims)}"
-                    )
+    for given, key, name in named:
+        if name not in claims:
+            raise InputError(
+                f"platform {given}: {key} is calibrated by {name!r}, which is no claim of "
+                "shrimpmx reproduce --list; name a figure of your own in its source"
+                f"{did_you_mean(name, claims)}"
+            )
 
 
 def check_possible(document: Mapping[str, Any]) -> None:
