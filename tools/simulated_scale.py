@@ -147,7 +147,8 @@ def spec_of(options: argparse.Namespace, span: Span) -> ClusterSpec:
         work(rank, meeting, options.size_bytes, options.rounds)
         span.end()
 
-    entries = MANY if options.pattern == "alltoall" else FEW
+    rx_entries = MANY if options.pattern == "alltoall" else FEW
+    entries = options.entries or FEW
     ranks = tuple(
         RankSpec(node, "scale", core, function=function)
         for node in range(options.nodes)
@@ -160,13 +161,15 @@ def spec_of(options: argparse.Namespace, span: Span) -> ClusterSpec:
             network=options.network,
             switch_when_full="pause",
             coalescing="open-mx",
-            rx_ring_entries=entries,
-            tx_ring_entries=FEW,
-            link_ring_entries=FEW,
+            rx_ring_entries=options.entries or rx_entries,
+            tx_ring_entries=entries,
+            link_ring_entries=entries,
         ),
-        host=HostParameters(cores=options.ranks, event_ring_entries=max(64, entries)),
+        host=HostParameters(
+            cores=options.ranks, event_ring_entries=options.entries or max(64, rx_entries)
+        ),
         mx=MxParameters(
-            requests=16, unexpected_bytes=max(1 << 16, entries << 11), heap_bytes=1 << 22
+            requests=16, unexpected_bytes=max(1 << 16, rx_entries << 11), heap_bytes=1 << 22
         ),
         wait=WaitParameters(strategy="block"),
         deadline_s=DEADLINE_S,
@@ -196,6 +199,9 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, default=1, help="of each node, a core each")
     parser.add_argument("--size-bytes", type=int, default=1024)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument(
+        "--entries", type=int, choices=(64, 256, 1024), help="of each ring; else as few as needed"
+    )
     parser.add_argument("--connect", action="store_true", help="ranks connect by packets")
     parser.add_argument("--network", default="fat-tree", choices=("direct", "switch", "fat-tree"))
     options = parser.parse_args()

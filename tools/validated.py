@@ -55,6 +55,9 @@ def lines_of(document: dict[str, Any]) -> Iterator[str]:
     yield "- How many frames a message takes, the protocol says, and a count of 0 says little."
     timed, within = found["timed_counts"], found["timed_counts_within"]
     yield f"  Of the other {timed}, {within} are within {COUNTS_WITHIN * 100:.0f} %."
+    certain, within = found["certain_counts"], found["certain_counts_within"]
+    yield f"- Real runs agree on {certain} of these: the 95 % interval of their median is within"
+    yield f"  {COUNTS_WITHIN * 100:.0f} % of it. {within} of them are within that."
     reversed_words = found["orders_reversed"]
     yield f"- Of {found['orders_certain']} certain orders {len(reversed_words)} are reversed."
     failed = [f"{each['family']}: {each['reason']}" for each in document["failed"]]

@@ -200,6 +200,12 @@ def summary_lines(found: dict[str, Any]) -> list[str]:
         f"those that are neither 0 nor frames for each message, {found['timed_counts_within']} of "
         f"{found['timed_counts']}",
     ]
+    if found["certain_counts"]:
+        lines.append(
+            f"  on {found['certain_counts']} of these real runs agree within "
+            f"{COUNTS_WITHIN:.0%}; {found['certain_counts_within']} of them are within "
+            f"{COUNTS_WITHIN:.0%}"
+        )
     if found["median_error"] is not None:
         lines.append(
             f"times: the median of {found['times']} errors is {found['median_error']:.1%} "

@@ -27,6 +27,7 @@ cdef class DriverEndpoint:
     cdef event_reader unexpected
     cdef event_reader expected
     cdef uint8_t *recvq_start
+    cdef bint reuses_slots           # of the recvq, see endpoint_descriptor
     cdef bint frames_waiting         # committed since the last doorbell
     cdef copy_costs[COPY_LENGTHS] copy_costs
     cdef LocalPort local             # the way to the other ranks of the node
@@ -38,6 +39,8 @@ cdef class DriverEndpoint:
 
     cdef inline void consume_unexpected(self) noexcept nogil:
         event_reader_consume(&self.unexpected)
+        if self.reuses_slots:
+            self.descriptor.recvq_read = self.unexpected.index
 
     cdef inline event *next_expected(self) noexcept nogil:
         return event_reader_peek(&self.expected)

@@ -112,6 +112,7 @@ cdef class DriverEndpoint:
         transmit_open(&self.port, node, node_endpoint_tx_ring(node.header, index))
         local_open(&self.local, node)
         self.recvq_start = <uint8_t *>node.header + self.descriptor.recvq_offset
+        self.reuses_slots = self.descriptor.reuses_slots
         self._open_readers(0)
 
     def open(self, session=None, uint32_t start_index=0) -> int:
@@ -176,6 +177,7 @@ cdef class DriverEndpoint:
         event_ring_reset(self.unexpected.events, descriptor.entries, start)
         event_ring_reset(self.expected.events, descriptor.entries, start)
         descriptor.unexpected_next = descriptor.unexpected_released = start
+        descriptor.recvq_first = descriptor.recvq_read = 0
         descriptor.expected_next = descriptor.expected_released = start
         endpoint_regions_reset(self.node.header, descriptor)
         endpoint_pulls_reset(self.node.header, descriptor)

@@ -47,11 +47,12 @@ static inline void event_ring_reset(struct event *events, uint32_t entries, uint
 
 struct event_writer {          /* private to the handler, valid while it holds the lock */
     struct event *events;
-    uint8_t *recvq;            /* slot i belongs to event i; NULL in the expected ring */
+    uint8_t *recvq;            /* a slot for each event; NULL in the expected ring */
     volatile uint32_t *next_shared;     /* the descriptor's own count */
     volatile uint32_t *released_shared; /* the reader's */
     uint32_t entries, kind, slot_bytes;
     uint32_t next;             /* free-running index of the next event */
+    uint32_t recvq_first;      /* that of the event which has the first slot of the recvq */
     uint32_t released_seen;    /* last value of *released_shared */
     uint8_t id;                /* of the next event */
 };
@@ -77,6 +78,9 @@ static inline void event_writer_open_unexpected(struct event_writer *writer,
                       NODE_PART(node, uint8_t, endpoint->recvq_offset),
                       &endpoint->unexpected_next, &endpoint->unexpected_released,
                       endpoint->entries, endpoint->ring_kind, endpoint->recvq_slot_bytes);
+    if (endpoint->reuses_slots && writer->next == endpoint->recvq_read)
+        endpoint->recvq_first = writer->next;
+    writer->recvq_first = endpoint->recvq_first;
 }
 static inline void event_writer_open_expected(struct event_writer *writer,
                                               struct node_header *node,
@@ -146,7 +150,7 @@ static inline struct event *event_writer_prepare(struct event_writer *writer) {
 }
 /* Where the data of the event being filled goes, bytes from the start of the recvq. */
 static inline uint32_t event_writer_recvq_offset(const struct event_writer *writer) {
-    return event_writer_position(writer) * writer->slot_bytes;
+    return ((writer->next - writer->recvq_first) & (writer->entries - 1)) * writer->slot_bytes;
 }
 /* The filled event becomes visible to the reader. */
 static inline void event_writer_commit(struct event_writer *writer, struct event *event,
@@ -157,10 +161,9 @@ static inline void event_writer_commit(struct event_writer *writer, struct event
 }
 /* Fetches the lines that the next event will need; `with_data`: those of its recvq slot too. */
 static inline void event_writer_prefetch(const struct event_writer *writer, int with_data) {
-    uint32_t position = event_writer_position(writer);
-    prefetch_write(&writer->events[position]);
+    prefetch_write(&writer->events[event_writer_position(writer)]);
     if (with_data) {
-        const uint8_t *slot = writer->recvq + (size_t)position * writer->slot_bytes;
+        const uint8_t *slot = writer->recvq + event_writer_recvq_offset(writer);
         prefetch_write(slot);
         prefetch_write(slot + 64);
     }

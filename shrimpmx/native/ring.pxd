@@ -14,6 +14,7 @@ cdef extern from "native/ring.h" nogil:
         uint32_t entries
         uint32_t slot_bytes
         uint64_t slots_offset
+        uint32_t reuses_slots
     void ring_initialise(ring *r, uint32_t entries, uint32_t slot_bytes,
                          uint64_t slots_offset) noexcept
     void *ring_slot(ring *r, uint32_t index) noexcept

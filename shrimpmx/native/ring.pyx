@@ -31,7 +31,8 @@ cdef class RingView:
         PyBuffer_Release(&self.memory)
 
     @staticmethod
-    def create(buffer, uint32_t entries, uint32_t slot_bytes, size_t offset=0):
+    def create(buffer, uint32_t entries, uint32_t slot_bytes, size_t offset=0,
+               bint reuses_slots=False):
         """A fresh, empty ring at `offset` of `buffer`, slots right behind its header."""
         if entries == 0 or entries & (entries - 1):
             raise InputError(f"a ring's entries must be a power of two, not {entries}")
@@ -40,6 +41,7 @@ cdef class RingView:
             raise InputError(
                 f"{entries} slots of {slot_bytes} bytes do not fit {view.memory.len} bytes")
         ring_initialise(view.ring, entries, slot_bytes, sizeof(ring))
+        view.ring.reuses_slots = reuses_slots
         return view
 
     def start_at(self, uint32_t index):

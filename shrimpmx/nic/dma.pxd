@@ -53,7 +53,8 @@ cdef inline frame_slot *dma_submit(dma_engine *dma, uint32_t queue, int64_t arri
     """Start the DMA of a frame; only with room. Where it goes."""
     cdef ring *frames = dma.queues[queue].frames
     cdef uint32_t index = dma_behind(dma, queue)
-    cdef frame_slot *slot = <frame_slot *>ring_slot(frames, index)
+    cdef frame_slot *slot = <frame_slot *>(
+        ring_next(frames) if index == frames.reserved else ring_slot(frames, index))
     cdef char *ahead = <char *>ring_slot(frames, index + DMA_PREFETCH_SLOTS)
     # The handler read these lines last; a small frame has three.
     prefetch_write(ahead)
@@ -78,11 +79,12 @@ cdef inline uint32_t dma_first(dma_engine *dma) noexcept nogil:
 cdef inline frame_slot *dma_complete(dma_engine *dma) noexcept nogil:
     """End the first pending DMA: its slot is filled, to be published by the caller."""
     cdef dma_queue *queue = &dma.queues[dma_first(dma)]
-    cdef frame_slot *slot = <frame_slot *>ring_next(queue.frames)
+    cdef frame_slot *slot = <frame_slot *>ring_slot(queue.frames, queue.frames.reserved)
     ring_fill(queue.frames)
     queue.pending -= 1
     dma.first += 1
     dma.due_ns = NEVER_NS
     if dma.first != dma.behind:
-        dma.due_ns = (<frame_slot *>ring_next(dma.queues[dma_first(dma)].frames)).time_ns
+        queue = &dma.queues[dma_first(dma)]
+        dma.due_ns = (<frame_slot *>ring_slot(queue.frames, queue.frames.reserved)).time_ns
     return slot

@@ -80,6 +80,8 @@ class NodeLayout:
     # Of the coalescing strategy: how ranks poll (BUSY_POLLS). Without a heap segment: 0.
     busy_poll: int = 0
     heap_bytes: int = 0
+    # Whether its rings reuse slots (native/ring.h): only if one process at a time acts.
+    reuses_slots: bool = False
 
     # Frames that another core's backlog holds (Linux: netdev_max_backlog is 1000).
     backlog_entries: ClassVar[int] = 1024

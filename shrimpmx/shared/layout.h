@@ -244,7 +244,10 @@ struct endpoint_descriptor {          /* offset; writer */
     uint64_t pulls_offset;            /* 136  supervisor: struct pull_handle[ENDPOINT_PULLS] */
     uint32_t pid;                     /* 144  the rank, at open: whose memory its regions lie in */
     volatile uint32_t pulls_active;   /* 148  under `lock` */
-    uint8_t unused2[40];              /* 152 */
+    uint32_t reuses_slots;            /* 152  supervisor: of the recvq, as a ring (native/ring.h) */
+    uint32_t recvq_first;             /* 156  under `lock`: the event that has the first slot */
+    uint32_t recvq_read;              /* 160  where it reuses slots: unexpected events read */
+    uint8_t unused2[28];              /* 164 */
 };
 _Static_assert(sizeof(pthread_mutex_t) <= 48, "the lock fits its line");
 _Static_assert(sizeof(struct endpoint_descriptor) == 192 + (sizeof(pthread_mutex_t) > 40 ? 64 : 0),

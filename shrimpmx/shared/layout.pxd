@@ -270,6 +270,9 @@ cdef extern from "shared/layout.h" nogil:
         uint64_t pulls_offset
         uint32_t pid
         uint32_t pulls_active
+        uint32_t reuses_slots
+        uint32_t recvq_first
+        uint32_t recvq_read
     cdef struct steering_flow:
         uint32_t wanted
         uint32_t queue

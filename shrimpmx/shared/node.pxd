@@ -19,7 +19,7 @@ cdef class Node:
     cdef int _write_header(self, layout) except -1
     cdef int _write_interrupts(self, layout) except -1
     cdef int _write_rings(self, layout) except -1
-    cdef int _write_ring(self, ring *r, uint32_t entries) except -1
+    cdef int _write_ring(self, ring *r, uint32_t entries, layout) except -1
     cdef int _write_endpoints(self, layout) except -1
     cdef int _write_vmmc(self, layout) except -1
     cdef interrupt_vector *_vector(self, uint32_t vector) except NULL

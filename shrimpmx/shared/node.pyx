@@ -173,15 +173,15 @@ cdef class Node:
     cdef int _write_rings(self, layout) except -1:
         cdef node_header *header = self.header
         for index in range(layout.cores):
-            self._write_ring(node_core_tx_ring(header, index), layout.tx_ring_entries)
+            self._write_ring(node_core_tx_ring(header, index), layout.tx_ring_entries, layout)
             if layout.backlog_stride:
-                self._write_ring(node_backlog(header, index), layout.backlog_entries)
+                self._write_ring(node_backlog(header, index), layout.backlog_entries, layout)
         for index in range(layout.endpoints):
-            self._write_ring(node_endpoint_tx_ring(header, index), layout.tx_ring_entries)
+            self._write_ring(node_endpoint_tx_ring(header, index), layout.tx_ring_entries, layout)
         for index in range(layout.links_count):
-            self._write_ring(node_link_ring(header, index), layout.link_ring_entries)
+            self._write_ring(node_link_ring(header, index), layout.link_ring_entries, layout)
         for index in range(layout.rx_queues):
-            self._write_ring(node_rx_ring(header, index), layout.rx_ring_entries)
+            self._write_ring(node_rx_ring(header, index), layout.rx_ring_entries, layout)
             if layout.copy_stride:
                 ring_initialise(
                     node_copy_ring(header, index), layout.rx_ring_entries,
@@ -189,8 +189,9 @@ cdef class Node:
                 )
         return 0
 
-    cdef int _write_ring(self, ring *r, uint32_t entries) except -1:
+    cdef int _write_ring(self, ring *r, uint32_t entries, layout) except -1:
         ring_initialise(r, entries, self.header.frame_slot_bytes, RING_HEADER_BYTES)
+        r.reuses_slots = layout.reuses_slots
         return 0
 
     cdef int _write_endpoints(self, layout) except -1:
@@ -208,6 +209,7 @@ cdef class Node:
                 EVENT_RING_RESET if layout.event_ring == "reset" else EVENT_RING_LOCK_FREE
             )
             endpoint.entries = layout.event_ring_entries
+            endpoint.reuses_slots = layout.reuses_slots
             endpoint.recvq_slot_bytes = layout.recvq_slot_bytes
             endpoint.unexpected_offset = start
             endpoint.expected_offset = start + events

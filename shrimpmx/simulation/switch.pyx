@@ -127,6 +127,7 @@ cdef class Switch(Agent):
         if self.inputs[port].frames == NULL or out.left_ns == NULL:
             raise MemoryError
         ring_initialise(self.inputs[port].frames, self.entries, self.slot_bytes, RING_HEADER_BYTES)
+        self.inputs[port].frames.reuses_slots = True
         rate_line_initialise(&out.line, self.bits_per_second, 8)
         out.first_waiting = out.last_waiting = NO_PORT
         return port

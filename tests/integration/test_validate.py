@@ -137,6 +137,12 @@ def test_one_run_has_no_interval_and_makes_no_order_certain() -> None:
     assert reversed_pairs(alone, {"waiting": "wait"}) == (0, [])
 
 
+def test_a_count_is_certain_if_real_runs_agree_on_it() -> None:
+    assert row("spin", (0.96, 1, 1.04), 2, "count").is_certain
+    assert not row("spin", (0.94, 1, 1), 1, "count").is_certain
+    assert not replace(row("spin", (1, 1, 1), 1, "count"), real_ci95=None).is_certain
+
+
 def test_a_summary_counts_what_is_near_enough() -> None:
     rows = [
         row("spin", (1, 1, 1), 1.04, "count"),
@@ -147,6 +153,7 @@ def test_a_summary_counts_what_is_near_enough() -> None:
     found = summary(rows, {"waiting": "wait"})
     assert (found["counts_within"], found["counts"], found["times"]) == (2, 3, 1)
     assert (found["timed_counts_within"], found["timed_counts"]) == (1, 2)
+    assert (found["certain_counts_within"], found["certain_counts"]) == (1, 2)
     assert found["median_error"] == pytest.approx(0.2)
 
 

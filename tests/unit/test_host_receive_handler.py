@@ -295,6 +295,18 @@ def test_a_full_ring_drops_counts_and_recovers(ring: str, start: int) -> None:
     assert host.counters()["recv_small"] == 80
 
 
+@pytest.mark.parametrize("ring", RINGS)
+def test_a_recvq_that_reuses_slots_begins_again_when_all_was_read(ring: str) -> None:
+    host = HostNode.make(event_ring=ring, reuses_slots=True)
+    for lap in range(8):
+        messages = [bytes([lap, number]) * 40 for number in range(3)]
+        host.receive(*[frame("small", data=data) for data in messages])
+        events = host.events()
+        assert [event["data"] for event in events] == messages
+        slots = [event["recvq_offset"] // host.layout.recvq_slot_bytes for event in events]
+        assert slots == [0, 1, 2]
+
+
 def test_the_rank_is_woken_once_per_batch() -> None:
     host = HostNode.make()
     rank = host.wait_slot(RANK)

@@ -167,3 +167,35 @@ def produce(ring: RingView, count: int) -> None:
                 number += 1
         ring.publish()
         os.sched_yield()
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_ring_that_reuses_slots_touches_as_many_as_were_ever_full(start: int) -> None:
+    memory = bytearray(ring_bytes(ENTRIES, SLOT_BYTES))
+    ring = RingView.create(memory, ENTRIES, SLOT_BYTES, reuses_slots=True)
+    ring.start_at(start)
+    pushed = popped = 0
+    for depth in (1, 3, 2, 3, 1) * ENTRIES:
+        for _ in range(depth):
+            pushed += 1
+            assert ring.push(item(pushed))
+        for _ in range(depth):
+            popped += 1
+            assert number_of(ring.pop()) == popped
+    slots = memory[-ENTRIES * SLOT_BYTES :]
+    used = [any(slots[at : at + SLOT_BYTES]) for at in range(0, len(slots), SLOT_BYTES)]
+    assert used == [True] * 3 + [False] * (ENTRIES - 3)
+
+
+@given(start=some.sampled_from(STARTS), pushes=some.lists(some.booleans(), max_size=100))
+def test_a_ring_that_reuses_slots_keeps_its_order(start: int, pushes: list[bool]) -> None:
+    memory = bytearray(ring_bytes(ENTRIES, SLOT_BYTES))
+    ring = RingView.create(memory, ENTRIES, SLOT_BYTES, reuses_slots=True)
+    ring.start_at(start)
+    waiting: list[int] = []
+    for number, is_push in enumerate(pushes):
+        if is_push:
+            assert ring.push(item(number)) == (len(waiting) < ENTRIES)
+            waiting += [number] * (len(waiting) < ENTRIES)
+        else:
+            assert number_of(ring.pop()) == (waiting.pop(0) if waiting else None)

@@ -74,7 +74,7 @@ class RunMemory:
             clock=self._clock(spec),
         )
         for index in range(spec.nodes):
-            layout = node_layout(spec, placement, index)
+            layout = self._layout(spec, placement, index)
             segment = self._segment(f"node{index}", Node.size_bytes(layout), SEGMENT_NODE)
             heap = self._heap(layout) if index < spec.full_nodes else None
             self.nodes.append(Node.create(segment, self.control, layout, heap))
@@ -96,6 +96,9 @@ class RunMemory:
 
     def _clock(self, spec: ClusterSpec) -> str:
         return spec.clock
+
+    def _layout(self, spec: ClusterSpec, placement: Placement, index: int) -> NodeLayout:
+        return node_layout(spec, placement, index)
 
     def _segment(self, what: str, size_bytes: int, kind: int) -> Segment:
         segment = Segment.create(self.identity, what, size_bytes, kind)

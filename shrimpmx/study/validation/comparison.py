@@ -47,6 +47,15 @@ class Compared:
         return self.kind == "count" and self.metric != PACKETS and self.real != 0
 
     @property
+    def is_certain(self) -> bool:
+        """Whether real runs agree on it: their interval is within COUNTS_WITHIN of their median.
+        No other count could be told within that.
+        """
+        if self.real_ci95 is None:
+            return False
+        return max(abs(end - self.real) for end in self.real_ci95) <= COUNTS_WITHIN * self.real
+
+    @property
     def error(self) -> float:
         """How far the simulated figure is off, of the real one."""
         if self.ratio is None:
@@ -122,9 +131,9 @@ def _words(params: dict[str, Any]) -> str:
 
 
 def summary(rows: Sequence[Compared], axis: dict[str, str]) -> dict[str, Any]:
-    """All of it in figures: points, counts within COUNTS_WITHIN, those of them that are timed, the
-    median error of times, and certain orders that are reversed; all but the last for each family,
-    too.
+    """All of it in figures: points, counts within COUNTS_WITHIN, those of them that are timed, and
+    those of these that are certain, the median error of times, and certain orders that are
+    reversed; all but the last for each family, too.
     """
     certain, reversed_words = reversed_pairs(rows, axis)
     families = dict.fromkeys(row.family for row in rows)
@@ -142,6 +151,7 @@ def _accuracy(rows: Sequence[Compared]) -> dict[str, Any]:
     """How many counts there are and are within COUNTS_WITHIN; the median error of times."""
     counts = [row for row in rows if row.kind == "count"]
     timed = [row for row in counts if row.is_timed]
+    certain = [row for row in timed if row.is_certain]
     times = [row for row in rows if row.kind == "time"]
     return {
         "points": len({(row.family, str(row.params)) for row in rows}),
@@ -149,6 +159,8 @@ def _accuracy(rows: Sequence[Compared]) -> dict[str, Any]:
         "counts_within": sum(row.error <= COUNTS_WITHIN for row in counts),
         "timed_counts": len(timed),
         "timed_counts_within": sum(row.error <= COUNTS_WITHIN for row in timed),
+        "certain_counts": len(certain),
+        "certain_counts_within": sum(row.error <= COUNTS_WITHIN for row in certain),
         "times": len(times),
         "median_error": float(np.median([row.error for row in times])) if times else None,
     }
